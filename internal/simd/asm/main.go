@@ -1,0 +1,600 @@
+// Command asm generates the vector forms of the loops of package simd. Each
+// kernel is written once, against the type isa, which hides what differs
+// between AVX-512 (masks in registers of their own, 16 lanes) and AVX2 with
+// FMA (masks in vectors, 8 lanes). All of them expect a number of elements
+// that is a multiple of 16; the Go callers see to the rest.
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	ConstraintExpr("amd64,!noasm")
+	for _, s := range []*isa{{name: "AVX512", lanes: 16}, {name: "AVX2", lanes: 8}} {
+		s.pairs2()
+		s.spread2()
+		s.negPositive()
+		s.negNegative()
+		s.umapPositive()
+		s.umapNegative()
+		s.similarities()
+		s.logTotals()
+		s.infoncPositive()
+		s.infoncNegative()
+		s.add()
+		s.maxUint32()
+		s.inverseSum2()
+	}
+	Generate()
+}
+
+// An isa is one of the two instruction sets.
+type isa struct {
+	name  string
+	lanes int
+}
+
+func (s *isa) wide() bool { return s.lanes == 16 }
+
+func (s *isa) bytes() int { return 4 * s.lanes }
+
+func (s *isa) vec() VecVirtual {
+	if s.wide() {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// half returns the register that is the lower half of v.
+func (s *isa) half(v VecVirtual) Register {
+	if s.wide() {
+		return v.AsY()
+	}
+	return v.AsX()
+}
+
+func (s *isa) begin(name, signature, doc string) {
+	TEXT(name+s.name, NOSPLIT, "func"+signature)
+	Doc(name + s.name + " " + doc)
+}
+
+// constant returns a register with x in every lane.
+func (s *isa) constant(x float64) VecVirtual { return s.bits(math.Float32bits(float32(x))) }
+
+func (s *isa) bits(x uint32) VecVirtual {
+	v, r := s.vec(), GP32()
+	MOVL(U32(x), r)
+	MOVD(r, v.AsX())
+	VPBROADCASTD(v.AsX(), v)
+	return v
+}
+
+// broadcast returns a register with the float32 parameter in every lane.
+func (s *isa) broadcast(param string) VecVirtual {
+	v := s.vec()
+	Load(Param(param), v.AsX())
+	VBROADCASTSS(v.AsX(), v)
+	return v
+}
+
+func (s *isa) zero() VecVirtual {
+	v := s.vec()
+	VXORPS(v.AsX(), v.AsX(), v.AsX())
+	return v
+}
+
+func (s *isa) pointer(slice string) Register { return Load(Param(slice).Base(), GP64()) }
+
+// loop emits body for each vector of the elements that slice has. i counts
+// elements; the address of element i of a float32 slice at p is at(p, i).
+func (s *isa) loop(slice, label string, body func(i Register)) {
+	n, i := Load(Param(slice).Len(), GP64()), GP64()
+	XORQ(i, i)
+	Label(label)
+	CMPQ(i, n)
+	JGE(LabelRef(label + "_done"))
+	body(i)
+	ADDQ(Imm(uint64(s.lanes)), i)
+	JMP(LabelRef(label))
+	Label(label + "_done")
+}
+
+func at(p, i Register) Mem { return Mem{Base: p, Index: i, Scale: 4} }
+
+func (s *isa) load(p, i Register) VecVirtual {
+	v := s.vec()
+	VMOVUPS(at(p, i), v)
+	return v
+}
+
+// notGreater compares a with b: the mask is set where a > b does not hold,
+// which it does not for a NaN, so that NaNs are kept and found.
+func (s *isa) notGreater(a, b VecVirtual) Register {
+	const ngtUS = 0x0a
+	if s.wide() {
+		k := K()
+		VCMPPS(Imm(ngtUS), b, a, k)
+		return k
+	}
+	m := YMM()
+	VCMPPS(Imm(ngtUS), b, a, m)
+	return m
+}
+
+// keep sets v to zero where the mask is not set.
+func (s *isa) keep(mask Register, v VecVirtual) {
+	if s.wide() {
+		VMOVAPS_Z(v, mask, v)
+		return
+	}
+	VANDPS(mask, v, v)
+}
+
+// choose sets v to other where the mask is not set.
+func (s *isa) choose(mask Register, v, other VecVirtual) {
+	if s.wide() {
+		VBLENDMPS(v, other, mask, v)
+		return
+	}
+	VBLENDVPS(mask, v, other, v)
+}
+
+// sum adds up the lanes of v and stores the result.
+func (s *isa) sum(v VecVirtual, result string) {
+	t := YMM()
+	if s.wide() {
+		VEXTRACTF64X4(Imm(1), v, t)
+		VADDPS(t, v.AsY(), v.AsY())
+	}
+	VEXTRACTF128(Imm(1), v.AsY(), t.AsX())
+	VADDPS(t.AsX(), v.AsX(), v.AsX())
+	VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
+	VADDPS(t.AsX(), v.AsX(), v.AsX())
+	VMOVSHDUP(v.AsX(), t.AsX())
+	VADDSS(t.AsX(), v.AsX(), v.AsX())
+	Store(v.AsX(), ReturnIndex(resultIndex[result]))
+}
+
+var resultIndex = map[string]int{"loss": 0, "sum": 0, "dTheta": 1}
+
+// A logarithm computes the natural logarithm of a vector: the argument is
+// split into 2^e·(1+f) with f in [√½−1, √2−1), and log(1+f) is a polynomial
+// (the coefficients are those of Cephes' logf; the error is below 2 units in
+// the last place). Its constants are read from memory, since AVX2 has too few
+// registers for them; one is of use to its callers as well.
+type logarithm struct {
+	s   *isa
+	one VecVirtual
+}
+
+func (s *isa) logarithm() logarithm { return logarithm{s, s.constant(1)} }
+
+var logCoefficients = []float64{
+	7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+	-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+}
+
+// of returns log v for normal v > 0, and NaN for a NaN.
+func (l logarithm) of(v VecVirtual) VecVirtual {
+	s := l.s
+	offset, mantissa := table(math.Float32bits(math.Sqrt2/2)), table(0x7fffff)
+	e, f, y, f2 := s.vec(), s.vec(), s.vec(), s.vec()
+	VPSUBD(offset, v, f)
+	VPSRAD(Imm(23), f, e)
+	VCVTDQ2PS(e, e)
+	if s.wide() {
+		VPANDD(mantissa, f, f)
+	} else {
+		VPAND(mantissa, f, f)
+	}
+	VPADDD(offset, f, f)
+	VSUBPS(l.one, f, f)
+	VMULPS(f, f, f2)
+	VMOVUPS(number(logCoefficients[0]), y)
+	for _, c := range logCoefficients[1:] {
+		VFMADD213PS(number(c), f, y)
+	}
+	VMULPS(f, y, y)
+	VMULPS(f2, y, y)
+	VFMADD231PS(number(-2.12194440e-4), e, y)
+	VFNMADD231PS(number(0.5), f2, y)
+	VADDPS(f, y, y)
+	VFMADD231PS(number(0.693359375), e, y)
+	VFMADD231PS(number(0), v, y) // adds 0, or NaN
+	return y
+}
+
+var tables = map[string]Mem{}
+
+// table returns a vector of 16 equal 32-bit words in read-only memory.
+func table(bits uint32) Mem {
+	name := "c" + hex(bits)
+	if m, ok := tables[name]; ok {
+		return m
+	}
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, U32(bits))
+	}
+	tables[name] = m
+	return m
+}
+
+// number is the table of a float32.
+func number(x float64) Mem { return table(math.Float32bits(float32(x))) }
+
+func hex(x uint32) string {
+	const digits = "0123456789abcdef"
+	b := make([]byte, 8)
+	for i := range b {
+		b[7-i] = digits[x>>(4*i)&15]
+	}
+	return string(b)
+}
+
+func (s *isa) pairs2() {
+	s.begin("pairs2", "(d2, dx, dy, features []float32, head int, tails []int32)", "is the vector form of pairs2.")
+	d2, dx, dy, f, tails := s.pointer("d2"), s.pointer("dx"), s.pointer("dy"), s.pointer("features"), s.pointer("tails")
+	head := Load(Param("head"), GP64())
+	heads := GP64()
+	LEAQ(Mem{Base: f, Index: head, Scale: 8}, heads)
+	even, odd := s.deinterleaver()
+	s.loop("d2", "loop", func(i Register) {
+		a, b := s.gather2(f, tails, i, 0), s.gather2(f, tails, i, s.lanes/2)
+		h := Mem{Base: heads, Index: i, Scale: 8}
+		ha, hb := s.vec(), s.vec()
+		VMOVUPS(h, ha)
+		VMOVUPS(h.Offset(s.bytes()), hb)
+		VSUBPS(a, ha, ha)
+		VSUBPS(b, hb, hb)
+		x, y := s.deinterleave(ha, hb, even, odd)
+		VMOVUPS(x, at(dx, i))
+		VMOVUPS(y, at(dy, i))
+		VMULPS(x, x, x)
+		VFMADD231PS(y, y, x)
+		VMOVUPS(x, at(d2, i))
+	})
+	RET()
+}
+
+// gather2 returns the rows (x, y) that lanes/2 indices name, from the first'th
+// after i on. Loads of 8 bytes are faster than the gather instructions on the
+// processors this was measured on.
+func (s *isa) gather2(f, index, i Register, first int) VecVirtual {
+	quarter := func(k int) VecVirtual {
+		r0, r1, x := GP64(), GP64(), XMM()
+		MOVLQSX(at(index, i).Offset(4*k), r0)
+		MOVLQSX(at(index, i).Offset(4*k+4), r1)
+		VMOVSD(Mem{Base: f, Index: r0, Scale: 8}, x)
+		VMOVHPS(Mem{Base: f, Index: r1, Scale: 8}, x, x)
+		return x
+	}
+	double := func(k int) VecVirtual {
+		lo, hi := quarter(k), quarter(k+2)
+		v := YMM()
+		VINSERTF128(Imm(1), hi, lo.AsY(), v)
+		return v
+	}
+	if !s.wide() {
+		return double(first)
+	}
+	lo, hi := double(first), double(first+4)
+	v := ZMM()
+	VINSERTF64X4(Imm(1), hi, lo.AsZ(), v)
+	return v
+}
+
+// deinterleaver returns the permutations that deinterleave needs.
+func (s *isa) deinterleaver() (even, odd VecVirtual) {
+	if !s.wide() {
+		return nil, nil
+	}
+	m := func(name string, first int) Mem {
+		g := GLOBL(name, RODATA|NOPTR)
+		for i := range 16 {
+			DATA(4*i, U32(first+2*i))
+		}
+		return g
+	}
+	even, odd = ZMM(), ZMM()
+	VMOVDQU32(m("even", 0), even)
+	VMOVDQU32(m("odd", 1), odd)
+	return even, odd
+}
+
+// deinterleave turns x0 y0 x1 y1 … in two registers into x0 x1 … and y0 y1 ….
+func (s *isa) deinterleave(a, b, even, odd VecVirtual) (x, y VecVirtual) {
+	x, y = s.vec(), s.vec()
+	if s.wide() {
+		VMOVAPS(a, x)
+		VMOVAPS(a, y)
+		VPERMT2PS(b, even, x)
+		VPERMT2PS(b, odd, y)
+		return x, y
+	}
+	VSHUFPS(Imm(0x88), b, a, x)
+	VSHUFPS(Imm(0xdd), b, a, y)
+	VPERMPD(Imm(0xd8), x, x)
+	VPERMPD(Imm(0xd8), y, y)
+	return x, y
+}
+
+func (s *isa) spread2() {
+	s.begin("spread2", "(grad, hx, hy, g, dx, dy []float32, tails []int32)", "is the vector form of spread2.")
+	grad, hx, hy, g, dx, dy, tails := s.pointer("grad"), s.pointer("hx"), s.pointer("hy"), s.pointer("g"), s.pointer("dx"), s.pointer("dy"), s.pointer("tails")
+	s.loop("g", "loop", func(i Register) {
+		w := s.load(g, i)
+		VADDPS(w, w, w)
+		x, y := s.vec(), s.vec()
+		VMULPS(at(dx, i), w, x)
+		VMULPS(at(dy, i), w, y)
+		sum := s.vec()
+		VADDPS(at(hx, i), x, sum)
+		VMOVUPS(sum, at(hx, i))
+		VADDPS(at(hy, i), y, sum)
+		VMOVUPS(sum, at(hy, i))
+		// Within each 128-bit quarter: x0 y0 x1 y1 and x2 y2 x3 y3.
+		lo, hi := s.vec(), s.vec()
+		VUNPCKLPS(y, x, lo)
+		VUNPCKHPS(y, x, hi)
+		for q := range s.lanes / 4 {
+			for j, v := range []VecVirtual{lo, hi} {
+				part := v.AsX()
+				if q > 0 {
+					p := XMM()
+					if s.wide() {
+						VEXTRACTF32X4(Imm(uint64(q)), v, p)
+					} else {
+						VEXTRACTF128(Imm(uint64(q)), v, p)
+					}
+					part = p
+				}
+				for e := range 2 {
+					r, t := GP64(), XMM()
+					MOVLQSX(at(tails, i).Offset(4*(4*q+2*j+e)), r)
+					row := Mem{Base: grad, Index: r, Scale: 8}
+					if e == 0 {
+						VMOVSD(row, t)
+						VSUBPS(part, t, t)
+						VMOVSD(t, row)
+					} else {
+						VXORPS(t, t, t)
+						VMOVHPS(row, t, t)
+						VSUBPS(part, t, t)
+						VMOVHPS(t, row)
+					}
+				}
+			}
+		}
+	})
+	RET()
+}
+
+func (s *isa) negPositive() {
+	s.begin("negPositive", "(x []float32, c, limit, logLimit float32) (loss, dTheta float32)", "is the vector form of negPositive.")
+	x := s.pointer("x")
+	c, limit, logLimit := s.broadcast("c"), s.broadcast("limit"), s.broadcast("logLimit")
+	l, loss, dTheta := s.logarithm(), s.zero(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		cu, v, g := s.vec(), s.vec(), s.vec()
+		VADDPS(at(x, i), l.one, cu)
+		VMULPS(c, cu, cu)
+		VADDPS(l.one, cu, v)
+		mask := s.notGreater(v, limit)
+		VDIVPS(v, l.one, g)
+		VMULPS(g, cu, cu)
+		VMULPS(c, g, g)
+		s.keep(mask, g)
+		VMOVUPS(g, at(x, i))
+		s.keep(mask, cu)
+		VADDPS(cu, dTheta, dTheta)
+		log := l.of(v)
+		s.choose(mask, log, logLimit)
+		VADDPS(log, loss, loss)
+	})
+	s.sum(loss, "loss")
+	s.sum(dTheta, "dTheta")
+	RET()
+}
+
+func (s *isa) negNegative() {
+	s.begin("negNegative", "(x []float32, invC, limit, logLimit float32) (loss, dTheta float32)", "is the vector form of negNegative.")
+	x := s.pointer("x")
+	invC, limit, logLimit := s.broadcast("invC"), s.broadcast("limit"), s.broadcast("logLimit")
+	l, loss, dTheta := s.logarithm(), s.zero(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		q, r, v, share := s.vec(), s.vec(), s.vec(), s.vec()
+		VADDPS(at(x, i), l.one, q)
+		VDIVPS(q, l.one, q)
+		VMULPS(invC, q, r)
+		VADDPS(l.one, r, v)
+		mask := s.notGreater(v, limit)
+		VDIVPS(v, r, share)
+		s.keep(mask, share)
+		VSUBPS(share, dTheta, dTheta)
+		VFNMADD213PS(number(0), share, q)
+		VMOVUPS(q, at(x, i))
+		log := l.of(v)
+		s.choose(mask, log, logLimit)
+		VADDPS(log, loss, loss)
+	})
+	s.sum(loss, "loss")
+	s.sum(dTheta, "dTheta")
+	RET()
+}
+
+func (s *isa) umapPositive() {
+	s.begin("umapPositive", "(x []float32, limit, logLimit float32) (loss float32)", "is the vector form of umapPositive.")
+	x := s.pointer("x")
+	limit, logLimit := s.broadcast("limit"), s.broadcast("logLimit")
+	l, loss := s.logarithm(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		u, g := s.vec(), s.vec()
+		VADDPS(at(x, i), l.one, u)
+		mask := s.notGreater(u, limit)
+		VDIVPS(u, l.one, g)
+		s.keep(mask, g)
+		VMOVUPS(g, at(x, i))
+		log := l.of(u)
+		s.choose(mask, log, logLimit)
+		VADDPS(log, loss, loss)
+	})
+	s.sum(loss, "loss")
+	RET()
+}
+
+func (s *isa) umapNegative() {
+	s.begin("umapNegative", "(x []float32, limit, logLimit float32) (loss float32)", "is the vector form of umapNegative.")
+	x := s.pointer("x")
+	limit, logLimit := s.broadcast("limit"), s.broadcast("logLimit")
+	l, loss := s.logarithm(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		d2 := s.load(x, i)
+		u, r, v := s.vec(), s.vec(), s.vec()
+		VADDPS(l.one, d2, u)
+		VDIVPS(d2, l.one, r)
+		VADDPS(l.one, r, v)
+		mask := s.notGreater(v, limit)
+		VDIVPS(u, r, r)
+		VMULPS(number(-1), r, r)
+		s.keep(mask, r)
+		VMOVUPS(r, at(x, i))
+		log := l.of(v)
+		s.choose(mask, log, logLimit)
+		VADDPS(log, loss, loss)
+	})
+	s.sum(loss, "loss")
+	RET()
+}
+
+func (s *isa) similarities() {
+	s.begin("similarities", "(x, total []float32, clamp float32)", "is the vector form of similarities.")
+	x, total := s.pointer("x"), s.pointer("total")
+	clamp, one := s.broadcast("clamp"), s.constant(1)
+	s.loop("x", "loop", func(i Register) {
+		q, t := s.vec(), s.vec()
+		VADDPS(at(x, i), one, q)
+		VDIVPS(q, one, q)
+		VMAXPS(q, clamp, q) // the second source, q, if one is a NaN
+		VMOVUPS(q, at(x, i))
+		VADDPS(at(total, i), q, t)
+		VMOVUPS(t, at(total, i))
+	})
+	RET()
+}
+
+func (s *isa) logTotals() {
+	s.begin("logTotals", "(total []float32, weight float32) (loss float32)", "is the vector form of logTotals, but for the factor weight of the loss.")
+	total := s.pointer("total")
+	weight := s.broadcast("weight")
+	l, loss := s.logarithm(), s.zero()
+	s.loop("total", "loop", func(i Register) {
+		t, share := s.load(total, i), s.vec()
+		VDIVPS(t, weight, share)
+		VMOVUPS(share, at(total, i))
+		VADDPS(l.of(t), loss, loss)
+	})
+	s.sum(loss, "loss")
+	RET()
+}
+
+func (s *isa) infoncPositive() {
+	s.begin("infoncPositive", "(q, share []float32, clamp, inTotal float32) (loss float32)", "is the vector form of infoncPositive.")
+	q, share := s.pointer("q"), s.pointer("share")
+	clamp, inTotal := s.broadcast("clamp"), s.broadcast("inTotal")
+	l, loss := s.logarithm(), s.zero()
+	s.loop("q", "loop", func(i Register) {
+		v, g := s.load(q, i), s.vec()
+		VMULPS(at(share, i), v, g)
+		VMULPS(inTotal, g, g)
+		VFNMADD213PS(v, v, g)
+		s.keep(s.aboveClamp(v, clamp), g)
+		VMOVUPS(g, at(q, i))
+		VSUBPS(l.of(v), loss, loss)
+	})
+	s.sum(loss, "loss")
+	RET()
+}
+
+func (s *isa) infoncNegative() {
+	s.begin("infoncNegative", "(q, share []float32, clamp float32)", "is the vector form of infoncNegative.")
+	q, share := s.pointer("q"), s.pointer("share")
+	clamp, zero := s.broadcast("clamp"), s.zero()
+	s.loop("q", "loop", func(i Register) {
+		v, g := s.load(q, i), s.vec()
+		VMULPS(at(share, i), v, g)
+		VFNMADD213PS(zero, v, g)
+		s.keep(s.aboveClamp(v, clamp), g)
+		VMOVUPS(g, at(q, i))
+	})
+	RET()
+}
+
+// aboveClamp is set where v ≤ clamp does not hold: a NaN is kept.
+func (s *isa) aboveClamp(v, clamp VecVirtual) Register {
+	const nleUS = 0x06
+	if s.wide() {
+		k := K()
+		VCMPPS(Imm(nleUS), clamp, v, k)
+		return k
+	}
+	m := YMM()
+	VCMPPS(Imm(nleUS), clamp, v, m)
+	return m
+}
+
+func (s *isa) add() {
+	s.begin("add", "(dst, src []float32)", "is the vector form of add.")
+	dst, src := s.pointer("dst"), s.pointer("src")
+	s.loop("src", "loop", func(i Register) {
+		v := s.load(src, i)
+		VADDPS(at(dst, i), v, v)
+		VMOVUPS(v, at(dst, i))
+	})
+	RET()
+}
+
+func (s *isa) maxUint32() {
+	s.begin("maxUint32", "(x []int32) uint32", "is the vector form of maxUint32.")
+	x := s.pointer("x")
+	m := s.zero()
+	s.loop("x", "loop", func(i Register) { VPMAXUD(at(x, i), m, m) })
+	t := YMM()
+	if s.wide() {
+		VEXTRACTI64X4(Imm(1), m, t)
+		VPMAXUD(t, m.AsY(), m.AsY())
+	}
+	VEXTRACTI128(Imm(1), m.AsY(), t.AsX())
+	VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	VPSHUFD(Imm(0x4e), m.AsX(), t.AsX())
+	VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	VPSHUFD(Imm(0xb1), m.AsX(), t.AsX())
+	VPMAXUD(t.AsX(), m.AsX(), m.AsX())
+	r := GP32()
+	VMOVD(m.AsX(), r)
+	Store(r, ReturnIndex(0))
+	RET()
+}
+
+func (s *isa) inverseSum2() {
+	s.begin("inverseSum2", "(xs, ys []float32, x, y float32) (sum float32)", "is the vector form of inverseSum2.")
+	xs, ys := s.pointer("xs"), s.pointer("ys")
+	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.zero()
+	s.loop("xs", "loop", func(i Register) {
+		dx, dy, u := s.vec(), s.vec(), s.vec()
+		VSUBPS(at(xs, i), x, dx)
+		VSUBPS(at(ys, i), y, dy)
+		VMOVAPS(one, u)
+		VFMADD231PS(dx, dx, u)
+		VFMADD231PS(dy, dy, u)
+		VDIVPS(u, one, u)
+		VADDPS(u, sum, sum)
+	})
+	s.sum(sum, "sum")
+	RET()
+}

@@ -1,0 +1,171 @@
+package simd
+
+import "math"
+
+// A Float is a type in which the loops compute.
+type Float interface{ float32 | float64 }
+
+// A Sum is what the pointwise kernels add up over the pairs they see.
+type Sum struct {
+	// Loss is the loss of the pairs.
+	Loss float64
+	// DTheta is its derivative with respect to the logarithm of the
+	// normalisation constant.
+	DTheta float64
+}
+
+// Add adds t to s.
+func (s *Sum) Add(t Sum) {
+	s.Loss += t.Loss
+	s.DTheta += t.DTheta
+}
+
+func pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
+	heads := features[2*head : 2*(head+len(tails))]
+	for k, t := range tails {
+		x := heads[2*k] - features[2*t]
+		y := heads[2*k+1] - features[2*t+1]
+		dx[k], dy[k], d2[k] = x, y, x*x+y*y
+	}
+}
+
+func spread2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
+	for k, t := range tails {
+		px, py := 2*g[k]*dx[k], 2*g[k]*dy[k]
+		hx[k] += px
+		hy[k] += py
+		grad[2*t] -= px
+		grad[2*t+1] -= py
+	}
+}
+
+func negPositive[T Float](x []T, c, limit T) (sum Sum) {
+	for i, d2 := range x {
+		cu := c * (1 + d2)
+		v := 1 + cu
+		if v > limit {
+			x[i] = 0
+			sum.Loss += math.Log(float64(limit))
+			continue
+		}
+		x[i] = c / v
+		sum.Loss += math.Log1p(float64(cu))
+		sum.DTheta += float64(cu / v)
+	}
+	return sum
+}
+
+func negNegative[T Float](x []T, c, limit T) (sum Sum) {
+	for i, d2 := range x {
+		q := 1 / (1 + d2)
+		r := q / c
+		v := 1 + r
+		if v > limit {
+			x[i] = 0
+			sum.Loss += math.Log(float64(limit))
+			continue
+		}
+		share := r / v
+		x[i] = -q * share
+		sum.Loss += math.Log1p(float64(r))
+		sum.DTheta -= float64(share)
+	}
+	return sum
+}
+
+func umapPositive[T Float](x []T, limit T) (loss float64) {
+	for i, d2 := range x {
+		u := 1 + d2
+		if u > limit {
+			x[i] = 0
+			loss += math.Log(float64(limit))
+			continue
+		}
+		x[i] = 1 / u
+		loss += math.Log1p(float64(d2))
+	}
+	return loss
+}
+
+func umapNegative[T Float](x []T, limit T) (loss float64) {
+	for i, d2 := range x {
+		r := 1 / d2
+		if 1+r > limit {
+			x[i] = 0
+			loss += math.Log(float64(limit))
+			continue
+		}
+		x[i] = -r / (1 + d2)
+		loss += math.Log1p(float64(r))
+	}
+	return loss
+}
+
+func similarities[T Float](x, total []T, clamp T) {
+	for i, d2 := range x {
+		q := max(clamp, 1/(1+d2))
+		x[i] = q
+		total[i] += q
+	}
+}
+
+func logTotals[T Float](total []T, weight T) (sum float64) {
+	for i, t := range total {
+		sum += math.Log(float64(t))
+		total[i] = weight / t
+	}
+	return sum * float64(weight)
+}
+
+func infoncPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
+	for i, v := range q {
+		loss -= math.Log(float64(v))
+		if v <= clamp {
+			q[i] = 0
+			continue
+		}
+		q[i] = v - inTotal*v*v*share[i]
+	}
+	return loss
+}
+
+func infoncNegative[T Float](q, share []T, clamp T) {
+	for i, v := range q {
+		if v <= clamp {
+			q[i] = 0
+			continue
+		}
+		q[i] = -v * v * share[i]
+	}
+}
+
+func add[T Float](dst, src []T) {
+	for i, v := range src {
+		dst[i] += v
+	}
+}
+
+func maxUint32(x []int32) (m uint32) {
+	for _, v := range x {
+		m = max(m, uint32(v))
+	}
+	return m
+}
+
+func descend2[T Float](table, grad []T, rows []int32, step, clip T) {
+	grad = grad[:2*len(rows)]
+	for i, r := range rows {
+		t := table[2*r : 2*r+2 : 2*r+2]
+		t[0] -= step * min(max(grad[2*i], -clip), clip)
+		t[1] -= step * min(max(grad[2*i+1], -clip), clip)
+	}
+}
+
+func inverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
+	var part T
+	for i, xi := range xs {
+		dx, dy := x-xi, y-ys[i]
+		part += 1 / (1 + dx*dx + dy*dy)
+	}
+	return float64(part)
+}

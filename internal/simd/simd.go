@@ -1,0 +1,179 @@
+package simd
+
+import "math"
+
+// float32s returns s as []float32 and whether it is one and a vector form
+// exists for it.
+func float32s[T Float](s []T) ([]float32, bool) {
+	if !vectors() {
+		return nil, false
+	}
+	f, ok := any(s).([]float32)
+	return f, ok
+}
+
+// Limit returns the largest value that 1/x may take for an argument x of a
+// logarithm that is clamped from below. A clamp of 0 leaves a limit that keeps
+// the arithmetic finite.
+func Limit[T Float](clamp float64) T {
+	largest := 1e300
+	if _, single := any(T(0)).(float32); single {
+		largest = 1e38
+	}
+	return T(min(1/clamp, largest))
+}
+
+// Pairs2 computes for each pair k of row head+k of features and row tails[k]
+// the differences dx[k], dy[k] (head minus tail) and the squared distance
+// d2[k]. features is [n, 2], row after row.
+func Pairs2[T Float](d2, dx, dy, features []T, head int, tails []int32) {
+	n := len(tails)
+	if f, ok := float32s(features); ok && n >= lanes {
+		whole := n - n%lanes
+		pairs2Vector(any(d2).([]float32)[:whole], any(dx).([]float32), any(dy).([]float32), f, head, tails)
+		d2, dx, dy, tails, head = d2[whole:], dx[whole:], dy[whole:], tails[whole:], head+whole
+	}
+	pairs2(d2, dx, dy, features, head, tails)
+}
+
+// Spread2 adds the gradient of each pair to its ends. With g[k] the derivative
+// of the loss with respect to the pair's squared distance, the head's sums
+// hx[k], hy[k] get 2·g·dx and 2·g·dy, and row tails[k] of grad, [n, 2], the
+// opposite. Tails are visited in order.
+func Spread2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
+	n := len(tails)
+	if f, ok := float32s(grad); ok && n >= lanes {
+		whole := n - n%lanes
+		spread2Vector(f, any(hx).([]float32), any(hy).([]float32), any(g).([]float32)[:whole],
+			any(dx).([]float32), any(dy).([]float32), tails)
+		hx, hy, g, dx, dy, tails = hx[whole:], hy[whole:], g[whole:], dx[whole:], dy[whole:], tails[whole:]
+	}
+	spread2(grad, hx, hy, g, dx, dy, tails)
+}
+
+// NegPositive replaces squared distances x of positive pairs by the derivative
+// of Neg-t-SNE's −log(q/(q+c)) = log(1+c(1+x)) with respect to them. Where the
+// argument of the logarithm is less than 1/limit, the loss is log(limit) and
+// the derivative zero; so it is in all kernels.
+func NegPositive[T Float](x []T, c, limit T) (sum Sum) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		loss, dTheta := negPositiveVector(f[:whole], float32(c), float32(limit), logOf(limit))
+		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
+	}
+	sum.Add(negPositive(x, c, limit))
+	return sum
+}
+
+// NegNegative is NegPositive's counterpart for negative pairs, whose loss is
+// −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))).
+func NegNegative[T Float](x []T, c, limit T) (sum Sum) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		loss, dTheta := negNegativeVector(f[:whole], 1/float32(c), float32(limit), logOf(limit))
+		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
+	}
+	sum.Add(negNegative(x, c, limit))
+	return sum
+}
+
+// UMAPPositive replaces squared distances of positive pairs by the derivative
+// of UMAP's −log q = log(1+x) with respect to them.
+func UMAPPositive[T Float](x []T, limit T) (loss float64) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		loss, x = float64(umapPositiveVector(f[:whole], float32(limit), logOf(limit))), x[whole:]
+	}
+	return loss + umapPositive(x, limit)
+}
+
+// UMAPNegative replaces squared distances of negative pairs by the derivative
+// of UMAP's −log(1−q) = log(1+1/x) with respect to them. A pair at distance 0
+// has no gradient.
+func UMAPNegative[T Float](x []T, limit T) (loss float64) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		loss, x = float64(umapNegativeVector(f[:whole], float32(limit), logOf(limit))), x[whole:]
+	}
+	return loss + umapNegative(x, limit)
+}
+
+// Similarities replaces squared distances by the Cauchy similarities
+// q = 1/(1+x), but at least clamp, and adds them to total, a sum per head.
+func Similarities[T Float](x, total []T, clamp T) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		similaritiesVector(f[:whole], any(total).([]float32), float32(clamp))
+		x, total = x[whole:], total[whole:]
+	}
+	similarities(x, total, clamp)
+}
+
+// LogTotals returns weight·Σ log total and replaces each total by
+// weight/total, the share that InfoNC's derivatives are multiplied by.
+func LogTotals[T Float](total []T, weight T) (loss float64) {
+	if f, ok := float32s(total); ok && len(total) >= lanes {
+		whole := len(total) - len(total)%lanes
+		loss = float64(weight) * float64(logTotalsVector(f[:whole], float32(weight)))
+		total = total[whole:]
+	}
+	return loss + logTotals(total, weight)
+}
+
+// InfoNCPositive replaces similarities q of positive pairs, as Similarities
+// leaves them, by the derivative of InfoNC-t-SNE's −log q + weight·log total
+// with respect to the squared distance, and returns the sum of −log q. share
+// is what LogTotals leaves; inTotal is 1 if q is part of the total, else 0.
+func InfoNCPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
+	if f, ok := float32s(q); ok && len(q) >= lanes {
+		whole := len(q) - len(q)%lanes
+		loss = float64(infoncPositiveVector(f[:whole], any(share).([]float32), float32(clamp), float32(inTotal)))
+		q, share = q[whole:], share[whole:]
+	}
+	return loss + infoncPositive(q, share, clamp, inTotal)
+}
+
+// InfoNCNegative is InfoNCPositive's counterpart for negative pairs, which
+// enter the loss through the total alone.
+func InfoNCNegative[T Float](q, share []T, clamp T) {
+	if f, ok := float32s(q); ok && len(q) >= lanes {
+		whole := len(q) - len(q)%lanes
+		infoncNegativeVector(f[:whole], any(share).([]float32), float32(clamp))
+		q, share = q[whole:], share[whole:]
+	}
+	infoncNegative(q, share, clamp)
+}
+
+// Add adds src to dst, which is at least as long.
+func Add[T Float](dst, src []T) {
+	if f, ok := float32s(src); ok && len(src) >= lanes {
+		whole := len(src) - len(src)%lanes
+		addVector(any(dst).([]float32), f[:whole])
+		dst, src = dst[whole:], src[whole:]
+	}
+	add(dst, src)
+}
+
+// MaxUint32 returns the largest element of x read as unsigned numbers, so that
+// one comparison finds negative indices too; 0 if x is empty.
+func MaxUint32(x []int32) uint32 {
+	var m uint32
+	if vectors() && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		m, x = maxUint32Vector(x[:whole]), x[whole:]
+	}
+	return max(m, maxUint32(x))
+}
+
+// InverseSum2 returns Σ 1/(1 + (x−xs[i])² + (y−ys[i])²). In float32 it adds
+// up at most some thousand terms well; callers cut longer runs.
+func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
+	if f, ok := float32s(xs); ok && len(xs) >= lanes {
+		whole := len(xs) - len(xs)%lanes
+		sum = float64(inverseSum2Vector(f[:whole], any(ys).([]float32), float32(x), float32(y)))
+		xs, ys = xs[whole:], ys[whole:]
+	}
+	return sum + inverseSum2(xs, ys, x, y)
+}
+
+func logOf[T Float](x T) float32 { return float32(math.Log(float64(x))) }

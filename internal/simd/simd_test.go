@@ -1,0 +1,269 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// forms runs a test on every form that this processor has.
+func forms(t *testing.T, test func(t *testing.T)) {
+	for _, form := range available() {
+		t.Run(form, func(t *testing.T) {
+			defer use(form)()
+			test(t)
+		})
+	}
+}
+
+// lengths are around the multiples of the vectors' widths.
+var lengths = []int{0, 1, 7, 8, 15, 16, 17, 31, 32, 48, 100, 129}
+
+func draw(n int, seed uint64, f func(s *rng.Stream) float64) (x32 []float32, x64 []float64) {
+	s := rng.New(seed, rng.Sample)
+	x32, x64 = make([]float32, n), make([]float64, n)
+	for i := range x32 {
+		x32[i] = float32(f(&s))
+		x64[i] = float64(x32[i])
+	}
+	return x32, x64
+}
+
+// distances are squared distances of all magnitudes that a run sees, with
+// zeros, and beyond what clamps let through.
+func distances(s *rng.Stream) float64 {
+	switch s.IntN(10) {
+	case 0:
+		return 0
+	case 1:
+		return math.Exp(60*s.Float64() - 30)
+	default:
+		return math.Exp(10*s.Float64() - 5)
+	}
+}
+
+func compare(t *testing.T, what string, got []float32, want []float64, tol float64) {
+	t.Helper()
+	for i := range want {
+		if diff := math.Abs(float64(got[i]) - want[i]); !(diff <= tol*(math.Abs(want[i])+1e-30)) {
+			t.Errorf("%s[%d] of %d: %g, want %g", what, i, len(want), got[i], want[i])
+			return
+		}
+	}
+}
+
+func compareScalar(t *testing.T, what string, got, want, scale float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 3e-6*(math.Abs(want)+scale)) {
+		t.Errorf("%s: %g, want %g", what, got, want)
+	}
+}
+
+func TestPointwiseKernels(t *testing.T) {
+	const tol = 1e-5
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			for _, clamp := range []float64{1e-10, 1e-4, 0} {
+				limit32, limit64 := Limit[float32](clamp), float64(Limit[float32](clamp))
+				for _, c := range []float64{1, 8.3e-3, 140} {
+					for name, f := range map[string]func(a []float32, b []float64) (Sum, Sum){
+						"NegPositive": func(a []float32, b []float64) (Sum, Sum) {
+							return NegPositive(a, float32(c), limit32), NegPositive(b, float64(float32(c)), limit64)
+						},
+						"NegNegative": func(a []float32, b []float64) (Sum, Sum) {
+							return NegNegative(a, float32(c), limit32), NegNegative(b, float64(float32(c)), limit64)
+						},
+						"UMAPPositive": func(a []float32, b []float64) (Sum, Sum) {
+							return Sum{Loss: UMAPPositive(a, limit32)}, Sum{Loss: UMAPPositive(b, limit64)}
+						},
+						"UMAPNegative": func(a []float32, b []float64) (Sum, Sum) {
+							return Sum{Loss: UMAPNegative(a, limit32)}, Sum{Loss: UMAPNegative(b, limit64)}
+						},
+					} {
+						x32, x64 := draw(n, uint64(n), distances)
+						got, want := f(x32, x64)
+						what := fmt.Sprintf("%s n=%d c=%g clamp=%g", name, n, c, clamp)
+						compare(t, what, x32, x64, tol)
+						compareScalar(t, what+" loss", got.Loss, want.Loss, float64(n))
+						compareScalar(t, what+" dTheta", got.DTheta, want.DTheta, float64(n))
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestInfoNCKernels(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			for _, inTotal := range []float64{0, 1} {
+				const clamp, weight, m = 1e-10, 0.6, 3
+				total32, total64 := make([]float32, n), make([]float64, n)
+				var x32 [m][]float32
+				var x64 [m][]float64
+				for j := range m {
+					x32[j], x64[j] = draw(n, uint64(100*n+j), distances)
+					Similarities(x32[j], total32, clamp)
+					Similarities(x64[j], total64, float64(float32(clamp)))
+					compare(t, "similarity", x32[j], x64[j], 1e-6)
+				}
+				compare(t, "total", total32, total64, 1e-6)
+				compareScalar(t, "log total", LogTotals(total32, float32(weight)), LogTotals(total64, float64(float32(weight))), float64(n))
+				compare(t, "share", total32, total64, 1e-6)
+				compareScalar(t, "positive", InfoNCPositive(x32[0], total32, float32(clamp), float32(inTotal)),
+					InfoNCPositive(x64[0], total64, float64(float32(clamp)), inTotal), float64(n))
+				InfoNCNegative(x32[1], total32, clamp)
+				InfoNCNegative(x64[1], total64, float64(float32(clamp)))
+				compare(t, "negative derivative", x32[1], x64[1], 1e-5)
+				for i := range x32[0] { // q − q²·share cancels: compare with q
+					if math.Abs(float64(x32[0][i])-x64[0][i]) > 3e-7 {
+						t.Errorf("positive derivative %d: %g, want %g", i, x32[0][i], x64[0][i])
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestNaNsAreKept(t *testing.T) {
+	nan := float32(math.NaN())
+	forms(t, func(t *testing.T) {
+		fresh := func() []float32 { x := make([]float32, 32); x[5] = nan; return x }
+		limit := Limit[float32](1e-10)
+		for name, f := range map[string]func(x []float32) float64{
+			"NegPositive":  func(x []float32) float64 { return NegPositive(x, 1, limit).Loss },
+			"NegNegative":  func(x []float32) float64 { return NegNegative(x, 1, limit).Loss },
+			"UMAPPositive": func(x []float32) float64 { return UMAPPositive(x, limit) },
+			"UMAPNegative": func(x []float32) float64 { return UMAPNegative(x, limit) },
+			"InfoNC": func(x []float32) float64 {
+				total := make([]float32, len(x))
+				Similarities(x, total, 1e-10)
+				loss := LogTotals(total, 1)
+				return loss + InfoNCPositive(x, total, 1e-10, 1)
+			},
+		} {
+			x := fresh()
+			if loss := f(x); !math.IsNaN(loss) {
+				t.Errorf("%s: loss %g, want NaN", name, loss)
+			}
+			if !math.IsNaN(float64(x[5])) {
+				t.Errorf("%s: derivative %g, want NaN", name, x[5])
+			}
+		}
+	})
+}
+
+func TestPairsAndSpread(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			const rows = 300
+			f32, f64 := draw(2*rows, 1, func(s *rng.Stream) float64 { return s.Normal() })
+			s := rng.New(uint64(n), rng.Negatives)
+			tails := make([]int32, n)
+			for k := range tails {
+				tails[k] = int32(s.IntN(20)) // few rows, so that they repeat
+			}
+			var v32 [6][]float32
+			var v64 [6][]float64
+			for i := range v32 {
+				v32[i], v64[i] = make([]float32, n), make([]float64, n)
+			}
+			const head = 13
+			Pairs2(v32[0], v32[1], v32[2], f32, head, tails)
+			Pairs2(v64[0], v64[1], v64[2], f64, head, tails)
+			for i, what := range []string{"d2", "dx", "dy"} {
+				for k := range tails {
+					if math.Abs(float64(v32[i][k])-v64[i][k]) > 1e-5 {
+						t.Errorf("n=%d %s[%d]: %g, want %g", n, what, k, v32[i][k], v64[i][k])
+					}
+				}
+			}
+			g32, g64 := draw(n, 2, func(s *rng.Stream) float64 { return s.Normal() })
+			grad32, grad64 := make([]float32, 2*rows), make([]float64, 2*rows)
+			for range 2 { // the head's sums go on from what they hold
+				Spread2(grad32, v32[3], v32[4], g32, v32[1], v32[2], tails)
+				Spread2(grad64, v64[3], v64[4], g64, v64[1], v64[2], tails)
+			}
+			for k := range tails {
+				if math.Abs(float64(v32[3][k])-v64[3][k]) > 1e-4 || math.Abs(float64(v32[4][k])-v64[4][k]) > 1e-4 {
+					t.Errorf("n=%d head %d: (%g, %g), want (%g, %g)", n, k, v32[3][k], v32[4][k], v64[3][k], v64[4][k])
+				}
+			}
+			for i := range grad64 {
+				if math.Abs(float64(grad32[i])-grad64[i]) > 1e-4 {
+					t.Errorf("n=%d grad[%d]: %g, want %g", n, i, grad32[i], grad64[i])
+				}
+			}
+		}
+	})
+}
+
+func TestReductions(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			a32, a64 := draw(n, 3, func(s *rng.Stream) float64 { return 10 * s.Normal() })
+			b32, b64 := draw(n, 4, func(s *rng.Stream) float64 { return 10 * s.Normal() })
+			compareScalar(t, "InverseSum2", InverseSum2(a32, b32, 0.5, -2), InverseSum2(a64, b64, 0.5, -2), 1)
+			Add(a32, b32)
+			Add(a64, b64)
+			compare(t, "Add", a32, a64, 1e-4)
+			for _, at := range []int{0, n / 2, n - 1} {
+				if n == 0 {
+					continue
+				}
+				x := make([]int32, n)
+				x[n/2] = 7
+				x[at] = -3
+				if got := MaxUint32(x); got != math.MaxUint32-2 {
+					t.Errorf("n=%d: maximum %d with −3 at %d", n, got, at)
+				}
+			}
+		}
+		if got := MaxUint32(nil); got != 0 {
+			t.Errorf("maximum of nothing is %d", got)
+		}
+	})
+}
+
+func BenchmarkKernels(b *testing.B) {
+	const n = 1024
+	limit := Limit[float32](1e-10)
+	x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Exp(10*s.Float64() - 5) })
+	work := make([]float32, n)
+	features, _ := draw(4*n, 1, func(s *rng.Stream) float64 { return s.Normal() })
+	tails := make([]int32, n)
+	s := rng.New(1, rng.Negatives)
+	for i := range tails {
+		tails[i] = int32(s.IntN(2 * n))
+	}
+	var v [5][]float32
+	for i := range v {
+		v[i] = make([]float32, n)
+	}
+	grad := make([]float32, 4*n)
+	for _, form := range available() {
+		for _, k := range []struct {
+			name string
+			run  func()
+		}{
+			{"Pairs2", func() { Pairs2(v[0], v[1], v[2], features, 0, tails) }},
+			{"Spread2", func() { Spread2(grad, v[3], v[4], v[0], v[1], v[2], tails) }},
+			{"NegPositive", func() { copy(work, x); NegPositive(work, 1, limit) }},
+			{"NegNegative", func() { copy(work, x); NegNegative(work, 1, limit) }},
+			{"UMAPNegative", func() { copy(work, x); UMAPNegative(work, limit) }},
+			{"Similarities", func() { copy(work, x); Similarities(work, v[3], 1e-10) }},
+			{"LogTotals", func() { copy(work, x); LogTotals(work, 1) }},
+			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
+		} {
+			b.Run(k.name+"/"+form, func(b *testing.B) {
+				defer use(form)()
+				for b.Loop() {
+					k.run()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/pair")
+			})
+		}
+	}
+}

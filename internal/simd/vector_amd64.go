@@ -1,0 +1,134 @@
+//go:build amd64 && !noasm
+
+package simd
+
+import "golang.org/x/sys/cpu"
+
+// lanes divides the number of elements that the vector forms take.
+const lanes = 16
+
+// An isa is an instruction set for which there are vector forms.
+type isa int
+
+const (
+	portable isa = iota
+	avx2
+	avx512
+)
+
+func (i isa) String() string { return [...]string{"portable", "avx2", "avx512"}[i] }
+
+// best is the widest instruction set that the processor has.
+var best = func() isa {
+	switch {
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL:
+		return avx512
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		return avx2
+	}
+	return portable
+}()
+
+// current is the instruction set in use: the best, except in tests.
+var current = best
+
+func vectors() bool { return current != portable }
+
+// Name returns the instruction set in use: avx512, avx2 or portable.
+func Name() string { return current.String() }
+
+func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32) {
+	if current == avx512 {
+		pairs2AVX512(d2, dx, dy, features, head, tails)
+	} else {
+		pairs2AVX2(d2, dx, dy, features, head, tails)
+	}
+}
+
+func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32) {
+	if current == avx512 {
+		spread2AVX512(grad, hx, hy, g, dx, dy, tails)
+	} else {
+		spread2AVX2(grad, hx, hy, g, dx, dy, tails)
+	}
+}
+
+func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+	if current == avx512 {
+		return negPositiveAVX512(x, c, limit, logLimit)
+	}
+	return negPositiveAVX2(x, c, limit, logLimit)
+}
+
+func negNegativeVector(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+	if current == avx512 {
+		return negNegativeAVX512(x, invC, limit, logLimit)
+	}
+	return negNegativeAVX2(x, invC, limit, logLimit)
+}
+
+func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32) {
+	if current == avx512 {
+		return umapPositiveAVX512(x, limit, logLimit)
+	}
+	return umapPositiveAVX2(x, limit, logLimit)
+}
+
+func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32) {
+	if current == avx512 {
+		return umapNegativeAVX512(x, limit, logLimit)
+	}
+	return umapNegativeAVX2(x, limit, logLimit)
+}
+
+func similaritiesVector(x []float32, total []float32, clamp float32) {
+	if current == avx512 {
+		similaritiesAVX512(x, total, clamp)
+	} else {
+		similaritiesAVX2(x, total, clamp)
+	}
+}
+
+func logTotalsVector(total []float32, weight float32) (loss float32) {
+	if current == avx512 {
+		return logTotalsAVX512(total, weight)
+	}
+	return logTotalsAVX2(total, weight)
+}
+
+func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32) {
+	if current == avx512 {
+		return infoncPositiveAVX512(q, share, clamp, inTotal)
+	}
+	return infoncPositiveAVX2(q, share, clamp, inTotal)
+}
+
+func infoncNegativeVector(q []float32, share []float32, clamp float32) {
+	if current == avx512 {
+		infoncNegativeAVX512(q, share, clamp)
+	} else {
+		infoncNegativeAVX2(q, share, clamp)
+	}
+}
+
+func addVector(dst []float32, src []float32) {
+	if current == avx512 {
+		addAVX512(dst, src)
+	} else {
+		addAVX2(dst, src)
+	}
+}
+
+func maxUint32Vector(x []int32) uint32 {
+	if current == avx512 {
+		return maxUint32AVX512(x)
+	}
+	return maxUint32AVX2(x)
+}
+
+func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32) {
+	if current == avx512 {
+		return inverseSum2AVX512(xs, ys, x, y)
+	}
+	return inverseSum2AVX2(xs, ys, x, y)
+}

@@ -1,0 +1,55 @@
+//go:build !amd64 || noasm
+
+package simd
+
+// lanes is what the vector forms would need; there are none here.
+const lanes = 16
+
+func vectors() bool { return false }
+
+// Name returns the instruction set in use: avx512, avx2 or portable.
+func Name() string { return "portable" }
+
+// The vector forms are never called where vectors is false.
+
+func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32) {
+	panic("simd: no vector form")
+}
+
+func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32) {
+	panic("simd: no vector form")
+}
+
+func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+	panic("simd: no vector form")
+}
+
+func negNegativeVector(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+	panic("simd: no vector form")
+}
+
+func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32) {
+	panic("simd: no vector form")
+}
+
+func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32) {
+	panic("simd: no vector form")
+}
+
+func similaritiesVector(x []float32, total []float32, clamp float32) { panic("simd: no vector form") }
+
+func logTotalsVector(total []float32, weight float32) (loss float32) { panic("simd: no vector form") }
+
+func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32) {
+	panic("simd: no vector form")
+}
+
+func infoncNegativeVector(q []float32, share []float32, clamp float32) { panic("simd: no vector form") }
+
+func addVector(dst []float32, src []float32) { panic("simd: no vector form") }
+
+func maxUint32Vector(x []int32) uint32 { panic("simd: no vector form") }
+
+func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32) {
+	panic("simd: no vector form")
+}
