@@ -4,12 +4,6 @@
 // the order of the pieces therefore gives the same bits whatever GOMAXPROCS is.
 package parallel
 
-import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-)
-
 // Pieces returns how many pieces of at most grain items n items make.
 func Pieces(n, grain int) int {
 	if n <= 0 {
@@ -24,39 +18,6 @@ func Pieces(n, grain int) int {
 // piece, or a single processor, body runs on the calling goroutine. A panic in
 // body is raised again on the calling goroutine.
 func For(n, grain int, body func(piece, lo, hi int)) {
-	pieces := Pieces(n, grain)
-	workers := min(pieces, runtime.GOMAXPROCS(0))
-	if workers <= 1 {
-		for p := range pieces {
-			body(p, p*grain, min(n, (p+1)*grain))
-		}
-		return
-	}
-	var (
-		next     atomic.Int64
-		wg       sync.WaitGroup
-		panicked atomic.Pointer[any]
-	)
-	work := func() {
-		defer func() {
-			if r := recover(); r != nil {
-				panicked.CompareAndSwap(nil, &r)
-			}
-		}()
-		for {
-			p := int(next.Add(1)) - 1
-			if p >= pieces {
-				return
-			}
-			body(p, p*grain, min(n, (p+1)*grain))
-		}
-	}
-	for range workers - 1 {
-		wg.Go(work)
-	}
-	work()
-	wg.Wait()
-	if r := panicked.Load(); r != nil {
-		panic(*r)
-	}
+	l := Loop{Body: body}
+	l.Run(n, grain)
 }

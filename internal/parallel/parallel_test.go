@@ -50,3 +50,19 @@ func TestForRaisesPanicOnCaller(t *testing.T) {
 	})
 	t.Error("For returned")
 }
+
+func TestLoopDoesNotAllocate(t *testing.T) {
+	for _, procs := range []int{1, 2} {
+		old := runtime.GOMAXPROCS(procs)
+		sums := make([]int, 10)
+		l := parallel.Loop{Body: func(p, lo, hi int) { sums[p] += hi - lo }}
+		l.Run(95, 10)
+		if allocs := testing.AllocsPerRun(100, func() { l.Run(95, 10) }); allocs != 0 {
+			t.Errorf("GOMAXPROCS %d: %g allocations", procs, allocs)
+		}
+		if sums[0] != 1020 || sums[9] != 510 {
+			t.Errorf("GOMAXPROCS %d: pieces saw %v items in 102 runs", procs, sums)
+		}
+		runtime.GOMAXPROCS(old)
+	}
+}

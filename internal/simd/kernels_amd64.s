@@ -1001,6 +1001,70 @@ loop:
 loop_done:
 	RET
 
+// func scaleAVX512(x []float32, f float32)
+// Requires: AVX512F, SSE
+TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
+	MOVQ         x_base+0(FP), AX
+	MOVSS        f+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ    DX, CX
+	JGE     loop_done
+	VMULPS  (AX)(DX*4), Z0, Z1
+	VMOVUPS Z1, (AX)(DX*4)
+	ADDQ    $0x10, DX
+	JMP     loop
+
+loop_done:
+	RET
+
+// func addPlaneAVX512(dst []float32, xs []float32, ys []float32)
+// Requires: AVX, AVX512F
+TEXT ·addPlaneAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ xs_base+24(FP), CX
+	MOVQ ys_base+48(FP), DX
+	MOVQ xs_len+32(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ          SI, BX
+	JGE           loop_done
+	VMOVUPS       (CX)(SI*4), Z0
+	VMOVUPS       (DX)(SI*4), Z1
+	VUNPCKLPS     Z1, Z0, Z2
+	VUNPCKHPS     Z1, Z0, Z0
+	VADDPS        (AX)(SI*8), X2, X1
+	VMOVUPS       X1, (AX)(SI*8)
+	VADDPS        16(AX)(SI*8), X0, X1
+	VMOVUPS       X1, 16(AX)(SI*8)
+	VEXTRACTF32X4 $0x01, Z2, X1
+	VADDPS        32(AX)(SI*8), X1, X1
+	VMOVUPS       X1, 32(AX)(SI*8)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        48(AX)(SI*8), X1, X1
+	VMOVUPS       X1, 48(AX)(SI*8)
+	VEXTRACTF32X4 $0x02, Z2, X1
+	VADDPS        64(AX)(SI*8), X1, X1
+	VMOVUPS       X1, 64(AX)(SI*8)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        80(AX)(SI*8), X1, X1
+	VMOVUPS       X1, 80(AX)(SI*8)
+	VEXTRACTF32X4 $0x03, Z2, X1
+	VADDPS        96(AX)(SI*8), X1, X1
+	VMOVUPS       X1, 96(AX)(SI*8)
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VADDPS        112(AX)(SI*8), X0, X0
+	VMOVUPS       X0, 112(AX)(SI*8)
+	ADDQ          $0x10, SI
+	JMP           loop
+
+loop_done:
+	RET
+
 // func maxUint32AVX512(x []int32) uint32
 // Requires: AVX, AVX2, AVX512F
 TEXT ·maxUint32AVX512(SB), NOSPLIT, $0-28
@@ -1661,6 +1725,58 @@ loop:
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
 	JMP     loop
+
+loop_done:
+	RET
+
+// func scaleAVX2(x []float32, f float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
+	MOVQ         x_base+0(FP), AX
+	MOVSS        f+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ    DX, CX
+	JGE     loop_done
+	VMULPS  (AX)(DX*4), Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	JMP     loop
+
+loop_done:
+	RET
+
+// func addPlaneAVX2(dst []float32, xs []float32, ys []float32)
+// Requires: AVX
+TEXT ·addPlaneAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ xs_base+24(FP), CX
+	MOVQ ys_base+48(FP), DX
+	MOVQ xs_len+32(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ         SI, BX
+	JGE          loop_done
+	VMOVUPS      (CX)(SI*4), Y0
+	VMOVUPS      (DX)(SI*4), Y1
+	VUNPCKLPS    Y1, Y0, Y2
+	VUNPCKHPS    Y1, Y0, Y0
+	VADDPS       (AX)(SI*8), X2, X1
+	VMOVUPS      X1, (AX)(SI*8)
+	VADDPS       16(AX)(SI*8), X0, X1
+	VMOVUPS      X1, 16(AX)(SI*8)
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       32(AX)(SI*8), X1, X1
+	VMOVUPS      X1, 32(AX)(SI*8)
+	VEXTRACTF128 $0x01, Y0, X0
+	VADDPS       48(AX)(SI*8), X0, X0
+	VMOVUPS      X0, 48(AX)(SI*8)
+	ADDQ         $0x08, SI
+	JMP          loop
 
 loop_done:
 	RET

@@ -145,6 +145,19 @@ func add[T Float](dst, src []T) {
 	}
 }
 
+func scale[T Float](x []T, f T) {
+	for i := range x {
+		x[i] *= f
+	}
+}
+
+func addPlane[T Float](dst, xs, ys []T) {
+	for i, x := range xs {
+		dst[2*i] += x
+		dst[2*i+1] += ys[i]
+	}
+}
+
 func maxUint32(x []int32) (m uint32) {
 	for _, v := range x {
 		m = max(m, uint32(v))

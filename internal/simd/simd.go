@@ -154,6 +154,26 @@ func Add[T Float](dst, src []T) {
 	add(dst, src)
 }
 
+// Scale multiplies each element of x by f.
+func Scale[T Float](x []T, f T) {
+	if v, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		scaleVector(v[:whole], float32(f))
+		x = x[whole:]
+	}
+	scale(x, f)
+}
+
+// AddPlane adds (xs[i], ys[i]) to row i of dst, [len(xs), 2].
+func AddPlane[T Float](dst, xs, ys []T) {
+	if f, ok := float32s(dst); ok && len(xs) >= lanes {
+		whole := len(xs) - len(xs)%lanes
+		addPlaneVector(f, any(xs).([]float32)[:whole], any(ys).([]float32))
+		dst, xs, ys = dst[2*whole:], xs[whole:], ys[whole:]
+	}
+	addPlane(dst, xs, ys)
+}
+
 // MaxUint32 returns the largest element of x read as unsigned numbers, so that
 // one comparison finds negative indices too; 0 if x is empty.
 func MaxUint32(x []int32) uint32 {

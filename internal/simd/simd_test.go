@@ -209,6 +209,13 @@ func TestReductions(t *testing.T) {
 			Add(a32, b32)
 			Add(a64, b64)
 			compare(t, "Add", a32, a64, 1e-4)
+			Scale(a32, 0.3)
+			Scale(a64, float64(float32(0.3)))
+			compare(t, "Scale", a32, a64, 1e-4)
+			plane32, plane64 := draw(2*n, 5, func(s *rng.Stream) float64 { return 100 + s.Float64() })
+			AddPlane(plane32, a32, b32)
+			AddPlane(plane64, a64, b64)
+			compare(t, "AddPlane", plane32, plane64, 1e-5)
 			for _, at := range []int{0, n / 2, n - 1} {
 				if n == 0 {
 					continue

@@ -37,6 +37,12 @@ func infoncNegativeAVX512(q []float32, share []float32, clamp float32)
 // addAVX512 is the vector form of add.
 func addAVX512(dst []float32, src []float32)
 
+// scaleAVX512 is the vector form of scale.
+func scaleAVX512(x []float32, f float32)
+
+// addPlaneAVX512 is the vector form of addPlane.
+func addPlaneAVX512(dst []float32, xs []float32, ys []float32)
+
 // maxUint32AVX512 is the vector form of maxUint32.
 func maxUint32AVX512(x []int32) uint32
 
@@ -75,6 +81,12 @@ func infoncNegativeAVX2(q []float32, share []float32, clamp float32)
 
 // addAVX2 is the vector form of add.
 func addAVX2(dst []float32, src []float32)
+
+// scaleAVX2 is the vector form of scale.
+func scaleAVX2(x []float32, f float32)
+
+// addPlaneAVX2 is the vector form of addPlane.
+func addPlaneAVX2(dst []float32, xs []float32, ys []float32)
 
 // maxUint32AVX2 is the vector form of maxUint32.
 func maxUint32AVX2(x []int32) uint32

@@ -37,7 +37,7 @@ func vectors() bool { return current != portable }
 // Name returns the instruction set in use: avx512, avx2 or portable.
 func Name() string { return current.String() }
 
-func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32) {
+func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
 	if current == avx512 {
 		pairs2AVX512(d2, dx, dy, features, head, tails)
 	} else {
@@ -45,7 +45,7 @@ func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, 
 	}
 }
 
-func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32) {
+func spread2Vector(grad, hx, hy, g, dx, dy []float32, tails []int32) {
 	if current == avx512 {
 		spread2AVX512(grad, hx, hy, g, dx, dy, tails)
 	} else {
@@ -53,35 +53,35 @@ func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx [
 	}
 }
 
-func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+func negPositiveVector(x []float32, c, limit, logLimit float32) (loss float32, dTheta float32) {
 	if current == avx512 {
 		return negPositiveAVX512(x, c, limit, logLimit)
 	}
 	return negPositiveAVX2(x, c, limit, logLimit)
 }
 
-func negNegativeVector(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+func negNegativeVector(x []float32, invC, limit, logLimit float32) (loss float32, dTheta float32) {
 	if current == avx512 {
 		return negNegativeAVX512(x, invC, limit, logLimit)
 	}
 	return negNegativeAVX2(x, invC, limit, logLimit)
 }
 
-func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32) {
+func umapPositiveVector(x []float32, limit, logLimit float32) (loss float32) {
 	if current == avx512 {
 		return umapPositiveAVX512(x, limit, logLimit)
 	}
 	return umapPositiveAVX2(x, limit, logLimit)
 }
 
-func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32) {
+func umapNegativeVector(x []float32, limit, logLimit float32) (loss float32) {
 	if current == avx512 {
 		return umapNegativeAVX512(x, limit, logLimit)
 	}
 	return umapNegativeAVX2(x, limit, logLimit)
 }
 
-func similaritiesVector(x []float32, total []float32, clamp float32) {
+func similaritiesVector(x, total []float32, clamp float32) {
 	if current == avx512 {
 		similaritiesAVX512(x, total, clamp)
 	} else {
@@ -96,14 +96,14 @@ func logTotalsVector(total []float32, weight float32) (loss float32) {
 	return logTotalsAVX2(total, weight)
 }
 
-func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32) {
+func infoncPositiveVector(q, share []float32, clamp, inTotal float32) (loss float32) {
 	if current == avx512 {
 		return infoncPositiveAVX512(q, share, clamp, inTotal)
 	}
 	return infoncPositiveAVX2(q, share, clamp, inTotal)
 }
 
-func infoncNegativeVector(q []float32, share []float32, clamp float32) {
+func infoncNegativeVector(q, share []float32, clamp float32) {
 	if current == avx512 {
 		infoncNegativeAVX512(q, share, clamp)
 	} else {
@@ -111,7 +111,7 @@ func infoncNegativeVector(q []float32, share []float32, clamp float32) {
 	}
 }
 
-func addVector(dst []float32, src []float32) {
+func addVector(dst, src []float32) {
 	if current == avx512 {
 		addAVX512(dst, src)
 	} else {
@@ -126,9 +126,25 @@ func maxUint32Vector(x []int32) uint32 {
 	return maxUint32AVX2(x)
 }
 
-func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32) {
+func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
 	if current == avx512 {
 		return inverseSum2AVX512(xs, ys, x, y)
 	}
 	return inverseSum2AVX2(xs, ys, x, y)
+}
+
+func scaleVector(x []float32, f float32) {
+	if current == avx512 {
+		scaleAVX512(x, f)
+	} else {
+		scaleAVX2(x, f)
+	}
+}
+
+func addPlaneVector(dst, xs, ys []float32) {
+	if current == avx512 {
+		addPlaneAVX512(dst, xs, ys)
+	} else {
+		addPlaneAVX2(dst, xs, ys)
+	}
 }

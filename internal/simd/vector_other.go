@@ -12,44 +12,48 @@ func Name() string { return "portable" }
 
 // The vector forms are never called where vectors is false.
 
-func pairs2Vector(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32) {
+func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
 	panic("simd: no vector form")
 }
 
-func spread2Vector(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32) {
+func spread2Vector(grad, hx, hy, g, dx, dy []float32, tails []int32) {
 	panic("simd: no vector form")
 }
 
-func negPositiveVector(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+func negPositiveVector(x []float32, c, limit, logLimit float32) (loss float32, dTheta float32) {
 	panic("simd: no vector form")
 }
 
-func negNegativeVector(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32) {
+func negNegativeVector(x []float32, invC, limit, logLimit float32) (loss float32, dTheta float32) {
 	panic("simd: no vector form")
 }
 
-func umapPositiveVector(x []float32, limit float32, logLimit float32) (loss float32) {
+func umapPositiveVector(x []float32, limit, logLimit float32) (loss float32) {
 	panic("simd: no vector form")
 }
 
-func umapNegativeVector(x []float32, limit float32, logLimit float32) (loss float32) {
+func umapNegativeVector(x []float32, limit, logLimit float32) (loss float32) {
 	panic("simd: no vector form")
 }
 
-func similaritiesVector(x []float32, total []float32, clamp float32) { panic("simd: no vector form") }
+func similaritiesVector(x, total []float32, clamp float32) { panic("simd: no vector form") }
 
 func logTotalsVector(total []float32, weight float32) (loss float32) { panic("simd: no vector form") }
 
-func infoncPositiveVector(q []float32, share []float32, clamp float32, inTotal float32) (loss float32) {
+func infoncPositiveVector(q, share []float32, clamp, inTotal float32) (loss float32) {
 	panic("simd: no vector form")
 }
 
-func infoncNegativeVector(q []float32, share []float32, clamp float32) { panic("simd: no vector form") }
+func infoncNegativeVector(q, share []float32, clamp float32) { panic("simd: no vector form") }
 
-func addVector(dst []float32, src []float32) { panic("simd: no vector form") }
+func addVector(dst, src []float32) { panic("simd: no vector form") }
 
 func maxUint32Vector(x []int32) uint32 { panic("simd: no vector form") }
 
-func inverseSum2Vector(xs []float32, ys []float32, x float32, y float32) (sum float32) {
+func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
 	panic("simd: no vector form")
 }
+
+func scaleVector(x []float32, f float32) { panic("simd: no vector form") }
+
+func addPlaneVector(dst, xs, ys []float32) { panic("simd: no vector form") }

@@ -27,6 +27,8 @@ func main() {
 		s.infoncPositive()
 		s.infoncNegative()
 		s.add()
+		s.scale()
+		s.addPlane()
 		s.maxUint32()
 		s.inverseSum2()
 	}
@@ -344,16 +346,7 @@ func (s *isa) spread2() {
 		VUNPCKHPS(y, x, hi)
 		for q := range s.lanes / 4 {
 			for j, v := range []VecVirtual{lo, hi} {
-				part := v.AsX()
-				if q > 0 {
-					p := XMM()
-					if s.wide() {
-						VEXTRACTF32X4(Imm(uint64(q)), v, p)
-					} else {
-						VEXTRACTF128(Imm(uint64(q)), v, p)
-					}
-					part = p
-				}
+				part := s.quarter(v, q)
 				for e := range 2 {
 					r, t := GP64(), XMM()
 					MOVLQSX(at(tails, i).Offset(4*(4*q+2*j+e)), r)
@@ -557,6 +550,50 @@ func (s *isa) add() {
 		VMOVUPS(v, at(dst, i))
 	})
 	RET()
+}
+
+func (s *isa) scale() {
+	s.begin("scale", "(x []float32, f float32)", "is the vector form of scale.")
+	x, f := s.pointer("x"), s.broadcast("f")
+	s.loop("x", "loop", func(i Register) {
+		v := s.vec()
+		VMULPS(at(x, i), f, v)
+		VMOVUPS(v, at(x, i))
+	})
+	RET()
+}
+
+func (s *isa) addPlane() {
+	s.begin("addPlane", "(dst, xs, ys []float32)", "is the vector form of addPlane.")
+	dst, xs, ys := s.pointer("dst"), s.pointer("xs"), s.pointer("ys")
+	s.loop("xs", "loop", func(i Register) {
+		x, y, lo, hi := s.load(xs, i), s.load(ys, i), s.vec(), s.vec()
+		// Within each 128-bit quarter: x0 y0 x1 y1 and x2 y2 x3 y3.
+		VUNPCKLPS(y, x, lo)
+		VUNPCKHPS(y, x, hi)
+		for q := range s.lanes / 4 {
+			for j, v := range []VecVirtual{lo, hi} {
+				to, t := Mem{Base: dst, Index: i, Scale: 8}.Offset(32*q+16*j), XMM()
+				VADDPS(to, s.quarter(v, q), t)
+				VMOVUPS(t, to)
+			}
+		}
+	})
+	RET()
+}
+
+// quarter returns the q-th 128 bits of v.
+func (s *isa) quarter(v VecVirtual, q int) Register {
+	if q == 0 {
+		return v.AsX()
+	}
+	p := XMM()
+	if s.wide() {
+		VEXTRACTF32X4(Imm(uint64(q)), v, p)
+	} else {
+		VEXTRACTF128(Imm(uint64(q)), v, p)
+	}
+	return p
 }
 
 func (s *isa) maxUint32() {

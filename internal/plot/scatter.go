@@ -1,0 +1,292 @@
+// Package plot draws embeddings: scatter plots in the manner of the paper's
+// figures, as PNG or SVG, with equal axes, a scale bar in place of ticks, and
+// colours that a colour-blind person can tell apart.
+//
+// Text, lines and legends are drawn by gonum/plot's canvases. The points
+// themselves are not, since one path per point takes seconds and megabytes for
+// the 70 000 points of MNIST: raster.go sets them as anti-aliased discs, and
+// svg.go writes them as dots of a few short paths.
+//
+// The package draws points and nothing else; curves of a training run belong
+// to whoever reads the run's metrics.
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cne/data"
+	"cne/internal/rng"
+)
+
+// ErrInput is wrapped by errors about a Scatter that cannot be drawn: no
+// points, labels that do not fit, sizes out of range.
+var ErrInput = errors.New("cannot draw the plot")
+
+// ErrNotFinite is wrapped by the error for a coordinate or value that is NaN
+// or infinite where it may not be.
+var ErrNotFinite = errors.New("not a finite number")
+
+// ErrFormat is wrapped by the error for an image format other than PNG and
+// SVG.
+var ErrFormat = errors.New("unknown image format")
+
+// A Format is a kind of image file.
+type Format string
+
+// The formats that Write knows.
+const (
+	PNG Format = "png" // pixels
+	SVG Format = "svg" // vectors, without embedded fonts
+)
+
+// A Scatter is a plot of an embedding. All fields but Embedding may be left
+// at their zero values. The same Scatter gives the same bytes.
+//
+// Points have one colour each: that of their class if Classes is set, that of
+// their value on a continuous scale if Values is set, and all the same
+// otherwise. They are drawn in an order that Seed shuffles, so that no class
+// systematically covers another.
+type Scatter struct {
+	// Embedding holds the points. Of more than two coordinates the first two
+	// are drawn, and the title says so; points of a single coordinate are
+	// scattered vertically at random.
+	Embedding *data.Matrix
+
+	// Classes[i] is the class of row i. A negative one means none: the point
+	// is grey and lies below the others. Up to 40 classes get a legend.
+	Classes []int32
+
+	// ClassNames[c] is the name of class c in the legend; a class beyond the
+	// slice, or with an empty name, is shown by its number.
+	ClassNames []string
+
+	// Values[i] is the number by which row i is coloured; a colour bar shows
+	// the scale. NaN means none: the point is grey and lies below the others.
+	// Values and Classes exclude each other.
+	Values []float64
+
+	// Title stands above the points; none by default.
+	Title string
+
+	// Width and Height are the size of the image in inches, up to 100. Height
+	// defaults to 5, or 2 for points of a single coordinate; Width to 5 and
+	// what the legend takes.
+	Width, Height float64
+
+	// DPI is the resolution of a PNG in pixels per inch, up to 1200; 200 by
+	// default.
+	DPI int
+
+	// PointSize is a point's diameter in printer's points (1/72 inch), up to
+	// 100. The default falls with the number of points, from 5 to 0.6.
+	PointSize float64
+
+	// Alpha is a point's opacity, over 0 and up to 1. The default falls with
+	// the number of points, from 0.9 to 0.3.
+	Alpha float64
+
+	// Transparent leaves the background out; it is white by default.
+	Transparent bool
+
+	// Seed decides the order in which points are drawn, and the vertical
+	// scatter of points of a single coordinate.
+	Seed uint64
+}
+
+// Save draws the plot into the file at path, as PNG or SVG by its extension.
+// The file is written under a temporary name in the same folder and renamed.
+// Errors name the path; they wrap ErrInput, ErrNotFinite or ErrFormat, or come
+// from the file system.
+func (s *Scatter) Save(path string) (err error) {
+	var b bytes.Buffer
+	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	if err := s.Write(&b, Format(extension)); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+			err = fmt.Errorf("writing %s: %w", path, err)
+		}
+	}()
+	if _, err := tmp.Write(b.Bytes()); err != nil {
+		return err
+	}
+	if err := tmp.Chmod(0o644); err != nil { // CreateTemp lets no one else read
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// Write draws the plot as an image of that format. Errors wrap ErrInput,
+// ErrNotFinite or ErrFormat, in which case nothing was written, or are w's.
+func (s *Scatter) Write(w io.Writer, format Format) error {
+	if format != PNG && format != SVG {
+		return fmt.Errorf("%w %q; give png or svg", ErrFormat, string(format))
+	}
+	if err := s.check(format); err != nil {
+		return err
+	}
+	l, err := s.layout()
+	if err != nil {
+		return err
+	}
+	if format == SVG {
+		return l.writeSVG(w)
+	}
+	return l.writePNG(w)
+}
+
+// Bounds of what is drawn.
+const (
+	maxInches   = 100
+	maxDPI      = 1200
+	maxDiameter = 100
+	maxPixels   = 200_000_000
+)
+
+func (s *Scatter) check(format Format) error {
+	m := s.Embedding
+	if m == nil || m.N == 0 {
+		return fmt.Errorf("%w: the embedding has no points", ErrInput)
+	}
+	if m.N < 0 || m.D < 1 || len(m.X)%m.D != 0 || len(m.X)/m.D != m.N {
+		return fmt.Errorf("%w: %d numbers are not an embedding of %d points with %d coordinates", ErrInput, len(m.X), m.N, m.D)
+	}
+	if s.Classes != nil && s.Values != nil {
+		return fmt.Errorf("%w: both Classes and Values are set; colours can show one of them", ErrInput)
+	}
+	if s.Classes != nil && len(s.Classes) != m.N {
+		return fmt.Errorf("%w: %d classes for %d points", ErrInput, len(s.Classes), m.N)
+	}
+	if s.Values != nil && len(s.Values) != m.N {
+		return fmt.Errorf("%w: %d values for %d points", ErrInput, len(s.Values), m.N)
+	}
+	for _, size := range []struct {
+		name       string
+		value, max float64
+	}{
+		{"Width", s.Width, maxInches},
+		{"Height", s.Height, maxInches},
+		{"DPI", float64(s.DPI), maxDPI},
+		{"PointSize", s.PointSize, maxDiameter},
+		{"Alpha", s.Alpha, 1},
+	} {
+		if !(size.value >= 0 && size.value <= size.max) {
+			return fmt.Errorf("%w: %s is %v; give a number up to %v, or 0 for the default", ErrInput, size.name, size.value, size.max)
+		}
+	}
+	for i := range m.N {
+		for j, v := range m.Row(i)[:min(m.D, 2)] {
+			if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+				return fmt.Errorf("%w: row %d of the embedding (counted from 0) has %v as coordinate %d", ErrNotFinite, i, v, j)
+			}
+		}
+	}
+	for i, v := range s.Values {
+		if math.IsInf(v, 0) {
+			return fmt.Errorf("%w: row %d (counted from 0) has the value %v", ErrNotFinite, i, v)
+		}
+	}
+	if dots := float64(s.dpi()); format == PNG && s.Width*dots*s.height()*dots > maxPixels {
+		return fmt.Errorf("%w: %v × %v inches at %d DPI are more than %d million pixels; reduce one of them", ErrInput, s.Width, s.height(), s.dpi(), maxPixels/1_000_000)
+	}
+	return nil
+}
+
+func (s *Scatter) dpi() int {
+	if s.DPI == 0 {
+		return 200
+	}
+	return s.DPI
+}
+
+func (s *Scatter) height() float64 {
+	switch {
+	case s.Height > 0:
+		return s.Height
+	case s.Embedding.D == 1:
+		return 2
+	}
+	return 5
+}
+
+// title returns the title, with a note where the picture does not show the
+// whole embedding.
+func (s *Scatter) title() string {
+	title := printable(s.Title)
+	if s.Embedding.D <= 2 {
+		return title
+	}
+	note := fmt.Sprintf("first 2 of %d coordinates", s.Embedding.D)
+	if title == "" {
+		return note
+	}
+	return title + " (" + note + ")"
+}
+
+// coordinates returns the points to be drawn, x and y alternating.
+func (s *Scatter) coordinates() []float64 {
+	m := s.Embedding
+	out := make([]float64, 0, 2*m.N)
+	if m.D > 1 {
+		for i := range m.N {
+			out = append(out, float64(m.X[i*m.D]), float64(m.X[i*m.D+1]))
+		}
+		return out
+	}
+	lowest, highest := float64(m.X[0]), float64(m.X[0])
+	for _, v := range m.X {
+		lowest, highest = min(lowest, float64(v)), max(highest, float64(v))
+	}
+	jitter := rng.New(s.Seed, rng.Sample)
+	for _, v := range m.X {
+		out = append(out, float64(v), (highest-lowest)*0.15*jitter.Float64())
+	}
+	return out
+}
+
+// diameter returns the points' diameter in printer's points on an area of that
+// many square points: their discs together would fill 40 % of it.
+func (s *Scatter) diameter(area float64) float64 {
+	if s.PointSize > 0 {
+		return s.PointSize
+	}
+	d := math.Sqrt(0.4 * area / float64(s.Embedding.N) * 4 / math.Pi)
+	return math.Round(10*min(5, max(0.6, d))) / 10
+}
+
+func (s *Scatter) alpha() float64 {
+	if s.Alpha > 0 {
+		return s.Alpha
+	}
+	a := 1.35 - 0.15*math.Log10(float64(s.Embedding.N))
+	return math.Round(100*min(0.9, max(0.3, a))) / 100
+}
+
+// printable makes text safe for every format: control characters, which XML
+// cannot hold, become spaces, and bytes that are not UTF-8 a replacement mark.
+func printable(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
+			return ' '
+		}
+		return r
+	}, text))
+}

@@ -1,0 +1,150 @@
+package quality
+
+import (
+	"fmt"
+	"math"
+
+	"cne/internal/parallel"
+)
+
+// Tiles of the pairwise loops: rows per piece of work, and columns that are
+// visited for each of those rows before the next columns are, so that they
+// stay in the first-level cache.
+const (
+	tileRows    = 64
+	tileColumns = 1024
+)
+
+// PartitionFunction returns Σ 1/(1+‖e_i−e_j‖²) over all ordered pairs i≠j of
+// the embedding's points, the constant Z that t-SNE divides its similarities
+// by (Damrich et al., 2023, eq. 3). The embedding holds points of d
+// coordinates, row after row; fewer than two points give 0.
+//
+// All n(n−1)/2 pairs are visited. For float32 and d=2 the terms are computed
+// in single precision, with a relative error of the sum below 1e-6; otherwise
+// in double precision. Errors wrap ErrInput or ErrNotFinite.
+func PartitionFunction[T Float](embedding []T, d int) (float64, error) {
+	n, err := points(embedding, d, "embedding")
+	if err != nil {
+		return 0, err
+	}
+	if e, ok := any(embedding).([]float32); ok && d == 2 {
+		return 2 * pairSum2(e), nil
+	}
+	return 2 * pairSum(embedding, n, d), nil
+}
+
+// pairSum adds 1/(1+‖e_i−e_j‖²) over the unordered pairs.
+func pairSum[T Float](e []T, n, d int) float64 {
+	return overTiles(n, func(i, lo, hi int) float64 {
+		a := e[i*d : (i+1)*d]
+		var sum float64
+		for j := lo; j < hi; j++ {
+			sum += 1 / (1 + squaredDistance(a, e[j*d:(j+1)*d]))
+		}
+		return sum
+	})
+}
+
+// pairSum2 is pairSum for planar float32 points.
+func pairSum2(e []float32) float64 {
+	n := len(e) / 2
+	xs, ys := make([]float32, n), make([]float32, n)
+	for i := range xs {
+		xs[i], ys[i] = e[2*i], e[2*i+1]
+	}
+	return overTiles(n, func(i, lo, hi int) float64 {
+		return cauchySum(xs[i], ys[i], xs[lo:hi], ys[lo:hi])
+	})
+}
+
+// overTiles adds row(i, lo, hi) over ranges that cover the pairs i < j < n
+// once, lo ≤ j < hi.
+func overTiles(n int, row func(i, lo, hi int) float64) float64 {
+	partial := make([]float64, parallel.Pieces(n, tileRows))
+	parallel.For(n, tileRows, func(piece, first, last int) {
+		var sum float64
+		for lo := first; lo < n; lo += tileColumns {
+			hi := min(n, lo+tileColumns)
+			for i := first; i < last && i+1 < hi; i++ {
+				sum += row(i, max(lo, i+1), hi)
+			}
+		}
+		partial[piece] = sum
+	})
+	var sum float64
+	for _, p := range partial {
+		sum += p
+	}
+	return sum
+}
+
+// squaredDistance is computed in double precision, so that exact ties and
+// small differences survive.
+func squaredDistance[T Float](a, b []T) float64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	k := 0
+	for ; k+4 <= len(a); k += 4 {
+		d0 := float64(a[k]) - float64(b[k])
+		d1 := float64(a[k+1]) - float64(b[k+1])
+		d2 := float64(a[k+2]) - float64(b[k+2])
+		d3 := float64(a[k+3]) - float64(b[k+3])
+		s0 += float64(d0 * d0)
+		s1 += float64(d1 * d1)
+		s2 += float64(d2 * d2)
+		s3 += float64(d3 * d3)
+	}
+	for ; k < len(a); k++ {
+		d := float64(a[k]) - float64(b[k])
+		s0 += float64(d * d)
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// KL returns the Kullback–Leibler divergence KL(p ‖ q/Z) in nats, where p is
+// uniform on the graph's directed edges, q_ij = 1/(1+‖e_i−e_j‖²), and Z is the
+// embedding's partition function: the loss of t-SNE (Damrich et al., 2023,
+// eq. 2) on the unweighted graph.
+//
+// Edge number e goes from point heads[e] to point tails[e], counted from 0;
+// both directions of an edge are in the list. The embedding holds points of d
+// coordinates, row after row, and partition is PartitionFunction of it.
+// Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are no
+// edges.
+func KL[T Float](heads, tails []int32, embedding []T, d int, partition float64) (float64, error) {
+	n, err := points(embedding, d, "embedding")
+	if err != nil {
+		return 0, err
+	}
+	if len(heads) != len(tails) {
+		return 0, fmt.Errorf("%w: %d heads and %d tails of edges", ErrInput, len(heads), len(tails))
+	}
+	if len(heads) == 0 {
+		return 0, fmt.Errorf("%w: the divergence from a graph without edges", ErrUndefined)
+	}
+	if !(partition > 0) || math.IsInf(partition, 0) {
+		return 0, fmt.Errorf("%w: partition function %v; it is a positive number", ErrInput, partition)
+	}
+	for e := range heads {
+		if i, j := heads[e], tails[e]; i < 0 || int(i) >= n || j < 0 || int(j) >= n {
+			return 0, fmt.Errorf("%w: edge %d (counted from 0) joins points %d and %d, but the embedding has points 0 to %d", ErrInput, e, i, j, n-1)
+		}
+	}
+	const grain = 1 << 13
+	partial := make([]float64, parallel.Pieces(len(heads), grain))
+	parallel.For(len(heads), grain, func(piece, lo, hi int) {
+		var sum float64
+		for e := lo; e < hi; e++ {
+			i, j := int(heads[e])*d, int(tails[e])*d
+			sum += math.Log1p(squaredDistance(embedding[i:i+d], embedding[j:j+d])) // −log q
+		}
+		partial[piece] = sum
+	})
+	var attraction float64
+	for _, p := range partial {
+		attraction += p
+	}
+	edges := float64(len(heads))
+	return attraction/edges + math.Log(partition) - math.Log(edges), nil
+}

@@ -1,0 +1,277 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// maxHeader is the longest header that the format's specification allows.
+const maxHeader = 100_000_000
+
+// ReadFile reads the file at path. Errors name it; they wrap ErrFormat if its
+// contents are not valid.
+func ReadFile(path string) (*File, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err // names the path
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
+	}
+	f, err := Read(r, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Read reads a file of size bytes from r. It refuses tensors that overlap or
+// leave holes, shapes that disagree with the number of bytes, and names that
+// occur twice. Whatever the header says, it allocates in proportion to size at
+// most. Errors wrap ErrFormat, or are r's.
+func Read(r io.Reader, size int64) (*File, error) {
+	invalid := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
+	}
+	if size < 8 {
+		return nil, invalid("%d bytes are too few for the 8 of the header's length; the file is cut off or of another format", size)
+	}
+	var prefix [8]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		return nil, fmt.Errorf("reading the header's length: %w", err)
+	}
+	length := binary.LittleEndian.Uint64(prefix[:])
+	if length > maxHeader {
+		return nil, invalid("a header of %d bytes is announced, more than the %d allowed; the file is probably of another format", length, maxHeader)
+	}
+	if int64(length) > size-8 {
+		return nil, invalid("a header of %d bytes is announced, but only %d follow; the file is cut off or of another format", length, size-8)
+	}
+	text := make([]byte, length)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return nil, fmt.Errorf("reading the header: %w", err)
+	}
+	h, err := parseHeader(text)
+	if err != nil {
+		return nil, invalid("%w", err)
+	}
+
+	names := slices.SortedFunc(maps.Keys(h.tensors), func(a, b string) int {
+		x, y := h.tensors[a], h.tensors[b]
+		return cmp.Or(cmp.Compare(x.begin, y.begin), cmp.Compare(x.end, y.end), cmp.Compare(a, b))
+	})
+	var end int64
+	for _, name := range names {
+		t := h.tensors[name]
+		switch {
+		case t.end < t.begin:
+			return nil, invalid("tensor %q ends (byte %d) before it begins (byte %d)", name, t.end, t.begin)
+		case t.begin > end:
+			return nil, invalid("no tensor holds bytes %d to %d, just before tensor %q; the format allows no holes", end, t.begin, name)
+		case t.begin < end:
+			return nil, invalid("tensor %q begins at byte %d, inside another tensor", name, t.begin)
+		}
+		if err := check(t.dtype, t.shape, t.end-t.begin); err != nil {
+			return nil, invalid("tensor %q: %w", name, err)
+		}
+		end = t.end
+	}
+	switch data := size - 8 - int64(length); {
+	case end > data:
+		return nil, invalid("the tensors take %d bytes, but only %d follow the header; the file is cut off", end, data)
+	case end < data:
+		return nil, invalid("the tensors take %d bytes, but %d follow the header", end, data)
+	}
+
+	f := &File{Metadata: h.metadata, Tensors: make(map[string]Tensor, len(names))}
+	for _, name := range names {
+		e := h.tensors[name]
+		t := Tensor{DType: e.dtype, Shape: e.shape, Data: make([]byte, e.end-e.begin)}
+		if _, err := io.ReadFull(r, t.Data); err != nil {
+			return nil, fmt.Errorf("reading tensor %q: %w", name, err)
+		}
+		f.Tensors[name] = t
+	}
+	return f, nil
+}
+
+type header struct {
+	metadata map[string]string
+	tensors  map[string]entry
+}
+
+type entry struct {
+	dtype      DType
+	shape      []int
+	begin, end int64
+}
+
+// parseHeader reads the JSON token by token, since encoding/json keeps the
+// last of two equal keys without a word.
+func parseHeader(text []byte) (*header, error) {
+	if len(text) == 0 || text[0] != '{' {
+		return nil, errors.New("the header does not begin with '{'; the file is probably of another format")
+	}
+	if !utf8.Valid(text) {
+		return nil, errors.New("the header is not UTF-8")
+	}
+	p := parser{json.NewDecoder(bytes.NewReader(text))}
+	p.dec.UseNumber()
+	h := &header{tensors: map[string]entry{}}
+	err := p.object("the header", func(name string) (err error) {
+		if name == "__metadata__" {
+			h.metadata = map[string]string{}
+			return p.object("__metadata__", func(key string) error {
+				h.metadata[key], err = p.text(fmt.Sprintf("__metadata__ %q", key))
+				return err
+			})
+		}
+		h.tensors[name], err = p.entry(fmt.Sprintf("tensor %q", name))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.dec.Token(); err != io.EOF {
+		return nil, errors.New("something other than spaces follows the header's closing brace")
+	}
+	return h, nil
+}
+
+type parser struct{ dec *json.Decoder }
+
+func (p parser) token() (json.Token, error) {
+	t, err := p.dec.Token()
+	if err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, fmt.Errorf("the header is not valid JSON near its byte %d: %w", p.dec.InputOffset(), err)
+	}
+	return t, nil
+}
+
+// open consumes the bracket that begins what.
+func (p parser) open(bracket json.Delim, what, kind string) error {
+	t, err := p.token()
+	if err == nil && t != bracket {
+		err = fmt.Errorf("%s is not a JSON %s", what, kind)
+	}
+	return err
+}
+
+// object calls member for each key of an object; member consumes the value.
+func (p parser) object(what string, member func(key string) error) error {
+	if err := p.open('{', what, "object"); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for p.dec.More() {
+		t, err := p.token()
+		if err != nil {
+			return err
+		}
+		key := t.(string) // the decoder takes nothing else for a key
+		if seen[key] {
+			return fmt.Errorf("%s has the key %q twice", what, key)
+		}
+		seen[key] = true
+		if err := member(key); err != nil {
+			return err
+		}
+	}
+	_, err := p.token()
+	return err
+}
+
+func (p parser) text(what string) (string, error) {
+	t, err := p.token()
+	if err != nil {
+		return "", err
+	}
+	s, ok := t.(string)
+	if !ok {
+		return "", fmt.Errorf("%s is not a string", what)
+	}
+	return s, nil
+}
+
+// numbers reads an array of integers that are not negative.
+func (p parser) numbers(what string) ([]int64, error) {
+	if err := p.open('[', what, "array"); err != nil {
+		return nil, err
+	}
+	var out []int64
+	for p.dec.More() {
+		t, err := p.token()
+		if err != nil {
+			return nil, err
+		}
+		text, _ := t.(json.Number)
+		v, err := strconv.ParseUint(string(text), 10, 63)
+		if err != nil {
+			return nil, fmt.Errorf("%s: value %d is not a whole number from 0 to 2⁶³−1", what, len(out)+1)
+		}
+		out = append(out, int64(v))
+	}
+	_, err := p.token()
+	return out, err
+}
+
+func (p parser) entry(what string) (entry, error) {
+	var (
+		e              entry
+		shape, offsets []int64
+	)
+	seen := 0
+	err := p.object(what, func(key string) (err error) {
+		seen++
+		switch key {
+		case "dtype":
+			var s string
+			s, err = p.text("dtype of " + what)
+			e.dtype = DType(s)
+		case "shape":
+			shape, err = p.numbers("shape of " + what)
+		case "data_offsets":
+			offsets, err = p.numbers("data_offsets of " + what)
+		default:
+			err = fmt.Errorf("%s has the key %q; only dtype, shape and data_offsets are known", what, key)
+		}
+		return err
+	})
+	if err != nil {
+		return e, err
+	}
+	if seen < 3 {
+		return e, fmt.Errorf("%s lacks one of dtype, shape and data_offsets", what)
+	}
+	if len(offsets) != 2 {
+		return e, fmt.Errorf("data_offsets of %s has %d values, not 2", what, len(offsets))
+	}
+	e.begin, e.end = offsets[0], offsets[1]
+	e.shape = make([]int, len(shape))
+	for i, d := range shape {
+		if d > math.MaxInt {
+			return e, fmt.Errorf("shape of %s: value %d is too large for this machine", what, i+1)
+		}
+		e.shape[i] = int(d)
+	}
+	return e, nil
+}

@@ -1,0 +1,313 @@
+package safetensors_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cne/internal/safetensors"
+)
+
+func encode(t testing.TB, f *safetensors.File) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// raw puts the header's length before a header and its data.
+func raw(header string, data int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	b = append(b, header...)
+	return append(b, make([]byte, data)...)
+}
+
+func TestReadsReferenceFile(t *testing.T) {
+	f, err := safetensors.ReadFile(filepath.Join("testdata", "loss.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Metadata["temperature"]; got != "0.5" {
+		t.Errorf("temperature %q, want 0.5", got)
+	}
+	x, err := f.Tensor("features")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{14, 2}; !reflect.DeepEqual(x.Shape, want) || x.Len() != 28 {
+		t.Errorf("features: shape %v with %d elements, want %v", x.Shape, x.Len(), want)
+	}
+	if v, err := x.Float64s(); err != nil || len(v) != 28 || v[0] == 0 || math.Abs(v[0]) > 100 {
+		t.Errorf("features: %v, %v", v, err)
+	}
+	tails, _ := f.Tensor("tails")
+	v, err := tails.Int64s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 { // column 0 is the head's own tail, row 7+i
+		if v[2*i] != int64(7+i) {
+			t.Errorf("tails[%d][0] = %d, want %d", i, v[2*i], 7+i)
+		}
+	}
+	if _, err := f.Tensor("nosuch"); !errors.Is(err, safetensors.ErrNoTensor) {
+		t.Errorf("nosuch: %v", err)
+	}
+	if _, err := x.Float32s(); !errors.Is(err, safetensors.ErrDType) {
+		t.Errorf("Float32s of F64: %v", err)
+	}
+}
+
+func example() *safetensors.File {
+	return &safetensors.File{
+		Metadata: map[string]string{"b": "2", "a": "quotes \" <&> ☃ \\ \n"},
+		Tensors: map[string]safetensors.Tensor{
+			"bytes":  safetensors.New([]uint8{1, 2, 255}, 3),
+			"f32":    safetensors.New([]float32{1, -2.5, float32(math.Inf(1)), 4, 5, 6}, 2, 3),
+			"f64":    safetensors.New([]float64{math.Pi}),
+			"i32":    safetensors.New([]int32{-1, math.MaxInt32}, 2, 1),
+			"i64":    safetensors.New([]int64{math.MinInt64, 7}, 2),
+			"empty":  safetensors.New([]float32{}, 0, 5),
+			"half":   {DType: "F16", Shape: []int{2}, Data: []byte{1, 2, 3, 4}},
+			"future": {DType: "X9", Shape: []int{3}, Data: []byte{9}},
+			"ünï/<>": safetensors.New([]float32{1}, 1),
+		},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := example()
+	b := encode(t, want)
+	if n := binary.LittleEndian.Uint64(b); n%8 != 0 {
+		t.Errorf("header of %d bytes is not padded to 8", n)
+	}
+	got, err := safetensors.Read(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	if v, _ := got.Tensors["f32"].Float32s(); v[1] != -2.5 || !math.IsInf(float64(v[2]), 1) {
+		t.Errorf("f32 = %v", v)
+	}
+	if v, _ := got.Tensors["f64"].Float64s(); v[0] != math.Pi {
+		t.Errorf("f64 = %v", v)
+	}
+	if v, _ := got.Tensors["i32"].Int32s(); v[0] != -1 || v[1] != math.MaxInt32 {
+		t.Errorf("i32 = %v", v)
+	}
+	if v, _ := got.Tensors["i64"].Int64s(); v[0] != math.MinInt64 || v[1] != 7 {
+		t.Errorf("i64 = %v", v)
+	}
+	if v, _ := got.Tensors["bytes"].Uint8s(); !bytes.Equal(v, []byte{1, 2, 255}) {
+		t.Errorf("bytes = %v", v)
+	}
+	if again := encode(t, got); !bytes.Equal(again, b) {
+		t.Error("the same contents gave other bytes")
+	}
+}
+
+// The exact bytes of a small file, worked out by hand from the specification.
+func TestLayout(t *testing.T) {
+	f := &safetensors.File{
+		Metadata: map[string]string{"k": "v"},
+		Tensors: map[string]safetensors.Tensor{
+			"a": safetensors.New([]uint8{9}, 1),
+			"c": safetensors.New([]float32{2}, 1),
+			"b": safetensors.New([]float32{1}, 1, 1),
+		},
+	}
+	header := `{"__metadata__":{"k":"v"},` +
+		`"b":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},` +
+		`"c":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},` +
+		`"a":{"dtype":"U8","shape":[1],"data_offsets":[8,9]}}`
+	header += strings.Repeat(" ", (8-len(header)%8)%8)
+	want := append(raw(header, 0), 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 9)
+	if got := encode(t, f); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w.safetensors")
+	for range 2 { // the second time over the first
+		if err := example().WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := safetensors.ReadFile(path); err != nil || !reflect.DeepEqual(got, example()) {
+		t.Errorf("read back %v, %v", got, err)
+	}
+
+	bad := &safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, 2)}}
+	if err := bad.WriteFile(path); !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), path) {
+		t.Errorf("bad contents: %v", err)
+	}
+	if got, err := safetensors.ReadFile(path); err != nil || len(got.Tensors) != len(example().Tensors) {
+		t.Errorf("a failed write harmed the old file: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+	if err := example().WriteFile(filepath.Join(dir, "no", "folder")); err == nil {
+		t.Error("wrote into a folder that does not exist")
+	}
+	if _, err := safetensors.ReadFile(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("reading a folder: %v", err)
+	}
+	if _, err := safetensors.ReadFile(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("reading no file: %v", err)
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file safetensors.File
+		want string
+	}{
+		"shape too large": {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, 2)}}, "takes 8 bytes, but it has 4"},
+		"negative":        {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, -1, -1)}}, "dimension 1"},
+		"no dtype":        {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": {}}}, "no dtype"},
+		"reserved name":   {safetensors.File{Tensors: map[string]safetensors.Tensor{"__metadata__": safetensors.New([]float32{1}, 1)}}, "cannot be named"},
+		"name not UTF-8":  {safetensors.File{Tensors: map[string]safetensors.Tensor{"\xff": safetensors.New([]float32{1}, 1)}}, "not UTF-8"},
+		"value not UTF-8": {safetensors.File{Metadata: map[string]string{"a": "\xff"}}, "not UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			err := tc.file.Write(&b)
+			if !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if b.Len() > 0 {
+				t.Errorf("%d bytes were written", b.Len())
+			}
+		})
+	}
+}
+
+var invalid = map[string]struct {
+	file []byte
+	want string
+}{
+	"empty":              {nil, "0 bytes are too few"},
+	"cut in the length":  {make([]byte, 7), "7 bytes are too few"},
+	"huge header":        {binary.LittleEndian.AppendUint64(nil, 1<<62), "more than the 100000000 allowed"},
+	"header beyond file": {binary.LittleEndian.AppendUint64(nil, 1_000_000), "but only 0 follow"},
+	"no header":          {raw(``, 0), "does not begin with '{'"},
+	"space first":        {raw(` {}`, 0), "does not begin with '{'"},
+	"array":              {raw(`[]`, 0), "does not begin with '{'"},
+	"cut JSON":           {raw(`{"a":`, 0), "not valid JSON"},
+	"bad JSON":           {raw(`{"a" 1}`, 0), "not valid JSON"},
+	"not UTF-8":          {raw("{\"\xff\":1}", 0), "not UTF-8"},
+	"two values":         {raw(`{}{}`, 0), "follows the header's closing brace"},
+	"trailing data":      {raw(`{}  `, 1), "take 0 bytes, but 1 follow"},
+	"entry not object":   {raw(`{"a":3}`, 0), `tensor "a" is not a JSON object`},
+	"entry nested":       {raw(`{"a":[[[[1]]]]}`, 0), `tensor "a" is not a JSON object`},
+	"metadata not text":  {raw(`{"__metadata__":{"k":1}}`, 0), `__metadata__ "k" is not a string`},
+	"metadata null":      {raw(`{"__metadata__":null}`, 0), `__metadata__ is not a JSON object`},
+	"metadata twice":     {raw(`{"__metadata__":{},"__metadata__":{}}`, 0), `the key "__metadata__" twice`},
+	"metadata key twice": {raw(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `the key "k" twice`},
+	"tensor twice":       {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), `the key "a" twice`},
+	"field twice":        {raw(`{"a":{"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), `the key "dtype" twice`},
+	"field missing":      {raw(`{"a":{"dtype":"U8","shape":[1]}}`, 0), "lacks one of"},
+	"field unknown":      {raw(`{"a":{"dtype":"U8","shape":[1],"offset":1}}`, 0), `the key "offset"`},
+	"dtype not text":     {raw(`{"a":{"dtype":1,"shape":[1],"data_offsets":[0,1]}}`, 1), "dtype of tensor \"a\" is not a string"},
+	"dtype empty":        {raw(`{"a":{"dtype":"","shape":[1],"data_offsets":[0,1]}}`, 1), "no dtype"},
+	"shape not array":    {raw(`{"a":{"dtype":"U8","shape":1,"data_offsets":[0,1]}}`, 1), "shape of tensor \"a\" is not a JSON array"},
+	"shape negative":     {raw(`{"a":{"dtype":"U8","shape":[2,-1],"data_offsets":[0,1]}}`, 1), "value 2 is not a whole number"},
+	"shape fraction":     {raw(`{"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}}`, 1), "value 1 is not a whole number"},
+	"shape text":         {raw(`{"a":{"dtype":"U8","shape":["1"],"data_offsets":[0,1]}}`, 1), "value 1 is not a whole number"},
+	"shape overflow":     {raw(`{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0), "more elements than memory"},
+	"offset overflow":    {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,18446744073709551616]}}`, 1), "value 2 is not a whole number"},
+	"three offsets":      {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}}`, 1), "has 3 values, not 2"},
+	"offsets reversed":   {raw(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[1,0]}}`, 1), "before it begins"},
+	"beyond the file":    {raw(`{"a":{"dtype":"U8","shape":[1000000000],"data_offsets":[0,1000000000]}}`, 1), "but only 1 follow the header"},
+	"shape disagrees":    {raw(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4), "takes 8 bytes, but it has 4"},
+	"half a byte":        {raw(`{"a":{"dtype":"F4","shape":[1],"data_offsets":[0,1]}}`, 1), "does not fill whole bytes"},
+	"hole at the start":  {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), "allows no holes"},
+	"hole":               {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 3), "no tensor holds bytes 1 to 2"},
+	"overlap":            {raw(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 3), "inside another tensor"},
+	"shared":             {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "inside another tensor"},
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, tc := range invalid {
+		t.Run(name, func(t *testing.T) {
+			_, err := safetensors.Read(bytes.NewReader(tc.file), int64(len(tc.file)))
+			if !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadNamesFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "short.safetensors")
+	if err := os.WriteFile(path, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := safetensors.ReadFile(path); !errors.Is(err, safetensors.ErrFormat) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v does not name %s", err, path)
+	}
+}
+
+func TestReadCutSource(t *testing.T) {
+	b := encode(t, example())
+	for _, n := range []int{0, 4, 20, len(b) - 1} {
+		if _, err := safetensors.Read(bytes.NewReader(b[:n]), int64(len(b))); err == nil {
+			t.Errorf("%d of %d bytes: no error", n, len(b))
+		}
+	}
+}
+
+// What Read takes, Write gives back in a form that Read takes for the same.
+func FuzzRead(f *testing.F) {
+	f.Add(encode(f, example()))
+	if b, err := os.ReadFile(filepath.Join("testdata", "loss.safetensors")); err == nil {
+		f.Add(b)
+	}
+	for _, tc := range invalid {
+		f.Add(tc.file)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file, err := safetensors.Read(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			return
+		}
+		out := encode(t, file)
+		again, err := safetensors.Read(bytes.NewReader(out), int64(len(out)))
+		if err != nil {
+			t.Fatalf("written back and refused: %v", err)
+		}
+		if len(file.Metadata) == 0 { // an empty map is not written
+			again.Metadata = file.Metadata
+		}
+		if !reflect.DeepEqual(again, file) {
+			t.Fatalf("got %v, want %v", again, file)
+		}
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	data := encode(b, &safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New(make([]float32, 1<<20), 1024, 1024)}})
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		f, err := safetensors.Read(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := f.Tensors["w"].Float32s(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package safetensors
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+)
+
+// Write writes the file to w. The same contents give the same bytes: tensors
+// with wider elements come first, so that all are aligned to their width when
+// the file is mapped into memory, and those of one width by name; the header
+// is padded with spaces to a multiple of 8 bytes. Errors wrap ErrFormat, in
+// which case nothing was written, or are w's.
+func (f *File) Write(w io.Writer) error {
+	names := slices.SortedFunc(maps.Keys(f.Tensors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(f.Tensors[b].DType.Bits(), f.Tensors[a].DType.Bits()), cmp.Compare(a, b))
+	})
+	head, err := f.header(names)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(head)))); err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := w.Write(f.Tensors[name].Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header returns the JSON for the tensors in the order of names, padded.
+func (f *File) header(names []string) ([]byte, error) {
+	var (
+		b       bytes.Buffer
+		failure error
+	)
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	put := func(v any) {
+		if s, ok := v.(string); ok && !utf8.ValidString(s) {
+			failure = fmt.Errorf("%q is not UTF-8, so that no header can hold it", s)
+		}
+		if err := enc.Encode(v); err != nil && failure == nil {
+			failure = err
+		}
+		b.Truncate(b.Len() - 1) // the encoder's newline
+	}
+	separate := func() {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+	}
+	b.WriteByte('{')
+	if len(f.Metadata) > 0 {
+		b.WriteString(`"__metadata__":{`)
+		for i, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			put(key)
+			b.WriteByte(':')
+			put(f.Metadata[key])
+		}
+		b.WriteByte('}')
+	}
+	offset := 0
+	for _, name := range names {
+		t := f.Tensors[name]
+		if name == "__metadata__" {
+			return nil, errors.New(`a tensor cannot be named "__metadata__"; the header keeps the metadata there`)
+		}
+		if err := check(t.DType, t.Shape, int64(len(t.Data))); err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", name, err)
+		}
+		separate()
+		put(name)
+		b.WriteString(`:{"dtype":`)
+		put(string(t.DType))
+		b.WriteString(`,"shape":`)
+		put(append([]int{}, t.Shape...)) // null is not a shape
+		fmt.Fprintf(&b, `,"data_offsets":[%d,%d]}`, offset, offset+len(t.Data))
+		offset += len(t.Data)
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 {
+		b.WriteByte(' ')
+	}
+	if failure == nil && b.Len() > maxHeader {
+		failure = fmt.Errorf("the header takes %d bytes, more than the %d allowed", b.Len(), maxHeader)
+	}
+	return b.Bytes(), failure
+}
+
+// WriteFile writes the file to path, under a temporary name in the same folder
+// that is renamed at the end: whoever opens path sees the old contents or the
+// new, never a part. Errors name the path; those of Write are wrapped.
+func (f *File) WriteFile(path string) (err error) {
+	// The name carries the process's number for the reader of a folder in
+	// which a crash has left one behind.
+	tmp, err := os.CreateTemp(filepath.Dir(path), fmt.Sprintf(".%s.%d.*.tmp", filepath.Base(path), os.Getpid()))
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+			err = fmt.Errorf("writing %s: %w", path, err)
+		}
+	}()
+	w := bufio.NewWriterSize(tmp, 1<<16)
+	if err := f.Write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := tmp.Chmod(0o644); err != nil { // CreateTemp lets no one else read
+		return err
+	}
+	if err := tmp.Sync(); err != nil {
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,118 @@
+package simd
+
+import "math"
+
+// Pairs computes the squared distance of each pair k of row head+k of
+// features and row tails[k]; features is [n, d], row after row. It is Pairs2
+// for any d, without the differences, which Spread computes again.
+func Pairs[T Float](d2, features []T, d, head int, tails []int32) {
+	for k, t := range tails {
+		h, o := row(features, d, head+k), row(features, d, int(t))
+		var sum T
+		for j, v := range h {
+			sum += (v - o[j]) * (v - o[j])
+		}
+		d2[k] = sum
+	}
+}
+
+// Spread adds the gradient of each pair to its ends: 2·g[k]·(head − tail) to
+// row head+k of grad and the opposite to row tails[k].
+func Spread[T Float](grad, features, g []T, d, head int, tails []int32) {
+	for k, t := range tails {
+		h, o := row(features, d, head+k), row(features, d, int(t))
+		gh, gt := row(grad, d, head+k), row(grad, d, int(t))
+		w := 2 * g[k]
+		for j, v := range h {
+			p := w * (v - o[j])
+			gh[j] += p
+			gt[j] -= p
+		}
+	}
+}
+
+// Products computes scale times the inner product of each pair.
+func Products[T Float](x, features []T, d, head int, tails []int32, scale T) {
+	for k, t := range tails {
+		h, o := row(features, d, head+k), row(features, d, int(t))
+		var sum T
+		for j, v := range h {
+			sum += v * o[j]
+		}
+		x[k] = scale * sum
+	}
+}
+
+// SpreadProducts adds the gradient of each pair's scaled inner product to its
+// ends: scale·g[k]·tail to row head+k of grad and scale·g[k]·head to row
+// tails[k].
+func SpreadProducts[T Float](grad, features, g []T, d, head int, tails []int32, scale T) {
+	for k, t := range tails {
+		h, o := row(features, d, head+k), row(features, d, int(t))
+		gh, gt := row(grad, d, head+k), row(grad, d, int(t))
+		w := scale * g[k]
+		for j := range h {
+			// A pair of a row with itself is not excluded: read both first.
+			vh, vt := h[j], o[j]
+			gh[j] += w * vt
+			gt[j] += w * vh
+		}
+	}
+}
+
+func row[T Float](x []T, d, i int) []T { return x[i*d : (i+1)*d : (i+1)*d] }
+
+// LogisticPositive replaces tempered cosines x of positive pairs by the
+// derivative of Neg-t-SNE's −log(q/(q+c)) = log(1+exp(θ−x)) with respect to
+// them, where q = exp x and c = exp θ.
+func LogisticPositive[T Float](x []T, theta T) (sum Sum) {
+	for i, v := range x {
+		loss, slope := softplus(float64(theta) - float64(v))
+		x[i] = T(-slope)
+		sum.Add(Sum{loss, slope})
+	}
+	return sum
+}
+
+// LogisticNegative is LogisticPositive's counterpart for negative pairs, whose
+// loss is −log(1 − q/(q+c)) = log(1+exp(x−θ)).
+func LogisticNegative[T Float](x []T, theta T) (sum Sum) {
+	for i, v := range x {
+		loss, slope := softplus(float64(v) - float64(theta))
+		x[i] = T(slope)
+		sum.Add(Sum{loss, -slope})
+	}
+	return sum
+}
+
+// softplus returns log(1+exp x) and its derivative.
+func softplus(x float64) (value, slope float64) {
+	if x > 0 {
+		e := math.Exp(-x)
+		return x + math.Log1p(e), 1 / (1 + e)
+	}
+	e := math.Exp(x)
+	return math.Log1p(e), e / (1 + e)
+}
+
+// Softmax replaces tempered cosines by the derivatives of
+// weight·log Σ exp x with respect to them and returns that loss. Head k's
+// cosines are x[k], x[k+stride], x[k+2·stride], …: columns of a tile. heads is
+// the number of heads and columns that of cosines of each, at least 1.
+func Softmax[T Float](x []T, heads, columns, stride int, weight T) (loss float64) {
+	for k := range heads {
+		top := x[k]
+		for j := 1; j < columns; j++ {
+			top = max(top, x[j*stride+k])
+		}
+		var total float64
+		for j := range columns {
+			total += math.Exp(float64(x[j*stride+k] - top))
+		}
+		loss += float64(weight) * (float64(top) + math.Log(total))
+		for j := range columns {
+			x[j*stride+k] = weight * T(math.Exp(float64(x[j*stride+k]-top))/total)
+		}
+	}
+	return loss
+}

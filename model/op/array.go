@@ -1,0 +1,215 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// A Float is a type in which models compute.
+type Float interface{ float32 | float64 }
+
+// MaxDims is the largest number of dimensions of an Array.
+const MaxDims = 4
+
+// An Array is an operand of a Kernel: a dense row-major block of float32,
+// float64 or int32 numbers. Unlike a tensor.Dense it can change its shape
+// within its capacity without allocating, which is what a program needs whose
+// batches differ in size. The zero value is an empty array without a type.
+type Array struct {
+	dtype tensor.Dtype
+	dims  int
+	shape [MaxDims]int
+
+	f32 []float32
+	f64 []float64
+	i32 []int32
+}
+
+// NewArray returns an array of zeros. The dtype is tensor.Float32, Float64 or
+// Int32; no dimensions make a scalar.
+func NewArray(dtype tensor.Dtype, shape ...int) (*Array, error) {
+	a := &Array{dtype: dtype}
+	return a, a.Resize(shape)
+}
+
+// ArrayOf returns an array that shares the memory of data, whose length must
+// be the product of the dimensions.
+func ArrayOf[T float32 | float64 | int32](data []T, shape ...int) (*Array, error) {
+	a := new(Array)
+	*slot[T](a) = data
+	switch any(data).(type) {
+	case []float32:
+		a.dtype = tensor.Float32
+	case []float64:
+		a.dtype = tensor.Float64
+	case []int32:
+		a.dtype = tensor.Int32
+	}
+	if n := tensor.Shape(shape).TotalSize(); n != len(data) {
+		return nil, fmt.Errorf("op: %d numbers do not fill shape %v", len(data), shape)
+	}
+	return a, a.Resize(shape)
+}
+
+// Dtype returns the type of the elements.
+func (a *Array) Dtype() tensor.Dtype { return a.dtype }
+
+// Shape returns the dimensions. The slice shares the array's memory and is
+// valid until the next Resize.
+func (a *Array) Shape() []int { return a.shape[:a.dims] }
+
+// Len returns the number of elements: 1 for a scalar.
+func (a *Array) Len() int {
+	n := 1
+	for _, d := range a.shape[:a.dims] {
+		n *= d
+	}
+	return n
+}
+
+// Rows returns the first dimension and Cols the product of the others.
+func (a *Array) Rows() int { return a.shape[0] }
+
+// Cols returns the number of elements of a row.
+func (a *Array) Cols() int {
+	n := 1
+	for _, d := range a.shape[1:max(1, a.dims)] {
+		n *= d
+	}
+	return n
+}
+
+// Resize gives the array a new shape. It allocates only when the array's
+// memory is too small; what the elements then are is not defined.
+func (a *Array) Resize(shape []int) error {
+	if len(shape) > MaxDims {
+		return fmt.Errorf("op: shape %v has more than %d dimensions", shape, MaxDims)
+	}
+	a.dims = copy(a.shape[:], shape)
+	n := a.Len()
+	switch a.dtype {
+	case tensor.Float32:
+		a.f32 = resize(a.f32, n)
+	case tensor.Float64:
+		a.f64 = resize(a.f64, n)
+	case tensor.Int32:
+		a.i32 = resize(a.i32, n)
+	default:
+		return fmt.Errorf("op: no arrays of %v; float32, float64 and int32 are known", a.dtype)
+	}
+	return nil
+}
+
+func resize[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]T, n)
+}
+
+// Share makes a an array of the given shape over the memory of data, without
+// a copy. It is how a batch is handed to a program.
+func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) {
+	*slot[T](a) = data
+	a.dims = copy(a.shape[:], shape)
+}
+
+// slot returns the field of a that holds elements of type T.
+func slot[T float32 | float64 | int32](a *Array) *[]T {
+	var p any
+	switch any(*new(T)).(type) {
+	case float32:
+		p = &a.f32
+	case float64:
+		p = &a.f64
+	case int32:
+		p = &a.i32
+	}
+	return p.(*[]T)
+}
+
+// Data returns the elements of an array of type T, row after row: nil if the
+// array's type is another. The slice shares the array's memory.
+func Data[T float32 | float64 | int32](a *Array) []T { return *slot[T](a) }
+
+// Dtype returns the tensor type of T.
+func Dtype[T Float]() tensor.Dtype {
+	if _, ok := any(*new(T)).(float32); ok {
+		return tensor.Float32
+	}
+	return tensor.Float64
+}
+
+// SetValue makes a share the memory of a Gorgonia value, or take over its
+// number if it is a scalar.
+func (a *Array) SetValue(v gorgonia.Value) error {
+	a.dtype = v.Dtype()
+	a.dims = copy(a.shape[:], v.Shape())
+	switch data := v.Data().(type) {
+	case []float32:
+		a.f32 = data
+	case []float64:
+		a.f64 = data
+	case []int32:
+		a.i32 = data
+	case float32:
+		a.f32 = append(a.f32[:0], data)
+	case float64:
+		a.f64 = append(a.f64[:0], data)
+	case int32:
+		a.i32 = append(a.i32[:0], data)
+	default:
+		return fmt.Errorf("op: no arrays of %v; float32, float64 and int32 are known", v.Dtype())
+	}
+	if d, ok := v.(*tensor.Dense); ok && !d.DataOrder().IsContiguous() {
+		return fmt.Errorf("op: the value of shape %v is not contiguous in memory", v.Shape())
+	}
+	return nil
+}
+
+// CopyValue gives the array the shape of a Gorgonia value and a copy of its
+// elements. The dtypes must be equal.
+func (a *Array) CopyValue(v gorgonia.Value) error {
+	var from Array
+	if err := from.SetValue(v); err != nil {
+		return err
+	}
+	if from.dtype != a.dtype {
+		return fmt.Errorf("op: a value of %v where %v is expected", from.dtype, a.dtype)
+	}
+	if err := a.Resize(from.Shape()); err != nil {
+		return err
+	}
+	copy(a.f32, from.f32)
+	copy(a.f64, from.f64)
+	copy(a.i32, from.i32)
+	return nil
+}
+
+// Value returns the array as a Gorgonia value: a scalar copied, anything else
+// a tensor.Dense that shares the array's memory.
+func (a *Array) Value() gorgonia.Value {
+	if a.dims == 0 {
+		switch a.dtype {
+		case tensor.Float32:
+			return gorgonia.NewF32(a.f32[0])
+		case tensor.Float64:
+			return gorgonia.NewF64(a.f64[0])
+		default:
+			return gorgonia.NewI32(a.i32[0])
+		}
+	}
+	var backing any
+	switch a.dtype {
+	case tensor.Float32:
+		backing = a.f32
+	case tensor.Float64:
+		backing = a.f64
+	default:
+		backing = a.i32
+	}
+	return tensor.New(tensor.WithShape(slices.Clone(a.Shape())...), tensor.WithBacking(backing))
+}

@@ -1,0 +1,510 @@
+package op
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// A Loss is one of the paper's four contrastive losses.
+type Loss int
+
+// The losses. q is the similarity of a pair, c and Z stand for exp θ.
+const (
+	// Neg is Neg-t-SNE's negative-sampling loss (Eq. 9):
+	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
+	// pair, with c = Z̄·m/|X|.
+	Neg Loss = iota
+	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 4): Neg with
+	// c = m·Z, where Z is learnt.
+	NC
+	// InfoNC is InfoNC-t-SNE's (Eq. 6): −log q + (1/ρ)·log Σ q over the
+	// positive and the negatives of a head.
+	InfoNC
+	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each
+	// negative pair.
+	UMAP
+)
+
+var lossNames = [...]string{"neg", "nc", "infonce", "umap"}
+
+func (l Loss) String() string {
+	if l < 0 || int(l) >= len(lossNames) {
+		return fmt.Sprintf("Loss(%d)", int(l))
+	}
+	return lossNames[l]
+}
+
+// A Metric says how the similarity of two rows is computed.
+type Metric int
+
+const (
+	// Euclidean is the Cauchy kernel q = 1/(1+‖a−b‖²).
+	Euclidean Metric = iota
+	// Cosine is q = exp(a·b/τ) of rows of unit length, which Normalize makes.
+	Cosine
+)
+
+func (m Metric) String() string {
+	switch m {
+	case Euclidean:
+		return "euclidean"
+	case Cosine:
+		return "cosine"
+	}
+	return fmt.Sprintf("Metric(%d)", int(m))
+}
+
+// ContrastiveOptions say which loss Contrastive computes. The zero value is
+// Neg-t-SNE on Euclidean distances, unclamped, summed over the batch.
+type ContrastiveOptions struct {
+	Loss   Loss
+	Metric Metric
+	// Temperature is τ of the cosine metric; 0 means 0.5.
+	Temperature float64
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1.
+	// Where it binds the gradient is zero. The Euclidean metric alone has it.
+	// At 0 a bound remains that keeps float arithmetic finite.
+	Clamp float64
+	// Scale is a factor of the loss; 0 means 1.
+	Scale float64
+	// Mean divides the loss by the number of edges in the batch.
+	Mean bool
+	// ExcludePositive leaves InfoNC's positive pair out of the sum of
+	// similarities.
+	ExcludePositive bool
+}
+
+func (o ContrastiveOptions) check() error {
+	switch {
+	case o.Loss < Neg || o.Loss > UMAP:
+		return fmt.Errorf("op: no loss %d", int(o.Loss))
+	case o.Metric != Euclidean && o.Metric != Cosine:
+		return fmt.Errorf("op: no metric %d", int(o.Metric))
+	case o.Loss == UMAP && o.Metric == Cosine:
+		return fmt.Errorf("op: UMAP's loss needs similarities below 1, which the cosine metric does not give")
+	case !(o.Clamp >= 0 && o.Clamp < 1):
+		return fmt.Errorf("op: clamp %g is not in [0, 1)", o.Clamp)
+	case !(o.Temperature >= 0) || math.IsInf(o.Temperature, 0):
+		return fmt.Errorf("op: temperature %g is not positive", o.Temperature)
+	case math.IsNaN(o.Scale) || math.IsInf(o.Scale, 0):
+		return fmt.Errorf("op: scale %g is not finite", o.Scale)
+	}
+	return nil
+}
+
+// Contrastive returns the contrastive loss of a batch of b edges, a scalar.
+//
+// features [2b, d] holds the embedding of the heads, then that of the tails:
+// row i and row b+i are the ends of edge i. negatives [m, b] (int32) names the
+// rows of features that head i is contrasted with: negatives[j, i] for
+// j = 0 … m−1. (This is the paper's matrix of tails, transposed and without
+// the column of the positives, which is known.) theta is a scalar: log c for
+// Neg, log Z for NC, log ρ for InfoNC; UMAP ignores it.
+//
+// The loss is differentiable with respect to features and theta. Its gradient
+// is computed in the same sweep over the pairs as the loss itself, once
+// Gorgonia has differentiated the node; the gradient nodes read what the last
+// sweep left. A batch of one edge has no negatives.
+func Contrastive(features, negatives, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
+	o, err := newContrastive(options)
+	if err != nil {
+		return nil, err
+	}
+	return gorgonia.ApplyOp(o, features, negatives, theta)
+}
+
+type contrastive struct {
+	base
+	options ContrastiveOptions
+
+	// differentiated is set once a gradient node exists.
+	differentiated bool
+
+	single sweep[float32]
+	double sweep[float64]
+}
+
+func newContrastive(options ContrastiveOptions) (*contrastive, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	if options.Temperature == 0 {
+		options.Temperature = 0.5
+	}
+	if options.Scale == 0 {
+		options.Scale = 1
+	}
+	o := &contrastive{
+		base:    base{name: "contrastive_" + options.Loss.String(), arity: 3, typ: hm.NewFnType(matrix, table, real, real), id: newID()},
+		options: options,
+	}
+	o.single.init(options)
+	o.double.init(options)
+	return o, nil
+}
+
+func (o *contrastive) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *contrastive) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
+	f, n, theta := in[0], in[1], in[2]
+	if f.dims != 2 || n.dims != 2 || theta.Len() != 1 || f.shape[0] != 2*n.shape[1] || f.shape[0] == 0 || f.shape[1] == 0 {
+		return nil, fmt.Errorf("op: contrastive takes features [2b,d], negatives [m,b] and a scalar, not shapes %v, %v and %v",
+			f.Shape(), n.Shape(), theta.Shape())
+	}
+	return dst, nil
+}
+
+func (o *contrastive) Run(dst *Array, in []*Array) error {
+	f, n := in[0], in[1]
+	if bad := outOfRange(n.i32, f.Rows()); bad >= 0 {
+		b := n.shape[1]
+		return fmt.Errorf("op: contrastive: negative %d of head %d is row %d, but there are %d rows", bad/b, bad%b, n.i32[bad], f.Rows())
+	}
+	if f.dtype == tensor.Float64 {
+		dst.f64[0] = o.double.run(f.f64, f.shape[1], n.i32, n.shape[1], in[2].f64[0], o.differentiated)
+		return nil
+	}
+	dst.f32[0] = float32(o.single.run(f.f32, f.shape[1], n.i32, n.shape[1], float64(in[2].f32[0]), o.differentiated))
+	return nil
+}
+
+func (o *contrastive) DiffWRT(int) []bool { return []bool{true, false, true} }
+
+func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	o.differentiated = true
+	df, err := gorgonia.ApplyOp(&contrastiveGrad{
+		base: base{name: o.name + "_grad", arity: 3, typ: hm.NewFnType(matrix, real, real, matrix), id: o.id}, of: o}, in[0], out, grad)
+	if err != nil {
+		return nil, err
+	}
+	dTheta, err := gorgonia.ApplyOp(&contrastiveGradTheta{
+		base: base{name: o.name + "_grad_theta", arity: 3, typ: hm.NewFnType(real, real, real, real), id: o.id}, of: o}, in[2], out, grad)
+	if err != nil {
+		return nil, err
+	}
+	return gorgonia.Nodes{df, nil, dTheta}, nil
+}
+
+// contrastiveGrad is the gradient with respect to the features. Its inputs are
+// the features (for their shape), the loss (so that it runs after it) and the
+// gradient that comes in.
+type contrastiveGrad struct {
+	base
+	of *contrastive
+}
+
+func (o *contrastiveGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *contrastiveGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *contrastiveGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	return append(dst, in[0].shape[0], in[0].shape[1]), nil
+}
+
+func (o *contrastiveGrad) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		return o.of.double.gradTo(dst.f64, in[2].f64[0])
+	}
+	return o.of.single.gradTo(dst.f32, float64(in[2].f32[0]))
+}
+
+// contrastiveGradTheta is the derivative with respect to theta; its inputs are
+// theta, the loss and the gradient that comes in.
+type contrastiveGradTheta struct {
+	base
+	of *contrastive
+}
+
+func (o *contrastiveGradTheta) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *contrastiveGradTheta) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	return tensor.ScalarShape(), nil
+}
+
+func (o *contrastiveGradTheta) ResultShape(dst []int, in []*Array) ([]int, error) { return dst, nil }
+
+func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		dst.f64[0] = in[2].f64[0] * o.of.double.dTheta
+		return nil
+	}
+	dst.f32[0] = in[2].f32[0] * float32(o.of.single.dTheta)
+	return nil
+}
+
+const (
+	// tileHeads is how many heads are worked on at a time: few enough for
+	// what is kept of their pairs to stay in the first-level cache at m = 5,
+	// many enough to amortise the calls.
+	tileHeads = 128
+	// tilePairs bounds the pairs of a tile where m is large.
+	tilePairs = 16384
+	// pieceWork is the least number of pairs times dimensions for which
+	// another core is worth waking, and maxPieces bounds the copies of the
+	// gradient that are then added up.
+	pieceWork = 1 << 17
+	maxPieces = 8
+)
+
+// A sweep goes once over the pairs of a batch and computes the loss and its
+// gradient. The heads are cut into pieces by the size of the batch alone; each
+// piece adds up a gradient of its own, and these are added in order.
+type sweep[T Float] struct {
+	options  ContrastiveOptions
+	limit    T // of 1/argument of a logarithm
+	clamp    T // of a similarity
+	loop     parallel.Loop
+	pieces   []piece[T]
+	own      []int32 // own[i] = b+i: the positive of head i
+	features []T
+	d, b, m  int
+	negative []int32
+	theta    float64
+	grain    int
+	withGrad bool
+	norm     float64 // scale, and 1/b for the mean
+	dTheta   float64
+}
+
+// A piece is what one share of the heads leaves behind, and its scratch.
+type piece[T Float] struct {
+	grad []T // [2b, d]
+	sum  simd.Sum
+	// x, dx and dy are tiles [1+m, heads]: the distances (or cosines), which
+	// become derivatives, and in two dimensions the differences.
+	x, dx, dy []T
+	// total, hx and hy are per head of a tile: the sum of similarities and
+	// the gradient.
+	total, hx, hy []T
+	_             [64]byte // keeps the sums of two pieces out of one cache line
+}
+
+func (s *sweep[T]) init(options ContrastiveOptions) {
+	s.options = options
+	s.limit = simd.Limit[T](options.Clamp)
+	s.clamp = 1 / s.limit
+	s.loop.Body = s.piece
+}
+
+// run computes the loss and, if asked, leaves its gradient for gradTo.
+func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float64, withGrad bool) float64 {
+	s.features, s.d, s.negative, s.b, s.m = features, d, negative, b, len(negative)/b
+	s.theta, s.withGrad = theta, withGrad
+	if len(s.own) != b {
+		s.own = grow(s.own, b)
+		for i := range s.own {
+			s.own[i] = int32(b + i)
+		}
+	}
+	count := min(maxPieces, 1+b*(1+s.m)*d/pieceWork)
+	// A multiple of 16 heads per piece keeps the vector kernels on full vectors.
+	s.grain = (parallel.Pieces(b, count) + 15) &^ 15
+	count = parallel.Pieces(b, s.grain)
+	for len(s.pieces) < count {
+		s.pieces = append(s.pieces, piece[T]{})
+	}
+	s.loop.Run(b, s.grain)
+
+	var sum simd.Sum
+	for i := range count {
+		sum.Add(s.pieces[i].sum)
+	}
+	s.norm = s.options.Scale
+	if s.options.Mean {
+		s.norm /= float64(b)
+	}
+	s.dTheta = s.norm * sum.DTheta
+	return s.norm * sum.Loss
+}
+
+// gradTo writes the gradient of the last run times a factor to dst.
+func (s *sweep[T]) gradTo(dst []T, factor float64) error {
+	if len(dst) != 2*s.b*s.d {
+		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
+	}
+	copy(dst, s.pieces[0].grad)
+	for i := 1; i < parallel.Pieces(s.b, s.grain); i++ {
+		simd.Add(dst, s.pieces[i].grad)
+	}
+	if f := T(factor * s.norm); f != 1 {
+		simd.Scale(dst, f)
+	}
+	return nil
+}
+
+// piece works on the heads [lo, hi).
+func (s *sweep[T]) piece(number, lo, hi int) {
+	p := &s.pieces[number]
+	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
+	p.x = grow(p.x, (1+s.m)*tile)
+	p.total = grow(p.total, tile)
+	if s.d == 2 && s.options.Metric == Euclidean {
+		p.dx, p.dy = grow(p.dx, (1+s.m)*tile), grow(p.dy, (1+s.m)*tile)
+		p.hx, p.hy = grow(p.hx, tile), grow(p.hy, tile)
+	}
+	if s.withGrad {
+		p.grad = grow(p.grad, 2*s.b*s.d)
+		clear(p.grad)
+	}
+	p.sum = simd.Sum{}
+	for head := lo; head < hi; head += tile {
+		count := min(tile, hi-head)
+		s.tile(p, head, count, tile)
+	}
+}
+
+// tails returns the other ends of the pairs in column j of the tile at head.
+func (s *sweep[T]) tails(j, head, count int) []int32 {
+	if j == 0 {
+		return s.own[head : head+count]
+	}
+	at := (j-1)*s.b + head
+	return s.negative[at : at+count]
+}
+
+func (s *sweep[T]) tile(p *piece[T], head, count, stride int) {
+	column := func(x []T, j int) []T { return x[j*stride : j*stride+count] }
+	inPlane := s.d == 2 && s.options.Metric == Euclidean
+	for j := range 1 + s.m {
+		tails := s.tails(j, head, count)
+		switch {
+		case inPlane:
+			simd.Pairs2(column(p.x, j), column(p.dx, j), column(p.dy, j), s.features, head, tails)
+		case s.options.Metric == Euclidean:
+			simd.Pairs(column(p.x, j), s.features, s.d, head, tails)
+		default:
+			simd.Products(column(p.x, j), s.features, s.d, head, tails, T(1/s.options.Temperature))
+		}
+	}
+	if s.options.Metric == Euclidean {
+		s.euclidean(p, count, stride)
+	} else {
+		s.cosine(p, count, stride)
+	}
+	if !s.withGrad {
+		return
+	}
+	if inPlane {
+		clear(p.hx[:count])
+		clear(p.hy[:count])
+	}
+	for j := range 1 + s.m {
+		tails := s.tails(j, head, count)
+		switch {
+		case inPlane:
+			simd.Spread2(p.grad, p.hx, p.hy, column(p.x, j), column(p.dx, j), column(p.dy, j), tails)
+		case s.options.Metric == Euclidean:
+			simd.Spread(p.grad, s.features, column(p.x, j), s.d, head, tails)
+		default:
+			simd.SpreadProducts(p.grad, s.features, column(p.x, j), s.d, head, tails, T(1/s.options.Temperature))
+		}
+	}
+	if inPlane {
+		simd.AddPlane(p.grad[2*head:2*(head+count)], p.hx[:count], p.hy)
+	}
+}
+
+// euclidean turns a tile's squared distances into derivatives.
+func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
+	positive := p.x[:count]
+	negative := func(j int) []T { return p.x[j*stride : j*stride+count] }
+	switch s.options.Loss {
+	case Neg, NC:
+		c := T(math.Exp(s.theta))
+		if s.options.Loss == NC {
+			c *= T(s.m)
+		}
+		p.sum.Add(simd.NegPositive(positive, c, s.limit))
+		for j := 1; j <= s.m; j++ {
+			p.sum.Add(simd.NegNegative(negative(j), c, s.limit))
+		}
+	case UMAP:
+		p.sum.Loss += simd.UMAPPositive(positive, s.limit)
+		for j := 1; j <= s.m; j++ {
+			p.sum.Loss += simd.UMAPNegative(negative(j), s.limit)
+		}
+	case InfoNC:
+		total := p.total[:count]
+		clear(total)
+		simd.Similarities(positive, total, s.clamp)
+		var inTotal T = 1
+		if s.options.ExcludePositive {
+			inTotal = 0
+			clear(total)
+		}
+		for j := 1; j <= s.m; j++ {
+			simd.Similarities(negative(j), total, s.clamp)
+		}
+		if inTotal == 0 && s.m == 0 {
+			// There is nothing to contrast with: the sum drops out.
+			p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, 0)
+			return
+		}
+		logs := simd.LogTotals(total, T(math.Exp(-s.theta)))
+		p.sum.Loss += logs
+		p.sum.DTheta -= logs
+		p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, inTotal)
+		for j := 1; j <= s.m; j++ {
+			simd.InfoNCNegative(negative(j), total, s.clamp)
+		}
+	}
+}
+
+// cosine turns a tile's tempered cosines into derivatives.
+func (s *sweep[T]) cosine(p *piece[T], count, stride int) {
+	if s.options.Loss == InfoNC {
+		positive := p.x[:count]
+		for _, v := range positive {
+			p.sum.Loss -= float64(v)
+		}
+		first, columns := 0, 1+s.m
+		if s.options.ExcludePositive {
+			first, columns = stride, s.m
+		}
+		if columns == 0 {
+			for i := range positive {
+				positive[i] = -1
+			}
+			return
+		}
+		if s.options.ExcludePositive {
+			clear(positive)
+		}
+		logs := simd.Softmax(p.x[first:], count, columns, stride, T(math.Exp(-s.theta)))
+		p.sum.Loss += logs
+		p.sum.DTheta -= logs
+		for i := range positive {
+			positive[i]--
+		}
+		return
+	}
+	theta := s.theta
+	if s.options.Loss == NC {
+		theta += math.Log(float64(s.m))
+	}
+	p.sum.Add(simd.LogisticPositive(p.x[:count], T(theta)))
+	for j := 1; j <= s.m; j++ {
+		p.sum.Add(simd.LogisticNegative(p.x[j*stride:j*stride+count], T(theta)))
+	}
+}
+
+// grow returns a slice of n elements, s's memory if that is enough.
+func grow[E any](s []E, n int) []E {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]E, n)
+}

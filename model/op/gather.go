@@ -1,0 +1,154 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/simd"
+)
+
+// Gather returns the rows of source [n, d] that index [r] (int32) names, as a
+// matrix [r, d]. A row may be named more than once. The gradient with respect
+// to source is the ScatterAdd of the rows' gradients.
+//
+// An embedding table is differentiated with respect to the rows of a batch,
+// not with respect to the table: its model gathers the distinct rows first
+// and asks for the gradient of that node, which is as large as the batch.
+func Gather(source, index *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(newGather(), source, index)
+}
+
+// ScatterAdd returns a matrix of the shape of like [n, d] whose row i is the
+// sum of those rows j of values [r, d] with index[j] = i, added in the order
+// of j. The values of like are not read.
+func ScatterAdd(values, index, like *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(newScatterAdd(), values, index, like)
+}
+
+type gather struct{ base }
+
+func newGather() *gather {
+	return &gather{base{name: "gather", arity: 2, typ: hm.NewFnType(matrix, indices, matrix)}}
+}
+
+func (o *gather) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *gather) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *gather) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].dims != 2 || in[1].dims != 1 {
+		return nil, fmt.Errorf("op: gather takes a matrix and a vector of row numbers, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[1].shape[0], in[0].shape[1]), nil
+}
+
+func (o *gather) Run(dst *Array, in []*Array) error {
+	index := in[1].i32
+	if bad := outOfRange(index, in[0].Rows()); bad >= 0 {
+		return fmt.Errorf("op: gather: row %d of the index is %d, but the source has %d rows", bad, index[bad], in[0].Rows())
+	}
+	if dst.dtype == tensor.Float64 {
+		gatherRows(dst.f64, in[0].f64, index, dst.shape[1])
+		return nil
+	}
+	gatherRows(dst.f32, in[0].f32, index, dst.shape[1])
+	return nil
+}
+
+func (o *gather) DiffWRT(int) []bool { return []bool{true, false} }
+
+func (o *gather) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	n, err := ScatterAdd(grad, in[1], in[0])
+	return gorgonia.Nodes{n, nil}, err
+}
+
+type scatterAdd struct{ base }
+
+func newScatterAdd() *scatterAdd {
+	return &scatterAdd{base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}
+}
+
+func (o *scatterAdd) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *scatterAdd) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *scatterAdd) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].dims != 2 || in[1].dims != 1 || in[2].dims != 2 ||
+		in[0].shape[0] != in[1].shape[0] || in[0].shape[1] != in[2].shape[1] {
+		return nil, fmt.Errorf("op: scatter_add takes values [r,d], row numbers [r] and a matrix [n,d], not shapes %v, %v and %v",
+			in[0].Shape(), in[1].Shape(), in[2].Shape())
+	}
+	return append(dst, in[2].shape[0], in[2].shape[1]), nil
+}
+
+func (o *scatterAdd) Run(dst *Array, in []*Array) error {
+	index := in[1].i32
+	if bad := outOfRange(index, dst.Rows()); bad >= 0 {
+		return fmt.Errorf("op: scatter_add: row %d of the index is %d, but the result has %d rows", bad, index[bad], dst.Rows())
+	}
+	if dst.dtype == tensor.Float64 {
+		scatterAddRows(dst.f64, in[0].f64, index, dst.shape[1])
+		return nil
+	}
+	scatterAddRows(dst.f32, in[0].f32, index, dst.shape[1])
+	return nil
+}
+
+func (o *scatterAdd) DiffWRT(int) []bool { return []bool{true, false, false} }
+
+func (o *scatterAdd) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	n, err := Gather(grad, in[1])
+	return gorgonia.Nodes{n, nil, nil}, err
+}
+
+// outOfRange returns the first position whose index is not in [0, n), or −1.
+// The vector kernels do not check bounds, so this must come before them.
+func outOfRange(index []int32, n int) int {
+	if simd.MaxUint32(index) < uint32(n) || len(index) == 0 {
+		return -1
+	}
+	for i, v := range index {
+		if uint32(v) >= uint32(n) {
+			return i
+		}
+	}
+	return -1
+}
+
+func gatherRows[T Float](dst, src []T, index []int32, d int) {
+	if d == 2 {
+		dst = dst[:2*len(index)]
+		for i, r := range index {
+			s := src[2*r : 2*r+2 : 2*r+2]
+			dst[2*i], dst[2*i+1] = s[0], s[1]
+		}
+		return
+	}
+	for i, r := range index {
+		copy(dst[i*d:(i+1)*d], src[int(r)*d:int(r+1)*d])
+	}
+}
+
+func scatterAddRows[T Float](dst, src []T, index []int32, d int) {
+	clear(dst)
+	if d == 2 {
+		src = src[:2*len(index)]
+		for i, r := range index {
+			t := dst[2*r : 2*r+2 : 2*r+2]
+			t[0] += src[2*i]
+			t[1] += src[2*i+1]
+		}
+		return
+	}
+	for i, r := range index {
+		t := dst[int(r)*d : int(r+1)*d]
+		for j, v := range src[i*d : (i+1)*d] {
+			t[j] += v
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package op
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"sync/atomic"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// A Kernel is an operation that computes into memory it is given. All
+// operations of this package are kernels.
+type Kernel interface {
+	gorgonia.Op
+
+	// ResultShape appends the shape of the result to dst and returns it, or
+	// says what does not fit. It does not allocate when dst has MaxDims of
+	// capacity.
+	ResultShape(dst []int, in []*Array) ([]int, error)
+
+	// Run computes the result into dst, which has the dtype of the node and
+	// the shape of ResultShape. It does not allocate in the steady state,
+	// and dst overlaps no input.
+	Run(dst *Array, in []*Array) error
+}
+
+// The types from which operations' signatures are made. Indices are int32
+// throughout: an embedding of more than 2³¹ points fits no machine.
+var (
+	real    = hm.TypeVariable('a')
+	matrix  = gorgonia.TensorType{Dims: 2, Of: real}
+	indices = gorgonia.TensorType{Dims: 1, Of: tensor.Int32}
+	table   = gorgonia.TensorType{Dims: 2, Of: tensor.Int32}
+)
+
+// base carries what the operations of this package have in common towards
+// Gorgonia. An operation embeds it and passes itself where its kernel is
+// needed.
+type base struct {
+	name  string
+	arity int
+	typ   hm.Type
+	// id keeps operations with a state of their own apart: Gorgonia merges
+	// nodes whose operations hash alike. It is 0 for operations without.
+	id uint64
+}
+
+var lastID atomic.Uint64
+
+func newID() uint64 { return lastID.Add(1) }
+
+func (b *base) Arity() int            { return b.arity }
+func (b *base) Type() hm.Type         { return b.typ }
+func (b *base) ReturnsPtr() bool      { return true }
+func (b *base) CallsExtern() bool     { return false }
+func (b *base) OverwritesInput() int  { return -1 }
+func (b *base) WriteHash(h hash.Hash) { fmt.Fprintf(h, "cne/%s/%d", b.name, b.id) }
+func (b *base) String() string        { return b.name }
+
+func (b *base) Hashcode() uint32 {
+	h := fnv.New32a()
+	b.WriteHash(h)
+	return h.Sum32()
+}
+
+// do runs a kernel on Gorgonia's values.
+func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
+	in := make([]*Array, len(values))
+	for i, v := range values {
+		in[i] = new(Array)
+		if err := in[i].SetValue(v); err != nil {
+			return nil, fmt.Errorf("%w (input %d of %v)", err, i, k)
+		}
+	}
+	shape, err := k.ResultShape(nil, in)
+	if err != nil {
+		return nil, err
+	}
+	dst, err := NewArray(in[0].Dtype(), shape...)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.Run(dst, in); err != nil {
+		return nil, err
+	}
+	return dst.Value(), nil
+}
+
+// inferShape answers gorgonia.Op's InferShape from a kernel's ResultShape, so
+// that each operation states its shapes once.
+func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
+	shapes, err := gorgonia.DimSizersToShapes(sizes)
+	if err != nil {
+		return nil, err
+	}
+	in := make([]*Array, len(shapes))
+	for i, s := range shapes {
+		in[i] = &Array{dims: len(s)}
+		copy(in[i].shape[:], s)
+	}
+	shape, err := k.ResultShape(nil, in)
+	if err != nil {
+		return nil, err
+	}
+	if len(shape) == 0 {
+		return tensor.ScalarShape(), nil
+	}
+	return tensor.Shape(shape), nil
+}

@@ -1,0 +1,107 @@
+package op
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// minNorm bounds the norm that Normalize divides by, as PyTorch's normalize
+// does.
+const minNorm = 1e-12
+
+// Normalize returns the rows of x [n, d] scaled to unit length. A row whose
+// norm is below 1e-12 is divided by 1e-12.
+func Normalize(x *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(&normalize{base{name: "normalize", arity: 1, typ: hm.NewFnType(matrix, matrix)}}, x)
+}
+
+type normalize struct{ base }
+
+func (o *normalize) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *normalize) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *normalize) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].dims != 2 {
+		return nil, fmt.Errorf("op: normalize takes a matrix, not shape %v", in[0].Shape())
+	}
+	return append(dst, in[0].shape[0], in[0].shape[1]), nil
+}
+
+func (o *normalize) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		normalizeRows(dst.f64, in[0].f64, dst.shape[1])
+	} else {
+		normalizeRows(dst.f32, in[0].f32, dst.shape[1])
+	}
+	return nil
+}
+
+func (o *normalize) DiffWRT(int) []bool { return []bool{true} }
+
+func (o *normalize) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	n, err := gorgonia.ApplyOp(&normalizeGrad{base{name: "normalize_grad", arity: 3, typ: hm.NewFnType(matrix, matrix, matrix, matrix)}}, in[0], out, grad)
+	return gorgonia.Nodes{n}, err
+}
+
+// normalizeGrad takes x, the normalised y and the gradient g that comes in:
+// (g − y·(y·g))/‖x‖ row by row.
+type normalizeGrad struct{ base }
+
+func (o *normalizeGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *normalizeGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *normalizeGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	return append(dst, in[0].shape[0], in[0].shape[1]), nil
+}
+
+func (o *normalizeGrad) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		normalizeGradRows(dst.f64, in[0].f64, in[1].f64, in[2].f64, dst.shape[1])
+	} else {
+		normalizeGradRows(dst.f32, in[0].f32, in[1].f32, in[2].f32, dst.shape[1])
+	}
+	return nil
+}
+
+func norm[T Float](x []T) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}
+
+func normalizeRows[T Float](dst, x []T, d int) {
+	for i := 0; i < len(x); i += d {
+		f := T(1 / max(norm(x[i:i+d]), minNorm))
+		for j, v := range x[i : i+d] {
+			dst[i+j] = f * v
+		}
+	}
+}
+
+func normalizeGradRows[T Float](dst, x, y, g []T, d int) {
+	for i := 0; i < len(x); i += d {
+		length := norm(x[i : i+d])
+		var along T
+		if length >= minNorm { // below it the divisor is constant
+			for j, v := range y[i : i+d] {
+				along += v * g[i+j]
+			}
+		}
+		f := T(1 / max(length, minNorm))
+		for j, v := range y[i : i+d] {
+			dst[i+j] = f * (g[i+j] - along*v)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+// Package vm runs Gorgonia graphs. Compile lays the nodes that some outputs
+// depend on out in a fixed order, with memory of their own; Run then computes
+// them one after the other, without allocating, locking or switching
+// goroutines between operations, which makes graphs of small batches fast.
+//
+// Operations that are op.Kernels write straight into the program's memory, and
+// let batches differ in size from one run to the next. Any other Gorgonia
+// operation runs through its Do method, and its result is copied.
+//
+// A Program is also a gorgonia.VM: RunAll takes the values that gorgonia.Let
+// bound to the inputs and binds the outputs' values to their nodes. What does
+// not live here: differentiation (Gorgonia's), operations (package op), and
+// what is done with the outputs (package train).
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/model/op"
+)
+
+// ErrUnbound is the error of a run for which an input has no value.
+var ErrUnbound = errors.New("vm: input has no value")
+
+// A NonFiniteError is returned by RunChecked when an operation computes a NaN
+// or an infinity from finite inputs.
+type NonFiniteError struct {
+	// Op is the operation, Row the first row of its result (or of the input,
+	// if Op is empty and Input names it) that is not finite.
+	Op, Input string
+	Row       int
+}
+
+func (e *NonFiniteError) Error() string {
+	if e.Op == "" {
+		return fmt.Sprintf("vm: input %s is not finite in row %d", e.Input, e.Row)
+	}
+	return fmt.Sprintf("vm: the result of %s is not finite in row %d", e.Op, e.Row)
+}
+
+// A Program is a compiled graph with its memory. It must not be used by two
+// goroutines at once.
+type Program struct {
+	steps   []step
+	inputs  []input
+	outputs gorgonia.Nodes
+	arrays  map[*gorgonia.Node]*op.Array
+}
+
+// A step computes one node.
+type step struct {
+	op     gorgonia.Op
+	kernel op.Kernel // nil for operations that are none
+	in     []*op.Array
+	out    *op.Array
+	shape  [op.MaxDims]int
+}
+
+type input struct {
+	node  *gorgonia.Node
+	array *op.Array
+}
+
+// Compile makes a program that computes the outputs, which belong to one
+// graph. Nodes that no output depends on are left out. Nodes whose lifetimes
+// do not overlap share memory.
+func Compile(outputs ...*gorgonia.Node) (*Program, error) {
+	if len(outputs) == 0 {
+		return nil, errors.New("vm: no outputs to compile")
+	}
+	order, err := executionOrder(outputs)
+	if err != nil {
+		return nil, err
+	}
+	// The last step that reads a node; outputs are read after all of them.
+	lastUse := make(map[*gorgonia.Node]int, len(order))
+	for i, n := range order {
+		for _, c := range childrenOf(n) {
+			lastUse[c] = i
+		}
+	}
+	for _, n := range outputs {
+		lastUse[n] = len(order)
+	}
+
+	p := &Program{outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
+	free := map[tensor.Dtype][]*op.Array{}
+	for i, n := range order {
+		dtype := n.Dtype()
+		if n.Op() == nil || n.Op().Arity() == 0 {
+			a, err := op.NewArray(dtype)
+			if err != nil {
+				return nil, fmt.Errorf("vm: node %v: %w", n, err)
+			}
+			p.arrays[n] = a
+			if n.Op() == nil {
+				p.inputs = append(p.inputs, input{n, a})
+			} else if err := setConstant(a, n); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s := step{op: n.Op()}
+		s.kernel, _ = s.op.(op.Kernel)
+		for _, c := range childrenOf(n) {
+			s.in = append(s.in, p.arrays[c])
+		}
+		if spare := free[dtype]; len(spare) > 0 {
+			s.out, free[dtype] = spare[len(spare)-1], spare[:len(spare)-1]
+		} else if s.out, err = op.NewArray(dtype); err != nil {
+			return nil, fmt.Errorf("vm: node %v: %w", n, err)
+		}
+		p.arrays[n] = s.out
+		p.steps = append(p.steps, s)
+		released := map[*gorgonia.Node]bool{}
+		for _, c := range childrenOf(n) {
+			if lastUse[c] == i && c.Op() != nil && c.Op().Arity() != 0 && !released[c] {
+				released[c] = true
+				free[c.Dtype()] = append(free[c.Dtype()], p.arrays[c])
+			}
+		}
+	}
+	return p, nil
+}
+
+// executionOrder returns the nodes that the outputs depend on, each after its
+// children.
+func executionOrder(outputs gorgonia.Nodes) (gorgonia.Nodes, error) {
+	g := outputs[0].Graph()
+	needed := map[*gorgonia.Node]bool{}
+	var need func(n *gorgonia.Node)
+	need = func(n *gorgonia.Node) {
+		if needed[n] {
+			return
+		}
+		needed[n] = true
+		for _, c := range childrenOf(n) {
+			need(c)
+		}
+	}
+	for _, n := range outputs {
+		if n.Graph() != g {
+			return nil, fmt.Errorf("vm: output %v belongs to another graph", n)
+		}
+		need(n)
+	}
+	sorted, err := gorgonia.Sort(g)
+	if err != nil {
+		return nil, fmt.Errorf("vm: %w", err)
+	}
+	order := make(gorgonia.Nodes, 0, len(needed))
+	for i := len(sorted) - 1; i >= 0; i-- {
+		if needed[sorted[i]] {
+			order = append(order, sorted[i])
+		}
+	}
+	return order, nil
+}
+
+// childrenOf returns the operands of a node in order.
+func childrenOf(n *gorgonia.Node) gorgonia.Nodes {
+	it := n.Graph().From(n.ID())
+	children := make(gorgonia.Nodes, 0, it.Len())
+	for it.Next() {
+		children = append(children, it.Node().(*gorgonia.Node))
+	}
+	return children
+}
+
+func setConstant(a *op.Array, n *gorgonia.Node) error {
+	v, err := n.Op().Do()
+	if err != nil {
+		return fmt.Errorf("vm: constant %v: %w", n, err)
+	}
+	return a.SetValue(v)
+}
+
+// Input returns the array of an input node, for the caller to fill, resize or
+// share with its own memory (op.Share) before a run; nil if the program has no
+// such input.
+func (p *Program) Input(n *gorgonia.Node) *op.Array {
+	for _, in := range p.inputs {
+		if in.node == n {
+			return in.array
+		}
+	}
+	return nil
+}
+
+// Output returns the array that holds an output node's value after a run; nil
+// if n is no output. The next run overwrites it.
+func (p *Program) Output(n *gorgonia.Node) *op.Array {
+	for _, o := range p.outputs {
+		if o == n {
+			return p.arrays[n]
+		}
+	}
+	return nil
+}
+
+// Run computes the outputs from what the inputs hold.
+func (p *Program) Run() error {
+	for i := range p.steps {
+		if err := p.steps[i].run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunChecked is Run with a look at every result: it stops with a
+// NonFiniteError at the first that holds a NaN or an infinity.
+func (p *Program) RunChecked() error {
+	for _, in := range p.inputs {
+		if row := nonFinite(in.array); row >= 0 {
+			return &NonFiniteError{Input: in.node.Name(), Row: row}
+		}
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		if err := s.run(); err != nil {
+			return err
+		}
+		if row := nonFinite(s.out); row >= 0 {
+			return &NonFiniteError{Op: s.op.String(), Row: row}
+		}
+	}
+	return nil
+}
+
+func (s *step) run() error {
+	if s.kernel == nil {
+		return s.runForeign()
+	}
+	shape, err := s.kernel.ResultShape(s.shape[:0], s.in)
+	if err != nil {
+		return err
+	}
+	if err := s.out.Resize(shape); err != nil {
+		return err
+	}
+	return s.kernel.Run(s.out, s.in)
+}
+
+// runForeign runs an operation that is no kernel on Gorgonia's values.
+func (s *step) runForeign() error {
+	values := make([]gorgonia.Value, len(s.in))
+	for i, a := range s.in {
+		values[i] = a.Value()
+	}
+	v, err := s.op.Do(values...)
+	if err != nil {
+		return fmt.Errorf("vm: %v: %w", s.op, err)
+	}
+	return s.out.CopyValue(v)
+}
+
+// nonFinite returns the first row of a that holds a NaN or an infinity, or −1.
+func nonFinite(a *op.Array) int {
+	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	for i, v := range op.Data[float32](a) {
+		if bad(float64(v)) {
+			return i / max(1, a.Cols())
+		}
+	}
+	for i, v := range op.Data[float64](a) {
+		if bad(v) {
+			return i / max(1, a.Cols())
+		}
+	}
+	return -1
+}
+
+// RunAll runs the program on the values that are bound to the input nodes and
+// binds the results to the output nodes. It is for interchange with Gorgonia's
+// own machines; training uses Input, Run and Output.
+func (p *Program) RunAll() error {
+	for _, in := range p.inputs {
+		v := in.node.Value()
+		if v == nil {
+			return fmt.Errorf("%w: %v", ErrUnbound, in.node)
+		}
+		if err := in.array.SetValue(v); err != nil {
+			return fmt.Errorf("vm: input %v: %w", in.node, err)
+		}
+	}
+	if err := p.Run(); err != nil {
+		return err
+	}
+	for _, n := range p.outputs {
+		if err := gorgonia.UnsafeLet(n, p.arrays[n].Value()); err != nil {
+			return fmt.Errorf("vm: output %v: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// Reset does nothing: a program can be run again at any time.
+func (p *Program) Reset() {}
+
+// Close does nothing: a program holds nothing but memory.
+func (p *Program) Close() error { return nil }
+
+var _ gorgonia.VM = (*Program)(nil)
