@@ -1065,6 +1065,278 @@ loop:
 loop_done:
 	RET
 
+// func gatherRows2AVX512(dst []float32, src []float32, index []int32)
+TEXT ·gatherRows2AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ index_base+48(FP), DX
+	MOVQ index_len+56(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	MOVLQSX (DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, (AX)(SI*8)
+	MOVLQSX 4(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 8(AX)(SI*8)
+	MOVLQSX 8(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 16(AX)(SI*8)
+	MOVLQSX 12(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 24(AX)(SI*8)
+	MOVLQSX 16(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 32(AX)(SI*8)
+	MOVLQSX 20(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 40(AX)(SI*8)
+	MOVLQSX 24(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 48(AX)(SI*8)
+	MOVLQSX 28(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 56(AX)(SI*8)
+	MOVLQSX 32(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 64(AX)(SI*8)
+	MOVLQSX 36(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 72(AX)(SI*8)
+	MOVLQSX 40(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 80(AX)(SI*8)
+	MOVLQSX 44(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 88(AX)(SI*8)
+	MOVLQSX 48(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 96(AX)(SI*8)
+	MOVLQSX 52(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 104(AX)(SI*8)
+	MOVLQSX 56(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 112(AX)(SI*8)
+	MOVLQSX 60(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 120(AX)(SI*8)
+	ADDQ    $0x10, SI
+	JMP     loop
+
+loop_done:
+	RET
+
+// func scatterRows2AVX512(dst []float32, src []float32, index []int32)
+// Requires: AVX
+TEXT ·scatterRows2AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ index_base+48(FP), DX
+	MOVQ index_len+56(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (CX)(SI*8), X0
+	MOVLQSX (DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 4(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 16(CX)(SI*8), X0
+	MOVLQSX 8(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 12(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 32(CX)(SI*8), X0
+	MOVLQSX 16(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 20(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 48(CX)(SI*8), X0
+	MOVLQSX 24(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 28(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 64(CX)(SI*8), X0
+	MOVLQSX 32(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 36(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 80(CX)(SI*8), X0
+	MOVLQSX 40(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 44(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 96(CX)(SI*8), X0
+	MOVLQSX 48(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 52(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 112(CX)(SI*8), X0
+	MOVLQSX 56(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 60(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	ADDQ    $0x10, SI
+	JMP     loop
+
+loop_done:
+	RET
+
+// func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·descendRows2AVX512(SB), NOSPLIT, $0-80
+	MOVQ         table_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVQ         rows_base+48(FP), DX
+	MOVSS        step+72(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        clip+76(FP), X1
+	VBROADCASTSS X1, Z1
+	VMULPS       cbf800000<>+0(SB), Z1, Z2
+	MOVQ         rows_len+56(FP), BX
+	XORQ         SI, SI
+
+loop:
+	CMPQ          SI, BX
+	JGE           loop_done
+	VMOVUPS       (CX)(SI*8), Z3
+	VMINPS        Z3, Z1, Z3
+	VMAXPS        Z3, Z2, Z3
+	VMULPS        Z0, Z3, Z3
+	MOVLQSX       (DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X4
+	VSUBPS        X3, X4, X4
+	VMOVSD        X4, (AX)(DI*8)
+	MOVLQSX       4(DX)(SI*4), DI
+	VXORPS        X4, X4, X4
+	VMOVHPS       (AX)(DI*8), X4, X4
+	VSUBPS        X3, X4, X4
+	VMOVHPS       X4, (AX)(DI*8)
+	VEXTRACTF32X4 $0x01, Z3, X4
+	MOVLQSX       8(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X5
+	VSUBPS        X4, X5, X5
+	VMOVSD        X5, (AX)(DI*8)
+	MOVLQSX       12(DX)(SI*4), DI
+	VXORPS        X5, X5, X5
+	VMOVHPS       (AX)(DI*8), X5, X5
+	VSUBPS        X4, X5, X5
+	VMOVHPS       X5, (AX)(DI*8)
+	VEXTRACTF32X4 $0x02, Z3, X4
+	MOVLQSX       16(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X5
+	VSUBPS        X4, X5, X5
+	VMOVSD        X5, (AX)(DI*8)
+	MOVLQSX       20(DX)(SI*4), DI
+	VXORPS        X5, X5, X5
+	VMOVHPS       (AX)(DI*8), X5, X5
+	VSUBPS        X4, X5, X5
+	VMOVHPS       X5, (AX)(DI*8)
+	VEXTRACTF32X4 $0x03, Z3, X3
+	MOVLQSX       24(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X4
+	VSUBPS        X3, X4, X4
+	VMOVSD        X4, (AX)(DI*8)
+	MOVLQSX       28(DX)(SI*4), DI
+	VXORPS        X4, X4, X4
+	VMOVHPS       (AX)(DI*8), X4, X4
+	VSUBPS        X3, X4, X4
+	VMOVHPS       X4, (AX)(DI*8)
+	VMOVUPS       64(CX)(SI*8), Z3
+	VMINPS        Z3, Z1, Z3
+	VMAXPS        Z3, Z2, Z3
+	VMULPS        Z0, Z3, Z3
+	MOVLQSX       32(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X4
+	VSUBPS        X3, X4, X4
+	VMOVSD        X4, (AX)(DI*8)
+	MOVLQSX       36(DX)(SI*4), DI
+	VXORPS        X4, X4, X4
+	VMOVHPS       (AX)(DI*8), X4, X4
+	VSUBPS        X3, X4, X4
+	VMOVHPS       X4, (AX)(DI*8)
+	VEXTRACTF32X4 $0x01, Z3, X4
+	MOVLQSX       40(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X5
+	VSUBPS        X4, X5, X5
+	VMOVSD        X5, (AX)(DI*8)
+	MOVLQSX       44(DX)(SI*4), DI
+	VXORPS        X5, X5, X5
+	VMOVHPS       (AX)(DI*8), X5, X5
+	VSUBPS        X4, X5, X5
+	VMOVHPS       X5, (AX)(DI*8)
+	VEXTRACTF32X4 $0x02, Z3, X4
+	MOVLQSX       48(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X5
+	VSUBPS        X4, X5, X5
+	VMOVSD        X5, (AX)(DI*8)
+	MOVLQSX       52(DX)(SI*4), DI
+	VXORPS        X5, X5, X5
+	VMOVHPS       (AX)(DI*8), X5, X5
+	VSUBPS        X4, X5, X5
+	VMOVHPS       X5, (AX)(DI*8)
+	VEXTRACTF32X4 $0x03, Z3, X3
+	MOVLQSX       56(DX)(SI*4), DI
+	VMOVSD        (AX)(DI*8), X4
+	VSUBPS        X3, X4, X4
+	VMOVSD        X4, (AX)(DI*8)
+	MOVLQSX       60(DX)(SI*4), DI
+	VXORPS        X4, X4, X4
+	VMOVHPS       (AX)(DI*8), X4, X4
+	VSUBPS        X3, X4, X4
+	VMOVHPS       X4, (AX)(DI*8)
+	ADDQ          $0x10, SI
+	JMP           loop
+
+loop_done:
+	RET
+
 // func maxUint32AVX512(x []int32) uint32
 // Requires: AVX, AVX2, AVX512F
 TEXT ·maxUint32AVX512(SB), NOSPLIT, $0-28
@@ -1775,6 +2047,174 @@ loop:
 	VEXTRACTF128 $0x01, Y0, X0
 	VADDPS       48(AX)(SI*8), X0, X0
 	VMOVUPS      X0, 48(AX)(SI*8)
+	ADDQ         $0x08, SI
+	JMP          loop
+
+loop_done:
+	RET
+
+// func gatherRows2AVX2(dst []float32, src []float32, index []int32)
+TEXT ·gatherRows2AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ index_base+48(FP), DX
+	MOVQ index_len+56(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	MOVLQSX (DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, (AX)(SI*8)
+	MOVLQSX 4(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 8(AX)(SI*8)
+	MOVLQSX 8(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 16(AX)(SI*8)
+	MOVLQSX 12(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 24(AX)(SI*8)
+	MOVLQSX 16(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 32(AX)(SI*8)
+	MOVLQSX 20(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 40(AX)(SI*8)
+	MOVLQSX 24(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 48(AX)(SI*8)
+	MOVLQSX 28(DX)(SI*4), DI
+	MOVQ    (CX)(DI*8), DI
+	MOVQ    DI, 56(AX)(SI*8)
+	ADDQ    $0x08, SI
+	JMP     loop
+
+loop_done:
+	RET
+
+// func scatterRows2AVX2(dst []float32, src []float32, index []int32)
+// Requires: AVX
+TEXT ·scatterRows2AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ index_base+48(FP), DX
+	MOVQ index_len+56(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (CX)(SI*8), X0
+	MOVLQSX (DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 4(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 16(CX)(SI*8), X0
+	MOVLQSX 8(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 12(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 32(CX)(SI*8), X0
+	MOVLQSX 16(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 20(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	VMOVUPS 48(CX)(SI*8), X0
+	MOVLQSX 24(DX)(SI*4), DI
+	VMOVSD  (AX)(DI*8), X1
+	VADDPS  X0, X1, X1
+	VMOVSD  X1, (AX)(DI*8)
+	MOVLQSX 28(DX)(SI*4), DI
+	VXORPS  X1, X1, X1
+	VMOVHPS (AX)(DI*8), X1, X1
+	VADDPS  X0, X1, X1
+	VMOVHPS X1, (AX)(DI*8)
+	ADDQ    $0x08, SI
+	JMP     loop
+
+loop_done:
+	RET
+
+// func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·descendRows2AVX2(SB), NOSPLIT, $0-80
+	MOVQ         table_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVQ         rows_base+48(FP), DX
+	MOVSS        step+72(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        clip+76(FP), X1
+	VBROADCASTSS X1, Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	MOVQ         rows_len+56(FP), BX
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, BX
+	JGE          loop_done
+	VMOVUPS      (CX)(SI*8), Y3
+	VMINPS       Y3, Y1, Y3
+	VMAXPS       Y3, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVLQSX      (DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      4(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	VEXTRACTF128 $0x01, Y3, X3
+	MOVLQSX      8(DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      12(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	VMOVUPS      32(CX)(SI*8), Y3
+	VMINPS       Y3, Y1, Y3
+	VMAXPS       Y3, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVLQSX      16(DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      20(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
+	VEXTRACTF128 $0x01, Y3, X3
+	MOVLQSX      24(DX)(SI*4), DI
+	VMOVSD       (AX)(DI*8), X4
+	VSUBPS       X3, X4, X4
+	VMOVSD       X4, (AX)(DI*8)
+	MOVLQSX      28(DX)(SI*4), DI
+	VXORPS       X4, X4, X4
+	VMOVHPS      (AX)(DI*8), X4, X4
+	VSUBPS       X3, X4, X4
+	VMOVHPS      X4, (AX)(DI*8)
 	ADDQ         $0x08, SI
 	JMP          loop
 

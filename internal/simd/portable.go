@@ -39,13 +39,13 @@ func spread2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 	}
 }
 
-func negPositive[T Float](x []T, c, limit T) (sum Sum) {
+func negPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	for i, d2 := range x {
 		cu := c * (1 + d2)
 		v := 1 + cu
-		if v > limit {
+		if v > bound.limit {
 			x[i] = 0
-			sum.Loss += math.Log(float64(limit))
+			sum.Loss += bound.log
 			continue
 		}
 		x[i] = c / v
@@ -55,14 +55,14 @@ func negPositive[T Float](x []T, c, limit T) (sum Sum) {
 	return sum
 }
 
-func negNegative[T Float](x []T, c, limit T) (sum Sum) {
+func negNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	for i, d2 := range x {
 		q := 1 / (1 + d2)
 		r := q / c
 		v := 1 + r
-		if v > limit {
+		if v > bound.limit {
 			x[i] = 0
-			sum.Loss += math.Log(float64(limit))
+			sum.Loss += bound.log
 			continue
 		}
 		share := r / v
@@ -73,12 +73,12 @@ func negNegative[T Float](x []T, c, limit T) (sum Sum) {
 	return sum
 }
 
-func umapPositive[T Float](x []T, limit T) (loss float64) {
+func umapPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 	for i, d2 := range x {
 		u := 1 + d2
-		if u > limit {
+		if u > bound.limit {
 			x[i] = 0
-			loss += math.Log(float64(limit))
+			loss += bound.log
 			continue
 		}
 		x[i] = 1 / u
@@ -87,12 +87,12 @@ func umapPositive[T Float](x []T, limit T) (loss float64) {
 	return loss
 }
 
-func umapNegative[T Float](x []T, limit T) (loss float64) {
+func umapNegative[T Float](x []T, bound Bound[T]) (loss float64) {
 	for i, d2 := range x {
 		r := 1 / d2
-		if 1+r > limit {
+		if 1+r > bound.limit {
 			x[i] = 0
-			loss += math.Log(float64(limit))
+			loss += bound.log
 			continue
 		}
 		x[i] = -r / (1 + d2)
@@ -163,15 +163,6 @@ func maxUint32(x []int32) (m uint32) {
 		m = max(m, uint32(v))
 	}
 	return m
-}
-
-func descend2[T Float](table, grad []T, rows []int32, step, clip T) {
-	grad = grad[:2*len(rows)]
-	for i, r := range rows {
-		t := table[2*r : 2*r+2 : 2*r+2]
-		t[0] -= step * min(max(grad[2*i], -clip), clip)
-		t[1] -= step * min(max(grad[2*i+1], -clip), clip)
-	}
 }
 
 func inverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {

@@ -12,16 +12,26 @@ func float32s[T Float](s []T) ([]float32, bool) {
 	return f, ok
 }
 
-// Limit returns the largest value that 1/x may take for an argument x of a
-// logarithm that is clamped from below. A clamp of 0 leaves a limit that keeps
-// the arithmetic finite.
-func Limit[T Float](clamp float64) T {
+// A Bound is the largest value that 1/x may take for an argument x of a
+// logarithm that is clamped from below. BoundOf makes it.
+type Bound[T Float] struct {
+	limit T
+	log   float64 // of limit
+}
+
+// BoundOf returns the bound for a clamp from [0, 1). A clamp of 0 leaves a
+// bound that keeps the arithmetic finite.
+func BoundOf[T Float](clamp float64) Bound[T] {
 	largest := 1e300
 	if _, single := any(T(0)).(float32); single {
 		largest = 1e38
 	}
-	return T(min(1/clamp, largest))
+	limit := T(min(1/clamp, largest))
+	return Bound[T]{limit, math.Log(float64(limit))}
 }
+
+// Clamp returns the least argument of a logarithm that the bound lets through.
+func (b Bound[T]) Clamp() T { return 1 / b.limit }
 
 // Pairs2 computes for each pair k of row head+k of features and row tails[k]
 // the differences dx[k], dy[k] (head minus tail) and the squared distance
@@ -53,49 +63,49 @@ func Spread2[T Float](grad, hx, hy, g, dx, dy []T, tails []int32) {
 
 // NegPositive replaces squared distances x of positive pairs by the derivative
 // of Neg-t-SNE's −log(q/(q+c)) = log(1+c(1+x)) with respect to them. Where the
-// argument of the logarithm is less than 1/limit, the loss is log(limit) and
-// the derivative zero; so it is in all kernels.
-func NegPositive[T Float](x []T, c, limit T) (sum Sum) {
+// argument of the logarithm is below the clamp, the loss is that of the clamp
+// and the derivative zero; so it is in all kernels.
+func NegPositive[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole := len(x) - len(x)%lanes
-		loss, dTheta := negPositiveVector(f[:whole], float32(c), float32(limit), logOf(limit))
+		loss, dTheta := negPositiveVector(f[:whole], float32(c), float32(bound.limit), float32(bound.log))
 		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
 	}
-	sum.Add(negPositive(x, c, limit))
+	sum.Add(negPositive(x, c, bound))
 	return sum
 }
 
 // NegNegative is NegPositive's counterpart for negative pairs, whose loss is
 // −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))).
-func NegNegative[T Float](x []T, c, limit T) (sum Sum) {
+func NegNegative[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole := len(x) - len(x)%lanes
-		loss, dTheta := negNegativeVector(f[:whole], 1/float32(c), float32(limit), logOf(limit))
+		loss, dTheta := negNegativeVector(f[:whole], 1/float32(c), float32(bound.limit), float32(bound.log))
 		sum, x = Sum{float64(loss), float64(dTheta)}, x[whole:]
 	}
-	sum.Add(negNegative(x, c, limit))
+	sum.Add(negNegative(x, c, bound))
 	return sum
 }
 
 // UMAPPositive replaces squared distances of positive pairs by the derivative
 // of UMAP's −log q = log(1+x) with respect to them.
-func UMAPPositive[T Float](x []T, limit T) (loss float64) {
+func UMAPPositive[T Float](x []T, bound Bound[T]) (loss float64) {
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole := len(x) - len(x)%lanes
-		loss, x = float64(umapPositiveVector(f[:whole], float32(limit), logOf(limit))), x[whole:]
+		loss, x = float64(umapPositiveVector(f[:whole], float32(bound.limit), float32(bound.log))), x[whole:]
 	}
-	return loss + umapPositive(x, limit)
+	return loss + umapPositive(x, bound)
 }
 
 // UMAPNegative replaces squared distances of negative pairs by the derivative
 // of UMAP's −log(1−q) = log(1+1/x) with respect to them. A pair at distance 0
 // has no gradient.
-func UMAPNegative[T Float](x []T, limit T) (loss float64) {
+func UMAPNegative[T Float](x []T, bound Bound[T]) (loss float64) {
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole := len(x) - len(x)%lanes
-		loss, x = float64(umapNegativeVector(f[:whole], float32(limit), logOf(limit))), x[whole:]
+		loss, x = float64(umapNegativeVector(f[:whole], float32(bound.limit), float32(bound.log))), x[whole:]
 	}
-	return loss + umapNegative(x, limit)
+	return loss + umapNegative(x, bound)
 }
 
 // Similarities replaces squared distances by the Cauchy similarities
@@ -195,5 +205,3 @@ func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 	}
 	return sum + inverseSum2(xs, ys, x, y)
 }
-
-func logOf[T Float](x T) float32 { return float32(math.Log(float64(x))) }

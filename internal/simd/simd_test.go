@@ -66,7 +66,8 @@ func TestPointwiseKernels(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, n := range lengths {
 			for _, clamp := range []float64{1e-10, 1e-4, 0} {
-				limit32, limit64 := Limit[float32](clamp), float64(Limit[float32](clamp))
+				limit32 := BoundOf[float32](clamp)
+				limit64 := Bound[float64]{float64(limit32.limit), limit32.log}
 				for _, c := range []float64{1, 8.3e-3, 140} {
 					for name, f := range map[string]func(a []float32, b []float64) (Sum, Sum){
 						"NegPositive": func(a []float32, b []float64) (Sum, Sum) {
@@ -131,7 +132,7 @@ func TestNaNsAreKept(t *testing.T) {
 	nan := float32(math.NaN())
 	forms(t, func(t *testing.T) {
 		fresh := func() []float32 { x := make([]float32, 32); x[5] = nan; return x }
-		limit := Limit[float32](1e-10)
+		limit := BoundOf[float32](1e-10)
 		for name, f := range map[string]func(x []float32) float64{
 			"NegPositive":  func(x []float32) float64 { return NegPositive(x, 1, limit).Loss },
 			"NegNegative":  func(x []float32) float64 { return NegNegative(x, 1, limit).Loss },
@@ -200,6 +201,56 @@ func TestPairsAndSpread(t *testing.T) {
 	})
 }
 
+func TestRows(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			for _, d := range []int{1, 2, 3} {
+				const rows = 200
+				table32, table64 := draw(rows*d, 1, func(s *rng.Stream) float64 { return s.Normal() })
+				s := rng.New(uint64(n), rng.Negatives)
+				index, distinct := make([]int32, n), make([]int32, n)
+				for i, p := range s.Perm(rows)[:n] {
+					index[i], distinct[i] = int32(s.IntN(9)), int32(p)
+				}
+				got32, got64 := make([]float32, n*d), make([]float64, n*d)
+				GatherRows(got32, table32, d, index)
+				GatherRows(got64, table64, d, index)
+				compare(t, "GatherRows", got32, got64, 0)
+				for i, r := range index {
+					for j := range d {
+						if got64[i*d+j] != table64[int(r)*d+j] {
+							t.Fatalf("row %d is not row %d of the source", i, r)
+						}
+					}
+				}
+				ScatterRows(table32, got32, d, index)
+				ScatterRows(table64, got64, d, index)
+				compare(t, "ScatterRows", table32, table64, 1e-4)
+				grad32, grad64 := draw(n*d, 2, func(s *rng.Stream) float64 { return 5 * s.Normal() })
+				for _, clip := range []float64{4, math.Inf(1)} {
+					DescendRows(table32, grad32, d, distinct, 0.5, float32(clip))
+					DescendRows(table64, grad64, d, distinct, 0.5, clip)
+					for i := range table64 {
+						if math.Abs(float64(table32[i])-table64[i]) > 2e-4 {
+							t.Fatalf("n=%d d=%d clip=%g: element %d after descent is %g, want %g", n, d, clip, i, table32[i], table64[i])
+						}
+					}
+				}
+			}
+		}
+		table, grad := make([]float32, 64), make([]float32, 64)
+		rows := make([]int32, 32)
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+		grad[9], grad[10], grad[11] = float32(math.NaN()), 100, -100
+		DescendRows(table, grad, 2, rows, 1, 4)
+		if !math.IsNaN(float64(table[9])) || table[10] != -4 || table[11] != 4 {
+			t.Errorf("gradients NaN, 100, -100 move a table by %g, %g, %g", table[9], table[10], table[11])
+		}
+	})
+}
+
 func TestReductions(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, n := range lengths {
@@ -236,7 +287,7 @@ func TestReductions(t *testing.T) {
 
 func BenchmarkKernels(b *testing.B) {
 	const n = 1024
-	limit := Limit[float32](1e-10)
+	limit := BoundOf[float32](1e-10)
 	x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Exp(10*s.Float64() - 5) })
 	work := make([]float32, n)
 	features, _ := draw(4*n, 1, func(s *rng.Stream) float64 { return s.Normal() })

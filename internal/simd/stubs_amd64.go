@@ -43,6 +43,15 @@ func scaleAVX512(x []float32, f float32)
 // addPlaneAVX512 is the vector form of addPlane.
 func addPlaneAVX512(dst []float32, xs []float32, ys []float32)
 
+// gatherRows2AVX512 is the vector form of gatherRows for rows of two.
+func gatherRows2AVX512(dst []float32, src []float32, index []int32)
+
+// scatterRows2AVX512 is the vector form of scatterRows for rows of two.
+func scatterRows2AVX512(dst []float32, src []float32, index []int32)
+
+// descendRows2AVX512 is the vector form of DescendRows for rows of two.
+func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
+
 // maxUint32AVX512 is the vector form of maxUint32.
 func maxUint32AVX512(x []int32) uint32
 
@@ -87,6 +96,15 @@ func scaleAVX2(x []float32, f float32)
 
 // addPlaneAVX2 is the vector form of addPlane.
 func addPlaneAVX2(dst []float32, xs []float32, ys []float32)
+
+// gatherRows2AVX2 is the vector form of gatherRows for rows of two.
+func gatherRows2AVX2(dst []float32, src []float32, index []int32)
+
+// scatterRows2AVX2 is the vector form of scatterRows for rows of two.
+func scatterRows2AVX2(dst []float32, src []float32, index []int32)
+
+// descendRows2AVX2 is the vector form of DescendRows for rows of two.
+func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
 
 // maxUint32AVX2 is the vector form of maxUint32.
 func maxUint32AVX2(x []int32) uint32

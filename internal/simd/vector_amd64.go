@@ -148,3 +148,27 @@ func addPlaneVector(dst, xs, ys []float32) {
 		addPlaneAVX2(dst, xs, ys)
 	}
 }
+
+func gatherRows2Vector(dst, src []float32, index []int32) {
+	if current == avx512 {
+		gatherRows2AVX512(dst, src, index)
+	} else {
+		gatherRows2AVX2(dst, src, index)
+	}
+}
+
+func scatterRows2Vector(dst, src []float32, index []int32) {
+	if current == avx512 {
+		scatterRows2AVX512(dst, src, index)
+	} else {
+		scatterRows2AVX2(dst, src, index)
+	}
+}
+
+func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32) {
+	if current == avx512 {
+		descendRows2AVX512(table, grad, rows, step, clip)
+	} else {
+		descendRows2AVX2(table, grad, rows, step, clip)
+	}
+}

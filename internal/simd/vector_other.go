@@ -57,3 +57,11 @@ func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
 func scaleVector(x []float32, f float32) { panic("simd: no vector form") }
 
 func addPlaneVector(dst, xs, ys []float32) { panic("simd: no vector form") }
+
+func gatherRows2Vector(dst, src []float32, index []int32) { panic("simd: no vector form") }
+
+func scatterRows2Vector(dst, src []float32, index []int32) { panic("simd: no vector form") }
+
+func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32) {
+	panic("simd: no vector form")
+}

@@ -264,8 +264,8 @@ const (
 // piece adds up a gradient of its own, and these are added in order.
 type sweep[T Float] struct {
 	options  ContrastiveOptions
-	limit    T // of 1/argument of a logarithm
-	clamp    T // of a similarity
+	bound    simd.Bound[T]
+	clamp    T // the least similarity, from bound
 	loop     parallel.Loop
 	pieces   []piece[T]
 	own      []int32 // own[i] = b+i: the positive of head i
@@ -294,8 +294,8 @@ type piece[T Float] struct {
 
 func (s *sweep[T]) init(options ContrastiveOptions) {
 	s.options = options
-	s.limit = simd.Limit[T](options.Clamp)
-	s.clamp = 1 / s.limit
+	s.bound = simd.BoundOf[T](options.Clamp)
+	s.clamp = s.bound.Clamp()
 	s.loop.Body = s.piece
 }
 
@@ -427,14 +427,14 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 		if s.options.Loss == NC {
 			c *= T(s.m)
 		}
-		p.sum.Add(simd.NegPositive(positive, c, s.limit))
+		p.sum.Add(simd.NegPositive(positive, c, s.bound))
 		for j := 1; j <= s.m; j++ {
-			p.sum.Add(simd.NegNegative(negative(j), c, s.limit))
+			p.sum.Add(simd.NegNegative(negative(j), c, s.bound))
 		}
 	case UMAP:
-		p.sum.Loss += simd.UMAPPositive(positive, s.limit)
+		p.sum.Loss += simd.UMAPPositive(positive, s.bound)
 		for j := 1; j <= s.m; j++ {
-			p.sum.Loss += simd.UMAPNegative(negative(j), s.limit)
+			p.sum.Loss += simd.UMAPNegative(negative(j), s.bound)
 		}
 	case InfoNC:
 		total := p.total[:count]

@@ -51,10 +51,10 @@ func (o *gather) Run(dst *Array, in []*Array) error {
 		return fmt.Errorf("op: gather: row %d of the index is %d, but the source has %d rows", bad, index[bad], in[0].Rows())
 	}
 	if dst.dtype == tensor.Float64 {
-		gatherRows(dst.f64, in[0].f64, index, dst.shape[1])
-		return nil
+		simd.GatherRows(dst.f64, in[0].f64, dst.shape[1], index)
+	} else {
+		simd.GatherRows(dst.f32, in[0].f32, dst.shape[1], index)
 	}
-	gatherRows(dst.f32, in[0].f32, index, dst.shape[1])
 	return nil
 }
 
@@ -92,10 +92,12 @@ func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 		return fmt.Errorf("op: scatter_add: row %d of the index is %d, but the result has %d rows", bad, index[bad], dst.Rows())
 	}
 	if dst.dtype == tensor.Float64 {
-		scatterAddRows(dst.f64, in[0].f64, index, dst.shape[1])
-		return nil
+		clear(dst.f64)
+		simd.ScatterRows(dst.f64, in[0].f64, dst.shape[1], index)
+	} else {
+		clear(dst.f32)
+		simd.ScatterRows(dst.f32, in[0].f32, dst.shape[1], index)
 	}
-	scatterAddRows(dst.f32, in[0].f32, index, dst.shape[1])
 	return nil
 }
 
@@ -118,37 +120,4 @@ func outOfRange(index []int32, n int) int {
 		}
 	}
 	return -1
-}
-
-func gatherRows[T Float](dst, src []T, index []int32, d int) {
-	if d == 2 {
-		dst = dst[:2*len(index)]
-		for i, r := range index {
-			s := src[2*r : 2*r+2 : 2*r+2]
-			dst[2*i], dst[2*i+1] = s[0], s[1]
-		}
-		return
-	}
-	for i, r := range index {
-		copy(dst[i*d:(i+1)*d], src[int(r)*d:int(r+1)*d])
-	}
-}
-
-func scatterAddRows[T Float](dst, src []T, index []int32, d int) {
-	clear(dst)
-	if d == 2 {
-		src = src[:2*len(index)]
-		for i, r := range index {
-			t := dst[2*r : 2*r+2 : 2*r+2]
-			t[0] += src[2*i]
-			t[1] += src[2*i+1]
-		}
-		return
-	}
-	for i, r := range index {
-		t := dst[int(r)*d : int(r+1)*d]
-		for j, v := range src[i*d : (i+1)*d] {
-			t[j] += v
-		}
-	}
 }

@@ -148,7 +148,9 @@ var machines = map[string]func(t *testing.T, g *gorgonia.ExprGraph, outputs ...*
 		}
 		return p
 	},
-	"tape": func(_ *testing.T, g *gorgonia.ExprGraph, _ ...*gorgonia.Node) gorgonia.VM { return gorgonia.NewTapeMachine(g) },
+	"tape": func(_ *testing.T, g *gorgonia.ExprGraph, _ ...*gorgonia.Node) gorgonia.VM {
+		return gorgonia.NewTapeMachine(g)
+	},
 }
 
 // float64sOf returns a value's numbers.

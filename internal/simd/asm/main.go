@@ -29,6 +29,9 @@ func main() {
 		s.add()
 		s.scale()
 		s.addPlane()
+		s.gatherRows2()
+		s.scatterRows2()
+		s.descendRows2()
 		s.maxUint32()
 		s.inverseSum2()
 	}
@@ -347,21 +350,75 @@ func (s *isa) spread2() {
 		for q := range s.lanes / 4 {
 			for j, v := range []VecVirtual{lo, hi} {
 				part := s.quarter(v, q)
-				for e := range 2 {
-					r, t := GP64(), XMM()
-					MOVLQSX(at(tails, i).Offset(4*(4*q+2*j+e)), r)
-					row := Mem{Base: grad, Index: r, Scale: 8}
-					if e == 0 {
-						VMOVSD(row, t)
-						VSUBPS(part, t, t)
-						VMOVSD(t, row)
-					} else {
-						VXORPS(t, t, t)
-						VMOVHPS(row, t, t)
-						VSUBPS(part, t, t)
-						VMOVHPS(t, row)
-					}
-				}
+				s.update2(grad, tails, i, 4*q+2*j, part, VSUBPS)
+			}
+		}
+	})
+	RET()
+}
+
+// update2 combines the two pairs of numbers in part with the rows of table,
+// [n, 2], that the first'th index after i and the next one name: row = row op
+// part, one after the other, since the rows may be the same.
+func (s *isa) update2(table, index, i Register, first int, part Register, op func(ops ...Op)) {
+	for e := range 2 {
+		r, t := GP64(), XMM()
+		MOVLQSX(at(index, i).Offset(4*(first+e)), r)
+		row := Mem{Base: table, Index: r, Scale: 8}
+		if e == 0 {
+			VMOVSD(row, t)
+			op(part, t, t)
+			VMOVSD(t, row)
+		} else {
+			VXORPS(t, t, t)
+			VMOVHPS(row, t, t)
+			op(part, t, t)
+			VMOVHPS(t, row)
+		}
+	}
+}
+
+func (s *isa) gatherRows2() {
+	s.begin("gatherRows2", "(dst, src []float32, index []int32)", "is the vector form of gatherRows for rows of two.")
+	dst, src, index := s.pointer("dst"), s.pointer("src"), s.pointer("index")
+	s.loop("index", "loop", func(i Register) {
+		for e := range s.lanes {
+			r := GP64()
+			MOVLQSX(at(index, i).Offset(4*e), r)
+			MOVQ(Mem{Base: src, Index: r, Scale: 8}, r)
+			MOVQ(r, Mem{Base: dst, Index: i, Scale: 8}.Offset(8*e))
+		}
+	})
+	RET()
+}
+
+func (s *isa) scatterRows2() {
+	s.begin("scatterRows2", "(dst, src []float32, index []int32)", "is the vector form of scatterRows for rows of two.")
+	dst, src, index := s.pointer("dst"), s.pointer("src"), s.pointer("index")
+	s.loop("index", "loop", func(i Register) {
+		for e := 0; e < s.lanes; e += 2 {
+			part := XMM()
+			VMOVUPS(Mem{Base: src, Index: i, Scale: 8}.Offset(8*e), part)
+			s.update2(dst, index, i, e, part, VADDPS)
+		}
+	})
+	RET()
+}
+
+func (s *isa) descendRows2() {
+	s.begin("descendRows2", "(table, grad []float32, rows []int32, step, clip float32)", "is the vector form of DescendRows for rows of two.")
+	table, grad, rows := s.pointer("table"), s.pointer("grad"), s.pointer("rows")
+	step, clip, minus := s.broadcast("step"), s.broadcast("clip"), s.vec()
+	VMULPS(number(-1), clip, minus)
+	s.loop("rows", "loop", func(i Register) {
+		for half := range 2 {
+			g := s.vec()
+			VMOVUPS(Mem{Base: grad, Index: i, Scale: 8}.Offset(half*s.bytes()), g)
+			VMINPS(g, clip, g) // the second source, g, if one is a NaN
+			VMAXPS(g, minus, g)
+			VMULPS(step, g, g)
+			for q := range s.lanes / 4 {
+				s.update2(table, rows, i, half*s.lanes/2+2*q, s.quarter(g, q), VSUBPS)
 			}
 		}
 	})

@@ -1,0 +1,53 @@
+package model
+
+import (
+	"cne/model/op"
+)
+
+// A Batch is a batch of b edges of the sKNN graph, by its distinct points.
+type Batch struct {
+	// Rows are the distinct points that the edges touch, each once.
+	Rows []int32
+	// Slots [2b] says which of Rows each endpoint is: first the b heads, then
+	// the b tails.
+	Slots []int32
+	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
+	// is contrasted with: negative j of head i is Negatives[j·b+i].
+	Negatives []int32
+}
+
+// Edges returns b, the number of edges of the batch.
+func (b *Batch) Edges() int { return len(b.Slots) / 2 }
+
+// A Parameter is something a model learns, with its gradient.
+type Parameter struct {
+	// Name identifies the parameter in files and messages.
+	Name string
+	// Value holds all of the parameter.
+	Value *op.Array
+	// Grad is the gradient that the last Step left: of the shape of Value
+	// or, if Sparse, of those rows of it that the last batch's Rows name.
+	Grad   *op.Array
+	Sparse bool
+}
+
+// A Model can be trained.
+type Model interface {
+	// Step computes the loss of a batch and its gradients. theta is the
+	// logarithm of the loss's constant: see op.Contrastive.
+	Step(b *Batch, theta float64) (loss float64, err error)
+	// DTheta returns the derivative of the last Step's loss with respect to
+	// theta.
+	DTheta() float64
+	// Parameters returns what is learnt. The arrays stay the same for the
+	// life of the model.
+	Parameters() []Parameter
+	// Diagnose runs the last Step again and returns an error that names the
+	// first operation whose result is not finite, or nil.
+	Diagnose() error
+	// EmbedTo writes the embedding of all n training points to dst [n, d].
+	EmbedTo(dst []float32)
+	// Points returns n, the number of training points, and d, the width of
+	// the embedding.
+	Points() (n, d int)
+}

@@ -1,0 +1,50 @@
+package train_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// randomEdges returns e edges between n points, as many as MNIST's graph has
+// unless tests say otherwise.
+func randomEdges(n, e int) (heads, tails []int32) {
+	s := rng.New(1, rng.Sample)
+	heads, tails = make([]int32, e), make([]int32, e)
+	for i := range heads {
+		heads[i] = int32(s.IntN(n))
+		tails[i] = int32((int(heads[i]) + 1 + s.IntN(n-1)) % n)
+	}
+	return heads, tails
+}
+
+// BenchmarkEpoch times epochs over as many edges as MNIST's graph has: an
+// operation is one epoch.
+func BenchmarkEpoch(b *testing.B) {
+	const n, edges = 70000, 1499592
+	heads, tails := randomEdges(n, edges)
+	for _, size := range []int{1024, 32768} {
+		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+			b.Run(fmt.Sprintf("%v/b=%d", loss, size), func(b *testing.B) {
+				m, err := model.NewEmbedding(model.InitNormal[float32](n, 2, 1, 1), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ResetTimer()
+				_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+					Loss: loss, BatchSize: size, Clip: 4,
+					Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Default(), Negatives: 5}},
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/edges, "ns/edge")
+			})
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package train
+
+import (
+	"cne/internal/rng"
+)
+
+// An edge packs head and tail so that a shuffle moves one word.
+type edge uint64
+
+func packEdge(head, tail int32) edge { return edge(uint32(head)) | edge(uint32(tail))<<32 }
+
+func (e edge) head() int32 { return int32(uint32(e)) }
+func (e edge) tail() int32 { return int32(uint32(e >> 32)) }
+
+const (
+	// bucketSize is about how many edges a bucket of the shuffle holds: they
+	// fit the second-level cache.
+	bucketSize = 8192
+	maxBuckets = 256
+)
+
+// A shuffler draws a uniform permutation of the edges in two passes, each of
+// which works in cache where a Fisher–Yates shuffle of the whole list would
+// jump about in memory: every edge goes to a bucket drawn uniformly, and every
+// bucket is shuffled. (That the result is uniform was shown by Rao, 1961, and
+// Sandelius, 1962.) The order it starts from is always that of the edge list,
+// so that an epoch's order depends on the seed and the epoch alone.
+type shuffler struct {
+	edges []edge
+	// bits of a random byte say which bucket.
+	buckets int
+	choice  []uint8
+	order   []edge
+	// start[k] is where bucket k begins; bucket k is shuffled once it is
+	// needed.
+	start    []int
+	shuffled int
+	seed     uint64
+	epoch    uint64
+}
+
+func newShuffler(edges []edge, seed uint64) *shuffler {
+	s := &shuffler{edges: edges, buckets: 1, seed: seed, order: make([]edge, len(edges))}
+	for s.buckets < maxBuckets && s.buckets*bucketSize < len(edges) {
+		s.buckets *= 2
+	}
+	s.choice = make([]uint8, (len(edges)+7)&^7)
+	s.start = make([]int, s.buckets+1)
+	return s
+}
+
+// begin draws the buckets of an epoch.
+func (s *shuffler) begin(epoch int) {
+	s.epoch, s.shuffled = uint64(epoch), 0
+	stream := rng.New(s.seed, rng.Shuffle, s.epoch)
+	mask := uint64(s.buckets-1) * 0x0101010101010101
+	for i := 0; i < len(s.choice); i += 8 {
+		r := stream.Uint64() & mask
+		c := s.choice[i : i+8 : i+8]
+		for j := range c {
+			c[j] = uint8(r >> (8 * j))
+		}
+	}
+	choice := s.choice[:len(s.edges)]
+	var next [maxBuckets]int
+	for _, c := range choice {
+		next[c]++
+	}
+	at := 0
+	for k := range s.buckets {
+		s.start[k] = at
+		at, next[k] = at+next[k], at
+	}
+	s.start[s.buckets] = at
+	for i, c := range choice {
+		s.order[next[c]] = s.edges[i]
+		next[c]++
+	}
+}
+
+// upTo returns the epoch's order, of which at least the first n edges are
+// final.
+func (s *shuffler) upTo(n int) []edge {
+	for s.shuffled < s.buckets && s.start[s.shuffled] < n {
+		k := s.shuffled
+		bucket := s.order[s.start[k]:s.start[k+1]]
+		stream := rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k))
+		for i := len(bucket) - 1; i > 0; i-- {
+			j := rng.Bounded(uint32(stream.Uint64()>>32), uint32(i+1))
+			bucket[i], bucket[j] = bucket[j], bucket[i]
+		}
+		s.shuffled++
+	}
+	return s.order
+}

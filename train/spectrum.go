@@ -1,0 +1,64 @@
+package train
+
+import (
+	"math"
+
+	"cne/model/op"
+)
+
+// A Spectrum says what constant a loss has at a place on the spectrum from
+// t-SNE (s = 0) to UMAP (s = 1) (Section 5 of the paper; any real s goes).
+//
+// For Neg-t-SNE the place is a normalisation constant
+//
+//	Z̄ = Z_tsne^(1−s) · Z_umap^s  with  Z_tsne = 100·n and Z_umap = n²/5,
+//
+// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term.
+type Spectrum struct {
+	// N is the number of points.
+	N int
+}
+
+// ZBar returns Neg-t-SNE's normalisation constant at s.
+func (p Spectrum) ZBar(s float64) float64 {
+	n := float64(p.N)
+	return math.Exp((1-s)*math.Log(100*n) + s*math.Log(n*n/5))
+}
+
+// Theta returns the loss's constant as op.Contrastive takes it: log c with
+// c = Z̄·m/|X| for Neg-t-SNE, where |X| = n², log ρ for InfoNC-t-SNE, and 0 for
+// the others. m is the number of negatives a head is contrasted with.
+func (p Spectrum) Theta(loss op.Loss, at Place, m int) float64 {
+	switch {
+	case loss == op.Neg && !math.IsNaN(at.ZBar):
+		return math.Log(at.ZBar) + math.Log(float64(m)) - 2*math.Log(float64(p.N))
+	case loss == op.Neg && !math.IsNaN(at.S):
+		return p.Theta(loss, AtZBar(p.ZBar(at.S)), m)
+	case loss == op.InfoNC && !math.IsNaN(at.S):
+		return at.S * math.Log(4)
+	}
+	return 0
+}
+
+// A Place is where a loss stands on the spectrum: by s, or by Z̄ (Neg-t-SNE
+// only). NaN means not given. With neither, Neg-t-SNE takes c = 1, the paper's
+// Z̄ = |X|/m, and InfoNC-t-SNE ρ = 1.
+type Place struct{ S, ZBar float64 }
+
+// Default is the place of a loss without a slider.
+func Default() Place { return Place{math.NaN(), math.NaN()} }
+
+// AtS is the place s on the slider.
+func AtS(s float64) Place { return Place{s, math.NaN()} }
+
+// AtZBar is the place with a given normalisation constant, positive.
+func AtZBar(z float64) Place { return Place{math.NaN(), z} }
+
+// Exaggerated is the place during early exaggeration: at least s = 1. A place
+// not given by s stays as it is.
+func (p Place) Exaggerated() Place {
+	if math.IsNaN(p.S) {
+		return p
+	}
+	return AtS(max(p.S, 1))
+}
