@@ -12,3 +12,15 @@ func NewMatrix(n, d int) *Matrix { return &Matrix{N: n, D: d, X: make([]float32,
 
 // Row returns point i. The slice shares the matrix's memory.
 func (m *Matrix) Row(i int) []float32 { return m.X[i*m.D : (i+1)*m.D : (i+1)*m.D] }
+
+// check reports a matrix without values, or one whose fields contradict each
+// other.
+func (m *Matrix) check() error {
+	if m.N <= 0 || m.D <= 0 {
+		return errorf(ErrEmpty, "the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
+	}
+	if len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
+		return errorf(ErrShape, "a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
+	}
+	return nil
+}

@@ -13,7 +13,9 @@ import (
 //
 //	Z̄ = Z_tsne^(1−s) · Z_umap^s  with  Z_tsne = 100·n and Z_umap = n²/5,
 //
-// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term.
+// for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. (Below n = 500,
+// where 100·n exceeds n²/5, Neg-t-SNE's slider runs the other way round: give
+// Z̄ for data as small as that.)
 type Spectrum struct {
 	// N is the number of points.
 	N int

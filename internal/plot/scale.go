@@ -7,57 +7,57 @@ import (
 )
 
 // roundLength returns the longest length of 1, 2 or 5 times a power of ten
-// that is not above limit, which is positive and finite.
-func roundLength(limit float64) float64 {
-	exponent := int(math.Floor(math.Log10(limit)))
-	// The logarithm may be off by one unit in the last place; the decimal
-	// number is parsed, since powers of ten below 1 are not exact.
-	for e := exponent + 1; ; e-- {
-		for _, mantissa := range []string{"5", "2", "1"} {
-			length, err := strconv.ParseFloat(mantissa+"e"+strconv.Itoa(e), 64)
-			if err == nil && length <= limit {
-				return length
+// that is not above limit, as mantissa and exponent; limit is positive and
+// finite.
+func roundLength(limit float64) (mantissa, exponent int) {
+	// One above, because the logarithm may be off by its last place.
+	for exponent = int(math.Floor(math.Log10(limit))) + 1; ; exponent-- {
+		for _, mantissa := range []int{5, 2, 1} {
+			if decimal(mantissa, exponent) <= limit {
+				return mantissa, exponent
 			}
 		}
 	}
 }
 
-// number writes v with as few characters as needed: 0.05, 20, 5e6.
+// decimal returns the floating-point number nearest to mantissa·10^exponent;
+// a product would give 0.30000000000000004 for 3·10⁻¹.
+func decimal(mantissa, exponent int) float64 {
+	v, _ := strconv.ParseFloat(strconv.Itoa(mantissa)+"e"+strconv.Itoa(exponent), 64)
+	return v // infinite when out of range
+}
+
+// number writes v with as few characters as it takes: 0.05, 20, 5e6.
 func number(v float64) string {
-	s := strconv.FormatFloat(v, 'g', -1, 64)
 	if a := math.Abs(v); a >= 1e-4 && a < 1e6 || v == 0 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	s = strings.Replace(s, "e+0", "e", 1)
-	s = strings.Replace(s, "e-0", "e-", 1)
-	return strings.Replace(s, "e+", "e", 1)
+	s := strconv.FormatFloat(v, 'e', -1, 64)
+	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(s)
 }
 
-// ticks returns round numbers within [low, high], at most about five, in
-// increasing order; none if the two are equal or so close that no number
-// fits between.
+// ticks returns two to six round numbers within [low, high], in increasing
+// order. There are none if the range is empty, or so small or large that
+// floating-point numbers cannot divide it.
 func ticks(low, high float64) []float64 {
 	span := high - low
 	if !(span > 0) || math.IsInf(span, 0) {
 		return nil
 	}
-	step := roundLength(span / 2)
-	if span/step > 5 {
-		step = roundLength(span/2) * 2
-		step = roundLength(step)
+	mantissa, exponent := roundLength(span / 2)
+	step := decimal(mantissa, exponent)
+	first := math.Ceil(low / step)
+	if step == 0 || math.Abs(first) > 1e12 {
+		return nil
 	}
 	var out []float64
-	first := math.Ceil(low / step)
-	for k := first; k*step <= high && len(out) < 8; k++ {
-		// Dividing by the inverse of a small step gives 0.3, not 0.30000000000000004.
-		v := k * step
-		if step < 1 {
-			v = k / math.Round(1/step)
+	for k := int(first); ; k++ {
+		v := decimal(k*mantissa, exponent)
+		if v > high {
+			return out
 		}
-		if len(out) > 0 && v <= out[len(out)-1] {
-			return nil
+		if v >= low { // the quotient above was rounded
+			out = append(out, v)
 		}
-		out = append(out, v)
 	}
-	return out
 }

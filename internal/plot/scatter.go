@@ -139,7 +139,7 @@ func (s *Scatter) Write(w io.Writer, format Format) error {
 	if format != PNG && format != SVG {
 		return fmt.Errorf("%w %q; give png or svg", ErrFormat, string(format))
 	}
-	if err := s.check(format); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	l, err := s.layout()
@@ -149,7 +149,7 @@ func (s *Scatter) Write(w io.Writer, format Format) error {
 	if format == SVG {
 		return l.writeSVG(w)
 	}
-	return l.writePNG(w)
+	return l.writePNG(w, s.dpi())
 }
 
 // Bounds of what is drawn.
@@ -157,10 +157,9 @@ const (
 	maxInches   = 100
 	maxDPI      = 1200
 	maxDiameter = 100
-	maxPixels   = 200_000_000
 )
 
-func (s *Scatter) check(format Format) error {
+func (s *Scatter) check() error {
 	m := s.Embedding
 	if m == nil || m.N == 0 {
 		return fmt.Errorf("%w: the embedding has no points", ErrInput)
@@ -203,9 +202,6 @@ func (s *Scatter) check(format Format) error {
 			return fmt.Errorf("%w: row %d (counted from 0) has the value %v", ErrNotFinite, i, v)
 		}
 	}
-	if dots := float64(s.dpi()); format == PNG && s.Width*dots*s.height()*dots > maxPixels {
-		return fmt.Errorf("%w: %v × %v inches at %d DPI are more than %d million pixels; reduce one of them", ErrInput, s.Width, s.height(), s.dpi(), maxPixels/1_000_000)
-	}
 	return nil
 }
 
@@ -226,18 +222,18 @@ func (s *Scatter) height() float64 {
 	return 5
 }
 
-// title returns the title, with a note where the picture does not show the
-// whole embedding.
-func (s *Scatter) title() string {
-	title := printable(s.Title)
-	if s.Embedding.D <= 2 {
-		return title
+// title returns the title, cut to a width in printer's points, with a note
+// where the picture does not show the whole embedding; it may be empty.
+func (s *Scatter) title(width float64) string {
+	title, note := printable(s.Title), ""
+	if s.Embedding.D > 2 {
+		note = fmt.Sprintf("first 2 of %d coordinates", s.Embedding.D)
+		if title == "" {
+			return fit(titleStyle, note, width)
+		}
+		note = " (" + note + ")"
 	}
-	note := fmt.Sprintf("first 2 of %d coordinates", s.Embedding.D)
-	if title == "" {
-		return note
-	}
-	return title + " (" + note + ")"
+	return fit(titleStyle, title, width-titleStyle.Width(note).Points()) + note
 }
 
 // coordinates returns the points to be drawn, x and y alternating.

@@ -494,7 +494,7 @@ func TestSort(t *testing.T) {
 			"equal":       func(int) uint64 { return 7 },
 			"two values":  func(i int) uint64 { return uint64(i%2) * math.MaxUint64 },
 			"sorted":      func(i int) uint64 { return uint64(i) },
-			"one outlier": func(i int) uint64 { return uint64(i / (n - 1) * math.MaxInt64) },
+			"one outlier": func(i int) uint64 { return uint64(i/(n-1)) * math.MaxInt64 },
 			"geometric":   func(i int) uint64 { return 1 << (i % 64) },
 		} {
 			if n < 2 && name == "one outlier" {

@@ -1,0 +1,185 @@
+package main
+
+import "cmp"
+
+// Config is everything a run can be told. Its keys, their meaning and their
+// defaults stand in configs/default.yaml; a value of this type that came from
+// loadConfig holds only what the rules of this package allow. A nil pointer is
+// the null of the file.
+type Config struct {
+	Seed    uint64  `mapstructure:"seed"` // below 2⁶³
+	Output  Output  `mapstructure:"output"`
+	Data    Data    `mapstructure:"data"`
+	Graph   Graph   `mapstructure:"graph"`
+	Model   Model   `mapstructure:"model"`
+	Loss    Loss    `mapstructure:"loss"`
+	Train   Train   `mapstructure:"train"`
+	Quality Quality `mapstructure:"quality"`
+	Plot    Plot    `mapstructure:"plot"`
+	Log     Log     `mapstructure:"log"`
+}
+
+// Output says what is written, and where.
+type Output struct {
+	Dir       string `mapstructure:"dir"`       // run folder, never empty
+	CSV       bool   `mapstructure:"csv"`       // embedding.csv
+	Plot      bool   `mapstructure:"plot"`      // embedding.png
+	Snapshots int    `mapstructure:"snapshots"` // every n epochs; 0: never
+}
+
+// Data says where the points and their labels come from.
+type Data struct {
+	Path        []string `mapstructure:"path"`         // at least one
+	Labels      []string `mapstructure:"labels"`       // may be empty
+	LabelColumn *string  `mapstructure:"label_column"` // name, or number counted from 1
+	Drop        []string `mapstructure:"drop"`         // names or numbers
+	Header      string   `mapstructure:"header"`       // auto, yes or no
+	Scale       string   `mapstructure:"scale"`        // none, unit or standard
+}
+
+// Graph describes the neighbour graph.
+type Graph struct {
+	K     int     `mapstructure:"k"`     // at least 1
+	PCA   int     `mapstructure:"pca"`   // principal components; 0: none
+	File  *string `mapstructure:"file"`  // CSR .npz in place of the kNN graph
+	Cache bool    `mapstructure:"cache"` // keep it in the run folder
+}
+
+// Model describes what maps a point to its position.
+type Model struct {
+	Kind    string  `mapstructure:"kind"`     // table
+	Dim     int     `mapstructure:"dim"`      // at least 1
+	DType   string  `mapstructure:"dtype"`    // float32 or float64
+	Init    string  `mapstructure:"init"`     // pca or random
+	InitStd float64 `mapstructure:"init_std"` // above 0
+}
+
+// Loss describes the contrastive loss.
+type Loss struct {
+	Name                  string    `mapstructure:"name"`        // neg, nc, infonce or umap
+	Metric                string    `mapstructure:"metric"`      // euclidean or cosine
+	Temperature           float64   `mapstructure:"temperature"` // above 0; cosine
+	Negatives             Negatives `mapstructure:"negatives"`
+	S                     *float64  `mapstructure:"s"`     // neg and infonce
+	ZBar                  *ZBar     `mapstructure:"z_bar"` // neg
+	Scale                 *float64  `mapstructure:"scale"` // above 0; see Factor
+	Clamp                 float64   `mapstructure:"clamp"` // in [0, 1)
+	Reduction             string    `mapstructure:"reduction"`
+	PositiveInDenominator bool      `mapstructure:"positive_in_denominator"` // infonce
+	LearnZ                bool      `mapstructure:"learn_z"`                 // nc
+	LogZ                  float64   `mapstructure:"log_z"`                   // nc
+}
+
+// Factor returns what the loss is multiplied by: Scale if it is given, and
+// otherwise 0.5 for InfoNC-t-SNE, as in the paper's runs, and 1 for the others.
+func (l *Loss) Factor() float64 {
+	switch {
+	case l.Scale != nil:
+		return *l.Scale
+	case l.Name == "infonce":
+		return 0.5
+	default:
+		return 1
+	}
+}
+
+// Train describes the optimisation.
+type Train struct {
+	Epochs            int     `mapstructure:"epochs"`     // of the whole run, at least 1
+	BatchSize         int     `mapstructure:"batch_size"` // edges, at least 2
+	LR                float64 `mapstructure:"lr"`         // above 0
+	LRZ               float64 `mapstructure:"lr_z"`       // at least 0; nc
+	Anneal            string  `mapstructure:"anneal"`     // linear or none
+	Clip              float64 `mapstructure:"clip"`       // 0: none
+	EarlyExaggeration string  `mapstructure:"early_exaggeration"`
+	Phases            []Phase `mapstructure:"phases"` // see Config.Stages
+	LogEvery          int     `mapstructure:"log_every"`
+}
+
+// Quality says what is measured on the finished embedding.
+type Quality struct {
+	K         int  `mapstructure:"k"`        // at least 1
+	Recall    bool `mapstructure:"recall"`   // kNN recall
+	Spearman  int  `mapstructure:"spearman"` // points sampled; 0: off
+	Partition bool `mapstructure:"partition"`
+	Accuracy  bool `mapstructure:"accuracy"`
+}
+
+// Plot describes the picture of the embedding.
+type Plot struct {
+	PointSize float64 `mapstructure:"point_size"` // diameter in 1/72 inch, at most 100; 0: chosen from n
+	Title     string  `mapstructure:"title"`
+	WidthCM   float64 `mapstructure:"width_cm"`  // in [0, 100]; 0: chosen
+	HeightCM  float64 `mapstructure:"height_cm"` // in [0, 100]; 0: chosen
+}
+
+// Log says how the program talks on stderr.
+type Log struct {
+	Format string `mapstructure:"format"` // text or json
+}
+
+// Negatives is a number of negative samples per edge, m: at least 1, or Full.
+type Negatives int
+
+// Full stands for the word full: every row of the batch but the edge's own two.
+const Full Negatives = -1
+
+// ZBar is a fixed normalisation constant of Neg-t-SNE, Z̄: above 0, or Uniform.
+type ZBar float64
+
+// Uniform stands for the word uniform: Z̄ = |X|/m, for which c = Z̄·m/|X| is 1
+// whatever the numbers of points and negatives are.
+const Uniform ZBar = -1
+
+// A Phase is one entry of train.phases as it stands in the file: what is nil
+// is inherited from the sections loss and train. S and ZBar are alternatives;
+// a phase that gives one of them inherits neither.
+type Phase struct {
+	Epochs    int        `mapstructure:"epochs"` // at least 1
+	LR        *float64   `mapstructure:"lr"`
+	S         *float64   `mapstructure:"s"`
+	ZBar      *ZBar      `mapstructure:"z_bar"`
+	Negatives *Negatives `mapstructure:"negatives"`
+	Anneal    *string    `mapstructure:"anneal"`
+}
+
+// A Stage is a phase with all that it inherits filled in.
+type Stage struct {
+	Epochs    int      // at least 1
+	LR        float64  // at the stage's first epoch
+	S         *float64 // at most one of S and ZBar is given
+	ZBar      *ZBar
+	Negatives Negatives
+	Anneal    string // linear or none
+}
+
+// Stages returns what train runs one after the other: a stage per phase, or a
+// single one when there are no phases. The epochs of all stages add up to
+// Train.Epochs. Early exaggeration is not a stage, since the learning rate
+// does not start again after it.
+func (c *Config) Stages() []Stage {
+	whole := Stage{
+		Epochs:    c.Train.Epochs,
+		LR:        c.Train.LR,
+		S:         c.Loss.S,
+		ZBar:      c.Loss.ZBar,
+		Negatives: c.Loss.Negatives,
+		Anneal:    c.Train.Anneal,
+	}
+	if len(c.Train.Phases) == 0 {
+		return []Stage{whole}
+	}
+	stages := make([]Stage, len(c.Train.Phases))
+	for i, p := range c.Train.Phases {
+		st := whole
+		st.Epochs = p.Epochs
+		st.LR = *cmp.Or(p.LR, &st.LR)
+		if p.S != nil || p.ZBar != nil {
+			st.S, st.ZBar = p.S, p.ZBar
+		}
+		st.Negatives = *cmp.Or(p.Negatives, &st.Negatives)
+		st.Anneal = *cmp.Or(p.Anneal, &st.Anneal)
+		stages[i] = st
+	}
+	return stages
+}

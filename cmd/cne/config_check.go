@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A clash is a value that another value of the configuration forbids.
+type clash struct {
+	found  bool
+	key    string // the offending key; a list of phases names the phase in part
+	part   string
+	value  any
+	other  string // the key that forbids it
+	remedy string
+}
+
+// check refuses values that are right by themselves and wrong together. Faults
+// are of the type *configError.
+func check(c *Config, origins Origins) error {
+	for _, x := range clashes(c, origins) {
+		if !x.found {
+			continue
+		}
+		k := x.key
+		if x.part != "" {
+			k += ": " + x.part
+		}
+		text := fmt.Sprintf("is %s, but %s is %s", inline(x.value), x.other, inline(lookup(*c, x.other)))
+		if o := origins[x.other]; o != origins[x.key] {
+			text += " (" + o + ")"
+		}
+		return &configError{origins[x.key], k, text + "; " + x.remedy}
+	}
+	return nil
+}
+
+// clashes lists what can clash, in the order in which faults are reported.
+func clashes(c *Config, origins Origins) []clash {
+	loss, train := &c.Loss, &c.Train
+	hasSpectrum := loss.Name == "neg" || loss.Name == "infonce"
+	phased := len(train.Phases) > 0
+
+	list := []clash{
+		{
+			found: loss.S != nil && !hasSpectrum,
+			key:   "loss.s", value: loss.S, other: "loss.name",
+			remedy: "only neg and infonce have a spectrum, so set loss.s to null or choose one of them",
+		},
+		{
+			found: loss.ZBar != nil && loss.Name != "neg",
+			key:   "loss.z_bar", value: loss.ZBar, other: "loss.name",
+			remedy: "only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg",
+		},
+		{
+			found: loss.S != nil && loss.ZBar != nil,
+			key:   "loss.z_bar", value: loss.ZBar, other: "loss.s",
+			remedy: "they exclude each other, so set one of them to null",
+		},
+		{
+			found: loss.Metric == "cosine" && loss.Name == "umap",
+			key:   "loss.metric", value: loss.Metric, other: "loss.name",
+			remedy: "umap needs the metric euclidean",
+		},
+		{
+			found: !loss.PositiveInDenominator && loss.Name != "infonce",
+			key:   "loss.positive_in_denominator", value: loss.PositiveInDenominator, other: "loss.name",
+			remedy: "only infonce has such a denominator, so set it to true or choose infonce",
+		},
+		{
+			found: !loss.LearnZ && loss.Name != "nc",
+			key:   "loss.learn_z", value: loss.LearnZ, other: "loss.name",
+			remedy: "only nc learns a normalisation constant, so set it to true or choose nc",
+		},
+		{
+			found: loss.LogZ != 0 && loss.Name != "nc",
+			key:   "loss.log_z", value: loss.LogZ, other: "loss.name",
+			remedy: "only nc learns a normalisation constant, so set it to 0 or choose nc",
+		},
+		{
+			found: train.EarlyExaggeration != "none" && !hasSpectrum,
+			key:   "train.early_exaggeration", value: train.EarlyExaggeration, other: "loss.name",
+			remedy: "only neg and infonce have a spectrum, so set it to none or choose one of them",
+		},
+		{
+			found: train.EarlyExaggeration != "none" && phased,
+			key:   "train.early_exaggeration", value: train.EarlyExaggeration, other: "train.phases",
+			remedy: "write the exaggeration as a phase, or set train.phases to []",
+		},
+		{
+			found: train.EarlyExaggeration != "none" && loss.S == nil,
+			key:   "train.early_exaggeration", value: train.EarlyExaggeration, other: "loss.s",
+			remedy: "set loss.s, for example to 0",
+		},
+		{
+			found: phased && origins["train.epochs"] != defaultOrigin && train.Epochs != totalEpochs(train.Phases),
+			key:   "train.epochs", value: train.Epochs, other: "train.phases",
+			remedy: "the phases say how many epochs are run, so leave train.epochs out or set train.phases to []",
+		},
+	}
+	for i, p := range train.Phases {
+		list = append(list,
+			clash{
+				found: p.S != nil && !hasSpectrum,
+				key:   "train.phases", part: fmt.Sprintf("s of phase %d", i+1), value: p.S, other: "loss.name",
+				remedy: "only neg and infonce have a spectrum, so leave it out or choose one of them",
+			},
+			clash{
+				found: p.ZBar != nil && loss.Name != "neg",
+				key:   "train.phases", part: fmt.Sprintf("z_bar of phase %d", i+1), value: p.ZBar, other: "loss.name",
+				remedy: "only neg has a fixed normalisation constant, so leave it out or choose neg",
+			},
+		)
+	}
+	return list
+}
+
+// totalEpochs adds up the epochs of phases.
+func totalEpochs(phases []Phase) int {
+	n := 0
+	for _, p := range phases {
+		n += p.Epochs
+	}
+	return n
+}
+
+// lookup returns the value of a key, nil for null.
+func lookup(c Config, k string) any {
+	for name, v := range fields(c) {
+		if name == k {
+			return v
+		}
+	}
+	return nil
+}
+
+// inline writes a value as one line of YAML.
+func inline(v any) string {
+	n, err := valueNode(deref(v))
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	n.Style |= yaml.FlowStyle
+	text, err := yaml.Marshal(n)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return shorten(strings.Join(slices.Collect(strings.FieldsSeq(string(text))), " "))
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/spf13/cobra"
+)
+
+func configCmd() *cobra.Command {
+	var checkOnly bool
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print or check the configuration of a run",
+		Long: `Print the configuration of a run as YAML: every key with its meaning, and with
+the value that it has after the defaults, the file given with --config, the
+environment (CNE_TRAIN_EPOCHS is train.epochs) and the flags, each overriding
+the ones before.`,
+		Example: `  cne config > my.yaml
+  cne config --config my.yaml --set loss.s=0.5 --set train.phases='[{epochs: 10}]'
+  cne config --config my.yaml --check`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, _, err := loadConfig(cmd)
+			if err != nil || checkOnly {
+				return err
+			}
+			var text bytes.Buffer
+			if err := c.WriteYAML(&text); err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(text.Bytes())
+			return err
+		},
+	}
+	addConfigFlags(cmd)
+	cmd.Flags().BoolVar(&checkOnly, "check", false, "print nothing; the exit code says whether the configuration is right")
+	return cmd
+}

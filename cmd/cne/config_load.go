@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+
+	"cne/configs"
+)
+
+// A configError is a fault in the configuration. Its text is one sentence.
+type configError struct {
+	Source  string // where the value comes from, such as "run.yaml:12", "CNE_TRAIN_LR" or "--set train.lr"
+	Key     string // the key, such as "train.lr"; may be "" if the fault has none
+	Problem string // what is wrong with it and what is allowed
+}
+
+func (e *configError) Error() string {
+	if e.Key == "" {
+		return e.Source + ": " + e.Problem
+	}
+	return e.Source + ": " + e.Key + " " + e.Problem
+}
+
+// Origins tells for each key where its value comes from, in the words of
+// configError.Source; keys at their default have defaultOrigin.
+type Origins map[string]string
+
+// defaultOrigin is the origin of values that nothing has changed.
+const defaultOrigin = "default"
+
+// A setting is a key with a value as given on the command line.
+type setting struct {
+	flag  string // such as "--set train.lr" or "--epochs"
+	key   string
+	value string
+}
+
+// sources are the places beside default.yaml from which a configuration comes,
+// each overriding the ones before.
+type sources struct {
+	file     string    // path; "" for none
+	environ  []string  // NAME=value, as from os.Environ
+	settings []setting // later ones override earlier ones
+}
+
+// load reads all sources, lays them over each other and over the defaults, and
+// checks the result. Faults of values, keys and combinations are of the type
+// *configError; other errors come from reading the file.
+func (s sources) load() (*Config, Origins, error) {
+	defaults, err := readYAML("default.yaml", []byte(configs.Default()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("the built-in defaults: %w", err)
+	}
+	for k := range defaults.origin {
+		defaults.origin[k] = defaultOrigin
+	}
+	file, err := readFile(s.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	environment, err := readEnvironment(s.environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := readSettings(s.settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	return merge(defaults, file, environment, settings)
+}
+
+// merge lays layers over each other, the last on top, and checks the result.
+// Viper merges; its own readers of files, variables and flags stay unused
+// because they pass over unknown and repeated keys, forget lines, and cannot
+// tell a null from a key that is not there.
+func merge(layers ...*layer) (*Config, Origins, error) {
+	v := viper.New()
+	origins := Origins{}
+	for _, l := range layers {
+		if err := v.MergeConfigMap(l.nested()); err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(origins, l.origin)
+	}
+	var c Config
+	if err := decode(v.AllSettings(), &c); err != nil {
+		return nil, nil, fmt.Errorf("decoding the configuration: %w", err)
+	}
+	if err := check(&c, origins); err != nil {
+		return nil, nil, err
+	}
+	if n := totalEpochs(c.Train.Phases); n > 0 {
+		c.Train.Epochs = n
+	}
+	return &c, origins, nil
+}
+
+// decode fills a struct with mapstructure tags from values that already have
+// the types of its fields, or of what its pointers point to.
+func decode(values map[string]any, target any) error {
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: target, ErrorUnused: true})
+	if err != nil {
+		return err
+	}
+	return d.Decode(values)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// addConfigFlags gives a command the flags from which loadConfig reads.
+func addConfigFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringP("config", "c", "", "configuration, a YAML `file` with the keys that differ from the defaults")
+	var given []setting
+	flags.VarP(&settingFlag{list: &given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	flags.Var(&settingFlag{name: "--seed", key: "seed", list: &given}, "seed", "same as --set seed=`n`")
+	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: &given}, "output", "o", "same as --set output.dir=`folder`")
+	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: &given}, "epochs", "same as --set train.epochs=`n`")
+
+	complete := func(name string, f cobra.CompletionFunc) {
+		// This fails only for a flag that does not exist or has a function
+		// already.
+		if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
+			panic(err)
+		}
+	}
+	complete("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	complete("set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return completeSettings(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	})
+	complete("output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+}
+
+// completeSettings returns what shell completion offers after --set.
+func completeSettings() []string {
+	var offers []string
+	for _, k := range keys {
+		offers = append(offers, k.name+"=")
+		for _, w := range k.rule.words {
+			offers = append(offers, k.name+"="+w)
+		}
+	}
+	return offers
+}
+
+// A settingFlag is a flag that adds to a list of settings, which it shares
+// with others so that the order on the command line is kept.
+type settingFlag struct {
+	name string // as in "--epochs"; "" for --set, whose values are key=value
+	key  string
+	list *[]setting
+}
+
+// Set adds a value to the list.
+func (f *settingFlag) Set(value string) error {
+	s := setting{flag: f.name, key: f.key, value: value}
+	if f.name == "" {
+		k, v, ok := strings.Cut(value, "=")
+		k = strings.TrimSpace(k)
+		if !ok || k == "" {
+			return errors.New("it must have the form key=value")
+		}
+		s = setting{flag: "--set " + printable(k), key: k, value: v}
+	}
+	*f.list = append(*f.list, s)
+	return nil
+}
+
+// String returns "", the value of a flag that was not given.
+func (f *settingFlag) String() string { return "" }
+
+// Type returns the word that stands for the value in the help.
+func (f *settingFlag) Type() string { return "key=value" }
+
+// loadConfig returns the configuration of a command that has the flags of
+// addConfigFlags, and where each of its values comes from. The errors are those
+// of sources.load.
+func loadConfig(cmd *cobra.Command) (*Config, Origins, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, nil, err
+	}
+	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
+	}
+	settings := slices.Clone(*set.list)
+	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
+		settings = append(settings, setting{"--log-format", "log.format", f.Value.String()})
+	}
+	return sources{file: file, environ: os.Environ(), settings: settings}.load()
+}

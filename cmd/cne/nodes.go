@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// resolve follows a YAML alias to what it stands for.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isScalar(n *yaml.Node, tag string) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == tag
+}
+
+func isNull(n *yaml.Node) bool { return isScalar(n, "!!null") }
+
+// describe names the value of a node for an error message: text in quotes,
+// other scalars as they stand.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+		return "an empty list"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case isNull(n):
+		return "null"
+	case isScalar(n, "!!str"):
+		return quote(n.Value)
+	default:
+		return shorten(n.Value)
+	}
+}
+
+// quote puts text in quotes, and shortens it if it is long.
+func quote(s string) string { return strconv.Quote(shorten(s)) }
+
+// printable returns a name as it stands, or in quotes if it holds characters
+// that have no place in a line.
+func printable(name string) string {
+	if q := quote(name); q[1:len(q)-1] != shorten(name) {
+		return q
+	}
+	return shorten(name)
+}
+
+func shorten(s string) string {
+	const limit = 60
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// valueNode returns the node that stands for a value of Config in YAML.
+func valueNode(v any) (*yaml.Node, error) {
+	switch v := v.(type) {
+	case nil:
+		return scalar("!!null", "null"), nil
+	case float64:
+		return scalar("!!float", formatFloat(v)), nil
+	case Negatives:
+		if v == Full {
+			return scalar("!!str", "full"), nil
+		}
+	case ZBar:
+		if v == Uniform {
+			return scalar("!!str", "uniform"), nil
+		}
+		return valueNode(float64(v))
+	case []Phase:
+		return phaseNodes(v)
+	}
+	n := new(yaml.Node)
+	if err := n.Encode(v); err != nil {
+		return nil, fmt.Errorf("writing a value as YAML: %w", err)
+	}
+	if n.Kind == yaml.SequenceNode {
+		n.Style = yaml.FlowStyle
+	}
+	return n, nil
+}
+
+// phaseNodes returns a list with one phase per line; keys that are inherited
+// are left out.
+func phaseNodes(phases []Phase) (*yaml.Node, error) {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	if len(phases) == 0 {
+		list.Style = yaml.FlowStyle
+	}
+	for _, p := range phases {
+		m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}
+		for name, v := range fields(p) {
+			if v == nil {
+				continue
+			}
+			n, err := valueNode(v)
+			if err != nil {
+				return nil, err
+			}
+			m.Content = append(m.Content, scalar("!!str", name), n)
+		}
+		list.Content = append(list.Content, m)
+	}
+	return list, nil
+}
+
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// formatFloat writes a number in the shortest form that reads back to the same
+// value and that YAML 1.1 and 1.2 both take for a floating-point number: with
+// a decimal point, also before an exponent.
+func formatFloat(x float64) string {
+	s := strconv.FormatFloat(x, 'g', -1, 64)
+	if strings.Contains(s, ".") {
+		return s
+	}
+	if mantissa, exponent, ok := strings.Cut(s, "e"); ok {
+		return mantissa + ".0e" + exponent
+	}
+	return s + ".0"
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Progress tells somebody how far training is. Start comes first, Epoch after
+// each epoch, and Done last, also when training has failed.
+type Progress interface {
+	Start(epochs int)
+	Epoch(e EpochReport)
+	Done()
+}
+
+// An EpochReport is what is known after an epoch.
+type EpochReport struct {
+	Epoch  int           // epochs done, counted from 1
+	Epochs int           // epochs in all
+	Loss   float64       // of the epoch, in the unit in which it is logged
+	Speed  float64       // edges per second
+	Left   time.Duration // estimated time to the end; negative if unknown
+}
+
+// numbers returns the report but for the epoch, as in
+// "loss 3.4123  41.2 M edges/s  1m20s left".
+func (e EpochReport) numbers() string {
+	s := fmt.Sprintf("loss %.5g  %s edges/s", e.Loss, formatCount(e.Speed))
+	if e.Epoch < e.Epochs && e.Left >= 0 {
+		s += "  " + formatDuration(e.Left) + " left"
+	}
+	return s
+}
+
+func (e EpochReport) count() string {
+	digits := len(fmt.Sprint(e.Epochs))
+	return fmt.Sprintf("epoch %*d/%d", digits, e.Epoch, e.Epochs)
+}
+
+// formatCount writes a large number with three digits and a unit prefix.
+func formatCount(x float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		// What %.3g would round up to 1000 belongs to the next larger unit.
+		if x >= 0.9995*unit.size {
+			return fmt.Sprintf("%.3g%s", x/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+// noProgress says nothing.
+type noProgress struct{}
+
+func (noProgress) Start(int)         {}
+func (noProgress) Epoch(EpochReport) {}
+func (noProgress) Done()             {}
+
+// redrawEvery limits how often the bar is drawn.
+const redrawEvery = 100 * time.Millisecond
+
+// barProgress keeps one line on a terminal up to date.
+type barProgress struct {
+	con  *console
+	now  func() time.Time
+	last time.Time // when the bar was drawn
+}
+
+func (p *barProgress) Start(epochs int) {
+	p.draw(EpochReport{Epochs: epochs}, "")
+}
+
+func (p *barProgress) Epoch(e EpochReport) {
+	if e.Epoch == e.Epochs || p.now().Sub(p.last) >= redrawEvery {
+		p.draw(e, e.numbers())
+	}
+}
+
+func (p *barProgress) Done() { p.con.endBar() }
+
+func (p *barProgress) draw(e EpochReport, numbers string) {
+	share := float64(e.Epoch) / float64(max(1, e.Epochs))
+	p.con.drawBar(fmt.Sprintf("%s %s %3.0f %%  %s", e.count(), bar(share, 20), 100*share, numbers))
+	p.last = p.now()
+}
+
+// printEvery limits how often lines are written where no bar can stand.
+const printEvery = 5 * time.Second
+
+// lineProgress writes a line every few seconds, and one for the last epoch.
+type lineProgress struct {
+	w       io.Writer
+	now     func() time.Time
+	last    time.Time   // of the last line, or of the start
+	pending EpochReport // the newest report, if it has not been written
+}
+
+func (p *lineProgress) Start(int) { p.last = p.now() }
+
+func (p *lineProgress) Epoch(e EpochReport) {
+	p.pending = e
+	if p.now().Sub(p.last) >= printEvery {
+		p.print()
+	}
+}
+
+// Done writes the last report unless that has been done.
+func (p *lineProgress) Done() {
+	if p.pending.Epoch > 0 {
+		p.print()
+	}
+}
+
+func (p *lineProgress) print() {
+	// Nothing hangs on whether anybody reads this.
+	_, _ = fmt.Fprintf(p.w, "%s  %s\n", p.pending.count(), p.pending.numbers())
+	p.pending, p.last = EpochReport{}, p.now()
+}
+
+// recordProgress logs a record for each epoch.
+type recordProgress struct{ log *slog.Logger }
+
+func (p *recordProgress) Start(epochs int) { p.log.Info("training starts", "epochs", epochs) }
+
+func (p *recordProgress) Epoch(e EpochReport) {
+	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, "edges_per_second", e.Speed}
+	if e.Left >= 0 {
+		attrs = append(attrs, "seconds_left", e.Left.Seconds())
+	}
+	p.log.Info("epoch", attrs...)
+}
+
+func (p *recordProgress) Done() { p.log.Info("training ends") }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// A clock is a time that a test moves.
+type clock struct{ t time.Time }
+
+func (c *clock) now() time.Time          { return c.t }
+func (c *clock) advance(d time.Duration) { c.t = c.t.Add(d) }
+
+func TestLineProgress(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{time.Unix(0, 0)}
+	p := &lineProgress{w: &b, now: ck.now}
+	p.Start(100)
+	for e := 1; e <= 100; e++ {
+		ck.advance(120 * time.Millisecond) // 12 s in all
+		p.Epoch(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
+	}
+	p.Done()
+	p.Done() // a second one has nothing to add
+	want := `epoch  42/100  loss 3.4123  41.2 M edges/s  7s left
+epoch  84/100  loss 3.4123  41.2 M edges/s  2s left
+epoch 100/100  loss 3.4123  41.2 M edges/s
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s", b.String())
+	}
+}
+
+func TestLineProgressEndsEarly(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{}
+	p := &lineProgress{w: &b, now: ck.now}
+	p.Start(100)
+	p.Done()
+	if b.Len() > 0 {
+		t.Errorf("without an epoch: %q", b.String())
+	}
+	p.Start(100)
+	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Left: -1})
+	p.Done()
+	if got, want := b.String(), "epoch   3/100  loss 0  0 edges/s\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// newTestTerminal returns a console that takes the buffer for a terminal.
+func newTestTerminal(b *bytes.Buffer, width int) *console {
+	return &console{w: b, terminal: true, width: func() int { return width }}
+}
+
+func TestBarProgress(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{}
+	con := newTestTerminal(&b, 200)
+	p := &barProgress{con: con, now: ck.now}
+	p.Start(1000)
+	for e := 1; e <= 1000; e++ {
+		ck.advance(time.Millisecond)
+		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
+	}
+	p.Done()
+	lines := strings.Split(b.String(), startOfLine)[1:]
+	// Once at the start, ten times a second, and not twice at the end.
+	if len(lines) != 11 {
+		t.Errorf("drawn %d times", len(lines))
+	}
+	if got, want := lines[5], "epoch  500/1000 [==========>         ]  50 %  loss 2  1.5 k edges/s  500ms left"+eraseLine; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := lines[10], "epoch 1000/1000 [====================] 100 %  loss 2  1.5 k edges/s"+eraseLine+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMessagesGoAboveTheBar(t *testing.T) {
+	var b bytes.Buffer
+	con := newTestTerminal(&b, 80)
+	con.drawBar("bar 1")
+	if n, err := io.WriteString(con, "message\n"); n != len("message\n") || err != nil {
+		t.Errorf("wrote %d, error %v", n, err)
+	}
+	con.endBar()
+	con.endBar()
+	if _, err := io.WriteString(con, "later\n"); err != nil {
+		t.Error(err)
+	}
+	want := startOfLine + "bar 1" + eraseLine + startOfLine + eraseLine + "message\nbar 1\nlater\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestBarIsCutToTheTerminal(t *testing.T) {
+	for _, width := range []int{0, 1, 5} {
+		var b bytes.Buffer
+		newTestTerminal(&b, width).drawBar("äöüäöüäöü")
+		line := strings.TrimSuffix(strings.TrimPrefix(b.String(), startOfLine), eraseLine)
+		if n := utf8.RuneCountInString(line); n != max(0, width-1) {
+			t.Errorf("width %d: %d characters", width, n)
+		}
+	}
+}
+
+func TestBar(t *testing.T) {
+	for share, want := range map[float64]string{-1: "[>   ]", 0: "[>   ]", 0.5: "[==> ]", 0.99: "[===>]", 1: "[====]", 7: "[====]"} {
+		if got := bar(share, 4); got != want {
+			t.Errorf("%g: %s, want %s", share, got, want)
+		}
+	}
+}
+
+func TestFormatCount(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 12: "12", 999: "999", 999.6: "1 k", 1234: "1.23 k", 999_900: "1 M", 41.2e6: "41.2 M", 2e9: "2 G"} {
+		if got := formatCount(x); got != want {
+			t.Errorf("%g: %s, want %s", x, got, want)
+		}
+	}
+}
+
+// Neither a buffer nor a file is a terminal.
+func TestConsoleWithoutTerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
+		if newConsole(w).terminal {
+			t.Errorf("%T is taken for a terminal", w)
+		}
+		if _, ok := newTalker(w, "text", false).Progress.(*lineProgress); !ok {
+			t.Errorf("%T gets a bar", w)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// runFiles are the files that a run writes into its folder. config.yaml marks
+// the folder as that of a run: it is written first and removed last. The cache
+// of the graph is not among them, so that it outlives the run.
+var runFiles = []string{
+	"metrics.jsonl",
+	"metrics.json",
+	"embedding.npy",
+	"embedding.csv",
+	"embedding.png",
+	"embedding.svg",
+	"model.safetensors",
+	"checkpoint.safetensors",
+	"snapshots/epoch-*.npy",
+	"config.yaml",
+}
+
+// errRunExists is the cause of openRunDir's refusal of a folder that holds a
+// run.
+var errRunExists = errors.New("the folder holds the files of another run")
+
+// A runDir is the folder of one run.
+type runDir struct{ path string }
+
+// openRunDir returns the run folder at a path, and makes it if it is missing.
+// A folder with any of the files that a run writes is refused (errRunExists),
+// unless force is given: then those files, and no others, are removed. They
+// stay, whatever force says, if there is no config.yaml written by this
+// program beside them, because then they are somebody else's.
+func openRunDir(path string, force bool) (*runDir, error) {
+	d := &runDir{path}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", path)
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, fmt.Errorf("cannot make the run folder %s (%w); choose another output.dir", path, err)
+	}
+	existing, err := d.existing()
+	if err != nil {
+		return nil, err
+	}
+	if len(existing) > 0 {
+		ours, err := d.writtenByUs()
+		switch {
+		case err != nil:
+			return nil, err
+		case !ours:
+			return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne; choose another output.dir", path, existing[0])
+		case !force:
+			return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them", errRunExists, path)
+		}
+	}
+	if err := d.probe(); err != nil {
+		return nil, err
+	}
+	for _, name := range existing {
+		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("cannot remove a file of the earlier run: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// Path returns the path of a file in the folder.
+func (d *runDir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// WriteFile writes a file of the folder as writeFileAtomic does; folders in
+// the name are made.
+func (d *runDir) WriteFile(name string, write func(w io.Writer) error) error {
+	path := d.Path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return writeFileAtomic(path, write)
+}
+
+// existing returns the names of the files that the folder has of runFiles, in
+// their order.
+func (d *runDir) existing() ([]string, error) {
+	var found []string
+	for _, pattern := range runFiles {
+		folder, base := filepath.Split(filepath.FromSlash(pattern))
+		entries, err := os.ReadDir(filepath.Join(d.path, folder))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the run folder: %w", err)
+		}
+		for _, e := range entries {
+			if ok, _ := filepath.Match(base, e.Name()); ok {
+				found = append(found, folder+e.Name())
+			}
+		}
+	}
+	return found, nil
+}
+
+// writtenByUs tells whether the folder's config.yaml is one of this program.
+func (d *runDir) writtenByUs() (bool, error) {
+	f, err := os.Open(d.Path("config.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	defer f.Close()
+	start := make([]byte, len(configHeader))
+	if _, err := io.ReadFull(f, start); err != nil {
+		return false, nil // empty, shorter, or a folder of that name
+	}
+	return string(start) == configHeader, nil
+}
+
+// probe finds out whether files can be written before a run spends hours on
+// what to write.
+func (d *runDir) probe() error {
+	f, err := createBeside(d.Path("probe"))
+	if err != nil {
+		return fmt.Errorf("cannot write in the run folder %s (%w); choose another output.dir", d.path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// writeFileAtomic writes a file by way of a temporary one in the same folder,
+// which takes the name only when it is complete and on disk. A reader sees the
+// old file or the new one, and an error leaves no trace. The writer that write
+// gets is buffered.
+func writeFileAtomic(path string, write func(w io.Writer) error) (err error) {
+	f, err := createBeside(path)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	renamed := false
+	defer func() {
+		if !renamed { // also when write panics
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+		}
+	}()
+	buffer := bufio.NewWriterSize(f, 1<<16)
+	err = write(buffer)
+	if err == nil {
+		err = buffer.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	renamed = true
+	return nil
+}
+
+// createBeside makes a new file in the folder of path, with a hidden name and,
+// unlike os.CreateTemp, with the permissions that the user's umask gives.
+func createBeside(path string) (*os.File, error) {
+	folder, base := filepath.Split(path)
+	for {
+		name := fmt.Sprintf(".%s.%08x.tmp", strings.TrimPrefix(base, "."), rand.Uint32())
+		f, err := os.OpenFile(folder+name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}

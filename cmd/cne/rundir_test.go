@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// listFiles returns the files below a folder by their relative paths, sorted.
+func listFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(dir, path)
+			found = append(found, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestOpenRunDir(t *testing.T) {
+	ours := mustLoadText(t)
+	for _, tc := range []struct {
+		name    string
+		files   []string // config.yaml is ours, config.yaml:other is not
+		force   bool
+		remain  []string
+		wantErr string // part of it
+		exists  bool   // the error is errRunExists
+	}{
+		{name: "empty"},
+		{name: "other files", files: []string{"notes.txt"}, remain: []string{"notes.txt"}},
+		{name: "only a cache", files: []string{"graph.npz"}, remain: []string{"graph.npz"}},
+		{name: "a run", files: []string{"config.yaml", "metrics.json"}, remain: []string{"config.yaml", "metrics.json"},
+			wantErr: "give --force to replace them", exists: true},
+		{name: "a run, forced",
+			files: []string{"config.yaml", "embedding.csv", "embedding.npy", "graph.npz", "metrics.json", "metrics.jsonl",
+				"notes.txt", "pca.npy", "snapshots/epoch-0010.npy", "snapshots/mine.npy"},
+			force:  true,
+			remain: []string{"graph.npz", "notes.txt", "pca.npy", "snapshots/mine.npy"}},
+		{name: "forced and empty", force: true},
+		{name: "somebody's configuration", files: []string{"config.yaml:other"}, remain: []string{"config.yaml"},
+			wantErr: "holds a file config.yaml that a run would overwrite, and no config.yaml written by cne"},
+		{name: "somebody's configuration, forced", files: []string{"config.yaml:other", "metrics.json"}, force: true,
+			remain: []string{"config.yaml", "metrics.json"}, wantErr: "no config.yaml written by cne"},
+		{name: "somebody's embedding, forced", files: []string{"embedding.npy"}, force: true,
+			remain: []string{"embedding.npy"}, wantErr: "holds a file embedding.npy"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "runs", "a")
+			for _, f := range tc.files {
+				name, other, _ := strings.Cut(f, ":")
+				path := filepath.Join(dir, filepath.FromSlash(name))
+				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				text := "content"
+				if name == "config.yaml" && other == "" {
+					text = ours
+				}
+				writeTestFile(t, path, text)
+			}
+			d, err := openRunDir(dir, tc.force)
+			if tc.wantErr == "" && err != nil {
+				t.Fatal(err)
+			}
+			if tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(err.Error(), dir)) {
+				t.Errorf("got the error %v", err)
+			}
+			if errors.Is(err, errRunExists) != tc.exists {
+				t.Errorf("%v is errRunExists: %v", err, !tc.exists)
+			}
+			if got := listFiles(t, dir); !slices.Equal(got, tc.remain) {
+				t.Errorf("the folder holds %q, want %q", got, tc.remain)
+			}
+			if err == nil && d.Path("snapshots/x.npy") != filepath.Join(dir, "snapshots", "x.npy") {
+				t.Errorf("path %s", d.Path("snapshots/x.npy"))
+			}
+		})
+	}
+}
+
+// mustLoadText returns a config.yaml as a run writes it.
+func mustLoadText(t *testing.T) string {
+	t.Helper()
+	return writeYAML(t, mustLoad(t, ""))
+}
+
+func TestOpenRunDirRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	writeTestFile(t, file, "")
+	for path, want := range map[string]string{
+		file:                     "the run folder " + file + " is a file; choose another output.dir",
+		filepath.Join(file, "x"): "cannot make the run folder " + filepath.Join(file, "x"),
+	} {
+		if _, err := openRunDir(path, true); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root can write everywhere")
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o777) }) // so that it can be removed
+	if _, err := openRunDir(dir, false); err == nil || !strings.HasPrefix(err.Error(), "cannot write in the run folder "+dir) {
+		t.Errorf("a folder without write permission: got %v", err)
+	}
+}
+
+func TestWriteFileAtomic(t *testing.T) {
+	dir := t.TempDir()
+	d := &runDir{dir}
+	const name = "snapshots/a.txt"
+	write := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}
+	}
+	content := func() string {
+		b, err := os.ReadFile(d.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, text := range []string{"first", strings.Repeat("second", 100_000), ""} {
+		if err := d.WriteFile(name, write(text)); err != nil {
+			t.Fatal(err)
+		}
+		if content() != text {
+			t.Errorf("wrote %d bytes, read %d", len(text), len(content()))
+		}
+	}
+
+	// A failure, and even a panic, leaves the old content and nothing else.
+	if err := d.WriteFile(name, write("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := d.WriteFile(name, func(w io.Writer) error {
+		fmt.Fprint(w, strings.Repeat("x", 1<<17))
+		return broken
+	})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), d.Path(name)) {
+		t.Errorf("got %v", err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = d.WriteFile(name, func(io.Writer) error { panic("bug") })
+	}()
+	if content() != "old" {
+		t.Errorf("the file holds %q", content())
+	}
+	if got := listFiles(t, dir); !slices.Equal(got, []string{name}) {
+		t.Errorf("the folder holds %q", got)
+	}
+	if err := writeFileAtomic(filepath.Join(dir, "missing", "x"), write("")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing folder: got %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"cne/internal/parallel"
+)
+
+// A Dataset is a set of points with, perhaps, a label for each.
+type Dataset struct {
+	// Name says what the points are, for titles and logs. Open takes it from
+	// the name of the first file or folder.
+	Name string
+	// Points holds one point per row, in the order of the files.
+	Points *Matrix
+	// Labels is nil when the points have none.
+	Labels *Labels
+	// Bytes tells that every value was an unsigned byte in the files, as the
+	// pixels of an image are, and has not been scaled since: ScaleUnit then
+	// divides by 255 even if no pixel is that bright.
+	Bytes bool
+
+	// parts says which rows came from which file, so that errors can name it.
+	parts []part
+}
+
+// A part is what one file contributed to a Dataset.
+type part struct {
+	name    string   // path of the file, or empty
+	rows    int      // number of points
+	bytes   bool     // its values were unsigned bytes
+	columns []string // names of the data columns, nil without a header
+	labels  []string // label of each row, nil without labels
+}
+
+// checkGrain is the number of values that Check looks at in one piece.
+const checkGrain = 1 << 18
+
+// Check reports the first thing that makes the data unusable: no points
+// (ErrEmpty), a matrix whose fields contradict each other (ErrShape), a
+// number of labels other than that of the points (ErrLabels), or a value that
+// is NaN or infinite (ErrNotFinite). Points are numbered from 1 over all
+// files, values within a point from 1; where the file is known, it is named
+// together with the row's number within it. Open and the readers have called
+// Check already.
+func (ds *Dataset) Check() error {
+	m := ds.Points
+	if m == nil || m.N == 0 {
+		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	if l := ds.Labels; l != nil {
+		if len(l.Class) != m.N {
+			return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(l.Class), m.N)
+		}
+		for i, c := range l.Class {
+			if c < 0 || int(c) >= len(l.Names) {
+				return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
+			}
+		}
+	}
+	if at := firstNotFinite(m.X); at >= 0 {
+		return errorf(ErrNotFinite, "%s, value %d (counted from 1) is %v as a float32; remove the point or replace the value",
+			ds.describeRow(at/m.D), at%m.D+1, m.X[at])
+	}
+	return nil
+}
+
+// describeRow names row i for a reader who counts from 1.
+func (ds *Dataset) describeRow(i int) string {
+	row := i
+	for _, p := range ds.parts {
+		if row < p.rows {
+			if p.name == "" {
+				break
+			}
+			if len(ds.parts) == 1 {
+				return fmt.Sprintf("%s: point %d", p.name, row+1)
+			}
+			return fmt.Sprintf("%s: point %d (point %d over all files)", p.name, row+1, i+1)
+		}
+		row -= p.rows
+	}
+	return fmt.Sprintf("point %d", i+1)
+}
+
+// firstNotFinite returns the index of the first NaN or infinity in x, or -1.
+func firstNotFinite(x []float32) int {
+	const exponent = 0x7f800000 // all ones in NaN and infinity alone
+	var mu sync.Mutex
+	first := -1
+	parallel.For(len(x), checkGrain, func(_, lo, hi int) {
+		for i, v := range x[lo:hi] {
+			if math.Float32bits(v)&exponent == exponent {
+				mu.Lock()
+				if first < 0 || lo+i < first {
+					first = lo + i
+				}
+				mu.Unlock()
+				return
+			}
+		}
+	})
+	return first
+}
+
+// assemble makes the dataset of the parts whose points b has collected.
+func assemble(name string, b *builder, parts []part) (*Dataset, error) {
+	ds := &Dataset{Name: name, Points: b.matrix(), Bytes: true, parts: parts}
+	labelled := 0
+	for _, p := range parts {
+		ds.Bytes = ds.Bytes && p.bytes
+		if p.labels != nil {
+			labelled++
+		}
+	}
+	if labelled > 0 {
+		labels := make([]string, 0, ds.Points.N)
+		for _, p := range parts {
+			if p.labels == nil {
+				return nil, errorf(ErrLabels, "%s: this file has no labels although others have; give labels for all files or for none", p.name)
+			}
+			labels = append(labels, p.labels...)
+		}
+		ds.Labels = NewLabels(labels)
+	}
+	if err := ds.Check(); err != nil {
+		return nil, err
+	}
+	return ds, nil
+}

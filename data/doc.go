@@ -1,0 +1,22 @@
+// Package data turns files into points: a float32 matrix with, where the files
+// have them, labels.
+//
+// Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
+// compressed with gzip, and puts several files one below the other. Builtin
+// gives the data that travel inside the program. What usually happens to the
+// points next lives here too: Scale brings them to a common scale, FitPCA
+// finds their principal components. WriteNPY and WriteCSV write an embedding.
+//
+// Every result is the same to the last bit whatever GOMAXPROCS is.
+//
+// Not here: the nearest neighbours of the points and the graph made of them
+// (package data/neighbors), anything that is learnt from them, and the
+// augmented views of images.
+//
+// # Errors
+//
+// An error is one sentence that says what is wrong, where, and how to mend
+// it. A caller that has to tell cases apart uses errors.Is with ErrFormat,
+// ErrUnsupported, ErrShape, ErrLabels, ErrNotFinite, ErrEmpty and ErrOption,
+// or with the errors of package io/fs, such as fs.ErrNotExist.
+package data

@@ -1,0 +1,41 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of error that this package returns, to be told apart with
+// errors.Is. The text of an error never consists of its kind alone.
+var (
+	// ErrFormat: a file is damaged, ends early, or is not what its name says.
+	ErrFormat = errors.New("malformed file")
+	// ErrUnsupported: a file is sound, but of a kind that is not read here.
+	ErrUnsupported = errors.New("unsupported kind of file")
+	// ErrShape: points of different widths meet, or an array has a number of
+	// dimensions that makes no points.
+	ErrShape = errors.New("shapes do not agree")
+	// ErrLabels: labels are missing for some of the points, or too many.
+	ErrLabels = errors.New("labels do not agree with the points")
+	// ErrNotFinite: a value is NaN or infinite.
+	ErrNotFinite = errors.New("value is not finite")
+	// ErrEmpty: there are no points, or the points have no values.
+	ErrEmpty = errors.New("no data")
+	// ErrOption: an argument or a field of Options has no meaning, or none
+	// for these files.
+	ErrOption = errors.New("unusable option")
+)
+
+// A kindError gives a sentence one of the kinds above without printing it.
+type kindError struct {
+	kind     error
+	sentence error
+}
+
+func (e *kindError) Error() string   { return e.sentence.Error() }
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.sentence} }
+
+// errorf is fmt.Errorf for an error of a kind.
+func errorf(kind error, format string, args ...any) error {
+	return &kindError{kind, fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,72 @@
+package data_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+
+	"cne/data"
+)
+
+func ExampleOpen() {
+	ds, err := data.Open([]string{"testdata/petals.csv"}, data.Options{
+		LabelColumn: "species",
+		Drop:        []string{"colour"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ds.Name, ds.Points.N, ds.Points.D, ds.Points.Row(0))
+	fmt.Println(ds.Labels.Names, ds.Labels.Class)
+	// Output:
+	// petals 4 2 [1.4 0.2]
+	// [setosa versicolor virginica] [0 1 2 0]
+}
+
+func ExampleFitPCA() {
+	// Four points near the line y = x/2.
+	m := &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 2, 1.1, 4, 1.9, 6, 3}}
+	pca, err := data.FitPCA(m, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := pca.Transform(m)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("axis %.3f, %.1f %% of the variance\n", pca.Axes, 100*pca.Variance[0]/pca.TotalVariance)
+	fmt.Printf("%.2f\n", y.X)
+	// Output:
+	// axis [0.898 0.440], 99.9 % of the variance
+	// [-3.35 -1.07 1.07 3.35]
+}
+
+func ExampleDataset_Scale() {
+	train := &data.Dataset{Points: &data.Matrix{N: 2, D: 2, X: []float32{1, 10, 3, 30}}}
+	scaler, err := train.Scale(data.ScaleStandard)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(train.Points.X)
+
+	// New points are scaled as the old ones were.
+	test := &data.Matrix{N: 1, D: 2, X: []float32{2, 40}}
+	if err := scaler.Apply(test); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(test.X)
+	// Output:
+	// [-1 -1 1 1]
+	// [0 2]
+}
+
+func ExampleWriteCSV() {
+	embedding := &data.Matrix{N: 2, D: 2, X: []float32{0.5, -1, 2, 3.25}}
+	if err := data.WriteCSV(os.Stdout, embedding, data.NewLabels([]string{"cat", "dog"})); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// x,y,label
+	// 0.5,-1,cat
+	// 2,3.25,dog
+}

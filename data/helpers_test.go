@@ -1,0 +1,103 @@
+package data_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+)
+
+// put writes a file below a folder of the test and returns its path.
+func put(t testing.TB, folder, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func gz(content []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(content)
+	z.Close()
+	return b.Bytes()
+}
+
+// idx makes an IDX file out of its type, its shape, and its body.
+func idx(kind byte, shape []uint32, body ...byte) []byte {
+	b := []byte{0, 0, kind, byte(len(shape))}
+	for _, n := range shape {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
+	return append(b, body...)
+}
+
+// npy makes an npy file of version 1.0 out of the text of its header and its
+// body.
+func npy(header string, body ...byte) []byte {
+	b := []byte("\x93NUMPY\x01\x00")
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	return append(append(b, header...), body...)
+}
+
+// body writes values in the given order of bytes.
+func body(order binary.ByteOrder, values any) []byte {
+	var b bytes.Buffer
+	if err := binary.Write(&b, order, values); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func matrix(n, d int, x ...float32) *data.Matrix { return &data.Matrix{N: n, D: d, X: x} }
+
+// sameMatrix compares shapes and bits.
+func sameMatrix(t *testing.T, got, want *data.Matrix) {
+	t.Helper()
+	if got.N != want.N || got.D != want.D || len(got.X) != len(want.X) {
+		t.Fatalf("the matrix is %d×%d with %d values, want %d×%d with %d", got.N, got.D, len(got.X), want.N, want.D, len(want.X))
+	}
+	for i, v := range got.X {
+		if math.Float32bits(v) != math.Float32bits(want.X[i]) {
+			t.Fatalf("value %d of point %d is %v, want %v (counted from 0)", i%got.D, i/got.D, v, want.X[i])
+		}
+	}
+}
+
+// normal returns n×d standard normal numbers.
+func normal(seed uint64, n, d int) *data.Matrix {
+	m := data.NewMatrix(n, d)
+	s := rng.New(seed, rng.Init)
+	for i := range m.X {
+		m.X[i] = float32(s.Normal())
+	}
+	return m
+}
+
+// allocated returns the bytes that f allocates, all in all.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// withProcs runs f under several GOMAXPROCS.
+func withProcs(t *testing.T, f func(t *testing.T, procs int)) {
+	old := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(old)
+	for _, procs := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(procs)
+		f(t, procs)
+	}
+}

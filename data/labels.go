@@ -1,0 +1,201 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Labels holds one label for each point. They take no part in training; plots
+// and measures of quality use them.
+type Labels struct {
+	// Class has one entry per point: the index of its label in Names.
+	Class []int32
+	// Names holds the distinct labels: in order of value if all are numbers,
+	// in lexicographic order otherwise.
+	Names []string
+	// Value has the number of each point when every label is a number, and is
+	// nil otherwise.
+	Value []float64
+}
+
+// maxExactLabel is the largest magnitude up to which every integer is a
+// float64 of its own.
+const maxExactLabel = 1 << 53
+
+// number returns the value of a label that is a number: finite, and not so
+// large that different integers would become equal.
+func number(label string) (float64, bool) {
+	v, err := strconv.ParseFloat(label, 64)
+	return v, err == nil && math.Abs(v) <= maxExactLabel
+}
+
+// NewLabels finds the classes among the labels of points, one per point. If
+// all labels are numbers of at most 2⁵³ in magnitude, equal numbers are one
+// class however they are written, named by the shortest way of writing them
+// that occurs (of equally short ones the lexicographically first).
+func NewLabels(labels []string) *Labels {
+	value := make(map[string]float64) // of each distinct label
+	numeric := true
+	for _, s := range labels {
+		if _, ok := value[s]; !ok {
+			v, isNumber := number(s)
+			numeric = numeric && isNumber
+			value[strings.Clone(s)] = v
+		}
+	}
+	distinct := make([]string, 0, len(value))
+	for s := range value {
+		distinct = append(distinct, s)
+	}
+	slices.SortFunc(distinct, func(a, b string) int {
+		if numeric {
+			switch {
+			case value[a] < value[b]:
+				return -1
+			case value[a] > value[b]:
+				return 1
+			case len(a) != len(b):
+				return len(a) - len(b)
+			}
+		}
+		return strings.Compare(a, b)
+	})
+
+	l := &Labels{Class: make([]int32, len(labels))}
+	class := make(map[string]int32, len(distinct))
+	for i, s := range distinct {
+		if i == 0 || !numeric || value[s] != value[distinct[i-1]] {
+			l.Names = append(l.Names, s)
+		}
+		class[s] = int32(len(l.Names) - 1)
+	}
+	if numeric && len(labels) > 0 {
+		l.Value = make([]float64, len(labels))
+	}
+	for i, s := range labels {
+		l.Class[i] = class[s]
+		if l.Value != nil {
+			l.Value[i] = value[s]
+		}
+	}
+	return l
+}
+
+// A labelFile is what one file of labels holds.
+type labelFile struct {
+	path   string
+	labels []string
+	// header tells that the first of the labels may be a heading: it occurs
+	// nowhere else in the file, and is a number only if no other one is.
+	header bool
+}
+
+// readLabelFiles reads the labels of n points.
+func readLabelFiles(paths []string, n int) ([]string, error) {
+	files := make([]labelFile, len(paths))
+	total, headers := 0, 0
+	for i, path := range paths {
+		f, err := readLabelFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files[i] = f
+		total += len(f.labels)
+		if f.header {
+			headers++
+		}
+	}
+	dropHeaders := total != n && total-headers == n
+	if total != n && !dropHeaders {
+		counts := make([]string, len(files))
+		for i, f := range files {
+			counts[i] = fmt.Sprintf("%s: %d", f.path, len(f.labels))
+		}
+		return nil, errorf(ErrLabels, "there are %d labels for %d points (%s); give one label per point, in the order of the points", total, n, strings.Join(counts, ", "))
+	}
+	all := make([]string, 0, n)
+	for _, f := range files {
+		if dropHeaders && f.header {
+			f.labels = f.labels[1:]
+		}
+		all = append(all, f.labels...)
+	}
+	return all, nil
+}
+
+func readLabelFile(path string) (labelFile, error) {
+	s, done, err := openSource(path)
+	if err != nil {
+		return labelFile{}, err
+	}
+	defer done()
+	f := labelFile{path: path}
+	format, err := recognise(path, s)
+	switch {
+	case err != nil:
+	case format == formatCSV:
+		f.labels, err = labelLines(s)
+		f.header = looksLikeHeader(f.labels)
+	default:
+		var a array
+		if a, err = format.header(s); err == nil {
+			f.labels, err = a.readLabels(s)
+		}
+	}
+	if err != nil {
+		return labelFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// labelLines reads text with one label on each line.
+func labelLines(s *source) ([]string, error) {
+	skipBOM(s)
+	lines := bufio.NewScanner(s.r)
+	lines.Buffer(nil, readBuffer)
+	var labels []string
+	blank := 0 // number of the first of the blank lines seen last
+	for line := 1; lines.Scan(); line++ {
+		label := bytes.TrimSpace(lines.Bytes())
+		switch {
+		case len(label) == 0:
+			if blank == 0 {
+				blank = line
+			}
+			continue
+		case blank > 0:
+			return nil, errorf(ErrFormat, "line %d (counted from 1) is empty; write one label for every point", blank)
+		}
+		labels = append(labels, string(label))
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one label on each line", len(labels)+1, readBuffer)
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	return labels, nil
+}
+
+func looksLikeHeader(labels []string) bool {
+	if len(labels) < 2 || slices.Contains(labels[1:], labels[0]) {
+		return false
+	}
+	if _, ok := number(labels[0]); !ok {
+		return true
+	}
+	return !slices.ContainsFunc(labels[1:], func(s string) bool { _, ok := number(s); return ok })
+}
+
+// skipBOM passes over the mark with which some programs begin UTF-8 text.
+func skipBOM(s *source) {
+	const mark = "\ufeff"
+	if string(s.head(len(mark))) == mark {
+		s.r.Discard(len(mark)) // cannot fail, the bytes are there
+	}
+}

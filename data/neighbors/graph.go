@@ -1,0 +1,181 @@
+package neighbors
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ErrInvalidGraph is wrapped by the errors about graphs whose parts do not
+// fit together, in memory or in a file.
+var ErrInvalidGraph = errors.New("invalid graph")
+
+// A Graph is an unweighted directed graph without self loops, in compressed
+// sparse rows: the tails of the edges with head i are
+//
+//	Indices[Indptr[i]:Indptr[i+1]]
+//
+// in ascending order. An undirected graph holds every edge in both directions;
+// the sKNN graph is one.
+type Graph struct {
+	N       int     // number of points
+	Indptr  []int64 // [N+1], from 0 to the number of directed edges
+	Indices []int32 // [E], from 0 to N−1
+}
+
+// Edges returns E, the number of directed edges.
+func (g *Graph) Edges() int { return len(g.Indices) }
+
+// Tails returns the tails of the edges with head i. The slice shares the
+// graph's memory.
+func (g *Graph) Tails(i int) []int32 {
+	return g.Indices[g.Indptr[i]:g.Indptr[i+1]:g.Indptr[i+1]]
+}
+
+// EdgeList returns the directed edges, ordered by head, then by tail: edge e
+// goes from heads[e] to tails[e]. Both slices have length E and are the
+// caller's to change.
+func (g *Graph) EdgeList() (heads, tails []int32) {
+	heads = make([]int32, len(g.Indices))
+	for i := range g.N {
+		row := heads[g.Indptr[i]:g.Indptr[i+1]]
+		for e := range row {
+			row[e] = int32(i)
+		}
+	}
+	return heads, slices.Clone(g.Indices)
+}
+
+// Validate reports the first way in which the graph breaks what its type
+// promises: the lengths and order of Indptr, the bounds and order of each
+// row, no edge twice, no self loop. The graph need not be symmetric, nor need
+// every point have an edge. Errors wrap ErrInvalidGraph; rows are counted
+// from 0.
+func (g *Graph) Validate() error {
+	if g.N < 0 || g.N > math.MaxInt32 {
+		return fmt.Errorf("neighbors: %w: N is %d; it must be from 0 to %d", ErrInvalidGraph, g.N, math.MaxInt32)
+	}
+	if len(g.Indptr)-1 != g.N {
+		return fmt.Errorf("neighbors: %w: Indptr has %d entries for %d points; it must have one more than there are points",
+			ErrInvalidGraph, len(g.Indptr), g.N)
+	}
+	if err := checkIndptr(g.Indptr, int64(len(g.Indices))); err != nil {
+		return fmt.Errorf("neighbors: %w: %w", ErrInvalidGraph, err)
+	}
+	for i := range g.N {
+		last := int32(-1)
+		for _, j := range g.Tails(i) {
+			switch {
+			case j < 0 || int(j) >= g.N:
+				return fmt.Errorf("neighbors: %w: row %d has an edge to point %d, but points are numbered from 0 to %d",
+					ErrInvalidGraph, i, j, g.N-1)
+			case int(j) == i:
+				return fmt.Errorf("neighbors: %w: row %d has an edge to itself; leave self loops out", ErrInvalidGraph, i)
+			case j == last:
+				return fmt.Errorf("neighbors: %w: row %d has the edge to point %d twice; list it once", ErrInvalidGraph, i, j)
+			case j < last:
+				return fmt.Errorf("neighbors: %w: row %d lists point %d after point %d; sort each row", ErrInvalidGraph, i, j, last)
+			}
+			last = j
+		}
+	}
+	return nil
+}
+
+// checkIndptr reports row bounds that do not ascend from 0 to edges.
+func checkIndptr(indptr []int64, edges int64) error {
+	if indptr[0] != 0 {
+		return fmt.Errorf("indptr starts with %d; it must start with 0", indptr[0])
+	}
+	for i, end := range indptr[1:] {
+		if end < indptr[i] {
+			return fmt.Errorf("indptr falls from %d to %d at row %d (counted from 0); it must not fall", indptr[i], end, i)
+		}
+	}
+	if last := indptr[len(indptr)-1]; last != edges {
+		return fmt.Errorf("indptr ends with %d, but there are %d indices; the two must be equal", last, edges)
+	}
+	return nil
+}
+
+// Symmetric reports whether the graph, which must be valid, holds every edge
+// in both directions.
+func (g *Graph) Symmetric() bool {
+	// Walking the edges by head visits the heads of each tail in ascending
+	// order, so that in a symmetric graph the reverse edge is always the next
+	// one of the tail's row.
+	next := slices.Clone(g.Indptr[:g.N])
+	for i := range g.N {
+		for _, j := range g.Tails(i) {
+			if next[j] == g.Indptr[j+1] || g.Indices[next[j]] != int32(i) {
+				return false
+			}
+			next[j]++
+		}
+	}
+	return true
+}
+
+// FromNeighbors makes the symmetric graph of nearest neighbours (sKNN): it has
+// the edge ij, in both directions, if j is among the neighbours of i or i
+// among those of j. The neighbours may come from elsewhere than KNN, in any
+// order; one that is listed twice makes one edge.
+//
+// It fails, with an error that wraps ErrInvalidGraph, if the sizes do not fit
+// together, or if a neighbour is out of range or the point itself.
+func FromNeighbors(nb *Neighbors) (*Graph, error) {
+	n, k := nb.N, nb.K
+	switch {
+	case n < 0 || k < 0 || n > math.MaxInt32:
+		return nil, fmt.Errorf("neighbors: %w: %d neighbours of %d points", ErrInvalidGraph, k, n)
+	case k == 0 && len(nb.Index) != 0 || k > 0 && (len(nb.Index)%k != 0 || len(nb.Index)/k != n):
+		return nil, fmt.Errorf("neighbors: %w: Index has %d entries for %d neighbours of each of %d points; it needs one for each",
+			ErrInvalidGraph, len(nb.Index), k, n)
+	}
+	// The points that have i among their neighbours, ascending.
+	start := make([]int64, n+1)
+	for e, j := range nb.Index {
+		switch i := e / k; {
+		case j < 0 || int(j) >= n:
+			return nil, fmt.Errorf("neighbors: %w: neighbour %d of point %d (both counted from 0) is point %d, but points are numbered from 0 to %d",
+				ErrInvalidGraph, e%k, i, j, n-1)
+		case int(j) == i:
+			return nil, fmt.Errorf("neighbors: %w: point %d (counted from 0) is listed as its own neighbour; leave it out",
+				ErrInvalidGraph, i)
+		}
+		start[j+1]++
+	}
+	for i := range n {
+		start[i+1] += start[i]
+	}
+	reverse := make([]int32, len(nb.Index))
+	next := slices.Clone(start[:n])
+	for e, j := range nb.Index {
+		reverse[next[j]] = int32(e / k)
+		next[j]++
+	}
+
+	g := &Graph{N: n, Indptr: make([]int64, n+1), Indices: make([]int32, 0, len(nb.Index))}
+	own := make([]int32, k)
+	for i := range n {
+		copy(own, nb.Of(i))
+		slices.Sort(own)
+		a, b := own, reverse[start[i]:start[i+1]]
+		last := int32(-1)
+		for len(a)+len(b) > 0 {
+			var j int32
+			if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
+				j, a = a[0], a[1:]
+			} else {
+				j, b = b[0], b[1:]
+			}
+			if j != last {
+				g.Indices = append(g.Indices, j)
+				last = j
+			}
+		}
+		g.Indptr[i+1] = int64(len(g.Indices))
+	}
+	return g, nil
+}

@@ -1,0 +1,156 @@
+package neighbors
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"cne/data"
+	"cne/internal/parallel"
+)
+
+// Errors that KNN's errors wrap.
+var (
+	// ErrTooFewPoints means that there are not k other points to be neighbours.
+	ErrTooFewPoints = errors.New("too few points for the number of neighbours")
+	// ErrNotFinite means that a coordinate is NaN or infinite.
+	ErrNotFinite = errors.New("not a finite number")
+)
+
+// Neighbors holds the K nearest neighbours of each of N points. Those of point
+// i are at positions i*K to (i+1)*K−1 of both slices, nearest first, equally
+// near ones in the order of their indices.
+type Neighbors struct {
+	N, K int
+	// Index [N, K] has the neighbours' indices, from 0 to N−1.
+	Index []int32
+	// Dist2 [N, K] has the squared Euclidean distances to them.
+	Dist2 []float64
+}
+
+// Of returns the indices of point i's neighbours, nearest first. The slice
+// shares the memory of Index.
+func (nb *Neighbors) Of(i int) []int32 { return nb.Index[i*nb.K : (i+1)*nb.K : (i+1)*nb.K] }
+
+func newNeighbors(n, k int) *Neighbors {
+	return &Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
+}
+
+// treeMaxD is the largest dimension in which the tree is searched. In more
+// dimensions its boxes overlap every neighbourhood and it visits most points,
+// each at a higher cost than a matrix product has.
+const treeMaxD = 8
+
+// KNN finds the k nearest other points of every point of m by Euclidean
+// distance. A point is never its own neighbour, but its duplicates are, at
+// distance 0. Of equally near points the one with the smaller index comes
+// first. Distances are sums of squared differences in float64, and the result
+// is exact with respect to them; it does not depend on GOMAXPROCS.
+//
+// It takes O(n²D) operations for D > 8 and about O(n log n) below; besides m
+// and the result it needs a copy of m and about 16·n·(k+16) bytes.
+//
+// It fails if m is empty or its sizes do not fit together, if k < 1, if
+// n ≤ k (ErrTooFewPoints), or if a value is NaN or infinite (ErrNotFinite).
+func KNN(m *data.Matrix, k int) (*Neighbors, error) {
+	if err := check(m, k); err != nil {
+		return nil, err
+	}
+	// The blocked search ranks a few candidates out of many points. If they
+	// are no few, the tree's plain scan is as good.
+	if m.D <= treeMaxD || m.N/4 < k+slack {
+		return knnTree(m, k), nil
+	}
+	nb, _ := knnBlocked(m, k)
+	return nb, nil
+}
+
+func check(m *data.Matrix, k int) error {
+	switch {
+	case m == nil:
+		return errors.New("neighbors: there is no matrix of points; pass one with at least two rows")
+	case m.N < 1 || m.D < 1:
+		return fmt.Errorf("neighbors: the matrix has %d points of %d values; both must be at least 1", m.N, m.D)
+	case m.N > math.MaxInt32:
+		return fmt.Errorf("neighbors: %d points are more than the %d that can be numbered; take a sample of them", m.N, math.MaxInt32)
+	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
+		return fmt.Errorf("neighbors: the matrix claims %d points of %d values but holds %d values; set N, D and X to fit together", m.N, m.D, len(m.X))
+	case k < 1:
+		return fmt.Errorf("neighbors: k is %d; ask for at least 1 neighbour", k)
+	case m.N <= k:
+		return fmt.Errorf("neighbors: %w: %d points cannot have %d other points each as neighbours; set k to at most %d or give more points",
+			ErrTooFewPoints, m.N, k, m.N-1)
+	}
+	const grain = 1024
+	bad := make([]int, parallel.Pieces(m.N, grain))
+	parallel.For(m.N, grain, func(p, lo, hi int) {
+		bad[p] = -1
+		for i, v := range m.X[lo*m.D : hi*m.D] {
+			if v-v != 0 { // for NaN and ±Inf the difference is NaN
+				bad[p] = lo*m.D + i
+				return
+			}
+		}
+	})
+	for _, at := range bad {
+		if at >= 0 {
+			return fmt.Errorf("neighbors: %w: value %d of point %d (both counted from 0) is %v; remove the point or fill in the value",
+				ErrNotFinite, at%m.D, at/m.D, m.X[at])
+		}
+	}
+	return nil
+}
+
+// dist2 returns the squared distance of two points, or, once it is certain to
+// exceed limit, some value above limit.
+//
+// Every distance in this package is this sum, in this order, so that equal
+// distances compare equal wherever they are computed. The conversions keep
+// the compiler from fusing multiplications and additions on the processors
+// that can. All partial sums only grow, rounding included, which is why a
+// partial result above limit settles the matter.
+func dist2(a, b []float32, limit float64) float64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	for len(a) >= 16 {
+		for range 4 {
+			d0 := float64(a[0]) - float64(b[0])
+			d1 := float64(a[1]) - float64(b[1])
+			d2 := float64(a[2]) - float64(b[2])
+			d3 := float64(a[3]) - float64(b[3])
+			s0 += float64(d0 * d0)
+			s1 += float64(d1 * d1)
+			s2 += float64(d2 * d2)
+			s3 += float64(d3 * d3)
+			a, b = a[4:], b[4:]
+		}
+		if s := (s0 + s1) + (s2 + s3); s > limit {
+			return s
+		}
+	}
+	for len(a) >= 4 && len(b) >= 4 {
+		d0 := float64(a[0]) - float64(b[0])
+		d1 := float64(a[1]) - float64(b[1])
+		d2 := float64(a[2]) - float64(b[2])
+		d3 := float64(a[3]) - float64(b[3])
+		s0 += float64(d0 * d0)
+		s1 += float64(d1 * d1)
+		s2 += float64(d2 * d2)
+		s3 += float64(d3 * d3)
+		a, b = a[4:], b[4:]
+	}
+	b = b[:len(a)]
+	if len(a) > 0 {
+		d := float64(a[0]) - float64(b[0])
+		s0 += float64(d * d)
+	}
+	if len(a) > 1 {
+		d := float64(a[1]) - float64(b[1])
+		s1 += float64(d * d)
+	}
+	if len(a) > 2 {
+		d := float64(a[2]) - float64(b[2])
+		s2 += float64(d * d)
+	}
+	return (s0 + s1) + (s2 + s3)
+}

@@ -1,0 +1,669 @@
+package neighbors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// oracle computes all distances and sorts each row.
+func oracle(m *data.Matrix, k int) *Neighbors {
+	nb := newNeighbors(m.N, k)
+	type pair struct {
+		d float64
+		i int
+	}
+	row := make([]pair, 0, m.N)
+	for i := range m.N {
+		row = row[:0]
+		for j := range m.N {
+			if j != i {
+				row = append(row, pair{dist2(m.Row(i), m.Row(j), math.Inf(1)), j})
+			}
+		}
+		slices.SortFunc(row, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(a.d, b.d), a.i-b.i)
+		})
+		for p := range k {
+			nb.Index[i*k+p], nb.Dist2[i*k+p] = int32(row[p].i), row[p].d
+		}
+	}
+	return nb
+}
+
+// same fails the test if got is not the wanted result to the last bit.
+func same(t *testing.T, got, want *Neighbors) {
+	t.Helper()
+	if got.N != want.N || got.K != want.K || len(got.Index) != len(want.Index) || len(got.Dist2) != len(want.Dist2) {
+		t.Fatalf("result is %d×%d with %d and %d entries, want %d×%d", got.N, got.K, len(got.Index), len(got.Dist2), want.N, want.K)
+	}
+	for e := range want.Index {
+		if got.Index[e] != want.Index[e] || got.Dist2[e] != want.Dist2[e] {
+			t.Fatalf("neighbour %d of point %d: point %d at %v, want point %d at %v", e%want.K, e/want.K,
+				got.Index[e], got.Dist2[e], want.Index[e], want.Dist2[e])
+		}
+	}
+}
+
+// kinds are the sorts of data that the search must get right.
+var kinds = []struct {
+	name string
+	fill func(m *data.Matrix, r *rand.Rand)
+}{
+	{"normal", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(r.NormFloat64())
+		}
+	}},
+	{"integer grid", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(r.IntN(5) - 2)
+		}
+	}},
+	{"binary", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(r.IntN(2))
+		}
+	}},
+	{"a tenth duplicates", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(r.NormFloat64())
+		}
+		for range m.N / 10 {
+			copy(m.Row(r.IntN(m.N)), m.Row(r.IntN(m.N)))
+		}
+	}},
+	{"half of them one point", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.N {
+			if r.IntN(2) == 0 {
+				continue
+			}
+			for l := range m.Row(i) {
+				m.Row(i)[l] = float32(r.NormFloat64())
+			}
+		}
+	}},
+	{"all of them one point", func(m *data.Matrix, _ *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(1+i%m.D) / 3
+		}
+	}},
+	{"both zeros", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			if r.IntN(2) == 0 {
+				m.X[i] = float32(math.Copysign(0, -1))
+			}
+		}
+	}},
+	{"clusters far from the origin", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.N {
+			for l := range m.Row(i) {
+				m.Row(i)[l] = float32(1e4 + 10*float64(i%3) + r.NormFloat64())
+			}
+		}
+	}},
+	{"clusters far from each other", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.N {
+			for l := range m.Row(i) {
+				m.Row(i)[l] = float32(1e4*float64(i%3-1) + r.NormFloat64())
+			}
+		}
+	}},
+	{"constant columns", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = 1e6
+			if i%m.D == m.D/2 {
+				m.X[i] = float32(r.NormFloat64())
+			}
+		}
+	}},
+	{"on a line, in order", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(i/m.D) * float32(1+i%m.D)
+		}
+	}},
+	{"huge and tiny values", func(m *data.Matrix, r *rand.Rand) {
+		for i := range m.X {
+			m.X[i] = float32(math.Copysign(math.Pow(10, float64(r.IntN(80)-42)), r.NormFloat64()))
+		}
+	}},
+}
+
+func TestKNNEqualsScanOfAllPairs(t *testing.T) {
+	sizes := []struct {
+		n, d int
+		ks   []int
+	}{
+		{2, 1, []int{1}},
+		{17, 2, []int{1, 15, 16}},
+		{100, 1, []int{1, 15, 99}},
+		{100, 2, []int{15}},
+		{100, 3, []int{4}},
+		{100, 8, []int{15}},
+		{280, 9, []int{15, 279}},
+		{130, 50, []int{1, 15, 70}},
+		{90, 100, []int{3, 89}},
+	}
+	for _, kind := range kinds {
+		for _, size := range sizes {
+			r := rand.New(rand.NewPCG(uint64(size.n), uint64(size.d)))
+			m := data.NewMatrix(size.n, size.d)
+			kind.fill(m, r)
+			all := oracle(m, size.n-1)
+			for _, k := range size.ks {
+				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
+					want := newNeighbors(size.n, k)
+					for i := range size.n {
+						copy(want.Index[i*k:(i+1)*k], all.Of(i))
+						copy(want.Dist2[i*k:(i+1)*k], all.Dist2[i*all.K:])
+					}
+					got, err := KNN(m, k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, got, want)
+					same(t, knnTree(m, k), want)
+					blocked, _ := knnBlocked(m, k)
+					same(t, blocked, want)
+				})
+			}
+		}
+	}
+}
+
+// The two ways agree to the last bit, also at the edges of blocks.
+func TestTreeAndBlocksAgree(t *testing.T) {
+	for _, n := range []int{40, 255, 256, 257, 513, 700} {
+		for _, kind := range kinds {
+			m := data.NewMatrix(n, 12)
+			kind.fill(m, rand.New(rand.NewPCG(uint64(n), 1)))
+			a := knnTree(m, 7)
+			b, _ := knnBlocked(m, 7)
+			if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Dist2, b.Dist2) {
+				t.Errorf("%s, n=%d: the results differ", kind.name, n)
+			}
+		}
+	}
+}
+
+func normal(n, d int, seed uint64) *data.Matrix {
+	m := data.NewMatrix(n, d)
+	kinds[0].fill(m, rand.New(rand.NewPCG(seed, 0)))
+	return m
+}
+
+func TestWhichPointsAreSearched(t *testing.T) {
+	outlier := normal(1000, 20, 1)
+	for l := range outlier.Row(500) {
+		outlier.Row(500)[l] = 1e3
+	}
+	offset := normal(1000, 20, 2)
+	for i := range offset.X {
+		offset.X[i] += 1e4
+	}
+	identical := data.NewMatrix(1000, 20)
+	for _, tc := range []struct {
+		name     string
+		m        *data.Matrix
+		min, max int
+	}{
+		{"normal", normal(1000, 20, 3), 0, 0},
+		{"far from the origin", offset, 0, 0},
+		// It moves the mean and takes digits from all others, but a proof
+		// does not have to allow for its rounding errors as well.
+		{"an outlier", outlier, 0, 0},
+		{"identical", identical, 1000, 1000},
+	} {
+		_, searched := knnBlocked(tc.m, 15)
+		if searched < tc.min || searched > tc.max {
+			t.Errorf("%s: %d points were searched in the tree, want %d to %d", tc.name, searched, tc.min, tc.max)
+		}
+	}
+}
+
+func TestPermutedRowsPermuteTheResult(t *testing.T) {
+	for _, d := range []int{2, 30} {
+		m := normal(700, d, 5)
+		perm := rand.New(rand.NewPCG(6, 6)).Perm(m.N)
+		moved := data.NewMatrix(m.N, d)
+		for i, p := range perm {
+			copy(moved.Row(p), m.Row(i))
+		}
+		a, err := KNN(m, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := KNN(moved, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range perm {
+			for q, j := range a.Of(i) {
+				if got := b.Of(p)[q]; got != int32(perm[j]) {
+					t.Fatalf("D=%d: neighbour %d of moved point %d is %d, want %d", d, q, p, got, perm[j])
+				}
+			}
+		}
+	}
+}
+
+func TestScaledPointsHaveTheSameNeighbours(t *testing.T) {
+	for _, d := range []int{2, 30} {
+		m := normal(700, d, 7)
+		want, err := KNN(m, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, scale := range []float64{-1, 0x1p-100, 0x1p120} {
+			scaled := data.NewMatrix(m.N, d)
+			for i, v := range m.X {
+				scaled.X[i] = float32(float64(v) * scale)
+			}
+			got, err := KNN(scaled, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Index, want.Index) {
+				t.Errorf("D=%d: other neighbours at scale %g", d, scale)
+			}
+			if got.Dist2[0] != want.Dist2[0]*scale*scale {
+				t.Errorf("D=%d: squared distance %g at scale %g, want %g", d, got.Dist2[0], scale, want.Dist2[0]*scale*scale)
+			}
+		}
+	}
+}
+
+func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, d := range []int{2, 30} {
+		m := normal(1500, d, 8)
+		for i := range 300 { // some ties for the tree to search
+			copy(m.Row(i), m.Row(i%10))
+		}
+		var want *Neighbors
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			got, err := KNN(m, 15)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got.Index, want.Index) || !slices.Equal(got.Dist2, want.Dist2) {
+				t.Errorf("D=%d: %d processors give another result than one", d, procs)
+			}
+		}
+	}
+}
+
+func readTestdata(t testing.TB, name string, values any) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, values); err != nil || binary.Size(values) != len(b) {
+		t.Fatalf("testdata/%s has %d bytes, want %d: %v", name, len(b), binary.Size(values), err)
+	}
+}
+
+func goldenPoints(t testing.TB) *data.Matrix {
+	m := data.NewMatrix(300, 20)
+	readTestdata(t, "x_300x20.f32", m.X)
+	return m
+}
+
+func TestGoldenNeighbours(t *testing.T) {
+	m := goldenPoints(t)
+	want := make([]int16, 300*15)
+	readTestdata(t, "knn_300x15.i16", want)
+	got, err := KNN(m, 15)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		own := slices.Sorted(slices.Values(got.Of(i)))
+		for p, j := range want[i*15 : (i+1)*15] {
+			if own[p] != int32(j) {
+				t.Errorf("point %d has the neighbours %d, want %d", i, own, want[i*15:(i+1)*15])
+				break
+			}
+		}
+	}
+}
+
+func TestKNNRefuses(t *testing.T) {
+	with := func(at int, v float64) *data.Matrix {
+		m := data.NewMatrix(5, 3)
+		m.X[at] = float32(v)
+		return m
+	}
+	for _, tc := range []struct {
+		name string
+		m    *data.Matrix
+		k    int
+		want string
+		is   error
+	}{
+		{"no matrix", nil, 1, "there is no matrix", nil},
+		{"no points", &data.Matrix{D: 3}, 1, "0 points of 3 values; both must be at least 1", nil},
+		{"no values", &data.Matrix{N: 3}, 1, "3 points of 0 values; both must be at least 1", nil},
+		{"negative", &data.Matrix{N: -1, D: -3, X: make([]float32, 3)}, 1, "both must be at least 1", nil},
+		{"too many points", &data.Matrix{N: math.MaxInt, D: 2}, 1, "take a sample", nil},
+		{"short", &data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1, "claims 3 points of 2 values but holds 5 values", nil},
+		{"sizes that overflow", &data.Matrix{N: 1 << 30, D: math.MaxInt}, 1, "but holds 0 values", nil},
+		{"k = 0", data.NewMatrix(5, 3), 0, "k is 0; ask for at least 1", nil},
+		{"k = n", data.NewMatrix(5, 3), 5, "5 points cannot have 5 other points each as neighbours; set k to at most 4 or give more points", ErrTooFewPoints},
+		{"NaN", with(7, math.NaN()), 2, "value 1 of point 2 (both counted from 0) is NaN; remove the point", ErrNotFinite},
+		{"infinite", with(14, math.Inf(-1)), 2, "value 2 of point 4 (both counted from 0) is -Inf", ErrNotFinite},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := KNN(tc.m, tc.k)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("error %v is not %v", err, tc.is)
+			}
+		})
+	}
+}
+
+// The bound on rounding errors holds for the products that are really
+// computed, and is not so wide as to be useless.
+func TestErrorBound(t *testing.T) {
+	for _, kind := range kinds {
+		for _, d := range []int{9, 50, 784} {
+			m := data.NewMatrix(300, d)
+			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 3)))
+			p := newPanels(m)
+			bound := newErrorBound(d)
+			w := p.newWorkspace()
+			for _, blocks := range [][2]int{{0, 0}, {0, 1}, {1, 1}} {
+				p.multiply(w, blocks[0], blocks[1])
+				products := floats(w.products)
+				for r := 0; r < p.rows(blocks[0]); r += 1 + d/50 {
+					i := blocks[0]*blockSize + r
+					for c := range p.rows(blocks[1]) {
+						j := blocks[1]*blockSize + c
+						s := math.Abs(float64(products[r*blockSize+c]))
+						true2 := dist2(m.Row(i), m.Row(j), math.Inf(1))
+						r := math.Sqrt(true2) * p.scale
+						if bound.certain(s, r, p.norm[i], p.norm[j]) {
+							t.Fatalf("%s, D=%d: the product %v of points %d and %d is held to prove a distance above %v, which it is",
+								kind.name, d, s, i, j, r)
+						}
+						if kind.name == "normal" && i != j && !bound.certain(s, 0.99*r, p.norm[i], p.maxNorm) {
+							t.Fatalf("D=%d: the product of points %d and %d does not prove that they are farther than 99%% of their distance", d, i, j)
+						}
+					}
+				}
+			}
+			for c := p.rows(1); c < blockSize; c++ {
+				if s := floats(w.products)[c]; s < beyond {
+					t.Fatalf("%s, D=%d: the empty column %d has the product %v", kind.name, d, c, s)
+				}
+			}
+		}
+	}
+}
+
+// A threshold proves something about all points with greater products at
+// once, near or far.
+func TestErrorBoundOverAllPoints(t *testing.T) {
+	m := normal(256, 20, 9)
+	for i := range 20 {
+		for l := range m.Row(i) {
+			m.Row(i)[l] *= float32(int(1) << i)
+		}
+	}
+	p := newPanels(m)
+	bound := newErrorBound(m.D)
+	w := p.newWorkspace()
+	p.multiply(w, 0, 0)
+	for i := range m.N {
+		row := floats(w.products)[i*blockSize:][:m.N]
+		for _, threshold := range row[:64] {
+			nearest := math.Inf(1)
+			for j, s := range row {
+				if s >= threshold {
+					nearest = min(nearest, math.Sqrt(dist2(m.Row(i), m.Row(j), math.Inf(1)))*p.scale)
+				}
+			}
+			if bound.certain(max(0, float64(threshold)), nearest, p.norm[i], p.maxNorm) {
+				t.Fatalf("point %d: products from %v on are held to be farther than %v, but one is as near", i, threshold, nearest)
+			}
+		}
+	}
+	if newErrorBound(1<<24).certain(1, 0, 0.1, 0.1) {
+		t.Error("so long a product proves nothing, but is held to")
+	}
+}
+
+func TestDist2StopsOnlyAboveTheLimit(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 0))
+	for d := 1; d < 70; d++ {
+		m := normal(2, d, uint64(d))
+		full := dist2(m.Row(0), m.Row(1), math.Inf(1))
+		sum := 0.0
+		for l, v := range m.Row(0) {
+			d := float64(v) - float64(m.Row(1)[l])
+			sum += d * d
+		}
+		if math.Abs(full-sum) > 1e-14*sum {
+			t.Errorf("D=%d: %v, but a plain sum is %v", d, full, sum)
+		}
+		if back := dist2(m.Row(1), m.Row(0), math.Inf(1)); back != full {
+			t.Errorf("D=%d: %v one way, %v the other", d, full, back)
+		}
+		for range 20 {
+			limit := full * 2 * r.Float64()
+			got := dist2(m.Row(0), m.Row(1), limit)
+			if full <= limit && got != full || full > limit && got <= limit {
+				t.Errorf("D=%d: %v with the limit %v, %v without", d, got, limit, full)
+			}
+		}
+		if got := dist2(m.Row(0), m.Row(1), full); got != full {
+			t.Errorf("D=%d: %v with the distance %v as the limit", d, got, full)
+		}
+	}
+}
+
+func TestTreeIsBalancedAndItsBoxesHold(t *testing.T) {
+	for _, kind := range kinds {
+		for _, d := range []int{1, 2, 7} {
+			m := data.NewMatrix(3000, d)
+			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 4)))
+			tr := newTree(m)
+			if got := slices.Sorted(slices.Values(tr.index)); got[0] != 0 || got[m.N-1] != int32(m.N-1) || len(slices.Compact(got)) != m.N {
+				t.Fatalf("%s, D=%d: the tree's order is no permutation", kind.name, d)
+			}
+			query := normal(1, d, 11).Row(0)
+			var visit func(at int32, depth int)
+			visit = func(at int32, depth int) {
+				nd := tr.nodes[at]
+				if depth > 12 {
+					t.Fatalf("%s, D=%d: the tree of %d points is deeper than 12", kind.name, d, m.N)
+				}
+				box := tr.boxDist2(query, at)
+				for _, i := range tr.index[nd.lo:nd.hi] {
+					if i < nd.minIndex {
+						t.Fatalf("%s, D=%d: node %d has point %d below its least index %d", kind.name, d, at, i, nd.minIndex)
+					}
+					if tr.boxDist2(m.Row(int(i)), at) != 0 || dist2(query, m.Row(int(i)), math.Inf(1)) < box {
+						t.Fatalf("%s, D=%d: node %d does not hold its point %d", kind.name, d, at, i)
+					}
+				}
+				if nd.right == 0 {
+					if int(nd.hi-nd.lo) > leafSize(d) {
+						t.Fatalf("%s, D=%d: a leaf has %d points", kind.name, d, nd.hi-nd.lo)
+					}
+					return
+				}
+				visit(at+1, depth+1)
+				visit(nd.right, depth+1)
+			}
+			visit(0, 0)
+		}
+	}
+}
+
+func TestGames(t *testing.T) {
+	for players := 2; players <= 20; players += 2 {
+		met := map[[2]int]bool{}
+		for round := range players - 1 {
+			plays := map[int]bool{}
+			for g := range players / 2 {
+				a, b := game(players, round, g)
+				if a < 0 || a >= b || b >= players || plays[a] || plays[b] || met[[2]int{a, b}] {
+					t.Fatalf("%d players, round %d: %d meets %d, out of turn", players, round, a, b)
+				}
+				plays[a], plays[b], met[[2]int{a, b}] = true, true, true
+			}
+		}
+		if len(met) != players*(players-1)/2 {
+			t.Errorf("%d players: %d games, want %d", players, len(met), players*(players-1)/2)
+		}
+	}
+}
+
+func TestSelectSmallest(t *testing.T) {
+	r := rand.New(rand.NewPCG(12, 0))
+	for _, n := range []int{1, 2, 3, 10, 62, 1000} {
+		for range 50 {
+			keys := make([]uint64, n)
+			for i := range keys {
+				keys[i] = uint64(r.IntN(5))<<32 | uint64(i)
+			}
+			if r.IntN(3) == 0 {
+				slices.Sort(keys)
+			}
+			sorted := slices.Sorted(slices.Values(keys))
+			k := 1 + r.IntN(n)
+			last := selectSmallest(keys, k)
+			slices.Sort(keys[:k])
+			if last != sorted[k-1] || !slices.Equal(keys[:k], sorted[:k]) {
+				t.Fatalf("the %d smallest of %d keys are wrong", k, n)
+			}
+			slices.Sort(keys)
+			if !slices.Equal(keys, sorted) {
+				t.Fatal("keys were lost")
+			}
+		}
+	}
+}
+
+func TestTopK(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 0))
+	for _, k := range []int{1, 2, 7, 50} {
+		best := newTopK(k)
+		for range 20 {
+			best.resetAll()
+			m := data.NewMatrix(1, 1)
+			var all [][2]int
+			for _, i := range r.Perm(100) {
+				d := r.IntN(8)
+				all = append(all, [2]int{d, i})
+				best.offer(float64(d), int32(i))
+			}
+			slices.SortFunc(all, func(a, b [2]int) int { return (a[0]-b[0])*1000 + a[1] - b[1] })
+			if best.limit != float64(all[k-1][0]) || best.limitIndex != int32(all[k-1][1]) {
+				t.Fatalf("the limit is (%v, %d), want %v", best.limit, best.limitIndex, all[k-1])
+			}
+			nb := newNeighbors(m.N, k)
+			best.store(nb, 0)
+			for p := range k {
+				if nb.Dist2[p] != float64(all[p][0]) || nb.Index[p] != int32(all[p][1]) {
+					t.Fatalf("place %d of %d: (%v, %d), want %v", p, k, nb.Dist2[p], nb.Index[p], all[p])
+				}
+			}
+		}
+	}
+	best := newTopK(3)
+	best.reset(2, 5)
+	for _, i := range []int32{4, 5, 6} {
+		best.offer(2, i)
+	}
+	best.offer(3, 0)
+	if !slices.Equal(best.index, []int32{4}) {
+		t.Errorf("points %v were taken, want only 4, the only one before (2, 5)", best.index)
+	}
+}
+
+func FuzzKNN(f *testing.F) {
+	f.Add(uint8(3), uint8(2), []byte("some points"))
+	f.Add(uint8(9), uint8(1), bytes.Repeat([]byte{0, 1, 1, 0, 255}, 60))
+	f.Add(uint8(20), uint8(40), bytes.Repeat([]byte{7}, 2000))
+	f.Fuzz(func(t *testing.T, d, k uint8, b []byte) {
+		if d == 0 || k == 0 || len(b)/int(d) <= int(k) || len(b) > 4000 {
+			return
+		}
+		m := data.NewMatrix(len(b)/int(d), int(d))
+		for i := range m.X {
+			// Sums of squares of these are exact: ties are ties.
+			m.X[i] = float32(int8(b[i]))
+		}
+		want := oracle(m, int(k))
+		same(t, knnTree(m, int(k)), want)
+		blocked, _ := knnBlocked(m, int(k))
+		same(t, blocked, want)
+	})
+}
+
+func BenchmarkKNN(b *testing.B) {
+	for _, bc := range []struct {
+		name    string
+		n, d, k int
+		kind    string
+	}{
+		{"10000x50", 10000, 50, 15, "normal"},
+		{"10000x50 identical", 10000, 50, 15, "all of them one point"},
+		{"10000x50 binary", 10000, 50, 15, "binary"},
+		{"10000x50 far clusters", 10000, 50, 15, "clusters far from each other"},
+		{"70000x2", 70000, 2, 15, "normal"},
+		{"70000x2 identical", 70000, 2, 15, "all of them one point"},
+		{"70000x2 grid", 70000, 2, 15, "integer grid"},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			m := data.NewMatrix(bc.n, bc.d)
+			for _, kind := range kinds {
+				if kind.name == bc.kind {
+					kind.fill(m, rand.New(rand.NewPCG(1, 1)))
+				}
+			}
+			for b.Loop() {
+				if _, err := KNN(m, bc.k); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkScan measures the test of a block's products against thresholds
+// that none of them is below.
+func BenchmarkScan(b *testing.B) {
+	p := newPanels(normal(2*blockSize, 50, 1))
+	w := p.newWorkspace()
+	p.multiply(w, 0, 1)
+	c := newCandidates(p.n, 15)
+	for i := range c.threshold {
+		c.threshold[i] = 0
+	}
+	for b.Loop() {
+		c.scan(w.products, 0, 1, blockSize)
+	}
+	b.ReportMetric(float64(b.N)*blockSize*blockSize/b.Elapsed().Seconds()/1e9, "Gproducts/s")
+}

@@ -1,0 +1,483 @@
+package neighbors
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// npy returns an array as NumPy saves it. Values must have a fixed size.
+func npy(descr, shape string, values any) []byte {
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
+	header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+	b = append(b, header...)
+	var order binary.ByteOrder = binary.LittleEndian
+	if strings.HasPrefix(descr, ">") {
+		order = binary.BigEndian
+	}
+	b, err := binary.Append(b, order, values)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// zipped makes an archive of members.
+func zipped(members map[string][]byte, method uint16) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err == nil {
+			_, err = w.Write(members[name])
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// csr returns the members of scipy's file of the graph 0→1, 0→2, 2→0.
+func csr() map[string][]byte {
+	return map[string][]byte{
+		"indices.npy": npy("<i4", "(3,)", []int32{1, 2, 0}),
+		"indptr.npy":  npy("<i4", "(4,)", []int32{0, 2, 2, 3}),
+		"format.npy":  npy("|S3", "()", []byte("csr")),
+		"shape.npy":   npy("<i8", "(2,)", []int64{3, 3}),
+		"data.npy":    npy("<f8", "(3,)", []float64{1, .5, 1}),
+	}
+}
+
+func decode(b []byte) (*Graph, error) { return DecodeNPZ(bytes.NewReader(b), int64(len(b))) }
+
+func equalGraphs(a, b *Graph) bool {
+	return a.N == b.N && slices.Equal(a.Indptr, b.Indptr) && slices.Equal(a.Indices, b.Indices)
+}
+
+func TestDecodeNPZ(t *testing.T) {
+	plain := &Graph{N: 3, Indptr: []int64{0, 2, 2, 3}, Indices: []int32{1, 2, 0}}
+	withoutFirst := &Graph{N: 3, Indptr: []int64{0, 1, 1, 2}, Indices: []int32{2, 0}}
+	for _, tc := range []struct {
+		name   string
+		change map[string][]byte
+		want   *Graph
+	}{
+		{"as scipy writes it", nil, plain},
+		{"64-bit indices", map[string][]byte{
+			"indices.npy": npy("<i8", "(3,)", []int64{1, 2, 0}),
+			"indptr.npy":  npy("<i8", "(4,)", []int64{0, 2, 2, 3})}, plain},
+		{"big-endian, unsigned, small", map[string][]byte{
+			"indices.npy": npy(">u2", "(3,)", []uint16{1, 2, 0}),
+			"indptr.npy":  npy("|u1", "(4,)", []uint8{0, 2, 2, 3}),
+			"shape.npy":   npy(">i4", "(2,)", []int32{3, 3})}, plain},
+		{"format as characters", map[string][]byte{"format.npy": npy("<U3", "()", []rune("csr"))}, plain},
+		{"format with padding", map[string][]byte{"format.npy": npy("|S5", "(1,)", []byte("csr\x00\x00"))}, plain},
+		{"header of Python 2", map[string][]byte{"shape.npy": npy("<i8", "(2L,)", []int64{3, 3})}, plain},
+		{"a further member", map[string][]byte{"_is_array.npy": npy("|b1", "()", []bool{true})}, plain},
+		{"boolean data", map[string][]byte{"data.npy": npy("|b1", "(3,)", []bool{true, true, true})}, plain},
+		{"complex data", map[string][]byte{"data.npy": npy("<c8", "(3,)", []complex64{1i, 1, -1})}, plain},
+		{"NaN is a weight", map[string][]byte{"data.npy": npy("<f4", "(3,)", []float32{float32(math.NaN()), 1, 1})}, plain},
+		{"the least integer is a weight", map[string][]byte{"data.npy": npy("<i2", "(3,)", []int16{math.MinInt16, 1, 1})}, plain},
+		{"a zero", map[string][]byte{"data.npy": npy("<i8", "(3,)", []int64{0, 1, 1})}, withoutFirst},
+		{"a negative zero", map[string][]byte{"data.npy": npy("<f4", "(3,)", []float32{float32(math.Copysign(0, -1)), 1, 1})}, withoutFirst},
+		{"a big-endian negative zero", map[string][]byte{"data.npy": npy(">f8", "(3,)", []float64{math.Copysign(0, -1), 1, 1})}, withoutFirst},
+		{"a complex zero", map[string][]byte{"data.npy": npy(">c16", "(3,)", []complex128{complex(math.Copysign(0, -1), math.Copysign(0, -1)), 1, 1})}, withoutFirst},
+		{"only zeros", map[string][]byte{"data.npy": npy("|i1", "(3,)", []int8{0, 0, 0})},
+			&Graph{N: 3, Indptr: []int64{0, 0, 0, 0}}},
+		{"zeros at row ends, empty rows", map[string][]byte{
+			"indices.npy": npy("<i4", "(4,)", []int32{1, 2, 0, 1}),
+			"indptr.npy":  npy("<i4", "(6,)", []int32{0, 0, 1, 1, 4, 4}),
+			"shape.npy":   npy("<i8", "(2,)", []int64{5, 5}),
+			"data.npy":    npy("|u1", "(4,)", []uint8{0, 1, 1, 0})},
+			&Graph{N: 5, Indptr: []int64{0, 0, 0, 0, 2, 2}, Indices: []int32{0, 2}}},
+		{"a self loop of weight zero", map[string][]byte{
+			"indices.npy": npy("<i4", "(3,)", []int32{0, 2, 0}),
+			"data.npy":    npy("<f4", "(3,)", []float32{0, 1, 1})}, withoutFirst},
+		{"unsorted columns", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{2, 1, 0})}, plain},
+		{"an edge twice", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{2, 2, 0})}, withoutFirst},
+		{"empty", map[string][]byte{
+			"indices.npy": npy("<i4", "(0,)", []int32{}),
+			"indptr.npy":  npy("<i4", "(1,)", []int32{0}),
+			"shape.npy":   npy("<i8", "(2,)", []int64{0, 0}),
+			"data.npy":    npy("<f4", "(0,)", []float32{})}, &Graph{Indptr: []int64{0}}},
+	} {
+		for _, method := range []uint16{zip.Store, zip.Deflate} {
+			members := csr()
+			maps.Copy(members, tc.change)
+			got, err := decode(zipped(members, method))
+			if err != nil {
+				t.Errorf("%s: %v", tc.name, err)
+				continue
+			}
+			if !equalGraphs(got, tc.want) {
+				t.Errorf("%s: got %v, want %v", tc.name, *got, *tc.want)
+			}
+			if err := got.Validate(); err != nil {
+				t.Errorf("%s: %v", tc.name, err)
+			}
+		}
+	}
+}
+
+func TestDecodeNPZRefuses(t *testing.T) {
+	header := func(text string) []byte {
+		return append([]byte("\x93NUMPY\x01\x00"+string([]byte{byte(len(text)), byte(len(text) >> 8)})), text...)
+	}
+	for _, tc := range []struct {
+		name   string
+		change map[string][]byte // nil contents: the member is missing
+		want   string
+	}{
+		{"another format", map[string][]byte{"format.npy": npy("|S3", "()", []byte("csc"))},
+			`format.npy says "csc", but only a matrix in csr format can be read; use g.tocsr()`},
+		{"a number for a format", map[string][]byte{"format.npy": npy("<i4", "()", []int32{1})}, "format.npy is not a single short string"},
+		{"two formats", map[string][]byte{"format.npy": npy("|S3", "(2,)", []byte("csrcsr"))}, "format.npy is not a single short string"},
+		{"no format", map[string][]byte{"format.npy": nil}, "format.npy is missing from the archive; write the file with scipy.sparse.save_npz"},
+		{"no indices", map[string][]byte{"indices.npy": nil}, "indices.npy is missing"},
+		{"no data", map[string][]byte{"data.npy": nil}, "data.npy is missing"},
+		{"not square", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{3, 4})}, "shape.npy says 3 rows and 4 columns, but a graph is a square matrix"},
+		{"three dimensions", map[string][]byte{"shape.npy": npy("<i8", "(3,)", []int64{3, 3, 3})}, "shape.npy has 3 entries, but needs 2"},
+		{"negative shape", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{-3, -3})}, "shape.npy: entry 0 (counted from 0) is negative"},
+		{"huge shape", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{1 << 40, 1 << 40})}, "1099511627776 points; at most 2147483647"},
+		{"shape beyond int64", map[string][]byte{"shape.npy": npy("<u8", "(2,)", []uint64{1 << 63, 1 << 63})}, "shape.npy: entry 0"},
+		{"shape against indptr", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{1 << 30, 1 << 30})}, "indptr.npy has 4 entries, but needs 1073741825"},
+		{"falling indptr", map[string][]byte{"indptr.npy": npy("<i4", "(4,)", []int32{0, 2, 1, 3})}, "indptr falls from 2 to 1 at row 1"},
+		{"unused indices", map[string][]byte{"indptr.npy": npy("<i4", "(4,)", []int32{0, 1, 1, 2})}, "indptr ends with 2, but there are 3 indices; the two must be equal; save the matrix again after g.prune()"},
+		{"late indptr", map[string][]byte{"indptr.npy": npy("<i4", "(4,)", []int32{1, 2, 2, 3})}, "indptr starts with 1"},
+		{"column beyond the matrix", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{1, 3, 0})}, "indices.npy: entry 1 (counted from 0) is not a column of this matrix, whose columns are numbered from 0 to 2"},
+		{"negative column", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{1, 2, -1})}, "indices.npy: entry 2"},
+		{"float indices", map[string][]byte{"indices.npy": npy("<f4", "(3,)", []float32{1, 2, 0})}, "indices.npy is not a list of integers"},
+		{"scalar indices", map[string][]byte{"indices.npy": npy("<i4", "()", []int32{1})}, "indices.npy is not a list of integers"},
+		{"two-dimensional indices", map[string][]byte{"indices.npy": npy("<i4", "(1, 3)", []int32{1, 2, 0})}, "indices.npy: it has 2 dimensions"},
+		{"short data", map[string][]byte{"data.npy": npy("<f4", "(2,)", []float32{1, 1})}, "data.npy has 2 entries, but indices.npy has 3"},
+		{"text data", map[string][]byte{"data.npy": npy("|S1", "(3,)", []byte("abc"))}, "data.npy holds no numbers"},
+		{"objects", map[string][]byte{"data.npy": npy("|O8", "(3,)", []int64{1, 1, 1})}, `data.npy: its items are of type "|O8", which cannot be read`},
+		{"long doubles", map[string][]byte{"data.npy": npy("<f16", "(3,)", make([]byte, 48))}, `type "<f16"`},
+		{"no size", map[string][]byte{"data.npy": npy("<f", "(3,)", make([]byte, 12))}, `type "<f"`},
+		{"signed size", map[string][]byte{"data.npy": npy("<f+4", "(3,)", make([]byte, 12))}, `type "<f+4"`},
+		{"size zero", map[string][]byte{"format.npy": npy("|S0", "()", []byte{})}, `type "|S0"`},
+		{"a self loop", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{1, 2, 2})},
+			"row 2 (counted from 0) has an edge to itself; take self loops out with g.setdiag(0) and g.eliminate_zeros()"},
+		{"more announced than there is", map[string][]byte{"indices.npy": npy("<i4", "(4611686018427387905,)", []int32{1})},
+			"indices.npy: its header announces 4611686018427387905 items of 4 bytes, but that is not what the archive holds"},
+		{"more there than announced", map[string][]byte{"indices.npy": npy("<i4", "(2,)", []int32{1, 2, 0})}, "announces 2 items of 4 bytes"},
+		{"not npy", map[string][]byte{"format.npy": []byte("csr")}, "format.npy: it is too short"},
+		{"not npy but long enough", map[string][]byte{"format.npy": []byte("csr csr csr csr")}, "format.npy: not an array in NumPy's .npy format"},
+		{"empty member", map[string][]byte{"format.npy": {}}, "format.npy: it is too short"},
+		{"version 9", map[string][]byte{"format.npy": []byte("\x93NUMPY\x09\x00\x00\x00")}, "version 9, but only 1 to 3"},
+		{"cut off header", map[string][]byte{"format.npy": []byte("\x93NUMPY\x01\x00\x40\x00{'descr'")}, "its header is cut off"},
+		{"cut off version 2", map[string][]byte{"format.npy": []byte("\x93NUMPY\x02\x00\x40\x00")}, "its header is cut off"},
+		{"endless header", map[string][]byte{"format.npy": []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{")}, "its header claims to have 4294967295 bytes"},
+		{"a key is missing", map[string][]byte{"format.npy": header("{'descr': '|S3', 'shape': ()}")}, "its header is not that of a plain .npy array"},
+		{"a key twice", map[string][]byte{"format.npy": header("{'descr': '|S3', 'descr': '|S3', 'shape': (), 'fortran_order': False}")}, "its header is not"},
+		{"a structure", map[string][]byte{"format.npy": header("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': ()}")}, "its header is not"},
+		{"negative length", map[string][]byte{"format.npy": header("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}")}, "its header is not"},
+		{"length beyond int64", map[string][]byte{"format.npy": header("{'descr': '<i4', 'fortran_order': False, 'shape': (9223372036854775808,)}")}, "its header is not"},
+		{"text after it", map[string][]byte{"format.npy": header("{'descr': '<i4', 'fortran_order': False, 'shape': ()} x")}, "its header is not"},
+	} {
+		members := csr()
+		maps.Copy(members, tc.change)
+		maps.DeleteFunc(members, func(_ string, b []byte) bool { return b == nil })
+		_, err := decode(zipped(members, zip.Deflate))
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
+			t.Errorf("%s: error %v, want an ErrInvalidGraph with %q", tc.name, err, tc.want)
+		}
+	}
+}
+
+func TestDecodeNPZRefusesBrokenArchives(t *testing.T) {
+	whole := zipped(csr(), zip.Store)
+	flipped := slices.Clone(whole)
+	at := bytes.Index(flipped, csr()["data.npy"]) + len(csr()["data.npy"]) - 1
+	flipped[at] ^= 1
+	for _, tc := range []struct {
+		name  string
+		bytes []byte
+		want  string
+	}{
+		{"empty", nil, "not an .npz archive"},
+		{"text", []byte("0 1\n1 2\n"), "not an .npz archive"},
+		{"cut off", whole[:len(whole)/2], "not an .npz archive"},
+		{"a bit flipped", flipped, "data.npy cannot be unpacked (zip: checksum error)"},
+	} {
+		if _, err := decode(tc.bytes); err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
+			t.Errorf("%s: error %v, want an ErrInvalidGraph with %q", tc.name, err, tc.want)
+		}
+	}
+	for cut := range whole {
+		if _, err := decode(whole[:cut]); err == nil {
+			t.Errorf("the first %d of %d bytes were read as a graph", cut, len(whole))
+		}
+	}
+}
+
+// An archive whose directory confirms a false size in an array's header is
+// found out by what it holds, before memory is taken for what it claims.
+func TestDecodeNPZRefusesFalseSizes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		count int64   // of indices: announced in the header, the directory and indptr
+		held  []int32 // indices that there are
+		want  string
+	}{
+		{"nearly none", 1 << 36, make([]int32, 3), "indices.npy: it is too short or cannot be unpacked"},
+		{"too few", 1 << 36, make([]int32, 100000), "indices.npy cannot be unpacked"},
+		{"too many", 99999, make([]int32, 100000), "indices.npy cannot be unpacked"},
+	} {
+		members := csr()
+		members["indptr.npy"] = npy("<i8", "(4,)", []int64{0, 2, 2, tc.count})
+		delete(members, "indices.npy")
+		array := npy("<i4", fmt.Sprintf("(%d,)", tc.count), tc.held)
+		header := uint64(len(array) - 4*len(tc.held))
+
+		var packed, b bytes.Buffer
+		fw, err := flate.NewWriter(&packed, flate.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fw.Write(array); err != nil {
+			t.Fatal(err)
+		}
+		if err := fw.Close(); err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(&b)
+		for name, contents := range members {
+			w, err := z.Create(name)
+			if err == nil {
+				_, err = w.Write(contents)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := z.CreateRaw(&zip.FileHeader{
+			Name: "indices.npy", Method: zip.Deflate, CRC32: crc32.ChecksumIEEE(array),
+			CompressedSize64: uint64(packed.Len()), UncompressedSize64: header + 4*uint64(tc.count),
+		})
+		if err == nil {
+			_, err = w.Write(packed.Bytes())
+		}
+		if err := errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = decode(b.Bytes())
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
+			t.Errorf("%s: error %v, want an ErrInvalidGraph with %q", tc.name, err, tc.want)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 {
+			t.Errorf("%s: %d bytes of memory were taken for an archive of %d", tc.name, taken, b.Len())
+		}
+	}
+}
+
+// A graph of all sizes of rows, the edges symmetric or not.
+func sample() *Graph {
+	g := &Graph{N: 70, Indptr: []int64{0}}
+	for i := range g.N {
+		for j := range i {
+			if i%3 != 0 {
+				g.Indices = append(g.Indices, int32(j))
+			}
+		}
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+	}
+	return g
+}
+
+func TestNPZRoundTrip(t *testing.T) {
+	for _, g := range []*Graph{sample(), {N: 4, Indptr: make([]int64, 5)}, {Indptr: []int64{0}}} {
+		path := filepath.Join(t.TempDir(), "graph.npz")
+		for range 2 { // the second time over the first file
+			if err := g.WriteNPZ(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := ReadNPZ(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !equalGraphs(got, g) {
+			t.Errorf("read %v, wrote %v", *got, *g)
+		}
+		files, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(files) != 1 {
+			t.Errorf("%d files were left in the folder, want 1 (%v)", len(files), err)
+		}
+	}
+}
+
+// What is written is, member by member, what scipy writes.
+func TestEncodeNPZ(t *testing.T) {
+	g := &Graph{N: 3, Indptr: []int64{0, 2, 2, 3}, Indices: []int32{1, 2, 0}}
+	var a, b bytes.Buffer
+	if err := errors.Join(g.EncodeNPZ(&a), g.EncodeNPZ(&b)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Error("the same graph gave different bytes")
+	}
+	want := csr()
+	want["data.npy"] = npy("<f4", "(3,)", []float32{1, 1, 1})
+	z, err := zip.NewReader(bytes.NewReader(a.Bytes()), int64(a.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want[f.Name]) {
+			t.Errorf("%s is %q, want %q", f.Name, got, want[f.Name])
+		}
+		delete(want, f.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("members %v are missing", slices.Collect(maps.Keys(want)))
+	}
+}
+
+type failingWriter struct{ after int }
+
+func (w *failingWriter) Write(b []byte) (int, error) {
+	if w.after -= len(b); w.after < 0 {
+		return 0, errors.New("the disk is full")
+	}
+	return len(b), nil
+}
+
+func TestWriteNPZFails(t *testing.T) {
+	dir := t.TempDir()
+	invalid := &Graph{N: 1, Indptr: []int64{0, 1}, Indices: []int32{0}}
+	path := filepath.Join(dir, "graph.npz")
+	if err := invalid.WriteNPZ(path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "graph.npz") {
+		t.Errorf("error %v, want an ErrInvalidGraph that names the file", err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 0 {
+		t.Errorf("%d files were left behind", len(files))
+	}
+	if err := sample().WriteNPZ(filepath.Join(dir, "nowhere", "graph.npz")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want one that says that there is no such folder", err)
+	}
+	var whole bytes.Buffer
+	if err := sample().EncodeNPZ(&whole); err != nil {
+		t.Fatal(err)
+	}
+	for after := 0; after < whole.Len(); after += 50 {
+		if err := sample().EncodeNPZ(&failingWriter{after}); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+			t.Errorf("error %v when the disk is full after %d bytes", err, after)
+		}
+	}
+}
+
+func TestReadNPZNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "broken.npz")
+	if _, err := ReadNPZ(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "broken.npz") {
+		t.Errorf("error %v, want one that says that broken.npz does not exist", err)
+	}
+	if err := os.WriteFile(path, []byte("PK"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadNPZ(path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "broken.npz") {
+		t.Errorf("error %v, want an ErrInvalidGraph that names broken.npz", err)
+	}
+}
+
+// checkDecoded fails if a graph came out of the archive that is not valid or
+// does not survive a round trip.
+func checkDecoded(t *testing.T, archive []byte) {
+	g, err := decode(archive)
+	if err != nil {
+		if !errors.Is(err, ErrInvalidGraph) {
+			t.Fatalf("error %v is no ErrInvalidGraph", err)
+		}
+		return
+	}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := g.EncodeNPZ(&b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := decode(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equalGraphs(g, again) {
+		t.Fatal("the graph changed in a round trip")
+	}
+}
+
+func FuzzDecodeNPZ(f *testing.F) {
+	f.Add(zipped(csr(), zip.Store))
+	f.Add(zipped(csr(), zip.Deflate))
+	f.Fuzz(checkDecoded)
+}
+
+// FuzzDecodeMembers gets past the archive's checksums.
+func FuzzDecodeMembers(f *testing.F) {
+	c := csr()
+	f.Add(c["indices.npy"], c["indptr.npy"], c["format.npy"], c["shape.npy"], c["data.npy"])
+	f.Add(npy(">u2", "(3,)", []uint16{1, 2, 0}), c["indptr.npy"], npy("<U3", "()", []rune("csr")), c["shape.npy"], npy("<c8", "(3,)", []complex64{1i, 0, -1}))
+	f.Fuzz(func(t *testing.T, indices, indptr, format, shape, data []byte) {
+		checkDecoded(t, zipped(map[string][]byte{
+			"indices.npy": indices, "indptr.npy": indptr, "format.npy": format, "shape.npy": shape, "data.npy": data,
+		}, zip.Store))
+	})
+}
+
+func BenchmarkNPZ(b *testing.B) {
+	const n, k = 70000, 21
+	g := &Graph{N: n, Indptr: []int64{0}}
+	for i := range n {
+		for j := range k {
+			g.Indices = append(g.Indices, int32((i+1+j*j*j)%n))
+		}
+		slices.Sort(g.Indices[i*k:])
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+	}
+	var file bytes.Buffer
+	b.Run("encode", func(b *testing.B) {
+		for b.Loop() {
+			file.Reset()
+			if err := g.EncodeNPZ(&file); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := decode(file.Bytes()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,337 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options says how Open and ReadCSV read files that leave something open. The
+// zero value recognises everything that can be recognised.
+type Options struct {
+	// Name replaces the name that Open takes from the first file or folder.
+	Name string
+	// Labels names files with the labels of the points, in the order of the
+	// points: IDX or npy arrays of one dimension, or text with one label on
+	// each line. Text may begin with a heading, which is recognised by there
+	// being one label too many. It takes the place of the labels of an MNIST
+	// folder. ReadCSV does not use it.
+	Labels []string
+	// LabelColumn is the column of a CSV or TSV file that holds the labels:
+	// its name in the header, or its number counted from 1 (from the end if
+	// negative: -1 is the last). A name is looked for first.
+	LabelColumn string
+	// Drop lists columns of CSV and TSV files, as LabelColumn does, that are
+	// passed over.
+	Drop []string
+	// Header says whether CSV and TSV files begin with a line of names.
+	Header Header
+	// Separator is the character between the fields of CSV and TSV files: a
+	// comma, a semicolon or a tab. 0 guesses from the first line: a tab if one
+	// occurs there, else a semicolon, else a comma.
+	Separator rune
+}
+
+// Header says whether a CSV or TSV file begins with a line of column names.
+type Header string
+
+const (
+	// HeaderAuto, like an empty Header, takes the first line for names if none
+	// of its fields is a number, or if Options names a column that occurs in it.
+	HeaderAuto Header = "auto"
+	// HeaderPresent takes the first line for names whatever is in it.
+	HeaderPresent Header = "present"
+	// HeaderNone takes the first line for a point.
+	HeaderNone Header = "none"
+)
+
+// A format is one of the file formats that are read here.
+type format int
+
+const (
+	formatCSV format = iota
+	formatIDX
+	formatNPY
+)
+
+// header reads the head of an array; the format is IDX or npy.
+func (f format) header(s *source) (array, error) {
+	if f == formatNPY {
+		return npyHeader(s)
+	}
+	return idxHeader(s)
+}
+
+// archives are kinds of files that people will try, by their first bytes.
+var archives = []struct{ magic, advice string }{
+	{"PK\x03\x04", "a zip archive; unpack it, or if it is an npz file save its array alone with np.save"},
+	{"\x89HDF\r\n", "an HDF5 file; save its array with np.save"},
+	{"PAR1", "a Parquet file; save its columns as CSV or with np.save"},
+	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
+	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
+	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
+}
+
+// recognise finds a file's format: from its first bytes if these are telling,
+// and from its name otherwise.
+func recognise(path string, s *source) (format, error) {
+	head := s.head(512)
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
+	switch {
+	case len(head) == 0:
+		return 0, errorf(ErrEmpty, "the file is empty; fetch or write it again")
+	case bytes.HasPrefix(head, []byte(npyMagic)):
+		return formatNPY, nil
+	case bytes.HasPrefix(head, []byte{0, 0}):
+		return formatIDX, nil
+	}
+	for _, a := range archives {
+		if bytes.HasPrefix(head, []byte(a.magic)) {
+			return 0, errorf(ErrUnsupported, "the file is %s", a.advice)
+		}
+	}
+	switch {
+	case strings.HasSuffix(name, ".npy"):
+		return formatNPY, nil
+	case strings.HasSuffix(name, ".idx"), strings.HasSuffix(name, "-ubyte"):
+		return formatIDX, nil
+	case bytes.IndexByte(head, 0) >= 0:
+		return 0, errorf(ErrUnsupported, "the file is neither IDX nor npy nor text; convert it to one of these (text in UTF-8)")
+	}
+	return formatCSV, nil
+}
+
+// A file is one that Open reads, with that of its labels if it has come from
+// a folder of MNIST.
+type file struct{ path, labels string }
+
+// Open reads points from files, one below the other in the order of paths.
+// The format of each is recognised from its content and name: IDX (see
+// ReadIDX), npy (ReadNPY), or CSV and TSV (ReadCSV), each plain or compressed
+// with gzip. A folder stands for MNIST's four files under their published
+// names, compressed or not: all 70 000 points, train before test, with
+// labels.
+//
+// Labels come from Options.LabelColumn, from Options.Labels, or from such a
+// folder; all files must have them or none. The error names the file and is
+// of one of this package's kinds or of the file system's.
+func Open(paths []string, opt Options) (*Dataset, error) {
+	if len(paths) == 0 {
+		return nil, errorf(ErrOption, "no data file is named; name at least one file, or a folder with MNIST's four files")
+	}
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	files, err := expand(paths)
+	if err != nil {
+		return nil, err
+	}
+
+	var b builder
+	if len(files) > 1 {
+		// One piece of memory for all files, rather than a growing one that
+		// is copied for each: their headers tell how much it takes.
+		if err := reserveAll(files, &b); err != nil {
+			return nil, err
+		}
+	}
+	var parts []part
+	for _, f := range files {
+		p, err := readFile(f.path, &b, opt)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path, err)
+		}
+		if f.labels != "" && len(opt.Labels) == 0 {
+			if p.labels, err = readLabelFiles([]string{f.labels}, p.rows); err != nil {
+				return nil, err
+			}
+		}
+		if len(parts) > 0 {
+			if err := sameColumns(parts[0], p); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.path, err)
+			}
+		}
+		parts = append(parts, p)
+	}
+	name := opt.Name
+	if name == "" {
+		name = nameOf(paths[0])
+	}
+	ds, err := assemble(name, &b, parts)
+	if err != nil {
+		return nil, err
+	}
+	if len(opt.Labels) > 0 {
+		labels, err := readLabelFiles(opt.Labels, ds.Points.N)
+		if err != nil {
+			return nil, err
+		}
+		ds.Labels = NewLabels(labels)
+	}
+	return ds, nil
+}
+
+// check refuses options that have no meaning.
+func (opt Options) check() error {
+	switch opt.Header {
+	case "", HeaderAuto, HeaderPresent, HeaderNone:
+	default:
+		return errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", opt.Header)
+	}
+	switch opt.Separator {
+	case 0, ',', ';', '\t':
+	default:
+		return errorf(ErrOption, "the separator %q is not supported; use a comma, a semicolon or a tab, or leave it out to have it guessed", opt.Separator)
+	}
+	if opt.LabelColumn != "" && len(opt.Labels) > 0 {
+		return errorf(ErrOption, "labels are asked for twice, from column %q and from the file %s; give one of the two", opt.LabelColumn, opt.Labels[0])
+	}
+	return nil
+}
+
+// mnistNames are the published names of MNIST's files: points and labels of
+// the training images, then of the test images.
+var mnistNames = [2][2]string{
+	{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
+	{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
+}
+
+// expand replaces folders by the files of MNIST in them.
+func expand(paths []string) ([]file, error) {
+	var files []file
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("the data cannot be read (%w); check the path", err)
+		}
+		if !info.IsDir() {
+			files = append(files, file{path: path})
+			continue
+		}
+		for _, pair := range mnistNames {
+			var found [2]string
+			for i, name := range pair {
+				for _, suffix := range []string{"", ".gz"} {
+					candidate := filepath.Join(path, name+suffix)
+					if info, err := os.Stat(candidate); err == nil && !info.IsDir() {
+						found[i] = candidate
+						break
+					}
+				}
+				if found[i] == "" {
+					return nil, errorf(ErrUnsupported, "%s: a folder is read if it holds MNIST's four files, and %s (or %[2]s.gz) is not in it; name the files one by one", path, name)
+				}
+			}
+			files = append(files, file{found[0], found[1]})
+		}
+	}
+	return files, nil
+}
+
+// reserveAll makes room for the points of all files that are arrays, as far
+// as the sizes of the files vouch for their headers.
+func reserveAll(files []file, b *builder) error {
+	total := 0
+	for _, f := range files {
+		err := func() error {
+			s, done, err := openSource(f.path)
+			if err != nil {
+				return err
+			}
+			defer done()
+			format, err := recognise(f.path, s)
+			if err != nil || format == formatCSV {
+				return err
+			}
+			a, err := format.header(s)
+			if err != nil {
+				return err
+			}
+			n, d, err := a.points()
+			if err != nil {
+				return err
+			}
+			if err := a.compare(s, n*d); err != nil {
+				return err
+			}
+			total += s.trusted(n * d)
+			return nil
+		}()
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+	b.reserve(total)
+	return nil
+}
+
+// readFile appends the points of a file to b.
+func readFile(path string, b *builder, opt Options) (part, error) {
+	s, done, err := openSource(path)
+	if err != nil {
+		return part{}, err
+	}
+	defer done()
+	format, err := recognise(path, s)
+	if err != nil {
+		return part{}, err
+	}
+	if format == formatCSV {
+		return readTable(path, s, b, opt)
+	}
+	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
+		return part{}, errorf(ErrOption, "a label column or columns to drop are set, but this is an array whose columns have no names; use CSV, or give the labels as a file of their own")
+	}
+	a, err := format.header(s)
+	if err != nil {
+		return part{}, err
+	}
+	return a.appendPoints(path, s, b)
+}
+
+// readArrayPoints makes a dataset of one array.
+func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
+	s, err := newSource(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := f.header(s)
+	if err != nil {
+		return nil, err
+	}
+	var b builder
+	p, err := a.appendPoints("", s, &b)
+	if err != nil {
+		return nil, err
+	}
+	return assemble("", &b, []part{p})
+}
+
+// sameColumns checks that two tables have their columns in the same order, if
+// both have names for them.
+func sameColumns(a, b part) error {
+	if a.columns == nil || b.columns == nil {
+		return nil
+	}
+	for i, name := range a.columns {
+		if b.columns[i] != name {
+			return errorf(ErrShape, "its data column %d (counted from 1, without labels and dropped columns) is %q, that of %s is %q; files that are read together must have the same columns in the same order", i+1, b.columns[i], a.name, name)
+		}
+	}
+	return nil
+}
+
+// nameOf makes a name for the data out of a path.
+func nameOf(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs // so that "." has a name
+	}
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if stem := strings.TrimSuffix(name, filepath.Ext(name)); stem != "" {
+		return stem
+	}
+	return name
+}

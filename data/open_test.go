@@ -1,0 +1,197 @@
+package data_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// mnistFolder makes a folder with two training images and one test image.
+func mnistFolder(t *testing.T) string {
+	folder := t.TempDir()
+	put(t, folder, "train-images-idx3-ubyte.gz", gz(idx(8, []uint32{2, 1, 2}, 1, 2, 3, 4)))
+	put(t, folder, "train-labels-idx1-ubyte.gz", gz(idx(8, []uint32{2}, 9, 0)))
+	put(t, folder, "t10k-images-idx3-ubyte", idx(8, []uint32{1, 1, 2}, 5, 6))
+	put(t, folder, "t10k-labels-idx1-ubyte", idx(8, []uint32{1}, 9))
+	return folder
+}
+
+func TestOpenFolder(t *testing.T) {
+	folder := mnistFolder(t)
+	ds, err := data.Open([]string{folder}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameMatrix(t, ds.Points, matrix(3, 2, 1, 2, 3, 4, 5, 6))
+	if !slices.Equal(ds.Labels.Names, []string{"0", "9"}) || !slices.Equal(ds.Labels.Class, []int32{1, 0, 1}) || !slices.Equal(ds.Labels.Value, []float64{9, 0, 9}) {
+		t.Errorf("the labels are %+v", ds.Labels)
+	}
+	if ds.Name != filepath.Base(folder) || !ds.Bytes {
+		t.Errorf("the name is %q, Bytes is %v", ds.Name, ds.Bytes)
+	}
+
+	// Labels of one's own replace those of the folder.
+	ds, err = data.Open([]string{folder}, data.Options{Name: "mine", Labels: []string{put(t, t.TempDir(), "l.txt", []byte("a\nb\na\n"))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ds.Name != "mine" || !slices.Equal(ds.Labels.Names, []string{"a", "b"}) || ds.Labels.Value != nil {
+		t.Errorf("the name is %q, the labels are %+v", ds.Name, ds.Labels)
+	}
+
+	os.Remove(filepath.Join(folder, "t10k-images-idx3-ubyte"))
+	_, err = data.Open([]string{folder}, data.Options{})
+	wantError(t, err, data.ErrUnsupported, "and t10k-images-idx3-ubyte (or t10k-images-idx3-ubyte.gz) is not in it")
+}
+
+func TestOpenConcatenates(t *testing.T) {
+	folder := t.TempDir()
+	var array bytes.Buffer
+	if err := data.WriteNPY(&array, matrix(1, 2, 0.5, 1.5)); err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{
+		put(t, folder, "first.tsv.gz", gz([]byte("1\t2\n3\t4\n"))),
+		put(t, folder, "second.npy", array.Bytes()),
+		put(t, folder, "third", idx(8, []uint32{2, 2}, 7, 8, 9, 10)),
+		put(t, folder, "fourth.csv", []byte("x,y\n11,12\n")),
+	}
+	labels := []string{
+		put(t, folder, "l.idx", idx(8, []uint32{2}, 3, 200)),
+		put(t, folder, "l.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", body(binary.LittleEndian, []int64{-1, 3})...)),
+		put(t, folder, "l.txt.gz", gz([]byte("digit\r\n10\r\n3\r\n\r\n"))),
+	}
+	ds, err := data.Open(paths, data.Options{Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameMatrix(t, ds.Points, matrix(6, 2, 1, 2, 3, 4, 0.5, 1.5, 7, 8, 9, 10, 11, 12))
+	if ds.Name != "first" || ds.Bytes {
+		t.Errorf("the name is %q, Bytes is %v", ds.Name, ds.Bytes)
+	}
+	if want := []string{"-1", "3", "10", "200"}; !slices.Equal(ds.Labels.Names, want) {
+		t.Errorf("the names are %q, want %q", ds.Labels.Names, want)
+	}
+	if want := []float64{3, 200, -1, 3, 10, 3}; !slices.Equal(ds.Labels.Value, want) {
+		t.Errorf("the values are %v, want %v", ds.Labels.Value, want)
+	}
+}
+
+// TestOpenErrors holds everything that can be wrong with files.
+func TestOpenErrors(t *testing.T) {
+	fortran := npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }", 0, 0, 0, 0)
+	dtype := func(d string) []byte {
+		return npy("{'descr': '"+d+"', 'fortran_order': False, 'shape': (1, 1), }", make([]byte, 8)...)
+	}
+	bytesOf := func(shape string, b ...byte) []byte {
+		return npy("{'descr': '|u1', 'fortran_order': False, 'shape': "+shape+", }", b...)
+	}
+	packed := gz(idx(8, []uint32{1, 40}, []byte("The quick brown fox jumps over lazy dogs")...))
+	broken := slices.Clone(packed)
+	broken[len(broken)-6] ^= 1 // in the checksum
+	noise := make([]byte, 300000)
+	for i, v := range normal(1, len(noise), 1).X {
+		noise[i] = byte(100 * v)
+	}
+	long := gz(idx(8, []uint32{3, 100000}, noise...))
+	type files map[string][]byte
+	for _, tc := range []struct {
+		name  string
+		files files
+		paths []string
+		opt   data.Options
+		kind  error
+		want  string
+	}{
+		{"no path", nil, nil, data.Options{}, data.ErrOption, "no data file is named"},
+		{"missing file", nil, []string{"gone.csv"}, data.Options{}, fs.ErrNotExist, "gone.csv: no such file"},
+		{"missing labels", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
+		{"empty file", files{"a.csv": nil}, []string{"a.csv"}, data.Options{}, data.ErrEmpty, "a.csv: the file is empty"},
+		{"empty gzip", files{"a.csv.gz": gz(nil)}, []string{"a.csv.gz"}, data.Options{}, data.ErrEmpty, "a.csv.gz: the file is empty"},
+		{"folder without data", files{"d/x": nil}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder is read if it holds MNIST's four files, and train-images-idx3-ubyte"},
+		{"unknown binary", files{"a.bin": []byte("abc\x00def")}, []string{"a.bin"}, data.Options{}, data.ErrUnsupported, "a.bin: the file is neither IDX nor npy nor text"},
+		{"npz", files{"a.npz": []byte("PK\x03\x04....")}, []string{"a.npz"}, data.Options{}, data.ErrUnsupported, "a.npz: the file is a zip archive"},
+		{"options: header", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Header: "yes"}, data.ErrOption, `the header setting "yes" is unknown; write auto, present or none`},
+		{"options: separator", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Separator: '|'}, data.ErrOption, `the separator '|' is not supported`},
+		{"options: labels twice", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels are asked for twice, from column "1" and from the file b`},
+		{"options: column of an array", files{"a.idx": idx(8, []uint32{1, 1}, 1)}, []string{"a.idx"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.idx: a label column or columns to drop are set, but this is an array"},
+
+		{"gzip cut", files{"a.gz": packed[:len(packed)-12]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
+		{"gzip cut within the values", files{"a.gz": long[:len(long)/2]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, " of the 300000 values that its header announces (shape 3×100000)"},
+		{"gzip header cut", files{"a.gz": packed[:5]}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream ends early"},
+		{"gzip damaged", files{"a.gz": broken}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the gzip stream is damaged"},
+		{"gzip of text cut", files{"a.csv.gz": gz([]byte(strings.Repeat("1,2\n3,4\n", 100)))[:30]}, []string{"a.csv.gz"}, data.Options{}, data.ErrFormat, "a.csv.gz: the gzip stream ends early"},
+
+		{"idx: wrong magic", files{"a.idx": []byte("abcdefgh")}, []string{"a.idx"}, data.Options{}, data.ErrFormat, "a.idx: the file begins with the bytes 61 62 63 64, which are no IDX magic number"},
+		{"idx: unknown type", files{"a": idx(7, []uint32{1, 1}, 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "00 00 07 02"},
+		{"idx: three bytes", files{"a": {0, 0, 8}}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file has 3 bytes"},
+		{"idx: sizes cut", files{"a": {0, 0, 8, 2, 0, 0, 0, 1}}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within the sizes of its 2 dimensions"},
+		{"idx: truncated", files{"a": idx(8, []uint32{2, 2}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 3 bytes follow it"},
+		{"idx: truncated inside of gzip", files{"a.gz": gz(idx(8, []uint32{2, 2}, 1, 2, 3))}, []string{"a.gz"}, data.Options{}, data.ErrFormat, "a.gz: the file ends after 3 of the 4 values"},
+		{"idx: too long", files{"a": idx(8, []uint32{1, 2}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: there is more in the file than its header says"},
+		{"idx: no dimension", files{"a": idx(8, nil, 1)}, []string{"a"}, data.Options{}, data.ErrShape, "a: the array is a single number"},
+		{"idx: labels as points", files{"a": idx(8, []uint32{3}, 1, 2, 3)}, []string{"a"}, data.Options{}, data.ErrShape, "a: the array has the one dimension 3; if it holds labels, name the file as labels"},
+		{"idx: no points", files{"a": idx(8, []uint32{0, 28, 28})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 0×28×28 holds no values"},
+		{"idx: no columns", files{"a": idx(8, []uint32{5, 0})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 5×0 holds no values"},
+
+		{"npy: wrong magic", files{"a.npy": []byte("1,2,3,4,5,6\n")}, []string{"a.npy"}, data.Options{}, data.ErrFormat, `a.npy: the file does not begin with \x93NUMPY`},
+		{"npy: header cut", files{"a": fortran[:40]}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within its header"},
+		{"npy: version", files{"a": []byte("\x93NUMPY\x07\x00xxxx")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the file has version 7 of the npy format"},
+		{"npy: Fortran order", files{"a": fortran}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array is stored in Fortran order (column by column); convert it with np.ascontiguousarray(x)"},
+		{"npy: big-endian", files{"a": dtype(">f4")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `a: the array has the dtype ">f4"; float32, float64, uint8, int32 and int64 in little-endian order are read: convert it with np.ascontiguousarray(x).astype('float32')`},
+		{"npy: text", files{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the dtype "<U5"`},
+		{"npy: structured", files{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the dtype "[('x', '<f4')`},
+		{"npy: no dictionary", files{"a": npy("rubbish")}, []string{"a"}, data.Options{}, data.ErrFormat, `a: the npy header "rubbish" cannot be understood (it is no dictionary)`},
+		{"npy: key missing", files{"a": npy("{'descr': '<f4', 'shape': (1, 1)}")}, []string{"a"}, data.Options{}, data.ErrFormat, `the key "fortran_order" is missing`},
+		{"npy: negative size", files{"a": bytesOf("(-1, 2)")}, []string{"a"}, data.Options{}, data.ErrFormat, "shape holds something other than sizes"},
+		{"npy: truncated", files{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 1 bytes follow it"},
+		{"npy: one dimension", files{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, data.Options{}, data.ErrShape, "reshape it to 2×1"},
+		{"npy: NaN", files{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: point 2, value 2 (counted from 1) is NaN as a float32"},
+		{"npy: too large for float32", files{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: point 1, value 1 (counted from 1) is +Inf as a float32"},
+
+		{"several: widths differ", files{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, data.Options{}, data.ErrShape, "b.idx: its points have 3 values, those of a.csv have 2"},
+		{"several: columns differ", files{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrShape, `b.csv: its data column 1 (counted from 1, without labels and dropped columns) is "y", that of a.csv is "x"`},
+		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: point 2 (point 4 over all files), value 1 (counted from 1) is NaN"},
+		{"several: second damaged", files{"a.csv": []byte("1\n"), "b.npy": fortran}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array is stored in Fortran order"},
+
+		{"labels: too few", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},
+		{"labels: one too many, no heading", files{"a.csv": []byte("1\n2\n"), "l.txt": []byte("a\nb\na\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},
+		{"labels: one number too many", files{"a.csv": []byte("1\n2\n"), "l.txt": []byte("7\n8\n9\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},
+		{"labels: images", files{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2, 2}, 1, 2, 3, 4)}, []string{"a.csv"}, data.Options{Labels: []string{"l"}}, data.ErrShape, "l: labels need an array of one dimension, but this one has the shape 2×2; are these the points?"},
+		{"labels: truncated", files{"a.csv": []byte("1\n2\n"), "l": idx(8, []uint32{2}, 1)}, []string{"a.csv"}, data.Options{Labels: []string{"l"}}, data.ErrFormat, "l: the header announces 2 values"},
+		{"labels: empty line", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\n\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 2 (counted from 1) is empty"},
+		{"labels: endless line", files{"a.csv": []byte("1\n"), "l.txt": bytes.Repeat([]byte("a"), 1<<17)}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrFormat, "l.txt: line 1 (counted from 1) has more than 65536 bytes"},
+		{"labels: NaN", files{"a.csv": []byte("1\n"), "l.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0xc0, 0x7f)}, []string{"a.csv"}, data.Options{Labels: []string{"l.npy"}}, data.ErrNotFinite, "l.npy: label 1 (counted from 1) is NaN"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for name, content := range tc.files {
+				if folder := filepath.Dir(name); folder != "." {
+					if err := os.Mkdir(folder, 0o777); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(t, ".", name, content)
+			}
+			_, err := data.Open(tc.paths, tc.opt)
+			wantError(t, err, tc.kind, tc.want)
+		})
+	}
+}
+
+func TestOpenPartlyLabelled(t *testing.T) {
+	plain := put(t, t.TempDir(), "plain.idx", idx(8, []uint32{1, 1, 2}, 1, 2))
+	_, err := data.Open([]string{mnistFolder(t), plain}, data.Options{})
+	wantError(t, err, data.ErrLabels, "plain.idx: this file has no labels although others have")
+	if errors.Is(err, data.ErrFormat) {
+		t.Error("the error is of two kinds")
+	}
+}

@@ -1,0 +1,146 @@
+package data
+
+import (
+	"math"
+
+	"cne/internal/parallel"
+)
+
+// A Scaling is a way of bringing points to a common scale.
+type Scaling string
+
+const (
+	// ScaleNone leaves the values as they are.
+	ScaleNone Scaling = "none"
+	// ScaleUnit divides all values by one number, the largest magnitude among
+	// them, so that they lie in [-1, 1]; by 255 exactly if the source was
+	// unsigned bytes, so that pixels lie in [0, 1]. Zeros alone stay zeros.
+	ScaleUnit Scaling = "unit"
+	// ScaleStandard gives every column mean 0 and standard deviation 1 (the
+	// population's: the sum of squares divided by n). Constant columns
+	// become 0.
+	ScaleStandard Scaling = "standard"
+)
+
+// scaleGrain is the number of values, about, that are scaled in one piece.
+const scaleGrain = 1 << 16
+
+// A Scaler is a scaling together with the numbers that it takes from the
+// points it was fitted to, so that it can be saved with a model and done again
+// to new points.
+type Scaler struct {
+	Kind Scaling `json:"kind"`
+	// Divisor is what ScaleUnit divides by, above 0.
+	Divisor float32 `json:"divisor,omitempty"`
+	// Mean and SD are what ScaleStandard subtracts from each column and then
+	// divides it by; an SD of 0 marks a column that becomes 0.
+	Mean []float64 `json:"mean,omitempty"`
+	SD   []float64 `json:"sd,omitempty"`
+}
+
+// FitScaler finds the numbers of a scaling for the points of ds, without
+// changing them. An unknown scaling gives ErrOption, unusable data the errors
+// of Check.
+func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
+	if err := ds.Check(); err != nil {
+		return nil, err
+	}
+	m := ds.Points
+	s := &Scaler{Kind: kind}
+	switch kind {
+	case ScaleNone:
+	case ScaleUnit:
+		s.Divisor = 255
+		if !ds.Bytes {
+			s.Divisor = largestMagnitude(m.X)
+		}
+		if s.Divisor == 0 {
+			s.Divisor = 1
+		}
+	case ScaleStandard:
+		c := columnMoments(m)
+		s.Mean, s.SD = c.mean, make([]float64, m.D)
+		for j := range s.SD {
+			if !c.constant[j] {
+				s.SD[j] = c.sd(j, m.N)
+			}
+		}
+	default:
+		return nil, errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", kind)
+	}
+	return s, nil
+}
+
+// Scale scales the points in place and returns what was done, so that it can
+// be done to other points. Its errors are those of FitScaler.
+func (ds *Dataset) Scale(kind Scaling) (*Scaler, error) {
+	s, err := FitScaler(ds, kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Apply(ds.Points); err != nil {
+		return nil, err
+	}
+	if kind != ScaleNone {
+		ds.Bytes = false
+	}
+	return s, nil
+}
+
+// Apply scales the points of m in place. A matrix of another width than the
+// one that the scaler was fitted to gives ErrShape, a scaler that no fit can
+// have made ErrOption.
+func (s *Scaler) Apply(m *Matrix) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	switch s.Kind {
+	case ScaleNone:
+		return nil
+	case ScaleUnit:
+		if !(s.Divisor > 0) {
+			return errorf(ErrOption, "the scaler divides by %v; fit it again, a divisor is above 0", s.Divisor)
+		}
+		parallel.For(len(m.X), scaleGrain, func(_, lo, hi int) {
+			for i, v := range m.X[lo:hi] {
+				m.X[lo+i] = v / s.Divisor
+			}
+		})
+		return nil
+	case ScaleStandard:
+		if len(s.Mean) != m.D || len(s.SD) != m.D {
+			return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Mean), m.D)
+		}
+		parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				row := m.Row(i)
+				for j, v := range row {
+					if s.SD[j] == 0 {
+						row[j] = 0
+						continue
+					}
+					row[j] = float32((float64(v) - s.Mean[j]) / s.SD[j])
+				}
+			}
+		})
+		return nil
+	}
+	return errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", s.Kind)
+}
+
+// largestMagnitude returns the largest absolute value in x.
+func largestMagnitude(x []float32) float32 {
+	largest := make([]float32, parallel.Pieces(len(x), scaleGrain))
+	parallel.For(len(x), scaleGrain, func(p, lo, hi int) {
+		var l float32
+		for _, v := range x[lo:hi] {
+			l = max(l, float32(math.Abs(float64(v))))
+		}
+		largest[p] = l
+	})
+	var l float32
+	for _, v := range largest {
+		l = max(l, v)
+	}
+	return l
+}

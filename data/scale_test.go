@@ -1,0 +1,124 @@
+package data_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"cne/data"
+)
+
+func TestScale(t *testing.T) {
+	pixels := func() *data.Dataset { return &data.Dataset{Points: matrix(2, 2, 0, 51, 102, 204), Bytes: true} }
+	plain := func() *data.Dataset { return &data.Dataset{Points: matrix(2, 2, 0, -4, 1, 2)} }
+	for _, tc := range []struct {
+		name string
+		ds   *data.Dataset
+		kind data.Scaling
+		want *data.Matrix
+		fit  data.Scaler
+	}{
+		{"none", plain(), data.ScaleNone, matrix(2, 2, 0, -4, 1, 2), data.Scaler{Kind: data.ScaleNone}},
+		{"unit", plain(), data.ScaleUnit, matrix(2, 2, 0, -1, 0.25, 0.5), data.Scaler{Kind: data.ScaleUnit, Divisor: 4}},
+		{"unit, bytes", pixels(), data.ScaleUnit, matrix(2, 2, 0, 0.2, 0.4, 0.8), data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
+		{"unit, zeros", &data.Dataset{Points: matrix(1, 2, 0, 0)}, data.ScaleUnit, matrix(1, 2, 0, 0), data.Scaler{Kind: data.ScaleUnit, Divisor: 1}},
+		{"standard", plain(), data.ScaleStandard, matrix(2, 2, -1, -1, 1, 1), data.Scaler{Kind: data.ScaleStandard, Mean: []float64{0.5, -1}, SD: []float64{0.5, 3}}},
+		{"standard, constant column", &data.Dataset{Points: matrix(2, 2, 0.1, 1, 0.1, 3)}, data.ScaleStandard, matrix(2, 2, 0, -1, 0, 1), data.Scaler{Kind: data.ScaleStandard, Mean: []float64{float64(float32(0.1)), 2}, SD: []float64{0, 1}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			again := slices.Clone(tc.ds.Points.X)
+			s, err := tc.ds.Scale(tc.kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameMatrix(t, tc.ds.Points, tc.want)
+			if s.Kind != tc.fit.Kind || s.Divisor != tc.fit.Divisor || !slices.Equal(s.Mean, tc.fit.Mean) || !slices.Equal(s.SD, tc.fit.SD) {
+				t.Errorf("the scaler is %+v, want %+v", *s, tc.fit)
+			}
+			// Saved and loaded, the scaler does the same again.
+			text, err := json.Marshal(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var loaded data.Scaler
+			if err := json.Unmarshal(text, &loaded); err != nil {
+				t.Fatal(err)
+			}
+			m := matrix(tc.want.N, tc.want.D, again...)
+			if err := loaded.Apply(m); err != nil {
+				t.Fatal(err)
+			}
+			sameMatrix(t, m, tc.want)
+		})
+	}
+
+	ds := pixels()
+	for range 2 {
+		if _, err := ds.Scale(data.ScaleUnit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ds.Bytes || ds.Points.X[3] != 1 {
+		t.Errorf("scaled twice, Bytes is %v and the largest value %v, want false and 1", ds.Bytes, ds.Points.X[3])
+	}
+}
+
+// TestScaleStandardMoments checks mean and standard deviation, far from zero
+// too, and that the bits do not depend on GOMAXPROCS.
+func TestScaleStandardMoments(t *testing.T) {
+	const n, d = 3000, 5
+	var first *data.Matrix
+	withProcs(t, func(t *testing.T, procs int) {
+		m := normal(7, n, d)
+		for i := range n {
+			row := m.Row(i)
+			row[1] = 1e6 + row[1]
+			row[2] *= 1e-30
+			row[3] *= 1e30
+			row[4] = 3
+		}
+		ds := &data.Dataset{Points: m}
+		if _, err := ds.Scale(data.ScaleStandard); err != nil {
+			t.Fatal(err)
+		}
+		for j := range d {
+			var sum, square float64
+			for i := range n {
+				v := float64(m.Row(i)[j])
+				sum += v
+				square += v * v
+			}
+			want := 1.0
+			if j == 4 {
+				want = 0
+			}
+			if mean, sd := sum/n, math.Sqrt(square/n); math.Abs(mean) > 1e-7 || math.Abs(sd-want) > 1e-6 {
+				t.Errorf("column %d has mean %g and standard deviation %g, want 0 and %g", j, mean, sd, want)
+			}
+		}
+		if first == nil {
+			first = m
+		}
+		sameMatrix(t, m, first)
+	})
+}
+
+func TestScaleErrors(t *testing.T) {
+	ds := &data.Dataset{Points: matrix(1, 2, 1, 2)}
+	_, err := ds.Scale("minmax")
+	wantError(t, err, data.ErrOption, `the scaling "minmax" is unknown; write none, unit or standard`)
+	_, err = (&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(data.ScaleUnit)
+	wantError(t, err, data.ErrNotFinite, "point 1, value 1")
+	for _, tc := range []struct {
+		s    data.Scaler
+		kind error
+		want string
+	}{
+		{data.Scaler{Kind: data.ScaleUnit}, data.ErrOption, "the scaler divides by 0"},
+		{data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}, data.ErrShape, "the scaler was fitted to points of 1 values, these have 2"},
+		{data.Scaler{}, data.ErrOption, `the scaling "" is unknown`},
+	} {
+		wantError(t, tc.s.Apply(ds.Points), tc.kind, tc.want)
+	}
+}

@@ -1,0 +1,101 @@
+package plot
+
+import (
+	"image/color"
+	"math"
+	"testing"
+)
+
+// Simulated absence of one kind of cone, in linear sRGB (Machado, Oliveira and
+// Fernandes, 2009, severity 1).
+var eyes = map[string][3][3]float64{
+	"normal":       {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+	"protanopic":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
+	"deuteranopic": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+	"tritanopic":   {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
+}
+
+// oklab returns the colour as an eye sees it, in OKLab.
+func oklab(c color.NRGBA, eye [3][3]float64) [3]float64 {
+	var linear [3]float64
+	for k, v := range []uint8{c.R, c.G, c.B} {
+		x := float64(v) / 255
+		if x <= 0.04045 {
+			linear[k] = x / 12.92
+		} else {
+			linear[k] = math.Pow((x+0.055)/1.055, 2.4)
+		}
+	}
+	var seen [3]float64
+	for k, row := range eye {
+		seen[k] = min(1, max(0, row[0]*linear[0]+row[1]*linear[1]+row[2]*linear[2]))
+	}
+	r, g, b := seen[0], seen[1], seen[2]
+	l := math.Cbrt(0.4122214708*r + 0.5363325363*g + 0.0514459929*b)
+	m := math.Cbrt(0.2119034982*r + 0.6806995451*g + 0.1073969566*b)
+	s := math.Cbrt(0.0883024619*r + 0.2817188376*g + 0.6299787005*b)
+	return [3]float64{
+		0.2104542553*l + 0.7936177850*m - 0.0040720468*s,
+		1.9779984951*l - 2.4285922050*m + 0.4505937099*s,
+		0.0259040371*l + 0.7827717662*m - 0.8086757660*s,
+	}
+}
+
+func apart(a, b color.NRGBA, eye [3][3]float64) float64 {
+	x, y := oklab(a, eye), oklab(b, eye)
+	return math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
+}
+
+func TestClassesCanBeToldApart(t *testing.T) {
+	for name, eye := range eyes {
+		for c := range maxLegend {
+			for other := range c {
+				least := 0.11
+				if c >= 10 {
+					least = 0.045
+				}
+				if d := apart(classColour(c), classColour(other), eye); d < least {
+					t.Errorf("%s: classes %d and %d are %.3f apart, want at least %.3f", name, c, other, d, least)
+				}
+			}
+			if d := apart(classColour(c), color.NRGBA{255, 255, 255, 255}, eye); d < 0.15 {
+				t.Errorf("%s: class %d is %.3f from white", name, c, d)
+			}
+			if d := apart(classColour(c), unlabeled, eye); d < 0.045 {
+				t.Errorf("%s: class %d is %.3f from grey", name, c, d)
+			}
+		}
+	}
+	if classColour(maxLegend+3) != classColour(3) {
+		t.Error("colours do not repeat after those of a legend")
+	}
+}
+
+// Equal steps of the value are steps of about equal size to the eye, and
+// always to a lighter colour.
+func TestValueColours(t *testing.T) {
+	var steps []float64
+	const n = 32
+	for name, eye := range eyes {
+		steps = steps[:0]
+		for i := range n {
+			a, b := valueColour(float64(i)/n), valueColour(float64(i+1)/n)
+			steps = append(steps, apart(a, b, eye))
+			if oklab(b, eye)[0] <= oklab(a, eye)[0] {
+				t.Errorf("%s: step %d does not get lighter", name, i)
+			}
+		}
+		var mean float64
+		for _, s := range steps {
+			mean += s / n
+		}
+		for i, s := range steps {
+			if name == "normal" && (s < mean/2 || s > 2*mean) {
+				t.Errorf("step %d is %.4f, the mean %.4f", i, s, mean)
+			}
+		}
+	}
+	if valueColour(0) != viridis[0] || valueColour(1) != viridis[len(viridis)-1] {
+		t.Error("the ends are not those of the map")
+	}
+}

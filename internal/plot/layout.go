@@ -1,0 +1,341 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"cne/internal/rng"
+)
+
+// Distances of the layout, in printer's points.
+const (
+	margin      = 10
+	defaultSide = 5 * 72
+	smallestBox = 24 // least width and height for the points
+	titleHeight = 22
+	scaleHeight = 20 // strip below the points for the scale bar
+	legendGap   = 14 // between points and legend
+	legendLine  = 13 // from one entry to the next
+	columnGap   = 12
+	markerSize  = 6.5
+	markerGap   = 5
+	longestName = 130
+	barWidth    = 10 // of the colour bar
+	barHeight   = 160
+	tickLength  = 3
+)
+
+// maxLegend is the number of classes up to which there is a legend.
+const maxLegend = 40
+
+var (
+	fonts     = text.Plain{Fonts: font.NewCache(liberation.Collection())}
+	ink       = color.NRGBA{0x22, 0x22, 0x22, 0xff}
+	unlabeled = color.NRGBA{0xdc, 0xdc, 0xdc, 0xff}
+)
+
+// label writes text beside the point x, y: half the height of a capital above
+// and below it. The styles centre the whole line, descenders included, which
+// looks too low beside a marker.
+func label(c draw.Canvas, x, y vg.Length, txt string) {
+	c.FillText(legendStyle, vg.Point{X: x, Y: y + legendStyle.Font.Size/9}, txt)
+}
+
+func style(size font.Length, x text.XAlignment, y text.YAlignment) text.Style {
+	return text.Style{
+		Color:   ink,
+		Font:    font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
+		XAlign:  x,
+		YAlign:  y,
+		Handler: fonts,
+	}
+}
+
+var (
+	titleStyle  = style(12, text.XCenter, text.YCenter)
+	legendStyle = style(9, text.XLeft, text.YCenter)
+)
+
+// A layout is a plot of which everything has its place. Lengths are printer's
+// points, from the lower left corner.
+type layout struct {
+	width, height float64
+	background    color.Color // nil for none
+	x, y          []float64   // centres of the points, in the order of drawing
+	colours       []color.NRGBA
+	colour        []int32 // of each point in the order of drawing, an index of colours
+	diameter      float64
+	alpha         float64
+	box           vg.Rectangle // where the points are
+
+	furniture []func(draw.Canvas) // title, legend and scale bar
+}
+
+// A legend is what stands to the right of the points.
+type legend struct {
+	width float64
+	draw  func(c draw.Canvas, left, top float64)
+}
+
+func (s *Scatter) layout() (*layout, error) {
+	l := &layout{height: 72 * s.height(), alpha: s.alpha()}
+	if !s.Transparent {
+		l.background = color.White
+	}
+	top := l.height - margin
+	if printable(s.Title) != "" || s.Embedding.D > 2 {
+		top -= titleHeight
+	}
+	const bottom = margin + scaleHeight
+
+	colour, legend := s.colour(l, top-bottom)
+	reserved := 2. * margin
+	if legend.width > 0 {
+		reserved += legendGap + legend.width
+	}
+	l.width = 72 * s.Width
+	if l.width == 0 {
+		l.width = defaultSide - 2*margin + reserved
+	}
+	w, h := l.width-reserved, top-bottom
+	if w < smallestBox || h < smallestBox {
+		return nil, fmt.Errorf("%w: %.3g × %.3g inches leave too little room for the points beside legend, title and scale bar; increase Width or Height", ErrInput, l.width/72, l.height/72)
+	}
+	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: bottom}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
+
+	scale := s.place(l, w, h)
+	s.shuffle(l, colour)
+
+	if title := s.title(l.width - 2*margin); title != "" {
+		l.add(func(c draw.Canvas) {
+			sty, x := titleStyle, margin+w/2
+			if width := sty.Width(title).Points(); width > w { // wider than the points: use the room beside them
+				sty.XAlign, x = text.XLeft, margin
+			}
+			c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(top + titleHeight*0.6)}, title)
+		})
+	}
+	if legend.draw != nil {
+		l.add(func(c draw.Canvas) { legend.draw(c, l.width-margin-legend.width, top) })
+	}
+	mantissa, exponent := roundLength(w / 4 / scale)
+	length := decimal(mantissa, exponent)
+	l.add(func(c draw.Canvas) {
+		const y = margin + 4
+		end := vg.Length(margin + length*scale)
+		line := draw.LineStyle{Color: ink, Width: 1.5}
+		c.StrokeLine2(line, margin, y, end, y)
+		label(c, end+5, y, number(length))
+	})
+	return l, nil
+}
+
+func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
+
+// place computes the points' places, with equal axes and centred in the box
+// of that width and height, and returns the points per unit of the embedding.
+func (s *Scatter) place(l *layout, w, h float64) (scale float64) {
+	p := s.coordinates()
+	x0, x1, y0, y1 := p[0], p[0], p[1], p[1]
+	for i := 0; i < len(p); i += 2 {
+		x0, x1 = min(x0, p[i]), max(x1, p[i])
+		y0, y1 = min(y0, p[i+1]), max(y1, p[i+1])
+	}
+	l.diameter = s.diameter(w * h)
+	w, h = max(1, w-l.diameter), max(1, h-l.diameter)
+	scale = min(w/(x1-x0), h/(y1-y0))
+	if math.IsInf(scale, 0) { // all points coincide: let the box be one unit wide
+		scale = w
+	}
+	cx, cy := l.centre()
+	l.x, l.y = make([]float64, s.Embedding.N), make([]float64, s.Embedding.N)
+	for i := range l.x {
+		l.x[i] = cx + (p[2*i]-(x0+x1)/2)*scale
+		l.y[i] = cy + (p[2*i+1]-(y0+y1)/2)*scale
+	}
+	return scale
+}
+
+func (l *layout) centre() (x, y float64) {
+	return (l.box.Min.X + l.box.Max.X).Points() / 2, (l.box.Min.Y + l.box.Max.Y).Points() / 2
+}
+
+// shuffle puts the points into the order of drawing: at random, but those
+// without a label (colour −1) first. colour may be nil for a single colour.
+func (s *Scatter) shuffle(l *layout, colour []int32) {
+	stream := rng.New(s.Seed, rng.Shuffle)
+	order := stream.Perm(s.Embedding.N)
+	if colour != nil {
+		labelled := func(i int) bool { return colour[i] >= 0 }
+		slices.SortStableFunc(order, func(i, j int) int {
+			switch {
+			case labelled(i) == labelled(j):
+				return 0
+			case labelled(j):
+				return -1
+			}
+			return 1
+		})
+		l.colours = append(l.colours, unlabeled)
+	}
+	x, y := make([]float64, len(order)), make([]float64, len(order))
+	l.colour = make([]int32, len(order))
+	for k, i := range order {
+		x[k], y[k] = l.x[i], l.y[i]
+		if colour != nil {
+			l.colour[k] = colour[i]
+			if colour[i] < 0 {
+				l.colour[k] = int32(len(l.colours)) - 1
+			}
+		}
+	}
+	l.x, l.y = x, y
+}
+
+// colour fills l.colours and returns each row's index there, −1 for a row
+// without a label, together with a legend of at most that height.
+func (s *Scatter) colour(l *layout, height float64) ([]int32, legend) {
+	switch {
+	case s.Classes != nil:
+		return s.colourClasses(l, height)
+	case s.Values != nil:
+		return s.colourValues(l, height)
+	}
+	l.colours = []color.NRGBA{single}
+	return nil, legend{}
+}
+
+func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
+	present := slices.Clone(s.Classes)
+	slices.Sort(present)
+	present = slices.Compact(present)
+	for len(present) > 0 && present[0] < 0 {
+		present = present[1:]
+	}
+	index := make(map[int32]int32, len(present))
+	for _, c := range present {
+		index[c] = int32(len(l.colours))
+		l.colours = append(l.colours, classColour(int(c)))
+	}
+	colour := make([]int32, len(s.Classes))
+	for i, c := range s.Classes {
+		colour[i] = -1
+		if c >= 0 {
+			colour[i] = index[c]
+		}
+	}
+	if len(present) == 0 || len(present) > maxLegend {
+		return colour, legend{}
+	}
+
+	names := make([]string, len(present))
+	var widest float64
+	for k, c := range present {
+		if int(c) < len(s.ClassNames) {
+			names[k] = fit(legendStyle, printable(s.ClassNames[c]), longestName)
+		}
+		if names[k] == "" {
+			names[k] = strconv.Itoa(int(c))
+		}
+		widest = max(widest, legendStyle.Width(names[k]).Points())
+	}
+	columns := (len(names)-1)/max(1, int(height/legendLine)) + 1
+	rows := (len(names)-1)/columns + 1
+	column := markerSize + markerGap + widest
+	return colour, legend{
+		width: float64(columns)*(column+columnGap) - columnGap,
+		draw: func(c draw.Canvas, left, top float64) {
+			for k, name := range names {
+				x := left + float64(k/rows)*(column+columnGap)
+				y := top - (float64(k%rows)+0.5)*legendLine
+				marker := draw.GlyphStyle{Color: l.colours[k], Radius: markerSize / 2, Shape: draw.CircleGlyph{}}
+				c.DrawGlyphNoClip(marker, vg.Point{X: vg.Length(x + markerSize/2), Y: vg.Length(y)})
+				label(c, vg.Length(x+markerSize+markerGap), vg.Length(y), name)
+			}
+		},
+	}
+}
+
+func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
+	const levels = 256
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range s.Values {
+		if !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	for i := range levels {
+		l.colours = append(l.colours, valueColour(float64(i)/(levels-1)))
+	}
+	// Halves, because the whole range may overflow.
+	position := func(v float64) float64 {
+		if low == high {
+			return 0.5
+		}
+		return (v/2 - low/2) / (high/2 - low/2)
+	}
+	colour := make([]int32, len(s.Values))
+	for i, v := range s.Values {
+		colour[i] = -1
+		if !math.IsNaN(v) {
+			colour[i] = int32(math.Round(position(v) * (levels - 1)))
+		}
+	}
+	if low > high {
+		return colour, legend{}
+	}
+
+	marks := ticks(low, high)
+	if len(marks) < 2 {
+		marks = slices.Compact([]float64{low, high})
+	}
+	var widest float64
+	for _, v := range marks {
+		widest = max(widest, legendStyle.Width(number(v)).Points())
+	}
+	height = min(height, barHeight)
+	return colour, legend{
+		width: barWidth + tickLength + 3 + widest,
+		draw: func(c draw.Canvas, left, top float64) {
+			bottom := top - height
+			for i := range levels {
+				// Each step reaches up to the top, under the next ones, so
+				// that no gap shows between two.
+				y := bottom + height*float64(i)/levels
+				c.FillPolygon(l.colours[i], []vg.Point{
+					{X: vg.Length(left), Y: vg.Length(y)},
+					{X: vg.Length(left + barWidth), Y: vg.Length(y)},
+					{X: vg.Length(left + barWidth), Y: vg.Length(top)},
+					{X: vg.Length(left), Y: vg.Length(top)},
+				})
+			}
+			for _, v := range marks {
+				x, y := vg.Length(left+barWidth), vg.Length(bottom+height*position(v))
+				c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.75}, x, y, x+tickLength, y)
+				label(c, x+tickLength+3, y, number(v))
+			}
+		},
+	}
+}
+
+// fit cuts the end of a text that is wider than allowed, in printer's points.
+func fit(sty text.Style, txt string, width float64) string {
+	if sty.Width(txt).Points() <= width {
+		return txt
+	}
+	runes := []rune(txt)
+	n := sort.Search(len(runes), func(n int) bool {
+		return sty.Width(string(runes[:n+1])+"…").Points() > width
+	})
+	return string(runes[:n]) + "…"
+}

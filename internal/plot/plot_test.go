@@ -1,0 +1,659 @@
+package plot
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+
+	"cne/data"
+	"cne/internal/rng"
+)
+
+// clusters returns Gaussian clusters of per points each, and their numbers.
+func clusters(count, per, d int) (*data.Matrix, []int32) {
+	s := rng.New(1, rng.Init)
+	m := data.NewMatrix(count*per, d)
+	classes := make([]int32, m.N)
+	centre := make([]float64, d)
+	for c := range count {
+		for k := range centre {
+			centre[k] = 30 * s.Float64()
+		}
+		for i := range per {
+			classes[c*per+i] = int32(c)
+			for k := range centre {
+				m.Row(c*per + i)[k] = float32(centre[k] + 2*s.Normal())
+			}
+		}
+	}
+	return m, classes
+}
+
+func points(xy ...float32) *data.Matrix { return &data.Matrix{N: len(xy) / 2, D: 2, X: xy} }
+
+func write(t testing.TB, s *Scatter, format Format) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Write(&b, format); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func decode(t testing.TB, s *Scatter) *image.NRGBA {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(write(t, s, PNG)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := image.NewNRGBA(img.Bounds())
+	draw.Draw(out, out.Rect, img, image.Point{}, draw.Src)
+	return out
+}
+
+// extent returns the bounds of the pixels of a colour.
+func extent(img *image.NRGBA, c color.NRGBA) image.Rectangle {
+	var r image.Rectangle
+	for y := img.Rect.Min.Y; y < img.Rect.Max.Y; y++ {
+		for x := img.Rect.Min.X; x < img.Rect.Max.X; x++ {
+			if img.NRGBAAt(x, y) == c {
+				r = r.Union(image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	return r
+}
+
+func crop(img *image.NRGBA, r image.Rectangle) *image.NRGBA { return img.SubImage(r).(*image.NRGBA) }
+
+// inBox returns the part of an image of 200 DPI that the points may fill.
+// Elsewhere the rims of letters have every shade of grey.
+func inBox(img *image.NRGBA, l *layout) *image.NRGBA {
+	dots := func(x vg.Length) int { return int(x.Points() / 72 * 200) }
+	top := vg.Length(l.height)
+	return crop(img, image.Rect(dots(l.box.Min.X), dots(top-l.box.Max.Y), dots(l.box.Max.X), dots(top-l.box.Min.Y)))
+}
+
+func TestSize(t *testing.T) {
+	m, classes := clusters(3, 20, 2)
+	for name, tc := range map[string]struct {
+		s    Scatter
+		w, h int // 0 if it depends on the legend
+	}{
+		"default":          {Scatter{}, 1000, 1000},
+		"legend":           {Scatter{Classes: classes}, 0, 1000},
+		"given":            {Scatter{Width: 4, Height: 3, DPI: 50, Classes: classes}, 200, 150},
+		"only height":      {Scatter{Height: 2, DPI: 100}, 500, 200},
+		"single dimension": {Scatter{Embedding: &data.Matrix{N: 3, D: 1, X: []float32{1, 2, 3}}}, 1000, 400},
+	} {
+		if tc.s.Embedding == nil {
+			tc.s.Embedding = m
+		}
+		size := decode(t, &tc.s).Bounds().Size()
+		if tc.w > 0 && size.X != tc.w || size.Y != tc.h {
+			t.Errorf("%s: %v, want %d×%d", name, size, tc.w, tc.h)
+		}
+		if name == "legend" && size.X <= 1000 {
+			t.Errorf("%s: %d wide, which leaves the points less room", name, size.X)
+		}
+	}
+}
+
+func TestEveryClassShows(t *testing.T) {
+	m, classes := clusters(12, 50, 2)
+	classes[0] = -1
+	s := &Scatter{Embedding: m, Classes: classes, Alpha: 1, PointSize: 3}
+	img := decode(t, s)
+	l, err := s.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := int(l.box.Max.X.Points() / 72 * 200)
+	legend := crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y))
+	for c := range 12 {
+		if extent(inBox(img, l), classColour(c)).Empty() {
+			t.Errorf("class %d does not occur among the points", c)
+		}
+		if extent(legend, classColour(c)).Empty() {
+			t.Errorf("class %d does not occur in the legend", c)
+		}
+	}
+	if extent(inBox(img, l), unlabeled).Empty() {
+		t.Error("the point without a class is missing")
+	}
+	svg := string(write(t, s, SVG))
+	for c := range 12 {
+		if !strings.Contains(svg, `<path stroke="`+hex(classColour(c))) {
+			t.Errorf("class %d does not occur in the SVG", c)
+		}
+	}
+}
+
+// Points stay in their box, and legend and title outside of it.
+func TestNothingOverlaps(t *testing.T) {
+	m, classes := clusters(10, 100, 2)
+	wide := data.NewMatrix(m.N, 2)
+	tall := data.NewMatrix(m.N, 2)
+	for i := range m.N {
+		wide.Row(i)[0], wide.Row(i)[1] = 50*m.Row(i)[0], m.Row(i)[1]
+		tall.Row(i)[0], tall.Row(i)[1] = m.Row(i)[0], 50*m.Row(i)[1]
+	}
+	values := make([]float64, m.N)
+	for i := range values {
+		values[i] = float64(i)
+	}
+	for _, e := range []*data.Matrix{m, wide, tall} {
+		for _, s := range []Scatter{
+			{Classes: classes, Title: "title"},
+			{Classes: classes, ClassNames: []string{strings.Repeat("long name ", 30)}},
+			{Values: values, PointSize: 20},
+			{Width: 3, Height: 6},
+		} {
+			s.Embedding = e
+			l, err := s.layout()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := l.diameter/2 - 1e-9
+			for i := range l.x {
+				if l.x[i]-r < l.box.Min.X.Points() || l.x[i]+r > l.box.Max.X.Points() || l.y[i]-r < l.box.Min.Y.Points() || l.y[i]+r > l.box.Max.Y.Points() {
+					t.Fatalf("point at %v, %v leaves the box %v", l.x[i], l.y[i], l.box)
+				}
+			}
+			// Without its points, the picture is white in the box.
+			l.x = nil
+			var b bytes.Buffer
+			if err := l.writePNG(&b, 72); err != nil {
+				t.Fatal(err)
+			}
+			img, _ := png.Decode(&b)
+			for y := int(l.height-l.box.Max.Y.Points()) + 1; y < int(l.height-l.box.Min.Y.Points()); y++ {
+				for x := int(l.box.Min.X) + 1; x < int(l.box.Max.X); x++ {
+					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff {
+						t.Fatalf("something is drawn at %d, %d inside the box %v", x, y, l.box)
+					}
+				}
+			}
+			// And so is the outermost frame of the whole picture.
+			for x := range img.Bounds().Dx() {
+				for _, y := range []int{0, 1, 2, 3, img.Bounds().Dy() - 1, img.Bounds().Dy() - 2} {
+					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff {
+						t.Fatalf("something reaches the edge at %d, %d", x, y)
+					}
+				}
+			}
+			for y := range img.Bounds().Dy() {
+				for _, x := range []int{0, 1, 2, 3, img.Bounds().Dx() - 1, img.Bounds().Dx() - 2} {
+					if r, g, b, _ := img.At(x, y).RGBA(); r+g+b != 3*0xffff {
+						t.Fatalf("something reaches the edge at %d, %d", x, y)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A circle stays one, and the scale bar tells its diameter.
+func TestEqualAxesAndScaleBar(t *testing.T) {
+	const n = 4000
+	for _, radius := range []float64{1, 37, 4e5, 3e-4} {
+		m := data.NewMatrix(n, 2)
+		for i := range n {
+			sin, cos := math.Sincos(2 * math.Pi * float64(i) / n)
+			m.Row(i)[0], m.Row(i)[1] = float32(radius*cos), float32(radius*sin+1e-4*radius)
+		}
+		s := &Scatter{Embedding: m, Width: 7, Height: 4, Alpha: 1, PointSize: 3}
+		img := decode(t, s)
+		circle := extent(img, single)
+		if d := circle.Dx() - circle.Dy(); d < -1 || d > 1 {
+			t.Errorf("the circle measures %v", circle.Size())
+		}
+		bar := 0 // pixels from its left end, along its middle
+		for x, y := 29, 200*(4*72-margin-4)/72; img.NRGBAAt(x, y) == ink; x++ {
+			bar++
+		}
+		// Diameters run from centre to centre.
+		length := 2 * radius * float64(bar) / (float64(circle.Dx()) - 3./72*200)
+		mantissa, exponent := roundLength(length * 1.02)
+		if want := decimal(mantissa, exponent); math.Abs(length/want-1) > 0.02 {
+			t.Errorf("radius %v: the scale bar is %v long, which is not round", radius, length)
+		}
+		if svg := string(write(t, s, SVG)); !strings.Contains(svg, ">"+number(decimal(mantissa, exponent))+"</text>") {
+			t.Errorf("radius %v: the scale bar does not say %v", radius, length)
+		}
+	}
+}
+
+func TestRoundLength(t *testing.T) {
+	for limit, want := range map[float64]float64{
+		1: 1, 0.999: 0.5, 1.99: 1, 2: 2, 4.9: 2, 5: 5, 9.99: 5, 10: 10, 0.1: 0.1, 0.3: 0.2, 0.05: 0.05,
+		1e6: 1e6, 7e-9: 5e-9, 1e22: 1e22, 5e-324: 5e-324, math.MaxFloat64: 1e308,
+	} {
+		if m, e := roundLength(limit); decimal(m, e) != want {
+			t.Errorf("roundLength(%v) = %v, want %v", limit, decimal(m, e), want)
+		}
+	}
+	s := rng.New(1, rng.Init)
+	for range 2000 {
+		limit := math.Exp(50 * s.Normal())
+		m, e := roundLength(limit)
+		if got := decimal(m, e); got > limit || got < limit/2.5 {
+			t.Errorf("roundLength(%v) = %v", limit, got)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", -20: "-20", 0.05: "0.05", 500000: "500000", 5e6: "5e6", 1e-4: "0.0001", 2e-5: "2e-5", 1e100: "1e100", 1e-100: "1e-100", 2.5: "2.5",
+	} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		low, high float64
+		want      []float64
+	}{
+		"unit":       {0, 1, []float64{0, 0.5, 1}},
+		"tenths":     {0.05, 0.55, []float64{0.2, 0.4}},
+		"negative":   {-3, 3, []float64{-2, 0, 2}},
+		"years":      {1990, 2021, []float64{1990, 2000, 2010, 2020}},
+		"empty":      {2, 2, nil},
+		"reversed":   {3, 2, nil},
+		"too close":  {1e15, 1e15 + 1, nil},
+		"overflow":   {-math.MaxFloat64, math.MaxFloat64, nil},
+		"decimals":   {0.1, 0.4, []float64{0.1, 0.2, 0.3, 0.4}},
+		"tiny":       {0, 5e-324, nil},
+		"very large": {0, 3e300, []float64{0, 1e300, 2e300, 3e300}},
+	} {
+		if got := ticks(tc.low, tc.high); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: ticks(%v, %v) = %v, want %v", name, tc.low, tc.high, got, tc.want)
+		}
+	}
+	s := rng.New(2, rng.Init)
+	for range 500 {
+		low := 100 * s.Normal()
+		high := low + math.Exp(3*s.Normal())
+		got := ticks(low, high)
+		if len(got) < 2 || len(got) > 6 || !slices.IsSorted(got) || got[0] < low || got[len(got)-1] > high {
+			t.Errorf("ticks(%v, %v) = %v", low, high, got)
+		}
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	m, classes := clusters(5, 300, 2)
+	line, _ := clusters(5, 300, 1)
+	for _, e := range []*data.Matrix{m, line} {
+		for _, format := range []Format{PNG, SVG} {
+			s := &Scatter{Embedding: e, Classes: classes, Title: "t"}
+			a, b := write(t, s, format), write(t, s, format)
+			if !bytes.Equal(a, b) {
+				t.Errorf("%s: two drawings differ", format)
+			}
+			s.Seed = 1
+			if bytes.Equal(a, write(t, s, format)) {
+				t.Errorf("%s: another seed gives the same order", format)
+			}
+		}
+	}
+}
+
+func TestNoClassCoversAnother(t *testing.T) {
+	const n = 2000
+	m := data.NewMatrix(n, 2)
+	classes := make([]int32, n)
+	s := rng.New(1, rng.Init)
+	for i := range n {
+		if i < n/2 {
+			m.Row(i)[0], m.Row(i)[1] = float32(s.Float64()), float32(s.Float64())
+		} else {
+			copy(m.Row(i), m.Row(i-n/2))
+			classes[i] = 1
+		}
+	}
+	count := func(seed uint64) (pixels [2]int) {
+		img := decode(t, &Scatter{Embedding: m, Classes: classes, Alpha: 1, Seed: seed})
+		for y := range img.Bounds().Dy() {
+			for x := range 960 { // left of the legend
+				for c := range pixels {
+					if img.NRGBAAt(x, y) == classColour(c) {
+						pixels[c]++
+					}
+				}
+			}
+		}
+		return pixels
+	}
+	if p := count(1); float64(p[0]) < 0.4*float64(p[0]+p[1]) || float64(p[1]) < 0.4*float64(p[0]+p[1]) {
+		t.Errorf("pixels of two classes at the same places: %v", p)
+	}
+	for i := range n / 2 {
+		classes[i] = -1
+	}
+	only := &Scatter{Embedding: m, Classes: classes, Alpha: 1}
+	l, err := only.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := extent(inBox(decode(t, only), l), unlabeled); !r.Empty() {
+		t.Errorf("points without a class cover others at %v", r)
+	}
+}
+
+func TestBackground(t *testing.T) {
+	for transparent, want := range map[bool]color.NRGBA{false: {255, 255, 255, 255}, true: {}} {
+		s := &Scatter{Embedding: points(0, 0, 1, 1), Alpha: 0.5, PointSize: 50, Transparent: transparent}
+		img := decode(t, s)
+		if got := img.NRGBAAt(0, 0); got != want {
+			t.Errorf("transparent %v: corner is %v, want %v", transparent, got, want)
+		}
+		if svg := write(t, s, SVG); bytes.Contains(svg, []byte("<rect")) == transparent {
+			t.Errorf("transparent %v: wrong background in the SVG", transparent)
+		}
+		// The middle of the lower left point, at half opacity.
+		half := color.NRGBA{single.R, single.G, single.B, 128}
+		if !transparent {
+			mix := func(c uint8) uint8 { return uint8((int(c) + 255) / 2) }
+			half = color.NRGBA{mix(single.R), mix(single.G), mix(single.B), 255}
+		}
+		l, _ := s.layout()
+		i := slices.Index(l.x, slices.Min(l.x))
+		got := img.NRGBAAt(int(l.x[i]/72*200), int((l.height-l.y[i])/72*200))
+		for k, d := range []int{int(got.R) - int(half.R), int(got.G) - int(half.G), int(got.B) - int(half.B), int(got.A) - int(half.A)} {
+			if d < -2 || d > 2 {
+				t.Errorf("transparent %v: channel %d of a point is off by %d: %v, want %v", transparent, k, d, got, half)
+			}
+		}
+	}
+}
+
+// The area of a disc is right wherever it lies between the pixels.
+func TestDiscArea(t *testing.T) {
+	for _, r := range []float64{0.5, 1, 1.4, 3, 10} {
+		for _, offset := range []float64{0, 0.3, 0.5, 0.77} {
+			img := image.NewRGBA(image.Rect(0, 0, 30, 30))
+			disc(img, 15+offset, 15+offset/2, r, color.NRGBA{0, 0, 0, 255}, 1)
+			var area float64
+			for i := 3; i < len(img.Pix); i += 4 {
+				area += float64(img.Pix[i]) / 255
+			}
+			want := math.Pi * (r*r + 1./12) // a linear rim adds 1/12
+			if math.Abs(area/want-1) > 0.15/r {
+				t.Errorf("radius %v at %v: area %v, want %v", r, offset, area, want)
+			}
+		}
+	}
+	// Discs across or beyond the border do no harm.
+	img := image.NewRGBA(image.Rect(0, 0, 4, 4))
+	for _, at := range []float64{-100, -1, 0, 4, 100} {
+		disc(img, at, at, 2, single, 1)
+	}
+}
+
+func TestDegenerate(t *testing.T) {
+	line := func(x ...float32) *data.Matrix { return &data.Matrix{N: len(x), D: 1, X: x} }
+	nan := math.NaN()
+	for name, s := range map[string]Scatter{
+		"one point":         {Embedding: points(3, 4)},
+		"one class":         {Embedding: points(3, 4), Classes: []int32{1 << 30}},
+		"no class":          {Embedding: points(3, 4), Classes: []int32{-1}},
+		"one value":         {Embedding: points(3, 4), Values: []float64{7}},
+		"no value":          {Embedding: points(3, 4), Values: []float64{nan}},
+		"some values":       {Embedding: points(3, 4, 5, 6), Values: []float64{nan, 2}},
+		"extreme values":    {Embedding: points(3, 4, 5, 6), Values: []float64{-math.MaxFloat64, math.MaxFloat64}},
+		"all equal":         {Embedding: points(3, 4, 3, 4, 3, 4)},
+		"all on a vertical": {Embedding: points(3, 1, 3, 2, 3, 3)},
+		"far apart":         {Embedding: points(-math.MaxFloat32, 0, math.MaxFloat32, 0)},
+		"close together":    {Embedding: points(0, 0, math.SmallestNonzeroFloat32, 0)},
+		"line":              {Embedding: line(1, 2, 3)},
+		"line, equal":       {Embedding: line(2, 2)},
+		"smallest":          {Embedding: points(1, 2), Width: 1, Height: 1, DPI: 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.DPI = cmp.Or(s.DPI, 72)
+			img := decode(t, &s)
+			colours := map[color.NRGBA]bool{}
+			for y := range img.Bounds().Dy() {
+				for x := range img.Bounds().Dx() {
+					colours[img.NRGBAAt(x, y)] = true
+				}
+			}
+			if len(colours) < 3 {
+				t.Errorf("only %d colours: points or scale bar are missing", len(colours))
+			}
+			svg := write(t, &s, SVG)
+			if n := bytes.Count(svg, []byte("h0")); n != s.Embedding.N {
+				t.Errorf("%d points in the SVG, want %d", n, s.Embedding.N)
+			}
+			if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
+				t.Error("the SVG has a place that is not a number")
+			}
+		})
+	}
+}
+
+func TestLegend(t *testing.T) {
+	m, classes := clusters(41, 3, 2)
+	text := func(s Scatter) string { return string(write(t, &s, SVG)) }
+	if svg := text(Scatter{Embedding: m, Classes: classes}); strings.Contains(svg, ">40</text>") {
+		t.Error("41 classes have a legend")
+	}
+	classes[len(classes)-1], classes[len(classes)-2], classes[len(classes)-3] = 0, 0, 0
+	svg := text(Scatter{Embedding: m, Classes: classes, ClassNames: []string{"zero & <one>", "", "two"}})
+	for _, want := range []string{"zero &amp; &lt;one&gt;", "two", "1", "3", "39"} {
+		if !strings.Contains(svg, ">"+want+"</text>") {
+			t.Errorf("the legend lacks %q", want)
+		}
+	}
+	values := make([]float64, m.N)
+	for i := range values {
+		values[i] = float64(i) / float64(m.N) // up to just below 1
+	}
+	svg = text(Scatter{Embedding: m, Values: values})
+	for _, want := range []string{"0", "0.2", "0.4", "0.6", "0.8"} {
+		if !strings.Contains(svg, ">"+want+"</text>") {
+			t.Errorf("the colour bar lacks %q", want)
+		}
+	}
+}
+
+func TestTitle(t *testing.T) {
+	long := strings.Repeat("title ", 50)
+	for name, tc := range map[string]struct {
+		d      int
+		title  string
+		prefix string
+		suffix string
+	}{
+		"plain":         {2, "a\tb\n", "a b", "a b"},
+		"none":          {2, " ", "", ""},
+		"note":          {3, "", "first 2 of 3 coordinates", "coordinates"},
+		"with note":     {8, "T", "T (first 2 of 8 coordinates)", ")"},
+		"cut":           {2, long, "title title", "…"},
+		"cut with note": {3, long, "title title", "… (first 2 of 3 coordinates)"},
+	} {
+		s := &Scatter{Embedding: data.NewMatrix(4, tc.d), Title: tc.title}
+		got := s.title(340)
+		if !strings.HasPrefix(got, tc.prefix) || !strings.HasSuffix(got, tc.suffix) || titleStyle.Width(got) > 340 {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// wellFormed parses a document to its end.
+func wellFormed(svg []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func TestSVG(t *testing.T) {
+	m, classes := clusters(10, 2000, 2)
+	s := &Scatter{Embedding: m, Classes: classes}
+	svg := write(t, s, SVG)
+	if err := wellFormed(svg); err != nil {
+		t.Error(err)
+	}
+	if n := bytes.Count(svg, []byte("h0")); n != m.N {
+		t.Errorf("%d points, want %d", n, m.N)
+	}
+	if per := len(svg) / m.N; per > 20 {
+		t.Errorf("%d bytes per point", per)
+	}
+	// Every point is where the layout has it.
+	l, _ := s.layout()
+	want := map[string]int{}
+	for i := range l.x {
+		want[short(l.x[i])+" "+short(l.height-l.y[i])]++
+	}
+	for _, path := range strings.Split(string(svg), ` d="`)[1:] {
+		d, _, _ := strings.Cut(path, `"`)
+		if !strings.Contains(d, "h0") {
+			continue
+		}
+		for _, at := range strings.Split(d, "M")[1:] {
+			want[strings.TrimSuffix(at, "h0")]--
+		}
+	}
+	for at, n := range want {
+		if n != 0 {
+			t.Fatalf("place %s occurs %d times too few", at, n)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1: "1", 10: "10", 100: "100", 1.5: "1.5", 1.25: "1.25", 1.256: "1.26", 0.004: "0", 0.9: "0.9"} {
+		if got := short(v); got != want {
+			t.Errorf("short(%v) = %q, want %q", v, got, want)
+		}
+		if v, err := strconv.ParseFloat(short(v), 64); err != nil {
+			t.Error(v, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	nan, inf := float32(math.NaN()), math.Inf(1)
+	m := points(0, 0, 1, 1)
+	for name, tc := range map[string]struct {
+		s    Scatter
+		is   error
+		want string
+	}{
+		"no embedding":    {Scatter{}, ErrInput, "no points"},
+		"no points":       {Scatter{Embedding: data.NewMatrix(0, 2)}, ErrInput, "no points"},
+		"no coordinates":  {Scatter{Embedding: &data.Matrix{N: 1}}, ErrInput, "1 points with 0 coordinates"},
+		"too few numbers": {Scatter{Embedding: &data.Matrix{N: 3, D: 2, X: make([]float32, 4)}}, ErrInput, "4 numbers are not an embedding of 3 points with 2"},
+		"NaN":             {Scatter{Embedding: points(0, 0, 0, nan)}, ErrNotFinite, "row 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"infinite":        {Scatter{Embedding: points(float32(inf), 0)}, ErrNotFinite, "row 0 of the embedding"},
+		"infinite value":  {Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0) has the value +Inf"},
+		"classes":         {Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
+		"values":          {Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "3 values for 2 points"},
+		"both":            {Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "both Classes and Values"},
+		"width":           {Scatter{Embedding: m, Width: -1}, ErrInput, "Width is -1; give a number up to 100"},
+		"height":          {Scatter{Embedding: m, Height: math.NaN()}, ErrInput, "Height is NaN"},
+		"DPI":             {Scatter{Embedding: m, DPI: 5000}, ErrInput, "DPI is 5000; give a number up to 1200"},
+		"size":            {Scatter{Embedding: m, PointSize: inf}, ErrInput, "PointSize is +Inf"},
+		"alpha":           {Scatter{Embedding: m, Alpha: 1.5}, ErrInput, "Alpha is 1.5"},
+		"pixels":          {Scatter{Embedding: m, Width: 100, Height: 100, DPI: 300}, ErrInput, "reduce Width, Height or DPI"},
+		"no room":         {Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "increase Width or Height"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			err := tc.s.Write(&b, PNG)
+			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if b.Len() > 0 {
+				t.Errorf("%d bytes were written", b.Len())
+			}
+		})
+	}
+	if err := (&Scatter{Embedding: m}).Write(io.Discard, "jpg"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `"jpg"; give png or svg`) {
+		t.Errorf("jpg: %v", err)
+	}
+	// A coordinate that is not drawn may be anything.
+	if err := (&Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}).Write(io.Discard, SVG); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	s := &Scatter{Embedding: points(0, 0, 1, 1)}
+	for name, magic := range map[string]string{"a.png": "\x89PNG", "b.SVG": "<?xml"} {
+		path := filepath.Join(dir, name)
+		for range 2 { // the second time over the first
+			if err := s.Save(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(b), magic) {
+			t.Errorf("%s: begins with %.5q, %v", name, b, err)
+		}
+	}
+	for _, name := range []string{"c.gif", "plot", filepath.Join("no", "such.png")} {
+		path := filepath.Join(dir, name)
+		if err := s.Save(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %v does not name it", name, err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("files are left: %v", left)
+	}
+}
+
+// Any text in title and names gives a well-formed document that shows it.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"", "a<b>&\"'", "\x00\x1f\x7f", "\xff\xfe", "\ufffe\uffff", "日本語 ☃ é", "]]>", "a\nb", strings.Repeat("w", 1000), "%d %s", "\u202e\u2028"} {
+		f.Add(s)
+	}
+	e := points(0, 0, 1, 1)
+	f.Fuzz(func(t *testing.T, text string) {
+		s := &Scatter{Embedding: e, Classes: []int32{0, 1}, Title: text, ClassNames: []string{text}}
+		if err := wellFormed(write(t, s, SVG)); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
+}
+
+func BenchmarkWrite(b *testing.B) {
+	m, classes := clusters(10, 7000, 2)
+	for _, format := range []Format{PNG, SVG} {
+		b.Run(fmt.Sprint(format), func(b *testing.B) {
+			s := &Scatter{Embedding: m, Classes: classes}
+			for b.Loop() {
+				if err := s.Write(io.Discard, format); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,402 @@
+package op_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+func normals(n int, seed uint64) []float64 {
+	s := rng.New(seed, rng.Init)
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = s.Normal()
+	}
+	return x
+}
+
+// draws returns negatives [m, b] drawn from the 2b rows, the head itself
+// among them, so that distances of 0 occur.
+func draws(m, b int, seed uint64) []int32 {
+	s := rng.New(seed, rng.Negatives)
+	x := make([]int32, m*b)
+	for i := range x {
+		x[i] = int32(s.IntN(2 * b))
+	}
+	return x
+}
+
+// Each differentiable op's gradient, contracted with random weights by
+// Gorgonia's own operations, against central differences in float64.
+func TestGradientsByFiniteDifferences(t *testing.T) {
+	index := []int32{2, 0, 2, 4, 1, 2}
+	for name, tc := range map[string]struct {
+		rows, cols int
+		apply      func(x, index *gorgonia.Node) (*gorgonia.Node, error)
+	}{
+		"gather": {5, 3, op.Gather},
+		"scatter_add": {6, 3, func(x, index *gorgonia.Node) (*gorgonia.Node, error) {
+			like := gorgonia.NewMatrix(x.Graph(), tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(5, 3), tensor.Of(tensor.Float64))), gorgonia.WithName("like"))
+			return op.ScatterAdd(x, index, like)
+		}},
+		"normalize": {4, 3, func(x, _ *gorgonia.Node) (*gorgonia.Node, error) { return op.Normalize(x) }},
+	} {
+		for machine, newMachine := range machines {
+			t.Run(name+"/"+machine, func(t *testing.T) {
+				g := gorgonia.NewGraph()
+				data := normals(tc.rows*tc.cols, 3)
+				value := tensor.New(tensor.WithShape(tc.rows, tc.cols), tensor.WithBacking(data))
+				x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(value), gorgonia.WithName("x"))
+				ix := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking(index))), gorgonia.WithName("index"))
+				y, err := tc.apply(x, ix)
+				if err != nil {
+					t.Fatal(err)
+				}
+				weights := tensor.New(tensor.WithShape(y.Shape()...), tensor.WithBacking(normals(y.Shape().TotalSize(), 4)))
+				w := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(weights), gorgonia.WithName("w"))
+				loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, w))))
+				grads, err := gorgonia.Grad(loss, x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := newMachine(t, g, loss, grads[0])
+				defer m.Close()
+				evaluate := func() float64 {
+					m.Reset()
+					if err := m.RunAll(); err != nil {
+						t.Fatal(err)
+					}
+					return float64sOf(t, loss.Value())[0]
+				}
+				evaluate()
+				grad := slices.Clone(float64sOf(t, grads[0].Value()))
+				closeTo(t, "gradient", grad, differences(data, evaluate), 1e-8)
+			})
+		}
+	}
+}
+
+// differences computes the gradient of f with respect to x, which f reads.
+func differences(x []float64, f func() float64) []float64 {
+	const h = 1e-5
+	grad := make([]float64, len(x))
+	for i, v := range x {
+		x[i] = v + h
+		up := f()
+		x[i] = v - h
+		grad[i] = (up - f()) / (2 * h)
+		x[i] = v
+	}
+	return grad
+}
+
+// allOptions are all losses under all metrics and options.
+func allOptions() map[string]op.ContrastiveOptions {
+	out := map[string]op.ContrastiveOptions{}
+	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		for _, metric := range []op.Metric{op.Euclidean, op.Cosine} {
+			if loss == op.UMAP && metric == op.Cosine {
+				continue
+			}
+			o := op.ContrastiveOptions{Loss: loss, Metric: metric, Clamp: 1e-10}
+			name := fmt.Sprintf("%v/%v", loss, metric)
+			out[name] = o
+			o.Mean, o.Scale = true, 0.7
+			out[name+"/mean"] = o
+			if loss == op.InfoNC {
+				o.ExcludePositive = true
+				out[name+"/exclude"] = o
+			}
+		}
+	}
+	return out
+}
+
+func TestContrastiveByFiniteDifferences(t *testing.T) {
+	for name, o := range allOptions() {
+		for _, size := range []struct{ b, d, m int }{{7, 2, 5}, {20, 2, 3}, {5, 3, 8}, {4, 1, 2}, {1, 2, 1}} {
+			t.Run(fmt.Sprintf("%s/b%d_d%d_m%d", name, size.b, size.d, size.m), func(t *testing.T) {
+				features := normals(2*size.b*size.d, 5)
+				theta := []float64{-0.3}
+				negatives := draws(size.m, size.b, 6)
+				if o.Metric == op.Euclidean {
+					// Own points have a distance of 0, where UMAP's clamp is
+					// hit: differences do not see that the slope is 0 there
+					// unless both sides are clamped. Move them elsewhere.
+					for i, r := range negatives {
+						if int(r) == i%size.b {
+							negatives[i] = int32(i%size.b + size.b)
+						}
+					}
+				}
+				g := newLossGraph(t, tensor.Float64, features, size.d, negatives, size.b, theta[0], o)
+				p, err := vm.Compile(g.loss, g.gradFeatures, g.gradOfTheta)
+				if err != nil {
+					t.Fatal(err)
+				}
+				evaluate := func() float64 {
+					g.let(t, features, theta[0])
+					if err := p.RunAll(); err != nil {
+						t.Fatal(err)
+					}
+					return float64sOf(t, g.loss.Value())[0]
+				}
+				evaluate()
+				grad := slices.Clone(float64sOf(t, g.gradFeatures.Value()))
+				gradTheta := slices.Clone(float64sOf(t, g.gradOfTheta.Value()))
+				if size.d == 1 && o.Metric == op.Cosine {
+					// Rows of unit length on a line do not move.
+					for i, v := range grad {
+						if math.Abs(v) > 1e-12 {
+							t.Errorf("gradient[%d] is %g", i, v)
+						}
+					}
+				} else {
+					closeTo(t, "gradient", grad, differences(features, evaluate), 1e-7)
+				}
+				closeTo(t, "gradient of theta", gradTheta, differences(theta, evaluate), 1e-7)
+			})
+		}
+	}
+}
+
+// lossAndGrad computes a loss and its gradient by this package's kernels.
+func lossAndGrad(t *testing.T, dtype tensor.Dtype, features []float64, d int, negatives []int32, b int, theta float64, o op.ContrastiveOptions) (loss float64, grad []float64) {
+	t.Helper()
+	g := newLossGraph(t, dtype, features, d, negatives, b, theta, o)
+	p, err := vm.Compile(g.loss, g.gradFeatures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	return float64sOf(t, g.loss.Value())[0], float64sOf(t, g.gradFeatures.Value())
+}
+
+// float32 takes other kernels than float64 (in the plane, vector ones), and
+// large batches are cut into pieces: both must agree with float64 sums.
+func TestFloat32AgreesWithFloat64(t *testing.T) {
+	for name, o := range allOptions() {
+		for _, size := range []struct{ b, d, m int }{{1, 2, 1}, {15, 2, 5}, {16, 2, 5}, {129, 2, 5}, {1000, 2, 7}, {20000, 2, 5}, {40, 5, 3}, {300, 2, 400}} {
+			t.Run(fmt.Sprintf("%s/b%d_d%d_m%d", name, size.b, size.d, size.m), func(t *testing.T) {
+				features := normals(2*size.b*size.d, 7)
+				for i := range features {
+					features[i] = float64(float32(3 * features[i]))
+				}
+				negatives := draws(size.m, size.b, 8)
+				loss32, grad32 := lossAndGrad(t, tensor.Float32, features, size.d, negatives, size.b, 0.2, o)
+				loss64, grad64 := lossAndGrad(t, tensor.Float64, features, size.d, negatives, size.b, 0.2, o)
+				closeTo(t, "loss", []float64{loss32}, []float64{loss64}, 1e-5)
+				closeTo(t, "gradient", grad32, grad64, 2e-5)
+			})
+		}
+	}
+}
+
+func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const b, d, m = 30000, 2, 5
+	features, negatives := normals(2*b*d, 9), draws(m, b, 10)
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		var wantLoss float64
+		var want []float64
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			loss, grad := lossAndGrad(t, dtype, features, d, negatives, b, 0, op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10})
+			if want == nil {
+				wantLoss, want = loss, grad
+			} else if loss != wantLoss || !slices.Equal(grad, want) {
+				t.Errorf("%v on %d cores differs from one core", dtype, procs)
+			}
+		}
+	}
+}
+
+// DESIGN: a head may meet its own point again, at distance 0: no NaN, no
+// gradient.
+func TestOwnPointHasNoGradient(t *testing.T) {
+	for _, clamp := range []float64{1e-10, 0} {
+		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+			for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+				const b = 20
+				features := make([]float64, 4*b) // all points are one
+				value, grad := lossAndGrad(t, dtype, features, 2, draws(5, b, 1), b, 0, op.ContrastiveOptions{Loss: loss, Clamp: clamp})
+				if math.IsNaN(value) || math.IsInf(value, 0) {
+					t.Errorf("%v, clamp %g, %v: loss %g", loss, clamp, dtype, value)
+				}
+				for i, g := range grad {
+					if g != 0 {
+						t.Errorf("%v, clamp %g, %v: gradient[%d] is %g", loss, clamp, dtype, i, g)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// Where the clamp binds, the loss is that of the clamp and the gradient zero.
+func TestClampBinds(t *testing.T) {
+	const b = 16
+	features := make([]float64, 4*b)
+	for i := range 2 * b {
+		features[2*i] = 1e6 * float64(i)
+	}
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		negatives := make([]int32, b) // the own point
+		for i := range negatives {
+			negatives[i] = int32(i)
+		}
+		loss, grad := lossAndGrad(t, dtype, features, 2, negatives, b, 0, op.ContrastiveOptions{Loss: op.UMAP, Clamp: 1e-4})
+		closeTo(t, fmt.Sprint(dtype, " loss"), []float64{loss}, []float64{2 * b * math.Log(1e4)}, 1e-6)
+		closeTo(t, fmt.Sprint(dtype, " gradient"), grad, make([]float64, len(grad)), 0)
+	}
+}
+
+// The order of the edges of a batch changes nothing but the rounding.
+func TestPermutationOfEdges(t *testing.T) {
+	const b, d, m = 50, 2, 4
+	features, negatives := normals(2*b*d, 11), draws(m, b, 12)
+	s := rng.New(1, rng.Sample)
+	perm := s.Perm(b)
+	permFeatures, permNegatives := make([]float64, len(features)), make([]int32, len(negatives))
+	to := make([]int32, 2*b) // where a row goes
+	for i, p := range perm {
+		to[p], to[b+p] = int32(i), int32(b+i)
+	}
+	for r := range to {
+		copy(permFeatures[int(to[r])*d:], features[r*d:(r+1)*d])
+	}
+	for j := range m {
+		for i := range b {
+			permNegatives[j*b+int(to[i])] = to[negatives[j*b+i]]
+		}
+	}
+	for name, o := range allOptions() {
+		loss, grad := lossAndGrad(t, tensor.Float64, features, d, negatives, b, 0.1, o)
+		permLoss, permGrad := lossAndGrad(t, tensor.Float64, permFeatures, d, permNegatives, b, 0.1, o)
+		closeTo(t, name+" loss", []float64{permLoss}, []float64{loss}, 1e-12)
+		want := make([]float64, len(grad))
+		for r := range to {
+			copy(want[int(to[r])*d:], grad[r*d:(r+1)*d])
+		}
+		closeTo(t, name+" gradient", permGrad, want, 1e-12)
+	}
+}
+
+// Sec. 4 of the paper: NC-t-SNE with a fixed Z is Neg-t-SNE with that Z̄, that
+// is with c = m·Z.
+func TestNCWithFixedZIsNeg(t *testing.T) {
+	const b, d, m = 30, 2, 5
+	features, negatives := normals(2*b*d, 13), draws(m, b, 14)
+	for _, metric := range []op.Metric{op.Euclidean, op.Cosine} {
+		for _, logZ := range []float64{-3, 0, 1.5} {
+			nc, ncGrad := lossAndGrad(t, tensor.Float64, features, d, negatives, b, logZ, op.ContrastiveOptions{Loss: op.NC, Metric: metric, Clamp: 1e-10})
+			neg, negGrad := lossAndGrad(t, tensor.Float64, features, d, negatives, b, logZ+math.Log(m), op.ContrastiveOptions{Loss: op.Neg, Metric: metric, Clamp: 1e-10})
+			closeTo(t, "loss", []float64{nc}, []float64{neg}, 1e-12)
+			closeTo(t, "gradient", ncGrad, negGrad, 1e-12)
+		}
+	}
+}
+
+// Sec. 5 of the paper: UMAP's loss is Neg-t-SNE's with c = 1 and the kernel
+// 1/d² in place of 1/(1+d²).
+func TestUMAPIsNegWithInverseSquareKernel(t *testing.T) {
+	const b, d, m = 30, 2, 5
+	features, negatives := normals(2*b*d, 15), draws(m, b, 16)
+	for i, r := range negatives {
+		if int(r) == i%b {
+			negatives[i] = int32(b + i%b)
+		}
+	}
+	umap, _ := lossAndGrad(t, tensor.Float64, features, d, negatives, b, 0, op.ContrastiveOptions{Loss: op.UMAP, Clamp: 1e-10})
+	kernel := func(i, j int) float64 {
+		x, y := features[2*i]-features[2*j], features[2*i+1]-features[2*j+1]
+		return 1 / (x*x + y*y)
+	}
+	var neg float64
+	for i := range b {
+		q := kernel(i, b+i)
+		neg -= math.Log(q / (q + 1))
+		for j := range m {
+			q := kernel(i, int(negatives[j*b+i]))
+			neg -= math.Log(1 - q/(q+1))
+		}
+	}
+	closeTo(t, "loss", []float64{umap}, []float64{neg}, 1e-12)
+}
+
+func TestBadOperands(t *testing.T) {
+	for name, tc := range map[string]struct {
+		run  func(g *gorgonia.ExprGraph) error
+		want string
+	}{
+		"UMAP with cosine": {func(g *gorgonia.ExprGraph) error {
+			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine})
+			return err
+		}, "UMAP's loss needs similarities below 1"},
+		"clamp": {func(g *gorgonia.ExprGraph) error {
+			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Clamp: 1})
+			return err
+		}, "clamp 1 is not in [0, 1)"},
+		"loss": {func(g *gorgonia.ExprGraph) error {
+			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Loss: 7})
+			return err
+		}, "no loss 7"},
+		"batch sizes": {func(g *gorgonia.ExprGraph) error {
+			f := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(7, 2))
+			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(5, 3))
+			_, err := op.Contrastive(f, n, gorgonia.NewScalar(g, tensor.Float64), op.ContrastiveOptions{})
+			return err
+		}, "contrastive takes features [2b,d], negatives [m,b] and a scalar"},
+		"gather shapes": {func(g *gorgonia.ExprGraph) error {
+			_, err := op.ScatterAdd(gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(7, 2)),
+				gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(6)), gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(9, 2)))
+			return err
+		}, "scatter_add takes values [r,d]"},
+		"gather index": {func(g *gorgonia.ExprGraph) error {
+			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64))))
+			i := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking([]int32{0, 2}))))
+			y, err := op.Gather(x, i)
+			if err != nil {
+				return err
+			}
+			p, err := vm.Compile(y)
+			if err != nil {
+				return err
+			}
+			return p.RunAll()
+		}, "row 1 of the index is 2, but the source has 2 rows"},
+		"negative index": {func(g *gorgonia.ExprGraph) error {
+			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(4, 2), tensor.Of(tensor.Float64))))
+			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]int32{0, -1}))))
+			y, err := op.Contrastive(x, n, gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithValue(0.0)), op.ContrastiveOptions{})
+			if err != nil {
+				return err
+			}
+			p, err := vm.Compile(y)
+			if err != nil {
+				return err
+			}
+			return p.RunAll()
+		}, "negative 0 of head 1 is row -1, but there are 4 rows"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.run(gorgonia.NewGraph())
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,262 @@
+package vm_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+func dense(shape []int, backing any) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
+}
+
+// A graph of Gorgonia's own operations, in which nodes are used more than once
+// and gradients are added up, against the tape machine.
+func TestForeignGraphAgainstTapeMachine(t *testing.T) {
+	build := func() (g *gorgonia.ExprGraph, outputs gorgonia.Nodes) {
+		g = gorgonia.NewGraph()
+		x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 3}, []float64{1, -2, 3, 0.5, 4, -1})))
+		w := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithName("w"), gorgonia.WithValue(dense([]int{3, 2}, []float64{0.1, 0.2, -0.3, 0.4, 0.5, -0.6})))
+		h := gorgonia.Must(gorgonia.Tanh(gorgonia.Must(gorgonia.Mul(x, w))))
+		y := gorgonia.Must(gorgonia.Add(gorgonia.Must(gorgonia.HadamardProd(h, h)), gorgonia.Must(gorgonia.Exp(h))))
+		loss := gorgonia.Must(gorgonia.Sum(y))
+		grads, err := gorgonia.Grad(loss, x, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g, append(gorgonia.Nodes{loss, y}, grads...)
+	}
+	g, want := build()
+	tape := gorgonia.NewTapeMachine(g)
+	defer tape.Close()
+	if err := tape.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	_, got := build()
+	p, err := vm.Compile(got...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a second run starts from what the first left behind
+		if err := p.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			a, b := want[i].Value(), got[i].Value()
+			if !a.Shape().Eq(b.Shape()) {
+				t.Errorf("output %d: shape %v, want %v", i, b.Shape(), a.Shape())
+			}
+			av, aok := a.Data().([]float64)
+			bv, bok := b.Data().([]float64)
+			if !aok || !bok {
+				av, bv = []float64{a.Data().(float64)}, []float64{b.Data().(float64)}
+			}
+			if !slices.EqualFunc(av, bv, func(x, y float64) bool { return math.Abs(x-y) < 1e-12 }) {
+				t.Errorf("output %d: %v, want %v", i, bv, av)
+			}
+		}
+	}
+}
+
+// table is a small embedding graph: gathered rows and their loss.
+type table struct {
+	g                                     *gorgonia.ExprGraph
+	source, index, negatives, theta, loss *gorgonia.Node
+	grad                                  *gorgonia.Node
+}
+
+func newTable(t testing.TB) *table {
+	t.Helper()
+	g := gorgonia.NewGraph()
+	n := &table{
+		g:         g,
+		source:    gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(4, 2), gorgonia.WithName("source")),
+		index:     gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(4), gorgonia.WithName("index")),
+		negatives: gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 2), gorgonia.WithName("negatives")),
+		theta:     gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta")),
+	}
+	features, err := op.Gather(n.source, n.index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.loss, err = op.Contrastive(features, n.negatives, n.theta, op.ContrastiveOptions{Clamp: 1e-10}); err != nil {
+		t.Fatal(err)
+	}
+	grads, err := gorgonia.Grad(n.loss, n.source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.grad = grads[0]
+	return n
+}
+
+// fill binds a batch of b edges between b+1 points on a line.
+func (n *table) fill(p *vm.Program, b, m int) {
+	points := make([]float32, 2*(b+1))
+	for i := range b + 1 {
+		points[2*i] = float32(i)
+	}
+	index, negatives := make([]int32, 2*b), make([]int32, m*b)
+	for i := range b {
+		index[i], index[b+i] = int32(i), int32(i+1)
+	}
+	for i := range negatives {
+		negatives[i] = int32((i + 1) % (2 * b))
+	}
+	op.Share(p.Input(n.source), points, b+1, 2)
+	op.Share(p.Input(n.index), index, 2*b)
+	op.Share(p.Input(n.negatives), negatives, m, b)
+	op.Share(p.Input(n.theta), []float32{0})
+}
+
+// A program takes batches of any size, one after the other, and gives what a
+// fresh program gives.
+func TestShapesFollowTheInputs(t *testing.T) {
+	n := newTable(t)
+	p, err := vm.Compile(n.loss, n.grad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []struct{ b, m int }{{3, 2}, {100, 5}, {7, 1}, {1, 0}, {100, 3}} {
+		n.fill(p, size.b, size.m)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		other := newTable(t)
+		fresh, err := vm.Compile(other.loss, other.grad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.fill(fresh, size.b, size.m)
+		if err := fresh.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := op.Data[float32](p.Output(n.loss))[0], op.Data[float32](fresh.Output(other.loss))[0]; got != want || got == 0 {
+			t.Errorf("b=%d m=%d: loss %g, want %g", size.b, size.m, got, want)
+		}
+		if got, want := p.Output(n.grad), fresh.Output(other.grad); !slices.Equal(got.Shape(), []int{size.b + 1, 2}) || !slices.Equal(op.Data[float32](got), op.Data[float32](want)) {
+			t.Errorf("b=%d m=%d: gradient of shape %v is %v, want %v", size.b, size.m, got.Shape(), op.Data[float32](got), op.Data[float32](want))
+		}
+	}
+}
+
+func TestRunDoesNotAllocate(t *testing.T) {
+	n := newTable(t)
+	p, err := vm.Compile(n.loss, n.grad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []int{1024, 32768} { // the larger runs on two goroutines
+		n.fill(p, b, 5)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if allocs := testing.AllocsPerRun(20, func() {
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+		}); allocs != 0 {
+			t.Errorf("b=%d: %g allocations in a run", b, allocs)
+		}
+	}
+}
+
+func TestRunCheckedNamesTheCulprit(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithShape(3, 2))
+	unit, err := op.Normalize(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.Compile(gorgonia.Must(gorgonia.Log(unit)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := []float64{1, 2, 3, 4, 5, 6}
+	op.Share(p.Input(x), values, 3, 2)
+	if err := p.RunChecked(); err != nil {
+		t.Fatal(err)
+	}
+	values[4] = -1
+	var bad *vm.NonFiniteError
+	if err := p.RunChecked(); !errors.As(err, &bad) || bad.Op != "ln" || bad.Row != 2 {
+		t.Errorf("error %v, want one that names the logarithm and row 2", err)
+	}
+	values[1] = math.Inf(1)
+	if err := p.RunChecked(); !errors.As(err, &bad) || bad.Input != "x" || bad.Row != 0 {
+		t.Errorf("error %v, want one that names row 0 of x", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	if _, err := vm.Compile(); err == nil {
+		t.Error("a program of nothing compiles")
+	}
+	if _, err := vm.Compile(newTable(t).loss, newTable(t).loss); err == nil || !strings.Contains(err.Error(), "another graph") {
+		t.Errorf("outputs of two graphs: error %v", err)
+	}
+	n := newTable(t)
+	p, err := vm.Compile(n.loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); !errors.Is(err, vm.ErrUnbound) {
+		t.Errorf("unbound inputs: error %v", err)
+	}
+	if p.Input(n.loss) != nil || p.Output(n.source) != nil {
+		t.Error("an output is taken for an input or the other way round")
+	}
+}
+
+// BenchmarkOverhead runs a graph of operations that do next to nothing: the
+// time per operation is what the machine itself costs.
+func BenchmarkOverhead(b *testing.B) {
+	const ops = 10
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, 2, 3, 4})))
+	index := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithName("index"), gorgonia.WithValue(dense([]int{2}, []int32{1, 0})))
+	y := x
+	for range ops {
+		n, err := op.Gather(y, index)
+		if err != nil {
+			b.Fatal(err)
+		}
+		y = n
+	}
+	b.Run("vm", func(b *testing.B) {
+		p, err := vm.Compile(y)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := p.RunAll(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := p.Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/ops, "ns/op-node")
+	})
+	b.Run("tape", func(b *testing.B) {
+		m := gorgonia.NewTapeMachine(g)
+		defer m.Close()
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := m.RunAll(); err != nil {
+				b.Fatal(err)
+			}
+			m.Reset()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/ops, "ns/op-node")
+	})
+}

@@ -1,0 +1,258 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"cne/internal/rng"
+	"cne/model"
+)
+
+func numbered(n int) []edge {
+	edges := make([]edge, n)
+	for i := range edges {
+		edges[i] = packEdge(int32(i), int32(-i-1))
+	}
+	return edges
+}
+
+func TestShuffleIsAPermutation(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 8192, 8193, 100000} {
+		s := newShuffler(numbered(n), 1)
+		for epoch := range 2 {
+			s.begin(epoch)
+			order := slices.Clone(s.upTo(n))
+			slices.SortFunc(order, func(a, b edge) int { return int(a.head() - b.head()) })
+			if !slices.Equal(order, numbered(n)) {
+				t.Errorf("n=%d epoch %d: edges are lost", n, epoch)
+			}
+		}
+	}
+}
+
+// Where each edge goes is uniform, across buckets as well as within: the mean
+// over epochs of every edge's place, and chi-squared of one edge's.
+func TestShuffleIsUniform(t *testing.T) {
+	const n, epochs, cells = 20000, 4000, 20 // four buckets
+	s := newShuffler(numbered(n), 2)
+	var count [3][cells]float64
+	follow := [3]int32{0, 5, n - 1}
+	for epoch := range epochs / 40 {
+		s.begin(epoch)
+		for place, e := range s.upTo(n) {
+			for k, f := range follow {
+				// Neighbours of the followed edge are as good as itself.
+				if d := e.head() - f; d >= -20 && d <= 20 {
+					count[k][place*cells/n]++
+				}
+			}
+		}
+	}
+	for k, cell := range count {
+		var total, chi2 float64
+		for _, c := range cell {
+			total += c
+		}
+		for _, c := range cell {
+			chi2 += (c - total/cells) * (c - total/cells) / (total / cells)
+		}
+		if chi2 > 43.8 { // 0.1 % point of chi-squared with 19 degrees of freedom
+			t.Errorf("edge %d: chi-squared %.1f", follow[k], chi2)
+		}
+	}
+}
+
+// An epoch's order does not depend on the epochs before it, nor on how far the
+// order was asked for at a time.
+func TestShuffleDependsOnEpochAlone(t *testing.T) {
+	const n = 50000
+	a, b := newShuffler(numbered(n), 3), newShuffler(numbered(n), 3)
+	a.begin(0)
+	a.upTo(n)
+	a.begin(1)
+	b.begin(1)
+	for k := 0; k <= n; k += 1000 {
+		b.upTo(k)
+	}
+	if !slices.Equal(a.upTo(n), b.upTo(n)) {
+		t.Error("the order of epoch 1 depends on what came before")
+	}
+	a.begin(2)
+	if slices.Equal(a.upTo(n), b.upTo(n)) {
+		t.Error("two epochs have one order")
+	}
+}
+
+func negativesOf(b, m int) []int32 {
+	batch := model.Batch{Slots: make([]int32, 2*b)}
+	drawNegatives(&batch, m, rng.New(1, rng.Negatives, 0, 0))
+	return batch.Negatives
+}
+
+// Supp. D of the paper: the negatives of a head are uniform over the other
+// rows of the batch.
+func TestNegativesAreUniform(t *testing.T) {
+	const b, m = 8, 13 // m < 2b − 2 = 14: drawn, not listed
+	batch := model.Batch{Slots: make([]int32, 2*b)}
+	var count [b][2 * b]float64
+	const batches = 2000
+	for k := range batches {
+		drawNegatives(&batch, m, rng.New(1, rng.Negatives, 0, uint64(k)))
+		for p, r := range batch.Negatives {
+			count[p%b][r]++
+		}
+	}
+	for i := range b {
+		if count[i][i] != 0 {
+			t.Errorf("head %d met itself %g times", i, count[i][i])
+		}
+		var chi2 float64
+		const want = batches * m / (2*b - 1.)
+		for r, c := range count[i] {
+			if r != i {
+				chi2 += (c - want) * (c - want) / want
+			}
+		}
+		if chi2 > 36.1 { // 0.1 % point of chi-squared with 14 degrees of freedom
+			t.Errorf("head %d: chi-squared %.1f", i, chi2)
+		}
+	}
+}
+
+// In-batch negatives come from the edges' endpoints, so that a point is drawn
+// in proportion to its degree (Supp. D): near uniform on a kNN graph, exactly
+// uniform on a regular one.
+func TestInBatchNoiseIsNearUniform(t *testing.T) {
+	const n, k, size, epochs = 500, 10, 100, 40
+	var edges []edge
+	for i := range n {
+		for j := 1; j <= k; j++ {
+			o := (i + j) % n
+			edges = append(edges, packEdge(int32(i), int32(o)), packEdge(int32(o), int32(i)))
+		}
+	}
+	plan := make([]int, epochs)
+	for i := range plan {
+		plan[i] = 5
+	}
+	b := newBatches(edges, n, size, 1, 0, plan)
+	defer b.close()
+	count := make([]float64, n)
+	var total float64
+	for block := b.next(); block != nil; block = b.next() {
+		for _, batch := range block.batches {
+			for _, e := range batch.Negatives {
+				count[batch.Rows[batch.Slots[e]]]++
+				total++
+			}
+		}
+		b.recycle(block)
+	}
+	want := total / n
+	for i, c := range count {
+		if math.Abs(c/want-1) > 0.1 { // six standard deviations of a Poisson count
+			t.Errorf("point %d is a negative %.3f times as often as it should be", i, c/want)
+		}
+	}
+}
+
+func TestFullNegatives(t *testing.T) {
+	for _, b := range []int{1, 2, 5} {
+		for _, m := range []int{Full, 2*b - 2, 2*b - 1, 100} {
+			if m == 0 {
+				continue
+			}
+			got := negativesOf(b, m)
+			if len(got) != b*(2*b-2) {
+				t.Fatalf("b=%d m=%d: %d negatives", b, m, len(got))
+			}
+			for i := range b {
+				seen := map[int32]bool{int32(i): true, int32(b + i): true}
+				for j := range 2*b - 2 {
+					seen[got[j*b+i]] = true
+				}
+				if len(seen) != 2*b {
+					t.Errorf("b=%d: head %d sees %d rows of %d", b, i, len(seen), 2*b)
+				}
+			}
+		}
+	}
+}
+
+// Batches cover every edge once an epoch, and say of each endpoint which
+// point it is.
+func TestBatchesHoldTheEdges(t *testing.T) {
+	const n, count, size = 300, 5000, 64
+	s := rng.New(4, rng.Sample)
+	edges := make([]edge, count)
+	for i := range edges {
+		h := s.IntN(n)
+		edges[i] = packEdge(int32(h), int32((h+1+s.IntN(n-1))%n))
+	}
+	b := newBatches(edges, n, size, 1, 0, []int{5, 3})
+	defer b.close()
+	seen := map[int][]edge{}
+	for block := b.next(); block != nil; block = b.next() {
+		for _, batch := range block.batches {
+			points := slices.Clone(batch.Rows)
+			slices.Sort(points)
+			if len(slices.Compact(points)) != len(batch.Rows) {
+				t.Fatal("a point has two slots")
+			}
+			for i := range batch.Edges() {
+				seen[block.epoch] = append(seen[block.epoch],
+					packEdge(batch.Rows[batch.Slots[i]], batch.Rows[batch.Slots[batch.Edges()+i]]))
+			}
+		}
+		b.recycle(block)
+	}
+	slices.Sort(edges)
+	for epoch := range 2 {
+		slices.Sort(seen[epoch])
+		if !slices.Equal(seen[epoch], edges) {
+			t.Errorf("epoch %d does not hold every edge once", epoch)
+		}
+	}
+}
+
+func BenchmarkBatches(b *testing.B) {
+	const n, count = 70000, 1499592
+	s := rng.New(4, rng.Sample)
+	edges := make([]edge, count)
+	for i := range edges {
+		edges[i] = packEdge(int32(s.IntN(n)), int32(s.IntN(n)))
+	}
+	b.Run("shuffle", func(b *testing.B) {
+		s := newShuffler(edges, 1)
+		for b.Loop() {
+			s.begin(0)
+			s.upTo(count)
+		}
+	})
+	b.Run("negatives", func(b *testing.B) {
+		batch := model.Batch{Slots: make([]int32, 2048)}
+		for b.Loop() {
+			for i := range count / 1024 {
+				drawNegatives(&batch, 5, rng.New(1, rng.Negatives, uint64(i)))
+			}
+		}
+	})
+	for _, size := range []int{1024, 32768} {
+		b.Run("all", func(b *testing.B) {
+			batches := newBatches(edges, n, size, 1, 0, fives(b.N))
+			defer batches.close()
+			for block := batches.next(); block != nil; block = batches.next() {
+				batches.recycle(block)
+			}
+		})
+	}
+}
+
+func fives(n int) []int {
+	plan := make([]int, n)
+	for i := range plan {
+		plan[i] = 5
+	}
+	return plan
+}
