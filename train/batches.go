@@ -2,8 +2,10 @@ package train
 
 import (
 	"fmt"
+	"math"
 
 	"cne/internal/rng"
+	"cne/internal/simd"
 	"cne/model"
 )
 
@@ -15,24 +17,21 @@ const (
 	// blockEdges is about how many edges are prepared between two hand-offs
 	// from the goroutine that prepares batches to the one that trains.
 	blockEdges = 32768
-	// blockNegatives bounds the negatives of a block, where there are many.
-	blockNegatives = 1 << 20
 	// blocksAhead is how far the preparation may run ahead. It covers the
 	// pause in which the next epoch's edges are spread over the buckets.
 	blocksAhead = 8
 )
 
-// Batches prepares the batches of a run on a goroutine of its own, ahead of
-// the training: it shuffles the edges, draws the negatives and finds the
-// distinct points of each batch. It belongs to one run of Fit.
-type Batches struct {
+// A feed prepares the batches of a run on a goroutine of its own, ahead of the
+// training: it shuffles the edges and finds the distinct points of each batch.
+// (The negatives are drawn where they are used: that takes less time than to
+// hand them from one core to another.)
+type feed struct {
 	edges []edge
-	n     int
 	size  int
-	seed  uint64
 
 	shuffle *shuffler
-	slotOf  []int32 // per point: its slot in the batch at hand, or −1
+	slots   slotter
 
 	ready chan *block
 	spare chan *block
@@ -43,165 +42,173 @@ type Batches struct {
 // A block is a run of prepared batches of one epoch.
 type block struct {
 	epoch   int
+	first   int // the number of its first batch in the epoch
 	batches []model.Batch
 }
 
-// newBatches returns the batches of the given size for a graph of n points.
-// plan holds the number of negatives (or Full) for each epoch from first on;
-// there are as many epochs as it has entries.
-func newBatches(edges []edge, n, size int, seed uint64, first int, plan []int) *Batches {
-	b := &Batches{
-		edges: edges, n: n, size: size, seed: seed,
-		shuffle: newShuffler(edges, seed), slotOf: make([]int32, n),
+// newFeed starts to prepare batches of the given size for a graph of n points,
+// for the epochs [first, end).
+func newFeed(edges []edge, n, size int, seed uint64, first, end int) *feed {
+	f := &feed{
+		edges: edges, size: size,
+		shuffle: newShuffler(edges, seed), slots: newSlotter(n),
 		ready: make(chan *block, blocksAhead), spare: make(chan *block, blocksAhead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	for i := range b.slotOf {
-		b.slotOf[i] = -1
+	for range cap(f.spare) {
+		f.spare <- new(block)
 	}
-	for range cap(b.spare) {
-		b.spare <- new(block)
-	}
-	go b.prepare(first, plan)
-	return b
+	go f.prepare(first, end)
+	return f
 }
 
 // next returns the next block, nil after the last; the caller gives it back to
 // recycle once it is done with it.
-func (b *Batches) next() *block { return <-b.ready }
+func (f *feed) next() *block { return <-f.ready }
 
-func (b *Batches) recycle(k *block) { b.spare <- k }
+func (f *feed) recycle(b *block) { f.spare <- b }
 
 // close ends the preparation and waits for its goroutine.
-func (b *Batches) close() {
-	close(b.stop)
-	<-b.done
+func (f *feed) close() {
+	close(f.stop)
+	<-f.done
 }
 
-func (b *Batches) prepare(first int, plan []int) {
-	defer close(b.done)
-	defer close(b.ready)
-	for i, m := range plan {
-		epoch := first + i
-		b.shuffle.begin(epoch)
-		count := (len(b.edges) + b.size - 1) / b.size
-		perBlock := max(1, min(blockEdges/b.size, blockNegatives/max(1, capNegatives(m, b.size)*b.size)))
+func (f *feed) prepare(first, end int) {
+	defer close(f.done)
+	defer close(f.ready)
+	count := (len(f.edges) + f.size - 1) / f.size
+	perBlock := max(1, blockEdges/f.size)
+	for epoch := first; epoch < end; epoch++ {
+		f.shuffle.begin(epoch)
 		for batch := 0; batch < count; batch += perBlock {
-			var k *block
+			var b *block
 			select {
-			case k = <-b.spare:
-			case <-b.stop:
+			case b = <-f.spare:
+			case <-f.stop:
 				return
 			}
-			k.epoch = epoch
-			end := min(count, batch+perBlock)
-			k.batches = resize(k.batches, end-batch)
-			for j := range k.batches {
-				lo := (batch + j) * b.size
-				hi := min(len(b.edges), lo+b.size)
-				b.fill(&k.batches[j], b.shuffle.upTo(hi)[lo:hi], m, epoch, batch+j)
+			b.epoch, b.first = epoch, batch
+			b.batches = resize(b.batches, min(count, batch+perBlock)-batch)
+			for j := range b.batches {
+				lo := (batch + j) * f.size
+				hi := min(len(f.edges), lo+f.size)
+				f.slots.fill(&b.batches[j], f.shuffle.upTo(hi)[lo:hi])
 			}
 			select {
-			case b.ready <- k:
-			case <-b.stop:
+			case f.ready <- b:
+			case <-f.stop:
 				return
 			}
 		}
 	}
 }
 
-// fill makes a batch of edges.
-func (b *Batches) fill(to *model.Batch, edges []edge, m, epoch, batch int) {
-	n := len(edges)
-	to.Slots = resize(to.Slots, 2*n)
-	to.Rows = resize(to.Rows, 2*n+1)
-	heads, tails := to.Slots[:n], to.Slots[n:2*n]
-	used := int32(0)
-	for i, e := range edges {
-		heads[i], used = b.slot(to.Rows, e.head(), used)
-	}
-	for i, e := range edges {
-		tails[i], used = b.slot(to.Rows, e.tail(), used)
-	}
-	to.Rows = to.Rows[:used]
-	for _, r := range to.Rows {
-		b.slotOf[r] = -1
-	}
-	drawNegatives(to, m, rng.New(b.seed, rng.Negatives, uint64(epoch), uint64(batch)))
+// A slotter numbers the distinct points of a batch.
+type slotter struct {
+	// seen[p] − base is the slot of point p in the batch at hand, if that is
+	// not negative. The base moves on past the slots of a batch for the next,
+	// so that nothing has to be wiped.
+	seen []int32
+	base int32
 }
 
-// slot returns the slot of a point in the batch, giving it the next free one
-// if it has none, and the number of slots then in use. Without a branch: in
-// large batches every other point has been seen before, unpredictably.
-func (b *Batches) slot(rows []int32, point, used int32) (slot, nowUsed int32) {
-	slot = b.slotOf[point]
-	fresh := slot >> 31 // −1 if the point has no slot, else 0
-	slot = slot&^fresh | used&fresh
-	rows[used] = point // overwritten by the next fresh point if this is none
-	b.slotOf[point] = slot
-	return slot, used - fresh
+func newSlotter(n int) slotter { return slotter{seen: make([]int32, n), base: 1} }
+
+// fill sets a batch's Rows and Slots to the ends of its edges.
+func (s *slotter) fill(to *model.Batch, edges []edge) {
+	n := len(edges)
+	if int(s.base) > math.MaxInt32-2*n {
+		clear(s.seen)
+		s.base = 1
+	}
+	to.Slots = resize(to.Slots, 2*n)
+	to.Rows = resize(to.Rows, 2*n+1)
+	used := s.number(to.Slots[:n], to.Rows, edges, 0, 0)
+	used = s.number(to.Slots[n:], to.Rows, edges, 32, used)
+	to.Rows = to.Rows[:used]
+	s.base += int32(used)
+}
+
+// number finds the slots of one end of the edges, the one that begins at the
+// given bit, and returns how many slots are in use after that. There is no
+// branch on whether a point has been seen: in large batches every other one
+// has, unpredictably.
+func (s *slotter) number(slots, rows []int32, edges []edge, bit int, used int) int {
+	seen, base, next := s.seen, s.base, int32(used)
+	slots = slots[:len(edges)]
+	for i, e := range edges {
+		point := uint32(e >> bit)
+		slot := seen[point] - base
+		fresh := slot >> 31 // −1 if the point has no slot yet, else 0
+		slot = slot&^fresh | next&fresh
+		seen[point] = slot + base
+		rows[next] = int32(point) // the next fresh point overwrites it if this is none
+		slots[i] = slot
+		next -= fresh
+	}
+	return int(next)
+}
+
+// A contrast draws the negatives of batches, one batch at a time.
+type contrast struct {
+	seed uint64
+	// rows are the negatives of the last batch; full is the number of edges
+	// it had if they are all other rows, which are the same for every batch
+	// of that size, else 0.
+	rows []int32
+	full int
+}
+
+// draw sets a batch's Negatives: m for each head, uniformly and with
+// replacement from the 2b−1 other rows (the head's own tail may come up), or
+// every row but the head and its tail once if m is Full or at least their
+// number, 2b−2. (In-batch negative sampling: Section 3 of the paper.) They are
+// valid until the next call.
+func (c *contrast) draw(to *model.Batch, m, epoch, batch int) {
+	b := to.Edges()
+	m = capNegatives(m, b)
+	if m == 2*b-2 {
+		if c.full != b {
+			c.rows = resize(c.rows, m*b)
+			allOthers(c.rows, b)
+			c.full = b
+		}
+	} else {
+		c.full = 0
+		c.rows = resize(c.rows, m*b)
+		stream := rng.New(c.seed, rng.Negatives, uint64(epoch), uint64(batch))
+		for j := range m {
+			stream = simd.DrawOthers(c.rows[j*b:(j+1)*b], stream)
+		}
+	}
+	to.Negatives = c.rows
+}
+
+// allOthers lists for each head every row but the head and its tail.
+func allOthers(rows []int32, b int) {
+	for j := range 2*b - 2 {
+		column := rows[j*b : (j+1)*b]
+		for i := range column {
+			r := j
+			if r >= i {
+				r++
+			}
+			if r >= b+i {
+				r++
+			}
+			column[i] = int32(r)
+		}
+	}
 }
 
 // capNegatives returns how many negatives each head of a batch of b edges
-// gets when m (or Full) are asked for: at most all other rows of the batch but
-// the head's own tail.
+// gets when m (or Full) are asked for.
 func capNegatives(m, b int) int {
 	if most := 2*b - 2; m == Full || m > most {
 		return most
 	}
 	return m
-}
-
-// drawNegatives draws m negatives for each head of a batch, uniformly and with
-// replacement from the 2b−1 other rows (the head's own tail may come up), or
-// takes every row but the head and its tail once if m is Full or at least
-// their number, 2b−2. (In-batch negative sampling: Section 3 of the paper.)
-func drawNegatives(to *model.Batch, m int, stream rng.Stream) {
-	b := to.Edges()
-	capped := capNegatives(m, b)
-	to.Negatives = resize(to.Negatives, capped*b)
-	if capped == 2*b-2 {
-		for j := range capped {
-			column := to.Negatives[j*b : (j+1)*b]
-			for i := range column {
-				r := j
-				if r >= i {
-					r++
-				}
-				if r >= b+i {
-					r++
-				}
-				column[i] = int32(r)
-			}
-		}
-		return
-	}
-	drawOthers(to.Negatives, b, stream)
-}
-
-// drawOthers fills columns of b numbers each: number i of a column is uniform
-// on 0 … 2b−1 without i.
-func drawOthers(to []int32, b int, stream rng.Stream) {
-	others := uint32(2*b - 1)
-	for len(to) > 0 {
-		column := to[:b]
-		to = to[b:]
-		i := 0
-		for ; i+1 < b; i += 2 {
-			bits := stream.Uint64()
-			column[i] = skip(rng.Bounded(uint32(bits), others), int32(i))
-			column[i+1] = skip(rng.Bounded(uint32(bits>>32), others), int32(i+1))
-		}
-		if i < b {
-			column[i] = skip(rng.Bounded(uint32(stream.Uint64()), others), int32(i))
-		}
-	}
-}
-
-// skip moves r ≥ i up by one, so that i itself is never met.
-func skip(r uint32, i int32) int32 {
-	v := int32(r)
-	return v - (i-1-v)>>31 // (i−1−v)>>31 is −1 where v ≥ i
 }
 
 func resize[E any](s []E, n int) []E {

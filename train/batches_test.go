@@ -86,7 +86,7 @@ func TestShuffleDependsOnEpochAlone(t *testing.T) {
 
 func negativesOf(b, m int) []int32 {
 	batch := model.Batch{Slots: make([]int32, 2*b)}
-	drawNegatives(&batch, m, rng.New(1, rng.Negatives, 0, 0))
+	new(contrast).draw(&batch, m, 0, 0)
 	return batch.Negatives
 }
 
@@ -97,8 +97,9 @@ func TestNegativesAreUniform(t *testing.T) {
 	batch := model.Batch{Slots: make([]int32, 2*b)}
 	var count [b][2 * b]float64
 	const batches = 2000
+	var c contrast
 	for k := range batches {
-		drawNegatives(&batch, m, rng.New(1, rng.Negatives, 0, uint64(k)))
+		c.draw(&batch, m, 0, k)
 		for p, r := range batch.Negatives {
 			count[p%b][r]++
 		}
@@ -132,16 +133,14 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 			edges = append(edges, packEdge(int32(i), int32(o)), packEdge(int32(o), int32(i)))
 		}
 	}
-	plan := make([]int, epochs)
-	for i := range plan {
-		plan[i] = 5
-	}
-	b := newBatches(edges, n, size, 1, 0, plan)
+	b := newFeed(edges, n, size, 1, 0, epochs)
 	defer b.close()
+	var c contrast
 	count := make([]float64, n)
 	var total float64
 	for block := b.next(); block != nil; block = b.next() {
-		for _, batch := range block.batches {
+		for j, batch := range block.batches {
+			c.draw(&batch, 5, block.epoch, block.first+j)
 			for _, e := range batch.Negatives {
 				count[batch.Rows[batch.Slots[e]]]++
 				total++
@@ -153,6 +152,37 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 	for i, c := range count {
 		if math.Abs(c/want-1) > 0.1 { // six standard deviations of a Poisson count
 			t.Errorf("point %d is a negative %.3f times as often as it should be", i, c/want)
+		}
+	}
+}
+
+// Batches of one size share the list of all others; sizes may alternate with
+// drawn ones.
+func TestContrastsDoNotMixUp(t *testing.T) {
+	var c contrast
+	for _, tc := range []struct{ b, m int }{{5, Full}, {5, 3}, {5, Full}, {7, Full}, {5, Full}, {1, 4}, {7, 2}, {7, Full}} {
+		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
+		c.draw(&batch, tc.m, 3, 4)
+		var fresh contrast
+		want := model.Batch{Slots: batch.Slots}
+		fresh.draw(&want, tc.m, 3, 4)
+		if !slices.Equal(batch.Negatives, want.Negatives) {
+			t.Errorf("b=%d m=%d: negatives %v, want %v", tc.b, tc.m, batch.Negatives, want.Negatives)
+		}
+	}
+}
+
+// The slots of points are right when their numbers run out and start anew.
+func TestSlotsStartAnew(t *testing.T) {
+	s := newSlotter(10)
+	edges := []edge{packEdge(3, 4), packEdge(4, 3), packEdge(9, 3)}
+	s.seen[4] = math.MaxInt32 - 3
+	s.base = math.MaxInt32 - 3
+	var b model.Batch
+	for range 2 {
+		s.fill(&b, edges)
+		if !slices.Equal(b.Rows, []int32{3, 4, 9}) || !slices.Equal(b.Slots, []int32{0, 1, 2, 1, 0, 0}) {
+			t.Errorf("rows %v and slots %v", b.Rows, b.Slots)
 		}
 	}
 }
@@ -190,7 +220,7 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 		h := s.IntN(n)
 		edges[i] = packEdge(int32(h), int32((h+1+s.IntN(n-1))%n))
 	}
-	b := newBatches(edges, n, size, 1, 0, []int{5, 3})
+	b := newFeed(edges, n, size, 1, 0, 2)
 	defer b.close()
 	seen := map[int][]edge{}
 	for block := b.next(); block != nil; block = b.next() {
@@ -232,27 +262,20 @@ func BenchmarkBatches(b *testing.B) {
 	})
 	b.Run("negatives", func(b *testing.B) {
 		batch := model.Batch{Slots: make([]int32, 2048)}
+		var c contrast
 		for b.Loop() {
 			for i := range count / 1024 {
-				drawNegatives(&batch, 5, rng.New(1, rng.Negatives, uint64(i)))
+				c.draw(&batch, 5, 0, i)
 			}
 		}
 	})
 	for _, size := range []int{1024, 32768} {
 		b.Run("all", func(b *testing.B) {
-			batches := newBatches(edges, n, size, 1, 0, fives(b.N))
+			batches := newFeed(edges, n, size, 1, 0, b.N)
 			defer batches.close()
 			for block := batches.next(); block != nil; block = batches.next() {
 				batches.recycle(block)
 			}
 		})
 	}
-}
-
-func fives(n int) []int {
-	plan := make([]int, n)
-	for i := range plan {
-		plan[i] = 5
-	}
-	return plan
 }

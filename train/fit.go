@@ -196,15 +196,13 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if f.Reach == 0 {
 		f.Reach = 1e5
 	}
-	var negatives []int
 	for i, p := range f.Phases {
 		for t := range p.Epochs {
 			f.plan = append(f.plan, epochPlan{phase: i, epoch: t})
-			negatives = append(negatives, p.Negatives)
 		}
 	}
 	f.result = Result{LogZ: f.LogZ, Edges: len(edges)}
-	batches := newBatches(edges, n, f.BatchSize, f.Seed, 0, negatives)
+	batches := newFeed(edges, n, f.BatchSize, f.Seed, 0, len(f.plan))
 	defer batches.close()
 	err = f.run(ctx, batches)
 	return f.result, err
@@ -226,10 +224,10 @@ type fit struct {
 // epochPlan says which epoch of which phase an epoch of the run is.
 type epochPlan struct{ phase, epoch int }
 
-func (f *fit) run(ctx context.Context, batches *Batches) error {
+func (f *fit) run(ctx context.Context, batches *feed) error {
 	start := time.Now()
 	began := start
-	sgd := SGD{Clip: f.Clip}
+	sgd, contrast := SGD{Clip: f.Clip}, contrast{seed: f.Seed}
 	count := (f.edges + f.BatchSize - 1) / f.BatchSize
 	for t, at := range f.plan {
 		phase := &f.Phases[at.phase]
@@ -242,6 +240,7 @@ func (f *fit) run(ctx context.Context, batches *Batches) error {
 					return ctx.Err()
 				}
 				b := &block.batches[i]
+				contrast.draw(b, phase.Negatives, t, batch)
 				if f.Loss == op.NC {
 					theta = f.result.LogZ
 				}

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"encoding/binary"
+
 	"cne/internal/rng"
 )
 
@@ -55,11 +57,7 @@ func (s *shuffler) begin(epoch int) {
 	stream := rng.New(s.seed, rng.Shuffle, s.epoch)
 	mask := uint64(s.buckets-1) * 0x0101010101010101
 	for i := 0; i < len(s.choice); i += 8 {
-		r := stream.Uint64() & mask
-		c := s.choice[i : i+8 : i+8]
-		for j := range c {
-			c[j] = uint8(r >> (8 * j))
-		}
+		binary.LittleEndian.PutUint64(s.choice[i:], stream.Uint64()&mask)
 	}
 	choice := s.choice[:len(s.edges)]
 	var next [maxBuckets]int
@@ -84,12 +82,25 @@ func (s *shuffler) upTo(n int) []edge {
 	for s.shuffled < s.buckets && s.start[s.shuffled] < n {
 		k := s.shuffled
 		bucket := s.order[s.start[k]:s.start[k+1]]
-		stream := rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k))
-		for i := len(bucket) - 1; i > 0; i-- {
-			j := rng.Bounded(uint32(stream.Uint64()>>32), uint32(i+1))
-			bucket[i], bucket[j] = bucket[j], bucket[i]
-		}
+		fisherYates(bucket, rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k)))
 		s.shuffled++
 	}
 	return s.order
+}
+
+// fisherYates shuffles a bucket in place. Each word of the stream serves for
+// two exchanges.
+func fisherYates(bucket []edge, stream rng.Stream) {
+	for n := len(bucket); n > 1; n -= 2 {
+		word := stream.Uint64()
+		exchange(bucket[:n], uint32(word))
+		exchange(bucket[:n-1], uint32(word>>32))
+	}
+}
+
+// exchange swaps the last edge with one drawn from all of them.
+func exchange(b []edge, random uint32) {
+	if i, j := len(b)-1, int(rng.Bounded(random, uint32(len(b)))); j <= i {
+		b[i], b[j] = b[j], b[i]
+	}
 }

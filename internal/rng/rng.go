@@ -54,6 +54,10 @@ func New(seed uint64, p Purpose, index ...uint64) Stream {
 // from the stream that New gave.
 func (s Stream) At(i uint64) Stream { return Stream{s.state + i*gamma} }
 
+// State returns the stream's state: its i-th next number, from 1, is
+// Mix(State + i·0x9e3779b97f4a7c15). It is for code that draws many at once.
+func (s Stream) State() uint64 { return s.state }
+
 // Uint64 draws the next 64 random bits.
 func (s *Stream) Uint64() uint64 {
 	s.state += gamma

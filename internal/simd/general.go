@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"cne/internal/rng"
+)
 
 // Pairs computes the squared distance of each pair k of row head+k of
 // features and row tails[k]; features is [n, d], row after row. It is Pairs2
@@ -162,4 +166,36 @@ func ScatterRows[T Float](dst, src []T, d int, index []int32) {
 	for i, r := range index {
 		add(row(dst, d, int(r)), row(src, d, i))
 	}
+}
+
+// DrawOthers fills a column of b numbers, number i of which is uniform on
+// 0 … 2b−1 without i, from the words of a stream: the k-th word gives numbers
+// 2k and 2k+1. It returns the stream after them.
+func DrawOthers(column []int32, stream rng.Stream) rng.Stream {
+	end := stream.At(uint64(len(column)+1) / 2)
+	others, first := uint32(2*len(column)-1), 0
+	if n := len(column); vectors() && n >= lanes {
+		first = n - n%lanes
+		drawOthersVector(column[:first], stream.State(), others)
+		stream = stream.At(uint64(first / 2))
+	}
+	drawOthers(column, first, others, stream)
+	return end
+}
+
+// drawOthers fills the column from number first, an even one, on.
+func drawOthers(column []int32, first int, others uint32, stream rng.Stream) {
+	for i := first; i < len(column); i += 2 {
+		word := stream.Uint64()
+		column[i] = skip(rng.Bounded(uint32(word), others), int32(i))
+		if i+1 < len(column) {
+			column[i+1] = skip(rng.Bounded(uint32(word>>32), others), int32(i+1))
+		}
+	}
+}
+
+// skip moves r ≥ i up by one, so that i itself is never met.
+func skip(r uint32, i int32) int32 {
+	v := int32(r)
+	return v - (i-1-v)>>31 // the shift gives −1 where v ≥ i
 }

@@ -1406,6 +1406,101 @@ loop_done:
 	MOVSS         X3, sum+56(FP)
 	RET
 
+// func drawOthersAVX512(column []int32, state uint64, others uint32)
+// Requires: AVX512DQ, AVX512F, SSE2
+TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
+	MOVQ         column_base+0(FP), AX
+	MOVQ         state+24(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Z0
+	VPADDQ       gammas<>+0(SB), Z0, Z0
+	MOVQ         $0xf1bbcdcbfa53e0a8, CX
+	MOVQ         CX, X1
+	VPBROADCASTQ X1, Z1
+	MOVL         others+32(FP), CX
+	MOVD         CX, X2
+	VPBROADCASTQ X2, Z2
+	VMOVUPS      before<>+0(SB), Z3
+	MOVQ         $0x0000001000000010, CX
+	MOVQ         CX, X4
+	VPBROADCASTQ X4, Z4
+	MOVQ         $0xbf58476d1ce4e5b9, CX
+	MOVQ         CX, X5
+	VPBROADCASTQ X5, Z5
+	MOVQ         $0x94d049bb133111eb, CX
+	MOVQ         CX, X6
+	VPBROADCASTQ X6, Z6
+	MOVQ         column_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ      DX, CX
+	JGE       loop_done
+	VMOVUPS   Z0, Z7
+	VPADDQ    Z1, Z0, Z0
+	VPSRLQ    $0x1e, Z7, Z8
+	VPXORQ    Z8, Z7, Z7
+	VPMULLQ   Z5, Z7, Z7
+	VPSRLQ    $0x1b, Z7, Z8
+	VPXORQ    Z8, Z7, Z7
+	VPMULLQ   Z6, Z7, Z7
+	VPSRLQ    $0x1f, Z7, Z8
+	VPXORQ    Z8, Z7, Z7
+	VPSRLQ    $0x20, Z7, Z8
+	VPMULUDQ  Z2, Z7, Z7
+	VPMULUDQ  Z2, Z8, Z8
+	VPSRLQ    $0x20, Z7, Z7
+	MOVL      $0x0000aaaa, BX
+	KMOVW     BX, K1
+	VMOVDQU32 Z8, K1, Z7
+	VPCMPGTD  Z3, Z7, K1
+	VPADDD    c00000001<>+0(SB), Z7, K1, Z7
+	VPADDD    Z4, Z3, Z3
+	VMOVUPS   Z7, (AX)(DX*4)
+	ADDQ      $0x10, DX
+	JMP       loop
+
+loop_done:
+	RET
+
+DATA gammas<>+0(SB)/8, $0x9e3779b97f4a7c15
+DATA gammas<>+8(SB)/8, $0x3c6ef372fe94f82a
+DATA gammas<>+16(SB)/8, $0xdaa66d2c7ddf743f
+DATA gammas<>+24(SB)/8, $0x78dde6e5fd29f054
+DATA gammas<>+32(SB)/8, $0x1715609f7c746c69
+DATA gammas<>+40(SB)/8, $0xb54cda58fbbee87e
+DATA gammas<>+48(SB)/8, $0x538454127b096493
+DATA gammas<>+56(SB)/8, $0xf1bbcdcbfa53e0a8
+GLOBL gammas<>(SB), RODATA|NOPTR, $64
+
+DATA before<>+0(SB)/8, $0x00000000ffffffff
+DATA before<>+8(SB)/8, $0x0000000200000001
+DATA before<>+16(SB)/8, $0x0000000400000003
+DATA before<>+24(SB)/8, $0x0000000600000005
+DATA before<>+32(SB)/8, $0x0000000800000007
+DATA before<>+40(SB)/8, $0x0000000a00000009
+DATA before<>+48(SB)/8, $0x0000000c0000000b
+DATA before<>+56(SB)/8, $0x0000000e0000000d
+GLOBL before<>(SB), RODATA|NOPTR, $64
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+DATA c00000001<>+32(SB)/4, $0x00000001
+DATA c00000001<>+36(SB)/4, $0x00000001
+DATA c00000001<>+40(SB)/4, $0x00000001
+DATA c00000001<>+44(SB)/4, $0x00000001
+DATA c00000001<>+48(SB)/4, $0x00000001
+DATA c00000001<>+52(SB)/4, $0x00000001
+DATA c00000001<>+56(SB)/4, $0x00000001
+DATA c00000001<>+60(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $64
+
 // func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·pairs2AVX2(SB), NOSPLIT, $0-128
@@ -2284,4 +2379,77 @@ loop_done:
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
 	MOVSS        X3, sum+56(FP)
+	RET
+
+// func drawOthersAVX2(column []int32, state uint64, others uint32)
+// Requires: AVX, AVX2, SSE2
+TEXT ·drawOthersAVX2(SB), NOSPLIT, $0-36
+	MOVQ         column_base+0(FP), AX
+	MOVQ         state+24(FP), CX
+	MOVQ         CX, X0
+	VPBROADCASTQ X0, Y0
+	VPADDQ       gammas<>+0(SB), Y0, Y0
+	MOVQ         $0x78dde6e5fd29f054, CX
+	MOVQ         CX, X1
+	VPBROADCASTQ X1, Y1
+	MOVL         others+32(FP), CX
+	MOVD         CX, X2
+	VPBROADCASTQ X2, Y2
+	VMOVUPS      before<>+0(SB), Y3
+	MOVQ         $0x0000000800000008, CX
+	MOVQ         CX, X4
+	VPBROADCASTQ X4, Y4
+	MOVQ         $0xbf58476d1ce4e5b9, CX
+	MOVQ         CX, X5
+	VPBROADCASTQ X5, Y5
+	MOVQ         $0x00000000bf58476d, CX
+	MOVQ         CX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         $0x94d049bb133111eb, CX
+	MOVQ         CX, X7
+	VPBROADCASTQ X7, Y7
+	MOVQ         $0x0000000094d049bb, CX
+	MOVQ         CX, X8
+	VPBROADCASTQ X8, Y8
+	MOVQ         column_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ     DX, CX
+	JGE      loop_done
+	VMOVUPS  Y0, Y9
+	VPADDQ   Y1, Y0, Y0
+	VPSRLQ   $0x1e, Y9, Y10
+	VPXOR    Y10, Y9, Y9
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ Y5, Y10, Y10
+	VPMULUDQ Y6, Y9, Y11
+	VPADDQ   Y11, Y10, Y10
+	VPSLLQ   $0x20, Y10, Y10
+	VPMULUDQ Y5, Y9, Y9
+	VPADDQ   Y10, Y9, Y9
+	VPSRLQ   $0x1b, Y9, Y10
+	VPXOR    Y10, Y9, Y9
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ Y7, Y10, Y10
+	VPMULUDQ Y8, Y9, Y11
+	VPADDQ   Y11, Y10, Y10
+	VPSLLQ   $0x20, Y10, Y10
+	VPMULUDQ Y7, Y9, Y9
+	VPADDQ   Y10, Y9, Y9
+	VPSRLQ   $0x1f, Y9, Y10
+	VPXOR    Y10, Y9, Y9
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ Y2, Y9, Y9
+	VPMULUDQ Y2, Y10, Y10
+	VPSRLQ   $0x20, Y9, Y9
+	VPBLENDD $0xaa, Y10, Y9, Y9
+	VPCMPGTD Y3, Y9, Y10
+	VPSUBD   Y10, Y9, Y9
+	VPADDD   Y4, Y3, Y3
+	VMOVUPS  Y9, (AX)(DX*4)
+	ADDQ     $0x08, DX
+	JMP      loop
+
+loop_done:
 	RET

@@ -251,6 +251,29 @@ func TestRows(t *testing.T) {
 	})
 }
 
+// The forms draw the same numbers: a seed means the same on every processor.
+func TestDrawOthers(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range append(lengths[1:], 1024) {
+			got, want := make([]int32, n), make([]int32, n)
+			stream := rng.New(uint64(n), rng.Negatives)
+			after := DrawOthers(got, stream)
+			drawOthers(want, 0, uint32(2*n-1), stream)
+			for i := range want {
+				if got[i] != want[i] || got[i] == int32(i) || got[i] < 0 || int(got[i]) >= 2*n {
+					t.Fatalf("n=%d: number %d is %d, want %d", n, i, got[i], want[i])
+				}
+			}
+			for range (n + 1) / 2 {
+				stream.Uint64()
+			}
+			if after.Uint64() != stream.Uint64() {
+				t.Errorf("n=%d: the stream goes on elsewhere", n)
+			}
+		}
+	})
+}
+
 func TestReductions(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, n := range lengths {
@@ -313,6 +336,7 @@ func BenchmarkKernels(b *testing.B) {
 			{"UMAPNegative", func() { copy(work, x); UMAPNegative(work, limit) }},
 			{"Similarities", func() { copy(work, x); Similarities(work, v[3], 1e-10) }},
 			{"LogTotals", func() { copy(work, x); LogTotals(work, 1) }},
+			{"DrawOthers", func() { DrawOthers(tails, s) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 		} {
 			b.Run(k.name+"/"+form, func(b *testing.B) {

@@ -58,6 +58,9 @@ func maxUint32AVX512(x []int32) uint32
 // inverseSum2AVX512 is the vector form of inverseSum2.
 func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
+// drawOthersAVX512 is the vector form of drawOthers.
+func drawOthersAVX512(column []int32, state uint64, others uint32)
+
 // pairs2AVX2 is the vector form of pairs2.
 func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
@@ -111,3 +114,6 @@ func maxUint32AVX2(x []int32) uint32
 
 // inverseSum2AVX2 is the vector form of inverseSum2.
 func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
+
+// drawOthersAVX2 is the vector form of drawOthers.
+func drawOthersAVX2(column []int32, state uint64, others uint32)

@@ -172,3 +172,11 @@ func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32)
 		descendRows2AVX2(table, grad, rows, step, clip)
 	}
 }
+
+func drawOthersVector(column []int32, state uint64, others uint32) {
+	if current == avx512 {
+		drawOthersAVX512(column, state, others)
+	} else {
+		drawOthersAVX2(column, state, others)
+	}
+}

@@ -65,3 +65,5 @@ func scatterRows2Vector(dst, src []float32, index []int32) { panic("simd: no vec
 func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32) {
 	panic("simd: no vector form")
 }
+
+func drawOthersVector(column []int32, state uint64, others uint32) { panic("simd: no vector form") }

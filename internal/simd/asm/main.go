@@ -34,6 +34,7 @@ func main() {
 		s.descendRows2()
 		s.maxUint32()
 		s.inverseSum2()
+		s.drawOthers()
 	}
 	Generate()
 }
@@ -691,4 +692,126 @@ func (s *isa) inverseSum2() {
 	})
 	s.sum(sum, "sum")
 	RET()
+}
+
+// Constants of SplitMix64, as package rng has them.
+const (
+	gamma  uint64 = 0x9e3779b97f4a7c15
+	mixer1 uint64 = 0xbf58476d1ce4e5b9
+	mixer2 uint64 = 0x94d049bb133111eb
+)
+
+// drawOthers works on pairs of numbers: one 64-bit word of the stream gives
+// two, each scaled to 0 … others−1 by a multiplication of its 32 bits.
+func (s *isa) drawOthers() {
+	s.begin("drawOthers", "(column []int32, state uint64, others uint32)", "is the vector form of drawOthers.")
+	column := s.pointer("column")
+	counter, step, bound, before, advance := s.vec(), s.vec(), s.vec(), s.vec(), s.vec()
+	words := uint64(s.lanes / 2)
+	s.broadcast64("state", counter)
+	VPADDQ(s.quads("gammas", func(i int) uint64 { return uint64(i+1) * gamma }), counter, counter)
+	s.splat64(words*gamma, step)
+	others := Load(Param("others"), GP32())
+	MOVD(others, bound.AsX())
+	VPBROADCASTQ(bound.AsX(), bound)
+	VMOVUPS(s.quads("before", func(i int) uint64 { return uint64(uint32(2*i-1)) | uint64(uint32(2*i))<<32 }), before)
+	s.splat64(uint64(s.lanes)<<32|uint64(s.lanes), advance)
+	m1, m2 := s.factor(mixer1), s.factor(mixer2)
+	s.loop("column", "loop", func(i Register) {
+		z, t := s.vec(), s.vec()
+		VMOVUPS(counter, z)
+		VPADDQ(step, counter, counter)
+		s.xorShift(z, t, 30)
+		s.multiply(z, m1)
+		s.xorShift(z, t, 27)
+		s.multiply(z, m2)
+		s.xorShift(z, t, 31)
+		VPSRLQ(Imm(32), z, t)
+		VPMULUDQ(bound, z, z)
+		VPMULUDQ(bound, t, t)
+		VPSRLQ(Imm(32), z, z)
+		if s.wide() {
+			odd := K()
+			r := GP32()
+			MOVL(U32(0xaaaa), r)
+			KMOVW(r, odd)
+			VMOVDQU32(t, odd, z)
+			up := K()
+			VPCMPGTD(before, z, up)
+			VPADDD(table(1), z, up, z)
+		} else {
+			VPBLENDD(Imm(0xaa), t, z, z)
+			VPCMPGTD(before, z, t)
+			VPSUBD(t, z, z)
+		}
+		VPADDD(advance, before, before)
+		VMOVUPS(z, at(column, i))
+	})
+	RET()
+}
+
+// broadcast64 sets every 64-bit lane of v to a parameter.
+func (s *isa) broadcast64(param string, v VecVirtual) {
+	r := Load(Param(param), GP64())
+	MOVQ(r, v.AsX())
+	VPBROADCASTQ(v.AsX(), v)
+}
+
+func (s *isa) splat64(x uint64, v VecVirtual) {
+	r := GP64()
+	MOVQ(U64(x), r)
+	MOVQ(r, v.AsX())
+	VPBROADCASTQ(v.AsX(), v)
+}
+
+// quads returns a vector of eight 64-bit words in read-only memory.
+func (s *isa) quads(name string, word func(i int) uint64) Mem {
+	if m, ok := tables[name]; ok {
+		return m
+	}
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range 8 {
+		DATA(8*i, U64(word(i)))
+	}
+	tables[name] = m
+	return m
+}
+
+// xorShift computes z ^= z >> n.
+func (s *isa) xorShift(z, t VecVirtual, n uint64) {
+	VPSRLQ(Imm(n), z, t)
+	if s.wide() {
+		VPXORQ(t, z, z)
+	} else {
+		VPXOR(t, z, z)
+	}
+}
+
+// A factor is a 64-bit constant to multiply by; AVX2 needs its upper half too.
+type factor struct{ whole, upper VecVirtual }
+
+func (s *isa) factor(x uint64) (f factor) {
+	f.whole = s.vec()
+	s.splat64(x, f.whole)
+	if !s.wide() {
+		f.upper = s.vec()
+		s.splat64(x>>32, f.upper)
+	}
+	return f
+}
+
+// multiply computes z *= f modulo 2^64, from 32-bit products under AVX2.
+func (s *isa) multiply(z VecVirtual, f factor) {
+	if s.wide() {
+		VPMULLQ(f.whole, z, z)
+		return
+	}
+	high, cross := s.vec(), s.vec()
+	VPSRLQ(Imm(32), z, high)
+	VPMULUDQ(f.whole, high, high)
+	VPMULUDQ(f.upper, z, cross)
+	VPADDQ(cross, high, high)
+	VPSLLQ(Imm(32), high, high)
+	VPMULUDQ(f.whole, z, z)
+	VPADDQ(high, z, z)
 }
