@@ -80,7 +80,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"spaces between fields", "1 2 3\n4 5 6\n", data.Options{Header: data.HeaderNone}, data.ErrFormat, `"1 2 3" is not a number; separate fields by commas, semicolons or tabs`},
 		{"empty field", "1,2\n3,\n", data.Options{}, data.ErrFormat, "line 2, column 2, both counted from 1: the field is empty"},
 		{"too large", "1,2\n3,1e39\n", data.Options{}, data.ErrFormat, `line 2, column 2, both counted from 1: "1e39" is too large for a float32`},
-		{"NaN", "1,2\n3,nan\n", data.Options{}, data.ErrNotFinite, "point 2, value 2 (counted from 1) is NaN"},
+		{"NaN", "1,2\n3,nan\n", data.Options{}, data.ErrNotFinite, "row 2, column 2 (counted from 1) is NaN"},
 		{"quotation mark within a field", "x,l\n1,a\"b\n2,c\"\n", data.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark out of place"},
 		{"something after a quotation mark", "x,l\n1,\"a\"b\n", data.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark out of place"},
 		{"open quotation mark", "x,l\n1,\"a\n2,b\n", data.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark that is never closed"},

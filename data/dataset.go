@@ -64,7 +64,7 @@ func (ds *Dataset) Check() error {
 		}
 	}
 	if at := firstNotFinite(m.X); at >= 0 {
-		return errorf(ErrNotFinite, "%s, value %d (counted from 1) is %v as a float32; remove the point or replace the value",
+		return errorf(ErrNotFinite, "%s, column %d (counted from 1) is %v as a float32; remove the row or replace the value",
 			ds.describeRow(at/m.D), at%m.D+1, m.X[at])
 	}
 	return nil
@@ -79,13 +79,13 @@ func (ds *Dataset) describeRow(i int) string {
 				break
 			}
 			if len(ds.parts) == 1 {
-				return fmt.Sprintf("%s: point %d", p.name, row+1)
+				return fmt.Sprintf("%s: row %d", p.name, row+1)
 			}
-			return fmt.Sprintf("%s: point %d (point %d over all files)", p.name, row+1, i+1)
+			return fmt.Sprintf("%s: row %d (row %d over all files)", p.name, row+1, i+1)
 		}
 		row -= p.rows
 	}
-	return fmt.Sprintf("point %d", i+1)
+	return fmt.Sprintf("row %d", i+1)
 }
 
 // firstNotFinite returns the index of the first NaN or infinity in x, or -1.

@@ -154,12 +154,12 @@ func TestOpenErrors(t *testing.T) {
 		{"npy: negative size", files{"a": bytesOf("(-1, 2)")}, []string{"a"}, data.Options{}, data.ErrFormat, "shape holds something other than sizes"},
 		{"npy: truncated", files{"a": bytesOf("(2, 2)", 1)}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the header announces 4 values (shape 2×2, 1 bytes each), but only 1 bytes follow it"},
 		{"npy: one dimension", files{"a": bytesOf("(2,)", 1, 2)}, []string{"a"}, data.Options{}, data.ErrShape, "reshape it to 2×1"},
-		{"npy: NaN", files{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: point 2, value 2 (counted from 1) is NaN as a float32"},
-		{"npy: too large for float32", files{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: point 1, value 1 (counted from 1) is +Inf as a float32"},
+		{"npy: NaN", files{"a": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", append(make([]byte, 12), 0, 0, 0xc0, 0x7f)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: row 2, column 2 (counted from 1) is NaN as a float32"},
+		{"npy: too large for float32", files{"a": npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", body(binary.LittleEndian, 1e300)...)}, []string{"a"}, data.Options{}, data.ErrNotFinite, "a: row 1, column 1 (counted from 1) is +Inf as a float32"},
 
 		{"several: widths differ", files{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, data.Options{}, data.ErrShape, "b.idx: its points have 3 values, those of a.csv have 2"},
 		{"several: columns differ", files{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrShape, `b.csv: its data column 1 (counted from 1, without labels and dropped columns) is "y", that of a.csv is "x"`},
-		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: point 2 (point 4 over all files), value 1 (counted from 1) is NaN"},
+		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: row 2 (row 4 over all files), column 1 (counted from 1) is NaN"},
 		{"several: second damaged", files{"a.csv": []byte("1\n"), "b.npy": fortran}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array is stored in Fortran order"},
 
 		{"labels: too few", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},

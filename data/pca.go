@@ -72,7 +72,7 @@ func FitPCA(m *Matrix, k int) (*PCA, error) {
 		return nil, errorf(ErrOption, "%d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
 	}
 	if at := firstNotFinite(m.X); at >= 0 {
-		return nil, errorf(ErrNotFinite, "point %d, value %d (both counted from 1) is %v; remove the point or replace the value", at/m.D+1, at%m.D+1, m.X[at])
+		return nil, errorf(ErrNotFinite, "row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
 	}
 
 	c := columnMoments(m)

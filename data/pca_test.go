@@ -387,7 +387,7 @@ func TestPCAErrors(t *testing.T) {
 		{"one point", normal(1, 1, 3), 1, data.ErrEmpty, "need at least two points"},
 		{"no points", data.NewMatrix(0, 3), 1, data.ErrEmpty, "the matrix is 0×3"},
 		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "a matrix of 3×3 has 8 values"},
-		{"infinity", inf, 1, data.ErrNotFinite, "point 3, value 2 (both counted from 1) is +Inf"},
+		{"infinity", inf, 1, data.ErrNotFinite, "row 3, column 2 (both counted from 1) is +Inf"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := data.FitPCA(tc.m, tc.k)

@@ -109,7 +109,7 @@ func TestScaleErrors(t *testing.T) {
 	_, err := ds.Scale("minmax")
 	wantError(t, err, data.ErrOption, `the scaling "minmax" is unknown; write none, unit or standard`)
 	_, err = (&data.Dataset{Points: matrix(1, 1, float32(math.NaN()))}).Scale(data.ScaleUnit)
-	wantError(t, err, data.ErrNotFinite, "point 1, value 1")
+	wantError(t, err, data.ErrNotFinite, "row 1, column 1")
 	for _, tc := range []struct {
 		s    data.Scaler
 		kind error

@@ -41,8 +41,10 @@ type Phase struct {
 // Options say how a model is fitted. Phases must be given; the zero value of
 // anything else has the meaning stated.
 type Options struct {
-	// Loss is the loss the model was built with.
+	// Loss is the loss the model was built with, and Mean whether it is the
+	// mean over the batch rather than the sum.
 	Loss   op.Loss
+	Mean   bool
 	Phases []Phase
 	// BatchSize is b, the number of edges in a batch; 0 means 1024. All edges
 	// are taken at once if there are fewer.
@@ -71,8 +73,7 @@ type State struct {
 	Phase int
 	// LR is the step size of the epoch.
 	LR float64
-	// Loss is the sum of the batches' losses, divided by the number of edges
-	// (of batches, if the loss is a mean over the batch).
+	// Loss is the mean loss of an edge over the epoch.
 	Loss float64
 	// LogZ is NC-t-SNE's log Z.
 	LogZ float64
@@ -250,6 +251,9 @@ func (f *fit) run(ctx context.Context, batches *feed) error {
 				}
 				if math.IsNaN(loss) || math.IsInf(loss, 0) {
 					return f.diverged(t, batch+1, lr)
+				}
+				if f.Mean {
+					loss *= float64(b.Edges())
 				}
 				sum += loss
 				sgd.Step(f.params, b.Rows, lr)

@@ -308,6 +308,34 @@ func TestExaggerateEarly(t *testing.T) {
 	}
 }
 
+// A mean over the batch is reported per edge as a sum is, and its steps are
+// shorter by the size of the batch.
+func TestMeanLoss(t *testing.T) {
+	heads, tails := ring(20, 1) // 40 edges
+	fit := func(mean bool, lr float64) (train.Result, []float64) {
+		e, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{Mean: mean})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
+			Mean: mean, BatchSize: 10, Phases: []train.Phase{{Epochs: 3, LR: lr, Place: train.Default(), Negatives: 5}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result, e.Table()
+	}
+	sum, want := fit(false, 0.1)
+	mean, got := fit(true, 1)
+	if math.Abs(sum.Loss-mean.Loss) > 1e-12 {
+		t.Errorf("loss %g as a mean, %g as a sum", mean.Loss, sum.Loss)
+	}
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-12 {
+			t.Fatalf("coordinate %d is %g with ten times the step on the mean, %g on the sum", i, got[i], want[i])
+		}
+	}
+}
+
 func TestCancelKeepsTheModel(t *testing.T) {
 	heads, tails := ring(20, 1)
 	e, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{})

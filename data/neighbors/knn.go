@@ -32,6 +32,20 @@ type Neighbors struct {
 // shares the memory of Index.
 func (nb *Neighbors) Of(i int) []int32 { return nb.Index[i*nb.K : (i+1)*nb.K : (i+1)*nb.K] }
 
+// Nearest returns the k nearest of the neighbours, k ≤ K. It shares no memory
+// with nb unless k is K.
+func (nb *Neighbors) Nearest(k int) *Neighbors {
+	if k == nb.K {
+		return nb
+	}
+	first := newNeighbors(nb.N, k)
+	for i := range nb.N {
+		copy(first.Index[i*k:(i+1)*k], nb.Index[i*nb.K:])
+		copy(first.Dist2[i*k:(i+1)*k], nb.Dist2[i*nb.K:])
+	}
+	return first
+}
+
 func newNeighbors(n, k int) *Neighbors {
 	return &Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 }

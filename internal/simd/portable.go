@@ -166,10 +166,9 @@ func maxUint32(x []int32) (m uint32) {
 }
 
 func inverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
-	var part T
 	for i, xi := range xs {
 		dx, dy := x-xi, y-ys[i]
-		part += 1 / (1 + dx*dx + dy*dy)
+		sum += float64(1 / (1 + (dx*dx + dy*dy)))
 	}
-	return float64(part)
+	return sum
 }

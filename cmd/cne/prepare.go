@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+	"unsafe"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/safetensors"
+)
+
+// builtinPrefix marks a data set that is part of the program.
+const builtinPrefix = "builtin:"
+
+// readData reads and scales the points of a run.
+func readData(c *Config) (*data.Dataset, error) {
+	set, err := openData(&c.Data)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := set.Scale(data.Scaling(c.Data.Scale)); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+func openData(c *Data) (*data.Dataset, error) {
+	if name, ok := strings.CutPrefix(c.Path[0], builtinPrefix); ok {
+		if len(c.Path) > 1 || len(c.Labels) > 0 {
+			return nil, fmt.Errorf("data.path is %s, which has labels of its own and goes with no other file; leave the other paths and data.labels out", c.Path[0])
+		}
+		return data.Builtin(name)
+	}
+	o := data.Options{
+		Labels: c.Labels,
+		Drop:   c.Drop,
+		Header: map[string]data.Header{"auto": data.HeaderAuto, "yes": data.HeaderPresent, "no": data.HeaderNone}[c.Header],
+	}
+	if c.LabelColumn != nil {
+		o.LabelColumn = *c.LabelColumn
+	}
+	set, err := data.Open(c.Path, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; set data.path to where the points are", err)
+	}
+	return set, err
+}
+
+// A neighbourhood is what the embedding shall preserve.
+type neighbourhood struct {
+	// points are the data, or their principal components if the data are
+	// wide: the space in which neighbours are near.
+	points *data.Matrix
+	// nearest has as many neighbours of each point as graph and recall need;
+	// nil if the graph is the user's own and no recall is asked for.
+	nearest *neighbors.Neighbors
+	graph   *neighbors.Graph
+
+	pcaTime, graphTime time.Duration
+}
+
+// cacheFile keeps principal components and neighbours from one run to the
+// next in the same folder; graphFile is the graph for other programs, and for
+// graph.file of other runs.
+const (
+	cacheFile = "cache.safetensors"
+	graphFile = "graph.npz"
+)
+
+// prepare computes the neighbourhood of the points, or takes it from the cache
+// of an earlier run on the same points with the same settings. It releases the
+// points of the set when it no longer needs them.
+func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set *data.Dataset) (*neighbourhood, error) {
+	n := set.Points.N
+	var own *neighbors.Graph
+	k := 0
+	if c.Graph.File != nil {
+		var err error
+		if own, err = neighbors.ReadNPZ(*c.Graph.File); err != nil {
+			return nil, err
+		}
+		if own.N != n {
+			return nil, fmt.Errorf("graph.file %s has %d points, but the data have %d; build the graph from the same points", *c.Graph.File, own.N, n)
+		}
+		if own.Edges() == 0 {
+			return nil, fmt.Errorf("graph.file %s has no edges; an embedding needs some", *c.Graph.File)
+		}
+	} else {
+		k = c.Graph.K
+	}
+	if c.Quality.Recall {
+		k = max(k, c.Quality.K)
+	}
+	if n <= k {
+		return nil, fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
+	}
+
+	h := &neighbourhood{graph: own}
+	components := 0
+	if c.Graph.PCA > 0 && c.Graph.PCA < set.Points.D {
+		components = min(c.Graph.PCA, n)
+	}
+	key := cacheKey(set.Points, components, k)
+	if c.Graph.Cache && h.load(dir, key, n, k) {
+		log.Info("principal components and neighbours are those of the last run in this folder")
+	} else {
+		if err := h.compute(ctx, log, set, components, k); err != nil {
+			return nil, err
+		}
+		if c.Graph.Cache {
+			if err := h.save(dir, key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	set.Points = nil
+	if h.graph == nil {
+		start := time.Now()
+		var err error
+		if h.graph, err = neighbors.FromNeighbors(h.nearest.Nearest(c.Graph.K)); err != nil {
+			return nil, err
+		}
+		if c.Graph.Cache {
+			if err := h.graph.WriteNPZ(dir.Path(graphFile)); err != nil {
+				return nil, err
+			}
+		}
+		h.graphTime += time.Since(start)
+	}
+	return h, ctx.Err()
+}
+
+func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data.Dataset, components, k int) error {
+	h.points = set.Points
+	start := time.Now()
+	if components > 0 {
+		log.Info("computing principal components", "from", set.Points.D, "to", components)
+		pca, err := data.FitPCA(set.Points, components)
+		if err != nil {
+			return err
+		}
+		if h.points, err = pca.Transform(set.Points); err != nil {
+			return err
+		}
+		set.Points = nil // the neighbours' search needs the memory more
+	}
+	h.pcaTime = time.Since(start)
+	if err := ctx.Err(); err != nil || k == 0 {
+		return err
+	}
+	start = time.Now()
+	log.Info("searching the nearest neighbours", "points", h.points.N, "k", k)
+	var err error
+	h.nearest, err = neighbors.KNN(h.points, k)
+	h.graphTime = time.Since(start)
+	return err
+}
+
+// cacheKey identifies points and settings.
+func cacheKey(m *data.Matrix, components, k int) string {
+	hash := sha256.New()
+	for _, v := range []int{1, m.N, m.D, components, k} { // 1: the version of the cache's content
+		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
+	}
+	if len(m.X) > 0 {
+		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&m.X[0])), 4*len(m.X)))
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// load fills h from the cache if that has the key. A cache that cannot be read
+// is as good as none: it is written anew.
+func (h *neighbourhood) load(dir *runDir, key string, n, k int) bool {
+	f, err := safetensors.ReadFile(dir.Path(cacheFile))
+	if err != nil || f.Metadata["key"] != key {
+		return false
+	}
+	points := f.Tensors["points"]
+	x, err := points.Float32s()
+	if err != nil || len(points.Shape) != 2 || points.Shape[0] != n {
+		return false
+	}
+	h.points = &data.Matrix{N: n, D: points.Shape[1], X: x}
+	if k == 0 {
+		return true
+	}
+	index, err := f.Tensors["neighbors"].Int32s()
+	if err != nil || len(index) != n*k {
+		return false
+	}
+	dist2, err := f.Tensors["squared_distances"].Float64s()
+	if err != nil || len(dist2) != n*k {
+		return false
+	}
+	h.nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
+	return true
+}
+
+func (h *neighbourhood) save(dir *runDir, key string) error {
+	f := &safetensors.File{
+		Metadata: map[string]string{"key": key, "version": Version()},
+		Tensors:  map[string]safetensors.Tensor{"points": safetensors.New(h.points.X, h.points.N, h.points.D)},
+	}
+	if nb := h.nearest; nb != nil {
+		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
+		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
+	}
+	return f.WriteFile(dir.Path(cacheFile))
+}

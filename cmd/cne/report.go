@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+	"time"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/quality"
+	"cne/internal/rng"
+)
+
+// Metrics is the content of metrics.json: how good an embedding is, and what
+// it took. What was not asked for, or is not defined for the run, is left out.
+type Metrics struct {
+	KNNRecall         *float64 `json:"knn_recall,omitempty"` // of quality.k neighbours
+	Spearman          *float64 `json:"spearman,omitempty"`   // of distances
+	PartitionFunction *float64 `json:"partition_function,omitempty"`
+	Accuracy          *float64 `json:"accuracy,omitempty"` // of a kNN classifier
+	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
+	// partition function.
+	Z     *float64 `json:"z,omitempty"`
+	Loss  float64  `json:"loss"` // of the last epoch, per edge
+	N     int      `json:"n"`
+	Edges int      `json:"edges"` // directed
+
+	Epochs       int     `json:"epochs"`
+	Seconds      Seconds `json:"seconds"`
+	PeakRSSBytes int64   `json:"peak_rss_bytes"`
+	Seed         uint64  `json:"seed"`
+	Version      string  `json:"version"`
+}
+
+// Seconds says where the time of a run went. PCA and Graph are next to nothing
+// when they come from the cache.
+type Seconds struct {
+	Load     float64 `json:"load"`
+	PCA      float64 `json:"pca"`
+	Graph    float64 `json:"graph"`
+	Optimize float64 `json:"optimize"`
+	Quality  float64 `json:"quality"`
+	Total    float64 `json:"total"`
+}
+
+// The classifier behind Metrics.Accuracy: the 10 nearest of a random six
+// sevenths of the points vote on each of the rest (60 000 and 10 000 of
+// MNIST).
+const (
+	accuracyK    = 10
+	accuracyTest = 1.0 / 7
+)
+
+// report measures the embedding, writes metrics.json and prints the figures.
+func (t *training) report(stdout io.Writer, embedding *data.Matrix, start time.Time) error {
+	measuring := time.Now()
+	m := Metrics{
+		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
+		Seed: t.config.Seed, Version: Version(),
+	}
+	if t.config.Loss.Name == "nc" {
+		n := float64(embedding.N)
+		z := math.Exp(t.result.LogZ) * n * (n - 1)
+		m.Z = &z
+	}
+	if err := t.measure(embedding, &m); err != nil {
+		return err
+	}
+	m.Seconds = Seconds{
+		Load: t.load.Seconds(), PCA: t.near.pcaTime.Seconds(), Graph: t.near.graphTime.Seconds(),
+		Optimize: t.result.Elapsed.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+	}
+	m.PeakRSSBytes = peakRSS()
+	err := t.dir.WriteFile("metrics.json", func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(m)
+	})
+	if err != nil {
+		return err
+	}
+	return t.print(stdout, &m)
+}
+
+// measure fills in what the configuration asks for.
+func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
+	q := &t.config.Quality
+	n := embedding.N
+	if q.Recall {
+		found, err := neighbors.KNN(embedding, q.K)
+		if err != nil {
+			return err
+		}
+		recall, err := quality.KNNRecall(t.near.nearest.Nearest(q.K).Index, found.Index, q.K)
+		if err != nil {
+			return err
+		}
+		m.KNNRecall = &recall
+	}
+	if q.Spearman > 0 && n > 2 {
+		rho, err := quality.Spearman(t.near.points, embedding, q.Spearman, rng.New(t.config.Seed, rng.Sample))
+		switch {
+		case errors.Is(err, quality.ErrUndefined): // all distances are equal
+		case err != nil:
+			return err
+		default:
+			m.Spearman = &rho
+		}
+	}
+	if q.Partition {
+		z, err := quality.PartitionFunction(embedding.X, embedding.D)
+		if err != nil {
+			return err
+		}
+		m.PartitionFunction = &z
+	}
+	if train := n - int(float64(n)*accuracyTest); q.Accuracy && t.labels != nil && t.labels.Categorical() && train > accuracyK && train < n {
+		accuracy, err := quality.KNNAccuracy(embedding, t.labels.Class, accuracyK, accuracyTest, rng.New(t.config.Seed, rng.Split))
+		if err != nil {
+			return err
+		}
+		m.Accuracy = &accuracy
+	}
+	return nil
+}
+
+// print writes the figures as a table.
+func (t *training) print(w io.Writer, m *Metrics) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
+	optional := func(name, format string, value *float64, more ...any) {
+		if value != nil {
+			row(name, format, append([]any{*value}, more...)...)
+		}
+	}
+	if t.config.Output.Plot {
+		row("picture", "%s", t.dir.Path("embedding.png"))
+	}
+	row("embedding", "%s", t.dir.Path("embedding.npy"))
+	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
+	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)
+	optional("Spearman correlation", "%.3f", m.Spearman)
+	optional("partition function", "%.3g", m.PartitionFunction)
+	optional("learnt Z", "%.3g", m.Z)
+	optional("kNN accuracy", "%.4f (k = %d)", m.Accuracy, accuracyK)
+	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
+	s := m.Seconds
+	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Optimize, s.Quality)
+	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
+	return table.Flush()
+}

@@ -1,0 +1,20 @@
+//go:build unix
+
+package main
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// peakRSS returns the most memory that the process has had resident, in bytes.
+func peakRSS() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
+		return int64(usage.Maxrss) // in bytes there, in kilobytes elsewhere
+	}
+	return int64(usage.Maxrss) * 1024
+}

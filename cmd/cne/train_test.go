@@ -1,0 +1,345 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/rng"
+)
+
+// writePoints writes a CSV file of n points in three clusters, with labels.
+func writePoints(t *testing.T, path string, n, d int) {
+	t.Helper()
+	var b strings.Builder
+	for j := range d {
+		fmt.Fprintf(&b, "f%d,", j)
+	}
+	b.WriteString("kind\n")
+	s := rng.New(1, rng.Sample)
+	for i := range n {
+		for j := range d {
+			fmt.Fprintf(&b, "%g,", s.Normal()+10*float64(i%3*(j%3)))
+		}
+		fmt.Fprintf(&b, "%s\n", []string{"ant", "bee", "cat"}[i%3])
+	}
+	writeTestFile(t, path, b.String())
+}
+
+// short are the flags of a quick run on such a file.
+func short(more ...string) []string {
+	return append([]string{"train", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5",
+		"--set", "train.batch_size=64", "--epochs", "8", "-o", "run"}, more...)
+}
+
+func readMetrics(t *testing.T, path string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestTrainWritesARun(t *testing.T) {
+	for _, loss := range []string{"neg", "nc", "infonce", "umap"} {
+		t.Run(loss, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writePoints(t, "points.csv", 300, 6)
+			code, stdout, stderr := cne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4")...)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			want := []string{"cache.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.png",
+				"graph.npz", "metrics.json", "metrics.jsonl", "snapshots/epoch-0004.npy", "snapshots/epoch-0008.npy"}
+			if got := listFiles(t, "run"); !slices.Equal(got, want) {
+				t.Errorf("files %v, want %v", got, want)
+			}
+			m := readMetrics(t, "run/metrics.json")
+			for _, key := range []string{"knn_recall", "spearman", "partition_function", "accuracy", "loss", "n", "edges",
+				"epochs", "seconds", "peak_rss_bytes", "seed", "version"} {
+				if _, ok := m[key]; !ok {
+					t.Errorf("metrics.json has no %s", key)
+				}
+			}
+			if _, ok := m["z"]; ok != (loss == "nc") {
+				t.Errorf("metrics.json has z: %v", ok)
+			}
+			for _, key := range []string{"load", "pca", "graph", "optimize", "total"} {
+				if _, ok := m["seconds"].(map[string]any)[key].(float64); !ok {
+					t.Errorf("metrics.json has no seconds.%s", key)
+				}
+			}
+			// Three clusters far apart stay apart.
+			if a := m["accuracy"].(float64); a < 0.99 {
+				t.Errorf("accuracy %g", a)
+			}
+			if !strings.Contains(stdout, filepath.FromSlash("run/embedding.png")) || !strings.Contains(stdout, "kNN recall") {
+				t.Errorf("stdout names neither the picture nor the quality:\n%s", stdout)
+			}
+			lines, err := os.ReadFile("run/metrics.jsonl")
+			if err != nil || strings.Count(string(lines), "\n") != 8 || strings.Contains(string(lines), "log_z") != (loss == "nc") {
+				t.Errorf("metrics.jsonl (%v):\n%s", err, lines)
+			}
+			// The last snapshot is the embedding, and the CSV holds it with labels.
+			snapshot, err1 := os.ReadFile("run/snapshots/epoch-0008.npy")
+			embedding, err2 := os.ReadFile("run/embedding.npy")
+			if err1 != nil || err2 != nil || !slices.Equal(snapshot, embedding) {
+				t.Errorf("the last snapshot is not the embedding (%v, %v)", err1, err2)
+			}
+			set, err := data.Open([]string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
+			if err != nil || set.Points.N != 300 || set.Points.D != 2 || !slices.Equal(set.Labels.Names, []string{"ant", "bee", "cat"}) {
+				t.Errorf("embedding.csv: %v, %v", set, err)
+			}
+			// The configuration in the folder gives the run again.
+			again := append(short("--config", "run/config.yaml", "--set", "loss.name="+loss), "-o", "again")
+			if code, _, stderr := cne(t.Context(), again...); code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			repeated, err := os.ReadFile("again/embedding.npy")
+			if err != nil || !slices.Equal(repeated, embedding) {
+				t.Errorf("the run from its config.yaml gives another embedding (%v)", err)
+			}
+		})
+	}
+}
+
+func TestTrainOptions(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"float64":                       {"--set", "model.dtype=float64"},
+		"cosine":                        {"--set", "loss.metric=cosine", "--set", "loss.name=infonce", "--set", "model.dim=4"},
+		"one dimension":                 {"--set", "model.dim=1"},
+		"more dimensions than the data": {"--set", "model.dim=9"},
+		"random start":                  {"--set", "model.init=random"},
+		"full":                          {"--set", "loss.negatives=full"},
+		"PCA":                           {"--set", "graph.pca=3", "--set", "data.scale=standard"},
+		"phases":                        {"--set", "train.phases=[{epochs: 3, z_bar: uniform}, {epochs: 4, s: 0}]", "--set", "train.epochs=7"},
+		"early exaggeration":            {"--set", "loss.s=0", "--set", "train.early_exaggeration=third"},
+		"fixed Z":                       {"--set", "loss.name=nc", "--set", "loss.learn_z=false", "--set", "loss.log_z=-2"},
+		"mean":                          {"--set", "loss.reduction=mean", "--set", "loss.scale=2"},
+		"no quality":                    {"--set", "quality.recall=false", "--set", "quality.spearman=0", "--set", "quality.partition=false", "--set", "quality.accuracy=false"},
+		"recall beyond the graph":       {"--set", "quality.k=20"},
+		"no cache":                      {"--set", "graph.cache=false"},
+		"nothing but npy":               {"--set", "output.csv=false", "--set", "output.plot=false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writePoints(t, "points.csv", 60, 5)
+			code, _, stderr := cne(t.Context(), short(flags...)...)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			f, err := os.Open("run/embedding.npy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			set, err := data.ReadNPY(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sum float64
+			for _, v := range set.Points.X {
+				sum += math.Abs(float64(v))
+			}
+			if set.Points.N != 60 || sum == 0 || math.IsNaN(sum) {
+				t.Errorf("%d points with coordinates of total size %g", set.Points.N, sum)
+			}
+		})
+	}
+}
+
+// The cache is used when points and settings are the same, and only then; a
+// damaged one is written anew.
+func TestTrainCache(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 80, 6)
+	hit := func(flags ...string) bool {
+		t.Helper()
+		code, _, stderr := cne(t.Context(), short(append(flags, "--force")...)...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		return strings.Contains(stderr, "are those of the last run")
+	}
+	pca := []string{"--set", "graph.pca=4"}
+	if hit(pca...) {
+		t.Error("a first run finds a cache")
+	}
+	first, err := os.ReadFile("run/embedding.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hit(pca...) {
+		t.Error("the cache is not used")
+	}
+	if second, err := os.ReadFile("run/embedding.npy"); err != nil || !slices.Equal(first, second) {
+		t.Errorf("the run from the cache gives another embedding (%v)", err)
+	}
+	if !hit(append(pca, "--seed", "5", "--set", "loss.name=umap")...) {
+		t.Error("another seed and loss do without the cache")
+	}
+	if hit("--set", "graph.pca=3") || hit(append(pca, "--set", "quality.k=16")...) || hit(append(pca, "--set", "data.scale=standard")...) {
+		t.Error("the cache of other settings is used")
+	}
+	hit(pca...)
+	writePoints(t, "points.csv", 81, 6)
+	if hit(pca...) {
+		t.Error("the cache of other points is used")
+	}
+	if err := os.Truncate("run/cache.safetensors", 1000); err != nil {
+		t.Fatal(err)
+	}
+	if hit(pca...) || !hit(pca...) {
+		t.Error("a damaged cache is used, or not mended")
+	}
+}
+
+func TestTrainOnOwnGraph(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 40, 3)
+	ring := &neighbors.Graph{N: 40, Indptr: []int64{0}}
+	for i := range 40 {
+		near := []int32{int32((i + 1) % 40), int32((i + 39) % 40)}
+		slices.Sort(near)
+		ring.Indices = append(ring.Indices, near...)
+		ring.Indptr = append(ring.Indptr, int64(len(ring.Indices)))
+	}
+	if err := ring.WriteNPZ("ring.npz"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := cne(t.Context(), short("--set", "graph.file=ring.npz")...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if m := readMetrics(t, "run/metrics.json"); m["edges"] != 80.0 || m["knn_recall"] == nil {
+		t.Errorf("%v edges and recall %v", m["edges"], m["knn_recall"])
+	}
+	writePoints(t, "points.csv", 41, 3)
+	if code, _, stderr := cne(t.Context(), short("--set", "graph.file=ring.npz", "-o", "other")...); code != 1 || !strings.Contains(stderr, "ring.npz has 40 points, but the data have 41") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestTrainIsInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 300, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // once training is under way
+		for ctx.Err() == nil {
+			if lines, err := os.ReadFile("run/metrics.jsonl"); err == nil && len(lines) > 0 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	code, _, stderr := cne(ctx, short("--epochs", "1000000")...)
+	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the embedding so far is in "+filepath.Join("run", "embedding.npy")) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if files := listFiles(t, "run"); slices.Contains(files, "metrics.json") || !slices.Contains(files, "embedding.png") {
+		t.Errorf("files %v", files)
+	}
+}
+
+func TestTrainBadInput(t *testing.T) {
+	rows := func(change func(lines []string) []string) string {
+		var lines []string
+		for i := range 30 {
+			lines = append(lines, fmt.Sprintf("%d,%d,%d", i, i*i%7, i*3%11))
+		}
+		return strings.Join(change(lines), "\n") + "\n"
+	}
+	replace := func(i int, line string) func([]string) []string {
+		return func(lines []string) []string { lines[i] = line; return lines }
+	}
+	same := func(lines []string) []string { return lines }
+	for name, tc := range map[string]struct {
+		csv   string // of points.csv
+		files map[string]string
+		flags []string
+		want  string // part of the message
+	}{
+		"missing file":        {rows(same), nil, []string{"--set", "data.path=nowhere.npy"}, "nowhere.npy"},
+		"missing folder":      {rows(same), nil, []string{"--set", "data.path=nowhere"}, "set data.path to where the points are"},
+		"unknown builtin":     {rows(same), nil, []string{"--set", "data.path=builtin:mnist"}, "mnist10k"},
+		"builtin and file":    {rows(same), nil, []string{"--set", "data.path=['builtin:mnist10k', 'points.csv']"}, "goes with no other file"},
+		"ragged row":          {rows(replace(4, "1,2")), nil, nil, "line 5"},
+		"not a number":        {rows(replace(4, "1,two,3")), nil, nil, "two"},
+		"NaN":                 {rows(replace(4, "1,NaN,3")), nil, nil, "row 5, column 2"},
+		"infinite":            {rows(replace(4, "1,2,Inf")), nil, nil, "column 3"},
+		"too few points":      {rows(func(l []string) []string { return l[:12] }), nil, nil, "12 points do not have 15 neighbours each"},
+		"labels":              {rows(same), map[string]string{"labels.txt": "1\n2\n3\n"}, []string{"--set", "data.labels=labels.txt"}, "3 labels"},
+		"label column":        {rows(same), nil, []string{"--set", "data.label_column=kind"}, "kind"},
+		"wrong magic":         {rows(same), map[string]string{"a.npy": "not an array at all"}, []string{"--set", "data.path=a.npy"}, "a.npy"},
+		"unknown key":         {rows(same), nil, []string{"--set", "train.epoch=3"}, "train.epochs"},
+		"range":               {rows(same), nil, []string{"--set", "train.lr=-1"}, "train.lr"},
+		"graph":               {rows(same), map[string]string{"g.npz": "PK nonsense"}, []string{"--set", "graph.file=g.npz"}, "g.npz"},
+		"output is a file":    {rows(same), map[string]string{"run": "x"}, nil, "the run folder run is a file"},
+		"output below a file": {rows(same), map[string]string{"x": "x"}, []string{"-o", "x/run"}, "choose another output.dir"},
+		"divergence":          {rows(same), nil, []string{"--set", "train.lr=1e30"}, "lower train.lr"},
+		"late divergence":     {rows(same), nil, []string{"--set", "train.lr=1e6"}, "training diverged in epoch"},
+		"place":               {rows(same), nil, []string{"--set", "loss.s=1e5"}, "place on the spectrum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writeTestFile(t, "points.csv", tc.csv)
+			for path, text := range tc.files {
+				writeTestFile(t, path, text)
+			}
+			args := append([]string{"train", "--set", "data.path=points.csv", "--epochs", "3", "-o", "run", "--quiet"}, tc.flags...)
+			code, stdout, stderr := cne(t.Context(), args...)
+			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "cne: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want 1, nothing, and one line with %q", code, stdout, stderr, tc.want)
+			}
+			if _, err := os.Stat("run/embedding.npy"); err == nil {
+				t.Error("an embedding was written")
+			}
+		})
+	}
+}
+
+func TestTrainKeepsOtherRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 40, 3)
+	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := cne(t.Context(), short("--seed", "2")...); code != 1 || !strings.Contains(stderr, "--force") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if m := readMetrics(t, "run/metrics.json"); m["seed"] != 0.0 {
+		t.Errorf("the first run's metrics have seed %v", m["seed"])
+	}
+	if code, _, stderr := cne(t.Context(), short("--seed", "2", "--force")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	if m := readMetrics(t, "run/metrics.json"); m["seed"] != 2.0 {
+		t.Errorf("the second run's metrics have seed %v", m["seed"])
+	}
+}
+
+// What a person gets who does nothing but start the program.
+func TestTrainOnBuiltinData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if code, _, stderr := cne(t.Context(), "train", "--epochs", "2", "--set", "output.plot=false"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if m := readMetrics(t, "runs/mnist10k/metrics.json"); m["n"] != 10000.0 || m["accuracy"].(float64) < 0.3 {
+		t.Errorf("%v points, accuracy %v", m["n"], m["accuracy"])
+	}
+}
