@@ -87,6 +87,39 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
+// Bounds of what Categorical takes for classes.
+const (
+	maxNumberedClasses = 50 // distinct numbers
+	fewClasses         = 12 // distinct numbers that need not be consecutive
+)
+
+// Categorical tells whether the labels are names of classes, such as words,
+// digits or the numbers of clusters, rather than quantities such as ages or
+// lengths, which lie on a scale.
+//
+// Words are classes. Numbers are classes if all are whole, each occurs twice
+// on average, and either there are at most 12 distinct ones, or at most 50
+// that count from −1, 0 or 1 upwards and leave out no more than every other
+// number. Hence years and ages count as quantities, and so does a number that
+// is another one for every point.
+func (l *Labels) Categorical() bool {
+	if l.Value == nil {
+		return true
+	}
+	distinct := len(l.Names)
+	if distinct > maxNumberedClasses || 2*distinct > len(l.Value) {
+		return false
+	}
+	for _, v := range l.Value {
+		if v != math.Trunc(v) {
+			return false
+		}
+	}
+	lowest, highest := slices.Min(l.Value), slices.Max(l.Value)
+	consecutive := lowest >= -1 && lowest <= 1 && highest-lowest < float64(2*distinct)
+	return distinct <= fewClasses || consecutive
+}
+
 // A labelFile is what one file of labels holds.
 type labelFile struct {
 	path   string

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,5 +39,52 @@ func TestNewLabels(t *testing.T) {
 				t.Errorf("the labels are %+v", l)
 			}
 		})
+	}
+}
+
+func TestCategorical(t *testing.T) {
+	// numbers returns label(0), …, label(n−1), each as often as repeat says.
+	numbers := func(n, repeat int, label func(i int) float64) []string {
+		var labels []string
+		for range repeat {
+			for i := range n {
+				labels = append(labels, fmt.Sprint(label(i)))
+			}
+		}
+		return labels
+	}
+	from := func(first float64) func(int) float64 { return func(i int) float64 { return first + float64(i) } }
+	times := func(step float64) func(int) float64 { return func(i int) float64 { return step * float64(i) } }
+	for _, tc := range []struct {
+		name   string
+		labels []string
+		want   bool
+	}{
+		{"words", []string{"cat", "dog", "cat"}, true},
+		{"words that all differ", []string{"Ann", "Bob", "Cid"}, true},
+		{"words among numbers", []string{"1.5", "2.5", "many"}, true},
+		{"none", nil, true},
+		{"digits", numbers(10, 7, from(0)), true},
+		{"two classes", numbers(2, 5, from(0)), true},
+		{"plus and minus one", numbers(2, 5, func(i int) float64 { return float64(2*i - 1) }), true},
+		{"a single class", []string{"3", "3"}, true},
+		{"clusters with noise", numbers(31, 4, from(-1)), true},
+		{"clusters numbered from 1", numbers(50, 2, from(1)), true},
+		{"some clusters are missing", numbers(20, 3, func(i int) float64 { return float64(i + i/2) }), true},
+		{"most clusters are missing", numbers(20, 3, times(3)), false},
+		{"too many clusters", numbers(51, 4, from(0)), false},
+		{"few codes", numbers(12, 3, times(100)), true},
+		{"more codes", numbers(13, 3, times(100)), false},
+		{"negative numbers", numbers(13, 3, from(-6)), false},
+		{"whole numbers with decimals", []string{"1.0", "2.0", "1.0", "2.0"}, true},
+		{"ages", numbers(45, 20, from(18)), false},
+		{"years", numbers(30, 20, from(1990)), false},
+		{"halves", numbers(4, 20, times(0.5)), false},
+		{"numbers of the points", numbers(20, 1, from(0)), false},
+		{"numbers of few points", numbers(5, 1, from(0)), false},
+	} {
+		if got := data.NewLabels(tc.labels).Categorical(); got != tc.want {
+			t.Errorf("%s: got %v", tc.name, got)
+		}
 	}
 }

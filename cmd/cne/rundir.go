@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"cne/internal/atomicfile"
 )
 
 // runFiles are the files that a run writes into its folder. config.yaml marks
@@ -77,14 +76,18 @@ func openRunDir(path string, force bool) (*runDir, error) {
 // Path returns the path of a file in the folder.
 func (d *runDir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
 
-// WriteFile writes a file of the folder as writeFileAtomic does; folders in
-// the name are made.
+// WriteFile writes a file of the folder, which takes its name only when it is
+// complete: an error leaves the old file, or none. Folders in the name are
+// made. The writer that write gets is buffered.
 func (d *runDir) WriteFile(name string, write func(w io.Writer) error) error {
 	path := d.Path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	return writeFileAtomic(path, write)
+	if err := atomicfile.Write(path, write); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return nil
 }
 
 // existing returns the names of the files that the folder has of runFiles, in
@@ -129,59 +132,9 @@ func (d *runDir) writtenByUs() (bool, error) {
 // probe finds out whether files can be written before a run spends hours on
 // what to write.
 func (d *runDir) probe() error {
-	f, err := createBeside(d.Path("probe"))
+	f, err := os.CreateTemp(d.path, ".cne-*.tmp")
 	if err != nil {
 		return fmt.Errorf("cannot write in the run folder %s (%w); choose another output.dir", d.path, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// writeFileAtomic writes a file by way of a temporary one in the same folder,
-// which takes the name only when it is complete and on disk. A reader sees the
-// old file or the new one, and an error leaves no trace. The writer that write
-// gets is buffered.
-func writeFileAtomic(path string, write func(w io.Writer) error) (err error) {
-	f, err := createBeside(path)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	renamed := false
-	defer func() {
-		if !renamed { // also when write panics
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	buffer := bufio.NewWriterSize(f, 1<<16)
-	err = write(buffer)
-	if err == nil {
-		err = buffer.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	renamed = true
-	return nil
-}
-
-// createBeside makes a new file in the folder of path, with a hidden name and,
-// unlike os.CreateTemp, with the permissions that the user's umask gives.
-func createBeside(path string) (*os.File, error) {
-	folder, base := filepath.Split(path)
-	for {
-		name := fmt.Sprintf(".%s.%08x.tmp", strings.TrimPrefix(base, "."), rand.Uint32())
-		f, err := os.OpenFile(folder+name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
 }

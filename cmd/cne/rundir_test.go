@@ -120,7 +120,7 @@ func TestOpenRunDirRefuses(t *testing.T) {
 	}
 }
 
-func TestWriteFileAtomic(t *testing.T) {
+func TestRunDirWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	d := &runDir{dir}
 	const name = "snapshots/a.txt"
@@ -172,7 +172,12 @@ func TestWriteFileAtomic(t *testing.T) {
 	if got := listFiles(t, dir); !slices.Equal(got, []string{name}) {
 		t.Errorf("the folder holds %q", got)
 	}
-	if err := writeFileAtomic(filepath.Join(dir, "missing", "x"), write("")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing folder: got %v", err)
+	for path, want := range map[string]string{
+		"snapshots":       "cannot write " + d.Path("snapshots") + ": not a regular file",
+		name + "/below/x": "cannot write " + d.Path(name+"/below/x") + ": ",
+	} {
+		if err := d.WriteFile(path, write("")); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
 	}
 }

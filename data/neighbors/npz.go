@@ -4,13 +4,13 @@ import (
 	"archive/zip"
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
+
+	"cne/internal/atomicfile"
 )
 
 // ReadNPZ reads a graph from a file that scipy.sparse.save_npz wrote of a
@@ -233,25 +233,9 @@ func (g *Graph) normalise() error {
 // WriteNPZ writes the graph to a file that scipy.sparse.load_npz reads as a
 // CSR matrix of float32 ones, and ReadNPZ as the same graph. The file appears
 // under its name only when it is complete. An invalid graph is refused.
-func (g *Graph) WriteNPZ(path string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("neighbors: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := g.EncodeNPZ(f); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	// Temporary files are private; a result is readable as files usually are.
-	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
-		return fmt.Errorf("neighbors: %s: %w", path, err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("neighbors: %w", err)
+func (g *Graph) WriteNPZ(path string) error {
+	if err := atomicfile.Write(path, g.EncodeNPZ); err != nil {
+		return fmt.Errorf("neighbors: writing %s: %w", path, err)
 	}
 	return nil
 }

@@ -38,6 +38,9 @@ const (
 // maxLegend is the number of classes up to which there is a legend.
 const maxLegend = 40
 
+// noLabel is what the legend says of points without class or value.
+const noLabel = "no label"
+
 var (
 	fonts     = text.Plain{Fonts: font.NewCache(liberation.Collection())}
 	ink       = color.NRGBA{0x22, 0x22, 0x22, 0xff}
@@ -49,6 +52,13 @@ var (
 // looks too low beside a marker.
 func label(c draw.Canvas, x, y vg.Length, txt string) {
 	c.FillText(legendStyle, vg.Point{X: x, Y: y + legendStyle.Font.Size/9}, txt)
+}
+
+// entry draws a line of a legend: a point of that colour, and its meaning.
+func entry(c draw.Canvas, x, y float64, colour color.Color, txt string) {
+	marker := draw.GlyphStyle{Color: colour, Radius: markerSize / 2, Shape: draw.CircleGlyph{}}
+	c.DrawGlyphNoClip(marker, vg.Point{X: vg.Length(x + markerSize/2), Y: vg.Length(y)})
+	label(c, vg.Length(x+markerSize+markerGap), vg.Length(y), txt)
 }
 
 func style(size font.Length, x text.XAlignment, y text.YAlignment) text.Style {
@@ -109,7 +119,7 @@ func (s *Scatter) layout() (*layout, error) {
 	}
 	w, h := l.width-reserved, top-bottom
 	if w < smallestBox || h < smallestBox {
-		return nil, fmt.Errorf("%w: %.3g × %.3g inches leave too little room for the points beside legend, title and scale bar; increase Width or Height", ErrInput, l.width/72, l.height/72)
+		return nil, fmt.Errorf("%w: %.3g × %.3g cm leave too little room for the points beside legend, title and scale bar; make the picture wider and higher", ErrInput, l.width/72*2.54, l.height/72*2.54)
 	}
 	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: bottom}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
 
@@ -239,7 +249,6 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 	}
 
 	names := make([]string, len(present))
-	var widest float64
 	for k, c := range present {
 		if int(c) < len(s.ClassNames) {
 			names[k] = fit(legendStyle, printable(s.ClassNames[c]), longestName)
@@ -247,7 +256,14 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 		if names[k] == "" {
 			names[k] = strconv.Itoa(int(c))
 		}
-		widest = max(widest, legendStyle.Width(names[k]).Points())
+	}
+	colours := slices.Clone(l.colours)
+	if slices.Contains(colour, -1) {
+		names, colours = append(names, noLabel), append(colours, unlabeled)
+	}
+	var widest float64
+	for _, name := range names {
+		widest = max(widest, legendStyle.Width(name).Points())
 	}
 	columns := (len(names)-1)/max(1, int(height/legendLine)) + 1
 	rows := (len(names)-1)/columns + 1
@@ -258,9 +274,7 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 			for k, name := range names {
 				x := left + float64(k/rows)*(column+columnGap)
 				y := top - (float64(k%rows)+0.5)*legendLine
-				marker := draw.GlyphStyle{Color: l.colours[k], Radius: markerSize / 2, Shape: draw.CircleGlyph{}}
-				c.DrawGlyphNoClip(marker, vg.Point{X: vg.Length(x + markerSize/2), Y: vg.Length(y)})
-				label(c, vg.Length(x+markerSize+markerGap), vg.Length(y), name)
+				entry(c, x, y, colours[k], name)
 			}
 		},
 	}
@@ -303,9 +317,15 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 	for _, v := range marks {
 		widest = max(widest, legendStyle.Width(number(v)).Points())
 	}
-	height = min(height, barHeight)
+	width := barWidth + tickLength + 3 + widest
+	grey := slices.Contains(colour, -1)
+	if grey {
+		width = max(width, markerSize+markerGap+legendStyle.Width(noLabel).Points())
+		height -= 2 * legendLine
+	}
+	height = max(legendLine, min(height, barHeight))
 	return colour, legend{
-		width: barWidth + tickLength + 3 + widest,
+		width: width,
 		draw: func(c draw.Canvas, left, top float64) {
 			bottom := top - height
 			for i := range levels {
@@ -323,6 +343,9 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 				x, y := vg.Length(left+barWidth), vg.Length(bottom+height*position(v))
 				c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.75}, x, y, x+tickLength, y)
 				label(c, x+tickLength+3, y, number(v))
+			}
+			if grey {
+				entry(c, left, bottom-1.5*legendLine, unlabeled, noLabel)
 			}
 		},
 	}

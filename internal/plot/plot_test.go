@@ -478,6 +478,40 @@ func TestLegend(t *testing.T) {
 	}
 }
 
+// The legend explains grey points if there are any.
+func TestLegendOfGreyPoints(t *testing.T) {
+	m := points(0, 0, 1, 1, 2, 0)
+	nan := math.NaN()
+	for name, tc := range map[string]struct {
+		s    Scatter
+		want bool
+	}{
+		"classes":            {Scatter{Classes: []int32{0, 1, 1}}, false},
+		"some have none":     {Scatter{Classes: []int32{0, -1, 1}}, true},
+		"none has any":       {Scatter{Classes: []int32{-1, -1, -1}}, false},
+		"values":             {Scatter{Values: []float64{1, 2, 3}}, false},
+		"some have no value": {Scatter{Values: []float64{nan, 2, 3}}, true},
+		"no value at all":    {Scatter{Values: []float64{nan, nan, nan}}, false},
+		"little room":        {Scatter{Values: []float64{nan, 2, 3}, Height: 1}, true},
+	} {
+		tc.s.Embedding = m
+		if got := strings.Contains(string(write(t, &tc.s, SVG)), ">"+noLabel+"</text>"); got != tc.want {
+			t.Errorf("%s: the legend tells of points without a label: %v", name, got)
+		}
+		l, err := tc.s.layout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		edge := int(l.box.Max.X.Points() / 72 * 200)
+		img := decode(t, &tc.s)
+		grey := extent(crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y)), unlabeled)
+		// Single pixels on the rims of letters may have that shade, too.
+		if (grey.Dx() > 10) != tc.want || grey.Max.Y > img.Bounds().Max.Y-20 {
+			t.Errorf("%s: the legend has grey at %v of %v", name, grey, img.Bounds().Max)
+		}
+	}
+}
+
 func TestTitle(t *testing.T) {
 	long := strings.Repeat("title ", 50)
 	for name, tc := range map[string]struct {
@@ -583,7 +617,7 @@ func TestRefusals(t *testing.T) {
 		"size":            {Scatter{Embedding: m, PointSize: inf}, ErrInput, "PointSize is +Inf"},
 		"alpha":           {Scatter{Embedding: m, Alpha: 1.5}, ErrInput, "Alpha is 1.5"},
 		"pixels":          {Scatter{Embedding: m, Width: 100, Height: 100, DPI: 300}, ErrInput, "reduce Width, Height or DPI"},
-		"no room":         {Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "increase Width or Height"},
+		"no room":         {Scatter{Embedding: m, Classes: []int32{0, 1}, Width: 0.7}, ErrInput, "1.78 × 12.7 cm leave too little room for the points beside legend, title and scale bar"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer

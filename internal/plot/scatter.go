@@ -17,11 +17,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"cne/data"
+	"cne/internal/atomicfile"
 	"cne/internal/rng"
 )
 
@@ -60,7 +60,8 @@ type Scatter struct {
 	Embedding *data.Matrix
 
 	// Classes[i] is the class of row i. A negative one means none: the point
-	// is grey and lies below the others. Up to 40 classes get a legend.
+	// is grey and lies below the others. Up to 40 classes get a legend,
+	// which tells of grey points, too.
 	Classes []int32
 
 	// ClassNames[c] is the name of class c in the legend; a class beyond the
@@ -104,33 +105,20 @@ type Scatter struct {
 // The file is written under a temporary name in the same folder and renamed.
 // Errors name the path; they wrap ErrInput, ErrNotFinite or ErrFormat, or come
 // from the file system.
-func (s *Scatter) Save(path string) (err error) {
+func (s *Scatter) Save(path string) error {
 	var b bytes.Buffer
 	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	if err := s.Write(&b, Format(extension)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		_, err := b.WriteTo(w)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-			err = fmt.Errorf("writing %s: %w", path, err)
-		}
-	}()
-	if _, err := tmp.Write(b.Bytes()); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(0o644); err != nil { // CreateTemp lets no one else read
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return nil
 }
 
 // Write draws the plot as an image of that format. Errors wrap ErrInput,

@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -10,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"unicode/utf8"
+
+	"cne/internal/atomicfile"
 )
 
 // Write writes the file to w. The same contents give the same bytes: tensors
@@ -109,35 +108,9 @@ func (f *File) header(names []string) ([]byte, error) {
 // WriteFile writes the file to path, under a temporary name in the same folder
 // that is renamed at the end: whoever opens path sees the old contents or the
 // new, never a part. Errors name the path; those of Write are wrapped.
-func (f *File) WriteFile(path string) (err error) {
-	// The name carries the process's number for the reader of a folder in
-	// which a crash has left one behind.
-	tmp, err := os.CreateTemp(filepath.Dir(path), fmt.Sprintf(".%s.%d.*.tmp", filepath.Base(path), os.Getpid()))
-	if err != nil {
+func (f *File) WriteFile(path string) error {
+	if err := atomicfile.Write(path, f.Write); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-			err = fmt.Errorf("writing %s: %w", path, err)
-		}
-	}()
-	w := bufio.NewWriterSize(tmp, 1<<16)
-	if err := f.Write(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(0o644); err != nil { // CreateTemp lets no one else read
-		return err
-	}
-	if err := tmp.Sync(); err != nil {
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return nil
 }

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cne/data"
+	"cne/internal/plot"
+)
+
+func plotCmd() *cobra.Command {
+	var p plotting
+	cmd := &cobra.Command{
+		Use:   "plot INPUT",
+		Short: "Draw an embedding",
+		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
+picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
+compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
+its embedding.npy. Of more than two coordinates the first two are drawn.
+
+The labels of the points are drawn as classes with a legend if they are words,
+or whole numbers that look like those of classes, and on a continuous scale
+otherwise. They come from the column "label" of a table, as cne train writes
+it, from another column (--label-column), or from files of their own
+(--labels). Points with an empty label, or the label nan, are grey.`,
+		Example: `  cne plot runs/mnist10k
+  cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
+  cne plot table.csv --label-column species --drop id --title Penguins`,
+		Args: oneEmbedding,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p.input = args[0]
+			if err := p.check(); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
+			if err := p.draw(cmd.Context()); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.output)
+			return err
+		},
+		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg (default: INPUT with the ending .png, or embedding.png in the run folder)")
+	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
+	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
+	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
+	flags.StringVar(&p.plot.Title, "title", "", "`text` above the points")
+	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points")
+	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
+	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
+	return cmd
+}
+
+// oneEmbedding accepts a command line with one argument.
+func oneEmbedding(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
+}
+
+// plotting is one run of cne plot.
+type plotting struct {
+	input  string // as on the command line
+	output string // "" for the default
+	data   data.Options
+	plot   Plot
+}
+
+// check finds faults of the command line.
+func (p *plotting) check() error {
+	for _, f := range []struct {
+		flag  string
+		value float64
+	}{
+		{"--point-size", p.plot.PointSize},
+		{"--width", p.plot.WidthCM},
+		{"--height", p.plot.HeightCM},
+	} {
+		if !upTo100.contains(f.value) {
+			return fmt.Errorf("%s is %v, but must be %s", f.flag, f.value, upTo100.allowed)
+		}
+	}
+	if len(p.data.Labels) > 0 && p.data.LabelColumn != "" {
+		return errors.New("--labels and --label-column are both given; labels can come from one of them")
+	}
+	if p.output != "" {
+		switch strings.ToLower(filepath.Ext(p.output)) {
+		case ".png", ".svg":
+		default:
+			return fmt.Errorf("--output is %s, but must end in .png or .svg", quote(p.output))
+		}
+	}
+	return nil
+}
+
+// draw reads the embedding and draws it. It fills in the path of the picture.
+func (p *plotting) draw(ctx context.Context) error {
+	file, err := embeddingFile(p.input)
+	if err != nil {
+		return err
+	}
+	if p.output == "" {
+		p.output = trimEnding(file) + ".png"
+	}
+	if err := differ(file, p.output); err != nil {
+		return err
+	}
+	set, err := openEmbedding(file, p.data)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return scatterOf(set.Points, set.Labels, p.plot).Save(p.output)
+}
+
+// embeddingFile returns the path itself if it is that of a file, and the
+// embedding in the folder if it is that of a run folder. The table comes
+// before the array because it has the labels.
+func embeddingFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("the embedding cannot be read (%w); check the path", err)
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	for _, name := range []string{"embedding.csv", "embedding.npy"} {
+		file := filepath.Join(path, name)
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("the embedding cannot be read: %w", err)
+		}
+	}
+	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
+}
+
+// trimEnding takes the ending off a path if it is one of those of points. A
+// name may have other full stops in it.
+func trimEnding(path string) string {
+	cut := func(path string, endings ...string) string {
+		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
+			return strings.TrimSuffix(path, e)
+		}
+		return path
+	}
+	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx")
+}
+
+// differ refuses to write a picture over the file with its points.
+func differ(input, output string) error {
+	in, err1 := os.Stat(input)
+	out, err2 := os.Stat(output)
+	if err1 == nil && err2 == nil && os.SameFile(in, out) {
+		return fmt.Errorf("the picture would replace %s, which holds the points; choose another --output", input)
+	}
+	return nil
+}
+
+// labelColumn is what data.WriteCSV calls the column of labels.
+const labelColumn = "label"
+
+// openEmbedding reads an embedding. In a table, a column labelColumn is never
+// a coordinate: it gives the labels unless o has others.
+func openEmbedding(path string, o data.Options) (*data.Dataset, error) {
+	first := o
+	if o.LabelColumn == "" && len(o.Labels) == 0 {
+		first.LabelColumn = labelColumn
+	} else {
+		first.Drop = append(slices.Clone(o.Drop), labelColumn)
+	}
+	set, err := data.Open([]string{path}, first)
+	if errors.Is(err, data.ErrOption) {
+		// The file is an array, has no such column, or o itself names the
+		// column. If o is at fault, the error is the same again.
+		set, err = data.Open([]string{path}, o)
+	}
+	return set, err
+}
+
+// centimetres in an inch.
+const centimetres = 2.54
+
+// scatterOf returns the picture of an embedding. Labels, which may be nil,
+// colour the points as classes or on a continuous scale; points whose label is
+// missing are grey.
+func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatter {
+	s := &plot.Scatter{
+		Embedding: embedding,
+		Title:     p.Title,
+		PointSize: p.PointSize,
+		Width:     p.WidthCM / centimetres,
+		Height:    p.HeightCM / centimetres,
+	}
+	if labels == nil {
+		return s
+	}
+	rows, known := knownLabels(labels)
+	switch {
+	case len(rows) == 0:
+	case known.Categorical():
+		s.Classes = slices.Repeat([]int32{-1}, embedding.N)
+		for k, i := range rows {
+			s.Classes[i] = known.Class[k]
+		}
+		s.ClassNames = known.Names
+	default:
+		s.Values = slices.Repeat([]float64{math.NaN()}, embedding.N)
+		for k, i := range rows {
+			s.Values[i] = known.Value[k]
+		}
+	}
+	return s
+}
+
+// knownLabels returns the points that have a label, and their labels alone:
+// an empty field in a column of ages shall not make words of the others.
+func knownLabels(labels *data.Labels) (rows []int, known *data.Labels) {
+	missing := make([]bool, len(labels.Names))
+	for c, name := range labels.Names {
+		missing[c] = name == "" || strings.EqualFold(name, "nan")
+	}
+	for i, c := range labels.Class {
+		if !missing[c] {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) == len(labels.Class) {
+		return rows, labels
+	}
+	names := make([]string, len(rows))
+	for k, i := range rows {
+		names[k] = labels.Names[labels.Class[i]]
+	}
+	return rows, data.NewLabels(names)
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// writeMatrix writes a file with data.WriteNPY or data.WriteCSV.
+func writeMatrix(t *testing.T, path string, write func(io.Writer) error) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, path, b.String())
+}
+
+// makeEmbeddings writes, below the current folder, the files from which the
+// tests of cne plot take theirs: 24 points each.
+func makeEmbeddings(t *testing.T) {
+	t.Helper()
+	const n = 24
+	m := data.NewMatrix(n, 2)
+	names := make([]string, n)
+	var noLabels, kinds, both, headerless, ages strings.Builder
+	fmt.Fprintln(&noLabels, "x,y")
+	fmt.Fprintln(&kinds, "id,x,y,kind")
+	fmt.Fprintln(&both, "x,y,label,kind")
+	fmt.Fprintln(&ages, "x,y,label")
+	for i := range n {
+		x, y := i%5, i*i%7
+		m.Row(i)[0], m.Row(i)[1] = float32(x), float32(y)
+		names[i] = []string{"ant", "bee", "cat"}[i%3]
+		fmt.Fprintf(&noLabels, "%d,%d\n", x, y)
+		fmt.Fprintf(&kinds, "p%d,%d,%d,%s\n", i, x, y, names[i])
+		fmt.Fprintf(&both, "%d,%d,%d,%s\n", x, y, i%2, names[i])
+		fmt.Fprintf(&headerless, "%d,%d,%s\n", x, y, names[i])
+		age := fmt.Sprint(20 + 2*i)
+		if i == 7 {
+			age = ""
+		}
+		fmt.Fprintf(&ages, "%d,%d,%s\n", x, y, age)
+	}
+	labels := data.NewLabels(names)
+	npy := func(w io.Writer) error { return data.WriteNPY(w, m) }
+	csv := func(w io.Writer) error { return data.WriteCSV(w, m, labels) }
+	writeMatrix(t, "run/embedding.npy", npy)
+	writeMatrix(t, "run/embedding.csv", csv)
+	writeMatrix(t, "bare/embedding.npy", npy)
+	writeMatrix(t, "e.v2.csv", csv)
+	writeMatrix(t, "a.npy", npy)
+	writeTestFile(t, "plain.csv", noLabels.String())
+	writeTestFile(t, "kinds.csv", kinds.String())
+	writeTestFile(t, "both.csv", both.String())
+	writeTestFile(t, "headerless.csv", headerless.String())
+	writeTestFile(t, "ages.csv", ages.String())
+	writeTestFile(t, "labels.txt", strings.Join(names, "\n"))
+	writeTestFile(t, "numbers.txt", strings.Repeat("4\n5\n6\n7\n", n/4))
+	writeTestFile(t, "half1.txt", strings.Join(names[:n/2], "\n"))
+	writeTestFile(t, "half2.txt", strings.Join(names[n/2:], "\n"))
+	writeTestFile(t, "short.txt", "1\n2\n")
+	writeTestFile(t, "table.png", noLabels.String())
+	if err := os.Mkdir("folder", 0o777); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPlot(t *testing.T) {
+	t.Chdir(t.TempDir())
+	makeEmbeddings(t)
+	words := []string{"ant", "bee", "cat"}
+	for _, tc := range []struct {
+		args   string
+		output string
+		text   []string // in an SVG, beside the length of the scale bar
+	}{
+		{"run", "run/embedding.png", nil},
+		{"run/", "run/embedding.png", nil},
+		{"bare", "bare/embedding.png", nil},
+		{"run/embedding.npy", "run/embedding.png", nil},
+		{"e.v2.csv", "e.v2.png", nil},
+		{"a.npy -o A.PNG", "A.PNG", nil},
+		{"table.png", "table.png.png", nil}, // only endings of points are taken off
+		{"run -o run.svg", "run.svg", words},
+		{"bare -o bare.svg", "bare.svg", nil},
+		{"e.v2.csv -o e.svg", "e.svg", words},
+		{"plain.csv -o p.svg", "p.svg", nil},
+		{"plain.csv -o p.svg --title Bees", "p.svg", []string{"Bees"}},
+		{"plain.csv -o p.svg --labels labels.txt", "p.svg", words},
+		{"plain.csv -o p.svg --labels half1.txt --labels half2.txt", "p.svg", words},
+		{"plain.csv -o p.svg --labels numbers.txt", "p.svg", []string{"4", "5", "6", "7"}},
+		{"kinds.csv -o k.svg --drop id --label-column kind", "k.svg", words},
+		{"kinds.csv -o k.svg --drop 1 --label-column -1", "k.svg", words},
+		{"kinds.csv -o k.svg --drop id --drop kind", "k.svg", nil},
+		{"both.csv -o b.svg --drop kind", "b.svg", []string{"0", "1"}},
+		{"both.csv -o b.svg --label-column kind", "b.svg", words},
+		{"both.csv -o b.svg --label-column kind --drop label", "b.svg", words},
+		{"both.csv -o b.svg --label-column label --drop kind", "b.svg", []string{"0", "1"}},
+		{"both.csv -o b.svg --label-column 3 --drop kind", "b.svg", []string{"0", "1"}},
+		{"both.csv -o b.svg --drop label --drop kind", "b.svg", nil},
+		{"both.csv -o b.svg --drop kind --labels labels.txt", "b.svg", words},
+		{"e.v2.csv -o e.svg --labels numbers.txt", "e.svg", []string{"4", "5", "6", "7"}},
+		{"headerless.csv -o h.svg --label-column 3", "h.svg", words},
+		{"headerless.csv -o h.svg --drop 3", "h.svg", nil},
+		{"headerless.csv -o h.svg --drop 1 --drop 3", "h.svg", nil},
+		{"ages.csv -o g.svg", "g.svg", []string{"20", "40", "60", "no label"}},
+		{"both.csv -o b.svg --label-column kind --drop label --drop 1", "b.svg", words},
+	} {
+		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		if want := filepath.FromSlash(tc.output) + "\n"; code != 0 || stdout != want || stderr != "" {
+			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr %q; want %q on stdout", tc.args, code, stdout, stderr, want)
+			continue
+		}
+		content, err := os.ReadFile(tc.output)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if strings.HasSuffix(tc.output, ".svg") {
+			shown := strings.Split(string(content), "</text>")
+			shown = shown[:len(shown)-1]
+			for i, s := range shown {
+				shown[i] = s[strings.LastIndexByte(s, '>')+1:]
+			}
+			// Title, legend, and the scale bar at the end.
+			if got := shown[:len(shown)-1]; !slices.Equal(got, tc.text) {
+				t.Errorf("cne plot %s: the picture says %q, want %q", tc.args, got, tc.text)
+			}
+			if got := strings.Count(string(content), "h0"); got != 24 {
+				t.Errorf("cne plot %s: %d points are drawn", tc.args, got)
+			}
+		} else if _, err := png.Decode(bytes.NewReader(content)); err != nil {
+			t.Errorf("cne plot %s: %v", tc.args, err)
+		}
+		if err := os.Remove(tc.output); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := filepath.Glob("*/.cne*"); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
+
+func TestPlotSize(t *testing.T) {
+	t.Chdir(t.TempDir())
+	makeEmbeddings(t)
+	if code, _, stderr := cne(t.Context(), "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8"); code != 0 {
+		t.Fatal(stderr)
+	}
+	f, err := os.Open("a.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := png.DecodeConfig(f)
+	if err != nil || c.Width != 4*200 || c.Height != 2*200 {
+		t.Errorf("%d×%d pixels (%v), want 4 × 2 inches of 200 pixels", c.Width, c.Height, err)
+	}
+}
+
+func TestPlotBadInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	makeEmbeddings(t)
+	writeTestFile(t, "nan.csv", "x,y\n1,2\n3,NaN\n")
+	writeTestFile(t, "ragged.csv", "x,y\n1,2\n3\n")
+	writeTestFile(t, "empty.csv", "")
+	writeTestFile(t, "labels.csv", "label\na\nb\n")
+	writeTestFile(t, "truncated.npy", "\x93NUMPY\x01\x00\x10\x00{")
+	before := listFiles(t, ".")
+	const (
+		one = "cne plot needs an argument: the file with the embedding, or the run folder"
+		see = `; see "cne plot --help"`
+	)
+	for _, tc := range []struct {
+		args string
+		code int
+		want string // of stderr
+	}{
+		{"", 2, one + see},
+		{"a.npy b.npy", 2, `cne plot takes one argument, the file with the embedding, but got 2 (the second is "b.npy")` + see},
+		{"a.npy -o a.jpg", 2, `--output is "a.jpg", but must end in .png or .svg` + see},
+		{"a.npy -o folder", 2, `--output is "folder", but must end in .png or .svg` + see},
+		{"a.npy --width 101", 2, "--width is 101, but must be a number from 0 to 100" + see},
+		{"a.npy --height -1", 2, "--height is -1, but must be a number from 0 to 100" + see},
+		{"a.npy --height nan", 2, "--height is NaN, but must be a number from 0 to 100" + see},
+		{"a.npy --point-size 1e9", 2, "--point-size is 1e+09, but must be a number from 0 to 100" + see},
+		{"plain.csv --labels labels.txt --label-column kind", 2, "--labels and --label-column are both given; labels can come from one of them" + see},
+		{"a.npy --width 1", 1, "a.png: cannot draw the plot: 1 × 12.7 cm leave too little room for the points beside legend, title and scale bar; make the picture wider and higher"},
+		{"none.npy", 1, "the embedding cannot be read (stat none.npy: no such file or directory); check the path"},
+		{"folder", 1, "the folder folder holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file"},
+		{"table.png -o table.png", 1, "the picture would replace table.png, which holds the points; choose another --output"},
+		{"a.npy -o none/a.png", 1, "writing " + filepath.FromSlash("none/a.png") + ": "},
+		{"a.npy --label-column kind", 1, "a.npy: a label column or columns to drop are set, but this is an array"},
+		{"a.npy --labels none.txt", 1, "open none.txt: "},
+		{"a.npy --labels short.txt", 1, "there are 2 labels for 24 points (short.txt: 2)"},
+		{"kinds.csv", 1, `kinds.csv: line 2, column 1 ("id"), both counted from 1: "p0" is not a number; name this column as label column or drop it`},
+		{"plain.csv --label-column kind", 1, `plain.csv: there is no column "kind"; the columns are ["x" "y"]`},
+		{"plain.csv --drop 3", 1, "plain.csv: there is no column 3; the table has 2 columns"},
+		{"both.csv --drop kind --drop x --drop y", 1, "both.csv: no column is left for the points"},
+		{"labels.csv", 1, "labels.csv: no column is left for the points"},
+		{"nan.csv", 1, "nan.csv: row 2, column 2 (counted from 1) is NaN"},
+		{"ragged.csv", 1, "ragged.csv: line 3 (counted from 1) has 1 field, but line 1 has 2"},
+		{"empty.csv", 1, "empty.csv: the file is empty"},
+		{"truncated.npy", 1, "truncated.npy: the file ends within its header"},
+	} {
+		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
+		}
+	}
+	if after := listFiles(t, "."); !slices.Equal(after, before) {
+		t.Errorf("files are left: %v, before %v", after, before)
+	}
+}
+
+func TestTrimEnding(t *testing.T) {
+	for path, want := range map[string]string{
+		"a.npy": "a", "a.csv.gz": "a", "a.TSV": "a", "a.gz": "a", "dir.csv/a": "dir.csv/a", "a-0.5": "a-0.5", "a.npy.npy": "a.npy",
+		"a": "a", ".npy": ".npy", "dir/.csv": "dir/.csv", "t10k-images.idx": "t10k-images", "a.b.txt": "a.b", "a.dat": "a.dat",
+	} {
+		if got := trimEnding(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestScatterOf(t *testing.T) {
+	m := &data.Matrix{N: 4, D: 2, X: make([]float32, 8)}
+	nan := math.NaN()
+	for _, tc := range []struct {
+		name    string
+		labels  []string
+		classes []int32
+		names   []string
+		values  []float64
+	}{
+		{"none", nil, nil, nil, nil},
+		{"words", []string{"b", "a", "b", "c"}, []int32{1, 0, 1, 2}, []string{"a", "b", "c"}, nil},
+		{"digits", []string{"7", "3", "7", "3"}, []int32{1, 0, 1, 0}, []string{"3", "7"}, nil},
+		{"numbers", []string{"1.5", "3", "3", "2"}, nil, nil, []float64{1.5, 3, 3, 2}},
+		{"some words are missing", []string{"b", "", "a", "NaN"}, []int32{1, -1, 0, -1}, []string{"a", "b"}, nil},
+		{"a digit is missing", []string{"7", "", "7", "7"}, []int32{0, -1, 0, 0}, []string{"7"}, nil},
+		{"some numbers are missing", []string{"0.5", "", "1.5", "nan"}, nil, nil, []float64{0.5, nan, 1.5, nan}},
+		{"all are missing", []string{"", "", "nan", ""}, nil, nil, nil},
+	} {
+		var labels *data.Labels
+		if tc.labels != nil {
+			labels = data.NewLabels(tc.labels)
+		}
+		s := scatterOf(m, labels, Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
+		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+		if !slices.Equal(s.Classes, tc.classes) || !slices.Equal(s.ClassNames, tc.names) || !slices.EqualFunc(s.Values, tc.values, same) {
+			t.Errorf("%s: classes %v of %q, values %v", tc.name, s.Classes, s.ClassNames, s.Values)
+		}
+		if s.Embedding != m || s.PointSize != 3 || s.Title != "title" || math.Abs(s.Width-10) > 1e-9 || math.Abs(s.Height-5) > 1e-9 {
+			t.Errorf("%s: %+v", tc.name, *s)
+		}
+		if err := s.Write(io.Discard, "svg"); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}

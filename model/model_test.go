@@ -1,0 +1,120 @@
+package model_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"cne/model"
+	"cne/model/op"
+)
+
+func TestInitFrom(t *testing.T) {
+	coordinates := []float32{
+		-6, 1, 5,
+		-2, -1, 5,
+		2, -1, 5,
+		6, 1, 5,
+	}
+	factor := 0.5 / math.Sqrt(20) // the first column has variance 20
+	got := model.InitFrom[float64](coordinates, 3, 2, 0.5, 1)
+	for i := range 4 {
+		for j := range 2 {
+			if want := factor * float64(coordinates[3*i+j]); math.Abs(got[2*i+j]-want) > 1e-12 {
+				t.Errorf("coordinate %d of point %d is %g, want %g", j, i, got[2*i+j], want)
+			}
+		}
+	}
+	// A constant column, and one that is not there, become small noise; the
+	// others stay as they are.
+	got = model.InitFrom[float64](coordinates, 3, 5, 0.5, 1)
+	for i := range 4 {
+		for j := range 5 {
+			v := got[5*i+j]
+			if j < 2 {
+				if want := factor * float64(coordinates[3*i+j]); math.Abs(v-want) > 1e-12 {
+					t.Errorf("coordinate %d of point %d is %g, want %g", j, i, v, want)
+				}
+			} else if v == 0 || math.Abs(v) > 1e-3 {
+				t.Errorf("coordinate %d of point %d is %g, want small noise", j, i, v)
+			}
+		}
+	}
+	if got[2] == got[3] || got[2] == got[7] {
+		t.Error("noise repeats")
+	}
+	// Points without extent start at random.
+	got = model.InitFrom[float64](make([]float32, 3000), 1, 2, 2, 1)
+	var sum, sum2 float64
+	for _, v := range got {
+		sum += v
+		sum2 += v * v
+	}
+	if mean, sd := sum/6000, math.Sqrt(sum2/6000); math.Abs(mean) > 0.1 || math.Abs(sd-2) > 0.1 {
+		t.Errorf("mean %g and standard deviation %g, want 0 and 2", mean, sd)
+	}
+}
+
+func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
+	table := []float64{0, 0, 1, 0, 0, 2, 3, 3, 9, 9}
+	e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Clamp: 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The edges 3→1 and 1→0; each head has the other edge's tail as its
+	// negative, which for the second is its own point.
+	b := &model.Batch{Rows: []int32{3, 1, 0}, Slots: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
+	if b.Edges() != 2 {
+		t.Errorf("%d edges, want 2", b.Edges())
+	}
+	loss, err := e.Step(b, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Squared distances: 13 for the first edge and 18 to its negative, 1 for
+	// the second and 0 to its negative.
+	want := math.Log(1+14) + math.Log(1+1./19) + math.Log(1+2) + math.Log(1+1./1)
+	if math.Abs(loss-want) > 1e-12 {
+		t.Errorf("loss %g, want %g", loss, want)
+	}
+	p := e.Parameters()
+	if len(p) != 1 || !p[0].Sparse || p[0].Grad.Rows() != 3 {
+		t.Fatalf("parameters %+v", p)
+	}
+	// The gradient with respect to point 1: from 3→1 and from 1→0.
+	grad := op.Data[float64](p[0].Grad)
+	wantX, wantY := -2*2/15.+2*1/3., -2*3/15.
+	if math.Abs(grad[2]-wantX) > 1e-12 || math.Abs(grad[3]-wantY) > 1e-12 {
+		t.Errorf("gradient of point 1 is (%g, %g), want (%g, %g)", grad[2], grad[3], wantX, wantY)
+	}
+	dst := make([]float32, 10)
+	e.EmbedTo(dst)
+	if n, d := e.Points(); n != 5 || d != 2 || dst[8] != 9 {
+		t.Errorf("%d×%d points %v", n, d, dst)
+	}
+	if err := e.Diagnose(); err != nil {
+		t.Errorf("a finite model is diagnosed with %v", err)
+	}
+	e.Table()[2] = math.NaN()
+	if err := e.Diagnose(); err == nil || !strings.Contains(err.Error(), "embedding is not finite in row 1") {
+		t.Errorf("a NaN in row 1 is diagnosed with %v", err)
+	}
+}
+
+func TestNewEmbeddingRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		table []float32
+		d     int
+		o     op.ContrastiveOptions
+		want  string
+	}{
+		{nil, 2, op.ContrastiveOptions{}, "0 coordinates"},
+		{make([]float32, 5), 2, op.ContrastiveOptions{}, "5 coordinates are no table of points with 2 dimensions"},
+		{make([]float32, 4), 0, op.ContrastiveOptions{}, "with 0 dimensions"},
+		{make([]float32, 4), 2, op.ContrastiveOptions{Clamp: -1}, "clamp -1"},
+	} {
+		if _, err := model.NewEmbedding(tc.table, tc.d, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v, want one with %q", err, tc.want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Metrics is what the table needs of a run's metrics.json. Figures that a run
+// may lack are nil then.
+type Metrics struct {
+	KNNRecall         *float64 `json:"knn_recall"`
+	Spearman          *float64 `json:"spearman"`
+	PartitionFunction *float64 `json:"partition_function"`
+	Z                 *float64 `json:"z"`
+	Loss              *float64 `json:"loss"`
+	Accuracy          *float64 `json:"accuracy"`
+	N                 int      `json:"n"`
+	Edges             int      `json:"edges"`
+	Epochs            int      `json:"epochs"`
+	Seconds           struct {
+		PCA      float64 `json:"pca"`
+		Graph    float64 `json:"graph"`
+		Optimize float64 `json:"optimize"`
+		Total    float64 `json:"total"`
+	} `json:"seconds"`
+	PeakRSSBytes int64  `json:"peak_rss_bytes"`
+	Seed         uint64 `json:"seed"`
+	Version      string `json:"version"`
+}
+
+// A Group is the runs of one configuration.
+type Group struct {
+	Name string
+	Runs []Metrics // at least one
+}
+
+var (
+	// errNoRuns is the cause when a folder holds no finished run.
+	errNoRuns = errors.New("no folder in it has a metrics.json")
+	// errMetrics is the cause when a metrics.json is not one of cne's.
+	errMetrics = errors.New("not the metrics of a run")
+)
+
+// readRuns reads the runs in the folders directly below root, in the order of
+// their names. skipped are the paths of those that are not finished.
+func readRuns(root string) (groups []Group, skipped []string, err error) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the folder of runs: %w", err)
+	}
+	index := map[string]int{}
+	for _, e := range entries {
+		path := filepath.Join(root, e.Name())
+		if info, err := os.Stat(path); err != nil || !info.IsDir() { // a link to a folder is one
+			continue
+		}
+		m, err := readMetrics(filepath.Join(path, "metrics.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			skipped = append(skipped, path)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		name := strings.TrimSuffix(e.Name(), "-"+strconv.FormatUint(m.Seed, 10))
+		i, ok := index[name]
+		if !ok {
+			i = len(groups)
+			index[name] = i
+			groups = append(groups, Group{Name: name})
+		}
+		groups[i].Runs = append(groups[i].Runs, *m)
+	}
+	if len(groups) == 0 {
+		return nil, nil, fmt.Errorf("%s: %w; give the folder that holds the run folders", root, errNoRuns)
+	}
+	return groups, skipped, nil
+}
+
+// readMetrics reads one metrics.json. A file that is not one of a finished run
+// gives errMetrics.
+func readMetrics(path string) (*Metrics, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseMetrics(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; remove the run's folder and run it again", path, err)
+	}
+	return m, nil
+}
+
+func parseMetrics(text []byte) (*Metrics, error) {
+	m := new(Metrics)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%w (%w)", errMetrics, err)
+	}
+	for _, c := range []struct {
+		key string
+		ok  bool
+	}{
+		{"n", m.N > 0}, {"edges", m.Edges > 0}, {"epochs", m.Epochs > 0},
+		{"seconds", m.Seconds.Total > 0}, {"version", m.Version != ""}, {"loss", m.Loss != nil},
+	} {
+		if !c.ok {
+			return nil, fmt.Errorf("%w (it says nothing of %s)", errMetrics, c.key)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runText is a metrics.json with figures put in for RECALL and SEED.
+const runText = `{"knn_recall": RECALL, "spearman": 0.34, "partition_function": 1.83e8, "loss": 1.05,
+"accuracy": 0.968, "n": 70000, "edges": 1499592, "epochs": 750,
+"seconds": {"load": 1, "pca": 2, "graph": 3, "optimize": 30, "quality": 4, "total": 40},
+"peak_rss_bytes": 300000000, "seed": SEED, "version": "0.1.0"}`
+
+func writeRun(t *testing.T, root, name, text string) {
+	t.Helper()
+	folder := filepath.Join(root, name)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "metrics.json"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withFigures(recall, seed string) string {
+	return strings.NewReplacer("RECALL", recall, "SEED", seed).Replace(runText)
+}
+
+func TestTable(t *testing.T) {
+	root := t.TempDir()
+	writeRun(t, root, "umap-0", withFigures("0.1080", "0"))
+	writeRun(t, root, "umap-1", withFigures("0.1090", "1"))
+	writeRun(t, root, "umap-2", withFigures("0.1100", "2"))
+	writeRun(t, root, "infonce-m1-7", withFigures("null", "7"))
+	writeRun(t, root, "nc-s1", strings.Replace(withFigures("0.11", "0"), `"loss"`, `"z": 4.02e7, "loss"`, 1)) // no seed in its name
+	if err := os.Mkdir(filepath.Join(root, "interrupted-0"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "notes.txt"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+
+	var stdout, stderr bytes.Buffer
+	if err := run([]string{root}, &stdout, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	want := `| run | runs | kNN recall | Spearman | partition function | learnt Z | loss per edge | accuracy | optimisation, s | whole run, s |
+|---|---|---|---|---|---|---|---|---|---|
+| infonce-m1 | 1 | – | 0.3400 | 1.830e+08 | – | 1.050 | 0.9680 | 30.00 | 40.00 |
+| nc-s1 | 1 | 0.1100 | 0.3400 | 1.830e+08 | 4.020e+07 | 1.050 | 0.9680 | 30.00 | 40.00 |
+| umap | 3 | 0.1090 ± 0.0010 | 0.3400 | 1.830e+08 | – | 1.050 | 0.9680 | 30.00 | 40.00 |
+
+Mean ± standard deviation of the sample over the runs of a row. Points: 70000; directed edges: 1499592; epochs: 750; cne 0.1.0. The run that computed them spent 2.0 s on principal components and 3.0 s on the graph. Memory: 300 MB at most.
+`
+	if got := stdout.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got, want := stderr.String(), "summarise: "+filepath.Join(root, "interrupted-0")+" has no metrics.json and is left out\n"; got != want {
+		t.Errorf("on standard error %q, want %q", got, want)
+	}
+}
+
+// TestDifferentRuns has runs that do not have the same size: the line below the
+// table says so.
+func TestDifferentRuns(t *testing.T) {
+	root := t.TempDir()
+	writeRun(t, root, "a-0", withFigures("0.1", "0"))
+	writeRun(t, root, "a-1", strings.Replace(withFigures("0.1", "1"), `"epochs": 750`, `"epochs": 7`, 1))
+	var stdout bytes.Buffer
+	if err := run([]string{root}, &stdout, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "epochs: 750, 7;"; !strings.Contains(stdout.String(), want) {
+		t.Errorf("%q is not in\n%s", want, stdout.String())
+	}
+}
+
+func TestFigure(t *testing.T) {
+	for _, c := range []struct {
+		x    []float64
+		want string
+	}{
+		{nil, "–"},
+		{[]float64{0.10377}, "0.1038"},
+		{[]float64{0}, "0.000"},
+		{[]float64{0, 0}, "0.000"},
+		{[]float64{-1, 1}, "0.0 ± 1.4"},
+		{[]float64{12345}, "12345"},
+		{[]float64{1.83e8, 1.83e8}, "1.830e+08"},
+		{[]float64{1.82e8, 1.83e8, 1.84e8}, "(1.830 ± 0.010)e8"},
+		{[]float64{1e-7, 3e-7}, "(2.0 ± 1.4)e-7"},
+		{[]float64{0.365, 0.36, 0.37}, "0.3650 ± 0.0050"},
+		{[]float64{100, 200, 300}, "200 ± 100"},
+		{[]float64{-2, -4}, "-3.0 ± 1.4"},
+	} {
+		if got := figure(c.x); got != c.want {
+			t.Errorf("figure(%v) = %q, want %q", c.x, got, c.want)
+		}
+	}
+}
+
+func TestMeanSD(t *testing.T) {
+	x := []float64{2, 4, 4, 4, 5, 5, 7, 9} // deviations 3 1 1 1 0 0 2 4: squares add up to 32
+	mean, sd := meanSD(x)
+	if math.Abs(mean-5) > 1e-12 || math.Abs(sd-math.Sqrt(32./7)) > 1e-12 {
+		t.Errorf("mean %v and deviation %v", mean, sd)
+	}
+	for i := range x { // scaling and shifting
+		x[i] = 10*x[i] + 3
+	}
+	if m, s := meanSD(x); math.Abs(m-53) > 1e-9 || math.Abs(s-10*sd) > 1e-9 {
+		t.Errorf("of ten times and three more: mean %v and deviation %v", m, s)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for _, c := range []struct {
+		name, text, want string
+		cause            error
+	}{
+		{"cut off", `{"n": 3`, "metrics.json: not the metrics of a run (unexpected end of JSON input); remove the run's folder and run it again", errMetrics},
+		{"empty", ``, "not the metrics of a run (unexpected end of JSON input)", errMetrics},
+		{"a list", `[]`, "not the metrics of a run (json: cannot unmarshal array", errMetrics},
+		{"no points", strings.Replace(withFigures("1", "0"), `"n": 70000`, `"n": 0`, 1), "(it says nothing of n)", errMetrics},
+		{"no epochs", strings.Replace(withFigures("1", "0"), `"epochs": 750,`, ``, 1), "(it says nothing of epochs)", errMetrics},
+		{"no loss", strings.Replace(withFigures("1", "0"), `"loss": 1.05,`, ``, 1), "(it says nothing of loss)", errMetrics},
+		{"another file", `{}`, "(it says nothing of n)", errMetrics},
+		{"negative seed", withFigures("1", "-1"), "not the metrics of a run (json: cannot unmarshal number -1", errMetrics},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			writeRun(t, root, "a-0", c.text)
+			err := run([]string{root}, &bytes.Buffer{}, &bytes.Buffer{})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, c.cause) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), filepath.Join("a-0", "metrics.json")) {
+				t.Errorf("the error %q does not name the file", err)
+			}
+		})
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	empty := t.TempDir()
+	for _, c := range []struct {
+		args  []string
+		want  string
+		cause error
+	}{
+		{nil, "give one folder, the one that holds the run folders, but got 0 arguments", nil},
+		{[]string{"a", "b"}, "but got 2 arguments", nil},
+		{[]string{filepath.Join(empty, "nowhere")}, "cannot read the folder of runs: ", fs.ErrNotExist},
+		{[]string{empty}, empty + ": no folder in it has a metrics.json; give the folder that holds the run folders", errNoRuns},
+	} {
+		var stdout bytes.Buffer
+		err := run(c.args, &stdout, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.cause != nil && !errors.Is(err, c.cause) {
+			t.Errorf("%q: error %v, want %q", c.args, err, c.want)
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%q: printed %q", c.args, stdout.String())
+		}
+	}
+}
+
+// FuzzParseMetrics looks for texts that get through and cannot be shown.
+func FuzzParseMetrics(f *testing.F) {
+	f.Add([]byte(withFigures("0.1", "0")))
+	f.Add([]byte(withFigures("1e308", "1")))
+	f.Add([]byte(`{"n":1,"edges":1,"epochs":1,"loss":-1e-300,"seconds":{"total":5e-324},"version":"v"}`))
+	f.Add([]byte(`{"seconds": 3}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := parseMetrics(text)
+		if err != nil {
+			if !errors.Is(err, errMetrics) {
+				t.Errorf("error %v is not errMetrics", err)
+			}
+			return
+		}
+		var b bytes.Buffer
+		if err := writeTable(&b, []Group{{"name", []Metrics{*m, *m}}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.SplitN(b.String(), "\n", 4)[:3] {
+			if strings.Count(line, "|") != len(columns)+3 {
+				t.Errorf("%q does not have %d columns", line, len(columns)+2)
+			}
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A column is a figure of the table.
+type column struct {
+	head  string
+	value func(*Metrics) *float64 // nil: the run has none
+}
+
+var columns = []column{
+	{"kNN recall", func(m *Metrics) *float64 { return m.KNNRecall }},
+	{"Spearman", func(m *Metrics) *float64 { return m.Spearman }},
+	{"partition function", func(m *Metrics) *float64 { return m.PartitionFunction }},
+	{"learnt Z", func(m *Metrics) *float64 { return m.Z }},
+	{"loss per edge", func(m *Metrics) *float64 { return m.Loss }},
+	{"accuracy", func(m *Metrics) *float64 { return m.Accuracy }},
+	{"optimisation, s", func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
+	{"whole run, s", func(m *Metrics) *float64 { return &m.Seconds.Total }},
+}
+
+// writeTable writes a row for each group, and below what the runs have in
+// common.
+func writeTable(w io.Writer, groups []Group) error {
+	var b bytes.Buffer
+	b.WriteString("| run | runs |")
+	for _, c := range columns {
+		b.WriteString(" " + c.head + " |")
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, g := range groups {
+		fmt.Fprintf(&b, "| %s | %d |", g.Name, len(g.Runs))
+		for _, c := range columns {
+			b.WriteString(" " + figure(c.values(g.Runs)) + " |")
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	var pca, graph float64
+	var memory int64
+	said := map[string]string{}
+	for _, g := range groups {
+		for i := range g.Runs {
+			m := &g.Runs[i]
+			pca, graph = max(pca, m.Seconds.PCA), max(graph, m.Seconds.Graph)
+			memory = max(memory, m.PeakRSSBytes)
+			said["points"] = join(said["points"], strconv.Itoa(m.N))
+			said["directed edges"] = join(said["directed edges"], strconv.Itoa(m.Edges))
+			said["epochs"] = join(said["epochs"], strconv.Itoa(m.Epochs))
+			said["cne"] = join(said["cne"], m.Version)
+		}
+	}
+	fmt.Fprintf(&b, "Mean ± standard deviation of the sample over the runs of a row. Points: %s; directed edges: %s; epochs: %s; cne %s. ",
+		said["points"], said["directed edges"], said["epochs"], said["cne"])
+	fmt.Fprintf(&b, "The run that computed them spent %.1f s on principal components and %.1f s on the graph. Memory: %.0f MB at most.\n",
+		pca, graph, float64(memory)/1e6)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// values returns the figure for those of the runs that have it.
+func (c *column) values(runs []Metrics) []float64 {
+	var x []float64
+	for i := range runs {
+		if v := c.value(&runs[i]); v != nil {
+			x = append(x, *v)
+		}
+	}
+	return x
+}
+
+// join appends a value to a list of different ones.
+func join(list, value string) string {
+	if list == "" {
+		return value
+	}
+	if slices.Contains(strings.Split(list, ", "), value) {
+		return list
+	}
+	return list + ", " + value
+}
+
+// figure formats the mean and the standard deviation of x: two significant
+// digits of the deviation and as many decimals of the mean, or four significant
+// digits of the mean when there is no deviation to tell which of them count.
+func figure(x []float64) string {
+	if len(x) == 0 {
+		return "–"
+	}
+	mean, sd := meanSD(x)
+	if sd == 0 {
+		return significant(mean, 4)
+	}
+	unit, power := 1.0, ""
+	if e := math.Floor(math.Log10(math.Abs(mean))); mean != 0 && (e >= 6 || e < -3) {
+		unit, power = math.Pow(10, e), fmt.Sprintf("e%d", int(e))
+	}
+	decimals := max(0, 1-int(math.Floor(math.Log10(sd/unit))))
+	text := fmt.Sprintf("%.*f ± %.*f", decimals, mean/unit, decimals, sd/unit)
+	if power != "" {
+		text = "(" + text + ")" + power
+	}
+	return text
+}
+
+// significant formats x with so many significant digits.
+func significant(x float64, digits int) string {
+	if e := math.Floor(math.Log10(math.Abs(x))); x == 0 || e < 6 && e >= -3 {
+		decimals := digits - 1
+		if x != 0 {
+			decimals = max(0, digits-1-int(e))
+		}
+		return strconv.FormatFloat(x, 'f', decimals, 64)
+	}
+	return strconv.FormatFloat(x, 'e', digits-1, 64)
+}
+
+// meanSD returns the mean of x and the standard deviation of the sample, 0 of a
+// single value.
+func meanSD(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	if len(x) < 2 {
+		return mean, 0
+	}
+	for _, v := range x {
+		sd += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(sd / float64(len(x)-1))
+}
