@@ -351,14 +351,25 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 	}
 }
 
-// fit cuts the end of a text that is wider than allowed, in printer's points.
+// fit cuts the end of a text that is wider than allowed, in printer's points,
+// or has so many characters for that width that most of them must be combining
+// marks. Measuring stays quick however long the text is.
 func fit(sty text.Style, txt string, width float64) string {
-	if sty.Width(txt).Points() <= width {
+	limit := 4 * int(max(1, width)) // no letter is narrower than a point
+	runes, cut := 0, false
+	for i := range txt {
+		if runes == limit {
+			txt, cut = txt[:i], true
+			break
+		}
+		runes++
+	}
+	if !cut && sty.Width(txt).Points() <= width {
 		return txt
 	}
-	runes := []rune(txt)
-	n := sort.Search(len(runes), func(n int) bool {
-		return sty.Width(string(runes[:n+1])+"…").Points() > width
+	letters := []rune(txt)
+	n := sort.Search(len(letters), func(n int) bool {
+		return sty.Width(string(letters[:n+1])+"…").Points() > width
 	})
-	return string(runes[:n]) + "…"
+	return string(letters[:n]) + "…"
 }

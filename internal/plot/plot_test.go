@@ -525,11 +525,13 @@ func TestTitle(t *testing.T) {
 		"note":          {3, "", "first 2 of 3 coordinates", "coordinates"},
 		"with note":     {8, "T", "T (first 2 of 8 coordinates)", ")"},
 		"cut":           {2, long, "title title", "…"},
+		"very long":     {2, strings.Repeat("long ", 1_000_000), "long long", "…"},
+		"marks":         {2, "e" + strings.Repeat("\u0301", 1_000_000), "e\u0301", "…"},
 		"cut with note": {3, long, "title title", "… (first 2 of 3 coordinates)"},
 	} {
 		s := &Scatter{Embedding: data.NewMatrix(4, tc.d), Title: tc.title}
 		got := s.title(340)
-		if !strings.HasPrefix(got, tc.prefix) || !strings.HasSuffix(got, tc.suffix) || titleStyle.Width(got) > 340 {
+		if !strings.HasPrefix(got, tc.prefix) || !strings.HasSuffix(got, tc.suffix) || titleStyle.Width(got) > 340 || len(got) > 4000 {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

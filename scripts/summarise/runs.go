@@ -23,15 +23,20 @@ type Metrics struct {
 	N                 int      `json:"n"`
 	Edges             int      `json:"edges"`
 	Epochs            int      `json:"epochs"`
-	Seconds           struct {
-		PCA      float64 `json:"pca"`
-		Graph    float64 `json:"graph"`
-		Optimize float64 `json:"optimize"`
-		Total    float64 `json:"total"`
-	} `json:"seconds"`
-	PeakRSSBytes int64  `json:"peak_rss_bytes"`
-	Seed         uint64 `json:"seed"`
-	Version      string `json:"version"`
+	Seconds           Seconds  `json:"seconds"`
+	PeakRSSBytes      int64    `json:"peak_rss_bytes"`
+	Seed              uint64   `json:"seed"`
+	Version           string   `json:"version"`
+}
+
+// Seconds says where the time of a run went.
+type Seconds struct {
+	Load     float64 `json:"load"`
+	PCA      float64 `json:"pca"`
+	Graph    float64 `json:"graph"`
+	Optimize float64 `json:"optimize"`
+	Quality  float64 `json:"quality"`
+	Total    float64 `json:"total"`
 }
 
 // A Group is the runs of one configuration.
