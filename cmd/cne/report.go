@@ -118,13 +118,32 @@ func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 		}
 		m.PartitionFunction = &z
 	}
-	if train := n - int(float64(n)*accuracyTest); q.Accuracy && t.labels != nil && t.labels.Categorical() && train > accuracyK && train < n {
-		accuracy, err := quality.KNNAccuracy(embedding, t.labels.Class, accuracyK, accuracyTest, rng.New(t.config.Seed, rng.Split))
-		if err != nil {
-			return err
-		}
-		m.Accuracy = &accuracy
+	if q.Accuracy && t.labels != nil {
+		return measureAccuracy(embedding, t.labels, t.config.Seed, m)
 	}
+	return nil
+}
+
+// measureAccuracy looks at the points that have a label. It leaves the figure
+// out if labels are quantities, or the points too few.
+func measureAccuracy(embedding *data.Matrix, labels *data.Labels, seed uint64, m *Metrics) error {
+	rows, known := knownLabels(labels)
+	test := int(accuracyTest * float64(len(rows)))
+	if test == 0 || len(rows)-test <= accuracyK || !known.Categorical() {
+		return nil
+	}
+	labelled := embedding
+	if len(rows) < embedding.N {
+		labelled = data.NewMatrix(len(rows), embedding.D)
+		for k, i := range rows {
+			copy(labelled.Row(k), embedding.Row(i))
+		}
+	}
+	accuracy, err := quality.KNNAccuracy(labelled, known.Class, accuracyK, accuracyTest, rng.New(seed, rng.Split))
+	if err != nil {
+		return err
+	}
+	m.Accuracy = &accuracy
 	return nil
 }
 

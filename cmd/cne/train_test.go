@@ -208,6 +208,39 @@ func TestTrainCache(t *testing.T) {
 	}
 }
 
+// Accuracy is that of the points with a label, and there is none for
+// quantities.
+func TestTrainLabels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		label    func(i int) string
+		accuracy bool
+	}{
+		"all":        {func(i int) string { return fmt.Sprint(i % 3) }, true},
+		"some":       {func(i int) string { return []string{fmt.Sprint(i % 3), "nan"}[i/3%2] }, true},
+		"quantities": {func(i int) string { return fmt.Sprint(0.25 * float64(i)) }, false},
+		"few":        {func(i int) string { return []string{"a", "nan"}[min(1, i/8)] }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writePoints(t, "points.csv", 90, 6)
+			var labels strings.Builder
+			for i := range 90 {
+				labels.WriteString(tc.label(i) + "\n")
+			}
+			writeTestFile(t, "labels.txt", labels.String())
+			code, _, stderr := cne(t.Context(), "train", "--set", "data.path=points.csv", "--set", "data.drop=kind",
+				"--set", "data.labels=labels.txt", "--epochs", "20", "-o", "run")
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			a, ok := readMetrics(t, "run/metrics.json")["accuracy"]
+			if ok != tc.accuracy || ok && a.(float64) < 0.9 {
+				t.Errorf("accuracy %v, present: %v", a, ok)
+			}
+		})
+	}
+}
+
 func TestTrainOnOwnGraph(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 40, 3)

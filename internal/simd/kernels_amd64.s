@@ -77,6 +77,7 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 DATA even<>+0(SB)/4, $0x00000000
@@ -223,6 +224,7 @@ loop:
 	JMP           loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func negPositiveAVX512(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
@@ -304,6 +306,7 @@ loop_done:
 	VMOVSHDUP     X5, X0
 	VADDSS        X0, X5, X5
 	MOVSS         X5, dTheta+44(FP)
+	VZEROUPPER
 	RET
 
 DATA c3f3504f3<>+0(SB)/4, $0x3f3504f3
@@ -654,6 +657,7 @@ loop_done:
 	VMOVSHDUP     X5, X0
 	VADDSS        X0, X5, X5
 	MOVSS         X5, dTheta+44(FP)
+	VZEROUPPER
 	RET
 
 // func umapPositiveAVX512(x []float32, limit float32, logLimit float32) (loss float32)
@@ -717,6 +721,7 @@ loop_done:
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
 	MOVSS         X3, loss+32(FP)
+	VZEROUPPER
 	RET
 
 // func umapNegativeAVX512(x []float32, limit float32, logLimit float32) (loss float32)
@@ -784,6 +789,7 @@ loop_done:
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
 	MOVSS         X3, loss+32(FP)
+	VZEROUPPER
 	RET
 
 DATA cbf800000<>+0(SB)/4, $0xbf800000
@@ -805,7 +811,7 @@ DATA cbf800000<>+60(SB)/4, $0xbf800000
 GLOBL cbf800000<>(SB), RODATA|NOPTR, $64
 
 // func similaritiesAVX512(x []float32, total []float32, clamp float32)
-// Requires: AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F, SSE, SSE2
 TEXT ·similaritiesAVX512(SB), NOSPLIT, $0-52
 	MOVQ         x_base+0(FP), AX
 	MOVQ         total_base+24(FP), CX
@@ -830,6 +836,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func logTotalsAVX512(total []float32, weight float32) (loss float32)
@@ -888,6 +895,7 @@ loop_done:
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
 	MOVSS         X2, loss+32(FP)
+	VZEROUPPER
 	RET
 
 // func infoncPositiveAVX512(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
@@ -953,6 +961,7 @@ loop_done:
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
 	MOVSS         X3, loss+56(FP)
+	VZEROUPPER
 	RET
 
 // func infoncNegativeAVX512(q []float32, share []float32, clamp float32)
@@ -979,10 +988,11 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func addAVX512(dst []float32, src []float32)
-// Requires: AVX512F
+// Requires: AVX, AVX512F
 TEXT ·addAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
@@ -999,10 +1009,11 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func scaleAVX512(x []float32, f float32)
-// Requires: AVX512F, SSE
+// Requires: AVX, AVX512F, SSE
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x_base+0(FP), AX
 	MOVSS        f+24(FP), X0
@@ -1019,6 +1030,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func addPlaneAVX512(dst []float32, xs []float32, ys []float32)
@@ -1063,9 +1075,11 @@ loop:
 	JMP           loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func gatherRows2AVX512(dst []float32, src []float32, index []int32)
+// Requires: AVX
 TEXT ·gatherRows2AVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
@@ -1128,6 +1142,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func scatterRows2AVX512(dst []float32, src []float32, index []int32)
@@ -1226,6 +1241,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
@@ -1335,6 +1351,7 @@ loop:
 	JMP           loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func maxUint32AVX512(x []int32) uint32
@@ -1363,6 +1380,7 @@ loop_done:
 	VPMAXUD       X1, X0, X0
 	VMOVD         X0, AX
 	MOVL          AX, ret+24(FP)
+	VZEROUPPER
 	RET
 
 // func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
@@ -1404,10 +1422,11 @@ loop_done:
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
 	MOVSS         X3, sum+56(FP)
+	VZEROUPPER
 	RET
 
 // func drawOthersAVX512(column []int32, state uint64, others uint32)
-// Requires: AVX512DQ, AVX512F, SSE2
+// Requires: AVX, AVX512DQ, AVX512F, SSE2
 TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
 	MOVQ         column_base+0(FP), AX
 	MOVQ         state+24(FP), CX
@@ -1461,6 +1480,7 @@ loop:
 	JMP       loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 DATA gammas<>+0(SB)/8, $0x9e3779b97f4a7c15
@@ -1552,6 +1572,7 @@ loop:
 	JMP         loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func spread2AVX2(grad []float32, hx []float32, hy []float32, g []float32, dx []float32, dy []float32, tails []int32)
@@ -1622,6 +1643,7 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func negPositiveAVX2(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
@@ -1699,6 +1721,7 @@ loop_done:
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
 	MOVSS        X5, dTheta+44(FP)
+	VZEROUPPER
 	RET
 
 // func negNegativeAVX2(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32)
@@ -1775,6 +1798,7 @@ loop_done:
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
 	MOVSS        X5, dTheta+44(FP)
+	VZEROUPPER
 	RET
 
 // func umapPositiveAVX2(x []float32, limit float32, logLimit float32) (loss float32)
@@ -1836,6 +1860,7 @@ loop_done:
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
 	MOVSS        X3, loss+32(FP)
+	VZEROUPPER
 	RET
 
 // func umapNegativeAVX2(x []float32, limit float32, logLimit float32) (loss float32)
@@ -1901,6 +1926,7 @@ loop_done:
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
 	MOVSS        X3, loss+32(FP)
+	VZEROUPPER
 	RET
 
 // func similaritiesAVX2(x []float32, total []float32, clamp float32)
@@ -1929,6 +1955,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func logTotalsAVX2(total []float32, weight float32) (loss float32)
@@ -1985,6 +2012,7 @@ loop_done:
 	VMOVSHDUP    X2, X0
 	VADDSS       X0, X2, X2
 	MOVSS        X2, loss+32(FP)
+	VZEROUPPER
 	RET
 
 // func infoncPositiveAVX2(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
@@ -2048,6 +2076,7 @@ loop_done:
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
 	MOVSS        X3, loss+56(FP)
+	VZEROUPPER
 	RET
 
 // func infoncNegativeAVX2(q []float32, share []float32, clamp float32)
@@ -2074,6 +2103,7 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func addAVX2(dst []float32, src []float32)
@@ -2094,6 +2124,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func scaleAVX2(x []float32, f float32)
@@ -2114,6 +2145,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func addPlaneAVX2(dst []float32, xs []float32, ys []float32)
@@ -2146,9 +2178,11 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func gatherRows2AVX2(dst []float32, src []float32, index []int32)
+// Requires: AVX
 TEXT ·gatherRows2AVX2(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
@@ -2187,6 +2221,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func scatterRows2AVX2(dst []float32, src []float32, index []int32)
@@ -2245,6 +2280,7 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
@@ -2314,6 +2350,7 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
 	RET
 
 // func maxUint32AVX2(x []int32) uint32
@@ -2340,6 +2377,7 @@ loop_done:
 	VPMAXUD      X1, X0, X0
 	VMOVD        X0, AX
 	MOVL         AX, ret+24(FP)
+	VZEROUPPER
 	RET
 
 // func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
@@ -2379,6 +2417,7 @@ loop_done:
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
 	MOVSS        X3, sum+56(FP)
+	VZEROUPPER
 	RET
 
 // func drawOthersAVX2(column []int32, state uint64, others uint32)
@@ -2452,4 +2491,5 @@ loop:
 	JMP      loop
 
 loop_done:
+	VZEROUPPER
 	RET

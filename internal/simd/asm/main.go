@@ -265,6 +265,7 @@ func (s *isa) pairs2() {
 		VFMADD231PS(y, y, x)
 		VMOVUPS(x, at(d2, i))
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -355,6 +356,7 @@ func (s *isa) spread2() {
 			}
 		}
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -390,6 +392,7 @@ func (s *isa) gatherRows2() {
 			MOVQ(r, Mem{Base: dst, Index: i, Scale: 8}.Offset(8*e))
 		}
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -403,6 +406,7 @@ func (s *isa) scatterRows2() {
 			s.update2(dst, index, i, e, part, VADDPS)
 		}
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -423,6 +427,7 @@ func (s *isa) descendRows2() {
 			}
 		}
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -450,6 +455,7 @@ func (s *isa) negPositive() {
 	})
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
+	VZEROUPPER()
 	RET()
 }
 
@@ -476,6 +482,7 @@ func (s *isa) negNegative() {
 	})
 	s.sum(loss, "loss")
 	s.sum(dTheta, "dTheta")
+	VZEROUPPER()
 	RET()
 }
 
@@ -496,6 +503,7 @@ func (s *isa) umapPositive() {
 		VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
+	VZEROUPPER()
 	RET()
 }
 
@@ -520,6 +528,7 @@ func (s *isa) umapNegative() {
 		VADDPS(log, loss, loss)
 	})
 	s.sum(loss, "loss")
+	VZEROUPPER()
 	RET()
 }
 
@@ -536,6 +545,7 @@ func (s *isa) similarities() {
 		VADDPS(at(total, i), q, t)
 		VMOVUPS(t, at(total, i))
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -551,6 +561,7 @@ func (s *isa) logTotals() {
 		VADDPS(l.of(t), loss, loss)
 	})
 	s.sum(loss, "loss")
+	VZEROUPPER()
 	RET()
 }
 
@@ -569,6 +580,7 @@ func (s *isa) infoncPositive() {
 		VSUBPS(l.of(v), loss, loss)
 	})
 	s.sum(loss, "loss")
+	VZEROUPPER()
 	RET()
 }
 
@@ -583,6 +595,7 @@ func (s *isa) infoncNegative() {
 		s.keep(s.aboveClamp(v, clamp), g)
 		VMOVUPS(g, at(q, i))
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -607,6 +620,7 @@ func (s *isa) add() {
 		VADDPS(at(dst, i), v, v)
 		VMOVUPS(v, at(dst, i))
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -618,6 +632,7 @@ func (s *isa) scale() {
 		VMULPS(at(x, i), f, v)
 		VMOVUPS(v, at(x, i))
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -637,6 +652,7 @@ func (s *isa) addPlane() {
 			}
 		}
 	})
+	VZEROUPPER()
 	RET()
 }
 
@@ -673,6 +689,7 @@ func (s *isa) maxUint32() {
 	r := GP32()
 	VMOVD(m.AsX(), r)
 	Store(r, ReturnIndex(0))
+	VZEROUPPER()
 	RET()
 }
 
@@ -691,6 +708,7 @@ func (s *isa) inverseSum2() {
 		VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
+	VZEROUPPER()
 	RET()
 }
 
@@ -747,6 +765,7 @@ func (s *isa) drawOthers() {
 		VPADDD(advance, before, before)
 		VMOVUPS(z, at(column, i))
 	})
+	VZEROUPPER()
 	RET()
 }
 
