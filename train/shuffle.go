@@ -12,7 +12,6 @@ type edge uint64
 func packEdge(head, tail int32) edge { return edge(uint32(head)) | edge(uint32(tail))<<32 }
 
 func (e edge) head() int32 { return int32(uint32(e)) }
-func (e edge) tail() int32 { return int32(uint32(e >> 32)) }
 
 const (
 	// bucketSize is about how many edges a bucket of the shuffle holds: they
