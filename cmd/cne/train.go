@@ -115,10 +115,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 // newModel returns an embedding table at its start.
 func newModel[T op.Float](c *Config, points *data.Matrix) (model.Model, error) {
 	var table []T
-	switch {
-	case c.Model.Init == "random":
+	if c.Model.Init == "random" {
 		table = model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
-	default:
+	} else {
 		components, err := leadingComponents(points, c.Model.Dim)
 		if err != nil {
 			return nil, err
