@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"gorgonia.org/gorgonia"
@@ -20,9 +21,10 @@ import (
 // and its gradient is that of the batch's distinct rows alone, so that a step
 // costs nothing for the points that it does not touch.
 type Embedding[T op.Float] struct {
-	n, d    int
-	table   *op.Array
-	program *vm.Program
+	n, d      int
+	objective op.ContrastiveOptions
+	table     *op.Array
+	program   *vm.Program
 
 	rows, slots, negatives, theta *op.Array
 	thetaValue                    []T
@@ -37,7 +39,7 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 		return nil, fmt.Errorf("model: %d coordinates are no table of points with %d dimensions", len(table), d)
 	}
 	n := len(table) / d
-	e := &Embedding[T]{n: n, d: d}
+	e := &Embedding[T]{n: n, d: d, objective: options}
 	var err error
 	if e.table, err = op.ArrayOf(table, n, d); err != nil {
 		return nil, err
@@ -76,10 +78,7 @@ func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
 	if err != nil {
 		return err
 	}
-	one, err := onesLike(loss)
-	if err != nil {
-		return err
-	}
+	one := g.AddNode(gorgonia.NewConstant(T(1)))
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, gorgonia.Nodes{distinct, theta})
 	if err != nil {
 		return err
@@ -87,29 +86,35 @@ func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
 	if e.program, err = vm.Compile(loss, grads[0], grads[1]); err != nil {
 		return err
 	}
-	op.Share(e.program.Input(table), op.Data[T](e.table), e.n, e.d)
+	if err := op.Share(e.program.Input(table), op.Data[T](e.table), e.n, e.d); err != nil {
+		return err
+	}
 	e.rows, e.slots = e.program.Input(rows), e.program.Input(slots)
 	e.negatives, e.theta = e.program.Input(negatives), e.program.Input(theta)
 	e.thetaValue = make([]T, 1)
-	op.Share(e.theta, e.thetaValue)
+	if err := op.Share(e.theta, e.thetaValue); err != nil {
+		return err
+	}
 	e.loss, e.grad, e.dTheta = e.program.Output(loss), e.program.Output(grads[0]), e.program.Output(grads[1])
 	return nil
 }
 
-// onesLike returns the constant 1 that differentiation starts from.
-func onesLike(loss *gorgonia.Node) (*gorgonia.Node, error) {
-	if loss.Dtype() == tensor.Float64 {
-		return loss.Graph().AddNode(gorgonia.NewConstant(1.0)), nil
-	}
-	return loss.Graph().AddNode(gorgonia.NewConstant(float32(1))), nil
-}
+// Objective implements Model.
+func (e *Embedding[T]) Objective() op.ContrastiveOptions { return e.objective }
 
 // Step implements Model.
 func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
-	op.Share(e.rows, b.Rows, len(b.Rows))
-	op.Share(e.slots, b.Slots, len(b.Slots))
-	op.Share(e.negatives, b.Negatives, len(b.Negatives)/edges, edges)
+	if edges == 0 || len(b.Slots) != 2*edges || len(b.Negatives)%edges != 0 {
+		return 0, fmt.Errorf("model: %d slots and %d negatives are no batch", len(b.Slots), len(b.Negatives))
+	}
+	if err := errors.Join(
+		op.Share(e.rows, b.Rows, len(b.Rows)),
+		op.Share(e.slots, b.Slots, len(b.Slots)),
+		op.Share(e.negatives, b.Negatives, len(b.Negatives)/edges, edges),
+	); err != nil {
+		return 0, err
+	}
 	e.thetaValue[0] = T(theta)
 	if err := e.program.Run(); err != nil {
 		return 0, err

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 
 	"cne/internal/rng"
@@ -13,17 +14,30 @@ import (
 // the coordinates do not have, or that are constant, are drawn from a normal
 // distribution with standard deviation std/10 000, so that points can leave
 // the subspace in which they start. If the first column is constant, all are
-// drawn, with standard deviation std.
-func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed uint64) []T {
+// drawn, with standard deviation std. It fails if the coordinates are no
+// matrix of that width, or not finite, and where InitNormal does.
+func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed uint64) ([]T, error) {
+	if width < 1 || len(coordinates)%width != 0 {
+		return nil, fmt.Errorf("model: %d coordinates are no points with %d dimensions", len(coordinates), width)
+	}
 	n := len(coordinates) / width
-	table := make([]T, n*d)
+	if err := checkInit[T](n, d, std); err != nil {
+		return nil, err
+	}
 	first := deviation(coordinates, width, 0)
 	if first == 0 {
 		return InitNormal[T](n, d, std, seed)
 	}
+	table := make([]T, n*d)
 	factor := std / first
 	for j := range d {
-		if j < width && deviation(coordinates, width, j) > 0 {
+		var spread float64
+		if j < width {
+			if spread = deviation(coordinates, width, j); math.IsNaN(spread) || math.IsInf(spread, 0) {
+				return nil, fmt.Errorf("model: column %d of the starting coordinates (counted from 0) is not finite", j)
+			}
+		}
+		if spread > 0 {
 			for i := range n {
 				table[i*d+j] = T(factor * float64(coordinates[i*width+j]))
 			}
@@ -34,18 +48,35 @@ func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed
 			table[i*d+j] = T(1e-4 * std * s.Normal())
 		}
 	}
-	return table
+	return table, nil
 }
 
 // InitNormal returns a table [n, d] of normally distributed coordinates with
-// mean 0 and standard deviation std.
-func InitNormal[T op.Float](n, d int, std float64, seed uint64) []T {
+// mean 0 and standard deviation std. It fails if n or d is not positive, the
+// table too large for an int32 to number its elements, or std nothing that T
+// can hold.
+func InitNormal[T op.Float](n, d int, std float64, seed uint64) ([]T, error) {
+	if err := checkInit[T](n, d, std); err != nil {
+		return nil, err
+	}
 	table := make([]T, n*d)
 	s := rng.New(seed, rng.Init)
 	for i := range table {
 		table[i] = T(std * s.Normal())
 	}
-	return table
+	return table, nil
+}
+
+func checkInit[T op.Float](n, d int, std float64) error {
+	switch {
+	case n < 1 || d < 1:
+		return fmt.Errorf("model: there is no table of %d points with %d dimensions", n, d)
+	case d > math.MaxInt32/n:
+		return fmt.Errorf("model: a table of %d points with %d dimensions is too large; take fewer dimensions", n, d)
+	case !(T(std*std) > 0) || math.IsInf(float64(T(std*std)), 0):
+		return fmt.Errorf("model: the starting coordinates cannot have a standard deviation of %g; take a number around 1", std)
+	}
+	return nil
 }
 
 // deviation returns the standard deviation of column j.

@@ -33,6 +33,8 @@ type Parameter struct {
 
 // A Model can be trained.
 type Model interface {
+	// Objective returns the loss that Step computes.
+	Objective() op.ContrastiveOptions
 	// Step computes the loss of a batch and its gradients. theta is the
 	// logarithm of the loss's constant: see op.Contrastive.
 	Step(b *Batch, theta float64) (loss float64, err error)

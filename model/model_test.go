@@ -9,6 +9,15 @@ import (
 	"cne/model/op"
 )
 
+func initFrom(t *testing.T, coordinates []float32, width, d int, std float64) []float64 {
+	t.Helper()
+	table, err := model.InitFrom[float64](coordinates, width, d, std, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 func TestInitFrom(t *testing.T) {
 	coordinates := []float32{
 		-6, 1, 5,
@@ -17,7 +26,7 @@ func TestInitFrom(t *testing.T) {
 		6, 1, 5,
 	}
 	factor := 0.5 / math.Sqrt(20) // the first column has variance 20
-	got := model.InitFrom[float64](coordinates, 3, 2, 0.5, 1)
+	got := initFrom(t, coordinates, 3, 2, 0.5)
 	for i := range 4 {
 		for j := range 2 {
 			if want := factor * float64(coordinates[3*i+j]); math.Abs(got[2*i+j]-want) > 1e-12 {
@@ -27,7 +36,7 @@ func TestInitFrom(t *testing.T) {
 	}
 	// A constant column, and one that is not there, become small noise; the
 	// others stay as they are.
-	got = model.InitFrom[float64](coordinates, 3, 5, 0.5, 1)
+	got = initFrom(t, coordinates, 3, 5, 0.5)
 	for i := range 4 {
 		for j := range 5 {
 			v := got[5*i+j]
@@ -44,7 +53,7 @@ func TestInitFrom(t *testing.T) {
 		t.Error("noise repeats")
 	}
 	// Points without extent start at random.
-	got = model.InitFrom[float64](make([]float32, 3000), 1, 2, 2, 1)
+	got = initFrom(t, make([]float32, 3000), 1, 2, 2)
 	var sum, sum2 float64
 	for _, v := range got {
 		sum += v
@@ -98,6 +107,75 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	e.Table()[2] = math.NaN()
 	if err := e.Diagnose(); err == nil || !strings.Contains(err.Error(), "embedding is not finite in row 1") {
 		t.Errorf("a NaN in row 1 is diagnosed with %v", err)
+	}
+}
+
+// The cosine metric looks at directions alone.
+func TestCosineIgnoresLengths(t *testing.T) {
+	b := &model.Batch{Rows: []int32{0, 1, 2, 3}, Slots: []int32{0, 1, 2, 3}, Negatives: []int32{3, 2}}
+	var losses []float64
+	for _, length := range []float64{1, 7} {
+		e, err := model.NewEmbedding([]float64{1 * length, 0, 0.6, 0.8, 0, -1, -0.8 * length, 0.6 * length}, 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss, err := e.Step(b, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, loss)
+	}
+	// Cosines at τ = ½: 0→2 are at right angles, 1→3 at 0; 0 and 3 at −0.8, 1
+	// and 2 at −0.8.
+	want := math.Log(1+math.Exp(2*-0.8)) + math.Log(1+math.Exp(2*-0.8))
+	for _, loss := range losses {
+		if math.Abs(loss-want) > 1e-12 {
+			t.Errorf("losses %v, want %g", losses, want)
+		}
+	}
+}
+
+func TestStepRefusesWhatIsNoBatch(t *testing.T) {
+	e, err := model.NewEmbedding(make([]float32, 8), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string]model.Batch{
+		"empty":            {},
+		"half an edge":     {Rows: []int32{0, 1}, Slots: []int32{0, 1, 0}},
+		"ragged negatives": {Rows: []int32{0, 1}, Slots: []int32{0, 1, 1, 0}, Negatives: []int32{1, 2, 3}},
+		"unknown row":      {Rows: []int32{0, 4}, Slots: []int32{0, 1}},
+		"unknown slot":     {Rows: []int32{0, 1}, Slots: []int32{0, 2}},
+		"unknown endpoint": {Rows: []int32{0, 1}, Slots: []int32{0, 1}, Negatives: []int32{2}},
+	} {
+		if _, err := e.Step(&b, 0); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestInitRefuses(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, tc := range []struct {
+		coordinates []float32
+		width, d    int
+		std         float64
+		want        string
+	}{
+		{make([]float32, 4), 0, 2, 1, "4 coordinates are no points with 0 dimensions"},
+		{make([]float32, 4), 3, 2, 1, "4 coordinates are no points with 3 dimensions"},
+		{nil, 2, 2, 1, "no table of 0 points"},
+		{make([]float32, 4), 2, 0, 1, "with 0 dimensions"},
+		{make([]float32, 4), 2, 1 << 31, 1, "too large"},
+		{make([]float32, 4), 2, 2, 0, "standard deviation of 0"},
+		{make([]float32, 4), 2, 2, 1e-300, "standard deviation of 1e-300"},
+		{make([]float32, 4), 2, 2, math.Inf(1), "standard deviation of +Inf"},
+		{[]float32{nan, 1, 2, 3}, 2, 2, 1, "column 0"},
+		{[]float32{1, nan, 2, 3}, 2, 2, 1, "column 1"},
+	} {
+		if _, err := model.InitFrom[float32](tc.coordinates, tc.width, tc.d, tc.std, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v, want one with %q", err, tc.want)
+		}
 	}
 }
 

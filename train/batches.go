@@ -18,8 +18,11 @@ const (
 	// from the goroutine that prepares batches to the one that trains.
 	blockEdges = 32768
 	// blocksAhead is how far the preparation may run ahead. It covers the
-	// pause in which the next epoch's edges are spread over the buckets.
+	// pause in which the next epoch's edges are spread over the buckets. Where
+	// a block is one large batch, fewer are kept.
 	blocksAhead = 8
+	// maxNegatives bounds the negatives of a batch: their rows are 1 GiB.
+	maxNegatives = 1 << 28
 )
 
 // A feed prepares the batches of a run on a goroutine of its own, ahead of the
@@ -49,10 +52,11 @@ type block struct {
 // newFeed starts to prepare batches of the given size for a graph of n points,
 // for the epochs [first, end).
 func newFeed(edges []edge, n, size int, seed uint64, first, end int) *feed {
+	ahead := max(1, min(blocksAhead, blocksAhead*blockEdges/size))
 	f := &feed{
 		edges: edges, size: size,
 		shuffle: newShuffler(edges, seed), slots: newSlotter(n),
-		ready: make(chan *block, blocksAhead), spare: make(chan *block, blocksAhead+2),
+		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for range cap(f.spare) {

@@ -23,6 +23,15 @@ func randomEdges(n, e int) (heads, tails []int32) {
 	return heads, tails
 }
 
+// normal returns n points in the plane, normally distributed.
+func normal[T op.Float](n int, seed uint64) []T {
+	table, err := model.InitNormal[T](n, 2, 1, seed)
+	if err != nil {
+		panic(err)
+	}
+	return table
+}
+
 // BenchmarkEpoch times epochs over as many edges as MNIST's graph has: an
 // operation is one epoch.
 func BenchmarkEpoch(b *testing.B) {
@@ -31,14 +40,14 @@ func BenchmarkEpoch(b *testing.B) {
 	for _, size := range []int{1024, 32768} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
 			b.Run(fmt.Sprintf("%v/b=%d", loss, size), func(b *testing.B) {
-				m, err := model.NewEmbedding(model.InitNormal[float32](n, 2, 1, 1), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+				m, err := model.NewEmbedding(normal[float32](n, 1), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 				if err != nil {
 					b.Fatal(err)
 				}
 				b.ResetTimer()
 				_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
-					Loss: loss, BatchSize: size, Clip: 4,
-					Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Default(), Negatives: 5}},
+					BatchSize: size, Clip: 4,
+					Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: 5}},
 				})
 				if err != nil {
 					b.Fatal(err)

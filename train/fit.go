@@ -41,10 +41,6 @@ type Phase struct {
 // Options say how a model is fitted. Phases must be given; the zero value of
 // anything else has the meaning stated.
 type Options struct {
-	// Loss is the loss the model was built with, and Mean whether it is the
-	// mean over the batch rather than the sum.
-	Loss   op.Loss
-	Mean   bool
 	Phases []Phase
 	// BatchSize is b, the number of edges in a batch; 0 means 1024. All edges
 	// are taken at once if there are fewer.
@@ -57,10 +53,6 @@ type Options struct {
 	LogZ float64
 	FixZ bool
 	LRZ  float64
-	// Reach is the root mean square distance of two points beyond which a run
-	// has diverged: further apart than 1/√clamp, points no longer attract
-	// each other. 0 means 10⁵.
-	Reach float64
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
 }
@@ -77,8 +69,8 @@ type State struct {
 	Loss float64
 	// LogZ is NC-t-SNE's log Z.
 	LogZ float64
-	// Elapsed is the time since the run began, EdgesPerSecond the speed of
-	// the epoch.
+	// Elapsed is the time that the epochs took so far, without the hooks, and
+	// EdgesPerSecond the speed of the last.
 	Elapsed        time.Duration
 	EdgesPerSecond float64
 	Model          model.Model
@@ -95,10 +87,10 @@ type HookFunc func(*State) error
 // AfterEpoch implements Hook.
 func (f HookFunc) AfterEpoch(s *State) error { return f(s) }
 
-// EveryEpochs calls a hook after every n-th epoch.
+// EveryEpochs calls a hook after every n-th epoch; n below 1 counts as 1.
 func EveryEpochs(n int, h Hook) Hook {
 	return HookFunc(func(s *State) error {
-		if s.Epoch%n != 0 {
+		if s.Epoch%max(1, n) != 0 {
 			return nil
 		}
 		return h.AfterEpoch(s)
@@ -115,7 +107,7 @@ type Result struct {
 	LogZ float64
 	// Edges is the number of directed edges.
 	Edges int
-	// Elapsed is the time that the epochs took.
+	// Elapsed is the time that the epochs took, without the hooks.
 	Elapsed time.Duration
 }
 
@@ -125,7 +117,8 @@ type DivergedError struct {
 	// Epoch and Batch count from 1; Batch is 0 if the epoch as a whole shows
 	// it.
 	Epoch, Batch int
-	LR           float64
+	// LR is the step size of the epoch.
+	LR float64
 	// Cause names the operation, or what was seen.
 	Cause error
 }
@@ -135,16 +128,26 @@ func (e *DivergedError) Error() string {
 	if e.Batch > 0 {
 		where += fmt.Sprintf(", batch %d", e.Batch)
 	}
-	return fmt.Sprintf("training diverged in %s: %v; lower the step size (now %g) or the spread of the starting coordinates", where, e.Cause, e.LR)
+	return fmt.Sprintf("train: the run diverged in %s (%v); lower the step size", where, e.Cause)
 }
 
 func (e *DivergedError) Unwrap() error { return e.Cause }
 
-// ErrFlownApart is the cause of a divergence in which the points are so far
-// apart that they no longer attract each other.
-var ErrFlownApart = errors.New("train: the points have flown apart")
+// Causes of a divergence that no single operation shows.
+var (
+	// ErrFlownApart: the points are so far apart that they no longer attract
+	// each other.
+	ErrFlownApart = errors.New("the points have flown apart")
+	// ErrLogZ: NC-t-SNE's log Z has left the range in which exp log Z is a
+	// number. LRZ is the step size to lower.
+	ErrLogZ = errors.New("log Z has run away")
+)
 
-func (o *Options) check(edges, points int) error {
+// maxTheta bounds the logarithms of the losses' constants: what their
+// exponentials are multiplied by leaves some room below float32's limits.
+const maxTheta = 60
+
+func (o *Options) check(objective op.ContrastiveOptions, edges, points int) error {
 	if len(o.Phases) == 0 {
 		return errors.New("train: no phases to run")
 	}
@@ -154,22 +157,46 @@ func (o *Options) check(edges, points int) error {
 	if o.BatchSize < 0 || o.BatchSize == 1 {
 		return fmt.Errorf("train: a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
 	}
+	if !(o.Clip >= 0) || !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0) {
+		return fmt.Errorf("train: neither the bound of gradients, %g, nor the step size of log Z, %g, may be negative or no number", o.Clip, o.LRZ)
+	}
+	if !(math.Abs(o.LogZ) <= maxTheta) {
+		return fmt.Errorf("train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxTheta, maxTheta)
+	}
+	total := 0
 	for i, p := range o.Phases {
-		if p.Epochs < 1 {
-			return fmt.Errorf("train: phase %d has %d epochs; take 1 or more", i+1, p.Epochs)
+		if p.Epochs < 1 || p.Epochs > math.MaxInt32-total {
+			return fmt.Errorf("train: phase %d has %d epochs; take 1 or more, and no more than fit a run", i+1, p.Epochs)
 		}
+		total += p.Epochs
 		if !(p.LR > 0) || math.IsInf(p.LR, 0) {
 			return fmt.Errorf("train: phase %d has step size %g; take a positive number", i+1, p.LR)
 		}
 		if p.Negatives < 1 && p.Negatives != Full {
 			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
 		}
-		theta := Spectrum{points}.Theta(o.Loss, p.Place, 1)
-		if math.IsNaN(theta) || math.IsInf(theta, 0) || math.Abs(theta) > 200 {
-			return fmt.Errorf("train: phase %d has a place on the spectrum (%+v) that no floating-point number can hold", i+1, p.Place)
+		size := o.batchSize(edges)
+		if m := capNegatives(p.Negatives, size); m > maxNegatives/size {
+			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory; take fewer of either", i+1, m, size)
+		}
+		if !p.Place.suits(objective.Loss) {
+			return fmt.Errorf("train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
+		}
+		theta := Spectrum{points}.Theta(objective.Loss, p.Place, 1)
+		if !(math.Abs(theta) <= maxTheta) {
+			return fmt.Errorf("train: phase %d stands at %v, too far out on the spectrum for floating-point numbers", i+1, p.Place)
 		}
 	}
 	return nil
+}
+
+// batchSize returns the number of edges in a batch, but for the last.
+func (o *Options) batchSize(edges int) int {
+	size := o.BatchSize
+	if size == 0 {
+		size = 1024
+	}
+	return min(size, edges)
 }
 
 // Fit trains a model on the directed edges heads[k] → tails[k] of a graph.
@@ -183,144 +210,183 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
-	if err := options.check(len(edges), n); err != nil {
+	f := &fit{Options: options, model: m, objective: m.Objective(), params: m.Parameters(), edges: len(edges), n: n}
+	if err := f.check(f.objective, len(edges), n); err != nil {
 		return Result{}, err
 	}
-	f := &fit{Options: options, model: m, params: m.Parameters(), edges: len(edges), n: n}
-	if f.BatchSize == 0 {
-		f.BatchSize = 1024
-	}
-	f.BatchSize = min(f.BatchSize, len(edges))
+	f.size = f.batchSize(len(edges))
 	if f.LRZ == 0 {
 		f.LRZ = 0.001
 	}
-	if f.Reach == 0 {
-		f.Reach = 1e5
+	for _, p := range f.Phases {
+		f.epochs += p.Epochs
 	}
-	for i, p := range f.Phases {
-		for t := range p.Epochs {
-			f.plan = append(f.plan, epochPlan{phase: i, epoch: t})
+	f.sgd, f.contrast = newSGD(f.Clip), contrast{seed: f.Seed}
+	f.result = Result{LogZ: f.LogZ, Edges: len(edges)}
+	f.feed = newFeed(edges, n, f.size, f.Seed, 0, f.epochs)
+	defer f.feed.close()
+	for i := range f.Phases {
+		for epoch := range f.Phases[i].Epochs {
+			if err := f.epoch(ctx, i, epoch); err != nil {
+				return f.result, err
+			}
 		}
 	}
-	f.result = Result{LogZ: f.LogZ, Edges: len(edges)}
-	batches := newFeed(edges, n, f.BatchSize, f.Seed, 0, len(f.plan))
-	defer batches.close()
-	err = f.run(ctx, batches)
-	return f.result, err
+	return f.result, nil
 }
 
 // fit is a run of Fit.
 type fit struct {
 	Options
-	model    model.Model
-	params   []model.Parameter
-	edges, n int
-	plan     []epochPlan
+	model     model.Model
+	objective op.ContrastiveOptions
+	params    []model.Parameter
+	edges, n  int
+	size      int // of a batch
+	epochs    int // in all
+
+	feed     *feed
+	contrast contrast
+	sgd      *sgd
 	result   Result
 
 	coordinates []float32
 	least       float64 // the lowest loss of an epoch so far
 }
 
-// epochPlan says which epoch of which phase an epoch of the run is.
-type epochPlan struct{ phase, epoch int }
-
-func (f *fit) run(ctx context.Context, batches *feed) error {
-	start := time.Now()
-	began := start
-	sgd, contrast := SGD{Clip: f.Clip}, contrast{seed: f.Seed}
-	count := (f.edges + f.BatchSize - 1) / f.BatchSize
-	for t, at := range f.plan {
-		phase := &f.Phases[at.phase]
-		lr, theta := f.schedule(phase, at.epoch)
-		var sum float64
-		for batch := 0; batch < count; {
-			block := batches.next()
-			for i := range block.batches {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				b := &block.batches[i]
-				contrast.draw(b, phase.Negatives, t, batch)
-				if f.Loss == op.NC {
-					theta = f.result.LogZ
-				}
-				loss, err := f.model.Step(b, theta)
-				if err != nil {
-					return err
-				}
-				if math.IsNaN(loss) || math.IsInf(loss, 0) {
-					return f.diverged(t, batch+1, lr)
-				}
-				if f.Mean {
-					loss *= float64(b.Edges())
-				}
-				sum += loss
-				sgd.Step(f.params, b.Rows, lr)
-				if f.Loss == op.NC && !f.FixZ {
-					g := f.model.DTheta()
-					if f.Clip > 0 {
-						g = min(max(g, -f.Clip), f.Clip)
-					}
-					f.result.LogZ -= f.LRZ * g
-				}
-				batch++
+// epoch runs an epoch of a phase, and the hooks after it.
+func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
+	p := &f.Phases[phase]
+	t := f.result.Epochs
+	lr, place := schedule(p, epoch)
+	began := time.Now()
+	var sum float64
+	count := (f.edges + f.size - 1) / f.size
+	for batch := 0; batch < count; {
+		block := f.feed.next()
+		for i := range block.batches {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			batches.recycle(block)
-		}
-		now := time.Now()
-		f.result.Epochs = t + 1
-		f.result.Loss = sum / float64(f.edges)
-		f.result.Elapsed = now.Sub(start)
-		if err := f.checkReach(t, lr); err != nil {
-			return err
-		}
-		state := State{
-			Epoch: t + 1, Epochs: len(f.plan), Phase: at.phase, LR: lr, Loss: f.result.Loss, LogZ: f.result.LogZ,
-			Elapsed: f.result.Elapsed, EdgesPerSecond: float64(f.edges) / now.Sub(began).Seconds(), Model: f.model,
-		}
-		for _, h := range f.Hooks {
-			if err := h.AfterEpoch(&state); err != nil {
+			loss, err := f.step(&block.batches[i], p.Negatives, place, lr, t, batch)
+			if err != nil {
 				return err
 			}
+			sum += loss
+			batch++
 		}
-		began = time.Now()
+		f.feed.recycle(block)
+	}
+	took := time.Since(began)
+	f.result.Epochs++
+	f.result.Loss = sum / float64(f.edges)
+	f.result.Elapsed += took
+	if err := f.checkReach(place, p.Negatives, lr); err != nil {
+		return err
+	}
+	state := State{
+		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: lr, Loss: f.result.Loss, LogZ: f.result.LogZ,
+		Elapsed: f.result.Elapsed, EdgesPerSecond: float64(f.edges) / took.Seconds(), Model: f.model,
+	}
+	for _, h := range f.Hooks {
+		if err := h.AfterEpoch(&state); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// schedule returns the step size and the loss's constant of an epoch.
-func (f *fit) schedule(p *Phase, epoch int) (lr, theta float64) {
-	lr = p.LR
+// step trains on a batch and returns its loss, as a sum over its edges.
+func (f *fit) step(b *model.Batch, m int, place Place, lr float64, epoch, batch int) (float64, error) {
+	f.contrast.draw(b, m, epoch, batch)
+	theta := f.theta(place, capNegatives(m, b.Edges()))
+	loss, err := f.model.Step(b, theta)
+	if err != nil {
+		return 0, err
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		cause := f.model.Diagnose()
+		if cause == nil {
+			cause = errors.New("the loss is not finite")
+		}
+		return 0, &DivergedError{Epoch: epoch + 1, Batch: batch + 1, LR: lr, Cause: cause}
+	}
+	f.sgd.step(f.params, b.Rows, lr)
+	if f.objective.Loss == op.NC && !f.FixZ {
+		g := f.model.DTheta()
+		if f.Clip > 0 {
+			g = min(max(g, -f.Clip), f.Clip)
+		}
+		f.result.LogZ -= f.LRZ * g
+		if !(math.Abs(f.result.LogZ) <= maxTheta) {
+			return 0, &DivergedError{Epoch: epoch + 1, Batch: batch + 1, LR: lr, Cause: ErrLogZ}
+		}
+	}
+	if f.objective.Mean {
+		loss *= float64(b.Edges())
+	}
+	return loss, nil
+}
+
+// theta returns the logarithm of the loss's constant for a batch with m
+// negatives for each head: fewer, in a small last batch, than asked for.
+func (f *fit) theta(place Place, m int) float64 {
+	if f.objective.Loss == op.NC {
+		return f.result.LogZ
+	}
+	return Spectrum{f.n}.Theta(f.objective.Loss, place, max(1, m))
+}
+
+// schedule returns the step size and the place on the spectrum of an epoch.
+func schedule(p *Phase, epoch int) (lr float64, place Place) {
+	lr, place = p.LR, p.Place
 	if p.Anneal == Linear {
 		lr *= 1 - float64(epoch)/float64(p.Epochs)
 	}
-	place := p.Place
 	if p.ExaggerateEarly && 3*epoch < p.Epochs {
 		place = place.Exaggerated()
 	}
-	return lr, Spectrum{f.n}.Theta(f.Loss, place, capNegatives(p.Negatives, f.BatchSize))
-}
-
-// diverged makes the error of a batch whose loss is not finite.
-func (f *fit) diverged(epoch, batch int, lr float64) error {
-	cause := f.model.Diagnose()
-	if cause == nil {
-		cause = errors.New("train: the loss is not finite")
-	}
-	return &DivergedError{Epoch: epoch + 1, Batch: batch, LR: lr, Cause: cause}
+	return lr, place
 }
 
 // checkReach looks at the spread of the embedding after the first epoch and
 // whenever the loss has risen well above its lowest: clamped losses stay
 // finite however far the points fly.
-func (f *fit) checkReach(epoch int, lr float64) error {
-	if epoch == 0 {
+func (f *fit) checkReach(place Place, m int, lr float64) error {
+	if f.result.Epochs == 1 {
 		f.least = f.result.Loss
 	} else if f.result.Loss < 1.5*f.least {
 		f.least = min(f.least, f.result.Loss)
 		return nil
 	}
+	if spread := f.spread(); !(spread <= f.reach(place, capNegatives(m, f.size))) {
+		return &DivergedError{Epoch: f.result.Epochs, LR: lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
+	}
+	return nil
+}
+
+// reach returns the distance beyond which the clamp leaves points without
+// attraction: where 1/(1+c(1+d²)) or, without a constant c, 1/(1+d²) is below
+// it.
+func (f *fit) reach(place Place, m int) float64 {
+	if f.objective.Metric == op.Cosine {
+		return math.Inf(1) // the length of a row plays no part
+	}
+	if f.objective.Clamp == 0 {
+		return 1e15 // the squares of such distances are still finite in float32
+	}
+	c := 1.
+	switch f.objective.Loss {
+	case op.Neg:
+		c = math.Exp(f.theta(place, m))
+	case op.NC:
+		c = math.Exp(f.result.LogZ) * float64(m)
+	}
+	return 1 / math.Sqrt(f.objective.Clamp*min(1, c))
+}
+
+// spread returns the root mean square distance of two points.
+func (f *fit) spread() float64 {
 	n, d := f.model.Points()
 	f.coordinates = resize(f.coordinates, n*d)
 	f.model.EmbedTo(f.coordinates)
@@ -335,8 +401,5 @@ func (f *fit) checkReach(epoch int, lr float64) error {
 		mean := sum / float64(n)
 		squares += sum2/float64(n) - mean*mean
 	}
-	if spread := math.Sqrt(2 * squares); !(spread <= f.Reach) {
-		return &DivergedError{Epoch: epoch + 1, LR: lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
-	}
-	return nil
+	return math.Sqrt(2 * squares)
 }

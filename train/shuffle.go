@@ -27,10 +27,9 @@ const (
 // Sandelius, 1962.) The order it starts from is always that of the edge list,
 // so that an epoch's order depends on the seed and the epoch alone.
 type shuffler struct {
-	edges []edge
-	// bits of a random byte say which bucket.
-	buckets int
-	choice  []uint8
+	edges   []edge
+	buckets int     // a power of two
+	choice  []uint8 // the bucket of each edge
 	order   []edge
 	// start[k] is where bucket k begins; bucket k is shuffled once it is
 	// needed.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 
 	"cne/model/op"
@@ -32,35 +33,59 @@ func (p Spectrum) ZBar(s float64) float64 {
 // the others. m is the number of negatives a head is contrasted with.
 func (p Spectrum) Theta(loss op.Loss, at Place, m int) float64 {
 	switch {
-	case loss == op.Neg && !math.IsNaN(at.ZBar):
-		return math.Log(at.ZBar) + math.Log(float64(m)) - 2*math.Log(float64(p.N))
-	case loss == op.Neg && !math.IsNaN(at.S):
-		return p.Theta(loss, AtZBar(p.ZBar(at.S)), m)
-	case loss == op.InfoNC && !math.IsNaN(at.S):
-		return at.S * math.Log(4)
+	case loss == op.Neg && at.kind == byZBar:
+		return math.Log(at.value) + math.Log(float64(m)) - 2*math.Log(float64(p.N))
+	case loss == op.Neg && at.kind == byS:
+		return p.Theta(loss, AtZBar(p.ZBar(at.value)), m)
+	case loss == op.InfoNC && at.kind == byS:
+		return at.value * math.Log(4)
 	}
 	return 0
 }
 
-// A Place is where a loss stands on the spectrum: by s, or by Z̄ (Neg-t-SNE
-// only). NaN means not given. With neither, Neg-t-SNE takes c = 1, the paper's
-// Z̄ = |X|/m, and InfoNC-t-SNE ρ = 1.
-type Place struct{ S, ZBar float64 }
+// A Place is where a loss stands on the spectrum. The zero value leaves it
+// open: Neg-t-SNE then takes c = 1, the paper's Z̄ = |X|/m, and InfoNC-t-SNE
+// ρ = 1.
+type Place struct {
+	kind  placeKind
+	value float64
+}
 
-// Default is the place of a loss without a slider.
-func Default() Place { return Place{math.NaN(), math.NaN()} }
+type placeKind int
 
-// AtS is the place s on the slider.
-func AtS(s float64) Place { return Place{s, math.NaN()} }
+const (
+	open placeKind = iota
+	byS
+	byZBar
+)
 
-// AtZBar is the place with a given normalisation constant, positive.
-func AtZBar(z float64) Place { return Place{math.NaN(), z} }
+// AtS is the place s on the slider, for Neg-t-SNE and InfoNC-t-SNE.
+func AtS(s float64) Place { return Place{byS, s} }
+
+// AtZBar is the place with a given normalisation constant, positive, for
+// Neg-t-SNE.
+func AtZBar(z float64) Place { return Place{byZBar, z} }
+
+func (p Place) String() string {
+	switch p.kind {
+	case byS:
+		return fmt.Sprintf("s = %g", p.value)
+	case byZBar:
+		return fmt.Sprintf("Z̄ = %g", p.value)
+	}
+	return "the default"
+}
+
+// suits tells whether a loss has the place.
+func (p Place) suits(loss op.Loss) bool {
+	return p.kind == open || loss == op.Neg || loss == op.InfoNC && p.kind == byS
+}
 
 // Exaggerated is the place during early exaggeration: at least s = 1. A place
 // not given by s stays as it is.
 func (p Place) Exaggerated() Place {
-	if math.IsNaN(p.S) {
+	if p.kind != byS {
 		return p
 	}
-	return AtS(max(p.S, 1))
+	return AtS(max(p.value, 1))
 }

@@ -1,7 +1,9 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -31,7 +33,7 @@ func fitToy(t *testing.T, loss op.Loss, place train.Place, logZ float64, epochs 
 		t.Fatal(err)
 	}
 	_, err = train.Fit(context.Background(), m, toyHeads, toyTails, train.Options{
-		Loss: loss, BatchSize: 6, Seed: 3, LogZ: logZ, FixZ: true,
+		BatchSize: 6, Seed: 3, LogZ: logZ, FixZ: true,
 		Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Place: place, Negatives: 5}},
 	})
 	if err != nil {
@@ -72,12 +74,85 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 // c = m·Z and c = Z̄·m/|X|.
 func TestNCWithFixedZTrainsAsNeg(t *testing.T) {
 	const z = 0.3
-	nc := fitToy(t, op.NC, train.Default(), math.Log(z), 500)
+	nc := fitToy(t, op.NC, train.Place{}, math.Log(z), 500)
 	neg := fitToy(t, op.Neg, train.AtZBar(9*z), 0, 500)
 	for i := range nc {
 		if math.Abs(nc[i]-neg[i]) > 1e-9 {
 			t.Fatalf("coordinates %v, want %v", nc, neg)
 		}
+	}
+}
+
+// The last batch is smaller and has fewer negatives: c follows their number.
+func TestSmallLastBatch(t *testing.T) {
+	const n, z = 500, 0.01
+	heads, tails := randomEdges(n, 2000)
+	fit := func(o op.ContrastiveOptions, place train.Place) []float64 {
+		m, err := model.NewEmbedding(normal[float64](n, 5), 2, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := train.Fit(context.Background(), m, heads, tails, train.Options{
+			BatchSize: 999, LogZ: math.Log(z), FixZ: true, // 2 edges are left over, which have 2 negatives
+			Phases: []train.Phase{{Epochs: 2, LR: 0.1, Place: place, Negatives: 5}}}); err != nil {
+			t.Fatal(err)
+		}
+		return m.Table()
+	}
+	nc := fit(op.ContrastiveOptions{Loss: op.NC}, train.Place{})
+	neg := fit(op.ContrastiveOptions{Loss: op.Neg}, train.AtZBar(z*n*n))
+	for i := range nc {
+		if math.Abs(nc[i]-neg[i]) > 1e-9 {
+			t.Fatalf("coordinate %d is %g with NC at Z, %g with Neg at Z̄", i, nc[i], neg[i])
+		}
+	}
+}
+
+// recorder is a model that notes its batches and learns nothing.
+type recorder struct {
+	*model.Embedding[float64]
+	negatives [][]int32
+	thetas    []float64
+}
+
+func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
+	r.negatives = append(r.negatives, slices.Clone(b.Negatives))
+	r.thetas = append(r.thetas, theta)
+	return r.Embedding.Step(b, theta)
+}
+
+// DESIGN §2: negatives are drawn anew for every batch, and for every seed.
+func TestNegativesAreDrawnAnew(t *testing.T) {
+	heads, tails := ring(40, 2) // 160 edges: 4 batches
+	record := func(seed uint64, m int) *recorder {
+		e, err := model.NewEmbedding(normal[float64](40, 5), 2, op.ContrastiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{Embedding: e}
+		if _, err := train.Fit(context.Background(), r, heads, tails, train.Options{
+			BatchSize: 40, Seed: seed, Phases: phase(3, train.AtZBar(80), m)}); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	all := append(record(1, 5).negatives, record(2, 5).negatives...)
+	if len(all) != 24 {
+		t.Fatalf("%d batches, want 24", len(all))
+	}
+	for i := range all {
+		for j := range i {
+			if slices.Equal(all[i], all[j]) {
+				t.Errorf("batches %d and %d have the same negatives", i, j)
+			}
+		}
+	}
+	full := record(1, train.Full)
+	if got, want := len(full.negatives[0]), 40*78; got != want {
+		t.Errorf("%d full negatives, want %d", got, want)
+	}
+	if got, want := full.thetas[0], math.Log(80*78/1600.); math.Abs(got-want) > 1e-12 {
+		t.Errorf("θ = %g with full negatives, want %g", got, want)
 	}
 }
 
@@ -93,12 +168,12 @@ func ring(n, k int) (heads, tails []int32) {
 }
 
 // fitRing trains 200 points on a ring and returns their coordinates.
-func fitRing(t *testing.T, o train.Options, dtype string) []float64 {
+func fitRing(t *testing.T, loss op.Loss, o train.Options, dtype string) []float64 {
 	t.Helper()
 	heads, tails := ring(200, 5)
-	options := op.ContrastiveOptions{Loss: o.Loss, Clamp: 1e-10}
+	options := op.ContrastiveOptions{Loss: loss, Clamp: 1e-10}
 	if dtype == "float64" {
-		m, err := model.NewEmbedding(model.InitNormal[float64](200, 2, 1, 5), 2, options)
+		m, err := model.NewEmbedding(normal[float64](200, 5), 2, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +182,7 @@ func fitRing(t *testing.T, o train.Options, dtype string) []float64 {
 		}
 		return m.Table()
 	}
-	m, err := model.NewEmbedding(model.InitNormal[float32](200, 2, 1, 5), 2, options)
+	m, err := model.NewEmbedding(normal[float32](200, 5), 2, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,17 +203,17 @@ func phase(epochs int, place train.Place, m int) []train.Phase {
 // Sec. 5 of the paper: a smaller Z̄ gives a larger embedding, and so do more
 // negatives (Sec. 6), which come closer to t-SNE.
 func TestSmallerZBarAndMoreNegativesSpreadTheEmbedding(t *testing.T) {
-	extent := func(o train.Options) float64 {
+	extent := func(loss op.Loss, o train.Options) float64 {
 		o.BatchSize, o.Clip, o.Seed = 100, 4, 1
 		var sum float64
-		for _, v := range fitRing(t, o, "float64") {
+		for _, v := range fitRing(t, loss, o, "float64") {
 			sum += v * v
 		}
 		return math.Sqrt(sum)
 	}
 	var last float64
 	for _, z := range []float64{40000, 8000, 1600, 320} {
-		got := extent(train.Options{Phases: phase(60, train.AtZBar(z), 5)})
+		got := extent(op.Neg, train.Options{Phases: phase(60, train.AtZBar(z), 5)})
 		if got <= last {
 			t.Errorf("Z̄ = %g: extent %.3g, not more than %.3g at five times that", z, got, last)
 		}
@@ -146,7 +221,7 @@ func TestSmallerZBarAndMoreNegativesSpreadTheEmbedding(t *testing.T) {
 	}
 	last = 0
 	for _, m := range []int{1, 5, 50} {
-		got := extent(train.Options{Loss: op.InfoNC, Phases: phase(60, train.Default(), m)})
+		got := extent(op.InfoNC, train.Options{Phases: phase(60, train.Place{}, m)})
 		if got <= last {
 			t.Errorf("m = %d: extent %.3g, not more than %.3g with fewer negatives", m, got, last)
 		}
@@ -163,12 +238,12 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 			var wantResult train.Result
 			for _, procs := range []int{1, 2, 7} {
 				runtime.GOMAXPROCS(procs)
-				m, err := model.NewEmbedding(model.InitNormal[float32](3000, 2, 1, 5), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+				m, err := model.NewEmbedding(normal[float32](3000, 5), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 				if err != nil {
 					t.Fatal(err)
 				}
 				got, err := train.Fit(context.Background(), m, heads, tails, train.Options{
-					Loss: loss, BatchSize: size, Clip: 4, Seed: 9, Phases: phase(3, train.Default(), 5)})
+					BatchSize: size, Clip: 4, Seed: 9, Phases: phase(3, train.Place{}, 5)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -183,9 +258,84 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
+// A batch whose distinct points are updated in pieces, by several cores.
+func TestSameBitsOfLargeBatches(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const n = 30000
+	heads, tails := randomEdges(n, 60000)
+	var want []float32
+	for _, procs := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(procs)
+		m, err := model.NewEmbedding(normal[float32](n, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := train.Fit(context.Background(), m, heads, tails, train.Options{
+			BatchSize: 60000, Clip: 4, Phases: phase(2, train.Place{}, 5)}); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = m.Table()
+			moved := 0
+			for i, v := range normal[float32](n, 5) {
+				if v != want[i] {
+					moved++
+				}
+			}
+			if moved < 2*n*9/10 {
+				t.Errorf("%d of %d coordinates moved", moved, 2*n)
+			}
+		} else if !slices.Equal(m.Table(), want) {
+			t.Errorf("%d cores give other bits than one", procs)
+		}
+	}
+}
+
+// With the points held nearly still, log Z goes to where its gradient
+// vanishes, whatever it starts from.
+func TestLogZConverges(t *testing.T) {
+	heads, tails := ring(200, 5)
+	for _, start := range []float64{-8, 0, 3} {
+		m, err := model.NewEmbedding(normal[float64](200, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := train.Fit(context.Background(), m, heads, tails, train.Options{
+			BatchSize: 200, LogZ: start, LRZ: 0.0005,
+			Phases: []train.Phase{{Epochs: 300, LR: 1e-12, Anneal: train.Constant, Negatives: 5}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Where the expected gradient Σ 1−1/(1+cu) − Σ 1/(1+cu) is zero.
+		if b := balance(t, m.Table(), heads, tails, 5*math.Exp(result.LogZ)); math.Abs(b) > 0.02 {
+			t.Errorf("from %g to %g, where the gradient is %.3g per edge", start, result.LogZ, b)
+		}
+	}
+}
+
+// balance returns the derivative of NC's expected loss with respect to log Z,
+// per edge, for negatives drawn uniformly from all points but the head.
+func balance(t *testing.T, y []float64, heads, tails []int32, c float64) float64 {
+	t.Helper()
+	u := func(i, j int32) float64 {
+		dx, dy := y[2*i]-y[2*j], y[2*i+1]-y[2*j+1]
+		return 1 + dx*dx + dy*dy
+	}
+	n := int32(len(y) / 2)
+	var sum float64
+	for e, h := range heads {
+		cu := c * u(h, tails[e])
+		sum += cu / (1 + cu)
+		for j := range n { // the head itself is among the endpoints too
+			sum -= 5 / float64(n) / (1 + c*u(h, j))
+		}
+	}
+	return sum / float64(len(heads))
+}
+
 func TestSeedsDiffer(t *testing.T) {
-	a := fitRing(t, train.Options{BatchSize: 64, Seed: 1, Phases: phase(2, train.Default(), 5)}, "float64")
-	b := fitRing(t, train.Options{BatchSize: 64, Seed: 2, Phases: phase(2, train.Default(), 5)}, "float64")
+	a := fitRing(t, op.Neg, train.Options{BatchSize: 64, Seed: 1, Phases: phase(2, train.Place{}, 5)}, "float64")
+	b := fitRing(t, op.Neg, train.Options{BatchSize: 64, Seed: 2, Phases: phase(2, train.Place{}, 5)}, "float64")
 	if slices.Equal(a, b) {
 		t.Error("two seeds give one embedding")
 	}
@@ -194,8 +344,8 @@ func TestSeedsDiffer(t *testing.T) {
 // Both precisions follow the same path for a while.
 func TestFloat32FollowsFloat64(t *testing.T) {
 	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
-		o := train.Options{Loss: loss, BatchSize: 64, Clip: 4, Seed: 1, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Place: train.Default(), Negatives: 5}}}
-		single, double := fitRing(t, o, "float32"), fitRing(t, o, "float64")
+		o := train.Options{BatchSize: 64, Clip: 4, Seed: 1, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Place: train.Place{}, Negatives: 5}}}
+		single, double := fitRing(t, loss, o, "float32"), fitRing(t, loss, o, "float64")
 		for i := range double {
 			if math.Abs(single[i]-double[i]) > 1e-3 {
 				t.Errorf("%v: coordinate %d is %g in float32 and %g in float64", loss, i, single[i], double[i])
@@ -212,12 +362,12 @@ func TestBatchSizes(t *testing.T) {
 	for _, size := range []int{2, 7, 13, 39, 40, 1000} {
 		for _, m := range []int{1, 5, 77, 1000, train.Full} {
 			var epochs int
-			e, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
+			e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
 			if err != nil {
 				t.Fatal(err)
 			}
 			result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
-				BatchSize: size, Phases: phase(3, train.Default(), m),
+				BatchSize: size, Phases: phase(3, train.Place{}, m),
 				Hooks: []train.Hook{train.HookFunc(func(s *train.State) error { epochs++; return nil })},
 			})
 			if err != nil || result.Epochs != 3 || epochs != 3 || result.Edges != 40 {
@@ -239,13 +389,13 @@ func TestSchedules(t *testing.T) {
 	}
 	var got []epoch
 	heads, tails := ring(20, 1)
-	e, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{})
+	e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = train.Fit(context.Background(), e, heads, tails, train.Options{
 		Phases: []train.Phase{
-			{Epochs: 2, LR: 1, Place: train.Default(), Negatives: 5},
+			{Epochs: 2, LR: 1, Place: train.Place{}, Negatives: 5},
 			{Epochs: 4, LR: 2, Place: train.AtS(0), Negatives: 3},
 			{Epochs: 2, LR: 3, Place: train.AtS(0), Negatives: 3, Anneal: train.Constant},
 		},
@@ -271,7 +421,7 @@ func TestSpectrum(t *testing.T) {
 		m     int
 		want  float64 // exp θ
 	}{
-		{op.Neg, train.Default(), 5, 1},
+		{op.Neg, train.Place{}, 5, 1},
 		{op.Neg, train.AtS(0), 5, 100. * 5 / 70000},
 		{op.Neg, train.AtS(1), 5, 1}, // Z_umap·m/n² = 5/5
 		{op.Neg, train.AtS(1), 10, 2},
@@ -279,12 +429,12 @@ func TestSpectrum(t *testing.T) {
 		{op.Neg, train.AtZBar(8.13e6), 5, 8.13e6 * 5 / 4.9e9},
 		{op.Neg, train.AtS(0).Exaggerated(), 5, 1},
 		{op.Neg, train.AtS(1.5).Exaggerated(), 5, math.Exp(p.Theta(op.Neg, train.AtS(1.5), 5))},
-		{op.InfoNC, train.Default(), 5, 1},
+		{op.InfoNC, train.Place{}, 5, 1},
 		{op.InfoNC, train.AtS(0), 5, 1},
 		{op.InfoNC, train.AtS(1), 5, 4},
 		{op.InfoNC, train.AtS(-0.5), 5, 0.5},
-		{op.NC, train.Default(), 5, 1},
-		{op.UMAP, train.Default(), 5, 1},
+		{op.NC, train.Place{}, 5, 1},
+		{op.UMAP, train.Place{}, 5, 1},
 	} {
 		if got := math.Exp(p.Theta(tc.loss, tc.place, tc.m)); math.Abs(got/tc.want-1) > 1e-12 {
 			t.Errorf("%v at %+v, m=%d: %g, want %g", tc.loss, tc.place, tc.m, got, tc.want)
@@ -295,16 +445,20 @@ func TestSpectrum(t *testing.T) {
 // The first third of the epochs at max(s, 1) is the same as two phases with
 // one annealing.
 func TestExaggerateEarly(t *testing.T) {
-	lr := func(t int) float64 { return 0.5 * (1 - float64(t)/6) }
-	together := fitRing(t, train.Options{BatchSize: 100, Phases: []train.Phase{
-		{Epochs: 6, LR: 0.5, Place: train.AtS(0), ExaggerateEarly: true, Negatives: 5}}}, "float64")
-	apart := fitRing(t, train.Options{BatchSize: 100, Phases: []train.Phase{
-		{Epochs: 1, LR: lr(0), Place: train.AtS(1), Negatives: 5}, {Epochs: 1, LR: lr(1), Place: train.AtS(1), Negatives: 5},
-		{Epochs: 1, LR: lr(2), Place: train.AtS(0), Negatives: 5}, {Epochs: 1, LR: lr(3), Place: train.AtS(0), Negatives: 5},
-		{Epochs: 1, LR: lr(4), Place: train.AtS(0), Negatives: 5}, {Epochs: 1, LR: lr(5), Place: train.AtS(0), Negatives: 5},
+	lr := func(t int) float64 { return 0.5 * (1 - float64(t)/7) }
+	together := fitRing(t, op.Neg, train.Options{BatchSize: 100, Phases: []train.Phase{
+		{Epochs: 7, LR: 0.5, Place: train.AtS(0), ExaggerateEarly: true, Negatives: 5}}}, "float64")
+	apart := fitRing(t, op.Neg, train.Options{BatchSize: 100, Phases: []train.Phase{
+		{Epochs: 1, LR: lr(0), Place: train.AtS(1), Negatives: 5},
+		{Epochs: 1, LR: lr(1), Place: train.AtS(1), Negatives: 5},
+		{Epochs: 1, LR: lr(2), Place: train.AtS(1), Negatives: 5},
+		{Epochs: 1, LR: lr(3), Place: train.AtS(0), Negatives: 5},
+		{Epochs: 1, LR: lr(4), Place: train.AtS(0), Negatives: 5},
+		{Epochs: 1, LR: lr(5), Place: train.AtS(0), Negatives: 5},
+		{Epochs: 1, LR: lr(6), Place: train.AtS(0), Negatives: 5},
 	}}, "float64")
 	if !slices.Equal(together, apart) {
-		t.Errorf("early exaggeration in one phase differs from that in six")
+		t.Errorf("early exaggeration in one phase differs from that in seven")
 	}
 }
 
@@ -313,12 +467,12 @@ func TestExaggerateEarly(t *testing.T) {
 func TestMeanLoss(t *testing.T) {
 	heads, tails := ring(20, 1) // 40 edges
 	fit := func(mean bool, lr float64) (train.Result, []float64) {
-		e, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{Mean: mean})
+		e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{Mean: mean})
 		if err != nil {
 			t.Fatal(err)
 		}
 		result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
-			Mean: mean, BatchSize: 10, Phases: []train.Phase{{Epochs: 3, LR: lr, Place: train.Default(), Negatives: 5}}})
+			BatchSize: 10, Phases: []train.Phase{{Epochs: 3, LR: lr, Place: train.Place{}, Negatives: 5}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,13 +492,13 @@ func TestMeanLoss(t *testing.T) {
 
 func TestCancelKeepsTheModel(t *testing.T) {
 	heads, tails := ring(20, 1)
-	e, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{})
+	e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	result, err := train.Fit(ctx, e, heads, tails, train.Options{
-		Phases: phase(100, train.Default(), 5),
+		Phases: phase(100, train.Place{}, 5),
 		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
 			if s.Epoch == 4 {
 				cancel()
@@ -357,7 +511,7 @@ func TestCancelKeepsTheModel(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	result, err = train.Fit(context.Background(), e, heads, tails, train.Options{
-		Phases: phase(100, train.Default(), 5),
+		Phases: phase(100, train.Place{}, 5),
 		Hooks:  []train.Hook{train.EveryEpochs(3, train.HookFunc(func(s *train.State) error { return stop }))},
 	})
 	if !errors.Is(err, stop) || result.Epochs != 3 {
@@ -371,34 +525,42 @@ func TestDivergenceIsReported(t *testing.T) {
 		lr   float64
 		want string
 	}{
-		"infinite": {math.MaxFloat32, "training diverged in epoch 1"},
+		"infinite": {math.MaxFloat32, "the run diverged in epoch 1"},
 		"far":      {1e7, "flown apart"},
 	} {
-		m, err := model.NewEmbedding(model.InitNormal[float32](200, 2, 1, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
+		m, err := model.NewEmbedding(normal[float32](200, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
-			Clip: 4, BatchSize: 64, Phases: []train.Phase{{Epochs: 5, LR: tc.lr, Place: train.Default(), Negatives: 5}}})
+			Clip: 4, BatchSize: 64, Phases: []train.Phase{{Epochs: 5, LR: tc.lr, Place: train.Place{}, Negatives: 5}}})
 		var diverged *train.DivergedError
 		if !errors.As(err, &diverged) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want a DivergedError with %q", name, err, tc.want)
 		}
 	}
-	start := model.InitNormal[float64](200, 2, 1, 5)
+	nc, err := model.NewEmbedding(normal[float32](200, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = train.Fit(context.Background(), nc, heads, tails, train.Options{LRZ: 100, BatchSize: 64, Phases: phase(5, train.Place{}, 5)})
+	if !errors.Is(err, train.ErrLogZ) {
+		t.Errorf("error %v, want ErrLogZ", err)
+	}
+	start := normal[float64](200, 5)
 	start[17] = math.NaN()
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{Phases: phase(5, train.Default(), 5)})
-	if err == nil || !strings.Contains(err.Error(), "epoch 1, batch 1: vm: input embedding is not finite in row 8") {
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{Phases: phase(5, train.Place{}, 5)})
+	if err == nil || !strings.Contains(err.Error(), "epoch 1, batch 1 (vm: input embedding is not finite in row 8") {
 		t.Errorf("error %v does not name the row that is not finite", err)
 	}
 }
 
 func TestBadOptions(t *testing.T) {
-	good := phase(1, train.Default(), 5)
+	good := phase(1, train.Place{}, 5)
 	with := func(change func(p *train.Phase)) []train.Phase {
 		p := slices.Clone(good)
 		change(&p[0])
@@ -418,10 +580,17 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Epochs = 0 })}, "0 epochs"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LR = math.NaN() })}, "step size NaN"},
 		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Negatives = 0 })}, "0 negatives"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtS(1e4) })}, "place on the spectrum"},
-		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(-1) })}, "place on the spectrum"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtS(1e4) })}, "stands at s = 10000, too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(-1) })}, "stands at Z̄ = -1, too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(1e60) })}, "too far out"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.Place = train.AtZBar(0) })}, "too far out"},
+		{toyHeads, toyTails, train.Options{Phases: append(with(func(p *train.Phase) { p.Epochs = math.MaxInt32 }), good...)}, "phase 2 has 1 epochs"},
+		{toyHeads, toyTails, train.Options{Phases: good, Clip: -4}, "the bound of gradients, -4"},
+		{toyHeads, toyTails, train.Options{Phases: good, Clip: math.NaN()}, "the bound of gradients, NaN"},
+		{toyHeads, toyTails, train.Options{Phases: good, LRZ: -1}, "the step size of log Z, -1"},
+		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1000}, "log Z cannot start at 1000"},
 	} {
-		m, err := model.NewEmbedding(model.InitNormal[float64](20, 2, 1, 1), 2, op.ContrastiveOptions{})
+		m, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -431,17 +600,104 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
+func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
+	for loss, places := range map[op.Loss][]train.Place{
+		op.InfoNC: {train.AtZBar(3)},
+		op.NC:     {train.AtZBar(3), train.AtS(0)},
+		op.UMAP:   {train.AtZBar(3), train.AtS(0)},
+	} {
+		for _, place := range places {
+			m, err := model.NewEmbedding(normal[float64](3, 1), 2, op.ContrastiveOptions{Loss: loss})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = train.Fit(context.Background(), m, toyHeads, toyTails, train.Options{Phases: phase(1, place, 5)})
+			if err == nil || !strings.Contains(err.Error(), "is not on that spectrum") {
+				t.Errorf("%v at %v: error %v", loss, place, err)
+			}
+		}
+	}
+}
+
+// More negatives than fit in memory are refused, not allocated.
+func TestFullNegativesOfHugeBatches(t *testing.T) {
+	heads, tails := randomEdges(1000, 100000)
+	m, err := model.NewEmbedding(normal[float32](1000, 1), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Phases: phase(1, train.Place{}, train.Full)})
+	if err == nil || !strings.Contains(err.Error(), "199998 negatives for each of the 100000 edges of a batch, more than fit in memory") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestHooks(t *testing.T) {
+	heads, tails := ring(20, 1)
+	for _, loss := range []op.Loss{op.Neg, op.NC} {
+		e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{Loss: loss})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines bytes.Buffer
+		var epochs []int
+		var last []float32
+		result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
+			Phases: append(phase(2, train.Place{}, 5), phase(3, train.Place{}, 5)...),
+			Hooks: []train.Hook{
+				train.Records(&lines, loss == op.NC),
+				train.EveryEpochs(2, train.Snapshots(func(epoch int, embedding []float32, d int) error {
+					if d != 2 || len(embedding) != 40 || slices.Equal(embedding, last) {
+						t.Errorf("epoch %d: a snapshot of %d numbers, the same as before: %v", epoch, len(embedding), slices.Equal(embedding, last))
+					}
+					epochs, last = append(epochs, epoch), slices.Clone(embedding)
+					return nil
+				})),
+				train.EveryEpochs(0, train.HookFunc(func(*train.State) error { return nil })),
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(epochs, []int{2, 4}) {
+			t.Errorf("snapshots after epochs %v", epochs)
+		}
+		decoder := json.NewDecoder(&lines)
+		var r train.Record
+		for epoch := 1; epoch <= 5; epoch++ {
+			before := r.Seconds
+			r = train.Record{}
+			if err := decoder.Decode(&r); err != nil {
+				t.Fatal(err)
+			}
+			if wantPhase := min(1, (epoch-1)/2); r.Epoch != epoch || r.Phase != wantPhase || r.Loss <= 0 || r.LR <= 0 ||
+				r.EdgesPerSecond <= 0 || r.Seconds <= before || (r.LogZ != nil) != (loss == op.NC) {
+				t.Errorf("record %d is %+v", epoch, r)
+			}
+		}
+		if r.Loss != result.Loss || loss == op.NC && *r.LogZ != result.LogZ {
+			t.Errorf("the last record, %+v, is not the result, %+v", r, result)
+		}
+		if decoder.More() {
+			t.Error("more records than epochs")
+		}
+	}
+}
+
 func ExampleFit() {
 	// A ring of 30 points, each joined to its two neighbours.
 	heads, tails := ring(30, 1)
-	start := model.InitNormal[float32](30, 2, 1, 0)
+	start, err := model.InitNormal[float32](30, 2, 1, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	result, err := train.Fit(context.Background(), m, heads, tails, train.Options{
-		Loss:   op.Neg,
 		Phases: []train.Phase{{Epochs: 200, LR: 1, Place: train.AtS(1), Negatives: 5}},
 		Clip:   4,
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 	"unsafe"
@@ -109,15 +110,23 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	if c.Graph.PCA > 0 && c.Graph.PCA < set.Points.D {
 		components = min(c.Graph.PCA, n)
 	}
+	// The graph of an earlier run must not be taken for that of this one.
+	if err := os.Remove(dir.Path(graphFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot remove the graph of the earlier run: %w", err)
+	}
 	key := cacheKey(set.Points, components, k)
-	if c.Graph.Cache && h.load(dir, key, n, k) {
+	var raw *data.Matrix
+	if components == 0 {
+		raw = set.Points
+	}
+	if c.Graph.Cache && h.load(dir, key, raw, n, k) {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	} else {
 		if err := h.compute(ctx, log, set, components, k); err != nil {
 			return nil, err
 		}
 		if c.Graph.Cache {
-			if err := h.save(dir, key); err != nil {
+			if err := h.save(dir, key, components > 0); err != nil {
 				return nil, err
 			}
 		}
@@ -144,11 +153,15 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 	start := time.Now()
 	if components > 0 {
 		log.Info("computing principal components", "from", set.Points.D, "to", components)
-		pca, err := data.FitPCA(set.Points, components)
+		var err error
+		h.points, err = await(ctx, func() (*data.Matrix, error) {
+			pca, err := data.FitPCA(set.Points, components)
+			if err != nil {
+				return nil, err
+			}
+			return pca.Transform(set.Points)
+		})
 		if err != nil {
-			return err
-		}
-		if h.points, err = pca.Transform(set.Points); err != nil {
 			return err
 		}
 		set.Points = nil // the neighbours' search needs the memory more
@@ -160,7 +173,7 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 	start = time.Now()
 	log.Info("searching the nearest neighbours", "points", h.points.N, "k", k)
 	var err error
-	h.nearest, err = neighbors.KNN(h.points, k)
+	h.nearest, err = await(ctx, func() (*neighbors.Neighbors, error) { return neighbors.KNN(h.points, k) })
 	h.graphTime = time.Since(start)
 	return err
 }
@@ -177,42 +190,79 @@ func cacheKey(m *data.Matrix, components, k int) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// load fills h from the cache if that has the key. A cache that cannot be read
-// is as good as none: it is written anew.
-func (h *neighbourhood) load(dir *runDir, key string, n, k int) bool {
+// load fills h from the cache if that has the key; raw are the points if no
+// principal components are asked for, else nil. A cache that cannot be read is
+// as good as none: it is written anew.
+func (h *neighbourhood) load(dir *runDir, key string, raw *data.Matrix, n, k int) bool {
 	f, err := safetensors.ReadFile(dir.Path(cacheFile))
 	if err != nil || f.Metadata["key"] != key {
 		return false
 	}
-	points := f.Tensors["points"]
-	x, err := points.Float32s()
-	if err != nil || len(points.Shape) != 2 || points.Shape[0] != n {
-		return false
+	found := neighbourhood{graph: h.graph, points: raw}
+	if raw == nil {
+		points := f.Tensors["points"]
+		x, err := points.Float32s()
+		if err != nil || len(points.Shape) != 2 || points.Shape[0] != n {
+			return false
+		}
+		found.points = &data.Matrix{N: n, D: points.Shape[1], X: x}
 	}
-	h.points = &data.Matrix{N: n, D: points.Shape[1], X: x}
-	if k == 0 {
-		return true
+	if k > 0 {
+		index, err := f.Tensors["neighbors"].Int32s()
+		if err != nil || len(index) != n*k {
+			return false
+		}
+		dist2, err := f.Tensors["squared_distances"].Float64s()
+		if err != nil || len(dist2) != n*k {
+			return false
+		}
+		found.nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
 	}
-	index, err := f.Tensors["neighbors"].Int32s()
-	if err != nil || len(index) != n*k {
-		return false
-	}
-	dist2, err := f.Tensors["squared_distances"].Float64s()
-	if err != nil || len(dist2) != n*k {
-		return false
-	}
-	h.nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
+	*h = found
 	return true
 }
 
-func (h *neighbourhood) save(dir *runDir, key string) error {
+func (h *neighbourhood) save(dir *runDir, key string, reduced bool) error {
 	f := &safetensors.File{
 		Metadata: map[string]string{"key": key, "version": Version()},
-		Tensors:  map[string]safetensors.Tensor{"points": safetensors.New(h.points.X, h.points.N, h.points.D)},
+		Tensors:  map[string]safetensors.Tensor{},
+	}
+	if reduced {
+		f.Tensors["points"] = safetensors.New(h.points.X, h.points.N, h.points.D)
 	}
 	if nb := h.nearest; nb != nil {
 		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
 	}
 	return f.WriteFile(dir.Path(cacheFile))
+}
+
+// await returns what f does, or ctx's error as soon as ctx ends: f then goes
+// on behind the scenes until the program ends, which is soon. A panic of f is
+// raised again on the calling goroutine.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value    T
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panicked = recover()
+			done <- r
+		}()
+		r.value, r.err = f()
+	}()
+	select {
+	case r := <-done:
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ const (
 )
 
 // report measures the embedding, writes metrics.json and prints the figures.
-func (t *training) report(stdout io.Writer, embedding *data.Matrix, start time.Time) error {
+func (t *training) report(ctx context.Context, stdout io.Writer, embedding *data.Matrix, start time.Time) error {
 	measuring := time.Now()
 	m := Metrics{
 		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
@@ -67,7 +68,11 @@ func (t *training) report(stdout io.Writer, embedding *data.Matrix, start time.T
 		z := math.Exp(t.result.LogZ) * n * (n - 1)
 		m.Z = &z
 	}
-	if err := t.measure(embedding, &m); err != nil {
+	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, t.measure(embedding, &m) })
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))
+		}
 		return err
 	}
 	m.Seconds = Seconds{
@@ -75,7 +80,7 @@ func (t *training) report(stdout io.Writer, embedding *data.Matrix, start time.T
 		Optimize: t.result.Elapsed.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
 	}
 	m.PeakRSSBytes = peakRSS()
-	err := t.dir.WriteFile("metrics.json", func(w io.Writer) error {
+	err = t.dir.WriteFile("metrics.json", func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(m)

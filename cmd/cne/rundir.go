@@ -65,12 +65,29 @@ func openRunDir(path string, force bool) (*runDir, error) {
 	if err := d.probe(); err != nil {
 		return nil, err
 	}
-	for _, name := range existing {
-		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("cannot remove a file of the earlier run: %w", err)
-		}
+	if err := d.remove(existing); err != nil {
+		return nil, err
 	}
 	return d, nil
+}
+
+// removeRun removes the files that a run has written, so that the folder is
+// free for another.
+func (d *runDir) removeRun() error {
+	existing, err := d.existing()
+	if err != nil {
+		return err
+	}
+	return d.remove(existing)
+}
+
+func (d *runDir) remove(names []string) error {
+	for _, name := range names {
+		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot remove a file of the run: %w", err)
+		}
+	}
+	return nil
 }
 
 // Path returns the path of a file in the folder.

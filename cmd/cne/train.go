@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime/pprof"
 	"time"
@@ -73,9 +72,10 @@ type training struct {
 	model  model.Model
 	result train.Result
 	load   time.Duration
+	saved  bool // there is an embedding in the run folder
 }
 
-func (t *training) run(ctx context.Context, stdout io.Writer) error {
+func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
 	set, err := readData(c)
@@ -88,10 +88,20 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if t.dir, err = openRunDir(c.Output.Dir, t.force); err != nil {
 		return err
 	}
+	// A run that fails before there is an embedding leaves the folder free for
+	// the next, but for the cache, which that will be glad of.
+	defer func() {
+		if err != nil && !t.saved {
+			err = errors.Join(err, t.dir.removeRun())
+		}
+	}()
 	if err := t.dir.WriteFile("config.yaml", c.WriteYAML); err != nil {
 		return err
 	}
 	if t.near, err = prepare(ctx, c, t.dir, t.Log, set); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted before training; nothing was kept but what the cache holds")
+		}
 		return err
 	}
 	if c.Model.DType == "float64" {
@@ -109,22 +119,27 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return t.report(stdout, embedding, start)
+	return t.report(ctx, stdout, embedding, start)
 }
 
 // newModel returns an embedding table at its start.
 func newModel[T op.Float](c *Config, points *data.Matrix) (model.Model, error) {
-	var table []T
-	if c.Model.Init == "random" {
-		table = model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
-	} else {
-		components, err := leadingComponents(points, c.Model.Dim)
-		if err != nil {
-			return nil, err
-		}
-		table = model.InitFrom[T](components.X, components.D, c.Model.Dim, c.Model.InitStd, c.Seed)
+	table, err := startingTable[T](c, points)
+	if err != nil {
+		return nil, err
 	}
 	return model.NewEmbedding(table, c.Model.Dim, lossOptions(&c.Loss))
+}
+
+func startingTable[T op.Float](c *Config, points *data.Matrix) ([]T, error) {
+	if c.Model.Init == "random" {
+		return model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
+	}
+	components, err := leadingComponents(points, c.Model.Dim)
+	if err != nil {
+		return nil, err
+	}
+	return model.InitFrom[T](components.X, components.D, c.Model.Dim, c.Model.InitStd, c.Seed)
 }
 
 // leadingComponents returns the first d principal components of the points, or
@@ -161,7 +176,7 @@ func (t *training) fit(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, records.Close()) }()
 	o := fitOptions(c)
 	o.Hooks = []train.Hook{
-		train.EveryEpochs(c.Train.LogEvery, train.Records(records, o.Loss == op.NC)),
+		train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
 		train.HookFunc(func(s *train.State) error {
 			perEpoch := s.Elapsed / time.Duration(s.Epoch)
 			t.Progress.Epoch(EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Speed: s.EdgesPerSecond,
@@ -181,7 +196,11 @@ func (t *training) fit(ctx context.Context) (err error) {
 	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &diverged):
-		return fmt.Errorf("training diverged in epoch %d (%w); lower train.lr (now %g in that epoch) or model.init_std", diverged.Epoch, diverged.Cause, diverged.LR)
+		key := fmt.Sprintf("train.lr (%g in that epoch) or model.init_std", diverged.LR)
+		if errors.Is(err, train.ErrLogZ) {
+			key = "train.lr_z"
+		}
+		return fmt.Errorf("training diverged in epoch %d (%w); lower %s", diverged.Epoch, diverged.Cause, key)
 	case errors.Is(err, context.Canceled):
 		if _, saveErr := t.save(); saveErr != nil {
 			return fmt.Errorf("interrupted after epoch %d of %d, and the embedding could not be kept: %w", t.result.Epochs, c.Train.Epochs, saveErr)
@@ -194,12 +213,11 @@ func (t *training) fit(ctx context.Context) (err error) {
 // fitOptions translates the configuration.
 func fitOptions(c *Config) train.Options {
 	o := train.Options{
-		Loss: lossNames[c.Loss.Name], Mean: c.Loss.Reduction == "mean", BatchSize: c.Train.BatchSize, Seed: c.Seed, Clip: c.Train.Clip,
+		BatchSize: c.Train.BatchSize, Seed: c.Seed, Clip: c.Train.Clip,
 		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
-		Reach: reach(&c.Loss),
 	}
 	for _, s := range c.Stages() {
-		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Place: train.Default(),
+		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives),
 			ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
 		if s.Anneal == "none" {
 			p.Anneal = train.Constant
@@ -213,17 +231,6 @@ func fitOptions(c *Config) train.Options {
 		o.Phases = append(o.Phases, p)
 	}
 	return o
-}
-
-// reach returns the distance beyond which points no longer attract each other.
-func reach(l *Loss) float64 {
-	switch {
-	case l.Metric == "cosine":
-		return math.Inf(1) // the length of a row plays no part
-	case l.Clamp == 0:
-		return 1e15 // the squares of such distances are still finite in float32
-	}
-	return 1 / math.Sqrt(l.Clamp)
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
@@ -241,6 +248,7 @@ func (t *training) save() (*data.Matrix, error) {
 	if err := t.dir.WriteFile("embedding.npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
 		return nil, err
 	}
+	t.saved = true
 	if t.config.Output.CSV {
 		if err := t.dir.WriteFile("embedding.csv", func(w io.Writer) error { return data.WriteCSV(w, m, t.labels) }); err != nil {
 			return nil, err

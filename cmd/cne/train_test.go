@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +17,10 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/model/op"
+	"cne/train"
 )
 
 // writePoints writes a CSV file of n points in three clusters, with labels.
@@ -326,7 +332,13 @@ func TestTrainBadInput(t *testing.T) {
 		"output below a file": {rows(same), map[string]string{"x": "x"}, []string{"-o", "x/run"}, "choose another output.dir"},
 		"divergence":          {rows(same), nil, []string{"--set", "train.lr=1e30"}, "lower train.lr"},
 		"late divergence":     {rows(same), nil, []string{"--set", "train.lr=1e6"}, "training diverged in epoch"},
-		"place":               {rows(same), nil, []string{"--set", "loss.s=1e5"}, "place on the spectrum"},
+		"place":               {rows(same), nil, []string{"--set", "loss.s=1e5"}, "stands at s = 100000, too far out on the spectrum"},
+		"z_bar":               {rows(same), nil, []string{"--set", "loss.z_bar=1e60"}, "too far out on the spectrum"},
+		"log_z":               {rows(same), nil, []string{"--set", "loss.name=nc", "--set", "loss.log_z=1000"}, "log Z cannot start at 1000"},
+		"lr_z":                {rows(same), nil, []string{"--set", "loss.name=nc", "--set", "train.lr_z=1000", "--set", "train.clip=0"}, "lower train.lr_z"},
+		"full":                {rows(same), nil, []string{"--set", "model.dim=2000000000"}, "too large"},
+		"init_std":            {rows(same), nil, []string{"--set", "model.init_std=1e-300"}, "standard deviation of 1e-300"},
+		"temperature":         {rows(same), nil, []string{"--set", "loss.metric=cosine", "--set", "loss.temperature=1e-40"}, "temperature 1e-40"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -339,10 +351,164 @@ func TestTrainBadInput(t *testing.T) {
 			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "cne: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want 1, nothing, and one line with %q", code, stdout, stderr, tc.want)
 			}
-			if _, err := os.Stat("run/embedding.npy"); err == nil {
-				t.Error("an embedding was written")
+			// Nothing is left that would be in the way of the next run.
+			if info, err := os.Stat("run"); err == nil && info.IsDir() {
+				for _, name := range listFiles(t, "run") {
+					if name != cacheFile && name != graphFile {
+						t.Errorf("%s was left", name)
+					}
+				}
 			}
 		})
+	}
+}
+
+// There are no more principal components than points.
+func TestTrainOnFewWidePoints(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 30, 70)
+	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+		t.Fatal(stderr)
+	}
+}
+
+func TestTrainIsInterruptedBeforeTraining(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 300, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, _, stderr := cne(ctx, short()...)
+	if code != 1 || stderr != "read the points data=points points=300 width=6\ncne: interrupted before training; nothing was kept but what the cache holds\n" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// graph.npz is the graph of the run, or not there.
+func TestTrainLeavesNoStaleGraph(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 80, 6)
+	edges := func() any {
+		t.Helper()
+		g, err := neighbors.ReadNPZ("run/graph.npz")
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(g.Edges())
+	}
+	for _, tc := range []struct {
+		flags []string
+		there bool
+	}{
+		{nil, true},
+		{[]string{"--set", "graph.k=9"}, true},
+		{[]string{"--set", "graph.k=5", "--set", "graph.cache=false"}, false},
+	} {
+		if code, _, stderr := cne(t.Context(), short(append(tc.flags, "--force")...)...); code != 0 {
+			t.Fatal(stderr)
+		}
+		want := readMetrics(t, "run/metrics.json")["edges"]
+		if !tc.there {
+			want = nil
+		}
+		if got := edges(); got != want {
+			t.Errorf("%v: graph.npz has %v edges, want %v", tc.flags, got, want)
+		}
+	}
+}
+
+// The figures are those of this embedding and these points.
+func TestTrainMeasures(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 200, 6)
+	if code, _, stderr := cne(t.Context(), short("--set", "loss.name=nc", "--set", "data.scale=none", "--set", "quality.k=7")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	open := func(path, label string) *data.Matrix {
+		t.Helper()
+		set, err := data.Open([]string{path}, data.Options{LabelColumn: label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set.Points
+	}
+	nearest := func(m *data.Matrix) []int32 {
+		t.Helper()
+		nb, err := neighbors.KNN(m, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nb.Index
+	}
+	points, embedding := open("points.csv", "kind"), open("run/embedding.npy", "")
+	recall, err := quality.KNNRecall(nearest(points), nearest(embedding), 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partition, err := quality.PartitionFunction(embedding.X, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile("run/metrics.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last struct {
+		LogZ float64 `json:"log_z"`
+		Loss float64 `json:"loss"`
+	}
+	all := strings.Split(strings.TrimSpace(string(lines)), "\n")
+	if err := json.Unmarshal([]byte(all[len(all)-1]), &last); err != nil {
+		t.Fatal(err)
+	}
+	m := readMetrics(t, "run/metrics.json")
+	for key, want := range map[string]float64{
+		"knn_recall": recall, "partition_function": partition, "z": math.Exp(last.LogZ) * 200 * 199, "loss": last.Loss, "n": 200, "epochs": 8, "seed": 0,
+	} {
+		if got := m[key].(float64); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%s is %g, want %g", key, got, want)
+		}
+	}
+}
+
+// Every key of the configuration reaches the training.
+func TestFitOptions(t *testing.T) {
+	for _, tc := range []struct {
+		yaml string
+		loss op.ContrastiveOptions
+		fit  train.Options
+	}{
+		{"{}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+		{"{seed: 3, loss: {name: nc, log_z: -2, clamp: 0.5, scale: 3, reduction: mean}, train: {lr_z: 0.25, clip: 0, batch_size: 7, anneal: none, lr: 0.5, epochs: 9}}",
+			op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 0.5, Scale: 3, Mean: true},
+			train.Options{Seed: 3, LogZ: -2, BatchSize: 7, LRZ: 0.25, Phases: []train.Phase{{Epochs: 9, LR: 0.5, Negatives: 5, Anneal: train.Constant}}}},
+		{"{loss: {name: nc, learn_z: false}}", op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, FixZ: true, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+		{"{loss: {name: infonce, metric: cosine, temperature: 2, s: 0.5, positive_in_denominator: false, negatives: full}, train: {early_exaggeration: third}}",
+			op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 2, Clamp: 1e-10, Scale: 0.5, ExcludePositive: true},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: train.Full, Place: train.AtS(0.5), ExaggerateEarly: true}}}},
+		{"{loss: {s: 1}, train: {phases: [{epochs: 2, z_bar: uniform, anneal: none}, {epochs: 3, z_bar: 7, lr: 2, negatives: 4}, {epochs: 1}]}}",
+			op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{
+				{Epochs: 2, LR: 1, Negatives: 5, Anneal: train.Constant}, {Epochs: 3, LR: 2, Negatives: 4, Place: train.AtZBar(7)}, {Epochs: 1, LR: 1, Negatives: 5, Place: train.AtS(1)}}}},
+		{"{loss: {name: umap}}", op.ContrastiveOptions{Loss: op.UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+	} {
+		t.Chdir(t.TempDir())
+		writeTestFile(t, "run.yaml", tc.yaml)
+		c, _, err := sources{file: "run.yaml"}.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lossOptions(&c.Loss); got != tc.loss {
+			t.Errorf("%s: loss %+v, want %+v", tc.yaml, got, tc.loss)
+		}
+		if got := fitOptions(c); !reflect.DeepEqual(got, tc.fit) {
+			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
+		}
 	}
 }
 

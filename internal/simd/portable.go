@@ -124,7 +124,7 @@ func infoncPositive[T Float](q, share []T, clamp, inTotal T) (loss float64) {
 			q[i] = 0
 			continue
 		}
-		q[i] = v - inTotal*v*v*share[i]
+		q[i] = v - inTotal*(v*(v*share[i]))
 	}
 	return loss
 }
@@ -135,7 +135,7 @@ func infoncNegative[T Float](q, share []T, clamp T) {
 			q[i] = 0
 			continue
 		}
-		q[i] = -v * v * share[i]
+		q[i] = -v * (v * share[i])
 	}
 }
 

@@ -24,7 +24,7 @@ type Bound[T Float] struct {
 func BoundOf[T Float](clamp float64) Bound[T] {
 	largest := 1e300
 	if _, single := any(T(0)).(float32); single {
-		largest = 1e38
+		largest = 8e37 // its inverse is a normal number
 	}
 	limit := T(min(1/clamp, largest))
 	return Bound[T]{limit, math.Log(float64(limit))}

@@ -34,9 +34,6 @@ var current = best
 
 func vectors() bool { return current != portable }
 
-// Name returns the instruction set in use: avx512, avx2 or portable.
-func Name() string { return current.String() }
-
 func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
 	if current == avx512 {
 		pairs2AVX512(d2, dx, dy, features, head, tails)

@@ -7,9 +7,6 @@ const lanes = 16
 
 func vectors() bool { return false }
 
-// Name returns the instruction set in use: avx512, avx2 or portable.
-func Name() string { return "portable" }
-
 // The vector forms are never called where vectors is false.
 
 func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {

@@ -38,20 +38,8 @@ func NewArray(dtype tensor.Dtype, shape ...int) (*Array, error) {
 // ArrayOf returns an array that shares the memory of data, whose length must
 // be the product of the dimensions.
 func ArrayOf[T float32 | float64 | int32](data []T, shape ...int) (*Array, error) {
-	a := new(Array)
-	*slot[T](a) = data
-	switch any(data).(type) {
-	case []float32:
-		a.dtype = tensor.Float32
-	case []float64:
-		a.dtype = tensor.Float64
-	case []int32:
-		a.dtype = tensor.Int32
-	}
-	if n := tensor.Shape(shape).TotalSize(); n != len(data) {
-		return nil, fmt.Errorf("op: %d numbers do not fill shape %v", len(data), shape)
-	}
-	return a, a.Resize(shape)
+	a := &Array{dtype: dtypeOf[T]()}
+	return a, Share(a, data, shape...)
 }
 
 // Dtype returns the type of the elements.
@@ -70,10 +58,11 @@ func (a *Array) Len() int {
 	return n
 }
 
-// Rows returns the first dimension and Cols the product of the others.
+// Rows returns the first dimension, of an array that is no scalar.
 func (a *Array) Rows() int { return a.shape[0] }
 
-// Cols returns the number of elements of a row.
+// Cols returns the number of elements of a row: the product of the dimensions
+// after the first.
 func (a *Array) Cols() int {
 	n := 1
 	for _, d := range a.shape[1:max(1, a.dims)] {
@@ -86,7 +75,12 @@ func (a *Array) Cols() int {
 // memory is too small; what the elements then are is not defined.
 func (a *Array) Resize(shape []int) error {
 	if len(shape) > MaxDims {
-		return fmt.Errorf("op: shape %v has more than %d dimensions", shape, MaxDims)
+		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
+	}
+	for _, d := range shape {
+		if d < 0 {
+			return fmt.Errorf("op: shape %v has a negative dimension", slices.Clone(shape))
+		}
 	}
 	a.dims = copy(a.shape[:], shape)
 	n := a.Len()
@@ -111,10 +105,29 @@ func resize[T any](s []T, n int) []T {
 }
 
 // Share makes a an array of the given shape over the memory of data, without
-// a copy. It is how a batch is handed to a program.
-func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) {
+// a copy: it is how a batch is handed to a program. The type of data must be
+// the array's, and its length the product of the dimensions.
+func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	if dtype := dtypeOf[T](); a.dtype != dtype || len(shape) > MaxDims || n != len(data) {
+		return shareError(a.dtype, dtype, len(data), slices.Clone(shape))
+	}
 	*slot[T](a) = data
 	a.dims = copy(a.shape[:], shape)
+	return nil
+}
+
+func shareError(want, got tensor.Dtype, n int, shape []int) error {
+	switch {
+	case want != got:
+		return fmt.Errorf("op: an array of %v cannot hold elements of %v", want, got)
+	case len(shape) > MaxDims:
+		return fmt.Errorf("op: shape %v has more than %d dimensions", shape, MaxDims)
+	}
+	return fmt.Errorf("op: %d elements do not fill shape %v", n, shape)
 }
 
 // slot returns the field of a that holds elements of type T.
@@ -136,16 +149,27 @@ func slot[T float32 | float64 | int32](a *Array) *[]T {
 func Data[T float32 | float64 | int32](a *Array) []T { return *slot[T](a) }
 
 // Dtype returns the tensor type of T.
-func Dtype[T Float]() tensor.Dtype {
-	if _, ok := any(*new(T)).(float32); ok {
+func Dtype[T Float]() tensor.Dtype { return dtypeOf[T]() }
+
+func dtypeOf[T float32 | float64 | int32]() tensor.Dtype {
+	switch any(*new(T)).(type) {
+	case float32:
 		return tensor.Float32
+	case float64:
+		return tensor.Float64
 	}
-	return tensor.Float64
+	return tensor.Int32
 }
 
 // SetValue makes a share the memory of a Gorgonia value, or take over its
 // number if it is a scalar.
 func (a *Array) SetValue(v gorgonia.Value) error {
+	if len(v.Shape()) > MaxDims {
+		return fmt.Errorf("op: shape %v has more than %d dimensions", v.Shape(), MaxDims)
+	}
+	if d, ok := v.(*tensor.Dense); ok && (!d.DataOrder().IsRowMajor() || !d.DataOrder().IsContiguous() || d.RequiresIterator()) {
+		return fmt.Errorf("op: the value of shape %v does not lie row after row in memory; copy it first", v.Shape())
+	}
 	a.dtype = v.Dtype()
 	a.dims = copy(a.shape[:], v.Shape())
 	switch data := v.Data().(type) {
@@ -163,9 +187,6 @@ func (a *Array) SetValue(v gorgonia.Value) error {
 		a.i32 = append(a.i32[:0], data)
 	default:
 		return fmt.Errorf("op: no arrays of %v; float32, float64 and int32 are known", v.Dtype())
-	}
-	if d, ok := v.(*tensor.Dense); ok && !d.DataOrder().IsContiguous() {
-		return fmt.Errorf("op: the value of shape %v is not contiguous in memory", v.Shape())
 	}
 	return nil
 }

@@ -68,9 +68,10 @@ type ContrastiveOptions struct {
 	Metric Metric
 	// Temperature is τ of the cosine metric; 0 means 0.5.
 	Temperature float64
-	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1.
-	// Where it binds the gradient is zero. The Euclidean metric alone has it.
-	// At 0 a bound remains that keeps float arithmetic finite.
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; for
+	// InfoNC every similarity, rather than their sum. Where it binds the
+	// gradient is zero. The Euclidean metric alone has it. At 0 a bound
+	// remains that keeps float arithmetic finite.
 	Clamp float64
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64
@@ -91,10 +92,10 @@ func (o ContrastiveOptions) check() error {
 		return fmt.Errorf("op: UMAP's loss needs similarities below 1, which the cosine metric does not give")
 	case !(o.Clamp >= 0 && o.Clamp < 1):
 		return fmt.Errorf("op: clamp %g is not in [0, 1)", o.Clamp)
-	case !(o.Temperature >= 0) || math.IsInf(o.Temperature, 0):
-		return fmt.Errorf("op: temperature %g is not positive", o.Temperature)
-	case math.IsNaN(o.Scale) || math.IsInf(o.Scale, 0):
-		return fmt.Errorf("op: scale %g is not finite", o.Scale)
+	case o.Temperature != 0 && !(o.Temperature >= 0.01 && o.Temperature <= 1e6):
+		return fmt.Errorf("op: temperature %g is not between 0.01 and 1e6, where exp(1/temperature) is a number", o.Temperature)
+	case o.Scale != 0 && !(math.Abs(o.Scale) >= 1e-30 && math.Abs(o.Scale) <= 1e30):
+		return fmt.Errorf("op: the size of scale %g is not between 1e-30 and 1e30", o.Scale)
 	}
 	return nil
 }
@@ -111,7 +112,8 @@ func (o ContrastiveOptions) check() error {
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same sweep over the pairs as the loss itself, once
 // Gorgonia has differentiated the node; the gradient nodes read what the last
-// sweep left. A batch of one edge has no negatives.
+// sweep left, so that a graph must not run on two machines at once. A batch of
+// one edge has no negatives.
 func Contrastive(features, negatives, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {

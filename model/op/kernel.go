@@ -98,6 +98,9 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	}
 	in := make([]*Array, len(shapes))
 	for i, s := range shapes {
+		if len(s) > MaxDims {
+			return nil, fmt.Errorf("op: shape %v has more than %d dimensions", s, MaxDims)
+		}
 		in[i] = &Array{dims: len(s)}
 		copy(in[i].shape[:], s)
 	}

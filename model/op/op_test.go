@@ -248,19 +248,132 @@ func TestOwnPointHasNoGradient(t *testing.T) {
 
 // Where the clamp binds, the loss is that of the clamp and the gradient zero.
 func TestClampBinds(t *testing.T) {
-	const b = 16
-	features := make([]float64, 4*b)
+	const b, clamp = 17, 1e-4
+	far := make([]float64, 4*b) // every point is far from every other
 	for i := range 2 * b {
-		features[2*i] = 1e6 * float64(i)
+		far[2*i] = 1e6 * float64(i)
 	}
-	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		negatives := make([]int32, b) // the own point
-		for i := range negatives {
-			negatives[i] = int32(i)
+	others, own := make([]int32, 5*b), make([]int32, 5*b)
+	for i := range others {
+		others[i], own[i] = int32((i+1)%b), int32(i%b)
+	}
+	limit := math.Log(1 / clamp)
+	for _, tc := range []struct {
+		name      string
+		loss      op.Loss
+		features  []float64
+		negatives []int32
+		theta     float64
+		want      float64 // per edge
+	}{
+		{"UMAP, far and own point", op.UMAP, far, own, 0, 6 * limit},
+		{"Neg, far", op.Neg, far, others, 0, limit},
+		{"Neg, all in one place and a tiny c", op.Neg, make([]float64, 4*b), others, -30, 5 * limit},
+		{"NC, far", op.NC, far, others, 0, limit},
+		{"InfoNC, far: all similarities are the clamp", op.InfoNC, far, others, 0, math.Log(6)},
+	} {
+		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			loss, grad := lossAndGrad(t, dtype, tc.features, 2, tc.negatives, b, tc.theta, op.ContrastiveOptions{Loss: tc.loss, Clamp: clamp})
+			if math.Abs(loss-b*tc.want) > 1e-5*b*tc.want+1e-6 {
+				t.Errorf("%s, %v: loss %g, want %g", tc.name, dtype, loss, b*tc.want)
+			}
+			for i, g := range grad {
+				if math.Abs(g) > 1e-12 { // negatives far away still repel, by 1e-17
+					t.Errorf("%s, %v: gradient[%d] is %g", tc.name, dtype, i, g)
+					break
+				}
+			}
 		}
-		loss, grad := lossAndGrad(t, dtype, features, 2, negatives, b, 0, op.ContrastiveOptions{Loss: op.UMAP, Clamp: 1e-4})
-		closeTo(t, fmt.Sprint(dtype, " loss"), []float64{loss}, []float64{2 * b * math.Log(1e4)}, 1e-6)
-		closeTo(t, fmt.Sprint(dtype, " gradient"), grad, make([]float64, len(grad)), 0)
+	}
+}
+
+// A batch of one edge has no negatives: the sum over them alone drops out.
+func TestNoNegatives(t *testing.T) {
+	features := []float64{1, 0, 0, 2}
+	for _, tc := range []struct {
+		o    op.ContrastiveOptions
+		want float64
+	}{
+		{op.ContrastiveOptions{Loss: op.Neg}, math.Log(1 + 6)},
+		{op.ContrastiveOptions{Loss: op.UMAP}, math.Log(6)},
+		{op.ContrastiveOptions{Loss: op.NC}, 0},
+		{op.ContrastiveOptions{Loss: op.InfoNC}, 0},
+		{op.ContrastiveOptions{Loss: op.InfoNC, ExcludePositive: true}, math.Log(6)},
+		{op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, 0},
+		{op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, ExcludePositive: true}, 0}, // a right angle
+		{op.ContrastiveOptions{Loss: op.NC, Metric: op.Cosine}, 0},
+	} {
+		for dtype, x := range map[tensor.Dtype]any{tensor.Float64: features, tensor.Float32: []float32{1, 0, 0, 2}} {
+			g := gorgonia.NewGraph()
+			f := gorgonia.NewMatrix(g, dtype, gorgonia.WithShape(2, 2))
+			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 1))
+			theta := gorgonia.NewScalar(g, dtype)
+			unit := f
+			var err error
+			if tc.o.Metric == op.Cosine {
+				if unit, err = op.Normalize(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			loss, err := op.Contrastive(unit, n, theta, tc.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			grads, err := gorgonia.Grad(loss, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := vm.Compile(loss, grads[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Input(f).SetValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking(x))); err != nil {
+				t.Fatal(err)
+			}
+			if err := op.Share(p.Input(n), []int32{}, 0, 1); err != nil {
+				t.Fatal(err)
+			}
+			zero := gorgonia.Value(gorgonia.NewF64(0))
+			if dtype == tensor.Float32 {
+				zero = gorgonia.NewF32(0)
+			}
+			if err := p.Input(theta).SetValue(zero); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.RunChecked(); err != nil {
+				t.Errorf("%+v: %v", tc.o, err)
+			}
+			if got := float64sOf(t, p.Output(loss).Value())[0]; math.Abs(got-tc.want) > 1e-6 {
+				t.Errorf("%+v, %v: loss %g, want %g", tc.o, dtype, got, tc.want)
+			}
+		}
+	}
+}
+
+// A row of zeros stays one, and has a finite gradient.
+func TestNormalizeZeroRow(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{0, 0, 3, 4}))))
+	y, err := op.Normalize(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(y)), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.Compile(y, grads[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "unit rows", float64sOf(t, y.Value()), []float64{0, 0, 0.6, 0.8}, 1e-15)
+	for i, v := range float64sOf(t, grads[0].Value()) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("gradient[%d] is %g", i, v)
+		}
 	}
 }
 
@@ -350,6 +463,14 @@ func TestBadOperands(t *testing.T) {
 			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Clamp: 1})
 			return err
 		}, "clamp 1 is not in [0, 1)"},
+		"temperature": {func(g *gorgonia.ExprGraph) error {
+			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Temperature: 1e-40})
+			return err
+		}, "temperature 1e-40"},
+		"scale": {func(g *gorgonia.ExprGraph) error {
+			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Scale: 1e300})
+			return err
+		}, "scale 1e+300"},
 		"loss": {func(g *gorgonia.ExprGraph) error {
 			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Loss: 7})
 			return err

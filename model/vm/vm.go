@@ -44,7 +44,8 @@ func (e *NonFiniteError) Error() string {
 }
 
 // A Program is a compiled graph with its memory. It must not be used by two
-// goroutines at once.
+// goroutines at once, nor beside another program of the same graph:
+// operations keep state from one step to the next.
 type Program struct {
 	steps   []step
 	inputs  []input
@@ -278,7 +279,8 @@ func nonFinite(a *op.Array) int {
 
 // RunAll runs the program on the values that are bound to the input nodes and
 // binds the results to the output nodes. It is for interchange with Gorgonia's
-// own machines; training uses Input, Run and Output.
+// own machines; training uses Input, Run and Output. The values share the
+// program's memory: the next run changes them.
 func (p *Program) RunAll() error {
 	for _, in := range p.inputs {
 		v := in.node.Value()

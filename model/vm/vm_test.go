@@ -111,10 +111,14 @@ func (n *table) fill(p *vm.Program, b, m int) {
 	for i := range negatives {
 		negatives[i] = int32((i + 1) % (2 * b))
 	}
-	op.Share(p.Input(n.source), points, b+1, 2)
-	op.Share(p.Input(n.index), index, 2*b)
-	op.Share(p.Input(n.negatives), negatives, m, b)
-	op.Share(p.Input(n.theta), []float32{0})
+	if err := errors.Join(
+		op.Share(p.Input(n.source), points, b+1, 2),
+		op.Share(p.Input(n.index), index, 2*b),
+		op.Share(p.Input(n.negatives), negatives, m, b),
+		op.Share(p.Input(n.theta), []float32{0}),
+	); err != nil {
+		panic(err)
+	}
 }
 
 // A program takes batches of any size, one after the other, and gives what a
@@ -181,7 +185,9 @@ func TestRunCheckedNamesTheCulprit(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := []float64{1, 2, 3, 4, 5, 6}
-	op.Share(p.Input(x), values, 3, 2)
+	if err := op.Share(p.Input(x), values, 3, 2); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.RunChecked(); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +199,55 @@ func TestRunCheckedNamesTheCulprit(t *testing.T) {
 	values[1] = math.Inf(1)
 	if err := p.RunChecked(); !errors.As(err, &bad) || bad.Input != "x" || bad.Row != 0 {
 		t.Errorf("error %v, want one that names row 0 of x", err)
+	}
+}
+
+// Values that do not lie row after row are refused, not misread.
+func TestRunAllRefusesOtherLayouts(t *testing.T) {
+	transposed := dense([]int{3, 2}, []float32{1, 2, 3, 4, 5, 6})
+	if err := transposed.T(); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range map[string]*tensor.Dense{
+		"column-major": tensor.New(tensor.WithShape(2, 3), tensor.AsFortran([]float32{1, 4, 2, 5, 3, 6})),
+		"transposed":   transposed,
+	} {
+		g := gorgonia.NewGraph()
+		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(2, 3), gorgonia.WithName("x"), gorgonia.WithValue(v))
+		i := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithName("i"), gorgonia.WithValue(dense([]int{1}, []int32{1})))
+		y, err := op.Gather(x, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := vm.Compile(y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), "row after row") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestShareChecks(t *testing.T) {
+	n := newTable(t)
+	p, err := vm.Compile(n.loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := p.Input(n.source)
+	for want, err := range map[string]error{
+		"8 elements do not fill shape [1000 2]": op.Share(source, make([]float32, 8), 1000, 2),
+		"cannot hold elements of float64":       op.Share(source, make([]float64, 8), 4, 2),
+		"more than 4 dimensions":                op.Share(source, make([]float32, 1), 1, 1, 1, 1, 1),
+		"0 elements do not fill shape []":       op.Share(p.Input(n.theta), []float32{}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := op.NewArray(tensor.Float32, -3, 2); err == nil {
+		t.Error("a negative dimension is accepted")
 	}
 }
 
