@@ -1,0 +1,221 @@
+package blas
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// stored returns a matrix of rows×cols with rows ld apart, NaN in the gaps.
+func stored(rows, cols, ld int, s *rng.Stream) []float32 {
+	if rows == 0 || cols == 0 {
+		return nil
+	}
+	x := slices.Repeat([]float32{float32(math.NaN())}, (rows-1)*ld+cols)
+	for i := range rows {
+		for j := range cols {
+			x[i*ld+j] = float32(s.Normal())
+		}
+	}
+	return x
+}
+
+// naive computes the product in float64, with the sum of the terms' sizes.
+func naive(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) (want, scale []float64) {
+	want, scale = make([]float64, m*n), make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			var sum, size float64
+			for l := range k {
+				x, y := float64(0), float64(0)
+				if transA {
+					x = float64(a[l*lda+i])
+				} else {
+					x = float64(a[i*lda+l])
+				}
+				if transB {
+					y = float64(b[j*ldb+l])
+				} else {
+					y = float64(b[l*ldb+j])
+				}
+				sum += x * y
+				size += math.Abs(x * y)
+			}
+			w := float64(alpha) * sum
+			if beta != 0 {
+				w += float64(beta) * float64(c[i*ldc+j])
+				size += math.Abs(float64(c[i*ldc+j]))
+			}
+			want[i*n+j], scale[i*n+j] = w, size
+		}
+	}
+	return want, scale
+}
+
+func TestGemm(t *testing.T) {
+	sizes := [][3]int{{1, 1, 1}, {0, 3, 2}, {3, 0, 2}, {3, 2, 0}, {1, 33, 7}, {13, 1, 9}, {5, 31, 400}, {12, 32, 384}, {25, 65, 385},
+		{6, 16, 8}, {7, 17, 15}, {100, 3, 784}, {64, 100, 20}, {401, 70, 30}, {29, 1100, 33}, {200, 520, 50}}
+	forms(t, func(t *testing.T) {
+		for _, size := range sizes {
+			for trans := range 4 {
+				for _, gap := range []int{0, 3} {
+					for _, f := range [][2]float32{{1, 0}, {-0.5, 1}, {2, -0.3}, {0, 2}, {0, 0}} {
+						m, n, k := size[0], size[1], size[2]
+						transA, transB := trans&1 != 0, trans&2 != 0
+						s := rng.New(uint64(m+n+k), rng.Sample)
+						ra, ca, rb, cb := m, k, k, n
+						if transA {
+							ra, ca = ca, ra
+						}
+						if transB {
+							rb, cb = cb, rb
+						}
+						lda, ldb, ldc := max(1, ca)+gap, max(1, cb)+gap, max(1, n)+gap
+						a, b, c := stored(ra, ca, lda, &s), stored(rb, cb, ldb, &s), stored(m, n, ldc, &s)
+						if f[1] == 0 && len(c) > 0 {
+							c[0] = float32(math.NaN()) // it is not read
+						}
+						want, scale := naive(transA, transB, m, n, k, f[0], a, lda, b, ldb, f[1], c, ldc)
+						gaps := slices.Clone(c)
+						Gemm(transA, transB, m, n, k, f[0], a, lda, b, ldb, f[1], c, ldc)
+						what := fmt.Sprintf("%v transposed %v %v, %d apart, alpha %g, beta %g", size, transA, transB, gap, f[0], f[1])
+						for i := range m {
+							for j := range n {
+								got := float64(c[i*ldc+j])
+								if diff := math.Abs(got - want[i*n+j]); !(diff <= 1e-5*scale[i*n+j]+1e-30) {
+									t.Fatalf("%s: element (%d, %d) is %g, want %g", what, i, j, got, want[i*n+j])
+								}
+							}
+						}
+						for e := range c {
+							if e%ldc >= n && !(math.IsNaN(float64(c[e])) && math.IsNaN(float64(gaps[e]))) {
+								t.Fatalf("%s: a gap between rows was written", what)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestGemmFloat64(t *testing.T) {
+	s := rng.New(1, rng.Sample)
+	const m, n, k = 150, 7, 5
+	a, b, c := make([]float64, m*k), make([]float64, k*n), make([]float64, m*n)
+	for i := range a {
+		a[i] = s.Normal()
+	}
+	for i := range b {
+		b[i] = s.Normal()
+	}
+	Gemm(true, false, m, n, k, 1, a, m, b, n, 0, c, n)
+	for i := range m {
+		for j := range n {
+			var want float64
+			for l := range k {
+				want += a[l*m+i] * b[l*n+j]
+			}
+			if math.Abs(c[i*n+j]-want) > 1e-12 {
+				t.Fatalf("element (%d, %d) is %g, want %g", i, j, c[i*n+j], want)
+			}
+		}
+	}
+}
+
+// Denormal numbers are numbers.
+func TestGemmKeepsDenormals(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		a, b, c := []float32{1e-40, 2e-40}, []float32{1, 1}, []float32{0}
+		Gemm(false, false, 1, 1, 2, 1, a, 2, b, 1, 0, c, 1)
+		if want := a[0] + a[1]; c[0] != want {
+			t.Errorf("1e-40 + 2e-40 = %g, want %g", c[0], want)
+		}
+	})
+}
+
+func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	forms(t, func(t *testing.T) {
+		const m, n, k = 700, 900, 500
+		s := rng.New(1, rng.Sample)
+		a, b := stored(m, k, k, &s), stored(k, n, n, &s)
+		var want []float32
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			c := make([]float32, m*n)
+			Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+			if want == nil {
+				want = c
+			} else if !slices.Equal(c, want) {
+				t.Errorf("%d cores give other bits than one", procs)
+			}
+		}
+	})
+}
+
+func TestGemmRefusesWhatDoesNotFit(t *testing.T) {
+	x := make([]float32, 100)
+	for name, f := range map[string]func(){
+		"a too short": func() { Gemm(false, false, 11, 2, 10, 1, x, 10, x, 2, 0, make([]float32, 22), 2) },
+		"b too short": func() { Gemm(false, true, 2, 11, 10, 1, x, 10, x, 10, 0, make([]float32, 22), 11) },
+		"c too short": func() { Gemm(false, false, 10, 10, 10, 1, x, 10, x, 10, 0, x[:99], 10) },
+		"stride":      func() { Gemm(false, false, 2, 2, 10, 1, x, 9, x, 2, 0, x, 2) },
+		"negative":    func() { Gemm(false, false, -1, 2, 10, 1, x, 10, x, 2, 0, x, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func BenchmarkGemm(b *testing.B) {
+	for _, form := range available() {
+		for _, tc := range []struct {
+			transA, transB bool
+			m, n, k        int
+		}{
+			{false, false, 2048, 100, 784}, {false, true, 2048, 100, 784}, {true, false, 100, 784, 2048},
+			{false, false, 2048, 100, 100}, {false, true, 2048, 100, 100}, {true, false, 100, 100, 2048},
+			{false, false, 512, 512, 512}, {false, true, 512, 512, 512}, {true, false, 512, 512, 512},
+			{false, false, 64, 16384, 576}, {true, false, 256, 256, 52},
+		} {
+			name := fmt.Sprintf("%s/%dx%dx%d/%s", form, tc.m, tc.k, tc.n, map[[2]bool]string{{false, false}: "NN", {false, true}: "NT", {true, false}: "TN"}[[2]bool{tc.transA, tc.transB}])
+			b.Run(name, func(b *testing.B) {
+				defer use(form)()
+				s := rng.New(1, rng.Sample)
+				x, y, c := stored(1, tc.m*tc.k, 1, &s), stored(1, tc.k*tc.n, 1, &s), make([]float32, tc.m*tc.n)
+				lda, ldb := tc.k, tc.n
+				if tc.transA {
+					lda = tc.m
+				}
+				if tc.transB {
+					ldb = tc.k
+				}
+				for b.Loop() {
+					Gemm(tc.transA, tc.transB, tc.m, tc.n, tc.k, 1, x, lda, y, ldb, 0, c, tc.n)
+				}
+				b.ReportMetric(2*float64(tc.m*tc.n*tc.k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+			})
+		}
+	}
+}
+
+// forms runs a test on every form that this processor has.
+func forms(t *testing.T, test func(t *testing.T)) {
+	for _, form := range available() {
+		t.Run(form, func(t *testing.T) {
+			defer use(form)()
+			test(t)
+		})
+	}
+}
