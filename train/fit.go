@@ -147,7 +147,10 @@ var (
 // exponentials are multiplied by leaves some room below float32's limits.
 const maxTheta = 60
 
-func (o *Options) check(objective op.ContrastiveOptions, edges, points int) error {
+// Check says what is wrong with the options for a model with the given
+// objective and a graph with the given numbers of points and directed edges.
+// Fit calls it first.
+func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
 	if len(o.Phases) == 0 {
 		return errors.New("train: no phases to run")
 	}
@@ -211,7 +214,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 		return Result{}, err
 	}
 	f := &fit{Options: options, model: m, objective: m.Objective(), params: m.Parameters(), edges: len(edges), n: n}
-	if err := f.check(f.objective, len(edges), n); err != nil {
+	if err := f.Check(f.objective, n, len(edges)); err != nil {
 		return Result{}, err
 	}
 	f.size = f.batchSize(len(edges))

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -51,9 +51,36 @@ func openData(c *Data) (*data.Dataset, error) {
 	}
 	set, err := data.Open(c.Path, o)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w; set data.path to where the points are", err)
+		key := "data.path"
+		var missing *fs.PathError
+		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
+			key = "data.labels"
+		}
+		return nil, fmt.Errorf("%w (%s)", err, key)
 	}
 	return set, err
+}
+
+// warnAboutGraph says what a person may not expect of a graph of their own.
+func warnAboutGraph(log *slog.Logger, g *neighbors.Graph) {
+	if !g.Symmetric() {
+		log.Warn("graph.file holds a directed graph, and its edges are used as they are; in Python, g.maximum(g.T) makes it symmetric")
+	}
+	touched := make([]bool, g.N)
+	for i := range g.N {
+		for _, j := range g.Tails(i) {
+			touched[i], touched[j] = true, true
+		}
+	}
+	alone := 0
+	for _, t := range touched {
+		if !t {
+			alone++
+		}
+	}
+	if alone > 0 {
+		log.Warn("points without an edge in graph.file stay where they start", "points", alone, "of", g.N)
+	}
 }
 
 // A neighbourhood is what the embedding shall preserve.
@@ -87,7 +114,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	if c.Graph.File != nil {
 		var err error
 		if own, err = neighbors.ReadNPZ(*c.Graph.File); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("graph.file cannot be used: %w", err)
 		}
 		if own.N != n {
 			return nil, fmt.Errorf("graph.file %s has %d points, but the data have %d; build the graph from the same points", *c.Graph.File, own.N, n)
@@ -95,6 +122,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 		if own.Edges() == 0 {
 			return nil, fmt.Errorf("graph.file %s has no edges; an embedding needs some", *c.Graph.File)
 		}
+		warnAboutGraph(log, own)
 	} else {
 		k = c.Graph.K
 	}
@@ -109,10 +137,6 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	components := 0
 	if c.Graph.PCA > 0 && c.Graph.PCA < set.Points.D {
 		components = min(c.Graph.PCA, n)
-	}
-	// The graph of an earlier run must not be taken for that of this one.
-	if err := os.Remove(dir.Path(graphFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot remove the graph of the earlier run: %w", err)
 	}
 	key := cacheKey(set.Points, components, k)
 	var raw *data.Matrix
@@ -137,11 +161,6 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 		var err error
 		if h.graph, err = neighbors.FromNeighbors(h.nearest.Nearest(c.Graph.K)); err != nil {
 			return nil, err
-		}
-		if c.Graph.Cache {
-			if err := h.graph.WriteNPZ(dir.Path(graphFile)); err != nil {
-				return nil, err
-			}
 		}
 		h.graphTime += time.Since(start)
 	}

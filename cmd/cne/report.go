@@ -56,8 +56,8 @@ const (
 	accuracyTest = 1.0 / 7
 )
 
-// report measures the embedding, writes metrics.json and prints the figures.
-func (t *training) report(ctx context.Context, stdout io.Writer, embedding *data.Matrix, start time.Time) error {
+// report measures the embedding and writes metrics.json.
+func (t *training) report(ctx context.Context, embedding *data.Matrix, start time.Time) (*Metrics, error) {
 	measuring := time.Now()
 	m := Metrics{
 		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
@@ -71,9 +71,9 @@ func (t *training) report(ctx context.Context, stdout io.Writer, embedding *data
 	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, t.measure(embedding, &m) })
 	if err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))
+			return nil, fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))
 		}
-		return err
+		return nil, err
 	}
 	m.Seconds = Seconds{
 		Load: t.load.Seconds(), PCA: t.near.pcaTime.Seconds(), Graph: t.near.graphTime.Seconds(),
@@ -85,10 +85,7 @@ func (t *training) report(ctx context.Context, stdout io.Writer, embedding *data
 		e.SetIndent("", "  ")
 		return e.Encode(m)
 	})
-	if err != nil {
-		return err
-	}
-	return t.print(stdout, &m)
+	return &m, err
 }
 
 // measure fills in what the configuration asks for.

@@ -100,7 +100,7 @@ var keys = []key{
 
 	{"quality.k", whole(1)},
 	{"quality.recall", boolean()},
-	{"quality.spearman", whole(0)},
+	{"quality.spearman", zeroOr(3, 20000)},
 	{"quality.partition", boolean()},
 	{"quality.accuracy", boolean()},
 
@@ -205,6 +205,16 @@ func wholeUpTo(lo, hi int64) rule {
 			return nil, wrong(n, fmt.Sprintf("a whole number of at least %d", lo))
 		}
 		return v, nil
+	}}
+}
+
+// zeroOr allows 0 and whole numbers from lo to hi.
+func zeroOr(lo, hi int64) rule {
+	return rule{read: func(n *yaml.Node) (any, *problem) {
+		if v, ok := parseWhole(n); ok && (v == 0 || v >= lo && v <= hi) {
+			return v, nil
+		}
+		return nil, wrong(n, fmt.Sprintf("0 or a whole number from %d to %d", lo, hi))
 	}}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // runFiles are the files that a run writes into its folder. config.yaml marks
 // the folder as that of a run: it is written first and removed last. The cache
-// of the graph is not among them, so that it outlives the run.
+// is not among them, so that it outlives the run.
 var runFiles = []string{
 	"metrics.jsonl",
 	"metrics.json",
@@ -24,6 +24,7 @@ var runFiles = []string{
 	"model.safetensors",
 	"checkpoint.safetensors",
 	"snapshots/epoch-*.npy",
+	graphFile,
 	"config.yaml",
 }
 
@@ -36,10 +37,11 @@ type runDir struct{ path string }
 
 // openRunDir returns the run folder at a path, and makes it if it is missing.
 // A folder with any of the files that a run writes is refused (errRunExists),
-// unless force is given: then those files, and no others, are removed. They
+// unless force is given: then clear removes those files, and no others. They
 // stay, whatever force says, if there is no config.yaml written by this
-// program beside them, because then they are somebody else's.
-func openRunDir(path string, force bool) (*runDir, error) {
+// program beside them, because then they are somebody else's. So they do if
+// one of them is an input of the new run.
+func openRunDir(path string, force bool, inputs ...string) (*runDir, error) {
 	d := &runDir{path}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", path)
@@ -65,24 +67,30 @@ func openRunDir(path string, force bool) (*runDir, error) {
 	if err := d.probe(); err != nil {
 		return nil, err
 	}
-	if err := d.remove(existing); err != nil {
-		return nil, err
+	for _, name := range existing {
+		for _, input := range inputs {
+			if sameFile(d.Path(name), input) {
+				return nil, fmt.Errorf("%s is an input of this run and would be replaced by its results; choose another output.dir", input)
+			}
+		}
 	}
 	return d, nil
 }
 
-// removeRun removes the files that a run has written, so that the folder is
-// free for another.
-func (d *runDir) removeRun() error {
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// clear removes the files that a run has written, so that the folder is free
+// for another.
+func (d *runDir) clear() error {
 	existing, err := d.existing()
 	if err != nil {
 		return err
 	}
-	return d.remove(existing)
-}
-
-func (d *runDir) remove(names []string) error {
-	for _, name := range names {
+	for _, name := range existing {
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove a file of the run: %w", err)
 		}

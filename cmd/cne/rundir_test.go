@@ -40,14 +40,15 @@ func TestOpenRunDir(t *testing.T) {
 	}{
 		{name: "empty"},
 		{name: "other files", files: []string{"notes.txt"}, remain: []string{"notes.txt"}},
-		{name: "only a cache", files: []string{"graph.npz"}, remain: []string{"graph.npz"}},
+		{name: "only a cache", files: []string{"cache.safetensors"}, remain: []string{"cache.safetensors"}},
+		{name: "somebody's graph", files: []string{"graph.npz"}, remain: []string{"graph.npz"}, wantErr: "graph.npz that a run would overwrite"},
 		{name: "a run", files: []string{"config.yaml", "metrics.json"}, remain: []string{"config.yaml", "metrics.json"},
 			wantErr: "give --force to replace them", exists: true},
 		{name: "a run, forced",
-			files: []string{"config.yaml", "embedding.csv", "embedding.npy", "graph.npz", "metrics.json", "metrics.jsonl",
+			files: []string{"cache.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "graph.npz", "metrics.json", "metrics.jsonl",
 				"notes.txt", "pca.npy", "snapshots/epoch-0010.npy", "snapshots/mine.npy"},
 			force:  true,
-			remain: []string{"graph.npz", "notes.txt", "pca.npy", "snapshots/mine.npy"}},
+			remain: []string{"cache.safetensors", "notes.txt", "pca.npy", "snapshots/mine.npy"}},
 		{name: "forced and empty", force: true},
 		{name: "somebody's configuration", files: []string{"config.yaml:other"}, remain: []string{"config.yaml"},
 			wantErr: "holds a file config.yaml that a run would overwrite, and no config.yaml written by cne"},
@@ -58,6 +59,9 @@ func TestOpenRunDir(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "runs", "a")
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
 			for _, f := range tc.files {
 				name, other, _ := strings.Cut(f, ":")
 				path := filepath.Join(dir, filepath.FromSlash(name))
@@ -70,9 +74,18 @@ func TestOpenRunDir(t *testing.T) {
 				}
 				writeTestFile(t, path, text)
 			}
+			before := listFiles(t, dir)
 			d, err := openRunDir(dir, tc.force)
 			if tc.wantErr == "" && err != nil {
 				t.Fatal(err)
+			}
+			if got := listFiles(t, dir); !slices.Equal(got, before) {
+				t.Errorf("opening the folder changed %q to %q", before, got)
+			}
+			if err == nil {
+				if err := d.clear(); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(err.Error(), dir)) {
 				t.Errorf("got the error %v", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,10 +73,10 @@ type training struct {
 	model  model.Model
 	result train.Result
 	load   time.Duration
-	saved  bool // there is an embedding in the run folder
+	saved  bool // there is an embedding, or a snapshot of one, in the run folder
 }
 
-func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
+func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	start := time.Now()
 	c := t.config
 	set, err := readData(c)
@@ -85,22 +86,21 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	t.labels = set.Labels
 	t.load = time.Since(start)
 	t.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
-	if t.dir, err = openRunDir(c.Output.Dir, t.force); err != nil {
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the points were read; nothing was written")
+	}
+	// Until the new run can begin, nothing of an earlier one is touched but
+	// the cache.
+	if t.dir, err = openRunDir(c.Output.Dir, t.force, inputs(c)...); err != nil {
 		return err
 	}
-	// A run that fails before there is an embedding leaves the folder free for
-	// the next, but for the cache, which that will be glad of.
-	defer func() {
-		if err != nil && !t.saved {
-			err = errors.Join(err, t.dir.removeRun())
-		}
-	}()
-	if err := t.dir.WriteFile("config.yaml", c.WriteYAML); err != nil {
+	options := fitOptions(c)
+	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	if t.near, err = prepare(ctx, c, t.dir, t.Log, set); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("interrupted before training; nothing was kept but what the cache holds")
+			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
 		return err
 	}
@@ -112,14 +112,50 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.fit(ctx); err != nil {
+	if err := options.Check(t.model.Objective(), t.near.graph.N, t.near.graph.Edges()); err != nil {
+		return err
+	}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	if err := t.fit(ctx, options); err != nil {
 		return err
 	}
 	embedding, err := t.save()
 	if err != nil {
 		return err
 	}
-	return t.report(ctx, stdout, embedding, start)
+	metrics, err := t.report(ctx, embedding, start)
+	if err != nil {
+		return err
+	}
+	if err := t.draw(embedding); err != nil {
+		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
+	}
+	return t.print(stdout, metrics)
+}
+
+// inputs returns the files that a run reads, but for its configuration.
+func inputs(c *Config) []string {
+	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
+	if c.Graph.File != nil {
+		files = append(files, *c.Graph.File)
+	}
+	return files
+}
+
+// begin makes the folder that of this run.
+func (t *training) begin() error {
+	if err := t.dir.clear(); err != nil {
+		return err
+	}
+	if err := t.dir.WriteFile("config.yaml", t.config.WriteYAML); err != nil {
+		return err
+	}
+	if t.config.Graph.Cache && t.config.Graph.File == nil {
+		return t.near.graph.WriteNPZ(t.dir.Path(graphFile))
+	}
+	return nil
 }
 
 // newModel returns an embedding table at its start.
@@ -166,15 +202,21 @@ func lossOptions(l *Loss) op.ContrastiveOptions {
 	}
 }
 
-// fit trains the model, with its hooks.
-func (t *training) fit(ctx context.Context) (err error) {
+// fit trains the model, with its hooks. A run that ends early keeps the
+// embedding as far as it makes sense; one that leaves nothing behind frees the
+// folder for the next.
+func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 	c := t.config
 	records, err := os.Create(t.dir.Path("metrics.jsonl"))
 	if err != nil {
 		return fmt.Errorf("cannot write the metrics: %w", err)
 	}
-	defer func() { err = errors.Join(err, records.Close()) }()
-	o := fitOptions(c)
+	defer func() {
+		err = errors.Join(err, records.Close())
+		if err != nil && !t.saved {
+			err = errors.Join(err, t.dir.clear())
+		}
+	}()
 	o.Hooks = []train.Hook{
 		train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
 		train.HookFunc(func(s *train.State) error {
@@ -202,12 +244,28 @@ func (t *training) fit(ctx context.Context) (err error) {
 		}
 		return fmt.Errorf("training diverged in epoch %d (%w); lower %s", diverged.Epoch, diverged.Cause, key)
 	case errors.Is(err, context.Canceled):
-		if _, saveErr := t.save(); saveErr != nil {
-			return fmt.Errorf("interrupted after epoch %d of %d, and the embedding could not be kept: %w", t.result.Epochs, c.Train.Epochs, saveErr)
-		}
-		return fmt.Errorf("interrupted after epoch %d of %d; the embedding so far is in %s", t.result.Epochs, c.Train.Epochs, t.dir.Path("embedding.npy"))
+		return t.keep(errors.New("interrupted"))
+	case err != nil:
+		return t.keep(err)
 	}
-	return err
+	return nil
+}
+
+// keep saves the embedding of a run that ended early for the given reason, and
+// adds what was kept to it.
+func (t *training) keep(reason error) error {
+	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.result.Epochs, t.config.Train.Epochs)
+	embedding, err := t.save()
+	if err == nil {
+		err = t.draw(embedding)
+	}
+	switch {
+	case !t.saved:
+		return fmt.Errorf("%s; the embedding could not be kept: %w", ended, err)
+	case err != nil:
+		return fmt.Errorf("%s; the embedding so far is in %s, but %w", ended, t.dir.Path("embedding.npy"), err)
+	}
+	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
 }
 
 // fitOptions translates the configuration.
@@ -235,12 +293,13 @@ func fitOptions(c *Config) train.Options {
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 	name := fmt.Sprintf("snapshots/epoch-%04d.npy", epoch)
+	t.saved = true
 	return t.dir.WriteFile(name, func(w io.Writer) error {
 		return data.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})
 	})
 }
 
-// save writes the embedding in all forms asked for.
+// save writes the embedding as arrays.
 func (t *training) save() (*data.Matrix, error) {
 	n, d := t.model.Points()
 	m := data.NewMatrix(n, d)
@@ -254,10 +313,13 @@ func (t *training) save() (*data.Matrix, error) {
 			return nil, err
 		}
 	}
-	if t.config.Output.Plot {
-		if err := scatterOf(m, t.labels, t.config.Plot).Save(t.dir.Path("embedding.png")); err != nil {
-			return nil, err
-		}
-	}
 	return m, nil
+}
+
+// draw makes the picture, if one is asked for.
+func (t *training) draw(embedding *data.Matrix) error {
+	if !t.config.Output.Plot {
+		return nil
+	}
+	return scatterOf(embedding, t.labels, t.config.Plot).Save(t.dir.Path("embedding.png"))
 }

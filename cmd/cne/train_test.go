@@ -314,7 +314,10 @@ func TestTrainBadInput(t *testing.T) {
 		want  string // part of the message
 	}{
 		"missing file":        {rows(same), nil, []string{"--set", "data.path=nowhere.npy"}, "nowhere.npy"},
-		"missing folder":      {rows(same), nil, []string{"--set", "data.path=nowhere"}, "set data.path to where the points are"},
+		"missing labels":      {rows(same), nil, []string{"--set", "data.labels=nowhere.txt"}, "(data.labels)"},
+		"missing graph":       {rows(same), nil, []string{"--set", "graph.file=nowhere.npz"}, "graph.file cannot be used"},
+		"sample":              {rows(same), nil, []string{"--set", "quality.spearman=2"}, "quality.spearman"},
+		"missing folder":      {rows(same), nil, []string{"--set", "data.path=nowhere"}, "check the path (data.path)"},
 		"unknown builtin":     {rows(same), nil, []string{"--set", "data.path=builtin:mnist"}, "mnist10k"},
 		"builtin and file":    {rows(same), nil, []string{"--set", "data.path=['builtin:mnist10k', 'points.csv']"}, "goes with no other file"},
 		"ragged row":          {rows(replace(4, "1,2")), nil, nil, "line 5"},
@@ -378,7 +381,98 @@ func TestTrainIsInterruptedBeforeTraining(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, _, stderr := cne(ctx, short()...)
-	if code != 1 || stderr != "read the points data=points points=300 width=6\ncne: interrupted before training; nothing was kept but what the cache holds\n" {
+	if code != 1 || !strings.HasSuffix(stderr, "cne: interrupted while the points were read; nothing was written\n") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if _, err := os.Stat("run"); err == nil {
+		t.Error("there is a run folder")
+	}
+}
+
+// An earlier run is replaced only once the new one can begin, and never if the
+// new one reads its files.
+func TestTrainForceIsCareful(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 5)
+	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+		t.Fatal(stderr)
+	}
+	content := func() map[string]string {
+		t.Helper()
+		files := map[string]string{}
+		for _, name := range listFiles(t, "run") {
+			text, err := os.ReadFile(filepath.Join("run", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name != cacheFile {
+				files[name] = string(text)
+			}
+		}
+		return files
+	}
+	want := content()
+	for name, flags := range map[string][]string{
+		"missing graph":       {"--set", "graph.file=nowhere.npz"},
+		"out of range":        {"--set", "loss.s=500"},
+		"too many neighbours": {"--set", "graph.k=60"},
+		"too many dimensions": {"--set", "model.dim=2000000000"},
+		"its own embedding":   {"--set", "data.path=run/embedding.npy", "--set", "data.label_column=null"},
+		"its own graph":       {"--set", "graph.file=run/graph.npz"},
+	} {
+		if code, _, stderr := cne(t.Context(), short(append(flags, "--force")...)...); code != 1 {
+			t.Errorf("%s: exit code %d: %s", name, code, stderr)
+		}
+		if got := content(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the files of the earlier run changed", name)
+		}
+	}
+}
+
+// A graph that is not cne's is not overwritten.
+func TestTrainLeavesOthersGraphAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 40, 3)
+	if err := os.Mkdir("run", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, "run/graph.npz", "mine")
+	if code, _, stderr := cne(t.Context(), short()...); code != 1 || !strings.Contains(stderr, "graph.npz that a run would overwrite") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if text, err := os.ReadFile("run/graph.npz"); err != nil || string(text) != "mine" {
+		t.Errorf("the graph is %q (%v)", text, err)
+	}
+}
+
+// Snapshots outlive a run that diverges.
+func TestTrainKeepsSnapshots(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 5)
+	code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=1", "--set", "train.phases=[{epochs: 3}, {epochs: 3, lr: 1e30}]", "--set", "train.epochs=6")...)
+	if code != 1 || !strings.Contains(stderr, "training diverged in epoch 4") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if files := listFiles(t, "run"); !slices.Contains(files, "snapshots/epoch-0003.npy") || !slices.Contains(files, "metrics.jsonl") {
+		t.Errorf("files %v", files)
+	}
+}
+
+func TestTrainWarnsAboutGraphs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 40, 3)
+	directed := &neighbors.Graph{N: 40, Indptr: []int64{0}}
+	for i := range 40 {
+		if i < 20 {
+			directed.Indices = append(directed.Indices, int32(i+1))
+		}
+		directed.Indptr = append(directed.Indptr, int64(len(directed.Indices)))
+	}
+	if err := directed.WriteNPZ("directed.npz"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := cne(t.Context(), short("--set", "graph.file=directed.npz")...)
+	if code != 0 || !strings.Contains(stderr, "warning: graph.file holds a directed graph") || !strings.Contains(stderr, "points=19 of=40") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
