@@ -144,7 +144,10 @@ func (t *table) parse(row [][]byte, dst []float32) (label string, err error) {
 	for i, field := range row {
 		switch t.roles[i] {
 		case roleData:
-			if dst[at], err = parseFloat32(field); err != nil {
+			if dst[at], err = parseFloat32(field); err == nil && dst[at]-dst[at] != 0 {
+				err = ErrNotFinite
+			}
+			if err != nil {
 				return "", t.describe(i, field, err)
 			}
 			at++
@@ -196,6 +199,8 @@ func (t *table) describe(column int, raw []byte, err error) error {
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		return errorf(ErrFormat, "%s: %.40q is too large for a float32; scale the column or drop it", where, field)
+	case errors.Is(err, ErrNotFinite):
+		return errorf(ErrNotFinite, "%s: %.40q is not finite; remove the line or replace the value", where, field)
 	case field == "":
 		return errorf(ErrFormat, "%s: the field is empty; fill it in, remove the line, or drop the column", where)
 	}
@@ -231,9 +236,17 @@ func guessSeparator(head []byte) byte {
 	return separator
 }
 
-// isHeader tells whether the first row of a table holds names.
+// isHeader tells whether the first row of a table holds names: none of its
+// fields is a number, or one is a name that the options mention, or they count
+// 0, 1, 2, … as the names of columns do that were given none.
 func isHeader(row [][]byte, opt Options) bool {
-	numbers := false
+	numbers, counting := false, len(row) >= 3
+	for i, field := range row {
+		counting = counting && string(bytes.TrimSpace(field)) == strconv.Itoa(i)
+	}
+	if counting {
+		return true
+	}
 	for _, field := range row {
 		name := string(bytes.TrimSpace(field))
 		if _, err := strconv.ParseFloat(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {

@@ -80,7 +80,7 @@ func TestReadCSVErrors(t *testing.T) {
 		{"spaces between fields", "1 2 3\n4 5 6\n", data.Options{Header: data.HeaderNone}, data.ErrFormat, `"1 2 3" is not a number; separate fields by commas, semicolons or tabs`},
 		{"empty field", "1,2\n3,\n", data.Options{}, data.ErrFormat, "line 2, column 2, both counted from 1: the field is empty"},
 		{"too large", "1,2\n3,1e39\n", data.Options{}, data.ErrFormat, `line 2, column 2, both counted from 1: "1e39" is too large for a float32`},
-		{"NaN", "1,2\n3,nan\n", data.Options{}, data.ErrNotFinite, "row 2, column 2 (counted from 1) is NaN"},
+		{"NaN", "1,2\n3,nan\n", data.Options{}, data.ErrNotFinite, "line 2, column 2, both counted from 1: \"nan\" is not finite"},
 		{"quotation mark within a field", "x,l\n1,a\"b\n2,c\"\n", data.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark out of place"},
 		{"something after a quotation mark", "x,l\n1,\"a\"b\n", data.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark out of place"},
 		{"open quotation mark", "x,l\n1,\"a\n2,b\n", data.Options{LabelColumn: "l"}, data.ErrFormat, "line 2 (counted from 1) has a quotation mark that is never closed"},
@@ -227,6 +227,22 @@ func TestCSVMemory(t *testing.T) {
 		sameMatrix(t, ds.Points, m)
 		if limit := uint64(2*4*len(m.X) + 2<<20); used > limit {
 			t.Errorf("%s: %d bytes were allocated for %d of points, want no more than %d", name, used, 4*len(m.X), limit)
+		}
+	}
+}
+
+// A table written without names of its own for the columns begins 0,1,2,….
+func TestCountingHeader(t *testing.T) {
+	for text, want := range map[string]int{
+		"0,1,2\n5,6,7\n":   1,
+		"0,1,2\r\n5,6,7\n": 1,
+		"0,1\n5,6\n":       2, // as likely two points
+		"1,2,3\n5,6,7\n":   2,
+		"0,1,2.5\n5,6,7\n": 2,
+	} {
+		set, err := data.ReadCSV(strings.NewReader(text), data.Options{})
+		if err != nil || set.Points.N != want {
+			t.Errorf("%q: %v points, %v; want %d", text, set, err, want)
 		}
 	}
 }

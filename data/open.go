@@ -40,7 +40,8 @@ type Header string
 
 const (
 	// HeaderAuto, like an empty Header, takes the first line for names if none
-	// of its fields is a number, or if Options names a column that occurs in it.
+	// of its fields is a number, if Options names a column that occurs in it, or
+	// if the fields, three or more, count 0, 1, 2, ….
 	HeaderAuto Header = "auto"
 	// HeaderPresent takes the first line for names whatever is in it.
 	HeaderPresent Header = "present"

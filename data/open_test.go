@@ -159,7 +159,7 @@ func TestOpenErrors(t *testing.T) {
 
 		{"several: widths differ", files{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, data.Options{}, data.ErrShape, "b.idx: its points have 3 values, those of a.csv have 2"},
 		{"several: columns differ", files{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrShape, `b.csv: its data column 1 (counted from 1, without labels and dropped columns) is "y", that of a.csv is "x"`},
-		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: row 2 (row 4 over all files), column 1 (counted from 1) is NaN"},
+		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: line 2, column 1, both counted from 1: \"nan\" is not finite"},
 		{"several: second damaged", files{"a.csv": []byte("1\n"), "b.npy": fortran}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array is stored in Fortran order"},
 
 		{"labels: too few", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},

@@ -211,7 +211,7 @@ func TestPlotBadInput(t *testing.T) {
 		{"plain.csv --drop 3", 1, "plain.csv: there is no column 3; the table has 2 columns"},
 		{"both.csv --drop kind --drop x --drop y", 1, "both.csv: no column is left for the points"},
 		{"labels.csv", 1, "labels.csv: no column is left for the points"},
-		{"nan.csv", 1, "nan.csv: row 2, column 2 (counted from 1) is NaN"},
+		{"nan.csv", 1, "nan.csv: line 3, column 2 (\"y\"), both counted from 1: \"NaN\" is not finite"},
 		{"ragged.csv", 1, "ragged.csv: line 3 (counted from 1) has 1 field, but line 1 has 2"},
 		{"empty.csv", 1, "empty.csv: the file is empty"},
 		{"truncated.npy", 1, "truncated.npy: the file ends within its header"},

@@ -194,6 +194,9 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 	var err error
 	h.nearest, err = await(ctx, func() (*neighbors.Neighbors, error) { return neighbors.KNN(h.points, k) })
 	h.graphTime = time.Since(start)
+	if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
+		return errors.New("the principal components are too large for float32; set data.scale to standard or unit")
+	}
 	return err
 }
 
