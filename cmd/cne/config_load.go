@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
+	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
@@ -95,7 +97,27 @@ func merge(layers ...*layer) (*Config, Origins, error) {
 	if n := totalEpochs(c.Train.Phases); n > 0 {
 		c.Train.Epochs = n
 	}
+	// The default folder is named after the default points.
+	if origins["data.path"] != defaultOrigin && origins["output.dir"] == defaultOrigin {
+		c.Output.Dir = folderFor(c.Data.Path[0])
+	}
 	return &c, origins, nil
+}
+
+// folderFor returns the run folder for points that come from a path, such as
+// runs/points for data/points.npy.
+func folderFor(path string) string {
+	name, isBuiltin := strings.CutPrefix(path, builtinPrefix)
+	if !isBuiltin {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute // the folder . has a name too
+		}
+		name = trimEnding(filepath.Base(path))
+	}
+	if name == string(filepath.Separator) {
+		name = "points"
+	}
+	return "runs/" + name
 }
 
 // decode fills a struct with mapstructure tags from values that already have

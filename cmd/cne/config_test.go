@@ -449,3 +449,28 @@ func checkSentence(t *testing.T, err error) {
 		t.Errorf("not one sentence with its source: %q", err)
 	}
 }
+
+// Points of one's own do not go to the folder of the built-in ones.
+func TestDefaultFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tc := range []struct {
+		settings []setting
+		want     string
+	}{
+		{nil, "runs/mnist10k"},
+		{[]setting{{"--set", "data.path", "builtin:mnist10k"}}, "runs/mnist10k"},
+		{[]setting{{"--set", "data.path", "some/points.csv.gz"}}, "runs/points"},
+		{[]setting{{"--set", "data.path", "['a-0.5', 'b.npy']"}}, "runs/a-0.5"},
+		{[]setting{{"--set", "data.path", "/"}}, "runs/points"},
+		{[]setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "here"}}, "here"},
+		{[]setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "runs/mnist10k"}}, "runs/mnist10k"},
+	} {
+		c, _, err := sources{settings: tc.settings}.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Output.Dir != tc.want {
+			t.Errorf("%v: folder %s, want %s", tc.settings, c.Output.Dir, tc.want)
+		}
+	}
+}

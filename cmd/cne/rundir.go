@@ -33,16 +33,19 @@ var runFiles = []string{
 var errRunExists = errors.New("the folder holds the files of another run")
 
 // A runDir is the folder of one run.
-type runDir struct{ path string }
+type runDir struct {
+	path string
+	old  []string // files of an earlier run, which this one replaces
+}
 
 // openRunDir returns the run folder at a path, and makes it if it is missing.
 // A folder with any of the files that a run writes is refused (errRunExists),
-// unless force is given: then clear removes those files, and no others. They
+// unless force is given: then begin removes those files, and no others. They
 // stay, whatever force says, if there is no config.yaml written by this
 // program beside them, because then they are somebody else's. So they do if
 // one of them is an input of the new run.
 func openRunDir(path string, force bool, inputs ...string) (*runDir, error) {
-	d := &runDir{path}
+	d := &runDir{path: path}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", path)
 	}
@@ -67,6 +70,7 @@ func openRunDir(path string, force bool, inputs ...string) (*runDir, error) {
 	if err := d.probe(); err != nil {
 		return nil, err
 	}
+	d.old = existing
 	for _, name := range existing {
 		for _, input := range inputs {
 			if sameFile(d.Path(name), input) {
@@ -83,6 +87,22 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
+// begin removes the files of the earlier run and takes the folder for this
+// one: of two runs that found it free, the second is told.
+func (d *runDir) begin() error {
+	if err := d.remove(d.old); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.Path("config.yaml"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s, where one has begun meanwhile; choose another output.dir", errRunExists, d.path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write in the run folder: %w", err)
+	}
+	return f.Close()
+}
+
 // clear removes the files that a run has written, so that the folder is free
 // for another.
 func (d *runDir) clear() error {
@@ -90,7 +110,11 @@ func (d *runDir) clear() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range existing {
+	return d.remove(existing)
+}
+
+func (d *runDir) remove(names []string) error {
+	for _, name := range names {
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove a file of the run: %w", err)
 		}

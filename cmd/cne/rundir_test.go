@@ -83,6 +83,9 @@ func TestOpenRunDir(t *testing.T) {
 				t.Errorf("opening the folder changed %q to %q", before, got)
 			}
 			if err == nil {
+				if err := d.begin(); err != nil {
+					t.Fatal(err)
+				}
 				if err := d.clear(); err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +138,7 @@ func TestOpenRunDirRefuses(t *testing.T) {
 
 func TestRunDirWriteFile(t *testing.T) {
 	dir := t.TempDir()
-	d := &runDir{dir}
+	d := &runDir{path: dir}
 	const name = "snapshots/a.txt"
 	write := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error {
@@ -192,5 +195,27 @@ func TestRunDirWriteFile(t *testing.T) {
 		if err := d.WriteFile(path, write("")); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
+	}
+}
+
+// Of two runs that found the folder free, one gets it.
+func TestBeginClaimsTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	first, err := openRunDir(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := openRunDir(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.begin(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.begin(); !errors.Is(err, errRunExists) {
+		t.Errorf("the second run got %v", err)
+	}
+	if got := listFiles(t, dir); !slices.Equal(got, []string{"config.yaml"}) {
+		t.Errorf("the folder holds %q", got)
 	}
 }

@@ -146,7 +146,7 @@ func inputs(c *Config) []string {
 
 // begin makes the folder that of this run.
 func (t *training) begin() error {
-	if err := t.dir.clear(); err != nil {
+	if err := t.dir.begin(); err != nil {
 		return err
 	}
 	if err := t.dir.WriteFile("config.yaml", t.config.WriteYAML); err != nil {
