@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	"cne/internal/isa"
 	"cne/internal/parallel"
 )
 
@@ -15,6 +16,11 @@ import (
 const rowsPerPiece = 128
 
 var serial gonum.Implementation
+
+// current is the instruction set in use: the best, except in tests.
+var current = isa.Best()
+
+func vectors() bool { return current != isa.Portable }
 
 // A Float is an element of a matrix.
 type Float interface{ float32 | float64 }

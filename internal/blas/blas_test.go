@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"cne/internal/isa"
 	"cne/internal/rng"
 )
 
@@ -179,7 +180,7 @@ func TestGemmRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func BenchmarkGemm(b *testing.B) {
-	for _, form := range available() {
+	for _, form := range isa.Available() {
 		for _, tc := range []struct {
 			transA, transB bool
 			m, n, k        int
@@ -212,10 +213,17 @@ func BenchmarkGemm(b *testing.B) {
 
 // forms runs a test on every form that this processor has.
 func forms(t *testing.T, test func(t *testing.T)) {
-	for _, form := range available() {
-		t.Run(form, func(t *testing.T) {
-			defer use(form)()
+	for _, set := range isa.Available() {
+		t.Run(set.String(), func(t *testing.T) {
+			defer use(set)()
 			test(t)
 		})
 	}
+}
+
+// use selects a form and returns a function that selects the former one again.
+func use(set isa.Set) func() {
+	old := current
+	current = set
+	return func() { current = old }
 }

@@ -2,39 +2,12 @@
 
 package blas
 
-import "golang.org/x/sys/cpu"
-
-// An isa is an instruction set for which there are inner loops.
-type isa int
-
-const (
-	portable isa = iota
-	avx2
-	avx512
-)
-
-func (i isa) String() string { return [...]string{"portable", "avx2", "avx512"}[i] }
-
-// best is the widest instruction set that the processor has.
-var best = func() isa {
-	switch {
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL:
-		return avx512
-	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
-		return avx2
-	}
-	return portable
-}()
-
-// current is the instruction set in use: the best, except in tests.
-var current = best
-
-func vectors() bool { return current != portable }
+import "cne/internal/isa"
 
 // vectorLanes returns how many columns of a tile one vector holds: a tile is
 // one or two vectors wide, and so is a packed panel of B.
 func vectorLanes() int {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return 16
 	}
 	return 8
@@ -42,7 +15,7 @@ func vectorLanes() int {
 
 // tileRows returns the height of a tile.
 func tileRows() int {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return 12
 	}
 	return 6
@@ -91,7 +64,7 @@ var (
 // tile returns the inner loop for a tile of the given number of rows and
 // vectors.
 func tile(rows, vectors int) tileFunc {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return tiles512[rows-1][vectors-1]
 	}
 	return tiles2[rows-1][vectors-1]

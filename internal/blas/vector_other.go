@@ -2,8 +2,6 @@
 
 package blas
 
-func vectors() bool { return false }
-
 // product and operand stand in for what is never made where vectors is false.
 type product struct {
 	m, n, k     int

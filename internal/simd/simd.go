@@ -1,6 +1,18 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"cne/internal/isa"
+)
+
+// lanes divides the number of elements that the vector forms take.
+const lanes = 16
+
+// current is the instruction set in use: the best, except in tests.
+var current = isa.Best()
+
+func vectors() bool { return current != isa.Portable }
 
 // float32s returns s as []float32 and whether it is one and a vector form
 // exists for it.

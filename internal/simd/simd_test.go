@@ -5,17 +5,25 @@ import (
 	"math"
 	"testing"
 
+	"cne/internal/isa"
 	"cne/internal/rng"
 )
 
 // forms runs a test on every form that this processor has.
 func forms(t *testing.T, test func(t *testing.T)) {
-	for _, form := range available() {
-		t.Run(form, func(t *testing.T) {
-			defer use(form)()
+	for _, set := range isa.Available() {
+		t.Run(set.String(), func(t *testing.T) {
+			defer use(set)()
 			test(t)
 		})
 	}
+}
+
+// use selects a form and returns a function that selects the former one again.
+func use(set isa.Set) func() {
+	old := current
+	current = set
+	return func() { current = old }
 }
 
 // lengths are around the multiples of the vectors' widths.
@@ -324,7 +332,7 @@ func BenchmarkKernels(b *testing.B) {
 		v[i] = make([]float32, n)
 	}
 	grad := make([]float32, 4*n)
-	for _, form := range available() {
+	for _, form := range isa.Available() {
 		for _, k := range []struct {
 			name string
 			run  func()
@@ -339,7 +347,7 @@ func BenchmarkKernels(b *testing.B) {
 			{"DrawOthers", func() { DrawOthers(tails, s) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 		} {
-			b.Run(k.name+"/"+form, func(b *testing.B) {
+			b.Run(k.name+"/"+form.String(), func(b *testing.B) {
 				defer use(form)()
 				for b.Loop() {
 					k.run()

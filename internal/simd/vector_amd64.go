@@ -2,40 +2,10 @@
 
 package simd
 
-import "golang.org/x/sys/cpu"
-
-// lanes divides the number of elements that the vector forms take.
-const lanes = 16
-
-// An isa is an instruction set for which there are vector forms.
-type isa int
-
-const (
-	portable isa = iota
-	avx2
-	avx512
-)
-
-func (i isa) String() string { return [...]string{"portable", "avx2", "avx512"}[i] }
-
-// best is the widest instruction set that the processor has.
-var best = func() isa {
-	switch {
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL:
-		return avx512
-	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
-		return avx2
-	}
-	return portable
-}()
-
-// current is the instruction set in use: the best, except in tests.
-var current = best
-
-func vectors() bool { return current != portable }
+import "cne/internal/isa"
 
 func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		pairs2AVX512(d2, dx, dy, features, head, tails)
 	} else {
 		pairs2AVX2(d2, dx, dy, features, head, tails)
@@ -43,7 +13,7 @@ func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
 }
 
 func spread2Vector(grad, hx, hy, g, dx, dy []float32, tails []int32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		spread2AVX512(grad, hx, hy, g, dx, dy, tails)
 	} else {
 		spread2AVX2(grad, hx, hy, g, dx, dy, tails)
@@ -51,35 +21,35 @@ func spread2Vector(grad, hx, hy, g, dx, dy []float32, tails []int32) {
 }
 
 func negPositiveVector(x []float32, c, limit, logLimit float32) (loss float32, dTheta float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return negPositiveAVX512(x, c, limit, logLimit)
 	}
 	return negPositiveAVX2(x, c, limit, logLimit)
 }
 
 func negNegativeVector(x []float32, invC, limit, logLimit float32) (loss float32, dTheta float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return negNegativeAVX512(x, invC, limit, logLimit)
 	}
 	return negNegativeAVX2(x, invC, limit, logLimit)
 }
 
 func umapPositiveVector(x []float32, limit, logLimit float32) (loss float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return umapPositiveAVX512(x, limit, logLimit)
 	}
 	return umapPositiveAVX2(x, limit, logLimit)
 }
 
 func umapNegativeVector(x []float32, limit, logLimit float32) (loss float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return umapNegativeAVX512(x, limit, logLimit)
 	}
 	return umapNegativeAVX2(x, limit, logLimit)
 }
 
 func similaritiesVector(x, total []float32, clamp float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		similaritiesAVX512(x, total, clamp)
 	} else {
 		similaritiesAVX2(x, total, clamp)
@@ -87,21 +57,21 @@ func similaritiesVector(x, total []float32, clamp float32) {
 }
 
 func logTotalsVector(total []float32, weight float32) (loss float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return logTotalsAVX512(total, weight)
 	}
 	return logTotalsAVX2(total, weight)
 }
 
 func infoncPositiveVector(q, share []float32, clamp, inTotal float32) (loss float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return infoncPositiveAVX512(q, share, clamp, inTotal)
 	}
 	return infoncPositiveAVX2(q, share, clamp, inTotal)
 }
 
 func infoncNegativeVector(q, share []float32, clamp float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		infoncNegativeAVX512(q, share, clamp)
 	} else {
 		infoncNegativeAVX2(q, share, clamp)
@@ -109,7 +79,7 @@ func infoncNegativeVector(q, share []float32, clamp float32) {
 }
 
 func addVector(dst, src []float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		addAVX512(dst, src)
 	} else {
 		addAVX2(dst, src)
@@ -117,21 +87,21 @@ func addVector(dst, src []float32) {
 }
 
 func maxUint32Vector(x []int32) uint32 {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return maxUint32AVX512(x)
 	}
 	return maxUint32AVX2(x)
 }
 
 func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		return inverseSum2AVX512(xs, ys, x, y)
 	}
 	return inverseSum2AVX2(xs, ys, x, y)
 }
 
 func scaleVector(x []float32, f float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		scaleAVX512(x, f)
 	} else {
 		scaleAVX2(x, f)
@@ -139,7 +109,7 @@ func scaleVector(x []float32, f float32) {
 }
 
 func addPlaneVector(dst, xs, ys []float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		addPlaneAVX512(dst, xs, ys)
 	} else {
 		addPlaneAVX2(dst, xs, ys)
@@ -147,7 +117,7 @@ func addPlaneVector(dst, xs, ys []float32) {
 }
 
 func gatherRows2Vector(dst, src []float32, index []int32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		gatherRows2AVX512(dst, src, index)
 	} else {
 		gatherRows2AVX2(dst, src, index)
@@ -155,7 +125,7 @@ func gatherRows2Vector(dst, src []float32, index []int32) {
 }
 
 func scatterRows2Vector(dst, src []float32, index []int32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		scatterRows2AVX512(dst, src, index)
 	} else {
 		scatterRows2AVX2(dst, src, index)
@@ -163,7 +133,7 @@ func scatterRows2Vector(dst, src []float32, index []int32) {
 }
 
 func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		descendRows2AVX512(table, grad, rows, step, clip)
 	} else {
 		descendRows2AVX2(table, grad, rows, step, clip)
@@ -171,7 +141,7 @@ func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32)
 }
 
 func drawOthersVector(column []int32, state uint64, others uint32) {
-	if current == avx512 {
+	if current == isa.AVX512 {
 		drawOthersAVX512(column, state, others)
 	} else {
 		drawOthersAVX2(column, state, others)

@@ -2,11 +2,6 @@
 
 package simd
 
-// lanes is what the vector forms would need; there are none here.
-const lanes = 16
-
-func vectors() bool { return false }
-
 // The vector forms are never called where vectors is false.
 
 func pairs2Vector(d2, dx, dy, features []float32, head int, tails []int32) {
