@@ -2,6 +2,7 @@ package data
 
 import (
 	"encoding/binary"
+	"io"
 	"math"
 	"math/bits"
 	"strconv"
@@ -142,81 +143,30 @@ func (a array) points() (n, d int, err error) {
 	return n, d, nil
 }
 
-// compare checks that the source can hold the body, as far as its size is
-// known.
-func (a array) compare(s *source, values int) error {
-	if left := s.left(); left >= 0 && int64(values) > left/int64(a.size) {
-		return errorf(ErrFormat, "the header announces %d values (shape %s, %d bytes each), but only %d bytes follow it; the file is truncated, fetch or write it again",
-			values, shapeText(a.shape), a.size, left)
-	}
-	return nil
-}
-
-// each reads the body piece by piece.
-func (a array) each(s *source, values int, use func(n int, b []byte) error) error {
-	buf := make([]byte, readBuffer)
-	for done := 0; done < values; {
-		n := min(values-done, len(buf)/a.size)
-		got, err := s.full(buf[:n*a.size])
-		if err == errShort {
-			return errorf(ErrFormat, "the file ends after %d of the %d values that its header announces (shape %s); it is truncated, fetch or write it again",
-				done+got/a.size, values, shapeText(a.shape))
+// labels begins to read the body as labels.
+func (a array) labels(s *source) (*body, error) {
+	if len(a.shape) != 0 {
+		if _, d := a.rows(); d == 1 {
+			return newBody(a, s)
 		}
-		if err != nil {
-			return err
-		}
-		if err := use(n, buf); err != nil {
-			return err
-		}
-		done += n
 	}
-	return s.atEnd()
-}
-
-// appendPoints reads the body into b. Arrays of more than two dimensions are
-// flattened row by row.
-func (a array) appendPoints(name string, s *source, b *builder) (part, error) {
-	n, d, err := a.points()
-	if err != nil {
-		return part{}, err
-	}
-	if err := a.compare(s, n*d); err != nil {
-		return part{}, err
-	}
-	if err := b.begin(name, d); err != nil {
-		return part{}, err
-	}
-	b.reserve(s.trusted(n * d))
-	err = a.each(s, n*d, func(n int, src []byte) error {
-		a.float32s(b.extend(n), src)
-		return nil
-	})
-	return part{name: name, rows: n, bytes: a.isByte()}, err
+	return nil, errorf(ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
 }
 
 // readLabels reads the body as labels.
 func (a array) readLabels(s *source) ([]string, error) {
-	n, d := 0, 0
-	if len(a.shape) > 0 {
-		n, d = a.rows()
-	}
-	if d != 1 {
-		return nil, errorf(ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
-	}
-	if err := a.compare(s, n); err != nil {
+	b, err := a.labels(s)
+	if err != nil {
 		return nil, err
 	}
-	labels := make([]string, 0, s.trusted(n))
-	err := a.each(s, n, func(n int, src []byte) error {
-		for i := range n {
-			if a.kind == 'f' {
-				if v := a.float(src, i); math.IsNaN(v) || math.IsInf(v, 0) {
-					return errorf(ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", len(labels)+1, v)
-				}
-			}
-			labels = append(labels, a.text(src, i))
+	labels := make([]string, 0, s.trusted(b.total))
+	for {
+		labels, err = b.appendLabels(labels, b.total)
+		if err == io.EOF {
+			return labels, nil
 		}
-		return nil
-	})
-	return labels, err
+		if err != nil {
+			return nil, err
+		}
+	}
 }

@@ -29,12 +29,11 @@ func ReadCSV(r io.Reader, opt Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b builder
-	p, err := readTable("", s, &b, opt)
-	if err != nil {
+	var st stream
+	if err := st.beginTable(s, opt); err != nil {
 		return nil, err
 	}
-	return assemble("", &b, []part{p})
+	return assembleOne(&st)
 }
 
 // A role is what a column of a table is for.
@@ -46,88 +45,116 @@ const (
 	roleDrop
 )
 
-// A table is a CSV file that is being read.
+// A table is a CSV file that is being read, always one row ahead.
 type table struct {
 	rowReader
-	names   []string // of the columns, nil without a header
-	roles   []role   // of the columns
-	guessed bool     // whether there is a header was guessed
-	top     int      // line of the first row
-	labels  map[string]string
+	s        *source
+	names    []string // of the columns, nil without a header
+	roles    []role   // of the columns
+	width    int      // number of data columns
+	columns  []string // names of the data columns, nil without a header
+	labelled bool     // there is a label column
+	guessed  bool     // whether there is a header was guessed
+	top      int      // line of the first row
+	lenient  bool     // values that are not finite are no errors
+
+	row      [][]byte // the next row, or err says why there is none
+	err      error
+	labels   []string // of the rows read since takeLabels
+	interned map[string]string
 }
 
-// readTable appends the points of a table to b.
-func readTable(path string, s *source, b *builder, opt Options) (part, error) {
+// maxInterned bounds the labels that are remembered in order to share memory
+// among equal ones, which does not pay where labels hardly repeat.
+const maxInterned = 1 << 12
+
+// newTable reads the head of a table.
+func newTable(s *source, opt Options) (*table, error) {
 	skipBOM(s)
-	t := &table{labels: make(map[string]string)}
+	t := &table{s: s, interned: make(map[string]string)}
 	t.r = s.r
 	t.comma = byte(opt.Separator)
 	if t.comma == 0 {
 		t.comma = guessSeparator(s.head(readBuffer))
 	}
-	row, err := t.next()
-	if err == io.EOF {
-		return part{}, errorf(ErrEmpty, "there are no lines in the table; write one point on each line")
-	} else if err != nil {
-		return part{}, err
+	if t.advance(); t.err == io.EOF {
+		return nil, errorf(ErrEmpty, "there are no lines in the table; write one point on each line")
+	} else if t.err != nil {
+		return nil, t.err
 	}
 	t.top = t.first
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
-	if opt.Header == HeaderPresent || t.guessed && isHeader(row, opt) {
-		t.names = make([]string, len(row))
-		for i, name := range row {
+	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
+		t.names = make([]string, len(t.row))
+		for i, name := range t.row {
 			t.names[i] = string(bytes.TrimSpace(name))
 		}
 	}
-	if t.roles, err = findRoles(len(row), t.names, opt); err != nil {
-		return part{}, err
+	var err error
+	if t.roles, err = findRoles(len(t.row), t.names, opt); err != nil {
+		return nil, err
 	}
-
-	p := part{name: path}
-	d := 0
+	t.labelled = slices.Contains(t.roles, roleLabel)
 	for i, r := range t.roles {
 		if r == roleData {
-			d++
+			t.width++
 			if t.names != nil {
-				p.columns = append(p.columns, t.names[i])
+				t.columns = append(t.columns, t.names[i])
 			}
 		}
 	}
-	if d == 0 {
-		return part{}, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
+	if t.width == 0 {
+		return nil, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
 	}
 	if t.names != nil {
-		row, err = t.next()
-		if err == io.EOF {
-			return part{}, errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
+		if t.advance(); t.err == io.EOF {
+			return nil, errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
 		}
 	}
-	if err := b.begin(path, d); err != nil {
-		return part{}, err
-	}
-	labelled := slices.Contains(t.roles, roleLabel)
-	before := len(b.x)
-	for ; err == nil; row, err = t.next() {
-		if len(row) != len(t.roles) {
-			return part{}, errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields",
-				t.first, plural(len(row), "field"), t.top, len(t.roles))
+	return t, nil
+}
+
+// advance reads the next row.
+func (t *table) advance() { t.row, t.err = t.next() }
+
+// read implements valueReader.
+func (t *table) read(dst []float32) (int, error) {
+	filled := 0
+	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
+		if len(t.row) != len(t.roles) {
+			t.err = errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields",
+				t.first, plural(len(t.row), "field"), t.top, len(t.roles))
+			break
 		}
-		if cap(b.x)-len(b.x) < d {
-			b.reserve(max(d, s.room(len(b.x)-before)-(len(b.x)-before)))
-		}
-		label, err := t.parse(row, b.extend(d))
+		label, err := t.parse(t.row, dst[filled:filled+t.width])
 		if err != nil {
-			return part{}, err
+			t.err = err
+			break
 		}
-		if labelled {
-			p.labels = append(p.labels, label)
+		if t.labelled {
+			t.labels = append(t.labels, label)
 		}
-		p.rows++
+		filled += t.width
 	}
-	if err != io.EOF {
-		return part{}, err
+	return filled, t.err
+}
+
+// step implements valueReader.
+func (t *table) step() int {
+	if t.err != nil {
+		return 0
 	}
-	return p, nil
+	return t.width
+}
+
+// room implements valueReader.
+func (t *table) room(done int) int { return max(t.width, t.s.room(done)-done) }
+
+// takeLabels implements valueReader.
+func (t *table) takeLabels() []string {
+	labels := t.labels
+	t.labels = nil
+	return labels
 }
 
 func plural(n int, noun string) string {
@@ -144,7 +171,7 @@ func (t *table) parse(row [][]byte, dst []float32) (label string, err error) {
 	for i, field := range row {
 		switch t.roles[i] {
 		case roleData:
-			if dst[at], err = parseFloat32(field); err == nil && dst[at]-dst[at] != 0 {
+			if dst[at], err = parseFloat32(field); err == nil && !t.lenient && dst[at]-dst[at] != 0 {
 				err = ErrNotFinite
 			}
 			if err != nil {
@@ -158,12 +185,15 @@ func (t *table) parse(row [][]byte, dst []float32) (label string, err error) {
 	return label, nil
 }
 
-// intern returns the one string that stands for all labels equal to label.
+// intern returns a string that stands for all labels equal to label.
 func (t *table) intern(label []byte) string {
-	l, ok := t.labels[string(label)]
+	l, ok := t.interned[string(label)]
 	if !ok {
+		if len(t.interned) == maxInterned {
+			clear(t.interned)
+		}
 		l = string(label)
-		t.labels[l] = l
+		t.interned[l] = l
 	}
 	return l
 }
@@ -333,53 +363,108 @@ func WriteCSV(w io.Writer, m *Matrix, labels *Labels) error {
 	if labels != nil && len(labels.Class) != m.N {
 		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(labels.Class), m.N)
 	}
-	out := bufio.NewWriterSize(w, readBuffer)
-	var line []byte
-	for j := range m.D {
+	out, err := NewCSVWriter(w, m.D, labels != nil)
+	if err != nil {
+		return err
+	}
+	for i := range m.N {
+		label := ""
+		if labels != nil {
+			c := labels.Class[i]
+			if c < 0 || int(c) >= len(labels.Names) {
+				return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(labels.Names))
+			}
+			label = labels.Names[c]
+		}
+		out.writeRow(m.Row(i), label)
+	}
+	return out.Close()
+}
+
+// A CSVWriter writes a table as WriteCSV does, block by block.
+type CSVWriter struct {
+	out      *bufio.Writer
+	d        int
+	labelled bool
+	line     []byte
+}
+
+// NewCSVWriter begins a table of points of d values, with a column of labels
+// if labelled. A d below 1 gives ErrShape.
+func NewCSVWriter(w io.Writer, d int, labelled bool) (*CSVWriter, error) {
+	if d < 1 {
+		return nil, errorf(ErrShape, "a table of points of %d values cannot be written; a point needs at least one", d)
+	}
+	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labelled: labelled}
+	line := c.line
+	for j := range d {
 		if j > 0 {
 			line = append(line, ',')
 		}
-		if m.D <= 3 {
+		if d <= 3 {
 			line = append(line, "xyz"[j])
 		} else {
 			line = strconv.AppendInt(append(line, 'x'), int64(j)+1, 10)
 		}
 	}
-	var names []string
-	if labels != nil {
+	if labelled {
 		line = append(line, ",label"...)
-		names = quoteAll(labels.Names)
 	}
-	out.Write(append(line, '\n'))
-	for i := range m.N {
-		line = line[:0]
-		for j, v := range m.Row(i) {
-			if j > 0 {
-				line = append(line, ',')
-			}
-			line = strconv.AppendFloat(line, float64(v), 'g', -1, 32)
-		}
-		if labels != nil {
-			c := labels.Class[i]
-			if c < 0 || int(c) >= len(names) {
-				return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(names))
-			}
-			line = append(append(line, ','), names[c]...)
-		}
-		out.Write(append(line, '\n'))
-	}
-	// A bufio.Writer keeps the first error and returns it here.
-	return out.Flush()
+	c.line = append(line, '\n')
+	_, err := c.out.Write(c.line)
+	return c, err
 }
 
-// quoteAll puts the names in quotation marks that need them.
-func quoteAll(names []string) []string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = name
-		if name == "" || strings.ContainsAny(name, ",;\t\"\r\n") {
-			quoted[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		}
+// Write adds the rows of m with their labels, which are nil for a table
+// without. Rows of another width give ErrShape, no rows ErrEmpty, and labels
+// that are not one per row, or not wanted, ErrLabels; other errors are those
+// of the underlying writer, and last.
+func (c *CSVWriter) Write(m *Matrix, labels []string) error {
+	if err := m.checkWidth(c.d); err != nil {
+		return err
 	}
-	return quoted
+	switch {
+	case c.labelled && len(labels) != m.N:
+		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(labels), m.N)
+	case !c.labelled && labels != nil:
+		return errorf(ErrLabels, "the points have labels, but the table was begun without a column for them; begin it with one")
+	}
+	for i := range m.N {
+		label := ""
+		if c.labelled {
+			label = labels[i]
+		}
+		c.writeRow(m.Row(i), label)
+	}
+	// Without new bytes, Write returns the error of earlier ones.
+	_, err := c.out.Write(nil)
+	return err
+}
+
+// writeRow writes a row; errors are kept by the buffer.
+func (c *CSVWriter) writeRow(row []float32, label string) {
+	line := c.line[:0]
+	for j, v := range row {
+		if j > 0 {
+			line = append(line, ',')
+		}
+		line = strconv.AppendFloat(line, float64(v), 'g', -1, 32)
+	}
+	if c.labelled {
+		line = appendField(append(line, ','), label)
+	}
+	c.line = append(line, '\n')
+	c.out.Write(c.line)
+}
+
+// Close writes what is left in the buffer. It does not close the underlying
+// writer.
+func (c *CSVWriter) Close() error { return c.out.Flush() }
+
+// appendField appends a field, in quotation marks if it needs them.
+func appendField(line []byte, field string) []byte {
+	if field == "" || strings.ContainsAny(field, ",;\t\"\r\n") {
+		field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
+	}
+	return append(line, field...)
 }

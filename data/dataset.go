@@ -24,6 +24,8 @@ type Dataset struct {
 
 	// parts says which rows came from which file, so that errors can name it.
 	parts []part
+	// origin has the row over all files of each point, nil if all are there.
+	origin []int
 }
 
 // A part is what one file contributed to a Dataset.
@@ -64,21 +66,26 @@ func (ds *Dataset) Check() error {
 		}
 	}
 	if at := firstNotFinite(m.X); at >= 0 {
-		return errorf(ErrNotFinite, "%s, column %d (counted from 1) is %v as a float32; remove the row or replace the value",
-			ds.describeRow(at/m.D), at%m.D+1, m.X[at])
+		return notFinite(ds.describeRow(at/m.D), at%m.D, m.X[at])
 	}
 	return nil
 }
 
-// describeRow names row i for a reader who counts from 1.
-func (ds *Dataset) describeRow(i int) string {
+// notFinite is the error for a value of a row that has been described.
+func notFinite(row string, column int, v float32) error {
+	return errorf(ErrNotFinite, "%s, column %d (counted from 1) is %v as a float32; remove the row or replace the value", row, column+1, v)
+}
+
+// describeRow names row i of the parts for a reader who counts from 1; several
+// tells that they are not the only ones.
+func describeRow(parts []part, several bool, i int) string {
 	row := i
-	for _, p := range ds.parts {
+	for _, p := range parts {
 		if row < p.rows {
 			if p.name == "" {
 				break
 			}
-			if len(ds.parts) == 1 {
+			if !several {
 				return fmt.Sprintf("%s: row %d", p.name, row+1)
 			}
 			return fmt.Sprintf("%s: row %d (row %d over all files)", p.name, row+1, i+1)
@@ -86,6 +93,19 @@ func (ds *Dataset) describeRow(i int) string {
 		row -= p.rows
 	}
 	return fmt.Sprintf("row %d", i+1)
+}
+
+// describeRow names row i for a reader who counts from 1.
+func (ds *Dataset) describeRow(i int) string {
+	return describeRow(ds.parts, len(ds.parts) > 1, ds.originOf(i))
+}
+
+// originOf returns the row over all files of point i.
+func (ds *Dataset) originOf(i int) int {
+	if ds.origin == nil {
+		return i
+	}
+	return ds.origin[i]
 }
 
 // firstNotFinite returns the index of the first NaN or infinity in x, or -1.
@@ -108,24 +128,24 @@ func firstNotFinite(x []float32) int {
 	return first
 }
 
+// assembleOne reads the one file that a dataset consists of.
+func assembleOne(st *stream) (*Dataset, error) {
+	var b builder
+	if err := st.readAll(&b); err != nil {
+		return nil, err
+	}
+	return assemble("", &b, []part{st.part})
+}
+
 // assemble makes the dataset of the parts whose points b has collected.
 func assemble(name string, b *builder, parts []part) (*Dataset, error) {
 	ds := &Dataset{Name: name, Points: b.matrix(), Bytes: true, parts: parts}
-	labelled := 0
+	var labels []string
 	for _, p := range parts {
 		ds.Bytes = ds.Bytes && p.bytes
-		if p.labels != nil {
-			labelled++
-		}
+		labels = append(labels, p.labels...)
 	}
-	if labelled > 0 {
-		labels := make([]string, 0, ds.Points.N)
-		for _, p := range parts {
-			if p.labels == nil {
-				return nil, errorf(ErrLabels, "%s: this file has no labels although others have; give labels for all files or for none", p.name)
-			}
-			labels = append(labels, p.labels...)
-		}
+	if labels != nil {
 		ds.Labels = NewLabels(labels)
 	}
 	if err := ds.Check(); err != nil {

@@ -3,9 +3,12 @@
 //
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
 // compressed with gzip, and puts several files one below the other. Builtin
-// gives the data that travel inside the program. What usually happens to the
-// points next lives here too: Scale brings them to a common scale, FitPCA
-// finds their principal components. WriteNPY and WriteCSV write an embedding.
+// gives the data that travel inside the program. OpenBlocks reads the same files
+// a block of rows at a time, for those that memory cannot hold. What usually
+// happens to the points next lives here too: Split holds some of them out,
+// Scale brings them to a common scale, FitPCA finds their principal
+// components. WriteNPY and WriteCSV write an embedding, NPYWriter and CSVWriter
+// one that comes in blocks.
 //
 // Every result is the same to the last bit whatever GOMAXPROCS is.
 //

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"fmt"
+	"io"
 	"log"
 	"os"
 
@@ -21,6 +22,31 @@ func ExampleOpen() {
 	// Output:
 	// petals 4 2 [1.4 0.2]
 	// [setosa versicolor virginica] [0 1 2 0]
+}
+
+func ExampleOpenBlocks() {
+	blocks, err := data.OpenBlocks([]string{"testdata/petals.csv"}, data.Options{
+		LabelColumn: "species",
+		Drop:        []string{"colour"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer blocks.Close()
+	block := data.NewMatrix(3, blocks.D())
+	for {
+		n, err := blocks.Next(block)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(n, block.Row(0), blocks.Labels())
+	}
+	// Output:
+	// 3 [1.4 0.2] [setosa versicolor virginica]
+	// 1 [1.5 0.3] [setosa]
 }
 
 func ExampleFitPCA() {

@@ -13,6 +13,22 @@ func NewMatrix(n, d int) *Matrix { return &Matrix{N: n, D: d, X: make([]float32,
 // Row returns point i. The slice shares the matrix's memory.
 func (m *Matrix) Row(i int) []float32 { return m.X[i*m.D : (i+1)*m.D : (i+1)*m.D] }
 
+// Rows returns points lo to hi−1 as a matrix that shares m's memory.
+func (m *Matrix) Rows(lo, hi int) *Matrix {
+	return &Matrix{N: hi - lo, D: m.D, X: m.X[lo*m.D : hi*m.D : hi*m.D]}
+}
+
+// checkWidth is check for rows that are to follow others of d values.
+func (m *Matrix) checkWidth(d int) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if m.D != d {
+		return errorf(ErrShape, "the rows have %d values, those before them %d; write rows of one width", m.D, d)
+	}
+	return nil
+}
+
 // check reports a matrix without values, or one whose fields contradict each
 // other.
 func (m *Matrix) check() error {

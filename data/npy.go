@@ -15,9 +15,10 @@ const (
 	// npyMaxHeader bounds the header's length. NumPy itself refuses headers
 	// of more than 10 000 characters unless told otherwise.
 	npyMaxHeader = 1 << 16
-	// npyAlign is the multiple on which the values start in files we write,
-	// so that they can be mapped into memory.
-	npyAlign = 64
+	// npyHeadSize is where the values begin in files we write. It is a multiple
+	// of 64, so that they can be mapped into memory, as NumPy wants it, and has
+	// room for any two numbers.
+	npyHeadSize = 128
 )
 
 // npyElements are the types that ReadNPY accepts, as NumPy writes them.
@@ -246,23 +247,90 @@ func WriteNPY(w io.Writer, m *Matrix) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", m.N, m.D)
-	const fixed = len(npyMagic) + 4 // magic, version, length
-	padding := npyAlign - (fixed+len(header)+1)%npyAlign
-	if padding == npyAlign {
-		padding = 0
-	}
-	header += strings.Repeat(" ", padding) + "\n"
-
 	out := bufio.NewWriterSize(w, readBuffer)
-	out.WriteString(npyMagic)
-	out.Write([]byte{1, 0, byte(len(header)), byte(len(header) >> 8)})
-	out.WriteString(header)
+	out.Write(npyHead(m.N, m.D))
+	writeFloats(out, m.X)
+	// A bufio.Writer keeps the first error and returns it here.
+	return out.Flush()
+}
+
+// npyHead returns all that stands before the values of a float32 array: the
+// magic number, the version, the length of the header and the header, filled
+// up with spaces.
+func npyHead(n, d int) []byte {
+	head := make([]byte, 0, npyHeadSize)
+	head = append(head, npyMagic...)
+	head = append(head, 1, 0)
+	head = binary.LittleEndian.AppendUint16(head, uint16(npyHeadSize-len(head)-2))
+	head = fmt.Appendf(head, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", n, d)
+	for len(head) < npyHeadSize-1 {
+		head = append(head, ' ')
+	}
+	return append(head, '\n')
+}
+
+func writeFloats(out *bufio.Writer, x []float32) {
 	var b [4]byte
-	for _, v := range m.X {
+	for _, v := range x {
 		binary.LittleEndian.PutUint32(b[:], math.Float32bits(v))
 		out.Write(b[:])
 	}
-	// A bufio.Writer keeps the first error and returns it here.
-	return out.Flush()
+}
+
+// An NPYWriter writes a file as WriteNPY does when the number of rows is known
+// only in the end: Close writes it into the header. Until then the header says
+// that there are no rows, so that readers refuse a file that was never
+// completed.
+type NPYWriter struct {
+	w     io.WriteSeeker
+	out   *bufio.Writer
+	start int64 // where in w the file begins
+	n, d  int
+}
+
+// NewNPYWriter begins an npy file of rows of d values at w's current position.
+// A d below 1 gives ErrShape; other errors are those of w.
+func NewNPYWriter(w io.WriteSeeker, d int) (*NPYWriter, error) {
+	if d < 1 {
+		return nil, errorf(ErrShape, "an array with rows of %d values cannot be written; a row needs at least one", d)
+	}
+	start, err := w.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, fmt.Errorf("an array of unknown length needs a file in which one can go back (%w); write to a regular file", err)
+	}
+	p := &NPYWriter{w: w, out: bufio.NewWriterSize(w, readBuffer), start: start, d: d}
+	_, err = p.out.Write(npyHead(0, d))
+	return p, err
+}
+
+// Write adds the rows of m. Rows of another width give ErrShape, no rows
+// ErrEmpty; other errors are those of the file, and last.
+func (p *NPYWriter) Write(m *Matrix) error {
+	if err := m.checkWidth(p.d); err != nil {
+		return err
+	}
+	writeFloats(p.out, m.X)
+	p.n += m.N
+	// Without new bytes, Write returns the error of earlier ones.
+	_, err := p.out.Write(nil)
+	return err
+}
+
+// N returns the number of rows written so far.
+func (p *NPYWriter) N() int { return p.n }
+
+// Close completes the file, which is then what WriteNPY writes for the same
+// rows, and leaves w's position at its end. It does not close w.
+func (p *NPYWriter) Close() error {
+	if err := p.out.Flush(); err != nil {
+		return err
+	}
+	if _, err := p.w.Seek(p.start, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := p.w.Write(npyHead(p.n, p.d)); err != nil {
+		return err
+	}
+	_, err := p.w.Seek(4*int64(p.n)*int64(p.d), io.SeekCurrent)
+	return err
 }

@@ -120,13 +120,7 @@ type file struct{ path, labels string }
 // folder; all files must have them or none. The error names the file and is
 // of one of this package's kinds or of the file system's.
 func Open(paths []string, opt Options) (*Dataset, error) {
-	if len(paths) == 0 {
-		return nil, errorf(ErrOption, "no data file is named; name at least one file, or a folder with MNIST's four files")
-	}
-	if err := opt.check(); err != nil {
-		return nil, err
-	}
-	files, err := expand(paths)
+	files, err := findFiles(paths, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -135,27 +129,36 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 	if len(files) > 1 {
 		// One piece of memory for all files, rather than a growing one that
 		// is copied for each: their headers tell how much it takes.
-		if err := reserveAll(files, &b); err != nil {
+		values, err := survey(files)
+		if err != nil {
 			return nil, err
 		}
+		b.reserve(values)
 	}
+	var first *stream
 	var parts []part
 	for _, f := range files {
-		p, err := readFile(f.path, &b, opt)
+		st, err := openStream(f, opt)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.path, err)
+			return nil, err
 		}
-		if f.labels != "" && len(opt.Labels) == 0 {
-			if p.labels, err = readLabelFiles([]string{f.labels}, p.rows); err != nil {
+		if first == nil {
+			first = st
+		}
+		err = st.follows(first)
+		if err == nil {
+			err = st.readAll(&b)
+		}
+		st.close()
+		if err != nil {
+			return nil, err
+		}
+		if st.labelled && st.labels == nil {
+			if st.labels, err = readLabelFiles([]string{f.labels}, st.rows); err != nil {
 				return nil, err
 			}
 		}
-		if len(parts) > 0 {
-			if err := sameColumns(parts[0], p); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.path, err)
-			}
-		}
-		parts = append(parts, p)
+		parts = append(parts, st.part)
 	}
 	name := opt.Name
 	if name == "" {
@@ -200,6 +203,17 @@ var mnistNames = [2][2]string{
 	{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"},
 }
 
+// findFiles checks the arguments of Open and returns the files meant.
+func findFiles(paths []string, opt Options) ([]file, error) {
+	if len(paths) == 0 {
+		return nil, errorf(ErrOption, "no data file is named; name at least one file, or a folder with MNIST's four files")
+	}
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	return expand(paths)
+}
+
 // expand replaces folders by the files of MNIST in them.
 func expand(paths []string) ([]file, error) {
 	var files []file
@@ -232,65 +246,37 @@ func expand(paths []string) ([]file, error) {
 	return files, nil
 }
 
-// reserveAll makes room for the points of all files that are arrays, as far
-// as the sizes of the files vouch for their headers.
-func reserveAll(files []file, b *builder) error {
-	total := 0
+// survey looks at the headers of those files that are arrays and returns the
+// number of their values, as far as the sizes of the files vouch for them.
+func survey(files []file) (values int, err error) {
 	for _, f := range files {
-		err := func() error {
-			s, done, err := openSource(f.path)
-			if err != nil {
-				return err
-			}
-			defer done()
-			format, err := recognise(f.path, s)
-			if err != nil || format == formatCSV {
-				return err
-			}
-			a, err := format.header(s)
-			if err != nil {
-				return err
-			}
-			n, d, err := a.points()
-			if err != nil {
-				return err
-			}
-			if err := a.compare(s, n*d); err != nil {
-				return err
-			}
-			total += s.trusted(n * d)
-			return nil
-		}()
+		n, err := surveyOne(f.path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.path, err)
+			return 0, err
 		}
+		values += n
 	}
-	b.reserve(total)
-	return nil
+	return values, nil
 }
 
-// readFile appends the points of a file to b.
-func readFile(path string, b *builder, opt Options) (part, error) {
-	s, done, err := openSource(path)
+func surveyOne(path string) (int, error) {
+	s, c, err := openSource(path)
 	if err != nil {
-		return part{}, err
+		return 0, err
 	}
-	defer done()
+	defer c.Close()
 	format, err := recognise(path, s)
+	if err == nil && format == formatCSV {
+		return 0, nil
+	}
+	var st stream
+	if err == nil {
+		err = st.beginArray(s, format)
+	}
 	if err != nil {
-		return part{}, err
+		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	if format == formatCSV {
-		return readTable(path, s, b, opt)
-	}
-	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
-		return part{}, errorf(ErrOption, "a label column or columns to drop are set, but this is an array whose columns have no names; use CSV, or give the labels as a file of their own")
-	}
-	a, err := format.header(s)
-	if err != nil {
-		return part{}, err
-	}
-	return a.appendPoints(path, s, b)
+	return st.values.room(0), nil
 }
 
 // readArrayPoints makes a dataset of one array.
@@ -299,30 +285,11 @@ func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := f.header(s)
-	if err != nil {
+	var st stream
+	if err := st.beginArray(s, f); err != nil {
 		return nil, err
 	}
-	var b builder
-	p, err := a.appendPoints("", s, &b)
-	if err != nil {
-		return nil, err
-	}
-	return assemble("", &b, []part{p})
-}
-
-// sameColumns checks that two tables have their columns in the same order, if
-// both have names for them.
-func sameColumns(a, b part) error {
-	if a.columns == nil || b.columns == nil {
-		return nil
-	}
-	for i, name := range a.columns {
-		if b.columns[i] != name {
-			return errorf(ErrShape, "its data column %d (counted from 1, without labels and dropped columns) is %q, that of %s is %q; files that are read together must have the same columns in the same order", i+1, b.columns[i], a.name, name)
-		}
-	}
-	return nil
+	return assembleOne(&st)
 }
 
 // nameOf makes a name for the data out of a path.

@@ -183,6 +183,9 @@ func TestOpenErrors(t *testing.T) {
 			}
 			_, err := data.Open(tc.paths, tc.opt)
 			wantError(t, err, tc.kind, tc.want)
+			if len(tc.opt.Labels) == 0 {
+				sameAsOpen(t, tc.paths, tc.opt)
+			}
 		})
 	}
 }

@@ -1,10 +1,8 @@
 package data
 
 import (
-	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/mat"
+	"slices"
 
 	"cne/internal/blas"
 	"cne/internal/parallel"
@@ -32,25 +30,27 @@ const (
 // A PCA is a set of principal components: the directions in which points vary
 // most, in order, with the variance along each.
 type PCA struct {
-	K, D int // number of components; width of the points
+	K int `json:"k"` // number of components
+	D int `json:"d"` // width of the points
 	// Mean is the mean of the points, of length D.
-	Mean []float64
+	Mean []float64 `json:"mean"`
 	// Axes holds K orthonormal rows of length D. The component of largest
 	// magnitude of each is positive; among components that agree with it to
 	// six digits, the first counts.
-	Axes []float64
+	Axes []float64 `json:"axes"`
 	// Variance is the variance of the points along each axis (sum of squares
 	// divided by n-1), in descending order, of length K.
-	Variance []float64
+	Variance []float64 `json:"variance"`
 	// TotalVariance is the sum of the variances of all columns, in which
 	// Variance has its share.
-	TotalVariance float64
+	TotalVariance float64 `json:"total_variance"`
 }
 
 // FitPCA finds the first k principal components of the points of m, exactly:
 // through the eigenvectors of the covariance matrix, or, with fewer points
 // than columns, of the n×n matrix of the points' inner products. Everything is
-// computed in float64. Time grows as n·D·min(n,D) + min(n,D)³; memory beyond m
+// computed in float64, or without rounding in float32 where the values are
+// unscaled bytes, which is faster. Time grows as n·D·min(n,D) + min(n,D)³; memory beyond m
 // is of the order of min(n,D)².
 //
 // If the points span fewer than k dimensions, the surplus axes are unit
@@ -130,7 +130,12 @@ type pcaFit struct {
 // it has found.
 func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
 	n, width := f.m.N, len(f.columns)
-	cov := f.upperProducts(n, width, f.fillRows)
+	var cov []float64
+	if shifted := slices.ContainsFunc(f.shift, func(s float64) bool { return s != 0 }); !shifted && areBytes(f.m.X) {
+		cov = f.upperByteProducts()
+	} else {
+		cov = f.upperProducts(n, width, f.fillRows)
+	}
 	// Σ(x-s)(y-s') - n·(x̄-s)(ȳ-s') is the sum about the means.
 	for a, ja := range f.columns {
 		da := f.mean[ja] - f.shift[a]
@@ -148,7 +153,7 @@ func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
 		pca.Variance[a] = v
 		axis := pca.axis(a)
 		for b, j := range f.columns {
-			axis[j] = vectors.At(b, width-1-a)
+			axis[j] = vectors[a*width+b]
 		}
 	}
 	return len(values), nil
@@ -176,13 +181,14 @@ func (f *pcaFit) fromGram(pca *PCA) (int, error) {
 	// for data that are not.
 	u := make([]float64, n*rank)
 	for a := range rank {
+		vector := vectors[a*n : (a+1)*n]
 		mean := 0.0
-		for i := range n {
-			mean += vectors.At(i, n-1-a)
+		for _, v := range vector {
+			mean += v
 		}
 		mean /= float64(n)
-		for i := range n {
-			u[i*rank+a] = vectors.At(i, n-1-a) - mean
+		for i, v := range vector {
+			u[i*rank+a] = v - mean
 		}
 		pca.Variance[a] = values[a] / float64(n-1)
 	}
@@ -205,7 +211,7 @@ func (f *pcaFit) fromGram(pca *PCA) (int, error) {
 	found := 0
 	for a := range rank {
 		axis := pca.axis(a)
-		if !scaleToUnit(axis) || pca.orthogonalise(axis, found) < 0.5 {
+		if !scaleToUnit(axis) || orthogonalise(axis, pca.Axes[:found*pca.D]) < 0.5 {
 			clear(axis)
 			pca.Variance[a] = 0
 			continue
@@ -299,59 +305,6 @@ func centreGram(gram []float64, n int) {
 	}
 }
 
-// largestEigen returns the k largest eigenvalues of the symmetric n×n matrix
-// whose upper triangle a holds, in descending order, and all eigenvectors as
-// columns in ascending order. Eigenvalues that rounding alone can have made
-// are 0.
-func largestEigen(a []float64, n, k int) ([]float64, *mat.Dense, error) {
-	var eigen mat.EigenSym
-	if !eigen.Factorize(mat.NewSymDense(n, a), true) {
-		return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
-	}
-	ascending := eigen.Values(nil)
-	largest := max(0, ascending[n-1])
-	// The products lose up to farFromZero² units in the last place, the
-	// eigenvalue algorithm a few per row.
-	noise := largest * 0x1p-52 * (2*farFromZero*farFromZero + 8*float64(n))
-	values := make([]float64, k)
-	for i := range values {
-		if v := ascending[n-1-i]; v > noise {
-			values[i] = v
-		}
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	return values, &vectors, nil
-}
-
-// orthogonalise makes a unit vector orthogonal to the first count axes and
-// returns the length of what was left of it, before it is made a unit vector
-// again. Doing it twice makes up for the rounding of the first time.
-func (p *PCA) orthogonalise(v []float64, count int) float64 {
-	length := 1.0
-	for range 2 {
-		for a := range count {
-			axis := p.axis(a)
-			dot := 0.0
-			for j, x := range v {
-				dot += x * axis[j]
-			}
-			for j := range v {
-				v[j] -= dot * axis[j]
-			}
-		}
-		square := 0.0
-		for _, x := range v {
-			square += x * x
-		}
-		length *= math.Sqrt(square)
-		if !scaleToUnit(v) {
-			return 0
-		}
-	}
-	return length
-}
-
 // complete adds orthonormal axes after the first count ones.
 func (p *PCA) complete(count int) {
 	if count >= p.K {
@@ -379,29 +332,9 @@ func (p *PCA) complete(count int) {
 		axis := p.axis(a)
 		clear(axis)
 		axis[least] = 1
-		p.orthogonalise(axis, a)
+		orthogonalise(axis, p.Axes[:a*p.D])
 		include(axis)
 	}
-}
-
-// scaleToUnit gives v the length 1; it returns false if v is zero.
-func scaleToUnit(v []float64) bool {
-	largest := 0.0
-	for _, x := range v {
-		largest = max(largest, math.Abs(x))
-	}
-	if largest == 0 {
-		return false
-	}
-	square := 0.0
-	for _, x := range v {
-		square += (x / largest) * (x / largest)
-	}
-	length := largest * math.Sqrt(square)
-	for j := range v {
-		v[j] /= length
-	}
-	return true
 }
 
 // fixSign turns an axis round if its leading component is negative. Of two
@@ -444,11 +377,8 @@ func (p *PCA) TransformTo(dst, m *Matrix) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
-		return errorf(ErrShape, "the principal components are inconsistent: K is %d, D %d, but Mean has %d values and Axes %d; fit them again", p.K, p.D, len(p.Mean), len(p.Axes))
-	}
-	if m.D != p.D {
-		return errorf(ErrShape, "the principal components are those of points of %d values, these have %d; transform points of the same width", p.D, m.D)
+	if err := p.check(m.D); err != nil {
+		return err
 	}
 	if dst.N != m.N || dst.D != p.K || len(dst.X) != m.N*p.K {
 		return errorf(ErrShape, "%d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", m.N, p.K, dst.N, dst.D)
@@ -479,6 +409,17 @@ func (p *PCA) TransformTo(dst, m *Matrix) error {
 				dst.X[(lo+i)*p.K+a] = float32(v - origin[a])
 			}
 		}
+	}
+	return nil
+}
+
+// check reports what keeps the components from points of d values.
+func (p *PCA) check(d int) error {
+	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
+		return errorf(ErrShape, "the principal components are inconsistent: K is %d, D %d, but Mean has %d values and Axes %d; fit them again", p.K, p.D, len(p.Mean), len(p.Axes))
+	}
+	if d != p.D {
+		return errorf(ErrShape, "the principal components are those of points of %d values, these have %d; transform points of the same width", p.D, d)
 	}
 	return nil
 }

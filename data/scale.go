@@ -94,23 +94,17 @@ func (s *Scaler) Apply(m *Matrix) error {
 	if err := m.check(); err != nil {
 		return err
 	}
+	if err := s.check(m.D); err != nil {
+		return err
+	}
 	switch s.Kind {
-	case ScaleNone:
-		return nil
 	case ScaleUnit:
-		if !(s.Divisor > 0) {
-			return errorf(ErrOption, "the scaler divides by %v; fit it again, a divisor is above 0", s.Divisor)
-		}
 		parallel.For(len(m.X), scaleGrain, func(_, lo, hi int) {
 			for i, v := range m.X[lo:hi] {
 				m.X[lo+i] = v / s.Divisor
 			}
 		})
-		return nil
 	case ScaleStandard:
-		if len(s.Mean) != m.D || len(s.SD) != m.D {
-			return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Mean), m.D)
-		}
 		parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
 			for i := lo; i < hi; i++ {
 				row := m.Row(i)
@@ -123,6 +117,24 @@ func (s *Scaler) Apply(m *Matrix) error {
 				}
 			}
 		})
+	}
+	return nil
+}
+
+// check reports what keeps the scaler from points of d values.
+func (s *Scaler) check(d int) error {
+	switch s.Kind {
+	case ScaleNone:
+		return nil
+	case ScaleUnit:
+		if !(s.Divisor > 0) {
+			return errorf(ErrOption, "the scaler divides by %v; fit it again, a divisor is above 0", s.Divisor)
+		}
+		return nil
+	case ScaleStandard:
+		if len(s.Mean) != d || len(s.SD) != d {
+			return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Mean), d)
+		}
 		return nil
 	}
 	return errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", s.Kind)

@@ -64,9 +64,9 @@ func newSource(r io.Reader) (*source, error) {
 	return s, nil
 }
 
-// openSource opens a file; the caller calls the returned function when it has
-// read it.
-func openSource(path string) (*source, func(), error) {
+// openSource opens a file; the caller closes it when it has been read. The
+// error names the file.
+func openSource(path string) (*source, io.Closer, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +76,7 @@ func openSource(path string) (*source, func(), error) {
 		f.Close()
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return s, func() { f.Close() }, nil
+	return s, f, nil
 }
 
 // sizeOf returns the number of bytes that r can still deliver, or -1.

@@ -69,6 +69,7 @@ func magnitudes(g []group) []uint32 {
 type panels struct {
 	n, d, blocks int
 	x            []float32
+	mean         []float64 // of the points
 	norm         []float64 // ‖z‖ per point
 	maxNorm      float64
 	scale        float64 // z = scale·(x − mean)
@@ -88,21 +89,21 @@ func newPanels(m *data.Matrix) *panels {
 			}
 		}
 	})
-	mean := sums[:d]
+	p.mean = sums[:d:d]
 	for b := 1; b < p.blocks; b++ {
 		for l, s := range sums[b*d : (b+1)*d] {
-			mean[l] += s
+			p.mean[l] += s
 		}
 	}
-	for l := range mean {
-		mean[l] /= float64(n)
+	for l := range p.mean {
+		p.mean[l] /= float64(n)
 	}
 
 	largest := make([]float64, p.blocks)
 	parallel.For(n, blockSize, func(b, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for l, v := range m.Row(i) {
-				largest[b] = max(largest[b], math.Abs(float64(v)-mean[l]))
+				largest[b] = max(largest[b], math.Abs(float64(v)-p.mean[l]))
 			}
 		}
 	})
@@ -114,27 +115,31 @@ func newPanels(m *data.Matrix) *panels {
 	p.scale = math.Ldexp(1, -exp)
 
 	parallel.For(n, blockSize, func(b, lo, hi int) {
-		panel := p.of(b)
-		h, ones, z := panel[:blockSize], panel[blockSize:2*blockSize], panel[2*blockSize:]
-		for c := range blockSize {
-			h[c], ones[c] = 2*beyond, 1
-		}
-		for i := lo; i < hi; i++ {
-			c := i - lo
-			sum := 0.0
-			for l, v := range m.Row(i) {
-				zl := float32((float64(v) - mean[l]) * p.scale)
-				z[l*blockSize+c] = zl
-				sum += float64(zl) * float64(zl)
-			}
-			h[c] = float32(sum / 2)
-			p.norm[i] = math.Sqrt(sum)
-		}
+		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
 	})
 	for _, a := range p.norm {
 		p.maxNorm = max(p.maxNorm, a)
 	}
 	return p
+}
+
+// fill moves and scales up to blockSize points into a panel, and sets their
+// norms.
+func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
+	h, ones, z := panel[:blockSize], panel[blockSize:2*blockSize], panel[2*blockSize:]
+	for c := range blockSize {
+		h[c], ones[c] = 2*beyond, 1
+	}
+	for c := range m.N {
+		sum := 0.0
+		for l, v := range m.Row(c) {
+			zl := float32((float64(v) - p.mean[l]) * p.scale)
+			z[l*blockSize+c] = zl
+			sum += float64(zl) * float64(zl)
+		}
+		h[c] = float32(sum / 2)
+		norm[c] = math.Sqrt(sum)
+	}
 }
 
 // size is the number of floats in a panel.
@@ -156,15 +161,15 @@ func (p *panels) newWorkspace() *workspace {
 	return &workspace{b: make([]float32, p.size()), products: make([]group, blockSize*blockWidth)}
 }
 
-// multiply computes s for the points of block I (rows of w.products) and of
-// block J (columns).
-func (p *panels) multiply(w *workspace, blockI, blockJ int) {
+// multiply computes s for the first points of a panel (rows of w.products)
+// and those of block J (columns).
+func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 	copy(w.b, p.of(blockJ))
 	for c, h := range w.b[:blockSize] {
 		w.b[c], w.b[blockSize+c] = -1, -h
 	}
-	blas.Gemm(true, false, p.rows(blockI), blockSize, 2+p.d,
-		-1, p.of(blockI), blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
+	blas.Gemm(true, false, rows, blockSize, 2+p.d,
+		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
 }
 
 // candidates holds, for each point, the other points with the smallest s of
@@ -186,10 +191,21 @@ func newCandidates(n, k int) *candidates {
 	c.keys = make([]uint64, n*c.room)
 	c.thresholds = make([]group, parallel.Pieces(n, blockSize)*blockWidth)
 	c.threshold = magnitudes(c.thresholds)
+	c.reset()
+	return c
+}
+
+// reset forgets all candidates.
+func (c *candidates) reset() {
+	clear(c.count)
 	for i := range c.threshold {
 		c.threshold[i] = math.Float32bits(beyond)
 	}
-	return c
+}
+
+// of returns the candidates of point i, and its threshold.
+func (c *candidates) of(i int) (keys []uint64, threshold float32) {
+	return c.keys[i*c.room : i*c.room+int(c.count[i])], math.Float32frombits(c.threshold[i])
 }
 
 // push adds point j with the bits of s to the candidates of point i, and cuts
@@ -204,17 +220,19 @@ func (c *candidates) push(i int, s uint32, j int) {
 	}
 }
 
-// noThresholds is what the columns of a block meeting itself are tested
-// against: each pair occurs twice there, and is dealt with by its row.
+// noThresholds is what columns are tested against that want no candidates:
+// those of a block meeting itself, where each pair occurs twice and is dealt
+// with by its row, and those of a block that is searched for others.
 var noThresholds [blockWidth]group
+
+// columns returns the thresholds of a block's points.
+func (c *candidates) columns(block int) *[blockWidth]group {
+	return (*[blockWidth]group)(c.thresholds[block*blockWidth:])
+}
 
 // scan pushes the products of two blocks that are below the threshold of
 // their row's point or of their column's.
-func (c *candidates) scan(products []group, blockI, blockJ, rows int) {
-	columns := (*[blockWidth]group)(c.thresholds[blockJ*blockWidth:])
-	if blockI == blockJ {
-		columns = &noThresholds
-	}
+func (c *candidates) scan(products []group, columns *[blockWidth]group, blockI, blockJ, rows int) {
 	bits := magnitudes(products)
 	columnBits := magnitudes(columns[:])
 	for r := range rows {
@@ -232,7 +250,7 @@ func (c *candidates) scan(products []group, blockI, blockJ, rows int) {
 				col := g*groupSize + e
 				s := bits[r*blockSize+col] &^ (1 << 31)
 				j := blockJ*blockSize + col
-				if s < c.threshold[i] && i != j {
+				if s < c.threshold[i] {
 					c.push(i, s, j)
 				}
 				if s < columnBits[col] {
@@ -254,8 +272,17 @@ func (c *candidates) find(p *panels) {
 	pool := sync.Pool{New: func() any { return p.newWorkspace() }}
 	meet := func(blockI, blockJ int) {
 		w := pool.Get().(*workspace)
-		p.multiply(w, blockI, blockJ)
-		c.scan(w.products, blockI, blockJ, p.rows(blockI))
+		rows := p.rows(blockI)
+		p.multiply(w, p.of(blockI), rows, blockJ)
+		columns := c.columns(blockJ)
+		if blockI == blockJ {
+			columns = &noThresholds
+			products := floats(w.products)
+			for r := range rows { // no point is its own candidate
+				products[r*blockSize+r] = 2 * beyond
+			}
+		}
+		c.scan(w.products, columns, blockI, blockJ, rows)
 		pool.Put(w)
 	}
 	parallel.For(p.blocks, 1, func(_, b, _ int) { meet(b, b) })
@@ -335,6 +362,23 @@ func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 	return math.Sqrt(max(0, 2*(s-e.product)-e.gamma*w*w))-e.shift*w > r
 }
 
+// rank offers to best, emptied before, the candidates of a point of norm a,
+// and reports whether it is certain that the k nearest of all points of m are
+// among them.
+func (p *panels) rank(best *topK, point []float32, m *data.Matrix, keys []uint64, threshold float32, a float64, bound errorBound) bool {
+	best.resetAll()
+	for _, key := range keys {
+		j := int32(uint32(key))
+		best.offer(dist2(point, m.Row(int(j)), best.limit), j)
+	}
+	r := p.scale * math.Sqrt(best.limit)
+	return threshold == beyond || bound.certain(float64(threshold), r, a, p.maxNorm)
+}
+
+// searchGrain is the number of points that are searched in a tree in one
+// piece.
+const searchGrain = 16
+
 // knnBlocked is KNN by block products for checked arguments. It also returns
 // the number of points whose candidates could not be proved complete, and
 // that were searched in a tree.
@@ -350,15 +394,8 @@ func knnBlocked(m *data.Matrix, k int) (nb *Neighbors, searched int) {
 	parallel.For(m.N, grain, func(piece, lo, hi int) {
 		best := newTopK(k)
 		for i := lo; i < hi; i++ {
-			best.resetAll()
-			point := m.Row(i)
-			for _, key := range c.keys[i*c.room : i*c.room+int(c.count[i])] {
-				j := int32(uint32(key))
-				best.offer(dist2(point, m.Row(int(j)), best.limit), j)
-			}
-			r := p.scale * math.Sqrt(best.limit)
-			s := math.Float32frombits(c.threshold[i])
-			if s < beyond && !bound.certain(float64(s), r, p.norm[i], p.maxNorm) {
+			keys, threshold := c.of(i)
+			if !p.rank(best, m.Row(i), m, keys, threshold, p.norm[i], bound) {
 				open[piece] = append(open[piece], int32(i))
 			}
 			best.store(nb, i)
@@ -373,15 +410,10 @@ func knnBlocked(m *data.Matrix, k int) (nb *Neighbors, searched int) {
 		return nb, 0
 	}
 	t := newTree(m)
-	parallel.For(len(rows), 16, func(_, lo, hi int) {
+	parallel.For(len(rows), searchGrain, func(_, lo, hi int) {
 		best := newTopK(k)
 		for _, i := range rows[lo:hi] {
-			// The candidates' k-th is a limit from the start; it may be a
-			// neighbour itself.
-			last := (int(i)+1)*k - 1
-			best.reset(nb.Dist2[last], nb.Index[last]+1)
-			t.search(best, m.Row(int(i)), i, 0)
-			best.store(nb, int(i))
+			t.improve(best, nb, int(i), m.Row(int(i)), i)
 		}
 	})
 	return nb, len(rows)

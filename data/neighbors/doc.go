@@ -8,6 +8,9 @@
 // proves with a bound on the rounding errors that no other point can be
 // nearer; the points for which the proof fails are searched in a tree.
 //
+// Index and Search do the same for query points among base points, such as
+// held-out points among those that a model was trained on (search.go).
+//
 // Graph is a graph in compressed sparse rows. FromNeighbors makes the
 // symmetric graph of a KNN result; ReadNPZ and Graph.WriteNPZ exchange graphs
 // with scipy's sparse.load_npz and sparse.save_npz, so that a graph can also

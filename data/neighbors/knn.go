@@ -9,9 +9,9 @@ import (
 	"cne/internal/parallel"
 )
 
-// Errors that KNN's errors wrap.
+// Errors that those of KNN and Search wrap.
 var (
-	// ErrTooFewPoints means that there are not k other points to be neighbours.
+	// ErrTooFewPoints means that there are not k points to be neighbours.
 	ErrTooFewPoints = errors.New("too few points for the number of neighbours")
 	// ErrNotFinite means that a coordinate is NaN or infinite.
 	ErrNotFinite = errors.New("not a finite number")
@@ -22,7 +22,8 @@ var (
 // near ones in the order of their indices.
 type Neighbors struct {
 	N, K int
-	// Index [N, K] has the neighbours' indices, from 0 to N−1.
+	// Index [N, K] has the neighbours' indices, counted from 0: from KNN among
+	// the N points themselves, from Search among the base points.
 	Index []int32
 	// Dist2 [N, K] has the squared Euclidean distances to them.
 	Dist2 []float64
@@ -80,21 +81,42 @@ func KNN(m *data.Matrix, k int) (*Neighbors, error) {
 }
 
 func check(m *data.Matrix, k int) error {
+	if err := checkSizes(m, "matrix"); err != nil {
+		return err
+	}
 	switch {
-	case m == nil:
-		return errors.New("neighbors: there is no matrix of points; pass one with at least two rows")
-	case m.N < 1 || m.D < 1:
-		return fmt.Errorf("neighbors: the matrix has %d points of %d values; both must be at least 1", m.N, m.D)
-	case m.N > math.MaxInt32:
-		return fmt.Errorf("neighbors: %d points are more than the %d that can be numbered; take a sample of them", m.N, math.MaxInt32)
-	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
-		return fmt.Errorf("neighbors: the matrix claims %d points of %d values but holds %d values; set N, D and X to fit together", m.N, m.D, len(m.X))
 	case k < 1:
-		return fmt.Errorf("neighbors: k is %d; ask for at least 1 neighbour", k)
+		return errK(k)
 	case m.N <= k:
 		return fmt.Errorf("neighbors: %w: %d points cannot have %d other points each as neighbours; set k to at most %d or give more points",
 			ErrTooFewPoints, m.N, k, m.N-1)
 	}
+	return checkFinite(m, "")
+}
+
+func errK(k int) error {
+	return fmt.Errorf("neighbors: k is %d; ask for at least 1 neighbour", k)
+}
+
+// checkSizes checks the fields of a matrix against each other. What names it
+// in errors.
+func checkSizes(m *data.Matrix, what string) error {
+	switch {
+	case m == nil:
+		return fmt.Errorf("neighbors: there is no %s of points; pass one with a row for each point", what)
+	case m.N < 1 || m.D < 1:
+		return fmt.Errorf("neighbors: the %s has %d points of %d values; both must be at least 1", what, m.N, m.D)
+	case m.N > math.MaxInt32:
+		return fmt.Errorf("neighbors: %d points are more than the %d that can be numbered; take a sample of them", m.N, math.MaxInt32)
+	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
+		return fmt.Errorf("neighbors: the %s claims %d points of %d values but holds %d values; set N, D and X to fit together", what, m.N, m.D, len(m.X))
+	}
+	return nil
+}
+
+// checkFinite finds the first value that is NaN or infinite. What, empty or
+// with a space at its end, tells which points are meant.
+func checkFinite(m *data.Matrix, what string) error {
 	const grain = 1024
 	bad := make([]int, parallel.Pieces(m.N, grain))
 	parallel.For(m.N, grain, func(p, lo, hi int) {
@@ -108,8 +130,8 @@ func check(m *data.Matrix, k int) error {
 	})
 	for _, at := range bad {
 		if at >= 0 {
-			return fmt.Errorf("neighbors: %w: value %d of point %d (both counted from 0) is %v; remove the point or fill in the value",
-				ErrNotFinite, at%m.D, at/m.D, m.X[at])
+			return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0) is %v; remove the point or fill in the value",
+				ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
 		}
 	}
 	return nil

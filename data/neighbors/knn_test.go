@@ -392,7 +392,7 @@ func TestErrorBound(t *testing.T) {
 			bound := newErrorBound(d)
 			w := p.newWorkspace()
 			for _, blocks := range [][2]int{{0, 0}, {0, 1}, {1, 1}} {
-				p.multiply(w, blocks[0], blocks[1])
+				p.multiply(w, p.of(blocks[0]), p.rows(blocks[0]), blocks[1])
 				products := floats(w.products)
 				for r := 0; r < p.rows(blocks[0]); r += 1 + d/50 {
 					i := blocks[0]*blockSize + r
@@ -432,7 +432,7 @@ func TestErrorBoundOverAllPoints(t *testing.T) {
 	p := newPanels(m)
 	bound := newErrorBound(m.D)
 	w := p.newWorkspace()
-	p.multiply(w, 0, 0)
+	p.multiply(w, p.of(0), p.rows(0), 0)
 	for i := range m.N {
 		row := floats(w.products)[i*blockSize:][:m.N]
 		for _, threshold := range row[:64] {
@@ -657,13 +657,13 @@ func BenchmarkKNN(b *testing.B) {
 func BenchmarkScan(b *testing.B) {
 	p := newPanels(normal(2*blockSize, 50, 1))
 	w := p.newWorkspace()
-	p.multiply(w, 0, 1)
+	p.multiply(w, p.of(0), blockSize, 1)
 	c := newCandidates(p.n, 15)
 	for i := range c.threshold {
 		c.threshold[i] = 0
 	}
 	for b.Loop() {
-		c.scan(w.products, 0, 1, blockSize)
+		c.scan(w.products, c.columns(1), 0, 1, blockSize)
 	}
 	b.ReportMetric(float64(b.N)*blockSize*blockSize/b.Elapsed().Seconds()/1e9, "Gproducts/s")
 }

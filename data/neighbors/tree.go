@@ -152,6 +152,16 @@ func (t *tree) search(best *topK, point []float32, self int32, at int32) {
 	}
 }
 
+// improve replaces row i of nb, which holds candidates for the neighbours of a
+// point, by the neighbours. The last candidate is a limit from the start; it
+// may be a neighbour itself.
+func (t *tree) improve(best *topK, nb *Neighbors, i int, point []float32, self int32) {
+	last := (i+1)*nb.K - 1
+	best.reset(nb.Dist2[last], nb.Index[last]+1)
+	t.search(best, point, self, 0)
+	best.store(nb, i)
+}
+
 // knnTree is KNN by tree search for checked arguments.
 func knnTree(m *data.Matrix, k int) *Neighbors {
 	t := newTree(m)

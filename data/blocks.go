@@ -1,0 +1,189 @@
+package data
+
+import (
+	"fmt"
+	"io"
+)
+
+// Blocks reads points from files as Open does, but a block of rows at a time,
+// so that the memory it takes depends on the width of the points alone and
+// not on their number. Rows that hold NaN or infinite values are delivered
+// like all others, for the caller to refuse (CheckFinite) or to leave out.
+//
+// Blocks is not safe for use by several goroutines at once.
+type Blocks struct {
+	opt     Options
+	files   []file // those not yet opened
+	several bool
+	first   *stream // the first file, for comparison with the others
+	current *stream
+	parts   []part // of all files opened so far, without their labels
+	begun   int    // rows delivered before the last block
+	rows    int    // rows delivered in all
+	labels  []string
+	err     error // what Next returns from now on
+}
+
+// OpenBlocks opens files as Open does, with the same options, formats and
+// errors, for reading in blocks. Labels come from Options.LabelColumn or from
+// a folder of MNIST; Options.Labels, whose headings can be recognised only
+// when all points have been counted, gives ErrOption.
+//
+// Much of what can be wrong with a file shows only when it is read, and files
+// after the first are opened when their turn comes; the headers of arrays,
+// however, are all looked at now.
+func OpenBlocks(paths []string, opt Options) (*Blocks, error) {
+	if len(opt.Labels) > 0 {
+		return nil, errorf(ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", opt.Labels[0])
+	}
+	files, err := findFiles(paths, opt)
+	if err != nil {
+		return nil, err
+	}
+	b := &Blocks{opt: opt, files: files, several: len(files) > 1}
+	if b.several {
+		if _, err := survey(files); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// open goes on to the next file.
+func (b *Blocks) open() error {
+	f := b.files[0]
+	b.files = b.files[1:]
+	st, err := openStream(f, b.opt)
+	if err != nil {
+		return err
+	}
+	if b.first == nil {
+		b.first = st
+	}
+	err = st.follows(b.first)
+	if err == nil && f.labels != "" {
+		err = st.pairLabels(f.labels)
+	}
+	if err != nil {
+		st.close()
+		return err
+	}
+	if t, ok := st.values.(*table); ok {
+		t.lenient = true
+	}
+	b.current = st
+	b.parts = append(b.parts, st.part)
+	return nil
+}
+
+// D returns the number of values per point. A header can claim any number:
+// who expects a certain one compares before making room for a block.
+func (b *Blocks) D() int { return b.first.d }
+
+// Next fills dst, whose width is D and whose number of rows is that of the
+// largest block wanted, with the rows that come next, and returns how many it
+// has filled: all of them but in the last block. After the last row it
+// returns 0 and io.EOF, after an error 0 and that error, again and again. An
+// error in a file takes nothing back of the rows before it, which have been
+// delivered. A dst of another width or without rows gives ErrShape or
+// ErrEmpty, and reading can go on.
+func (b *Blocks) Next(dst *Matrix) (n int, err error) {
+	if err := dst.check(); err != nil {
+		return 0, err
+	}
+	if dst.D != b.D() {
+		return 0, errorf(ErrShape, "the block has rows of %d values, the points have %d; make it %d×%[2]d", dst.D, b.D(), dst.N)
+	}
+	b.begun = b.rows
+	b.labels = b.labels[:0]
+	for n < dst.N && b.err == nil {
+		var got int
+		got, b.err = b.current.readRows(dst.X[n*dst.D:], &b.labels)
+		n += got
+		b.rows += got
+		b.parts[len(b.parts)-1].rows += got
+		if b.err == io.EOF && len(b.files) > 0 {
+			b.current.close()
+			b.err = b.open()
+		}
+	}
+	if n == 0 {
+		return 0, b.err
+	}
+	return n, nil
+}
+
+// Labels returns the labels of the last block's rows, as they are written in
+// the file but for white space around them, or nil if the points have none.
+// The slice is overwritten by Next.
+func (b *Blocks) Labels() []string {
+	if !b.first.labelled {
+		return nil
+	}
+	return b.labels
+}
+
+// Labelled tells whether the points have labels.
+func (b *Blocks) Labelled() bool { return b.first.labelled }
+
+// Bytes tells whether all files opened so far hold unsigned bytes, as images
+// do. (See Dataset.Bytes.)
+func (b *Blocks) Bytes() bool {
+	for _, p := range b.parts {
+		if !p.bytes {
+			return false
+		}
+	}
+	return true
+}
+
+// Row names row i, counted from 0 over all files, for a reader who counts
+// from 1: with its file and its number there.
+func (b *Blocks) Row(i int) string { return describeRow(b.parts, b.several, i) }
+
+// CheckFinite returns an error of kind ErrNotFinite that names the first
+// value among the n rows of the last block, which block holds, that is NaN or
+// infinite; or nil.
+func (b *Blocks) CheckFinite(block *Matrix, n int) error {
+	if at := firstNotFinite(block.X[:n*block.D]); at >= 0 {
+		return notFinite(b.Row(b.begun+at/block.D), at%block.D, block.X[at])
+	}
+	return nil
+}
+
+// Close closes the file that is being read. Next must not be called after it.
+func (b *Blocks) Close() error { return b.current.close() }
+
+// readRows fills dst with whole rows and appends their labels; with the last
+// rows of the file, or after them, comes io.EOF.
+func (st *stream) readRows(dst []float32, labels *[]string) (rows int, err error) {
+	got, err := st.values.read(dst)
+	rows = got / st.d
+	if st.beside == nil {
+		*labels = append(*labels, st.values.takeLabels()...)
+	}
+	if err != nil && err != io.EOF {
+		err = st.explain(err)
+	}
+	if st.beside == nil {
+		return rows, err
+	}
+	have := len(*labels)
+	for len(*labels) < have+rows {
+		var errLabels error
+		if *labels, errLabels = st.beside.appendLabels(*labels, have+rows-len(*labels)); errLabels != nil {
+			*labels = (*labels)[:have]
+			return 0, fmt.Errorf("%s: %w", st.besideName, errLabels)
+		}
+	}
+	if err == io.EOF {
+		// The end of the labels is checked, too.
+		if _, _, errLabels := st.beside.next(1); errLabels != io.EOF {
+			err = fmt.Errorf("%s: %w", st.besideName, errLabels)
+		}
+	}
+	return rows, err
+}

@@ -1,0 +1,160 @@
+package data
+
+import (
+	"math"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// symmetric returns an n×n matrix with these eigenvalues, and random axes made
+// of as many reflections.
+func symmetric(seed uint64, values []float64) []float64 {
+	n := len(values)
+	a := make([]float64, n*n)
+	for i, v := range values {
+		a[i*n+i] = v
+	}
+	s := rng.New(seed, rng.Init)
+	v, av := make([]float64, n), make([]float64, n)
+	for range 3 {
+		for i := range v {
+			v[i] = s.Normal()
+		}
+		scaleToUnit(v)
+		// (I−2vvᵀ)·A·(I−2vvᵀ)
+		vav := 0.0
+		for i := range n {
+			av[i] = 0
+			for j := range n {
+				av[i] += a[i*n+j] * v[j]
+			}
+			vav += v[i] * av[i]
+		}
+		for i := range n {
+			for j := range n {
+				a[i*n+j] += 4*vav*v[i]*v[j] - 2*(v[i]*av[j]+av[i]*v[j])
+			}
+		}
+	}
+	return a
+}
+
+// Few eigenvectors are as good as all of them: orthonormal, with small
+// residuals, and those of the largest eigenvalues.
+func TestSomeEigen(t *testing.T) {
+	series := func(n int, f func(i int) float64) []float64 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = f(i)
+		}
+		return values
+	}
+	for _, tc := range []struct {
+		name   string
+		values []float64 // descending
+		k      int
+	}{
+		{"apart", series(100, func(i int) float64 { return float64(100 - i) }), 25},
+		{"falling fast", series(120, func(i int) float64 { return math.Pow(2, float64(-i)) }), 30},
+		{"falling slowly", series(200, func(i int) float64 { return 1 / float64(1+i) }), 50},
+		{"all equal", series(40, func(int) float64 { return 3 }), 10},
+		{"pairs", series(80, func(i int) float64 { return float64(40 - i/2) }), 20},
+		{"clusters", series(90, func(i int) float64 { return float64(9-i/10) + 1e-13*float64(-i) }), 22},
+		{"nearly equal", series(60, func(i int) float64 { return 1 - 1e-9*float64(i) }), 15},
+		{"low rank", series(100, func(i int) float64 { return max(0, float64(5-i)) }), 20},
+		{"one value", series(50, func(i int) float64 { return max(0, 1-float64(i)) }), 10},
+		{"all zero", series(16, func(int) float64 { return 0 }), 4},
+		{"large", series(64, func(i int) float64 { return 1e70 / float64(1+i) }), 16},
+		{"small", series(64, func(i int) float64 { return 1e-80 / float64(1+i) }), 16},
+		{"four", series(4, func(i int) float64 { return float64(4 - i) }), 1},
+	} {
+		for _, diagonal := range []bool{false, true} {
+			n := len(tc.values)
+			a := symmetric(7, tc.values)
+			if diagonal {
+				clear(a)
+				for i, v := range tc.values {
+					a[i*n+i] = v
+				}
+			}
+			values, vectors := someEigen(a, n, tc.k)
+			if values == nil {
+				// What someEigen gives up, allEigen does. That is allowed where
+				// all is zero, and no loss.
+				if tc.values[0] != 0 {
+					t.Errorf("%s (diagonal %v): no eigenvectors", tc.name, diagonal)
+				}
+				continue
+			}
+			tolerance := 1e-13 * tc.values[0] * math.Sqrt(float64(n))
+			for i, v := range values {
+				if math.Abs(v-tc.values[i]) > tolerance {
+					t.Errorf("%s (diagonal %v): eigenvalue %d is %g, want %g", tc.name, diagonal, i, v, tc.values[i])
+				}
+				x := vectors[i*n : (i+1)*n]
+				for r := range n {
+					sum := -v * x[r]
+					for c := range n {
+						sum += a[min(r, c)*n+max(r, c)] * x[c]
+					}
+					if math.Abs(sum) > tolerance {
+						t.Fatalf("%s (diagonal %v): vector %d has a residual of %g", tc.name, diagonal, i, sum)
+					}
+				}
+				for j := range i + 1 {
+					dot, want := 0.0, 0.0
+					if i == j {
+						want = 1
+					}
+					for c, y := range vectors[j*n : (j+1)*n] {
+						dot += y * x[c]
+					}
+					if math.Abs(dot-want) > 1e-13 {
+						t.Fatalf("%s (diagonal %v): the product of vectors %d and %d is %g", tc.name, diagonal, i, j, dot)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Products of bytes are exact.
+func TestUpperByteProducts(t *testing.T) {
+	for _, shape := range [][2]int{{1, 1}, {255, 3}, {256, 130}, {257, 5}, {2100, 150}} {
+		n, d := shape[0], shape[1]
+		f := &pcaFit{m: NewMatrix(n, d)}
+		s := rng.New(uint64(n), rng.Init)
+		for i := range f.m.X {
+			f.m.X[i] = float32(255 - s.IntN(256)*(i%2)) // half of them the largest
+		}
+		if !areBytes(f.m.X) {
+			t.Fatal("the values are not recognised")
+		}
+		for j := range d {
+			if j%7 != 3 {
+				f.columns = append(f.columns, j)
+			}
+		}
+		width := len(f.columns)
+		got := f.upperByteProducts()
+		for a, ja := range f.columns {
+			for b, jb := range f.columns[a:] {
+				want := 0
+				for i := range n {
+					want += int(f.m.Row(i)[ja]) * int(f.m.Row(i)[jb])
+				}
+				if got[a*width+a+b] != float64(want) {
+					t.Fatalf("%d×%d: the product of columns %d and %d is %v, want %d", n, d, ja, jb, got[a*width+a+b], want)
+				}
+			}
+		}
+	}
+	for _, v := range []float64{-1, 0.5, 256, 254.9999, 1e30, math.Inf(1)} {
+		x := make([]float32, 3*checkGrain)
+		x[2*checkGrain+5] = float32(v)
+		if areBytes(x) {
+			t.Errorf("%v is taken for a byte", v)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package neighbors
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cne/data"
+)
+
+// searchOracle computes all distances and sorts each row.
+func searchOracle(base, queries *data.Matrix, k int) *Neighbors {
+	nb := newNeighbors(queries.N, k)
+	type pair struct {
+		d float64
+		i int
+	}
+	row := make([]pair, base.N)
+	for q := range queries.N {
+		for j := range base.N {
+			row[j] = pair{dist2(queries.Row(q), base.Row(j), math.Inf(1)), j}
+		}
+		slices.SortFunc(row, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(a.d, b.d), a.i-b.i)
+		})
+		for p := range k {
+			nb.Index[q*k+p], nb.Dist2[q*k+p] = int32(row[p].i), row[p].d
+		}
+	}
+	return nb
+}
+
+// stack puts matrices of one width one below the other.
+func stack(ms ...*data.Matrix) *data.Matrix {
+	all := &data.Matrix{D: ms[0].D}
+	for _, m := range ms {
+		all.N += m.N
+		all.X = append(all.X, m.X...)
+	}
+	return all
+}
+
+// queriesFor returns queries of several sorts: some of the base points
+// themselves, points of the same sort, and points near and far off.
+func queriesFor(base *data.Matrix, fill func(*data.Matrix, *rand.Rand)) *data.Matrix {
+	fresh := data.NewMatrix(20, base.D)
+	fill(fresh, rand.New(rand.NewPCG(99, 1)))
+	beside := data.NewMatrix(10, base.D)
+	r := rand.New(rand.NewPCG(98, 1))
+	for i := range beside.X {
+		beside.X[i] = base.X[i%len(base.X)] + float32(0.01*r.NormFloat64())
+	}
+	off := normal(12, base.D, 97)
+	for i := range off.N {
+		for l := range off.Row(i) {
+			off.Row(i)[l] *= float32(math.Pow(10, float64(3*i)))
+		}
+	}
+	extreme := data.NewMatrix(3, base.D)
+	for l := range base.D {
+		extreme.Row(0)[l] = math.MaxFloat32
+		extreme.Row(1)[l] = -math.MaxFloat32
+		extreme.Row(2)[l] = math.SmallestNonzeroFloat32
+	}
+	return stack(base.Rows(0, min(20, base.N)), fresh, beside, off, extreme)
+}
+
+func TestSearchEqualsScanOfAllPairs(t *testing.T) {
+	sizes := []struct {
+		n, d int
+		ks   []int
+	}{
+		{1, 1, []int{1}},
+		{17, 2, []int{1, 17}},
+		{100, 3, []int{4}},
+		{100, 8, []int{15}},
+		{280, 9, []int{15, 280}},
+		{300, 50, []int{1, 15, 59}},
+		{90, 100, []int{3}},
+	}
+	for _, kind := range kinds {
+		for _, size := range sizes {
+			base := data.NewMatrix(size.n, size.d)
+			kind.fill(base, rand.New(rand.NewPCG(uint64(size.n), uint64(size.d))))
+			queries := queriesFor(base, kind.fill)
+			x, err := NewIndex(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range size.ks {
+				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
+					want := searchOracle(base, queries, k)
+					got, err := x.Search(queries, k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, got, want)
+					once, err := Search(base, queries, k)
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, once, want)
+					if x.panels != nil {
+						blocked := newNeighbors(queries.N, k)
+						x.searchBlocked(blocked, queries)
+						same(t, blocked, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The products prove the result of ordinary queries; those far from the base
+// are searched in the tree.
+func TestWhichQueriesAreSearched(t *testing.T) {
+	base := normal(2000, 20, 1)
+	far := normal(10, 20, 3)
+	for i := range far.X {
+		far.X[i] *= 1e20
+	}
+	for _, tc := range []struct {
+		name    string
+		queries *data.Matrix
+		want    int
+	}{
+		{"of the same sort", normal(600, 20, 2), 0},
+		{"the base itself", base, 0},
+		{"far", far, 10},
+		{"some far", stack(normal(300, 20, 2), far, normal(300, 20, 4)), 10},
+	} {
+		x, err := NewIndex(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := x.searchBlocked(newNeighbors(tc.queries.N, 15), tc.queries); got != tc.want {
+			t.Errorf("%s: %d queries were searched in the tree, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// The base among itself gives every point first, or one that equals it, and
+// then what KNN gives.
+func TestSearchAgreesWithKNN(t *testing.T) {
+	for _, d := range []int{2, 30} {
+		m := normal(700, d, 5)
+		knn, err := KNN(m, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := Search(m, m, 11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range m.N {
+			if got := found.Of(i); got[0] != int32(i) || !slices.Equal(got[1:], knn.Of(i)) {
+				t.Fatalf("D=%d: point %d finds %v, its neighbours are %v", d, i, got, knn.Of(i))
+			}
+		}
+	}
+}
+
+// A query finds the same in whatever block it comes, on any number of cores,
+// and while others search too.
+func TestSearchDoesNotDependOnTheBlock(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, d := range []int{2, 30} {
+		base, queries := normal(1500, d, 8), normal(700, d, 9)
+		for i := range 300 { // some ties for the tree to search
+			copy(base.Row(i), base.Row(i%10))
+			copy(queries.Row(i), base.Row(i%20))
+		}
+		want, err := Search(base, queries, 15)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			x, err := NewIndex(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for _, size := range []int{1, 7, 256, 700} {
+				wg.Go(func() {
+					for lo := 0; lo < queries.N; lo += size {
+						hi := min(queries.N, lo+size)
+						got, err := x.Search(queries.Rows(lo, hi), 15)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if !slices.Equal(got.Index, want.Index[lo*15:hi*15]) || !slices.Equal(got.Dist2, want.Dist2[lo*15:hi*15]) {
+							t.Errorf("D=%d, %d processors: queries %d to %d find something else alone", d, procs, lo, hi-1)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		}
+	}
+}
+
+func TestSearchRefuses(t *testing.T) {
+	with := func(at int, v float64) *data.Matrix {
+		m := data.NewMatrix(5, 3)
+		m.X[at] = float32(v)
+		return m
+	}
+	five := data.NewMatrix(5, 3)
+	for _, tc := range []struct {
+		name          string
+		base, queries *data.Matrix
+		k             int
+		want          string
+		is            error
+	}{
+		{"no base", nil, five, 1, "there is no base of points", nil},
+		{"no queries", five, nil, 1, "there is no query matrix of points", nil},
+		{"empty base", data.NewMatrix(0, 3), five, 1, "the base has 0 points of 3 values", nil},
+		{"empty queries", five, data.NewMatrix(0, 3), 1, "the query matrix has 0 points of 3 values", nil},
+		{"short queries", five, &data.Matrix{N: 3, D: 3, X: make([]float32, 5)}, 1, "the query matrix claims 3 points of 3 values but holds 5 values", nil},
+		{"widths", five, data.NewMatrix(5, 2), 1, "the query points have 2 values, the base points 3; search with points of the same width", nil},
+		{"k = 0", five, five, 0, "k is 0; ask for at least 1", nil},
+		{"k > n", five, five, 6, "among 5 base points there are no 6 neighbours; set k to at most 5", ErrTooFewPoints},
+		{"NaN in the base", with(7, math.NaN()), five, 2, "value 1 of base point 2 (both counted from 0) is NaN", ErrNotFinite},
+		{"infinite query", five, with(14, math.Inf(-1)), 2, "value 2 of query point 4 (both counted from 0) is -Inf", ErrNotFinite},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Search(tc.base, tc.queries, tc.k)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("error %v is not %v", err, tc.is)
+			}
+		})
+	}
+}
+
+func FuzzSearch(f *testing.F) {
+	f.Add(uint8(3), uint8(2), uint8(5), []byte("some points and queries"))
+	f.Add(uint8(9), uint8(1), uint8(3), bytes.Repeat([]byte{0, 1, 1, 0, 255}, 160))
+	f.Fuzz(func(t *testing.T, d, k, q uint8, b []byte) {
+		if d == 0 || k == 0 || q == 0 || len(b)/int(d) < int(k)+int(q) || len(b) > 4000 {
+			return
+		}
+		m := data.NewMatrix(len(b)/int(d), int(d))
+		for i := range m.X {
+			m.X[i] = float32(int8(b[i]))
+		}
+		queries, base := m.Rows(0, int(q)), m.Rows(int(q), m.N)
+		got, err := Search(base, queries, int(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, searchOracle(base, queries, int(k)))
+	})
+}
+
+func BenchmarkSearch(b *testing.B) {
+	for _, d := range []int{2, 50} {
+		for _, queries := range []int{1, 1000, 10000} {
+			b.Run(fmt.Sprintf("10000x%d, %d queries", d, queries), func(b *testing.B) {
+				x, err := NewIndex(normal(10000, d, 1))
+				if err != nil {
+					b.Fatal(err)
+				}
+				q := normal(queries, d, 2)
+				for b.Loop() {
+					if _, err := x.Search(q, 15); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package data
+
+// A Preprocessing is what was done to the points of a run before its model saw
+// them, so that it can be done to new points. It is saved with the model.
+type Preprocessing struct {
+	// Width is the number of values of a point before anything is done.
+	Width int `json:"width"`
+	// Scaler scales the points; nil leaves them.
+	Scaler *Scaler `json:"scaler,omitempty"`
+	// PCA then takes their principal components; nil keeps the points.
+	PCA *PCA `json:"pca,omitempty"`
+}
+
+// Check reports what is inconsistent, as it may be in a file (ErrShape,
+// ErrOption).
+func (p *Preprocessing) Check() error {
+	if p.Width < 1 {
+		return errorf(ErrShape, "the preprocessing takes points of %d values; a point has at least one", p.Width)
+	}
+	if p.Scaler != nil {
+		if err := p.Scaler.check(p.Width); err != nil {
+			return err
+		}
+	}
+	if p.PCA != nil {
+		return p.PCA.check(p.Width)
+	}
+	return nil
+}
+
+// Out returns the number of values of a point after the preprocessing.
+func (p *Preprocessing) Out() int {
+	if p.PCA != nil {
+		return p.PCA.K
+	}
+	return p.Width
+}
+
+// Apply preprocesses points. It scales those of m in place and returns m, or
+// their principal components in a matrix of their own. Points of another width
+// give ErrShape.
+func (p *Preprocessing) Apply(m *Matrix) (*Matrix, error) {
+	if m.D != p.Width {
+		return nil, errorf(ErrShape, "the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
+	}
+	if p.Scaler != nil {
+		if err := p.Scaler.Apply(m); err != nil {
+			return nil, err
+		}
+	}
+	if p.PCA == nil {
+		return m, nil
+	}
+	return p.PCA.Transform(m)
+}

@@ -1,0 +1,77 @@
+package data_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"cne/data"
+)
+
+// What was done to the points of a run is done to new ones with the same bits,
+// also after it has been written and read as JSON.
+func TestPreprocessing(t *testing.T) {
+	for _, kind := range []data.Scaling{data.ScaleNone, data.ScaleUnit, data.ScaleStandard} {
+		for _, components := range []int{0, 3} {
+			set := &data.Dataset{Points: normal(1, 50, 7)}
+			raw := slices.Clone(set.Points.X)
+			scaler, err := set.Scale(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &data.Preprocessing{Width: 7, Scaler: scaler}
+			want := set.Points
+			if components > 0 {
+				if p.PCA, err = data.FitPCA(set.Points, components); err != nil {
+					t.Fatal(err)
+				}
+				if want, err = p.PCA.Transform(set.Points); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read data.Preprocessing
+			if err := json.Unmarshal(text, &read); err != nil {
+				t.Fatal(err)
+			}
+			if err := read.Check(); err != nil {
+				t.Fatal(err)
+			}
+			got, err := read.Apply(&data.Matrix{N: 50, D: 7, X: slices.Clone(raw)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.D != read.Out() || !slices.Equal(got.X, want.X) {
+				t.Errorf("%s, %d components: other points", kind, components)
+			}
+			// A block of one row gives the row's bits.
+			one, err := read.Apply(&data.Matrix{N: 1, D: 7, X: slices.Clone(raw[7*9 : 7*10])})
+			if err != nil || !slices.Equal(one.X, want.Row(9)) {
+				t.Errorf("%s, %d components: row 9 alone is %v, among others %v (%v)", kind, components, one.X, want.Row(9), err)
+			}
+		}
+	}
+}
+
+func TestPreprocessingRefuses(t *testing.T) {
+	pca := &data.PCA{K: 1, D: 3, Mean: make([]float64, 3), Axes: make([]float64, 3)}
+	for name, tc := range map[string]struct {
+		p    data.Preprocessing
+		kind error
+		want string
+	}{
+		"no width":     {data.Preprocessing{}, data.ErrShape, "points of 0 values"},
+		"scaler":       {data.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleUnit}}, data.ErrOption, "divides by 0"},
+		"scaler width": {data.Preprocessing{Width: 2, Scaler: &data.Scaler{Kind: data.ScaleStandard, Mean: []float64{1}, SD: []float64{1}}}, data.ErrShape, "points of 1 values"},
+		"PCA width":    {data.Preprocessing{Width: 2, PCA: pca}, data.ErrShape, "points of 3 values"},
+		"broken PCA":   {data.Preprocessing{Width: 3, PCA: &data.PCA{K: 2, D: 3, Mean: make([]float64, 3), Axes: make([]float64, 3)}}, data.ErrShape, "inconsistent"},
+	} {
+		t.Run(name, func(t *testing.T) { wantError(t, tc.p.Check(), tc.kind, tc.want) })
+	}
+	p := data.Preprocessing{Width: 3, PCA: pca}
+	_, err := p.Apply(data.NewMatrix(2, 4))
+	wantError(t, err, data.ErrShape, "the points have 4 values, but the model was trained on points of 3")
+}

@@ -1,0 +1,119 @@
+package data
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"cne/internal/rng"
+)
+
+// Split holds a random share of the points out: round(n·share) of them, at
+// least one and at most all but one. Where the labels are Categorical, each
+// class gives its share, to within one point; otherwise all points are drawn
+// alike. The seed decides which. Both parts keep the order of the files, and
+// their labels the class numbers of ds; heldRows has the rows of ds that are
+// held out, in that order. The parts share no points with ds, which stays as
+// it is.
+//
+// A share that is not between 0 and 1 gives ErrOption, fewer than two points
+// ErrEmpty, and unusable data the errors of Check.
+func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, heldRows []int, err error) {
+	if err := ds.Check(); err != nil {
+		return nil, nil, nil, err
+	}
+	n := ds.Points.N
+	switch {
+	case !(share > 0 && share < 1):
+		return nil, nil, nil, errorf(ErrOption, "a share of %v of the points cannot be held out; give a number between 0 and 1", share)
+	case n < 2:
+		return nil, nil, nil, errorf(ErrEmpty, "a single point cannot be split into two parts; give at least two")
+	}
+	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
+	stream := rng.New(seed, rng.Split)
+	isHeld := make([]bool, n)
+	strata := ds.strata()
+	for s, quota := range apportion(strata, count) {
+		for _, i := range stream.Perm(len(strata[s]))[:quota] {
+			isHeld[strata[s][i]] = true
+		}
+	}
+	heldRows = make([]int, 0, count)
+	trainRows := make([]int, 0, n-count)
+	for i, h := range isHeld {
+		if h {
+			heldRows = append(heldRows, i)
+		} else {
+			trainRows = append(trainRows, i)
+		}
+	}
+	return ds.take(trainRows), ds.take(heldRows), heldRows, nil
+}
+
+// strata returns the rows of each class, or all rows as one stratum.
+func (ds *Dataset) strata() [][]int {
+	l := ds.Labels
+	if l == nil || !l.Categorical() {
+		all := make([]int, ds.Points.N)
+		for i := range all {
+			all[i] = i
+		}
+		return [][]int{all}
+	}
+	strata := make([][]int, len(l.Names))
+	for i, c := range l.Class {
+		strata[c] = append(strata[c], i)
+	}
+	return strata
+}
+
+// apportion shares count out among the strata in proportion to their sizes, by
+// the method of the largest remainder: everyone gets the whole part of their
+// share, and those with the largest fractions, the first of equal ones, get
+// one more.
+func apportion(strata [][]int, count int) []int {
+	n := 0
+	for _, s := range strata {
+		n += len(s)
+	}
+	quota := make([]int, len(strata))
+	order := make([]int, len(strata))
+	left := count
+	for s, rows := range strata {
+		quota[s] = len(rows) * count / n
+		left -= quota[s]
+		order[s] = s
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(len(strata[b])*count%n, len(strata[a])*count%n)
+	})
+	for _, s := range order[:left] {
+		quota[s]++
+	}
+	return quota
+}
+
+// take returns a dataset of copies of these rows, which know their names.
+func (ds *Dataset) take(rows []int) *Dataset {
+	part := &Dataset{
+		Name: ds.Name, Points: NewMatrix(len(rows), ds.Points.D), Bytes: ds.Bytes,
+		parts: ds.parts, origin: make([]int, len(rows)),
+	}
+	for to, from := range rows {
+		copy(part.Points.Row(to), ds.Points.Row(from))
+		part.origin[to] = ds.originOf(from)
+	}
+	if l := ds.Labels; l != nil {
+		part.Labels = &Labels{Class: make([]int32, len(rows)), Names: slices.Clone(l.Names)}
+		for to, from := range rows {
+			part.Labels.Class[to] = l.Class[from]
+		}
+		if l.Value != nil {
+			part.Labels.Value = make([]float64, len(rows))
+			for to, from := range rows {
+				part.Labels.Value[to] = l.Value[from]
+			}
+		}
+	}
+	return part
+}

@@ -1,0 +1,206 @@
+package data_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"cne/data"
+)
+
+// numbered returns n points whose one value is their row, with labels.
+func numbered(n int, label func(i int) string) *data.Dataset {
+	ds := &data.Dataset{Name: "numbered", Points: data.NewMatrix(n, 1), Bytes: true}
+	for i := range n {
+		ds.Points.X[i] = float32(i)
+	}
+	if label != nil {
+		labels := make([]string, n)
+		for i := range labels {
+			labels[i] = label(i)
+		}
+		ds.Labels = data.NewLabels(labels)
+	}
+	return ds
+}
+
+func TestSplit(t *testing.T) {
+	classes := func(i int) string { return string("aaaaaabbbc"[i%10]) }
+	quantity := func(i int) string { return fmt.Sprint(0.5 + float64(i)) }
+	for _, tc := range []struct {
+		name  string
+		n     int
+		label func(int) string
+		share float64
+		held  int
+	}{
+		{"no labels", 1000, nil, 0.1, 100},
+		{"rounded", 1000, nil, 1. / 7, 143},
+		{"classes", 1000, classes, 0.1, 100},
+		{"classes, share that does not divide them", 1003, classes, 1. / 3, 334},
+		{"a class for each", 10, func(i int) string { return fmt.Sprint("c", i) }, 0.3, 3},
+		{"one class", 10, func(int) string { return "a" }, 0.25, 3},
+		{"quantities", 1000, quantity, 0.1, 100},
+		{"at least one", 10, nil, 0.001, 1},
+		{"at most all but one", 10, classes, 0.999, 9},
+		{"two points", 2, nil, 0.5, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ds := numbered(tc.n, tc.label)
+			train, held, rows, err := ds.Split(tc.share, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rows) != tc.held || held.Points.N != tc.held || train.Points.N != tc.n-tc.held {
+				t.Fatalf("%d rows are held out, %d kept, want %d and %d", held.Points.N, train.Points.N, tc.held, tc.n-tc.held)
+			}
+			for i, row := range rows {
+				if held.Points.X[i] != float32(row) {
+					t.Fatalf("held-out point %d is row %v, want %d", i, held.Points.X[i], row)
+				}
+			}
+			all := slices.Concat(train.Points.X, held.Points.X)
+			slices.Sort(all)
+			if !slices.Equal(all, ds.Points.X) {
+				t.Error("points are lost or occur twice")
+			}
+			for _, part := range []*data.Dataset{train, held} {
+				if err := part.Check(); err != nil {
+					t.Error(err)
+				}
+				if part.Name != ds.Name || !part.Bytes || !slices.IsSorted(part.Points.X) {
+					t.Errorf("the name is %q, Bytes is %v, the rows are %v", part.Name, part.Bytes, part.Points.X)
+				}
+				if ds.Labels == nil {
+					continue
+				}
+				if !slices.Equal(part.Labels.Names, ds.Labels.Names) || (part.Labels.Value == nil) != (ds.Labels.Value == nil) {
+					t.Errorf("the labels are %+v", part.Labels)
+				}
+				for i, v := range part.Points.X {
+					if part.Labels.Class[i] != ds.Labels.Class[int(v)] || ds.Labels.Value != nil && part.Labels.Value[i] != ds.Labels.Value[int(v)] {
+						t.Fatalf("point %v has the label of another", v)
+					}
+				}
+			}
+			if ds.Labels != nil && ds.Labels.Categorical() {
+				size, taken := make([]int, len(ds.Labels.Names)), make([]int, len(ds.Labels.Names))
+				for _, c := range ds.Labels.Class {
+					size[c]++
+				}
+				for _, c := range held.Labels.Class {
+					taken[c]++
+				}
+				for c := range size {
+					if want := float64(size[c]) * float64(tc.held) / float64(tc.n); math.Abs(float64(taken[c])-want) >= 1 {
+						t.Errorf("%d of the %d points of class %d are held out, want about %.1f", taken[c], size[c], c, want)
+					}
+				}
+			}
+
+			_, _, again, _ := ds.Split(tc.share, 1)
+			if !slices.Equal(again, rows) {
+				t.Error("the same seed holds out other rows")
+			}
+			if _, _, other, _ := ds.Split(tc.share, 2); tc.held >= 100 && slices.Equal(other, rows) {
+				t.Error("another seed holds out the same rows")
+			}
+		})
+	}
+}
+
+// Every row is as likely as any other to be held out.
+func TestSplitIsUniform(t *testing.T) {
+	const n, draws = 20, 4000
+	for _, label := range []func(int) string{nil, func(i int) string { return string("ab"[i%2]) }} {
+		ds := numbered(n, label)
+		count := make([]int, n)
+		for seed := range uint64(draws) {
+			_, _, rows, err := ds.Split(0.2, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range rows {
+				count[row]++
+			}
+		}
+		for row, c := range count {
+			// 0.2·4000, give or take five standard deviations.
+			if math.Abs(float64(c)-800) > 127 {
+				t.Errorf("row %d is held out %d times of %d, want about 800", row, c, draws)
+			}
+		}
+	}
+}
+
+func TestSplitKeepsRowNames(t *testing.T) {
+	folder := t.TempDir()
+	a := put(t, folder, "a.csv", []byte("1\n2\n3\n"))
+	b := put(t, folder, "b.csv", []byte("4\n5\n"))
+	ds, err := data.Open([]string{a, b}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	train, held, rows, err := ds.Split(0.4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(row int) string {
+		if row < 3 {
+			return fmt.Sprintf("%s: row %d (row %d over all files)", a, row+1, row+1)
+		}
+		return fmt.Sprintf("%s: row %d (row %d over all files)", b, row-2, row+1)
+	}
+	held.Points.X[1] = float32(math.NaN())
+	wantError(t, held.Check(), data.ErrNotFinite, name(rows[1])+", column 1")
+	first := int(train.Points.X[0]) - 1
+	_, inner, innerRows, err := train.Split(0.5, 1) // and through a second split
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := int(train.Points.X[innerRows[0]]) - 1
+	inner.Points.X[0] = float32(math.Inf(1))
+	wantError(t, inner.Check(), data.ErrNotFinite, name(want))
+	train.Points.X[0] = float32(math.NaN())
+	wantError(t, train.Check(), data.ErrNotFinite, name(first))
+}
+
+func TestSplitErrors(t *testing.T) {
+	ds := numbered(10, nil)
+	for _, share := range []float64{0, 1, -0.5, 1.5, math.NaN(), math.Inf(1)} {
+		_, _, _, err := ds.Split(share, 1)
+		wantError(t, err, data.ErrOption, fmt.Sprintf("a share of %v of the points cannot be held out", share))
+	}
+	_, _, _, err := numbered(1, nil).Split(0.5, 1)
+	wantError(t, err, data.ErrEmpty, "a single point cannot be split")
+	_, _, _, err = (&data.Dataset{}).Split(0.5, 1)
+	wantError(t, err, data.ErrEmpty, "there are no points")
+}
+
+func TestAlign(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		names  []string
+		labels []string
+		class  []int32
+		want   []string
+	}{
+		{"same", []string{"a", "b"}, []string{"b", "a"}, []int32{1, 0}, []string{"a", "b"}},
+		{"missing", []string{"a", "b", "c"}, []string{"c", "c"}, []int32{2, 2}, []string{"a", "b", "c"}},
+		{"new", []string{"b", "d"}, []string{"d", "c", "a", "b"}, []int32{1, 3, 2, 0}, []string{"b", "d", "a", "c"}},
+		{"numbers however written", []string{"0", "5", "10"}, []string{"5.0", "7", "1e1"}, []int32{1, 3, 2}, []string{"0", "5", "10", "7"}},
+		{"numbers among words stay text", []string{"5", "x"}, []string{"5.0", "5.0"}, []int32{2, 2}, []string{"5", "x", "5.0"}},
+		{"words for numbers", []string{"5", "7"}, []string{"7", "y"}, []int32{1, 2}, []string{"5", "7", "y"}},
+		{"no names", nil, []string{"b", "a"}, []int32{1, 0}, []string{"a", "b"}},
+	} {
+		l := data.NewLabels(tc.labels)
+		got := l.Align(tc.names)
+		if !slices.Equal(got.Class, tc.class) || !slices.Equal(got.Names, tc.want) {
+			t.Errorf("%s: the classes are %v of %q, want %v of %q", tc.name, got.Class, got.Names, tc.class, tc.want)
+		}
+		if !slices.Equal(got.Value, l.Value) {
+			t.Errorf("%s: the values are %v, want %v", tc.name, got.Value, l.Value)
+		}
+	}
+}

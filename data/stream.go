@@ -1,0 +1,189 @@
+package data
+
+import (
+	"fmt"
+	"io"
+)
+
+// A valueReader reads the points of one file, value after value.
+type valueReader interface {
+	// read fills dst with the values that come next, a table with as many
+	// whole rows as there is room for, and returns their number. With the last
+	// ones, or after them, comes io.EOF; other errors, too, may come with
+	// values, which are then sound.
+	read(dst []float32) (int, error)
+	// step returns the least number of values that read needs room for, 0 at
+	// the end.
+	step() int
+	// room returns for how many more values it is reasonable to make room
+	// after done ones; at least step.
+	room(done int) int
+	// takeLabels returns the labels of the rows read since it was called last.
+	takeLabels() []string
+}
+
+// A stream is an open file of points.
+type stream struct {
+	part
+	d        int  // values per point
+	labelled bool // the points have labels, in the file or beside it
+	values   valueReader
+	// Labels that are an array in a file of their own, and its name; nil
+	// otherwise.
+	beside     *body
+	besideName string
+	closers    []io.Closer
+}
+
+// openStream opens a file and reads as much of it as it takes to know the
+// width of its points. Errors name the file.
+func openStream(f file, opt Options) (*stream, error) {
+	st := &stream{part: part{name: f.path}, labelled: f.labels != "" && len(opt.Labels) == 0}
+	if err := st.open(f, opt); err != nil {
+		st.close()
+		return nil, err
+	}
+	return st, nil
+}
+
+func (st *stream) open(f file, opt Options) error {
+	s, c, err := openSource(f.path)
+	if err != nil {
+		return err
+	}
+	st.closers = append(st.closers, c)
+	if err := st.begin(s, opt); err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	return nil
+}
+
+// begin reads the head of a file.
+func (st *stream) begin(s *source, opt Options) error {
+	format, err := recognise(st.name, s)
+	if err != nil {
+		return err
+	}
+	if format == formatCSV {
+		return st.beginTable(s, opt)
+	}
+	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
+		return errorf(ErrOption, "a label column or columns to drop are set, but this is an array whose columns have no names; use CSV, or give the labels as a file of their own")
+	}
+	return st.beginArray(s, format)
+}
+
+func (st *stream) beginArray(s *source, f format) error {
+	a, err := f.header(s)
+	if err != nil {
+		return err
+	}
+	if _, st.d, err = a.points(); err != nil {
+		return err
+	}
+	b, err := newBody(a, s)
+	if err != nil {
+		return err
+	}
+	st.values, st.bytes = b, a.isByte()
+	return nil
+}
+
+func (st *stream) beginTable(s *source, opt Options) error {
+	t, err := newTable(s, opt)
+	if err != nil {
+		return err
+	}
+	st.values, st.d, st.columns = t, t.width, t.columns
+	st.labelled = st.labelled || t.labelled
+	return nil
+}
+
+// pairLabels opens the file with the labels of the points, an array beside
+// another one, as those of MNIST are.
+func (st *stream) pairLabels(path string) error {
+	s, c, err := openSource(path)
+	if err != nil {
+		return err
+	}
+	st.closers = append(st.closers, c)
+	format, err := recognise(path, s)
+	if err == nil {
+		var a array
+		if a, err = format.header(s); err == nil {
+			st.beside, err = a.labels(s)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if points := st.values.(*body); st.beside.total != points.shape[0] {
+		return miscounted(st.beside.total, points.shape[0], fmt.Sprintf("%s: %d", path, st.beside.total))
+	}
+	st.besideName = path
+	return nil
+}
+
+// follows checks that the points of st can stand below those of first.
+func (st *stream) follows(first *stream) error {
+	switch {
+	case st.d != first.d:
+		return errorf(ErrShape, "%s: its points have %d values, those of %s have %d; files that are read together must have points of one width", st.name, st.d, first.name, first.d)
+	case st.labelled != first.labelled:
+		without := st
+		if st.labelled {
+			without = first
+		}
+		return errorf(ErrLabels, "%s: this file has no labels although others have; give labels for all files or for none", without.name)
+	case st.columns == nil || first.columns == nil:
+		return nil
+	}
+	for i, name := range first.columns {
+		if st.columns[i] != name {
+			return errorf(ErrShape, "%s: its data column %d (counted from 1, without labels and dropped columns) is %q, that of %s is %q; files that are read together must have the same columns in the same order", st.name, i+1, st.columns[i], first.name, name)
+		}
+	}
+	return nil
+}
+
+// explain adds the file's name, if it has one, to an error of reading.
+func (st *stream) explain(err error) error {
+	if st.name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", st.name, err)
+}
+
+// readAll appends all points of the file to b.
+func (st *stream) readAll(b *builder) error {
+	b.d = st.d
+	before := len(b.x)
+	for {
+		done := len(b.x) - before
+		if cap(b.x)-len(b.x) < st.values.step() {
+			b.reserve(st.values.room(done))
+		}
+		n, err := st.values.read(b.x[len(b.x):cap(b.x)])
+		b.x = b.x[:len(b.x)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return st.explain(err)
+		}
+	}
+	st.rows = (len(b.x) - before) / st.d
+	st.labels = st.values.takeLabels()
+	return nil
+}
+
+func (st *stream) close() error {
+	var first error
+	for _, c := range st.closers {
+		if err := c.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	st.closers = nil
+	return first
+}
