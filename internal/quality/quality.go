@@ -3,7 +3,8 @@
 // (Spearman), how well it tells classes apart (KNNAccuracy), and the two
 // quantities of contrastive embedding theory, the partition function and the
 // Kullback–Leibler divergence between graph and embedding (PartitionFunction,
-// KL).
+// KL). HeldOutRecall and HeldOutAccuracy do the same for points that were
+// embedded among those that a network was trained on.
 //
 // Every result is exact for the points given, or for the random sample of
 // them that the caller's stream draws, and has the same bits for any number

@@ -593,6 +593,67 @@ func TestKNNAccuracy(t *testing.T) {
 	}
 }
 
+// Holding out some rows of one matrix is KNNAccuracy.
+func TestHeldOutAccuracy(t *testing.T) {
+	const n, k, d = 3000, 7, 2
+	x := normal[float32](1, n, d, 1)
+	for i := range x {
+		x[i] = float32(math.Round(float64(4 * x[i])))
+	}
+	classes := make([]int32, n)
+	for i := range classes {
+		classes[i] = int32(x[i*d]/3) - 2
+	}
+	all := matrix(x, d)
+	want, err := KNNAccuracy(all, classes, k, 0.1, rng.New(1, rng.Split))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := rng.New(1, rng.Split)
+	order := stream.Perm(n)
+	held := data.NewMatrix(0, d)
+	train := data.NewMatrix(0, d)
+	var heldClasses, trainClasses []int32
+	for _, i := range order[:n/10] {
+		held.X, heldClasses = append(held.X, all.Row(i)...), append(heldClasses, classes[i])
+		held.N++
+	}
+	for _, i := range slices.Sorted(slices.Values(order[n/10:])) {
+		train.X, trainClasses = append(train.X, all.Row(i)...), append(trainClasses, classes[i])
+		train.N++
+	}
+	got, err := HeldOutAccuracy(train, trainClasses, held, heldClasses, k)
+	if err != nil || got != want {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	sameBits(t, "accuracy", func() (float64, error) { return HeldOutAccuracy(train, trainClasses, held, heldClasses, k) })
+
+	for i := range heldClasses { // a class that nobody has taught
+		heldClasses[i] = 99
+	}
+	if got, err := HeldOutAccuracy(train, trainClasses, held, heldClasses, k); err != nil || got != 0 {
+		t.Errorf("unknown classes: %v, %v; want 0", got, err)
+	}
+}
+
+func TestHeldOutRecall(t *testing.T) {
+	for name, tc := range map[string]struct {
+		x, y     []int32
+		k, train int
+		want     float64
+	}{
+		"all":             {[]int32{7, 2, 0, 9}, []int32{2, 7, 9, 0}, 2, 10, 1},
+		"half":            {[]int32{7, 2, 0, 9}, []int32{2, 3, 9, 1}, 2, 10, 0.5},
+		"none":            {[]int32{3}, []int32{4}, 1, 5, 0},
+		"more held out":   {[]int32{0, 1, 1, 0}, []int32{0, 1, 0, 0}, 1, 2, 0.75},
+		"duplicate, once": {[]int32{1, 2}, []int32{1, 1}, 2, 3, 0.5},
+	} {
+		if got, err := HeldOutRecall(tc.x, tc.y, tc.k, tc.train); err != nil || got != tc.want {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
+		}
+	}
+}
+
 func TestKNNAccuracySeparated(t *testing.T) {
 	x := normal[float32](1, 700, 2, 1)
 	classes := make([]int32, 700)
@@ -643,12 +704,24 @@ func TestRefusals(t *testing.T) {
 			large := matrix(make([]float32, 70000), 1)
 			return Spearman(large, large, 70000, stream)
 		}, ErrInput, "3 to 65536 are needed"},
-		"Spearman: collapsed": {func() (float64, error) { return Spearman(m, matrix(make([]float32, 3), 1), 10, stream) }, ErrUndefined, "all distances are equal"},
-		"Spearman: NaN":       {func() (float64, error) { return Spearman(matrix([]float32{1, 2, nan}, 1), m, 10, stream) }, ErrNotFinite, "point 2 of the data"},
-		"accuracy: classes":   {func() (float64, error) { return KNNAccuracy(m, []int32{1}, 1, 0.5, stream) }, ErrInput, "1 classes for 3 points"},
-		"accuracy: share":     {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 1, 1, stream) }, ErrInput, "test share 1"},
-		"accuracy: no test":   {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 1, 0.1, stream) }, ErrInput, "holds none out"},
-		"accuracy: k":         {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 3, 0.3, stream) }, ErrInput, "from 1 to 2"},
+		"Spearman: collapsed":    {func() (float64, error) { return Spearman(m, matrix(make([]float32, 3), 1), 10, stream) }, ErrUndefined, "all distances are equal"},
+		"Spearman: NaN":          {func() (float64, error) { return Spearman(matrix([]float32{1, 2, nan}, 1), m, 10, stream) }, ErrNotFinite, "point 2 of the data"},
+		"held-out recall: range": {func() (float64, error) { return HeldOutRecall([]int32{1, 4}, []int32{1, 5}, 1, 5) }, ErrInput, "point 1 (counted from 0) has 5 as a neighbour, but there are training points 0 to 4"},
+		"held-out recall: k":     {func() (float64, error) { return HeldOutRecall([]int32{1}, []int32{1}, 0, 5) }, ErrInput, "two lists of 0"},
+		"held-out accuracy: width": {func() (float64, error) {
+			return HeldOutAccuracy(m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1)
+		}, ErrInput, "held-out points of 3 coordinates, training points of 2"},
+		"held-out accuracy: training classes": {func() (float64, error) { return HeldOutAccuracy(m, nil, m, []int32{1, 2, 3}, 1) }, ErrInput, "0 classes for 3 training points"},
+		"held-out accuracy: held-out classes": {func() (float64, error) { return HeldOutAccuracy(m, []int32{1, 2, 3}, m, nil, 1) }, ErrInput, "0 classes for 3 held-out points"},
+		"held-out accuracy: k":                {func() (float64, error) { return HeldOutAccuracy(m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4) }, ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
+		"held-out accuracy: none":             {func() (float64, error) { return HeldOutAccuracy(m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1) }, ErrUndefined, "no points"},
+		"held-out accuracy: NaN": {func() (float64, error) {
+			return HeldOutAccuracy(m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1)
+		}, ErrNotFinite, "point 0 of the held-out points' embedding"},
+		"accuracy: classes": {func() (float64, error) { return KNNAccuracy(m, []int32{1}, 1, 0.5, stream) }, ErrInput, "1 classes for 3 points"},
+		"accuracy: share":   {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 1, 1, stream) }, ErrInput, "test share 1"},
+		"accuracy: no test": {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 1, 0.1, stream) }, ErrInput, "holds none out"},
+		"accuracy: k":       {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 3, 0.3, stream) }, ErrInput, "from 1 to 2"},
 		"accuracy: NaN": {func() (float64, error) {
 			return KNNAccuracy(matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, stream)
 		}, ErrNotFinite, "point 0"},

@@ -15,6 +15,25 @@ import (
 // counted from 0, in any order, the point itself not among them. Errors wrap
 // ErrInput, and ErrUndefined if there are no points.
 func KNNRecall(inData, inEmbedding []int32, k int) (float64, error) {
+	points := 0
+	if k > 0 {
+		points = len(inData) / k
+	}
+	return recall(inData, inEmbedding, k, points, "points")
+}
+
+// HeldOutRecall returns the mean share of a held-out point's k nearest
+// training points in the embedding that are among its k nearest training
+// points in the data, from 0 to 1. Both lists are held-out points × k, as
+// KNNRecall's are, of training points numbered from 0 to training−1. Errors
+// are KNNRecall's.
+func HeldOutRecall(inData, inEmbedding []int32, k, training int) (float64, error) {
+	return recall(inData, inEmbedding, k, training, "training points")
+}
+
+// recall is the mean share of k neighbours in the embedding, out of so many
+// points, that are neighbours in the data. What names these points in errors.
+func recall(inData, inEmbedding []int32, k, points int, what string) (float64, error) {
 	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
 		return 0, fmt.Errorf("%w: %d and %d neighbours are not two lists of %d for each point", ErrInput, len(inData), len(inEmbedding), k)
 	}
@@ -24,15 +43,15 @@ func KNNRecall(inData, inEmbedding []int32, k int) (float64, error) {
 	}
 	for _, list := range [][]int32{inData, inEmbedding} {
 		for e, j := range list {
-			if j < 0 || int(j) >= n {
-				return 0, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are points 0 to %d", ErrInput, e/k, j, n-1)
+			if j < 0 || int(j) >= points {
+				return 0, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are %s 0 to %d", ErrInput, e/k, j, what, points-1)
 			}
 		}
 	}
 	const grain = 1 << 13
 	hits := make([]int, parallel.Pieces(n, grain))
 	parallel.For(n, grain, func(piece, lo, hi int) {
-		owner := make([]int32, n) // point of which an entry is a neighbour in the data, plus 1
+		owner := make([]int32, points) // point of which an entry is a neighbour in the data, plus 1
 		for i := lo; i < hi; i++ {
 			for _, j := range inData[i*k : (i+1)*k] {
 				owner[j] = int32(i) + 1
@@ -88,34 +107,83 @@ func KNNAccuracy(embedding *data.Matrix, classes []int32, k int, testShare float
 	for _, i := range test {
 		isTest[i] = true
 	}
-
-	// Training points in the order of their rows, coordinate after coordinate.
-	d := embedding.D
-	class := make([]int32, 0, n-held)
-	coordinates := make([][]float64, d)
+	c := newClassifier(embedding.D, k)
 	for i := range n {
-		if isTest[i] {
-			continue
-		}
-		class = append(class, classes[i])
-		for c, v := range embedding.Row(i) {
-			coordinates[c] = append(coordinates[c], float64(v))
+		if !isTest[i] {
+			c.learn(embedding.Row(i), classes[i])
 		}
 	}
+	return c.accuracy(held, func(i int) ([]float32, int32) { return embedding.Row(test[i]), classes[test[i]] }), nil
+}
 
+// HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
+// k-nearest-neighbour classifier which knows the training points gets right,
+// by KNNAccuracy's rules. trainClasses[i] is the class of training point i,
+// heldClasses[i] that of held-out point i; a held-out point of a class that no
+// training point has counts as wrong. Errors wrap ErrInput or ErrNotFinite, and
+// ErrUndefined if no point is held out.
+func HeldOutAccuracy(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) (float64, error) {
+	n, err := points(train.X, train.D, "training points' embedding")
+	if err != nil {
+		return 0, err
+	}
+	tests, err := points(held.X, held.D, "held-out points' embedding")
+	switch {
+	case err != nil:
+		return 0, err
+	case held.D != train.D:
+		return 0, fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
+	case len(trainClasses) != n:
+		return 0, fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
+	case len(heldClasses) != tests:
+		return 0, fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
+	case k < 1 || k > n:
+		return 0, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
+	case tests == 0:
+		return 0, fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
+	}
+	c := newClassifier(train.D, k)
+	for i := range n {
+		c.learn(train.Row(i), trainClasses[i])
+	}
+	return c.accuracy(tests, func(i int) ([]float32, int32) { return held.Row(i), heldClasses[i] }), nil
+}
+
+// A classifier gives a point the class that most of its k nearest neighbours
+// have.
+type classifier struct {
+	k           int
+	class       []int32     // of each point that it knows
+	coordinates [][]float64 // of these points, coordinate after coordinate
+}
+
+func newClassifier(d, k int) *classifier {
+	return &classifier{k: k, coordinates: make([][]float64, d)}
+}
+
+func (c *classifier) learn(p []float32, class int32) {
+	c.class = append(c.class, class)
+	for l, v := range p {
+		c.coordinates[l] = append(c.coordinates[l], float64(v))
+	}
+}
+
+// accuracy returns the share of n points whose class is found.
+func (c *classifier) accuracy(n int, test func(i int) (p []float32, class int32)) float64 {
 	const grain = 64
-	right := make([]int, parallel.Pieces(held, grain))
-	parallel.For(held, grain, func(piece, lo, hi int) {
-		nearest := newNearest(k)
-		distances := make([]float64, min(len(class), 4096))
-		for _, i := range test[lo:hi] {
+	right := make([]int, parallel.Pieces(n, grain))
+	parallel.For(n, grain, func(piece, lo, hi int) {
+		nearest := newNearest(c.k)
+		distances := make([]float64, min(len(c.class), 4096))
+		for i := lo; i < hi; i++ {
+			p, class := test(i)
 			nearest.reset()
-			for first := 0; first < len(class); first += len(distances) {
-				last := min(len(class), first+len(distances))
-				squaredDistances(distances[:last-first], embedding.Row(i), coordinates, first)
+			for first := 0; first < len(c.class); first += len(distances) {
+				last := min(len(c.class), first+len(distances))
+				squaredDistances(distances[:last-first], p, c.coordinates, first)
 				nearest.add(distances[:last-first], first)
 			}
-			if vote(nearest.rows, class) == classes[i] {
+			if vote(nearest.rows, c.class) == class {
 				right[piece]++
 			}
 		}
@@ -124,7 +192,7 @@ func KNNAccuracy(embedding *data.Matrix, classes []int32, k int, testShare float
 	for _, r := range right {
 		total += r
 	}
-	return float64(total) / float64(held), nil
+	return float64(total) / float64(n)
 }
 
 // squaredDistances fills out with the distances from p to the points first,
