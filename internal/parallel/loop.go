@@ -2,7 +2,6 @@ package parallel
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 )
 
@@ -14,12 +13,13 @@ type Loop struct {
 
 	n, grain int
 	next     atomic.Int64
-	wg       sync.WaitGroup
+	helpers  atomic.Int32 // that have not finished
+	done     latch
 	panicked atomic.Pointer[any]
-	work     func()
 }
 
 // Run calls Body for each piece of at most grain items out of n, as For does.
+// The calls begin in the order of the pieces.
 func (l *Loop) Run(n, grain int) {
 	pieces := Pieces(n, grain)
 	workers := min(pieces, runtime.GOMAXPROCS(0))
@@ -29,22 +29,23 @@ func (l *Loop) Run(n, grain int) {
 		}
 		return
 	}
-	if l.work == nil {
-		l.work = func() {
-			defer l.wg.Done()
-			l.take()
-		}
-	}
 	l.n, l.grain = n, grain
 	l.next.Store(0)
-	l.wg.Add(workers)
+	l.helpers.Store(int32(workers - 1))
 	for range workers - 1 {
-		go l.work()
+		hire(l)
 	}
-	l.work()
-	l.wg.Wait()
+	l.take()
+	l.done.wait()
 	if r := l.panicked.Swap(nil); r != nil {
 		panic(*r)
+	}
+}
+
+// finish tells that a helper has no more to do.
+func (l *Loop) finish() {
+	if l.helpers.Add(-1) == 0 {
+		l.done.open()
 	}
 }
 
@@ -52,7 +53,8 @@ func (l *Loop) Run(n, grain int) {
 func (l *Loop) take() {
 	defer func() {
 		if r := recover(); r != nil {
-			l.panicked.CompareAndSwap(nil, &r)
+			v := r // r itself would be on the heap even without a panic
+			l.panicked.CompareAndSwap(nil, &v)
 		}
 	}()
 	for {
