@@ -2,20 +2,10 @@ package blas
 
 import (
 	"fmt"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
+	"math"
 
 	"cne/internal/isa"
-	"cne/internal/parallel"
 )
-
-// rowsPerPiece is the height of the block of the result that one goroutine
-// computes with gonum: high enough to amortise the hand-off, low enough for
-// two cores to share matrices of a few hundred rows.
-const rowsPerPiece = 128
-
-var serial gonum.Implementation
 
 // current is the instruction set in use: the best, except in tests.
 var current = isa.Best()
@@ -31,54 +21,129 @@ type Float interface{ float32 | float64 }
 // not overlap A or B. If beta is 0, C is not read. Lengths and strides that do
 // not hold the matrices panic.
 func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	checkSizes(m, n, k)
+	multiply(product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: newOperand(a, lda, m, k, transA), b: newOperand(b, ldb, k, n, transB), c: newOperand(c, ldc, m, n, false),
+		floor: T(math.Inf(-1))})
+}
+
+// Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n,
+// the weights W are n×k and the bias has n elements, or is nil for none; with
+// relu, negative sums become 0 and NaN stays NaN. Row i of X is row rows[i] of
+// x as stored, or row i itself if rows is nil. ldx, ldw and ldy are the
+// distances between rows as stored. Y must not overlap the others.
+//
+// A row of Y has the same bits whatever the other rows are and however many.
+// Lengths, strides and row numbers that do not fit panic.
+func Linear[T Float](m, n, k int, x []T, ldx int, rows []int32, w []T, ldw int, bias []T, relu bool, y []T, ldy int) {
+	checkSizes(m, n, k)
+	if bias != nil && len(bias) != n {
+		panic(fmt.Sprintf("blas: a bias of %d elements for %d columns", len(bias), n))
+	}
+	p := product[T]{m: m, n: n, k: k, alpha: 1,
+		a: newRows(x, ldx, m, k, rows), b: newOperand(w, ldw, k, n, true), c: newOperand(y, ldy, m, n, false),
+		bias: bias, floor: T(math.Inf(-1))}
+	if relu {
+		p.floor = 0
+	}
+	multiply(p)
+}
+
+// LinearGrad computes the gradient of a layer's weights, dW = Gᵀ·X, where dW
+// is n×k and the gradient G of the layer's sums m×n. Row i of X is row rows[i]
+// of x as stored, or row i itself if rows is nil. ldg, ldx and lddw are the
+// distances between rows as stored. dW must not overlap the others. Lengths,
+// strides and row numbers that do not fit panic.
+func LinearGrad[T Float](m, n, k int, g []T, ldg int, x []T, ldx int, rows []int32, dw []T, lddw int) {
+	checkSizes(m, n, k)
+	multiply(product[T]{m: n, n: k, k: m, alpha: 1,
+		a: newOperand(g, ldg, n, m, true), b: newRows(x, ldx, m, k, rows), c: newOperand(dw, lddw, n, k, false),
+		floor: T(math.Inf(-1))})
+}
+
+func checkSizes(m, n, k int) {
 	if m < 0 || n < 0 || k < 0 {
 		panic(fmt.Sprintf("blas: a product of %d×%d and %d×%d", m, k, k, n))
 	}
-	if a, ok := any(a).([]float32); ok && vectors() {
-		p := product{m: m, n: n, k: k, alpha: float32(alpha), beta: float32(beta),
-			a: newOperand(a, lda, m, k, transA), b: newOperand(any(b).([]float32), ldb, k, n, transB), transB: transB,
-			c: newOperand(any(c).([]float32), ldc, m, n, false)}
-		p.run()
+}
+
+// A product is max(floor, alpha·op(A)·op(B) + beta·C + bias), to be written to
+// C. The maximum of a floor and NaN is NaN here.
+type product[T Float] struct {
+	m, n, k     int
+	alpha, beta T
+	a, b, c     operand[T]
+	bias        []T // nil for none
+	floor       T
+}
+
+// An operand is a matrix op(X) as stored.
+type operand[T Float] struct {
+	data  []T
+	ld    int     // from row to row as stored
+	trans bool    // op is transposition
+	rows  []int32 // if not nil, the stored row for each row; not with trans
+}
+
+// newOperand checks that data holds op(X) of rows×cols and returns it.
+func newOperand[T Float](data []T, ld, rows, cols int, trans bool) operand[T] {
+	height, width := rows, cols
+	if trans {
+		height, width = cols, rows
+	}
+	checkMatrix(len(data), ld, height, width)
+	return operand[T]{data: data, ld: ld, trans: trans}
+}
+
+// newRows checks that data holds the numbered rows, or the first m ones if
+// numbers is nil, and returns them.
+func newRows[T Float](data []T, ld, m, width int, numbers []int32) operand[T] {
+	if numbers == nil {
+		return newOperand(data, ld, m, width, false)
+	}
+	if len(numbers) != m {
+		panic(fmt.Sprintf("blas: %d row numbers for %d rows", len(numbers), m))
+	}
+	least, most := int32(0), int32(-1)
+	for _, r := range numbers {
+		least, most = min(least, r), max(most, r)
+	}
+	if least < 0 {
+		panic(fmt.Sprintf("blas: there is no row %d", least))
+	}
+	checkMatrix(len(data), ld, int(most)+1, width)
+	return operand[T]{data: data, ld: ld, rows: numbers}
+}
+
+// checkMatrix panics unless length elements hold a matrix.
+func checkMatrix(length, ld, height, width int) {
+	if ld < max(1, width) {
+		panic(fmt.Sprintf("blas: a matrix of %d×%d cannot have rows %d apart", height, width, ld))
+	}
+	if height > 0 && width > 0 && length < (height-1)*ld+width {
+		panic(fmt.Sprintf("blas: %d elements do not hold a matrix of %d×%d with rows %d apart", length, height, width, ld))
+	}
+}
+
+// row returns where row i begins as stored.
+func (o *operand[T]) row(i int) int {
+	if o.rows != nil {
+		i = int(o.rows[i])
+	}
+	return i * o.ld
+}
+
+// multiply computes a product in the form that is in use.
+func multiply[T Float](p product[T]) {
+	if p.m == 0 || p.n == 0 {
 		return
 	}
-	if k == 0 && m > 0 && n > 0 { // gonum does not take matrices without elements
-		scale(m, n, beta, c, ldc)
+	if p.alpha == 0 {
+		p.k = 0 // A and B are not read
+	}
+	if p, ok := any(&p).(*product[float32]); ok && vectors() {
+		multiplyVectors(p)
 		return
 	}
-	parallel.For(m, rowsPerPiece, func(_, lo, hi int) {
-		offset := lo * lda
-		if transA {
-			offset = lo
-		}
-		gonumGemm(transOf(transA), transOf(transB), hi-lo, n, k, alpha, a[offset:], lda, b, ldb, beta, c[lo*ldc:], ldc)
-	})
-}
-
-func transOf(t bool) blas.Transpose {
-	if t {
-		return blas.Trans
-	}
-	return blas.NoTrans
-}
-
-func gonumGemm[T Float](ta, tb blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	switch a := any(a).(type) {
-	case []float32:
-		serial.Sgemm(ta, tb, m, n, k, float32(alpha), a, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), ldc)
-	case []float64:
-		serial.Dgemm(ta, tb, m, n, k, float64(alpha), a, lda, any(b).([]float64), ldb, float64(beta), any(c).([]float64), ldc)
-	}
-}
-
-// scale multiplies an m×n matrix by beta; if that is 0, it is not read.
-func scale[T Float](m, n int, beta T, c []T, ldc int) {
-	for i := range m {
-		row := c[i*ldc : i*ldc+n]
-		if beta == 0 {
-			clear(row)
-		}
-		for j := range row {
-			row[j] *= beta
-		}
-	}
+	multiplyPortable(&p)
 }

@@ -64,19 +64,20 @@ func TestGemm(t *testing.T) {
 		for _, size := range sizes {
 			for trans := range 4 {
 				for _, gap := range []int{0, 3} {
+					m, n, k := size[0], size[1], size[2]
+					transA, transB := trans&1 != 0, trans&2 != 0
+					s := rng.New(uint64(m+n+k), rng.Sample)
+					ra, ca, rb, cb := m, k, k, n
+					if transA {
+						ra, ca = ca, ra
+					}
+					if transB {
+						rb, cb = cb, rb
+					}
+					lda, ldb, ldc := max(1, ca)+gap, max(1, cb)+gap, max(1, n)+gap
+					a, b, before := stored(ra, ca, lda, &s), stored(rb, cb, ldb, &s), stored(m, n, ldc, &s)
 					for _, f := range [][2]float32{{1, 0}, {-0.5, 1}, {2, -0.3}, {0, 2}, {0, 0}} {
-						m, n, k := size[0], size[1], size[2]
-						transA, transB := trans&1 != 0, trans&2 != 0
-						s := rng.New(uint64(m+n+k), rng.Sample)
-						ra, ca, rb, cb := m, k, k, n
-						if transA {
-							ra, ca = ca, ra
-						}
-						if transB {
-							rb, cb = cb, rb
-						}
-						lda, ldb, ldc := max(1, ca)+gap, max(1, cb)+gap, max(1, n)+gap
-						a, b, c := stored(ra, ca, lda, &s), stored(rb, cb, ldb, &s), stored(m, n, ldc, &s)
+						c := slices.Clone(before)
 						if f[1] == 0 && len(c) > 0 {
 							c[0] = float32(math.NaN()) // it is not read
 						}
@@ -102,6 +103,36 @@ func TestGemm(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Products of which not everything is packed at once.
+func TestGemmInRounds(t *testing.T) {
+	s := rng.New(1, rng.Sample)
+	x := slices.Repeat(stored(1, 9973, 9973, &s), 120)
+	for _, size := range [][3]int{{3, 500, 2200}, {300, 3, 2000}, {390, 1, 2000}, {2, 1200, 600}} {
+		for trans := range 4 {
+			m, n, k := size[0], size[1], size[2]
+			transA, transB := trans&1 != 0, trans&2 != 0
+			lda, ldb := k, n
+			if transA {
+				lda = m
+			}
+			if transB {
+				ldb = k
+			}
+			a, b := x[:m*k], x[1:][:k*n]
+			want, scale := naive(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, nil, n)
+			forms(t, func(t *testing.T) {
+				c := make([]float32, m*n)
+				Gemm(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, c, n)
+				for i, w := range want {
+					if diff := math.Abs(float64(c[i]) - w); !(diff <= 1e-5*scale[i]) {
+						t.Fatalf("%v transposed %v %v: element %d is %g, want %g", size, transA, transB, i, c[i], w)
+					}
+				}
+			})
+		}
+	}
 }
 
 func TestGemmFloat64(t *testing.T) {
@@ -148,8 +179,10 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 		var want []float32
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			c := make([]float32, m*n)
+			c, dw := make([]float32, m*n), make([]float32, n*k)
 			Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+			LinearGrad(m, n, k, c, n, a, k, nil, dw, k)
+			c = append(c, dw...)
 			if want == nil {
 				want = c
 			} else if !slices.Equal(c, want) {

@@ -66,3 +66,31 @@ func TestGemmStaysWithinTheMatrices(t *testing.T) {
 		}
 	})
 }
+
+func TestLinearStaysWithinTheMatrices(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, size := range [][3]int{{1, 1, 1}, {5, 3, 9}, {13, 33, 17}, {7, 47, 8}, {30, 100, 21}, {3, 530, 5}} {
+			for _, before := range []bool{true, false} {
+				inside := func(x []float32) []float32 {
+					y := guarded(t, len(x), before)
+					copy(y, x)
+					return y
+				}
+				l := newLayer[float32](size[0], size[1], size[2], 0, true, true, true)
+				l.rows[0], l.rows[l.m-1] = 0, int32(len(l.x)/l.k-1) // the rows next to the guards
+				l.x, l.w, l.bias = inside(l.x), inside(l.w), inside(l.bias)
+				y, dw := guarded(t, l.m*l.n, before), guarded(t, l.n*l.k, before)
+				l.compute(y)
+				LinearGrad(l.m, l.n, l.k, y, l.n, l.x, l.k, l.rows, dw, l.k)
+				for i := range l.m {
+					for j := range l.n {
+						want, scale := l.sum(i, j)
+						if d := float64(y[i*l.n+j]) - max(0, want); d > 1e-5*scale || d < -1e-5*scale {
+							t.Fatalf("%v: element (%d, %d) is %g, want %g", size, i, j, y[i*l.n+j], max(0, want))
+						}
+					}
+				}
+			}
+		}
+	})
+}

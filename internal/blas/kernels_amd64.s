@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func tile1x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile1x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile1x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -15,100 +15,65 @@ TEXT ·tile1x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (DX), Z3
-	VMOVUPS      64(DX), Z4
-	VBROADCASTSS (BX), Z2
-	VFMADD231PS  Z3, Z2, Z0
-	VFMADD231PS  Z4, Z2, Z1
+	VMOVUPS      (DX), Z2
+	VMOVUPS      64(DX), Z3
+	VBROADCASTSS (BX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x80, DX
 	ADDQ         CX, BX
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z2
+	VPMOVD2M     Z2, K1
+	VMOVUPS      64(AX), Z2
+	VPMOVD2M     Z2, K2
 	VBROADCASTSS alpha+56(FP), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
-	VMOVUPS      (DX), Z2
-	VPMOVD2M     Z2, K1
-	VMOVUPS      64(DX), Z2
-	VPMOVD2M     Z2, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z2
-	VMOVUPS.Z    (AX), K1, Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS.Z    64(AX), K2, Z3
-	VFMADD231PS  Z2, Z3, Z1
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile1x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile1x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   a+8(FP), BX
-	VPXORD Z0, Z0, Z0
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (DX), Z2
-	VBROADCASTSS (BX), Z1
-	VFMADD231PS  Z2, Z1, Z0
-	ADDQ         $0x40, DX
-	ADDQ         CX, BX
-	DECQ         AX
-	JNE          loop
-
-store:
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z1
-	VMULPS       Z1, Z0, Z0
-	VMOVUPS      (DX), Z1
-	VPMOVD2M     Z1, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMOVUPS.Z    (AX), K1, Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VMOVUPS.Z    64(AX), K2, Z3
+	VFMADD231PS  Z2, Z3, Z1
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(AX), K2, Z2
+	VADDPS    Z2, Z1, Z1
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z2, Z0
 	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z1, Z2, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z1
-	VMOVUPS.Z    (AX), K1, Z2
-	VFMADD231PS  Z1, Z2, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile2x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile2x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile2x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -119,125 +84,82 @@ TEXT ·tile2x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z5
-	VMOVUPS      64(BX), Z6
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z5, Z4, Z0
-	VFMADD231PS  Z6, Z4, Z1
-	VBROADCASTSS (SI)(CX*1), Z4
-	VFMADD231PS  Z5, Z4, Z2
-	VFMADD231PS  Z6, Z4, Z3
+	VMOVUPS      (BX), Z4
+	VMOVUPS      64(BX), Z5
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (SI)(CX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z4
+	VPMOVD2M     Z4, K1
+	VMOVUPS      64(AX), Z4
+	VPMOVD2M     Z4, K2
 	VBROADCASTSS alpha+56(FP), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
-	VMOVUPS      (DX), Z4
-	VPMOVD2M     Z4, K1
-	VMOVUPS      64(DX), Z4
-	VPMOVD2M     Z4, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z5
 	VFMADD231PS  Z4, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z5
 	VFMADD231PS  Z4, Z5, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z5
 	VFMADD231PS  Z4, Z5, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z5
 	VFMADD231PS  Z4, Z5, Z3
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile2x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile2x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z3
-	VBROADCASTSS (SI), Z2
-	VFMADD231PS  Z3, Z2, Z0
-	VBROADCASTSS (SI)(CX*1), Z2
-	VFMADD231PS  Z3, Z2, Z1
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(AX), K2, Z4
+	VADDPS    Z4, Z1, Z1
+	VADDPS    Z4, Z3, Z3
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z4
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z2
-	VMULPS       Z2, Z0, Z0
-	VMULPS       Z2, Z1, Z1
-	VMOVUPS      (DX), Z2
-	VPMOVD2M     Z2, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z4, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z4, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z4, Z2
+	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z4, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z2
-	VMOVUPS.Z    (AX), K1, Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	VFMADD231PS  Z2, Z3, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile3x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile3x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -250,29 +172,31 @@ TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z7
-	VMOVUPS      64(BX), Z8
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z7, Z6, Z0
-	VFMADD231PS  Z8, Z6, Z1
-	VBROADCASTSS (SI)(CX*1), Z6
-	VFMADD231PS  Z7, Z6, Z2
-	VFMADD231PS  Z8, Z6, Z3
-	VBROADCASTSS (SI)(CX*2), Z6
-	VFMADD231PS  Z7, Z6, Z4
-	VFMADD231PS  Z8, Z6, Z5
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (SI)(CX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (SI)(CX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z6
+	VPMOVD2M     Z6, K1
+	VMOVUPS      64(AX), Z6
+	VPMOVD2M     Z6, K2
 	VBROADCASTSS alpha+56(FP), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -280,120 +204,67 @@ store:
 	VMULPS       Z6, Z3, Z3
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
-	VMOVUPS      (DX), Z6
-	VPMOVD2M     Z6, K1
-	VMOVUPS      64(DX), Z6
-	VPMOVD2M     Z6, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z7
 	VFMADD231PS  Z6, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z7
 	VFMADD231PS  Z6, Z7, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z7
 	VFMADD231PS  Z6, Z7, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z7
 	VFMADD231PS  Z6, Z7, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z7
 	VFMADD231PS  Z6, Z7, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z7
 	VFMADD231PS  Z6, Z7, Z5
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile3x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile3x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z4
-	VBROADCASTSS (SI), Z3
-	VFMADD231PS  Z4, Z3, Z0
-	VBROADCASTSS (SI)(CX*1), Z3
-	VFMADD231PS  Z4, Z3, Z1
-	VBROADCASTSS (SI)(CX*2), Z3
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 64(AX), K2, Z6
+	VADDPS    Z6, Z1, Z1
+	VADDPS    Z6, Z3, Z3
+	VADDPS    Z6, Z5, Z5
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z6
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z3
-	VMULPS       Z3, Z0, Z0
-	VMULPS       Z3, Z1, Z1
-	VMULPS       Z3, Z2, Z2
-	VMOVUPS      (DX), Z3
-	VPMOVD2M     Z3, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z6, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z6, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z6, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z6, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z4, Z6, Z4
+	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z6, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z3
-	VMOVUPS.Z    (AX), K1, Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	VFMADD231PS  Z3, Z4, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile4x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile4x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -410,33 +281,35 @@ TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z9
-	VMOVUPS      64(BX), Z10
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z9, Z8, Z0
-	VFMADD231PS  Z10, Z8, Z1
-	VBROADCASTSS (SI)(CX*1), Z8
-	VFMADD231PS  Z9, Z8, Z2
-	VFMADD231PS  Z10, Z8, Z3
-	VBROADCASTSS (SI)(CX*2), Z8
-	VFMADD231PS  Z9, Z8, Z4
-	VFMADD231PS  Z10, Z8, Z5
-	VBROADCASTSS (DI), Z8
-	VFMADD231PS  Z9, Z8, Z6
-	VFMADD231PS  Z10, Z8, Z7
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(CX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (SI)(CX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (DI), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z8
+	VPMOVD2M     Z8, K1
+	VMOVUPS      64(AX), Z8
+	VPMOVD2M     Z8, K2
 	VBROADCASTSS alpha+56(FP), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -446,143 +319,79 @@ store:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
-	VMOVUPS      (DX), Z8
-	VPMOVD2M     Z8, K1
-	VMOVUPS      64(DX), Z8
-	VPMOVD2M     Z8, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z8
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z9
 	VFMADD231PS  Z8, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z9
 	VFMADD231PS  Z8, Z9, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z9
 	VFMADD231PS  Z8, Z9, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z9
 	VFMADD231PS  Z8, Z9, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z9
 	VFMADD231PS  Z8, Z9, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z9
 	VFMADD231PS  Z8, Z9, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z9
 	VFMADD231PS  Z8, Z9, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z9
 	VFMADD231PS  Z8, Z9, Z7
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile4x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile4x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z5
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z5, Z4, Z0
-	VBROADCASTSS (SI)(CX*1), Z4
-	VFMADD231PS  Z5, Z4, Z1
-	VBROADCASTSS (SI)(CX*2), Z4
-	VFMADD231PS  Z5, Z4, Z2
-	VBROADCASTSS (DI), Z4
-	VFMADD231PS  Z5, Z4, Z3
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 64(AX), K2, Z8
+	VADDPS    Z8, Z1, Z1
+	VADDPS    Z8, Z3, Z3
+	VADDPS    Z8, Z5, Z5
+	VADDPS    Z8, Z7, Z7
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z8
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z4
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z4, Z1, Z1
-	VMULPS       Z4, Z2, Z2
-	VMULPS       Z4, Z3, Z3
-	VMOVUPS      (DX), Z4
-	VPMOVD2M     Z4, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z8, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z8, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z8, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z8, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
+	VMAXPS       Z4, Z8, Z4
+	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z8, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z6, Z8, Z6
+	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z8, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z4
-	VMOVUPS.Z    (AX), K1, Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	VFMADD231PS  Z4, Z5, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	VFMADD231PS  Z4, Z5, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile5x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile5x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -601,36 +410,38 @@ TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z11
-	VMOVUPS      64(BX), Z12
-	VBROADCASTSS (SI), Z10
-	VFMADD231PS  Z11, Z10, Z0
-	VFMADD231PS  Z12, Z10, Z1
-	VBROADCASTSS (SI)(CX*1), Z10
-	VFMADD231PS  Z11, Z10, Z2
-	VFMADD231PS  Z12, Z10, Z3
-	VBROADCASTSS (SI)(CX*2), Z10
-	VFMADD231PS  Z11, Z10, Z4
-	VFMADD231PS  Z12, Z10, Z5
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z11, Z10, Z6
-	VFMADD231PS  Z12, Z10, Z7
-	VBROADCASTSS (DI)(CX*1), Z10
-	VFMADD231PS  Z11, Z10, Z8
-	VFMADD231PS  Z12, Z10, Z9
+	VMOVUPS      (BX), Z10
+	VMOVUPS      64(BX), Z11
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (SI)(CX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (SI)(CX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (DI)(CX*1), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z10
+	VPMOVD2M     Z10, K1
+	VMOVUPS      64(AX), Z10
+	VPMOVD2M     Z10, K2
 	VBROADCASTSS alpha+56(FP), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -642,163 +453,91 @@ store:
 	VMULPS       Z10, Z7, Z7
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
-	VMOVUPS      (DX), Z10
-	VPMOVD2M     Z10, K1
-	VMOVUPS      64(DX), Z10
-	VPMOVD2M     Z10, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z10
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z11
 	VFMADD231PS  Z10, Z11, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z11
 	VFMADD231PS  Z10, Z11, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z11
 	VFMADD231PS  Z10, Z11, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z11
 	VFMADD231PS  Z10, Z11, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z11
 	VFMADD231PS  Z10, Z11, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z11
 	VFMADD231PS  Z10, Z11, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z11
 	VFMADD231PS  Z10, Z11, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z11
 	VFMADD231PS  Z10, Z11, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z11
 	VFMADD231PS  Z10, Z11, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z11
 	VFMADD231PS  Z10, Z11, Z9
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile5x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile5x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z6
-	VBROADCASTSS (SI), Z5
-	VFMADD231PS  Z6, Z5, Z0
-	VBROADCASTSS (SI)(CX*1), Z5
-	VFMADD231PS  Z6, Z5, Z1
-	VBROADCASTSS (SI)(CX*2), Z5
-	VFMADD231PS  Z6, Z5, Z2
-	VBROADCASTSS (DI), Z5
-	VFMADD231PS  Z6, Z5, Z3
-	VBROADCASTSS (DI)(CX*1), Z5
-	VFMADD231PS  Z6, Z5, Z4
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z0, Z0
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z10, Z8, Z8
+	VMOVUPS.Z 64(AX), K2, Z10
+	VADDPS    Z10, Z1, Z1
+	VADDPS    Z10, Z3, Z3
+	VADDPS    Z10, Z5, Z5
+	VADDPS    Z10, Z7, Z7
+	VADDPS    Z10, Z9, Z9
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z10
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z5
-	VMULPS       Z5, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z5, Z2, Z2
-	VMULPS       Z5, Z3, Z3
-	VMULPS       Z5, Z4, Z4
-	VMOVUPS      (DX), Z5
-	VPMOVD2M     Z5, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z10, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z10, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z10, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z10, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z10, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z10, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z6, Z10, Z6
+	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z10, Z7
+	VMOVUPS      Z7, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z10, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z10, Z9
+	VMOVUPS      Z9, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z5
-	VMOVUPS.Z    (AX), K1, Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	VFMADD231PS  Z5, Z6, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	VFMADD231PS  Z5, Z6, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	VFMADD231PS  Z5, Z6, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile6x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile6x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -819,39 +558,41 @@ TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z13
-	VMOVUPS      64(BX), Z14
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z13, Z12, Z0
-	VFMADD231PS  Z14, Z12, Z1
-	VBROADCASTSS (SI)(CX*1), Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VFMADD231PS  Z14, Z12, Z3
-	VBROADCASTSS (SI)(CX*2), Z12
-	VFMADD231PS  Z13, Z12, Z4
-	VFMADD231PS  Z14, Z12, Z5
-	VBROADCASTSS (DI), Z12
-	VFMADD231PS  Z13, Z12, Z6
-	VFMADD231PS  Z14, Z12, Z7
-	VBROADCASTSS (DI)(CX*1), Z12
-	VFMADD231PS  Z13, Z12, Z8
-	VFMADD231PS  Z14, Z12, Z9
-	VBROADCASTSS (DI)(CX*2), Z12
-	VFMADD231PS  Z13, Z12, Z10
-	VFMADD231PS  Z14, Z12, Z11
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (SI)(CX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (SI)(CX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (DI), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (DI)(CX*1), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (DI)(CX*2), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z12
+	VPMOVD2M     Z12, K1
+	VMOVUPS      64(AX), Z12
+	VPMOVD2M     Z12, K2
 	VBROADCASTSS alpha+56(FP), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -865,183 +606,103 @@ store:
 	VMULPS       Z12, Z9, Z9
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
-	VMOVUPS      (DX), Z12
-	VPMOVD2M     Z12, K1
-	VMOVUPS      64(DX), Z12
-	VPMOVD2M     Z12, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z12
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z13
 	VFMADD231PS  Z12, Z13, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z13
 	VFMADD231PS  Z12, Z13, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z13
 	VFMADD231PS  Z12, Z13, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z13
 	VFMADD231PS  Z12, Z13, Z11
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile6x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile6x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z7
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z7, Z6, Z0
-	VBROADCASTSS (SI)(CX*1), Z6
-	VFMADD231PS  Z7, Z6, Z1
-	VBROADCASTSS (SI)(CX*2), Z6
-	VFMADD231PS  Z7, Z6, Z2
-	VBROADCASTSS (DI), Z6
-	VFMADD231PS  Z7, Z6, Z3
-	VBROADCASTSS (DI)(CX*1), Z6
-	VFMADD231PS  Z7, Z6, Z4
-	VBROADCASTSS (DI)(CX*2), Z6
-	VFMADD231PS  Z7, Z6, Z5
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z12, Z2, Z2
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 64(AX), K2, Z12
+	VADDPS    Z12, Z1, Z1
+	VADDPS    Z12, Z3, Z3
+	VADDPS    Z12, Z5, Z5
+	VADDPS    Z12, Z7, Z7
+	VADDPS    Z12, Z9, Z9
+	VADDPS    Z12, Z11, Z11
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z12
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z6
-	VMULPS       Z6, Z0, Z0
-	VMULPS       Z6, Z1, Z1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z6, Z3, Z3
-	VMULPS       Z6, Z4, Z4
-	VMULPS       Z6, Z5, Z5
-	VMOVUPS      (DX), Z6
-	VPMOVD2M     Z6, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z12, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z12, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z12, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z12, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z12, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z12, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
+	VMAXPS       Z6, Z12, Z6
+	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z12, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z8, Z12, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z12, Z9
+	VMOVUPS      Z9, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z10, Z12, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z12, Z11
+	VMOVUPS      Z11, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z6
-	VMOVUPS.Z    (AX), K1, Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	VFMADD231PS  Z6, Z7, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	VFMADD231PS  Z6, Z7, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	VFMADD231PS  Z6, Z7, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile7x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile7x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1066,32 +727,32 @@ TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z15
-	VMOVUPS      64(BX), Z16
-	VBROADCASTSS (SI), Z14
-	VFMADD231PS  Z15, Z14, Z0
-	VFMADD231PS  Z16, Z14, Z1
-	VBROADCASTSS (SI)(CX*1), Z14
-	VFMADD231PS  Z15, Z14, Z2
-	VFMADD231PS  Z16, Z14, Z3
-	VBROADCASTSS (SI)(CX*2), Z14
-	VFMADD231PS  Z15, Z14, Z4
-	VFMADD231PS  Z16, Z14, Z5
-	VBROADCASTSS (DI), Z14
-	VFMADD231PS  Z15, Z14, Z6
-	VFMADD231PS  Z16, Z14, Z7
-	VBROADCASTSS (DI)(CX*1), Z14
-	VFMADD231PS  Z15, Z14, Z8
-	VFMADD231PS  Z16, Z14, Z9
-	VBROADCASTSS (DI)(CX*2), Z14
-	VFMADD231PS  Z15, Z14, Z10
-	VFMADD231PS  Z16, Z14, Z11
-	VBROADCASTSS (R8), Z14
-	VFMADD231PS  Z15, Z14, Z12
-	VFMADD231PS  Z16, Z14, Z13
+	VMOVUPS      (BX), Z14
+	VMOVUPS      64(BX), Z15
+	VBROADCASTSS (SI), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (SI)(CX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (SI)(CX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (DI), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (DI)(CX*1), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (DI)(CX*2), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -1099,10 +760,12 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z14
+	VPMOVD2M     Z14, K1
+	VMOVUPS      64(AX), Z14
+	VPMOVD2M     Z14, K2
 	VBROADCASTSS alpha+56(FP), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -1118,206 +781,115 @@ store:
 	VMULPS       Z14, Z11, Z11
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
-	VMOVUPS      (DX), Z14
-	VPMOVD2M     Z14, K1
-	VMOVUPS      64(DX), Z14
-	VPMOVD2M     Z14, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z12, K1, (AX)
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z14
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z11
-	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z15
 	VFMADD231PS  Z14, Z15, Z12
-	VMOVUPS      Z12, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z15
 	VFMADD231PS  Z14, Z15, Z13
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile7x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile7x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z8
-	VBROADCASTSS (SI), Z7
-	VFMADD231PS  Z8, Z7, Z0
-	VBROADCASTSS (SI)(CX*1), Z7
-	VFMADD231PS  Z8, Z7, Z1
-	VBROADCASTSS (SI)(CX*2), Z7
-	VFMADD231PS  Z8, Z7, Z2
-	VBROADCASTSS (DI), Z7
-	VFMADD231PS  Z8, Z7, Z3
-	VBROADCASTSS (DI)(CX*1), Z7
-	VFMADD231PS  Z8, Z7, Z4
-	VBROADCASTSS (DI)(CX*2), Z7
-	VFMADD231PS  Z8, Z7, Z5
-	VBROADCASTSS (R8), Z7
-	VFMADD231PS  Z8, Z7, Z6
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z14
+	VADDPS    Z14, Z0, Z0
+	VADDPS    Z14, Z2, Z2
+	VADDPS    Z14, Z4, Z4
+	VADDPS    Z14, Z6, Z6
+	VADDPS    Z14, Z8, Z8
+	VADDPS    Z14, Z10, Z10
+	VADDPS    Z14, Z12, Z12
+	VMOVUPS.Z 64(AX), K2, Z14
+	VADDPS    Z14, Z1, Z1
+	VADDPS    Z14, Z3, Z3
+	VADDPS    Z14, Z5, Z5
+	VADDPS    Z14, Z7, Z7
+	VADDPS    Z14, Z9, Z9
+	VADDPS    Z14, Z11, Z11
+	VADDPS    Z14, Z13, Z13
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z14
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z7
-	VMULPS       Z7, Z0, Z0
-	VMULPS       Z7, Z1, Z1
-	VMULPS       Z7, Z2, Z2
-	VMULPS       Z7, Z3, Z3
-	VMULPS       Z7, Z4, Z4
-	VMULPS       Z7, Z5, Z5
-	VMULPS       Z7, Z6, Z6
-	VMOVUPS      (DX), Z7
-	VPMOVD2M     Z7, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z14, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z14, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z14, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z14, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z14, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z14, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z6, Z14, Z6
 	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z14, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z8, Z14, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z14, Z9
+	VMOVUPS      Z9, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z10, Z14, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z14, Z11
+	VMOVUPS      Z11, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z12, Z14, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z14, Z13
+	VMOVUPS      Z13, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z7
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VFMADD231PS  Z7, Z8, Z6
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile8x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile8x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1344,35 +916,35 @@ TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z17
-	VMOVUPS      64(BX), Z18
-	VBROADCASTSS (SI), Z16
-	VFMADD231PS  Z17, Z16, Z0
-	VFMADD231PS  Z18, Z16, Z1
-	VBROADCASTSS (SI)(CX*1), Z16
-	VFMADD231PS  Z17, Z16, Z2
-	VFMADD231PS  Z18, Z16, Z3
-	VBROADCASTSS (SI)(CX*2), Z16
-	VFMADD231PS  Z17, Z16, Z4
-	VFMADD231PS  Z18, Z16, Z5
-	VBROADCASTSS (DI), Z16
-	VFMADD231PS  Z17, Z16, Z6
-	VFMADD231PS  Z18, Z16, Z7
-	VBROADCASTSS (DI)(CX*1), Z16
-	VFMADD231PS  Z17, Z16, Z8
-	VFMADD231PS  Z18, Z16, Z9
-	VBROADCASTSS (DI)(CX*2), Z16
-	VFMADD231PS  Z17, Z16, Z10
-	VFMADD231PS  Z18, Z16, Z11
-	VBROADCASTSS (R8), Z16
-	VFMADD231PS  Z17, Z16, Z12
-	VFMADD231PS  Z18, Z16, Z13
-	VBROADCASTSS (R8)(CX*1), Z16
-	VFMADD231PS  Z17, Z16, Z14
-	VFMADD231PS  Z18, Z16, Z15
+	VMOVUPS      (BX), Z16
+	VMOVUPS      64(BX), Z17
+	VBROADCASTSS (SI), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (SI)(CX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (SI)(CX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (DI), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (DI)(CX*1), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (DI)(CX*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R8)(CX*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -1380,10 +952,12 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z16
+	VPMOVD2M     Z16, K1
+	VMOVUPS      64(AX), Z16
+	VPMOVD2M     Z16, K2
 	VBROADCASTSS alpha+56(FP), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -1401,226 +975,127 @@ store:
 	VMULPS       Z16, Z13, Z13
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
-	VMOVUPS      (DX), Z16
-	VPMOVD2M     Z16, K1
-	VMOVUPS      64(DX), Z16
-	VPMOVD2M     Z16, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z12, K1, (AX)
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z14, K1, (AX)
-	VMOVUPS      Z15, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z16
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z11
-	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z12
-	VMOVUPS      Z12, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z13
-	VMOVUPS      Z13, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z17
 	VFMADD231PS  Z16, Z17, Z14
-	VMOVUPS      Z14, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z17
 	VFMADD231PS  Z16, Z17, Z15
-	VMOVUPS      Z15, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile8x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile8x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z9
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z9, Z8, Z0
-	VBROADCASTSS (SI)(CX*1), Z8
-	VFMADD231PS  Z9, Z8, Z1
-	VBROADCASTSS (SI)(CX*2), Z8
-	VFMADD231PS  Z9, Z8, Z2
-	VBROADCASTSS (DI), Z8
-	VFMADD231PS  Z9, Z8, Z3
-	VBROADCASTSS (DI)(CX*1), Z8
-	VFMADD231PS  Z9, Z8, Z4
-	VBROADCASTSS (DI)(CX*2), Z8
-	VFMADD231PS  Z9, Z8, Z5
-	VBROADCASTSS (R8), Z8
-	VFMADD231PS  Z9, Z8, Z6
-	VBROADCASTSS (R8)(CX*1), Z8
-	VFMADD231PS  Z9, Z8, Z7
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z16
+	VADDPS    Z16, Z0, Z0
+	VADDPS    Z16, Z2, Z2
+	VADDPS    Z16, Z4, Z4
+	VADDPS    Z16, Z6, Z6
+	VADDPS    Z16, Z8, Z8
+	VADDPS    Z16, Z10, Z10
+	VADDPS    Z16, Z12, Z12
+	VADDPS    Z16, Z14, Z14
+	VMOVUPS.Z 64(AX), K2, Z16
+	VADDPS    Z16, Z1, Z1
+	VADDPS    Z16, Z3, Z3
+	VADDPS    Z16, Z5, Z5
+	VADDPS    Z16, Z7, Z7
+	VADDPS    Z16, Z9, Z9
+	VADDPS    Z16, Z11, Z11
+	VADDPS    Z16, Z13, Z13
+	VADDPS    Z16, Z15, Z15
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z16
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z8
-	VMULPS       Z8, Z0, Z0
-	VMULPS       Z8, Z1, Z1
-	VMULPS       Z8, Z2, Z2
-	VMULPS       Z8, Z3, Z3
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z8, Z5, Z5
-	VMULPS       Z8, Z6, Z6
-	VMULPS       Z8, Z7, Z7
-	VMOVUPS      (DX), Z8
-	VPMOVD2M     Z8, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z16, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z16, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z16, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z16, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z16, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z16, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z6, Z16, Z6
 	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z16, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z7, K1, (AX)
+	VMAXPS       Z8, Z16, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z16, Z9
+	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z10, Z16, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z16, Z11
+	VMOVUPS      Z11, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z12, Z16, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z16, Z13
+	VMOVUPS      Z13, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z14, Z16, Z14
+	VMOVUPS      Z14, K1, (AX)
+	VMAXPS       Z15, Z16, Z15
+	VMOVUPS      Z15, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z8
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z9
-	VFMADD231PS  Z8, Z9, Z7
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile9x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile9x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile9x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1649,38 +1124,38 @@ TEXT ·tile9x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z19
-	VMOVUPS      64(BX), Z20
-	VBROADCASTSS (SI), Z18
-	VFMADD231PS  Z19, Z18, Z0
-	VFMADD231PS  Z20, Z18, Z1
-	VBROADCASTSS (SI)(CX*1), Z18
-	VFMADD231PS  Z19, Z18, Z2
-	VFMADD231PS  Z20, Z18, Z3
-	VBROADCASTSS (SI)(CX*2), Z18
-	VFMADD231PS  Z19, Z18, Z4
-	VFMADD231PS  Z20, Z18, Z5
-	VBROADCASTSS (DI), Z18
-	VFMADD231PS  Z19, Z18, Z6
-	VFMADD231PS  Z20, Z18, Z7
-	VBROADCASTSS (DI)(CX*1), Z18
-	VFMADD231PS  Z19, Z18, Z8
-	VFMADD231PS  Z20, Z18, Z9
-	VBROADCASTSS (DI)(CX*2), Z18
-	VFMADD231PS  Z19, Z18, Z10
-	VFMADD231PS  Z20, Z18, Z11
-	VBROADCASTSS (R8), Z18
-	VFMADD231PS  Z19, Z18, Z12
-	VFMADD231PS  Z20, Z18, Z13
-	VBROADCASTSS (R8)(CX*1), Z18
-	VFMADD231PS  Z19, Z18, Z14
-	VFMADD231PS  Z20, Z18, Z15
-	VBROADCASTSS (R8)(CX*2), Z18
-	VFMADD231PS  Z19, Z18, Z16
-	VFMADD231PS  Z20, Z18, Z17
+	VMOVUPS      (BX), Z18
+	VMOVUPS      64(BX), Z19
+	VBROADCASTSS (SI), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS (SI)(CX*1), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (SI)(CX*2), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (DI)(CX*1), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS (DI)(CX*2), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS (R8)(CX*1), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS (R8)(CX*2), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -1688,10 +1163,12 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z18
+	VPMOVD2M     Z18, K1
+	VMOVUPS      64(AX), Z18
+	VPMOVD2M     Z18, K2
 	VBROADCASTSS alpha+56(FP), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -1711,246 +1188,139 @@ store:
 	VMULPS       Z18, Z15, Z15
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
-	VMOVUPS      (DX), Z18
-	VPMOVD2M     Z18, K1
-	VMOVUPS      64(DX), Z18
-	VPMOVD2M     Z18, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z12, K1, (AX)
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z14, K1, (AX)
-	VMOVUPS      Z15, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z16, K1, (AX)
-	VMOVUPS      Z17, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z18
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z11
-	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z12
-	VMOVUPS      Z12, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z13
-	VMOVUPS      Z13, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z14
-	VMOVUPS      Z14, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z15
-	VMOVUPS      Z15, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z19
 	VFMADD231PS  Z18, Z19, Z16
-	VMOVUPS      Z16, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z19
 	VFMADD231PS  Z18, Z19, Z17
-	VMOVUPS      Z17, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile9x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile9x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z10
-	VBROADCASTSS (SI), Z9
-	VFMADD231PS  Z10, Z9, Z0
-	VBROADCASTSS (SI)(CX*1), Z9
-	VFMADD231PS  Z10, Z9, Z1
-	VBROADCASTSS (SI)(CX*2), Z9
-	VFMADD231PS  Z10, Z9, Z2
-	VBROADCASTSS (DI), Z9
-	VFMADD231PS  Z10, Z9, Z3
-	VBROADCASTSS (DI)(CX*1), Z9
-	VFMADD231PS  Z10, Z9, Z4
-	VBROADCASTSS (DI)(CX*2), Z9
-	VFMADD231PS  Z10, Z9, Z5
-	VBROADCASTSS (R8), Z9
-	VFMADD231PS  Z10, Z9, Z6
-	VBROADCASTSS (R8)(CX*1), Z9
-	VFMADD231PS  Z10, Z9, Z7
-	VBROADCASTSS (R8)(CX*2), Z9
-	VFMADD231PS  Z10, Z9, Z8
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z18
+	VADDPS    Z18, Z0, Z0
+	VADDPS    Z18, Z2, Z2
+	VADDPS    Z18, Z4, Z4
+	VADDPS    Z18, Z6, Z6
+	VADDPS    Z18, Z8, Z8
+	VADDPS    Z18, Z10, Z10
+	VADDPS    Z18, Z12, Z12
+	VADDPS    Z18, Z14, Z14
+	VADDPS    Z18, Z16, Z16
+	VMOVUPS.Z 64(AX), K2, Z18
+	VADDPS    Z18, Z1, Z1
+	VADDPS    Z18, Z3, Z3
+	VADDPS    Z18, Z5, Z5
+	VADDPS    Z18, Z7, Z7
+	VADDPS    Z18, Z9, Z9
+	VADDPS    Z18, Z11, Z11
+	VADDPS    Z18, Z13, Z13
+	VADDPS    Z18, Z15, Z15
+	VADDPS    Z18, Z17, Z17
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z18
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z9
-	VMULPS       Z9, Z0, Z0
-	VMULPS       Z9, Z1, Z1
-	VMULPS       Z9, Z2, Z2
-	VMULPS       Z9, Z3, Z3
-	VMULPS       Z9, Z4, Z4
-	VMULPS       Z9, Z5, Z5
-	VMULPS       Z9, Z6, Z6
-	VMULPS       Z9, Z7, Z7
-	VMULPS       Z9, Z8, Z8
-	VMOVUPS      (DX), Z9
-	VPMOVD2M     Z9, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z18, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z18, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z18, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z18, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z18, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z18, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z6, Z18, Z6
 	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z18, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z8, Z18, Z8
 	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z18, Z9
+	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z10, Z18, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z18, Z11
+	VMOVUPS      Z11, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z12, Z18, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z18, Z13
+	VMOVUPS      Z13, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z14, Z18, Z14
+	VMOVUPS      Z14, K1, (AX)
+	VMAXPS       Z15, Z18, Z15
+	VMOVUPS      Z15, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z16, Z18, Z16
+	VMOVUPS      Z16, K1, (AX)
+	VMAXPS       Z17, Z18, Z17
+	VMOVUPS      Z17, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z9
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z10
-	VFMADD231PS  Z9, Z10, Z8
-	VMOVUPS      Z8, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile10x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile10x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile10x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -1983,41 +1353,41 @@ TEXT ·tile10x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z21
-	VMOVUPS      64(BX), Z22
-	VBROADCASTSS (SI), Z20
-	VFMADD231PS  Z21, Z20, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VBROADCASTSS (SI)(CX*1), Z20
-	VFMADD231PS  Z21, Z20, Z2
-	VFMADD231PS  Z22, Z20, Z3
-	VBROADCASTSS (SI)(CX*2), Z20
-	VFMADD231PS  Z21, Z20, Z4
-	VFMADD231PS  Z22, Z20, Z5
-	VBROADCASTSS (DI), Z20
-	VFMADD231PS  Z21, Z20, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VBROADCASTSS (DI)(CX*1), Z20
-	VFMADD231PS  Z21, Z20, Z8
-	VFMADD231PS  Z22, Z20, Z9
-	VBROADCASTSS (DI)(CX*2), Z20
-	VFMADD231PS  Z21, Z20, Z10
-	VFMADD231PS  Z22, Z20, Z11
-	VBROADCASTSS (R8), Z20
-	VFMADD231PS  Z21, Z20, Z12
-	VFMADD231PS  Z22, Z20, Z13
-	VBROADCASTSS (R8)(CX*1), Z20
-	VFMADD231PS  Z21, Z20, Z14
-	VFMADD231PS  Z22, Z20, Z15
-	VBROADCASTSS (R8)(CX*2), Z20
-	VFMADD231PS  Z21, Z20, Z16
-	VFMADD231PS  Z22, Z20, Z17
-	VBROADCASTSS (R9), Z20
-	VFMADD231PS  Z21, Z20, Z18
-	VFMADD231PS  Z22, Z20, Z19
+	VMOVUPS      (BX), Z20
+	VMOVUPS      64(BX), Z21
+	VBROADCASTSS (SI), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS (SI)(CX*1), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS (SI)(CX*2), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS (DI), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS (DI)(CX*1), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS (DI)(CX*2), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS (R8), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS (R8)(CX*1), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS (R8)(CX*2), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS (R9), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -2026,10 +1396,12 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z20
+	VPMOVD2M     Z20, K1
+	VMOVUPS      64(AX), Z20
+	VPMOVD2M     Z20, K2
 	VBROADCASTSS alpha+56(FP), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -2051,269 +1423,151 @@ store:
 	VMULPS       Z20, Z17, Z17
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
-	VMOVUPS      (DX), Z20
-	VPMOVD2M     Z20, K1
-	VMOVUPS      64(DX), Z20
-	VPMOVD2M     Z20, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z12, K1, (AX)
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z14, K1, (AX)
-	VMOVUPS      Z15, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z16, K1, (AX)
-	VMOVUPS      Z17, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z18, K1, (AX)
-	VMOVUPS      Z19, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z20
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z11
-	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z12
-	VMOVUPS      Z12, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z13
-	VMOVUPS      Z13, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z14
-	VMOVUPS      Z14, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z15
-	VMOVUPS      Z15, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z16
-	VMOVUPS      Z16, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z17
-	VMOVUPS      Z17, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z21
 	VFMADD231PS  Z20, Z21, Z18
-	VMOVUPS      Z18, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z21
 	VFMADD231PS  Z20, Z21, Z19
-	VMOVUPS      Z19, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile10x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile10x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	LEAQ   (R8)(CX*2), R9
-	ADDQ   CX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z11
-	VBROADCASTSS (SI), Z10
-	VFMADD231PS  Z11, Z10, Z0
-	VBROADCASTSS (SI)(CX*1), Z10
-	VFMADD231PS  Z11, Z10, Z1
-	VBROADCASTSS (SI)(CX*2), Z10
-	VFMADD231PS  Z11, Z10, Z2
-	VBROADCASTSS (DI), Z10
-	VFMADD231PS  Z11, Z10, Z3
-	VBROADCASTSS (DI)(CX*1), Z10
-	VFMADD231PS  Z11, Z10, Z4
-	VBROADCASTSS (DI)(CX*2), Z10
-	VFMADD231PS  Z11, Z10, Z5
-	VBROADCASTSS (R8), Z10
-	VFMADD231PS  Z11, Z10, Z6
-	VBROADCASTSS (R8)(CX*1), Z10
-	VFMADD231PS  Z11, Z10, Z7
-	VBROADCASTSS (R8)(CX*2), Z10
-	VFMADD231PS  Z11, Z10, Z8
-	VBROADCASTSS (R9), Z10
-	VFMADD231PS  Z11, Z10, Z9
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	ADDQ         DX, R9
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z20
+	VADDPS    Z20, Z0, Z0
+	VADDPS    Z20, Z2, Z2
+	VADDPS    Z20, Z4, Z4
+	VADDPS    Z20, Z6, Z6
+	VADDPS    Z20, Z8, Z8
+	VADDPS    Z20, Z10, Z10
+	VADDPS    Z20, Z12, Z12
+	VADDPS    Z20, Z14, Z14
+	VADDPS    Z20, Z16, Z16
+	VADDPS    Z20, Z18, Z18
+	VMOVUPS.Z 64(AX), K2, Z20
+	VADDPS    Z20, Z1, Z1
+	VADDPS    Z20, Z3, Z3
+	VADDPS    Z20, Z5, Z5
+	VADDPS    Z20, Z7, Z7
+	VADDPS    Z20, Z9, Z9
+	VADDPS    Z20, Z11, Z11
+	VADDPS    Z20, Z13, Z13
+	VADDPS    Z20, Z15, Z15
+	VADDPS    Z20, Z17, Z17
+	VADDPS    Z20, Z19, Z19
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z20
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z10
-	VMULPS       Z10, Z0, Z0
-	VMULPS       Z10, Z1, Z1
-	VMULPS       Z10, Z2, Z2
-	VMULPS       Z10, Z3, Z3
-	VMULPS       Z10, Z4, Z4
-	VMULPS       Z10, Z5, Z5
-	VMULPS       Z10, Z6, Z6
-	VMULPS       Z10, Z7, Z7
-	VMULPS       Z10, Z8, Z8
-	VMULPS       Z10, Z9, Z9
-	VMOVUPS      (DX), Z10
-	VPMOVD2M     Z10, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z20, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z20, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z20, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z20, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z20, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z20, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z6, Z20, Z6
 	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z20, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z8, Z20, Z8
 	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z20, Z9
+	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
+	VMAXPS       Z10, Z20, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z20, Z11
+	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z12, Z20, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z20, Z13
+	VMOVUPS      Z13, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z14, Z20, Z14
+	VMOVUPS      Z14, K1, (AX)
+	VMAXPS       Z15, Z20, Z15
+	VMOVUPS      Z15, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z16, Z20, Z16
+	VMOVUPS      Z16, K1, (AX)
+	VMAXPS       Z17, Z20, Z17
+	VMOVUPS      Z17, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z18, Z20, Z18
+	VMOVUPS      Z18, K1, (AX)
+	VMAXPS       Z19, Z20, Z19
+	VMOVUPS      Z19, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z10
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VMOVUPS      Z8, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z11
-	VFMADD231PS  Z10, Z11, Z9
-	VMOVUPS      Z9, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile11x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile11x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile11x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2348,44 +1602,44 @@ TEXT ·tile11x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z23
-	VMOVUPS      64(BX), Z24
-	VBROADCASTSS (SI), Z22
-	VFMADD231PS  Z23, Z22, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VBROADCASTSS (SI)(CX*1), Z22
-	VFMADD231PS  Z23, Z22, Z2
-	VFMADD231PS  Z24, Z22, Z3
-	VBROADCASTSS (SI)(CX*2), Z22
-	VFMADD231PS  Z23, Z22, Z4
-	VFMADD231PS  Z24, Z22, Z5
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z23, Z22, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VBROADCASTSS (DI)(CX*1), Z22
-	VFMADD231PS  Z23, Z22, Z8
-	VFMADD231PS  Z24, Z22, Z9
-	VBROADCASTSS (DI)(CX*2), Z22
-	VFMADD231PS  Z23, Z22, Z10
-	VFMADD231PS  Z24, Z22, Z11
-	VBROADCASTSS (R8), Z22
-	VFMADD231PS  Z23, Z22, Z12
-	VFMADD231PS  Z24, Z22, Z13
-	VBROADCASTSS (R8)(CX*1), Z22
-	VFMADD231PS  Z23, Z22, Z14
-	VFMADD231PS  Z24, Z22, Z15
-	VBROADCASTSS (R8)(CX*2), Z22
-	VFMADD231PS  Z23, Z22, Z16
-	VFMADD231PS  Z24, Z22, Z17
-	VBROADCASTSS (R9), Z22
-	VFMADD231PS  Z23, Z22, Z18
-	VFMADD231PS  Z24, Z22, Z19
-	VBROADCASTSS (R9)(CX*1), Z22
-	VFMADD231PS  Z23, Z22, Z20
-	VFMADD231PS  Z24, Z22, Z21
+	VMOVUPS      (BX), Z22
+	VMOVUPS      64(BX), Z23
+	VBROADCASTSS (SI), Z24
+	VFMADD231PS  Z22, Z24, Z0
+	VFMADD231PS  Z23, Z24, Z1
+	VBROADCASTSS (SI)(CX*1), Z24
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (SI)(CX*2), Z24
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (DI), Z24
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (DI)(CX*1), Z24
+	VFMADD231PS  Z22, Z24, Z8
+	VFMADD231PS  Z23, Z24, Z9
+	VBROADCASTSS (DI)(CX*2), Z24
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R8), Z24
+	VFMADD231PS  Z22, Z24, Z12
+	VFMADD231PS  Z23, Z24, Z13
+	VBROADCASTSS (R8)(CX*1), Z24
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R8)(CX*2), Z24
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R9), Z24
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	VBROADCASTSS (R9)(CX*1), Z24
+	VFMADD231PS  Z22, Z24, Z20
+	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -2394,10 +1648,12 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z22
+	VPMOVD2M     Z22, K1
+	VMOVUPS      64(AX), Z22
+	VPMOVD2M     Z22, K2
 	VBROADCASTSS alpha+56(FP), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -2421,289 +1677,163 @@ store:
 	VMULPS       Z22, Z19, Z19
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (DX), Z22
-	VPMOVD2M     Z22, K1
-	VMOVUPS      64(DX), Z22
-	VPMOVD2M     Z22, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z12, K1, (AX)
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z14, K1, (AX)
-	VMOVUPS      Z15, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z16, K1, (AX)
-	VMOVUPS      Z17, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z18, K1, (AX)
-	VMOVUPS      Z19, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z20, K1, (AX)
-	VMOVUPS      Z21, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z22
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z11
-	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z12
-	VMOVUPS      Z12, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z13
-	VMOVUPS      Z13, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z14
-	VMOVUPS      Z14, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z15
-	VMOVUPS      Z15, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z16
-	VMOVUPS      Z16, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z17
-	VMOVUPS      Z17, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z18
-	VMOVUPS      Z18, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z19
-	VMOVUPS      Z19, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z23
 	VFMADD231PS  Z22, Z23, Z20
-	VMOVUPS      Z20, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z23
 	VFMADD231PS  Z22, Z23, Z21
-	VMOVUPS      Z21, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile11x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile11x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	LEAQ   (R8)(CX*2), R9
-	ADDQ   CX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Z12
-	VBROADCASTSS (SI), Z11
-	VFMADD231PS  Z12, Z11, Z0
-	VBROADCASTSS (SI)(CX*1), Z11
-	VFMADD231PS  Z12, Z11, Z1
-	VBROADCASTSS (SI)(CX*2), Z11
-	VFMADD231PS  Z12, Z11, Z2
-	VBROADCASTSS (DI), Z11
-	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (DI)(CX*1), Z11
-	VFMADD231PS  Z12, Z11, Z4
-	VBROADCASTSS (DI)(CX*2), Z11
-	VFMADD231PS  Z12, Z11, Z5
-	VBROADCASTSS (R8), Z11
-	VFMADD231PS  Z12, Z11, Z6
-	VBROADCASTSS (R8)(CX*1), Z11
-	VFMADD231PS  Z12, Z11, Z7
-	VBROADCASTSS (R8)(CX*2), Z11
-	VFMADD231PS  Z12, Z11, Z8
-	VBROADCASTSS (R9), Z11
-	VFMADD231PS  Z12, Z11, Z9
-	VBROADCASTSS (R9)(CX*1), Z11
-	VFMADD231PS  Z12, Z11, Z10
-	ADDQ         $0x40, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	ADDQ         DX, R9
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z0, Z0
+	VADDPS    Z22, Z2, Z2
+	VADDPS    Z22, Z4, Z4
+	VADDPS    Z22, Z6, Z6
+	VADDPS    Z22, Z8, Z8
+	VADDPS    Z22, Z10, Z10
+	VADDPS    Z22, Z12, Z12
+	VADDPS    Z22, Z14, Z14
+	VADDPS    Z22, Z16, Z16
+	VADDPS    Z22, Z18, Z18
+	VADDPS    Z22, Z20, Z20
+	VMOVUPS.Z 64(AX), K2, Z22
+	VADDPS    Z22, Z1, Z1
+	VADDPS    Z22, Z3, Z3
+	VADDPS    Z22, Z5, Z5
+	VADDPS    Z22, Z7, Z7
+	VADDPS    Z22, Z9, Z9
+	VADDPS    Z22, Z11, Z11
+	VADDPS    Z22, Z13, Z13
+	VADDPS    Z22, Z15, Z15
+	VADDPS    Z22, Z17, Z17
+	VADDPS    Z22, Z19, Z19
+	VADDPS    Z22, Z21, Z21
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z22
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Z11
-	VMULPS       Z11, Z0, Z0
-	VMULPS       Z11, Z1, Z1
-	VMULPS       Z11, Z2, Z2
-	VMULPS       Z11, Z3, Z3
-	VMULPS       Z11, Z4, Z4
-	VMULPS       Z11, Z5, Z5
-	VMULPS       Z11, Z6, Z6
-	VMULPS       Z11, Z7, Z7
-	VMULPS       Z11, Z8, Z8
-	VMULPS       Z11, Z9, Z9
-	VMULPS       Z11, Z10, Z10
-	VMOVUPS      (DX), Z11
-	VPMOVD2M     Z11, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
+	VMAXPS       Z0, Z22, Z0
 	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z22, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z2, Z22, Z2
 	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z22, Z3
+	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z4, Z22, Z4
 	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z22, Z5
+	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z6, Z22, Z6
 	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z22, Z7
+	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z8, Z22, Z8
 	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z22, Z9
+	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Z10, Z22, Z10
 	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z22, Z11
+	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z12, Z22, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z22, Z13
+	VMOVUPS      Z13, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z14, Z22, Z14
+	VMOVUPS      Z14, K1, (AX)
+	VMAXPS       Z15, Z22, Z15
+	VMOVUPS      Z15, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z16, Z22, Z16
+	VMOVUPS      Z16, K1, (AX)
+	VMAXPS       Z17, Z22, Z17
+	VMOVUPS      Z17, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z18, Z22, Z18
+	VMOVUPS      Z18, K1, (AX)
+	VMAXPS       Z19, Z22, Z19
+	VMOVUPS      Z19, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z20, Z22, Z20
+	VMOVUPS      Z20, K1, (AX)
+	VMAXPS       Z21, Z22, Z21
+	VMOVUPS      Z21, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Z11
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z0
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z1
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z2
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z3
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z4
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z5
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z6
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z7
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z8
-	VMOVUPS      Z8, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z9
-	VMOVUPS      Z9, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z12
-	VFMADD231PS  Z11, Z12, Z10
-	VMOVUPS      Z10, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile12x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile12x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile12x2AVX512(SB), NOSPLIT, $0-72
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2740,47 +1870,47 @@ TEXT ·tile12x2AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z25
-	VMOVUPS      64(BX), Z26
-	VBROADCASTSS (SI), Z24
-	VFMADD231PS  Z25, Z24, Z0
-	VFMADD231PS  Z26, Z24, Z1
-	VBROADCASTSS (SI)(CX*1), Z24
-	VFMADD231PS  Z25, Z24, Z2
-	VFMADD231PS  Z26, Z24, Z3
-	VBROADCASTSS (SI)(CX*2), Z24
-	VFMADD231PS  Z25, Z24, Z4
-	VFMADD231PS  Z26, Z24, Z5
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z25, Z24, Z6
-	VFMADD231PS  Z26, Z24, Z7
-	VBROADCASTSS (DI)(CX*1), Z24
-	VFMADD231PS  Z25, Z24, Z8
-	VFMADD231PS  Z26, Z24, Z9
-	VBROADCASTSS (DI)(CX*2), Z24
-	VFMADD231PS  Z25, Z24, Z10
-	VFMADD231PS  Z26, Z24, Z11
-	VBROADCASTSS (R8), Z24
-	VFMADD231PS  Z25, Z24, Z12
-	VFMADD231PS  Z26, Z24, Z13
-	VBROADCASTSS (R8)(CX*1), Z24
-	VFMADD231PS  Z25, Z24, Z14
-	VFMADD231PS  Z26, Z24, Z15
-	VBROADCASTSS (R8)(CX*2), Z24
-	VFMADD231PS  Z25, Z24, Z16
-	VFMADD231PS  Z26, Z24, Z17
-	VBROADCASTSS (R9), Z24
-	VFMADD231PS  Z25, Z24, Z18
-	VFMADD231PS  Z26, Z24, Z19
-	VBROADCASTSS (R9)(CX*1), Z24
-	VFMADD231PS  Z25, Z24, Z20
-	VFMADD231PS  Z26, Z24, Z21
-	VBROADCASTSS (R9)(CX*2), Z24
-	VFMADD231PS  Z25, Z24, Z22
-	VFMADD231PS  Z26, Z24, Z23
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (SI)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (SI)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (DI)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (DI)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R8)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R8)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R9)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R9)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         $0x80, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -2789,10 +1919,12 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z24
+	VPMOVD2M     Z24, K1
+	VMOVUPS      64(AX), Z24
+	VPMOVD2M     Z24, K2
 	VBROADCASTSS alpha+56(FP), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -2818,144 +1950,1474 @@ store:
 	VMULPS       Z24, Z21, Z21
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
-	VMOVUPS      (DX), Z24
-	VPMOVD2M     Z24, K1
-	VMOVUPS      64(DX), Z24
-	VPMOVD2M     Z24, K2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	VMOVUPS      Z1, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	VMOVUPS      Z3, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	VMOVUPS      Z5, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	VMOVUPS      Z7, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	VMOVUPS      Z9, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	VMOVUPS      Z11, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z12, K1, (AX)
-	VMOVUPS      Z13, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z14, K1, (AX)
-	VMOVUPS      Z15, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z16, K1, (AX)
-	VMOVUPS      Z17, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z18, K1, (AX)
-	VMOVUPS      Z19, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z20, K1, (AX)
-	VMOVUPS      Z21, K2, 64(AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z22, K1, (AX)
-	VMOVUPS      Z23, K2, 64(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z24
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z0
-	VMOVUPS      Z0, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z1
-	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z2
-	VMOVUPS      Z2, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z3
-	VMOVUPS      Z3, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z4
-	VMOVUPS      Z4, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z5
-	VMOVUPS      Z5, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z6
-	VMOVUPS      Z6, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z7
-	VMOVUPS      Z7, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z8
-	VMOVUPS      Z8, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z9
-	VMOVUPS      Z9, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z10
-	VMOVUPS      Z10, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z11
-	VMOVUPS      Z11, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z12
-	VMOVUPS      Z12, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z13
-	VMOVUPS      Z13, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z14
-	VMOVUPS      Z14, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z15
-	VMOVUPS      Z15, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z16
-	VMOVUPS      Z16, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z17
-	VMOVUPS      Z17, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z18
-	VMOVUPS      Z18, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z19
-	VMOVUPS      Z19, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z20
-	VMOVUPS      Z20, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z21
-	VMOVUPS      Z21, K2, 64(AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z25
 	VFMADD231PS  Z24, Z25, Z22
-	VMOVUPS      Z22, K1, (AX)
 	VMOVUPS.Z    64(AX), K2, Z25
 	VFMADD231PS  Z24, Z25, Z23
-	VMOVUPS      Z23, K2, 64(AX)
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z24
+	VADDPS    Z24, Z0, Z0
+	VADDPS    Z24, Z2, Z2
+	VADDPS    Z24, Z4, Z4
+	VADDPS    Z24, Z6, Z6
+	VADDPS    Z24, Z8, Z8
+	VADDPS    Z24, Z10, Z10
+	VADDPS    Z24, Z12, Z12
+	VADDPS    Z24, Z14, Z14
+	VADDPS    Z24, Z16, Z16
+	VADDPS    Z24, Z18, Z18
+	VADDPS    Z24, Z20, Z20
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(AX), K2, Z24
+	VADDPS    Z24, Z1, Z1
+	VADDPS    Z24, Z3, Z3
+	VADDPS    Z24, Z5, Z5
+	VADDPS    Z24, Z7, Z7
+	VADDPS    Z24, Z9, Z9
+	VADDPS    Z24, Z11, Z11
+	VADDPS    Z24, Z13, Z13
+	VADDPS    Z24, Z15, Z15
+	VADDPS    Z24, Z17, Z17
+	VADDPS    Z24, Z19, Z19
+	VADDPS    Z24, Z21, Z21
+	VADDPS    Z24, Z23, Z23
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z24
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z24, Z0
+	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z24, Z1
+	VMOVUPS      Z1, K2, 64(AX)
 	ADDQ         CX, AX
+	VMAXPS       Z2, Z24, Z2
+	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z24, Z3
+	VMOVUPS      Z3, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z24, Z4
+	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z24, Z5
+	VMOVUPS      Z5, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z24, Z6
+	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z24, Z7
+	VMOVUPS      Z7, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z24, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z24, Z9
+	VMOVUPS      Z9, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z10, Z24, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z24, Z11
+	VMOVUPS      Z11, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z12, Z24, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z24, Z13
+	VMOVUPS      Z13, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z14, Z24, Z14
+	VMOVUPS      Z14, K1, (AX)
+	VMAXPS       Z15, Z24, Z15
+	VMOVUPS      Z15, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z16, Z24, Z16
+	VMOVUPS      Z16, K1, (AX)
+	VMAXPS       Z17, Z24, Z17
+	VMOVUPS      Z17, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z18, Z24, Z18
+	VMOVUPS      Z18, K1, (AX)
+	VMAXPS       Z19, Z24, Z19
+	VMOVUPS      Z19, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z20, Z24, Z20
+	VMOVUPS      Z20, K1, (AX)
+	VMAXPS       Z21, Z24, Z21
+	VMOVUPS      Z21, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z22, Z24, Z22
+	VMOVUPS      Z22, K1, (AX)
+	VMAXPS       Z23, Z24, Z23
+	VMOVUPS      Z23, K2, 64(AX)
 	VZEROUPPER
 	RET
 
-// func tile12x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func copyRows32AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tile12x1AVX512(SB), NOSPLIT, $0-72
+TEXT ·copyRows32AVX512(SB), NOSPLIT, $0-56
+	MOVQ     dst+0(FP), AX
+	MOVQ     dstStride+8(FP), CX
+	MOVQ     src+16(FP), DX
+	MOVQ     srcStride+24(FP), BX
+	MOVQ     numbers+32(FP), SI
+	MOVQ     k+40(FP), DI
+	MOVQ     mask+48(FP), R8
+	VMOVUPS  (R8), Z0
+	VPMOVD2M Z0, K1
+	VMOVUPS  64(R8), Z0
+	VPMOVD2M Z0, K2
+	TESTQ    SI, SI
+	JNE      numbered
+
+loop:
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS   Z0, (AX)
+	VMOVUPS.Z 64(DX), K2, Z0
+	VMOVUPS   Z0, 64(AX)
+	ADDQ      CX, AX
+	ADDQ      BX, DX
+	DECQ      DI
+	JNE       loop
+	VZEROUPPER
+	RET
+
+numbered:
+	MOVLQSX   (SI), R8
+	IMULQ     BX, R8
+	ADDQ      DX, R8
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS   Z0, (AX)
+	VMOVUPS.Z 64(R8), K2, Z0
+	VMOVUPS   Z0, 64(AX)
+	ADDQ      CX, AX
+	ADDQ      $0x04, SI
+	DECQ      DI
+	JNE       numbered
+	VZEROUPPER
+	RET
+
+// func tile1x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), CX
+	MOVQ   b+32(FP), DX
+	MOVQ   a+8(FP), BX
+	VPXORD Z0, Z0, Z0
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS (BX), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         $0x40, DX
+	ADDQ         CX, BX
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z1
+	VPMOVD2M     Z1, K1
+	VBROADCASTSS alpha+56(FP), Z1
+	VMULPS       Z1, Z0, Z0
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z1
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z2
+	VFMADD231PS  Z1, Z2, Z0
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z1
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile2x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS (SI), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (SI)(CX*1), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z2
+	VPMOVD2M     Z2, K1
+	VBROADCASTSS alpha+56(FP), Z2
+	VMULPS       Z2, Z0, Z0
+	VMULPS       Z2, Z1, Z1
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z3
+	VFMADD231PS  Z2, Z3, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	VFMADD231PS  Z2, Z3, Z1
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z1
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z2, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z2, Z1
+	VMOVUPS      Z1, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile3x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z3
+	VBROADCASTSS (SI), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS (SI)(CX*1), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS (SI)(CX*2), Z4
+	VFMADD231PS  Z3, Z4, Z2
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z3
+	VPMOVD2M     Z3, K1
+	VBROADCASTSS alpha+56(FP), Z3
+	VMULPS       Z3, Z0, Z0
+	VMULPS       Z3, Z1, Z1
+	VMULPS       Z3, Z2, Z2
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z4
+	VFMADD231PS  Z3, Z4, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	VFMADD231PS  Z3, Z4, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	VFMADD231PS  Z3, Z4, Z2
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z3
+	VADDPS    Z3, Z0, Z0
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z3, Z2, Z2
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z3, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z3, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z3, Z2
+	VMOVUPS      Z2, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile4x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z4
+	VBROADCASTSS (SI), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (SI)(CX*1), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS (SI)(CX*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z4
+	VPMOVD2M     Z4, K1
+	VBROADCASTSS alpha+56(FP), Z4
+	VMULPS       Z4, Z0, Z0
+	VMULPS       Z4, Z1, Z1
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z5
+	VFMADD231PS  Z4, Z5, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VFMADD231PS  Z4, Z5, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VFMADD231PS  Z4, Z5, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VFMADD231PS  Z4, Z5, Z3
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z4, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VADDPS    Z4, Z3, Z3
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z4, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z4, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z4, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z4, Z3
+	VMOVUPS      Z3, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile5x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z5
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS (SI)(CX*1), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (SI)(CX*2), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (DI), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS (DI)(CX*1), Z6
+	VFMADD231PS  Z5, Z6, Z4
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z5
+	VPMOVD2M     Z5, K1
+	VBROADCASTSS alpha+56(FP), Z5
+	VMULPS       Z5, Z0, Z0
+	VMULPS       Z5, Z1, Z1
+	VMULPS       Z5, Z2, Z2
+	VMULPS       Z5, Z3, Z3
+	VMULPS       Z5, Z4, Z4
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z6
+	VFMADD231PS  Z5, Z6, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	VFMADD231PS  Z5, Z6, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	VFMADD231PS  Z5, Z6, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	VFMADD231PS  Z5, Z6, Z4
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z5
+	VADDPS    Z5, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z5, Z2, Z2
+	VADDPS    Z5, Z3, Z3
+	VADDPS    Z5, Z4, Z4
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z5, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z5, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z5, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z5, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z5, Z4
+	VMOVUPS      Z4, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile6x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z6
+	VBROADCASTSS (SI), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS (SI)(CX*1), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS (SI)(CX*2), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS (DI), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS (DI)(CX*1), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS (DI)(CX*2), Z7
+	VFMADD231PS  Z6, Z7, Z5
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z6
+	VPMOVD2M     Z6, K1
+	VBROADCASTSS alpha+56(FP), Z6
+	VMULPS       Z6, Z0, Z0
+	VMULPS       Z6, Z1, Z1
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z6, Z3, Z3
+	VMULPS       Z6, Z4, Z4
+	VMULPS       Z6, Z5, Z5
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z7
+	VFMADD231PS  Z6, Z7, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	VFMADD231PS  Z6, Z7, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	VFMADD231PS  Z6, Z7, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	VFMADD231PS  Z6, Z7, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	VFMADD231PS  Z6, Z7, Z4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	VFMADD231PS  Z6, Z7, Z5
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z6
+	VADDPS    Z6, Z0, Z0
+	VADDPS    Z6, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z6, Z3, Z3
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z6, Z5, Z5
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z6, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z6, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z6, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z6, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z6, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z6, Z5
+	VMOVUPS      Z5, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile7x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z7
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS (SI)(CX*1), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (SI)(CX*2), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (DI)(CX*1), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS (DI)(CX*2), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  Z7, Z8, Z6
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z7
+	VPMOVD2M     Z7, K1
+	VBROADCASTSS alpha+56(FP), Z7
+	VMULPS       Z7, Z0, Z0
+	VMULPS       Z7, Z1, Z1
+	VMULPS       Z7, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VMULPS       Z7, Z4, Z4
+	VMULPS       Z7, Z5, Z5
+	VMULPS       Z7, Z6, Z6
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VFMADD231PS  Z7, Z8, Z6
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z7
+	VADDPS    Z7, Z0, Z0
+	VADDPS    Z7, Z1, Z1
+	VADDPS    Z7, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z7, Z4, Z4
+	VADDPS    Z7, Z5, Z5
+	VADDPS    Z7, Z6, Z6
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z7, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z7, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z7, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z7, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z7, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z7, Z5
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z7, Z6
+	VMOVUPS      Z6, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile8x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z8
+	VBROADCASTSS (SI), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS (SI)(CX*1), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS (SI)(CX*2), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (DI), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS (DI)(CX*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS (DI)(CX*2), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS (R8), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS (R8)(CX*1), Z9
+	VFMADD231PS  Z8, Z9, Z7
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z8
+	VPMOVD2M     Z8, K1
+	VBROADCASTSS alpha+56(FP), Z8
+	VMULPS       Z8, Z0, Z0
+	VMULPS       Z8, Z1, Z1
+	VMULPS       Z8, Z2, Z2
+	VMULPS       Z8, Z3, Z3
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z8, Z5, Z5
+	VMULPS       Z8, Z6, Z6
+	VMULPS       Z8, Z7, Z7
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z8
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z9
+	VFMADD231PS  Z8, Z9, Z7
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z8
+	VADDPS    Z8, Z0, Z0
+	VADDPS    Z8, Z1, Z1
+	VADDPS    Z8, Z2, Z2
+	VADDPS    Z8, Z3, Z3
+	VADDPS    Z8, Z4, Z4
+	VADDPS    Z8, Z5, Z5
+	VADDPS    Z8, Z6, Z6
+	VADDPS    Z8, Z7, Z7
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z8
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z8, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z8, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z8, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z8, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z8, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z8, Z5
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z8, Z6
+	VMOVUPS      Z6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z7, Z8, Z7
+	VMOVUPS      Z7, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile9x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS (SI)(CX*1), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(CX*2), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS (DI), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (DI)(CX*1), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS (DI)(CX*2), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R8), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS (R8)(CX*1), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS (R8)(CX*2), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z9
+	VPMOVD2M     Z9, K1
+	VBROADCASTSS alpha+56(FP), Z9
+	VMULPS       Z9, Z0, Z0
+	VMULPS       Z9, Z1, Z1
+	VMULPS       Z9, Z2, Z2
+	VMULPS       Z9, Z3, Z3
+	VMULPS       Z9, Z4, Z4
+	VMULPS       Z9, Z5, Z5
+	VMULPS       Z9, Z6, Z6
+	VMULPS       Z9, Z7, Z7
+	VMULPS       Z9, Z8, Z8
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z10
+	VFMADD231PS  Z9, Z10, Z8
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z9
+	VADDPS    Z9, Z0, Z0
+	VADDPS    Z9, Z1, Z1
+	VADDPS    Z9, Z2, Z2
+	VADDPS    Z9, Z3, Z3
+	VADDPS    Z9, Z4, Z4
+	VADDPS    Z9, Z5, Z5
+	VADDPS    Z9, Z6, Z6
+	VADDPS    Z9, Z7, Z7
+	VADDPS    Z9, Z8, Z8
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z9, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z9, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z9, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z9, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z9, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z9, Z5
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z9, Z6
+	VMOVUPS      Z6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z7, Z9, Z7
+	VMOVUPS      Z7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z9, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile10x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z10
+	VBROADCASTSS (SI), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS (SI)(CX*1), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS (SI)(CX*2), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS (DI), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS (DI)(CX*1), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS (DI)(CX*2), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS (R8), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS (R8)(CX*1), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS (R8)(CX*2), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS (R9), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	ADDQ         DX, R9
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z10
+	VPMOVD2M     Z10, K1
+	VBROADCASTSS alpha+56(FP), Z10
+	VMULPS       Z10, Z0, Z0
+	VMULPS       Z10, Z1, Z1
+	VMULPS       Z10, Z2, Z2
+	VMULPS       Z10, Z3, Z3
+	VMULPS       Z10, Z4, Z4
+	VMULPS       Z10, Z5, Z5
+	VMULPS       Z10, Z6, Z6
+	VMULPS       Z10, Z7, Z7
+	VMULPS       Z10, Z8, Z8
+	VMULPS       Z10, Z9, Z9
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z10
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z8
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z11
+	VFMADD231PS  Z10, Z11, Z9
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z10
+	VADDPS    Z10, Z0, Z0
+	VADDPS    Z10, Z1, Z1
+	VADDPS    Z10, Z2, Z2
+	VADDPS    Z10, Z3, Z3
+	VADDPS    Z10, Z4, Z4
+	VADDPS    Z10, Z5, Z5
+	VADDPS    Z10, Z6, Z6
+	VADDPS    Z10, Z7, Z7
+	VADDPS    Z10, Z8, Z8
+	VADDPS    Z10, Z9, Z9
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z10
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z10, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z10, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z10, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z10, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z10, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z10, Z5
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z10, Z6
+	VMOVUPS      Z6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z7, Z10, Z7
+	VMOVUPS      Z7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z10, Z8
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z9, Z10, Z9
+	VMOVUPS      Z9, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile11x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Z11
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z11, Z12, Z0
+	VBROADCASTSS (SI)(CX*1), Z12
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (SI)(CX*2), Z12
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (DI), Z12
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (DI)(CX*1), Z12
+	VFMADD231PS  Z11, Z12, Z4
+	VBROADCASTSS (DI)(CX*2), Z12
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z11, Z12, Z6
+	VBROADCASTSS (R8)(CX*1), Z12
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R8)(CX*2), Z12
+	VFMADD231PS  Z11, Z12, Z8
+	VBROADCASTSS (R9), Z12
+	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (R9)(CX*1), Z12
+	VFMADD231PS  Z11, Z12, Z10
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	ADDQ         DX, R9
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z11
+	VPMOVD2M     Z11, K1
+	VBROADCASTSS alpha+56(FP), Z11
+	VMULPS       Z11, Z0, Z0
+	VMULPS       Z11, Z1, Z1
+	VMULPS       Z11, Z2, Z2
+	VMULPS       Z11, Z3, Z3
+	VMULPS       Z11, Z4, Z4
+	VMULPS       Z11, Z5, Z5
+	VMULPS       Z11, Z6, Z6
+	VMULPS       Z11, Z7, Z7
+	VMULPS       Z11, Z8, Z8
+	VMULPS       Z11, Z9, Z9
+	VMULPS       Z11, Z10, Z10
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z12
+	VFMADD231PS  Z11, Z12, Z10
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z11
+	VADDPS    Z11, Z0, Z0
+	VADDPS    Z11, Z1, Z1
+	VADDPS    Z11, Z2, Z2
+	VADDPS    Z11, Z3, Z3
+	VADDPS    Z11, Z4, Z4
+	VADDPS    Z11, Z5, Z5
+	VADDPS    Z11, Z6, Z6
+	VADDPS    Z11, Z7, Z7
+	VADDPS    Z11, Z8, Z8
+	VADDPS    Z11, Z9, Z9
+	VADDPS    Z11, Z10, Z10
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z11, Z0
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z1, Z11, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z11, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z11, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z11, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z11, Z5
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z11, Z6
+	VMOVUPS      Z6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z7, Z11, Z7
+	VMOVUPS      Z7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z11, Z8
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z9, Z11, Z9
+	VMOVUPS      Z9, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z10, Z11, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile12x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -2980,34 +3442,34 @@ TEXT ·tile12x1AVX512(SB), NOSPLIT, $0-72
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Z13
-	VBROADCASTSS (SI), Z12
-	VFMADD231PS  Z13, Z12, Z0
-	VBROADCASTSS (SI)(CX*1), Z12
-	VFMADD231PS  Z13, Z12, Z1
-	VBROADCASTSS (SI)(CX*2), Z12
-	VFMADD231PS  Z13, Z12, Z2
-	VBROADCASTSS (DI), Z12
-	VFMADD231PS  Z13, Z12, Z3
-	VBROADCASTSS (DI)(CX*1), Z12
-	VFMADD231PS  Z13, Z12, Z4
-	VBROADCASTSS (DI)(CX*2), Z12
-	VFMADD231PS  Z13, Z12, Z5
-	VBROADCASTSS (R8), Z12
-	VFMADD231PS  Z13, Z12, Z6
-	VBROADCASTSS (R8)(CX*1), Z12
-	VFMADD231PS  Z13, Z12, Z7
-	VBROADCASTSS (R8)(CX*2), Z12
-	VFMADD231PS  Z13, Z12, Z8
-	VBROADCASTSS (R9), Z12
-	VFMADD231PS  Z13, Z12, Z9
-	VBROADCASTSS (R9)(CX*1), Z12
-	VFMADD231PS  Z13, Z12, Z10
-	VBROADCASTSS (R9)(CX*2), Z12
-	VFMADD231PS  Z13, Z12, Z11
+	VMOVUPS      (BX), Z12
+	VBROADCASTSS (SI), Z13
+	VFMADD231PS  Z12, Z13, Z0
+	VBROADCASTSS (SI)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z1
+	VBROADCASTSS (SI)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z2
+	VBROADCASTSS (DI), Z13
+	VFMADD231PS  Z12, Z13, Z3
+	VBROADCASTSS (DI)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z4
+	VBROADCASTSS (DI)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z5
+	VBROADCASTSS (R8), Z13
+	VFMADD231PS  Z12, Z13, Z6
+	VBROADCASTSS (R8)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z7
+	VBROADCASTSS (R8)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z8
+	VBROADCASTSS (R9), Z13
+	VFMADD231PS  Z12, Z13, Z9
+	VBROADCASTSS (R9)(CX*1), Z13
+	VFMADD231PS  Z12, Z13, Z10
+	VBROADCASTSS (R9)(CX*2), Z13
+	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         $0x40, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
@@ -3016,10 +3478,10 @@ loop:
 	DECQ         AX
 	JNE          loop
 
-store:
-	MOVQ         c+40(FP), AX
-	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z12
+	VPMOVD2M     Z12, K1
 	VBROADCASTSS alpha+56(FP), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -3033,94 +3495,1927 @@ store:
 	VMULPS       Z12, Z9, Z9
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
-	VMOVUPS      (DX), Z12
-	VPMOVD2M     Z12, K1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z7, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z8, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z10, K1, (AX)
-	ADDQ         CX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-add:
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
 	VBROADCASTSS beta+60(FP), Z12
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z0
-	VMOVUPS      Z0, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z1
-	VMOVUPS      Z1, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z2
-	VMOVUPS      Z2, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z3
-	VMOVUPS      Z3, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z4
-	VMOVUPS      Z4, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z5
-	VMOVUPS      Z5, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z6
-	VMOVUPS      Z6, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z7
-	VMOVUPS      Z7, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z8
-	VMOVUPS      Z8, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z9
-	VMOVUPS      Z9, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z10
-	VMOVUPS      Z10, K1, (AX)
 	ADDQ         CX, AX
 	VMOVUPS.Z    (AX), K1, Z13
 	VFMADD231PS  Z12, Z13, Z11
-	VMOVUPS      Z11, K1, (AX)
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	VADDPS    Z12, Z1, Z1
+	VADDPS    Z12, Z2, Z2
+	VADDPS    Z12, Z3, Z3
+	VADDPS    Z12, Z4, Z4
+	VADDPS    Z12, Z5, Z5
+	VADDPS    Z12, Z6, Z6
+	VADDPS    Z12, Z7, Z7
+	VADDPS    Z12, Z8, Z8
+	VADDPS    Z12, Z9, Z9
+	VADDPS    Z12, Z10, Z10
+	VADDPS    Z12, Z11, Z11
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z12
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z12, Z0
+	VMOVUPS      Z0, K1, (AX)
 	ADDQ         CX, AX
+	VMAXPS       Z1, Z12, Z1
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z12, Z2
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z3, Z12, Z3
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z12, Z4
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z5, Z12, Z5
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z12, Z6
+	VMOVUPS      Z6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z7, Z12, Z7
+	VMOVUPS      Z7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z12, Z8
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z9, Z12, Z9
+	VMOVUPS      Z9, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z10, Z12, Z10
+	VMOVUPS      Z10, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Z11, Z12, Z11
+	VMOVUPS      Z11, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func tile1x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func copyRows16AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·copyRows16AVX512(SB), NOSPLIT, $0-56
+	MOVQ     dst+0(FP), AX
+	MOVQ     dstStride+8(FP), CX
+	MOVQ     src+16(FP), DX
+	MOVQ     srcStride+24(FP), BX
+	MOVQ     numbers+32(FP), SI
+	MOVQ     k+40(FP), DI
+	MOVQ     mask+48(FP), R8
+	VMOVUPS  (R8), Z0
+	VPMOVD2M Z0, K1
+	TESTQ    SI, SI
+	JNE      numbered
+
+loop:
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      CX, AX
+	ADDQ      BX, DX
+	DECQ      DI
+	JNE       loop
+	VZEROUPPER
+	RET
+
+numbered:
+	MOVLQSX   (SI), R8
+	IMULQ     BX, R8
+	ADDQ      DX, R8
+	VMOVUPS.Z (R8), K1, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      CX, AX
+	ADDQ      $0x04, SI
+	DECQ      DI
+	JNE       numbered
+	VZEROUPPER
+	RET
+
+// func tile1x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile1x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), CX
+	MOVQ   b+32(FP), DX
+	MOVQ   a+8(FP), BX
+	VPXORD Y0, Y0, Y0
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (DX), Y1
+	VBROADCASTSS (BX), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x20, DX
+	ADDQ         CX, BX
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y1
+	VPMOVD2M     Y1, K1
+	VBROADCASTSS alpha+56(FP), Y1
+	VMULPS       Y1, Y0, Y0
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y1
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y2
+	VFMADD231PS  Y1, Y2, Y0
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y1
+	VADDPS    Y1, Y0, Y0
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y1
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      Y0, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile2x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile2x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y2
+	VBROADCASTSS (SI), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (SI)(CX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y2
+	VPMOVD2M     Y2, K1
+	VBROADCASTSS alpha+56(FP), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y3
+	VFMADD231PS  Y2, Y3, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y3
+	VFMADD231PS  Y2, Y3, Y1
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y2
+	VADDPS    Y2, Y0, Y0
+	VADDPS    Y2, Y1, Y1
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      Y1, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile3x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile3x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y3
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (SI)(CX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (SI)(CX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y3
+	VPMOVD2M     Y3, K1
+	VBROADCASTSS alpha+56(FP), Y3
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y3, Y2, Y2
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y4
+	VFMADD231PS  Y3, Y4, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y4
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y4
+	VFMADD231PS  Y3, Y4, Y2
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y3
+	VADDPS    Y3, Y0, Y0
+	VADDPS    Y3, Y1, Y1
+	VADDPS    Y3, Y2, Y2
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      Y2, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile4x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile4x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y4
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (SI)(CX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (SI)(CX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y4
+	VPMOVD2M     Y4, K1
+	VBROADCASTSS alpha+56(FP), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y5
+	VFMADD231PS  Y4, Y5, Y3
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y4
+	VADDPS    Y4, Y0, Y0
+	VADDPS    Y4, Y1, Y1
+	VADDPS    Y4, Y2, Y2
+	VADDPS    Y4, Y3, Y3
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y4, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y4, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      Y3, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile5x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile5x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y5
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (SI)(CX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (SI)(CX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (DI)(CX*1), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y5
+	VPMOVD2M     Y5, K1
+	VBROADCASTSS alpha+56(FP), Y5
+	VMULPS       Y5, Y0, Y0
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y5, Y4, Y4
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y6
+	VFMADD231PS  Y5, Y6, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y6
+	VFMADD231PS  Y5, Y6, Y4
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y5
+	VADDPS    Y5, Y0, Y0
+	VADDPS    Y5, Y1, Y1
+	VADDPS    Y5, Y2, Y2
+	VADDPS    Y5, Y3, Y3
+	VADDPS    Y5, Y4, Y4
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y5, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y5, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      Y4, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile6x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile6x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y6
+	VBROADCASTSS (SI), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (SI)(CX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (SI)(CX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (DI)(CX*1), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (DI)(CX*2), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y6
+	VPMOVD2M     Y6, K1
+	VBROADCASTSS alpha+56(FP), Y6
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y7
+	VFMADD231PS  Y6, Y7, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y7
+	VFMADD231PS  Y6, Y7, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y7
+	VFMADD231PS  Y6, Y7, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y7
+	VFMADD231PS  Y6, Y7, Y5
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y6
+	VADDPS    Y6, Y0, Y0
+	VADDPS    Y6, Y1, Y1
+	VADDPS    Y6, Y2, Y2
+	VADDPS    Y6, Y3, Y3
+	VADDPS    Y6, Y4, Y4
+	VADDPS    Y6, Y5, Y5
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y6, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y6, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y6, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y6, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      Y5, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile7x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile7x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y7
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (SI)(CX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (SI)(CX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (DI), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (DI)(CX*1), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (DI)(CX*2), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y7
+	VPMOVD2M     Y7, K1
+	VBROADCASTSS alpha+56(FP), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y7, Y6, Y6
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y8
+	VFMADD231PS  Y7, Y8, Y6
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y7
+	VADDPS    Y7, Y0, Y0
+	VADDPS    Y7, Y1, Y1
+	VADDPS    Y7, Y2, Y2
+	VADDPS    Y7, Y3, Y3
+	VADDPS    Y7, Y4, Y4
+	VADDPS    Y7, Y5, Y5
+	VADDPS    Y7, Y6, Y6
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y7, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y7, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y7, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y7, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y7, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y7, Y5
+	VMOVUPS      Y5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y7, Y6
+	VMOVUPS      Y6, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile8x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile8x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y8
+	VBROADCASTSS (SI), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (SI)(CX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (SI)(CX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (DI), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (DI)(CX*1), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (DI)(CX*2), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R8)(CX*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y8
+	VPMOVD2M     Y8, K1
+	VBROADCASTSS alpha+56(FP), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y8
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y9
+	VFMADD231PS  Y8, Y9, Y7
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y8
+	VADDPS    Y8, Y0, Y0
+	VADDPS    Y8, Y1, Y1
+	VADDPS    Y8, Y2, Y2
+	VADDPS    Y8, Y3, Y3
+	VADDPS    Y8, Y4, Y4
+	VADDPS    Y8, Y5, Y5
+	VADDPS    Y8, Y6, Y6
+	VADDPS    Y8, Y7, Y7
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y8
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y8, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y8, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y8, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y8, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y8, Y5
+	VMOVUPS      Y5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y8, Y6
+	VMOVUPS      Y6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      Y7, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile9x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile9x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y9
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (SI)(CX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (SI)(CX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (DI), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (DI)(CX*1), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (DI)(CX*2), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R8)(CX*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R8)(CX*2), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y9
+	VPMOVD2M     Y9, K1
+	VBROADCASTSS alpha+56(FP), Y9
+	VMULPS       Y9, Y0, Y0
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y9, Y2, Y2
+	VMULPS       Y9, Y3, Y3
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y10
+	VFMADD231PS  Y9, Y10, Y8
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y9
+	VADDPS    Y9, Y0, Y0
+	VADDPS    Y9, Y1, Y1
+	VADDPS    Y9, Y2, Y2
+	VADDPS    Y9, Y3, Y3
+	VADDPS    Y9, Y4, Y4
+	VADDPS    Y9, Y5, Y5
+	VADDPS    Y9, Y6, Y6
+	VADDPS    Y9, Y7, Y7
+	VADDPS    Y9, Y8, Y8
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y9
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y9, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y9, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y9, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y9, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y9, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y9, Y5
+	VMOVUPS      Y5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y9, Y6
+	VMOVUPS      Y6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y7, Y9, Y7
+	VMOVUPS      Y7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y8, Y9, Y8
+	VMOVUPS      Y8, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile10x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile10x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	VPXORD Y9, Y9, Y9
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y10
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (SI)(CX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (SI)(CX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (DI), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (DI)(CX*1), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (DI)(CX*2), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R8)(CX*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R8)(CX*2), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R9), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	ADDQ         DX, R9
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y10
+	VPMOVD2M     Y10, K1
+	VBROADCASTSS alpha+56(FP), Y10
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y10, Y7, Y7
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y10
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y8
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y11
+	VFMADD231PS  Y10, Y11, Y9
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y10
+	VADDPS    Y10, Y0, Y0
+	VADDPS    Y10, Y1, Y1
+	VADDPS    Y10, Y2, Y2
+	VADDPS    Y10, Y3, Y3
+	VADDPS    Y10, Y4, Y4
+	VADDPS    Y10, Y5, Y5
+	VADDPS    Y10, Y6, Y6
+	VADDPS    Y10, Y7, Y7
+	VADDPS    Y10, Y8, Y8
+	VADDPS    Y10, Y9, Y9
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y10
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y10, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y10, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y10, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y10, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y10, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y10, Y5
+	VMOVUPS      Y5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y10, Y6
+	VMOVUPS      Y6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y7, Y10, Y7
+	VMOVUPS      Y7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y8, Y10, Y8
+	VMOVUPS      Y8, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y9, Y10, Y9
+	VMOVUPS      Y9, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile11x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile11x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	VPXORD Y9, Y9, Y9
+	VPXORD Y10, Y10, Y10
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y11
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (SI)(CX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (SI)(CX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (DI)(CX*1), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (DI)(CX*2), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R8)(CX*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R8)(CX*2), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R9)(CX*1), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	ADDQ         DX, R9
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y11
+	VPMOVD2M     Y11, K1
+	VBROADCASTSS alpha+56(FP), Y11
+	VMULPS       Y11, Y0, Y0
+	VMULPS       Y11, Y1, Y1
+	VMULPS       Y11, Y2, Y2
+	VMULPS       Y11, Y3, Y3
+	VMULPS       Y11, Y4, Y4
+	VMULPS       Y11, Y5, Y5
+	VMULPS       Y11, Y6, Y6
+	VMULPS       Y11, Y7, Y7
+	VMULPS       Y11, Y8, Y8
+	VMULPS       Y11, Y9, Y9
+	VMULPS       Y11, Y10, Y10
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y12
+	VFMADD231PS  Y11, Y12, Y10
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y11
+	VADDPS    Y11, Y0, Y0
+	VADDPS    Y11, Y1, Y1
+	VADDPS    Y11, Y2, Y2
+	VADDPS    Y11, Y3, Y3
+	VADDPS    Y11, Y4, Y4
+	VADDPS    Y11, Y5, Y5
+	VADDPS    Y11, Y6, Y6
+	VADDPS    Y11, Y7, Y7
+	VADDPS    Y11, Y8, Y8
+	VADDPS    Y11, Y9, Y9
+	VADDPS    Y11, Y10, Y10
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y11
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y11, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y11, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y11, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y11, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y11, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y11, Y5
+	VMOVUPS      Y5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y11, Y6
+	VMOVUPS      Y6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y7, Y11, Y7
+	VMOVUPS      Y7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y8, Y11, Y8
+	VMOVUPS      Y8, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y9, Y11, Y9
+	VMOVUPS      Y9, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y10, Y11, Y10
+	VMOVUPS      Y10, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile12x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, FMA3
+TEXT ·tile12x8AVX512(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	VPXORD Y9, Y9, Y9
+	VPXORD Y10, Y10, Y10
+	VPXORD Y11, Y11, Y11
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y12
+	VBROADCASTSS (SI), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (SI)(CX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (SI)(CX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (DI), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (DI)(CX*1), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (DI)(CX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R8)(CX*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R8)(CX*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R9)(CX*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R9)(CX*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	ADDQ         DX, R9
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y12
+	VPMOVD2M     Y12, K1
+	VBROADCASTSS alpha+56(FP), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y12
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y0
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y2
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y4
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y6
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y8
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y9
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y10
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Y13
+	VFMADD231PS  Y12, Y13, Y11
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Y12
+	VADDPS    Y12, Y0, Y0
+	VADDPS    Y12, Y1, Y1
+	VADDPS    Y12, Y2, Y2
+	VADDPS    Y12, Y3, Y3
+	VADDPS    Y12, Y4, Y4
+	VADDPS    Y12, Y5, Y5
+	VADDPS    Y12, Y6, Y6
+	VADDPS    Y12, Y7, Y7
+	VADDPS    Y12, Y8, Y8
+	VADDPS    Y12, Y9, Y9
+	VADDPS    Y12, Y10, Y10
+	VADDPS    Y12, Y11, Y11
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y12
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y12, Y0
+	VMOVUPS      Y0, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y12, Y1
+	VMOVUPS      Y1, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y12, Y2
+	VMOVUPS      Y2, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y12, Y3
+	VMOVUPS      Y3, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y12, Y4
+	VMOVUPS      Y4, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y12, Y5
+	VMOVUPS      Y5, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y12, Y6
+	VMOVUPS      Y6, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y7, Y12, Y7
+	VMOVUPS      Y7, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y8, Y12, Y8
+	VMOVUPS      Y8, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y9, Y12, Y9
+	VMOVUPS      Y9, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y10, Y12, Y10
+	VMOVUPS      Y10, K1, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y11, Y12, Y11
+	VMOVUPS      Y11, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func copyRows8AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·copyRows8AVX512(SB), NOSPLIT, $0-56
+	MOVQ     dst+0(FP), AX
+	MOVQ     dstStride+8(FP), CX
+	MOVQ     src+16(FP), DX
+	MOVQ     srcStride+24(FP), BX
+	MOVQ     numbers+32(FP), SI
+	MOVQ     k+40(FP), DI
+	MOVQ     mask+48(FP), R8
+	VMOVUPS  (R8), Y0
+	VPMOVD2M Y0, K1
+	TESTQ    SI, SI
+	JNE      numbered
+
+loop:
+	VMOVUPS.Z (DX), K1, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      CX, AX
+	ADDQ      BX, DX
+	DECQ      DI
+	JNE       loop
+	VZEROUPPER
+	RET
+
+numbered:
+	MOVLQSX   (SI), R8
+	IMULQ     BX, R8
+	ADDQ      DX, R8
+	VMOVUPS.Z (R8), K1, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      CX, AX
+	ADDQ      $0x04, SI
+	DECQ      DI
+	JNE       numbered
+	VZEROUPPER
+	RET
+
+// func aheadAVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·aheadAVX512(SB), NOSPLIT, $0-104
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	LEAQ   (DI)(CX*2), R8
+	ADDQ   CX, R8
+	LEAQ   (R8)(CX*2), R9
+	ADDQ   CX, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	TESTQ  AX, AX
+	JE     finish
+	MOVQ   next+88(FP), R10
+	MOVQ   lines+96(FP), R11
+
+run:
+	MOVQ (R10), R13
+	ADDQ $0x08, R10
+	MOVQ R11, R12
+
+loop:
+	PREFETCHT0   (R13)
+	ADDQ         $0x40, R13
+	VMOVUPS      (BX), Z24
+	VMOVUPS      64(BX), Z25
+	VBROADCASTSS (SI), Z26
+	VFMADD231PS  Z24, Z26, Z0
+	VFMADD231PS  Z25, Z26, Z1
+	VBROADCASTSS (SI)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z2
+	VFMADD231PS  Z25, Z26, Z3
+	VBROADCASTSS (SI)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z4
+	VFMADD231PS  Z25, Z26, Z5
+	VBROADCASTSS (DI), Z26
+	VFMADD231PS  Z24, Z26, Z6
+	VFMADD231PS  Z25, Z26, Z7
+	VBROADCASTSS (DI)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z8
+	VFMADD231PS  Z25, Z26, Z9
+	VBROADCASTSS (DI)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z10
+	VFMADD231PS  Z25, Z26, Z11
+	VBROADCASTSS (R8), Z26
+	VFMADD231PS  Z24, Z26, Z12
+	VFMADD231PS  Z25, Z26, Z13
+	VBROADCASTSS (R8)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z14
+	VFMADD231PS  Z25, Z26, Z15
+	VBROADCASTSS (R8)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z16
+	VFMADD231PS  Z25, Z26, Z17
+	VBROADCASTSS (R9), Z26
+	VFMADD231PS  Z24, Z26, Z18
+	VFMADD231PS  Z25, Z26, Z19
+	VBROADCASTSS (R9)(CX*1), Z26
+	VFMADD231PS  Z24, Z26, Z20
+	VFMADD231PS  Z25, Z26, Z21
+	VBROADCASTSS (R9)(CX*2), Z26
+	VFMADD231PS  Z24, Z26, Z22
+	VFMADD231PS  Z25, Z26, Z23
+	ADDQ         $0x80, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	ADDQ         DX, R8
+	ADDQ         DX, R9
+	DECQ         AX
+	JE           finish
+	DECQ         R12
+	JNE          loop
+	JMP          run
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Z24
+	VPMOVD2M     Z24, K1
+	VMOVUPS      64(AX), Z24
+	VPMOVD2M     Z24, K2
+	VBROADCASTSS alpha+56(FP), Z24
+	VMULPS       Z24, Z0, Z0
+	VMULPS       Z24, Z1, Z1
+	VMULPS       Z24, Z2, Z2
+	VMULPS       Z24, Z3, Z3
+	VMULPS       Z24, Z4, Z4
+	VMULPS       Z24, Z5, Z5
+	VMULPS       Z24, Z6, Z6
+	VMULPS       Z24, Z7, Z7
+	VMULPS       Z24, Z8, Z8
+	VMULPS       Z24, Z9, Z9
+	VMULPS       Z24, Z10, Z10
+	VMULPS       Z24, Z11, Z11
+	VMULPS       Z24, Z12, Z12
+	VMULPS       Z24, Z13, Z13
+	VMULPS       Z24, Z14, Z14
+	VMULPS       Z24, Z15, Z15
+	VMULPS       Z24, Z16, Z16
+	VMULPS       Z24, Z17, Z17
+	VMULPS       Z24, Z18, Z18
+	VMULPS       Z24, Z19, Z19
+	VMULPS       Z24, Z20, Z20
+	VMULPS       Z24, Z21, Z21
+	VMULPS       Z24, Z22, Z22
+	VMULPS       Z24, Z23, Z23
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Z24
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z0
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z1
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z2
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z3
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z4
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z5
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z6
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z7
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z8
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z9
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z10
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z11
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z12
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z13
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z14
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z15
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z16
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z17
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z18
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z19
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z20
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z21
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z25
+	VFMADD231PS  Z24, Z25, Z22
+	VMOVUPS.Z    64(AX), K2, Z25
+	VFMADD231PS  Z24, Z25, Z23
+
+bias:
+	MOVQ      bias+64(FP), AX
+	TESTQ     AX, AX
+	JE        store
+	VMOVUPS.Z (AX), K1, Z24
+	VADDPS    Z24, Z0, Z0
+	VADDPS    Z24, Z2, Z2
+	VADDPS    Z24, Z4, Z4
+	VADDPS    Z24, Z6, Z6
+	VADDPS    Z24, Z8, Z8
+	VADDPS    Z24, Z10, Z10
+	VADDPS    Z24, Z12, Z12
+	VADDPS    Z24, Z14, Z14
+	VADDPS    Z24, Z16, Z16
+	VADDPS    Z24, Z18, Z18
+	VADDPS    Z24, Z20, Z20
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(AX), K2, Z24
+	VADDPS    Z24, Z1, Z1
+	VADDPS    Z24, Z3, Z3
+	VADDPS    Z24, Z5, Z5
+	VADDPS    Z24, Z7, Z7
+	VADDPS    Z24, Z9, Z9
+	VADDPS    Z24, Z11, Z11
+	VADDPS    Z24, Z13, Z13
+	VADDPS    Z24, Z15, Z15
+	VADDPS    Z24, Z17, Z17
+	VADDPS    Z24, Z19, Z19
+	VADDPS    Z24, Z21, Z21
+	VADDPS    Z24, Z23, Z23
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Z24
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Z0, Z24, Z0
+	VMOVUPS      Z0, K1, (AX)
+	VMAXPS       Z1, Z24, Z1
+	VMOVUPS      Z1, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z2, Z24, Z2
+	VMOVUPS      Z2, K1, (AX)
+	VMAXPS       Z3, Z24, Z3
+	VMOVUPS      Z3, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z4, Z24, Z4
+	VMOVUPS      Z4, K1, (AX)
+	VMAXPS       Z5, Z24, Z5
+	VMOVUPS      Z5, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z6, Z24, Z6
+	VMOVUPS      Z6, K1, (AX)
+	VMAXPS       Z7, Z24, Z7
+	VMOVUPS      Z7, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z8, Z24, Z8
+	VMOVUPS      Z8, K1, (AX)
+	VMAXPS       Z9, Z24, Z9
+	VMOVUPS      Z9, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z10, Z24, Z10
+	VMOVUPS      Z10, K1, (AX)
+	VMAXPS       Z11, Z24, Z11
+	VMOVUPS      Z11, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z12, Z24, Z12
+	VMOVUPS      Z12, K1, (AX)
+	VMAXPS       Z13, Z24, Z13
+	VMOVUPS      Z13, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z14, Z24, Z14
+	VMOVUPS      Z14, K1, (AX)
+	VMAXPS       Z15, Z24, Z15
+	VMOVUPS      Z15, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z16, Z24, Z16
+	VMOVUPS      Z16, K1, (AX)
+	VMAXPS       Z17, Z24, Z17
+	VMOVUPS      Z17, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z18, Z24, Z18
+	VMOVUPS      Z18, K1, (AX)
+	VMAXPS       Z19, Z24, Z19
+	VMOVUPS      Z19, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z20, Z24, Z20
+	VMOVUPS      Z20, K1, (AX)
+	VMAXPS       Z21, Z24, Z21
+	VMOVUPS      Z21, K2, 64(AX)
+	ADDQ         CX, AX
+	VMAXPS       Z22, Z24, Z22
+	VMOVUPS      Z22, K1, (AX)
+	VMAXPS       Z23, Z24, Z23
+	VMOVUPS      Z23, K2, 64(AX)
+	VZEROUPPER
+	RET
+
+// func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile1x2AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), CX
@@ -3129,97 +5424,63 @@ TEXT ·tile1x2AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (DX), Y3
-	VMOVUPS      32(DX), Y4
-	VBROADCASTSS (BX), Y2
-	VFMADD231PS  Y3, Y2, Y0
-	VFMADD231PS  Y4, Y2, Y1
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VBROADCASTSS (BX), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x40, DX
 	ADDQ         CX, BX
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y2
+	VMOVUPS      32(AX), Y3
+	VBROADCASTSS alpha+56(FP), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y4
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y2, (AX)
-	VMASKMOVPS   Y1, Y3, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y4
 	VMASKMOVPS   (AX), Y2, Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VMASKMOVPS   Y0, Y2, (AX)
 	VMASKMOVPS   32(AX), Y3, Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VMASKMOVPS   Y1, Y3, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile1x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·tile1x1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), CX
-	MOVQ   b+32(FP), DX
-	MOVQ   a+8(FP), BX
-	VXORPS Y0, Y0, Y0
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (DX), Y2
-	VBROADCASTSS (BX), Y1
-	VFMADD231PS  Y2, Y1, Y0
-	ADDQ         $0x20, DX
-	ADDQ         CX, BX
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y2, Y4
+	VADDPS     Y4, Y0, Y0
+	VMASKMOVPS 32(AX), Y3, Y4
+	VADDPS     Y4, Y1, Y1
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y4
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (DX), Y1
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y1, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Y0, Y4, Y0
+	VMASKMOVPS   Y0, Y2, (AX)
+	VMAXPS       Y1, Y4, Y1
+	VMASKMOVPS   Y1, Y3, 32(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Y2
-	VMASKMOVPS   (AX), Y1, Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VMASKMOVPS   Y0, Y1, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile2x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile2x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile2x2AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3230,122 +5491,80 @@ TEXT ·tile2x2AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Y5
-	VMOVUPS      32(BX), Y6
-	VBROADCASTSS (SI), Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VFMADD231PS  Y6, Y4, Y1
-	VBROADCASTSS (SI)(CX*1), Y4
-	VFMADD231PS  Y5, Y4, Y2
-	VFMADD231PS  Y6, Y4, Y3
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y5
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (SI)(CX*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x40, BX
 	ADDQ         DX, SI
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y4
+	VMOVUPS      32(AX), Y5
+	VBROADCASTSS alpha+56(FP), Y6
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y6
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      (DX), Y4
-	VMOVUPS      32(DX), Y5
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y4, (AX)
-	VMASKMOVPS   Y1, Y5, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y4, (AX)
-	VMASKMOVPS   Y3, Y5, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y6
 	VMASKMOVPS   (AX), Y4, Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VMASKMOVPS   Y0, Y4, (AX)
 	VMASKMOVPS   32(AX), Y5, Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VMASKMOVPS   Y1, Y5, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y4, Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VMASKMOVPS   Y2, Y4, (AX)
 	VMASKMOVPS   32(AX), Y5, Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VMASKMOVPS   Y3, Y5, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile2x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·tile2x1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Y3
-	VBROADCASTSS (SI), Y2
-	VFMADD231PS  Y3, Y2, Y0
-	VBROADCASTSS (SI)(CX*1), Y2
-	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         $0x20, BX
-	ADDQ         DX, SI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y4, Y6
+	VADDPS     Y6, Y0, Y0
+	VADDPS     Y6, Y2, Y2
+	VMASKMOVPS 32(AX), Y5, Y6
+	VADDPS     Y6, Y1, Y1
+	VADDPS     Y6, Y3, Y3
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y6
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
-	VMOVUPS      (DX), Y2
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y2, (AX)
+	VMAXPS       Y0, Y6, Y0
+	VMASKMOVPS   Y0, Y4, (AX)
+	VMAXPS       Y1, Y6, Y1
+	VMASKMOVPS   Y1, Y5, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y1, Y2, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Y2, Y6, Y2
+	VMASKMOVPS   Y2, Y4, (AX)
+	VMAXPS       Y3, Y6, Y3
+	VMASKMOVPS   Y3, Y5, 32(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Y3
-	VMASKMOVPS   (AX), Y2, Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VMASKMOVPS   Y0, Y2, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y2, Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VMASKMOVPS   Y1, Y2, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile3x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile3x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3358,147 +5577,97 @@ TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Y7
-	VMOVUPS      32(BX), Y8
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VFMADD231PS  Y8, Y6, Y1
-	VBROADCASTSS (SI)(CX*1), Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VFMADD231PS  Y8, Y6, Y3
-	VBROADCASTSS (SI)(CX*2), Y6
-	VFMADD231PS  Y7, Y6, Y4
-	VFMADD231PS  Y8, Y6, Y5
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (SI)(CX*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (SI)(CX*2), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x40, BX
 	ADDQ         DX, SI
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y6
+	VMOVUPS      32(AX), Y7
+	VBROADCASTSS alpha+56(FP), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y5, Y5
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y8
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      (DX), Y6
-	VMOVUPS      32(DX), Y7
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y6, (AX)
-	VMASKMOVPS   Y1, Y7, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y6, (AX)
-	VMASKMOVPS   Y3, Y7, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y4, Y6, (AX)
-	VMASKMOVPS   Y5, Y7, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y8
 	VMASKMOVPS   (AX), Y6, Y9
 	VFMADD231PS  Y8, Y9, Y0
-	VMASKMOVPS   Y0, Y6, (AX)
 	VMASKMOVPS   32(AX), Y7, Y9
 	VFMADD231PS  Y8, Y9, Y1
-	VMASKMOVPS   Y1, Y7, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y9
 	VFMADD231PS  Y8, Y9, Y2
-	VMASKMOVPS   Y2, Y6, (AX)
 	VMASKMOVPS   32(AX), Y7, Y9
 	VFMADD231PS  Y8, Y9, Y3
-	VMASKMOVPS   Y3, Y7, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VMASKMOVPS   Y4, Y6, (AX)
 	VMASKMOVPS   32(AX), Y7, Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VMASKMOVPS   Y5, Y7, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile3x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·tile3x1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Y4
-	VBROADCASTSS (SI), Y3
-	VFMADD231PS  Y4, Y3, Y0
-	VBROADCASTSS (SI)(CX*1), Y3
-	VFMADD231PS  Y4, Y3, Y1
-	VBROADCASTSS (SI)(CX*2), Y3
-	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         $0x20, BX
-	ADDQ         DX, SI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y6, Y8
+	VADDPS     Y8, Y0, Y0
+	VADDPS     Y8, Y2, Y2
+	VADDPS     Y8, Y4, Y4
+	VMASKMOVPS 32(AX), Y7, Y8
+	VADDPS     Y8, Y1, Y1
+	VADDPS     Y8, Y3, Y3
+	VADDPS     Y8, Y5, Y5
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y8
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y3
-	VMULPS       Y3, Y0, Y0
-	VMULPS       Y3, Y1, Y1
-	VMULPS       Y3, Y2, Y2
-	VMOVUPS      (DX), Y3
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y3, (AX)
+	VMAXPS       Y0, Y8, Y0
+	VMASKMOVPS   Y0, Y6, (AX)
+	VMAXPS       Y1, Y8, Y1
+	VMASKMOVPS   Y1, Y7, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y1, Y3, (AX)
+	VMAXPS       Y2, Y8, Y2
+	VMASKMOVPS   Y2, Y6, (AX)
+	VMAXPS       Y3, Y8, Y3
+	VMASKMOVPS   Y3, Y7, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y3, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Y4, Y8, Y4
+	VMASKMOVPS   Y4, Y6, (AX)
+	VMAXPS       Y5, Y8, Y5
+	VMASKMOVPS   Y5, Y7, 32(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Y4
-	VMASKMOVPS   (AX), Y3, Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VMASKMOVPS   Y0, Y3, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VMASKMOVPS   Y1, Y3, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VMASKMOVPS   Y2, Y3, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile4x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile4x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile4x2AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3515,176 +5684,115 @@ TEXT ·tile4x2AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Y9
-	VMOVUPS      32(BX), Y10
-	VBROADCASTSS (SI), Y8
-	VFMADD231PS  Y9, Y8, Y0
-	VFMADD231PS  Y10, Y8, Y1
-	VBROADCASTSS (SI)(CX*1), Y8
-	VFMADD231PS  Y9, Y8, Y2
-	VFMADD231PS  Y10, Y8, Y3
-	VBROADCASTSS (SI)(CX*2), Y8
-	VFMADD231PS  Y9, Y8, Y4
-	VFMADD231PS  Y10, Y8, Y5
-	VBROADCASTSS (DI), Y8
-	VFMADD231PS  Y9, Y8, Y6
-	VFMADD231PS  Y10, Y8, Y7
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (SI)(CX*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (SI)(CX*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (DI), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x40, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y8
+	VMOVUPS      32(AX), Y9
+	VBROADCASTSS alpha+56(FP), Y10
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y10, Y7, Y7
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y10
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
-	VMULPS       Y8, Y2, Y2
-	VMULPS       Y8, Y3, Y3
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y8, Y5, Y5
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
-	VMOVUPS      (DX), Y8
-	VMOVUPS      32(DX), Y9
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y8, (AX)
-	VMASKMOVPS   Y1, Y9, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y8, (AX)
-	VMASKMOVPS   Y3, Y9, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y4, Y8, (AX)
-	VMASKMOVPS   Y5, Y9, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y6, Y8, (AX)
-	VMASKMOVPS   Y7, Y9, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y10
 	VMASKMOVPS   (AX), Y8, Y11
 	VFMADD231PS  Y10, Y11, Y0
-	VMASKMOVPS   Y0, Y8, (AX)
 	VMASKMOVPS   32(AX), Y9, Y11
 	VFMADD231PS  Y10, Y11, Y1
-	VMASKMOVPS   Y1, Y9, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y8, Y11
 	VFMADD231PS  Y10, Y11, Y2
-	VMASKMOVPS   Y2, Y8, (AX)
 	VMASKMOVPS   32(AX), Y9, Y11
 	VFMADD231PS  Y10, Y11, Y3
-	VMASKMOVPS   Y3, Y9, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y8, Y11
 	VFMADD231PS  Y10, Y11, Y4
-	VMASKMOVPS   Y4, Y8, (AX)
 	VMASKMOVPS   32(AX), Y9, Y11
 	VFMADD231PS  Y10, Y11, Y5
-	VMASKMOVPS   Y5, Y9, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y8, Y11
 	VFMADD231PS  Y10, Y11, Y6
-	VMASKMOVPS   Y6, Y8, (AX)
 	VMASKMOVPS   32(AX), Y9, Y11
 	VFMADD231PS  Y10, Y11, Y7
-	VMASKMOVPS   Y7, Y9, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile4x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Y5
-	VBROADCASTSS (SI), Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VBROADCASTSS (SI)(CX*1), Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VBROADCASTSS (SI)(CX*2), Y4
-	VFMADD231PS  Y5, Y4, Y2
-	VBROADCASTSS (DI), Y4
-	VFMADD231PS  Y5, Y4, Y3
-	ADDQ         $0x20, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y8, Y10
+	VADDPS     Y10, Y0, Y0
+	VADDPS     Y10, Y2, Y2
+	VADDPS     Y10, Y4, Y4
+	VADDPS     Y10, Y6, Y6
+	VMASKMOVPS 32(AX), Y9, Y10
+	VADDPS     Y10, Y1, Y1
+	VADDPS     Y10, Y3, Y3
+	VADDPS     Y10, Y5, Y5
+	VADDPS     Y10, Y7, Y7
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y10
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      (DX), Y4
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y4, (AX)
+	VMAXPS       Y0, Y10, Y0
+	VMASKMOVPS   Y0, Y8, (AX)
+	VMAXPS       Y1, Y10, Y1
+	VMASKMOVPS   Y1, Y9, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y1, Y4, (AX)
+	VMAXPS       Y2, Y10, Y2
+	VMASKMOVPS   Y2, Y8, (AX)
+	VMAXPS       Y3, Y10, Y3
+	VMASKMOVPS   Y3, Y9, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y4, (AX)
+	VMAXPS       Y4, Y10, Y4
+	VMASKMOVPS   Y4, Y8, (AX)
+	VMAXPS       Y5, Y10, Y5
+	VMASKMOVPS   Y5, Y9, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y3, Y4, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Y6, Y10, Y6
+	VMASKMOVPS   Y6, Y8, (AX)
+	VMAXPS       Y7, Y10, Y7
+	VMASKMOVPS   Y7, Y9, 32(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Y5
-	VMASKMOVPS   (AX), Y4, Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VMASKMOVPS   Y0, Y4, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y4, Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VMASKMOVPS   Y1, Y4, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y4, Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VMASKMOVPS   Y2, Y4, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y4, Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VMASKMOVPS   Y3, Y4, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile5x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile5x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile5x2AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3703,201 +5811,132 @@ TEXT ·tile5x2AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Y11
-	VMOVUPS      32(BX), Y12
-	VBROADCASTSS (SI), Y10
-	VFMADD231PS  Y11, Y10, Y0
-	VFMADD231PS  Y12, Y10, Y1
-	VBROADCASTSS (SI)(CX*1), Y10
-	VFMADD231PS  Y11, Y10, Y2
-	VFMADD231PS  Y12, Y10, Y3
-	VBROADCASTSS (SI)(CX*2), Y10
-	VFMADD231PS  Y11, Y10, Y4
-	VFMADD231PS  Y12, Y10, Y5
-	VBROADCASTSS (DI), Y10
-	VFMADD231PS  Y11, Y10, Y6
-	VFMADD231PS  Y12, Y10, Y7
-	VBROADCASTSS (DI)(CX*1), Y10
-	VFMADD231PS  Y11, Y10, Y8
-	VFMADD231PS  Y12, Y10, Y9
+	VMOVUPS      (BX), Y10
+	VMOVUPS      32(BX), Y11
+	VBROADCASTSS (SI), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (SI)(CX*1), Y12
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (SI)(CX*2), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (DI), Y12
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (DI)(CX*1), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x40, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y10
+	VMOVUPS      32(AX), Y11
+	VBROADCASTSS alpha+56(FP), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y12
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y10
-	VMULPS       Y10, Y0, Y0
-	VMULPS       Y10, Y1, Y1
-	VMULPS       Y10, Y2, Y2
-	VMULPS       Y10, Y3, Y3
-	VMULPS       Y10, Y4, Y4
-	VMULPS       Y10, Y5, Y5
-	VMULPS       Y10, Y6, Y6
-	VMULPS       Y10, Y7, Y7
-	VMULPS       Y10, Y8, Y8
-	VMULPS       Y10, Y9, Y9
-	VMOVUPS      (DX), Y10
-	VMOVUPS      32(DX), Y11
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y10, (AX)
-	VMASKMOVPS   Y1, Y11, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y10, (AX)
-	VMASKMOVPS   Y3, Y11, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y4, Y10, (AX)
-	VMASKMOVPS   Y5, Y11, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y6, Y10, (AX)
-	VMASKMOVPS   Y7, Y11, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y8, Y10, (AX)
-	VMASKMOVPS   Y9, Y11, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y12
 	VMASKMOVPS   (AX), Y10, Y13
 	VFMADD231PS  Y12, Y13, Y0
-	VMASKMOVPS   Y0, Y10, (AX)
 	VMASKMOVPS   32(AX), Y11, Y13
 	VFMADD231PS  Y12, Y13, Y1
-	VMASKMOVPS   Y1, Y11, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y10, Y13
 	VFMADD231PS  Y12, Y13, Y2
-	VMASKMOVPS   Y2, Y10, (AX)
 	VMASKMOVPS   32(AX), Y11, Y13
 	VFMADD231PS  Y12, Y13, Y3
-	VMASKMOVPS   Y3, Y11, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y10, Y13
 	VFMADD231PS  Y12, Y13, Y4
-	VMASKMOVPS   Y4, Y10, (AX)
 	VMASKMOVPS   32(AX), Y11, Y13
 	VFMADD231PS  Y12, Y13, Y5
-	VMASKMOVPS   Y5, Y11, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y10, Y13
 	VFMADD231PS  Y12, Y13, Y6
-	VMASKMOVPS   Y6, Y10, (AX)
 	VMASKMOVPS   32(AX), Y11, Y13
 	VFMADD231PS  Y12, Y13, Y7
-	VMASKMOVPS   Y7, Y11, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y10, Y13
 	VFMADD231PS  Y12, Y13, Y8
-	VMASKMOVPS   Y8, Y10, (AX)
 	VMASKMOVPS   32(AX), Y11, Y13
 	VFMADD231PS  Y12, Y13, Y9
-	VMASKMOVPS   Y9, Y11, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
 
-// func tile5x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   k+0(FP), AX
-	MOVQ   rowStride+16(FP), CX
-	MOVQ   stepStride+24(FP), DX
-	MOVQ   b+32(FP), BX
-	MOVQ   a+8(FP), SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	TESTQ  AX, AX
-	JE     store
-
-loop:
-	VMOVUPS      (BX), Y6
-	VBROADCASTSS (SI), Y5
-	VFMADD231PS  Y6, Y5, Y0
-	VBROADCASTSS (SI)(CX*1), Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (SI)(CX*2), Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VBROADCASTSS (DI), Y5
-	VFMADD231PS  Y6, Y5, Y3
-	VBROADCASTSS (DI)(CX*1), Y5
-	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         $0x20, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
-	JNE          loop
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y10, Y12
+	VADDPS     Y12, Y0, Y0
+	VADDPS     Y12, Y2, Y2
+	VADDPS     Y12, Y4, Y4
+	VADDPS     Y12, Y6, Y6
+	VADDPS     Y12, Y8, Y8
+	VMASKMOVPS 32(AX), Y11, Y12
+	VADDPS     Y12, Y1, Y1
+	VADDPS     Y12, Y3, Y3
+	VADDPS     Y12, Y5, Y5
+	VADDPS     Y12, Y7, Y7
+	VADDPS     Y12, Y9, Y9
 
 store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y12
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y5
-	VMULPS       Y5, Y0, Y0
-	VMULPS       Y5, Y1, Y1
-	VMULPS       Y5, Y2, Y2
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y5, Y4, Y4
-	VMOVUPS      (DX), Y5
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y5, (AX)
+	VMAXPS       Y0, Y12, Y0
+	VMASKMOVPS   Y0, Y10, (AX)
+	VMAXPS       Y1, Y12, Y1
+	VMASKMOVPS   Y1, Y11, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y1, Y5, (AX)
+	VMAXPS       Y2, Y12, Y2
+	VMASKMOVPS   Y2, Y10, (AX)
+	VMAXPS       Y3, Y12, Y3
+	VMASKMOVPS   Y3, Y11, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y5, (AX)
+	VMAXPS       Y4, Y12, Y4
+	VMASKMOVPS   Y4, Y10, (AX)
+	VMAXPS       Y5, Y12, Y5
+	VMASKMOVPS   Y5, Y11, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y3, Y5, (AX)
+	VMAXPS       Y6, Y12, Y6
+	VMASKMOVPS   Y6, Y10, (AX)
+	VMAXPS       Y7, Y12, Y7
+	VMASKMOVPS   Y7, Y11, 32(AX)
 	ADDQ         CX, AX
-	VMASKMOVPS   Y4, Y5, (AX)
-	ADDQ         CX, AX
+	VMAXPS       Y8, Y12, Y8
+	VMASKMOVPS   Y8, Y10, (AX)
+	VMAXPS       Y9, Y12, Y9
+	VMASKMOVPS   Y9, Y11, 32(AX)
 	VZEROUPPER
 	RET
 
-add:
-	VBROADCASTSS beta+60(FP), Y6
-	VMASKMOVPS   (AX), Y5, Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VMASKMOVPS   Y0, Y5, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y5, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VMASKMOVPS   Y1, Y5, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y5, Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VMASKMOVPS   Y2, Y5, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y5, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VMASKMOVPS   Y3, Y5, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y5, Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VMASKMOVPS   Y4, Y5, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-// func tile6x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func tile6x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile6x2AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -3918,128 +5957,577 @@ TEXT ·tile6x2AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Y13
-	VMOVUPS      32(BX), Y14
-	VBROADCASTSS (SI), Y12
-	VFMADD231PS  Y13, Y12, Y0
-	VFMADD231PS  Y14, Y12, Y1
-	VBROADCASTSS (SI)(CX*1), Y12
-	VFMADD231PS  Y13, Y12, Y2
-	VFMADD231PS  Y14, Y12, Y3
-	VBROADCASTSS (SI)(CX*2), Y12
-	VFMADD231PS  Y13, Y12, Y4
-	VFMADD231PS  Y14, Y12, Y5
-	VBROADCASTSS (DI), Y12
-	VFMADD231PS  Y13, Y12, Y6
-	VFMADD231PS  Y14, Y12, Y7
-	VBROADCASTSS (DI)(CX*1), Y12
-	VFMADD231PS  Y13, Y12, Y8
-	VFMADD231PS  Y14, Y12, Y9
-	VBROADCASTSS (DI)(CX*2), Y12
-	VFMADD231PS  Y13, Y12, Y10
-	VFMADD231PS  Y14, Y12, Y11
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (SI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (SI)(CX*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (SI)(CX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (DI)(CX*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (DI)(CX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         $0x40, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y12
+	VMOVUPS      32(AX), Y13
+	VBROADCASTSS alpha+56(FP), Y14
+	VMULPS       Y14, Y0, Y0
+	VMULPS       Y14, Y1, Y1
+	VMULPS       Y14, Y2, Y2
+	VMULPS       Y14, Y3, Y3
+	VMULPS       Y14, Y4, Y4
+	VMULPS       Y14, Y5, Y5
+	VMULPS       Y14, Y6, Y6
+	VMULPS       Y14, Y7, Y7
+	VMULPS       Y14, Y8, Y8
+	VMULPS       Y14, Y9, Y9
+	VMULPS       Y14, Y10, Y10
+	VMULPS       Y14, Y11, Y11
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y14
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y7, Y7
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y9, Y9
-	VMULPS       Y12, Y10, Y10
-	VMULPS       Y12, Y11, Y11
-	VMOVUPS      (DX), Y12
-	VMOVUPS      32(DX), Y13
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y12, (AX)
-	VMASKMOVPS   Y1, Y13, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y12, (AX)
-	VMASKMOVPS   Y3, Y13, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y4, Y12, (AX)
-	VMASKMOVPS   Y5, Y13, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y6, Y12, (AX)
-	VMASKMOVPS   Y7, Y13, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y8, Y12, (AX)
-	VMASKMOVPS   Y9, Y13, 32(AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y12, (AX)
-	VMASKMOVPS   Y11, Y13, 32(AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y14
 	VMASKMOVPS   (AX), Y12, Y15
 	VFMADD231PS  Y14, Y15, Y0
-	VMASKMOVPS   Y0, Y12, (AX)
 	VMASKMOVPS   32(AX), Y13, Y15
 	VFMADD231PS  Y14, Y15, Y1
-	VMASKMOVPS   Y1, Y13, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y12, Y15
 	VFMADD231PS  Y14, Y15, Y2
-	VMASKMOVPS   Y2, Y12, (AX)
 	VMASKMOVPS   32(AX), Y13, Y15
 	VFMADD231PS  Y14, Y15, Y3
-	VMASKMOVPS   Y3, Y13, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y12, Y15
 	VFMADD231PS  Y14, Y15, Y4
-	VMASKMOVPS   Y4, Y12, (AX)
 	VMASKMOVPS   32(AX), Y13, Y15
 	VFMADD231PS  Y14, Y15, Y5
-	VMASKMOVPS   Y5, Y13, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y12, Y15
 	VFMADD231PS  Y14, Y15, Y6
-	VMASKMOVPS   Y6, Y12, (AX)
 	VMASKMOVPS   32(AX), Y13, Y15
 	VFMADD231PS  Y14, Y15, Y7
-	VMASKMOVPS   Y7, Y13, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y12, Y15
 	VFMADD231PS  Y14, Y15, Y8
-	VMASKMOVPS   Y8, Y12, (AX)
 	VMASKMOVPS   32(AX), Y13, Y15
 	VFMADD231PS  Y14, Y15, Y9
-	VMASKMOVPS   Y9, Y13, 32(AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y12, Y15
 	VFMADD231PS  Y14, Y15, Y10
-	VMASKMOVPS   Y10, Y12, (AX)
 	VMASKMOVPS   32(AX), Y13, Y15
 	VFMADD231PS  Y14, Y15, Y11
-	VMASKMOVPS   Y11, Y13, 32(AX)
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y12, Y14
+	VADDPS     Y14, Y0, Y0
+	VADDPS     Y14, Y2, Y2
+	VADDPS     Y14, Y4, Y4
+	VADDPS     Y14, Y6, Y6
+	VADDPS     Y14, Y8, Y8
+	VADDPS     Y14, Y10, Y10
+	VMASKMOVPS 32(AX), Y13, Y14
+	VADDPS     Y14, Y1, Y1
+	VADDPS     Y14, Y3, Y3
+	VADDPS     Y14, Y5, Y5
+	VADDPS     Y14, Y7, Y7
+	VADDPS     Y14, Y9, Y9
+	VADDPS     Y14, Y11, Y11
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y14
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y14, Y0
+	VMASKMOVPS   Y0, Y12, (AX)
+	VMAXPS       Y1, Y14, Y1
+	VMASKMOVPS   Y1, Y13, 32(AX)
 	ADDQ         CX, AX
+	VMAXPS       Y2, Y14, Y2
+	VMASKMOVPS   Y2, Y12, (AX)
+	VMAXPS       Y3, Y14, Y3
+	VMASKMOVPS   Y3, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y14, Y4
+	VMASKMOVPS   Y4, Y12, (AX)
+	VMAXPS       Y5, Y14, Y5
+	VMASKMOVPS   Y5, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y14, Y6
+	VMASKMOVPS   Y6, Y12, (AX)
+	VMAXPS       Y7, Y14, Y7
+	VMASKMOVPS   Y7, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y8, Y14, Y8
+	VMASKMOVPS   Y8, Y12, (AX)
+	VMAXPS       Y9, Y14, Y9
+	VMASKMOVPS   Y9, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y10, Y14, Y10
+	VMASKMOVPS   Y10, Y12, (AX)
+	VMAXPS       Y11, Y14, Y11
+	VMASKMOVPS   Y11, Y13, 32(AX)
 	VZEROUPPER
 	RET
 
-// func tile6x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// func copyRows16AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+// Requires: AVX
+TEXT ·copyRows16AVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	MOVQ    src+16(FP), DX
+	MOVQ    srcStride+24(FP), BX
+	MOVQ    numbers+32(FP), SI
+	MOVQ    k+40(FP), DI
+	MOVQ    mask+48(FP), R8
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	TESTQ   SI, SI
+	JNE     numbered
+
+loop:
+	VMASKMOVPS (DX), Y0, Y2
+	VMOVUPS    Y2, (AX)
+	VMASKMOVPS 32(DX), Y1, Y2
+	VMOVUPS    Y2, 32(AX)
+	ADDQ       CX, AX
+	ADDQ       BX, DX
+	DECQ       DI
+	JNE        loop
+	VZEROUPPER
+	RET
+
+numbered:
+	MOVLQSX    (SI), R8
+	IMULQ      BX, R8
+	ADDQ       DX, R8
+	VMASKMOVPS (R8), Y0, Y2
+	VMOVUPS    Y2, (AX)
+	VMASKMOVPS 32(R8), Y1, Y2
+	VMOVUPS    Y2, 32(AX)
+	ADDQ       CX, AX
+	ADDQ       $0x04, SI
+	DECQ       DI
+	JNE        numbered
+	VZEROUPPER
+	RET
+
+// func tile1x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
-TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), CX
+	MOVQ   b+32(FP), DX
+	MOVQ   a+8(FP), BX
+	VXORPS Y0, Y0, Y0
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (DX), Y1
+	VBROADCASTSS (BX), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x20, DX
+	ADDQ         CX, BX
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y1
+	VBROADCASTSS alpha+56(FP), Y2
+	VMULPS       Y2, Y0, Y0
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMASKMOVPS   (AX), Y1, Y3
+	VFMADD231PS  Y2, Y3, Y0
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y1, Y2
+	VADDPS     Y2, Y0, Y0
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y2
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y2, Y0
+	VMASKMOVPS   Y0, Y1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile2x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y2
+	VBROADCASTSS (SI), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (SI)(CX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y2
+	VBROADCASTSS alpha+56(FP), Y3
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMASKMOVPS   (AX), Y2, Y4
+	VFMADD231PS  Y3, Y4, Y0
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y2, Y4
+	VFMADD231PS  Y3, Y4, Y1
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y2, Y3
+	VADDPS     Y3, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y3
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y3, Y0
+	VMASKMOVPS   Y0, Y2, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y2, (AX)
+	VZEROUPPER
+	RET
+
+// func tile3x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y3
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (SI)(CX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (SI)(CX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y3
+	VBROADCASTSS alpha+56(FP), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMASKMOVPS   (AX), Y3, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	VFMADD231PS  Y4, Y5, Y2
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y3, Y4
+	VADDPS     Y4, Y0, Y0
+	VADDPS     Y4, Y1, Y1
+	VADDPS     Y4, Y2, Y2
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y4
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y4, Y0
+	VMASKMOVPS   Y0, Y3, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y4, Y1
+	VMASKMOVPS   Y1, Y3, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y4, Y2
+	VMASKMOVPS   Y2, Y3, (AX)
+	VZEROUPPER
+	RET
+
+// func tile4x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y4
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (SI)(CX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (SI)(CX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (DI), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y4
+	VBROADCASTSS alpha+56(FP), Y5
+	VMULPS       Y5, Y0, Y0
+	VMULPS       Y5, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMASKMOVPS   (AX), Y4, Y6
+	VFMADD231PS  Y5, Y6, Y0
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y4, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y4, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y4, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y4, Y5
+	VADDPS     Y5, Y0, Y0
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y5, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y5
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y5, Y0
+	VMASKMOVPS   Y0, Y4, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y5, Y1
+	VMASKMOVPS   Y1, Y4, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y5, Y2
+	VMASKMOVPS   Y2, Y4, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y5, Y3
+	VMASKMOVPS   Y3, Y4, (AX)
+	VZEROUPPER
+	RET
+
+// func tile5x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-88
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	TESTQ  AX, AX
+	JE     finish
+
+loop:
+	VMOVUPS      (BX), Y5
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (SI)(CX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (SI)(CX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (DI)(CX*1), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x20, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JNE          loop
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y5
+	VBROADCASTSS alpha+56(FP), Y6
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMASKMOVPS   (AX), Y5, Y7
+	VFMADD231PS  Y6, Y7, Y0
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y5, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y5, Y7
+	VFMADD231PS  Y6, Y7, Y2
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y5, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y5, Y7
+	VFMADD231PS  Y6, Y7, Y4
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y5, Y6
+	VADDPS     Y6, Y0, Y0
+	VADDPS     Y6, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y6, Y3, Y3
+	VADDPS     Y6, Y4, Y4
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y6
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y6, Y0
+	VMASKMOVPS   Y0, Y5, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y1, Y6, Y1
+	VMASKMOVPS   Y1, Y5, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y6, Y2
+	VMASKMOVPS   Y2, Y5, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y6, Y3
+	VMASKMOVPS   Y3, Y5, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y6, Y4
+	VMASKMOVPS   Y4, Y5, (AX)
+	VZEROUPPER
+	RET
+
+// func tile6x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-88
 	MOVQ   k+0(FP), AX
 	MOVQ   rowStride+16(FP), CX
 	MOVQ   stepStride+24(FP), DX
@@ -4054,84 +6542,310 @@ TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-72
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	TESTQ  AX, AX
-	JE     store
+	JE     finish
 
 loop:
-	VMOVUPS      (BX), Y7
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VBROADCASTSS (SI)(CX*1), Y6
-	VFMADD231PS  Y7, Y6, Y1
-	VBROADCASTSS (SI)(CX*2), Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VBROADCASTSS (DI), Y6
-	VFMADD231PS  Y7, Y6, Y3
-	VBROADCASTSS (DI)(CX*1), Y6
-	VFMADD231PS  Y7, Y6, Y4
-	VBROADCASTSS (DI)(CX*2), Y6
-	VFMADD231PS  Y7, Y6, Y5
+	VMOVUPS      (BX), Y6
+	VBROADCASTSS (SI), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (SI)(CX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (SI)(CX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (DI), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (DI)(CX*1), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (DI)(CX*2), Y7
+	VFMADD231PS  Y6, Y7, Y5
 	ADDQ         $0x20, BX
 	ADDQ         DX, SI
 	ADDQ         DX, DI
 	DECQ         AX
 	JNE          loop
 
-store:
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y6
+	VBROADCASTSS alpha+56(FP), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y7
 	MOVQ         c+40(FP), AX
 	MOVQ         ldc+48(FP), CX
-	MOVQ         mask+64(FP), DX
-	VBROADCASTSS alpha+56(FP), Y6
-	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-	VMOVUPS      (DX), Y6
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JNE          add
-	VMASKMOVPS   Y0, Y6, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y1, Y6, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y2, Y6, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y3, Y6, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y4, Y6, (AX)
-	ADDQ         CX, AX
-	VMASKMOVPS   Y5, Y6, (AX)
-	ADDQ         CX, AX
-	VZEROUPPER
-	RET
-
-add:
-	VBROADCASTSS beta+60(FP), Y7
 	VMASKMOVPS   (AX), Y6, Y8
 	VFMADD231PS  Y7, Y8, Y0
-	VMASKMOVPS   Y0, Y6, (AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y8
 	VFMADD231PS  Y7, Y8, Y1
-	VMASKMOVPS   Y1, Y6, (AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y8
 	VFMADD231PS  Y7, Y8, Y2
-	VMASKMOVPS   Y2, Y6, (AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y8
 	VFMADD231PS  Y7, Y8, Y3
-	VMASKMOVPS   Y3, Y6, (AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y8
 	VFMADD231PS  Y7, Y8, Y4
-	VMASKMOVPS   Y4, Y6, (AX)
 	ADDQ         CX, AX
 	VMASKMOVPS   (AX), Y6, Y8
 	VFMADD231PS  Y7, Y8, Y5
-	VMASKMOVPS   Y5, Y6, (AX)
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y6, Y7
+	VADDPS     Y7, Y0, Y0
+	VADDPS     Y7, Y1, Y1
+	VADDPS     Y7, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VADDPS     Y7, Y4, Y4
+	VADDPS     Y7, Y5, Y5
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y7
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y6, (AX)
 	ADDQ         CX, AX
+	VMAXPS       Y1, Y7, Y1
+	VMASKMOVPS   Y1, Y6, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y7, Y2
+	VMASKMOVPS   Y2, Y6, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y3, Y7, Y3
+	VMASKMOVPS   Y3, Y6, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y7, Y4
+	VMASKMOVPS   Y4, Y6, (AX)
+	ADDQ         CX, AX
+	VMAXPS       Y5, Y7, Y5
+	VMASKMOVPS   Y5, Y6, (AX)
+	VZEROUPPER
+	RET
+
+// func copyRows8AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+// Requires: AVX
+TEXT ·copyRows8AVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	MOVQ    src+16(FP), DX
+	MOVQ    srcStride+24(FP), BX
+	MOVQ    numbers+32(FP), SI
+	MOVQ    k+40(FP), DI
+	MOVQ    mask+48(FP), R8
+	VMOVUPS (R8), Y0
+	TESTQ   SI, SI
+	JNE     numbered
+
+loop:
+	VMASKMOVPS (DX), Y0, Y1
+	VMOVUPS    Y1, (AX)
+	ADDQ       CX, AX
+	ADDQ       BX, DX
+	DECQ       DI
+	JNE        loop
+	VZEROUPPER
+	RET
+
+numbered:
+	MOVLQSX    (SI), R8
+	IMULQ      BX, R8
+	ADDQ       DX, R8
+	VMASKMOVPS (R8), Y0, Y1
+	VMOVUPS    Y1, (AX)
+	ADDQ       CX, AX
+	ADDQ       $0x04, SI
+	DECQ       DI
+	JNE        numbered
+	VZEROUPPER
+	RET
+
+// func aheadAVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·aheadAVX2(SB), NOSPLIT, $0-104
+	MOVQ   k+0(FP), AX
+	MOVQ   rowStride+16(FP), CX
+	MOVQ   stepStride+24(FP), DX
+	MOVQ   b+32(FP), BX
+	MOVQ   a+8(FP), SI
+	LEAQ   (SI)(CX*2), DI
+	ADDQ   CX, DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	TESTQ  AX, AX
+	JE     finish
+	MOVQ   next+88(FP), R8
+	MOVQ   lines+96(FP), R9
+
+run:
+	MOVQ (R8), R11
+	ADDQ $0x08, R8
+	MOVQ R9, R10
+
+loop:
+	PREFETCHT0   (R11)
+	ADDQ         $0x40, R11
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (SI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (SI)(CX*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (SI)(CX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (DI)(CX*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (DI)(CX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         $0x40, BX
+	ADDQ         DX, SI
+	ADDQ         DX, DI
+	DECQ         AX
+	JE           finish
+	DECQ         R10
+	JNE          loop
+	JMP          run
+
+finish:
+	MOVQ         mask+80(FP), AX
+	VMOVUPS      (AX), Y12
+	VMOVUPS      32(AX), Y13
+	VBROADCASTSS alpha+56(FP), Y14
+	VMULPS       Y14, Y0, Y0
+	VMULPS       Y14, Y1, Y1
+	VMULPS       Y14, Y2, Y2
+	VMULPS       Y14, Y3, Y3
+	VMULPS       Y14, Y4, Y4
+	VMULPS       Y14, Y5, Y5
+	VMULPS       Y14, Y6, Y6
+	VMULPS       Y14, Y7, Y7
+	VMULPS       Y14, Y8, Y8
+	VMULPS       Y14, Y9, Y9
+	VMULPS       Y14, Y10, Y10
+	VMULPS       Y14, Y11, Y11
+
+	// C is not read where beta is 0, so that it may hold anything.
+	MOVL         beta+60(FP), AX
+	ADDL         AX, AX
+	JE           bias
+	VBROADCASTSS beta+60(FP), Y14
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMASKMOVPS   (AX), Y12, Y15
+	VFMADD231PS  Y14, Y15, Y0
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y14, Y15, Y1
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y12, Y15
+	VFMADD231PS  Y14, Y15, Y2
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y14, Y15, Y3
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y12, Y15
+	VFMADD231PS  Y14, Y15, Y4
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y14, Y15, Y5
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y12, Y15
+	VFMADD231PS  Y14, Y15, Y6
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y14, Y15, Y7
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y12, Y15
+	VFMADD231PS  Y14, Y15, Y8
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y14, Y15, Y9
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y12, Y15
+	VFMADD231PS  Y14, Y15, Y10
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y14, Y15, Y11
+
+bias:
+	MOVQ       bias+64(FP), AX
+	TESTQ      AX, AX
+	JE         store
+	VMASKMOVPS (AX), Y12, Y14
+	VADDPS     Y14, Y0, Y0
+	VADDPS     Y14, Y2, Y2
+	VADDPS     Y14, Y4, Y4
+	VADDPS     Y14, Y6, Y6
+	VADDPS     Y14, Y8, Y8
+	VADDPS     Y14, Y10, Y10
+	VMASKMOVPS 32(AX), Y13, Y14
+	VADDPS     Y14, Y1, Y1
+	VADDPS     Y14, Y3, Y3
+	VADDPS     Y14, Y5, Y5
+	VADDPS     Y14, Y7, Y7
+	VADDPS     Y14, Y9, Y9
+	VADDPS     Y14, Y11, Y11
+
+store:
+	// The maximum of anything and NaN, as the second source, is NaN.
+	VBROADCASTSS floor+72(FP), Y14
+	MOVQ         c+40(FP), AX
+	MOVQ         ldc+48(FP), CX
+	VMAXPS       Y0, Y14, Y0
+	VMASKMOVPS   Y0, Y12, (AX)
+	VMAXPS       Y1, Y14, Y1
+	VMASKMOVPS   Y1, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y2, Y14, Y2
+	VMASKMOVPS   Y2, Y12, (AX)
+	VMAXPS       Y3, Y14, Y3
+	VMASKMOVPS   Y3, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y4, Y14, Y4
+	VMASKMOVPS   Y4, Y12, (AX)
+	VMAXPS       Y5, Y14, Y5
+	VMASKMOVPS   Y5, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y6, Y14, Y6
+	VMASKMOVPS   Y6, Y12, (AX)
+	VMAXPS       Y7, Y14, Y7
+	VMASKMOVPS   Y7, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y8, Y14, Y8
+	VMASKMOVPS   Y8, Y12, (AX)
+	VMAXPS       Y9, Y14, Y9
+	VMASKMOVPS   Y9, Y13, 32(AX)
+	ADDQ         CX, AX
+	VMAXPS       Y10, Y14, Y10
+	VMASKMOVPS   Y10, Y12, (AX)
+	VMAXPS       Y11, Y14, Y11
+	VMASKMOVPS   Y11, Y13, 32(AX)
 	VZEROUPPER
 	RET
 

@@ -4,113 +4,170 @@
 
 package blas
 
-// tile1x2AVX512 adds up a tile of 1 rows and 32 columns; strides are in bytes.
-func tile1x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile1x32AVX512 adds up a tile of 1 rows and 32 columns; strides are in bytes.
+func tile1x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile1x1AVX512 adds up a tile of 1 rows and 16 columns; strides are in bytes.
-func tile1x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile2x32AVX512 adds up a tile of 2 rows and 32 columns; strides are in bytes.
+func tile2x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile2x2AVX512 adds up a tile of 2 rows and 32 columns; strides are in bytes.
-func tile2x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile3x32AVX512 adds up a tile of 3 rows and 32 columns; strides are in bytes.
+func tile3x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile2x1AVX512 adds up a tile of 2 rows and 16 columns; strides are in bytes.
-func tile2x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile4x32AVX512 adds up a tile of 4 rows and 32 columns; strides are in bytes.
+func tile4x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile3x2AVX512 adds up a tile of 3 rows and 32 columns; strides are in bytes.
-func tile3x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile5x32AVX512 adds up a tile of 5 rows and 32 columns; strides are in bytes.
+func tile5x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile3x1AVX512 adds up a tile of 3 rows and 16 columns; strides are in bytes.
-func tile3x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile6x32AVX512 adds up a tile of 6 rows and 32 columns; strides are in bytes.
+func tile6x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile4x2AVX512 adds up a tile of 4 rows and 32 columns; strides are in bytes.
-func tile4x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile7x32AVX512 adds up a tile of 7 rows and 32 columns; strides are in bytes.
+func tile7x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile4x1AVX512 adds up a tile of 4 rows and 16 columns; strides are in bytes.
-func tile4x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile8x32AVX512 adds up a tile of 8 rows and 32 columns; strides are in bytes.
+func tile8x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile5x2AVX512 adds up a tile of 5 rows and 32 columns; strides are in bytes.
-func tile5x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile9x32AVX512 adds up a tile of 9 rows and 32 columns; strides are in bytes.
+func tile9x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile5x1AVX512 adds up a tile of 5 rows and 16 columns; strides are in bytes.
-func tile5x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile10x32AVX512 adds up a tile of 10 rows and 32 columns; strides are in bytes.
+func tile10x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile6x2AVX512 adds up a tile of 6 rows and 32 columns; strides are in bytes.
-func tile6x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile11x32AVX512 adds up a tile of 11 rows and 32 columns; strides are in bytes.
+func tile11x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile6x1AVX512 adds up a tile of 6 rows and 16 columns; strides are in bytes.
-func tile6x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile12x32AVX512 adds up a tile of 12 rows and 32 columns; strides are in bytes.
+func tile12x32AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile7x2AVX512 adds up a tile of 7 rows and 32 columns; strides are in bytes.
-func tile7x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// copyRows32AVX512 copies k ≥ 1 rows of at most 32 columns, those with the given numbers if these are not nil; strides are in bytes.
+func copyRows32AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 
-// tile7x1AVX512 adds up a tile of 7 rows and 16 columns; strides are in bytes.
-func tile7x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile1x16AVX512 adds up a tile of 1 rows and 16 columns; strides are in bytes.
+func tile1x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile8x2AVX512 adds up a tile of 8 rows and 32 columns; strides are in bytes.
-func tile8x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile2x16AVX512 adds up a tile of 2 rows and 16 columns; strides are in bytes.
+func tile2x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile8x1AVX512 adds up a tile of 8 rows and 16 columns; strides are in bytes.
-func tile8x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile3x16AVX512 adds up a tile of 3 rows and 16 columns; strides are in bytes.
+func tile3x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile9x2AVX512 adds up a tile of 9 rows and 32 columns; strides are in bytes.
-func tile9x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile4x16AVX512 adds up a tile of 4 rows and 16 columns; strides are in bytes.
+func tile4x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile9x1AVX512 adds up a tile of 9 rows and 16 columns; strides are in bytes.
-func tile9x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile5x16AVX512 adds up a tile of 5 rows and 16 columns; strides are in bytes.
+func tile5x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile10x2AVX512 adds up a tile of 10 rows and 32 columns; strides are in bytes.
-func tile10x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile6x16AVX512 adds up a tile of 6 rows and 16 columns; strides are in bytes.
+func tile6x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile10x1AVX512 adds up a tile of 10 rows and 16 columns; strides are in bytes.
-func tile10x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile7x16AVX512 adds up a tile of 7 rows and 16 columns; strides are in bytes.
+func tile7x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile11x2AVX512 adds up a tile of 11 rows and 32 columns; strides are in bytes.
-func tile11x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile8x16AVX512 adds up a tile of 8 rows and 16 columns; strides are in bytes.
+func tile8x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile11x1AVX512 adds up a tile of 11 rows and 16 columns; strides are in bytes.
-func tile11x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile9x16AVX512 adds up a tile of 9 rows and 16 columns; strides are in bytes.
+func tile9x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile12x2AVX512 adds up a tile of 12 rows and 32 columns; strides are in bytes.
-func tile12x2AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile10x16AVX512 adds up a tile of 10 rows and 16 columns; strides are in bytes.
+func tile10x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile12x1AVX512 adds up a tile of 12 rows and 16 columns; strides are in bytes.
-func tile12x1AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile11x16AVX512 adds up a tile of 11 rows and 16 columns; strides are in bytes.
+func tile11x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile1x2AVX2 adds up a tile of 1 rows and 16 columns; strides are in bytes.
-func tile1x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile12x16AVX512 adds up a tile of 12 rows and 16 columns; strides are in bytes.
+func tile12x16AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile1x1AVX2 adds up a tile of 1 rows and 8 columns; strides are in bytes.
-func tile1x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// copyRows16AVX512 copies k ≥ 1 rows of at most 16 columns, those with the given numbers if these are not nil; strides are in bytes.
+func copyRows16AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 
-// tile2x2AVX2 adds up a tile of 2 rows and 16 columns; strides are in bytes.
-func tile2x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile1x8AVX512 adds up a tile of 1 rows and 8 columns; strides are in bytes.
+func tile1x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile2x1AVX2 adds up a tile of 2 rows and 8 columns; strides are in bytes.
-func tile2x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile2x8AVX512 adds up a tile of 2 rows and 8 columns; strides are in bytes.
+func tile2x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile3x2AVX2 adds up a tile of 3 rows and 16 columns; strides are in bytes.
-func tile3x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile3x8AVX512 adds up a tile of 3 rows and 8 columns; strides are in bytes.
+func tile3x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile3x1AVX2 adds up a tile of 3 rows and 8 columns; strides are in bytes.
-func tile3x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile4x8AVX512 adds up a tile of 4 rows and 8 columns; strides are in bytes.
+func tile4x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile4x2AVX2 adds up a tile of 4 rows and 16 columns; strides are in bytes.
-func tile4x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile5x8AVX512 adds up a tile of 5 rows and 8 columns; strides are in bytes.
+func tile5x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile4x1AVX2 adds up a tile of 4 rows and 8 columns; strides are in bytes.
-func tile4x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile6x8AVX512 adds up a tile of 6 rows and 8 columns; strides are in bytes.
+func tile6x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile5x2AVX2 adds up a tile of 5 rows and 16 columns; strides are in bytes.
-func tile5x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile7x8AVX512 adds up a tile of 7 rows and 8 columns; strides are in bytes.
+func tile7x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile5x1AVX2 adds up a tile of 5 rows and 8 columns; strides are in bytes.
-func tile5x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile8x8AVX512 adds up a tile of 8 rows and 8 columns; strides are in bytes.
+func tile8x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile6x2AVX2 adds up a tile of 6 rows and 16 columns; strides are in bytes.
-func tile6x2AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile9x8AVX512 adds up a tile of 9 rows and 8 columns; strides are in bytes.
+func tile9x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
-// tile6x1AVX2 adds up a tile of 6 rows and 8 columns; strides are in bytes.
-func tile6x1AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, mask *uint32)
+// tile10x8AVX512 adds up a tile of 10 rows and 8 columns; strides are in bytes.
+func tile10x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile11x8AVX512 adds up a tile of 11 rows and 8 columns; strides are in bytes.
+func tile11x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile12x8AVX512 adds up a tile of 12 rows and 8 columns; strides are in bytes.
+func tile12x8AVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// copyRows8AVX512 copies k ≥ 1 rows of at most 8 columns, those with the given numbers if these are not nil; strides are in bytes.
+func copyRows8AVX512(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+
+// aheadAVX512 adds up a tile of 12 rows and 32 columns; strides are in bytes. In each step it prefetches a cache line: a run of lines from each of the addresses at next.
+func aheadAVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
+
+// tile1x16AVX2 adds up a tile of 1 rows and 16 columns; strides are in bytes.
+func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile2x16AVX2 adds up a tile of 2 rows and 16 columns; strides are in bytes.
+func tile2x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile3x16AVX2 adds up a tile of 3 rows and 16 columns; strides are in bytes.
+func tile3x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile4x16AVX2 adds up a tile of 4 rows and 16 columns; strides are in bytes.
+func tile4x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile5x16AVX2 adds up a tile of 5 rows and 16 columns; strides are in bytes.
+func tile5x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile6x16AVX2 adds up a tile of 6 rows and 16 columns; strides are in bytes.
+func tile6x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// copyRows16AVX2 copies k ≥ 1 rows of at most 16 columns, those with the given numbers if these are not nil; strides are in bytes.
+func copyRows16AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+
+// tile1x8AVX2 adds up a tile of 1 rows and 8 columns; strides are in bytes.
+func tile1x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile2x8AVX2 adds up a tile of 2 rows and 8 columns; strides are in bytes.
+func tile2x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile3x8AVX2 adds up a tile of 3 rows and 8 columns; strides are in bytes.
+func tile3x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile4x8AVX2 adds up a tile of 4 rows and 8 columns; strides are in bytes.
+func tile4x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile5x8AVX2 adds up a tile of 5 rows and 8 columns; strides are in bytes.
+func tile5x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// tile6x8AVX2 adds up a tile of 6 rows and 8 columns; strides are in bytes.
+func tile6x8AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
+
+// copyRows8AVX2 copies k ≥ 1 rows of at most 8 columns, those with the given numbers if these are not nil; strides are in bytes.
+func copyRows8AVX2(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
+
+// aheadAVX2 adds up a tile of 6 rows and 16 columns; strides are in bytes. In each step it prefetches a cache line: a run of lines from each of the addresses at next.
+func aheadAVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
 
 // transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.
 func transpose8(dst *float32, dstStride int, src *float32, srcStride int, k int)

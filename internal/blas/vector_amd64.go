@@ -4,23 +4,6 @@ package blas
 
 import "cne/internal/isa"
 
-// vectorLanes returns how many columns of a tile one vector holds: a tile is
-// one or two vectors wide, and so is a packed panel of B.
-func vectorLanes() int {
-	if current == isa.AVX512 {
-		return 16
-	}
-	return 8
-}
-
-// tileRows returns the height of a tile.
-func tileRows() int {
-	if current == isa.AVX512 {
-		return 12
-	}
-	return 6
-}
-
 // ones and zeros: a mask of n columns begins n words before the zeros.
 var ones = func() (m [64]uint32) {
 	for i := range 32 {
@@ -32,40 +15,68 @@ var ones = func() (m [64]uint32) {
 // mask returns a mask whose first n words, n ≤ 32, are set.
 func mask(n int) *uint32 { return &ones[32-n] }
 
-// A tileFunc is the inner loop for a tile of a certain size: see stubs_amd64.go.
-type tileFunc func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, mask *uint32)
-
-// tiles512 and tiles2 hold the inner loops by rows − 1 and vectors − 1.
-var (
-	tiles512 = [12][2]tileFunc{
-		{tile1x1AVX512, tile1x2AVX512},
-		{tile2x1AVX512, tile2x2AVX512},
-		{tile3x1AVX512, tile3x2AVX512},
-		{tile4x1AVX512, tile4x2AVX512},
-		{tile5x1AVX512, tile5x2AVX512},
-		{tile6x1AVX512, tile6x2AVX512},
-		{tile7x1AVX512, tile7x2AVX512},
-		{tile8x1AVX512, tile8x2AVX512},
-		{tile9x1AVX512, tile9x2AVX512},
-		{tile10x1AVX512, tile10x2AVX512},
-		{tile11x1AVX512, tile11x2AVX512},
-		{tile12x1AVX512, tile12x2AVX512},
-	}
-	tiles2 = [6][2]tileFunc{
-		{tile1x1AVX2, tile1x2AVX2},
-		{tile2x1AVX2, tile2x2AVX2},
-		{tile3x1AVX2, tile3x2AVX2},
-		{tile4x1AVX2, tile4x2AVX2},
-		{tile5x1AVX2, tile5x2AVX2},
-		{tile6x1AVX2, tile6x2AVX2},
-	}
+// A tileFunc is the inner loop for a tile of a certain size, an aheadFunc one
+// that prefetches meanwhile, a copyFunc packs rows of a certain width: see
+// stubs_amd64.go.
+type (
+	tileFunc  func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32)
+	aheadFunc func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
+	copyFunc  func(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)
 )
 
-// tile returns the inner loop for a tile of the given number of rows and
-// vectors.
-func tile(rows, vectors int) tileFunc {
-	if current == isa.AVX512 {
-		return tiles512[rows-1][vectors-1]
-	}
-	return tiles2[rows-1][vectors-1]
+// kernels are the inner loops of an instruction set.
+type kernels struct {
+	height int          // the rows of the highest tile; lower ones are there too
+	panel  int          // the columns of the widest tile
+	tiles  [][]tileFunc // by rows − 1 and width class
+	ahead  aheadFunc    // the largest tile
+	copy   []copyFunc   // by width class
 }
+
+// classOf returns the width class of the narrowest tile for some columns:
+// those of class c have 8<<c columns.
+func classOf(columns int) int {
+	switch {
+	case columns > 16:
+		return 2
+	case columns > 8:
+		return 1
+	}
+	return 0
+}
+
+// kernelsInUse returns the inner loops in use.
+func kernelsInUse() *kernels {
+	if current == isa.AVX512 {
+		return &kernels512
+	}
+	return &kernels2
+}
+
+var kernels512 = kernels{height: 12, panel: 32, ahead: aheadAVX512,
+	copy: []copyFunc{copyRows8AVX512, copyRows16AVX512, copyRows32AVX512},
+	tiles: [][]tileFunc{
+		{tile1x8AVX512, tile1x16AVX512, tile1x32AVX512},
+		{tile2x8AVX512, tile2x16AVX512, tile2x32AVX512},
+		{tile3x8AVX512, tile3x16AVX512, tile3x32AVX512},
+		{tile4x8AVX512, tile4x16AVX512, tile4x32AVX512},
+		{tile5x8AVX512, tile5x16AVX512, tile5x32AVX512},
+		{tile6x8AVX512, tile6x16AVX512, tile6x32AVX512},
+		{tile7x8AVX512, tile7x16AVX512, tile7x32AVX512},
+		{tile8x8AVX512, tile8x16AVX512, tile8x32AVX512},
+		{tile9x8AVX512, tile9x16AVX512, tile9x32AVX512},
+		{tile10x8AVX512, tile10x16AVX512, tile10x32AVX512},
+		{tile11x8AVX512, tile11x16AVX512, tile11x32AVX512},
+		{tile12x8AVX512, tile12x16AVX512, tile12x32AVX512},
+	}}
+
+var kernels2 = kernels{height: 6, panel: 16, ahead: aheadAVX2,
+	copy: []copyFunc{copyRows8AVX2, copyRows16AVX2},
+	tiles: [][]tileFunc{
+		{tile1x8AVX2, tile1x16AVX2},
+		{tile2x8AVX2, tile2x16AVX2},
+		{tile3x8AVX2, tile3x16AVX2},
+		{tile4x8AVX2, tile4x16AVX2},
+		{tile5x8AVX2, tile5x16AVX2},
+		{tile6x8AVX2, tile6x16AVX2},
+	}}

@@ -12,41 +12,74 @@ import (
 
 func main() {
 	ConstraintExpr("amd64,!noasm")
-	wide := &isa{name: "AVX512", lanes: 16, rows: 12}
-	narrow := &isa{name: "AVX2", lanes: 8, rows: 6}
-	for _, s := range []*isa{wide, narrow} {
-		for rows := 1; rows <= s.rows; rows++ {
-			s.tile(rows, 2)
-			s.tile(rows, 1)
+	for _, s := range []*isa{{name: "AVX512", lanes: 16, rows: 12}, {name: "AVX2", lanes: 8, rows: 6}} {
+		for columns := 2 * s.lanes; columns >= 8; columns /= 2 {
+			for rows := 1; rows <= s.rows; rows++ {
+				s.tile(rows, columns, false)
+			}
+			s.copyRows(columns)
 		}
+		s.tile(s.rows, 2*s.lanes, true)
 	}
 	transpose()
 	Generate()
 }
 
 // An isa is one of the two instruction sets. A tile of the product has up to
-// rows rows and one or two vectors of columns.
+// rows rows and two vectors of columns, one, or half of one of 16 lanes.
 type isa struct {
 	name        string
 	lanes, rows int
 }
 
-func (s *isa) wide() bool { return s.lanes == 16 }
+// masks says whether masks are registers of their own kind.
+func (s *isa) masks() bool { return s.lanes == 16 }
 
-func (s *isa) vec() VecVirtual {
-	if s.wide() {
+// A shape is a run of columns in vectors of the given number of lanes.
+type shape struct {
+	*isa
+	lanes, vectors int
+}
+
+func (s *isa) shape(columns int) shape {
+	lanes := min(columns, s.lanes)
+	return shape{s, lanes, columns / lanes}
+}
+
+func (s shape) vec() VecVirtual {
+	if s.lanes == 16 {
 		return ZMM()
 	}
 	return YMM()
 }
 
+func (s shape) vecs() []VecVirtual {
+	v := make([]VecVirtual, s.vectors)
+	for j := range v {
+		v[j] = s.vec()
+	}
+	return v
+}
+
+// at returns where vector j of the columns at base is.
+func (s shape) at(base Register, j int) Mem { return Mem{Base: base}.Offset(4 * s.lanes * j) }
+
 // tile computes a block of C with the given number of rows. The elements of A
-// are read where they lie, by two strides, so that A can be transposed; B is
-// packed; C's columns beyond the mask are not touched.
-func (s *isa) tile(rows, vectors int) {
-	name := fmt.Sprintf("tile%dx%d%s", rows, vectors, s.name)
-	TEXT(name, NOSPLIT, "func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, mask *uint32)")
-	Doc(name + fmt.Sprintf(" adds up a tile of %d rows and %d columns; strides are in bytes.", rows, vectors*s.lanes))
+// are read by two strides, so that it may be transposed; B is packed; C's
+// columns beyond the mask are not touched. With ahead it also prefetches what
+// the next tile needs, a cache line in each step.
+func (i *isa) tile(rows, columns int, ahead bool) {
+	s := i.shape(columns)
+	name := fmt.Sprintf("tile%dx%d%s", rows, columns, s.name)
+	doc := fmt.Sprintf("adds up a tile of %d rows and %d columns; strides are in bytes.", rows, columns)
+	next := ""
+	if ahead {
+		name = "ahead" + s.name
+		doc += " In each step it prefetches a cache line: a run of lines from each of the addresses at next."
+		next = ", next *uintptr, lines int"
+	}
+	TEXT(name, NOSPLIT, "func(k int, a *float32, rowStride, stepStride int, b, c *float32, ldc int, alpha, beta float32, bias *float32, floor float32, mask *uint32"+next+")")
+	Doc(name + " " + doc)
 	k := Load(Param("k"), GP64())
 	rowStride := Load(Param("rowStride"), GP64())
 	step := Load(Param("stepStride"), GP64())
@@ -70,24 +103,36 @@ func (s *isa) tile(rows, vectors int) {
 	}
 	acc := make([][]VecVirtual, rows)
 	for i := range acc {
-		acc[i] = make([]VecVirtual, vectors)
-		for j := range acc[i] {
-			acc[i][j] = s.vec()
-			if s.wide() {
-				VPXORD(acc[i][j], acc[i][j], acc[i][j])
+		acc[i] = s.vecs()
+		for _, v := range acc[i] {
+			if s.masks() {
+				VPXORD(v, v, v)
 			} else {
-				VXORPS(acc[i][j], acc[i][j], acc[i][j])
+				VXORPS(v, v, v)
 			}
 		}
 	}
 	TESTQ(k, k)
-	JE(LabelRef("store"))
+	JE(LabelRef("finish"))
+	var table, lines, left, line Register
+	if ahead {
+		table = Load(Param("next"), GP64())
+		lines = Load(Param("lines"), GP64())
+		left, line = GP64(), GP64()
+		Label("run")
+		MOVQ(Mem{Base: table}, line)
+		ADDQ(Imm(8), table)
+		MOVQ(lines, left)
+	}
 	Label("loop")
 	{
-		columns, x := make([]VecVirtual, vectors), s.vec()
-		for j := range columns {
-			columns[j] = s.vec()
-			VMOVUPS(Mem{Base: b}.Offset(4*s.lanes*j), columns[j])
+		if ahead {
+			PREFETCHT0(Mem{Base: line})
+			ADDQ(Imm(64), line)
+		}
+		columns, x := s.vecs(), s.vec()
+		for j, v := range columns {
+			VMOVUPS(s.at(b, j), v)
 		}
 		for i := range rows {
 			VBROADCASTSS(row(i), x)
@@ -95,67 +140,95 @@ func (s *isa) tile(rows, vectors int) {
 				VFMADD231PS(v, x, acc[i][j])
 			}
 		}
-		ADDQ(Imm(uint64(4*s.lanes*vectors)), b)
+		ADDQ(Imm(uint64(4*s.lanes*s.vectors)), b)
 		for _, p := range bases {
 			ADDQ(step, p)
 		}
-		DECQ(k)
-		JNE(LabelRef("loop"))
+		if ahead {
+			DECQ(k)
+			JE(LabelRef("finish"))
+			DECQ(left)
+			JNE(LabelRef("loop"))
+			JMP(LabelRef("run"))
+		} else {
+			DECQ(k)
+			JNE(LabelRef("loop"))
+		}
 	}
-	Label("store")
-	c := Load(Param("c"), GP64())
-	ldc := Load(Param("ldc"), GP64())
-	mask := Load(Param("mask"), GP64())
+	Label("finish")
+	each := func(do func(i, j int, v VecVirtual)) {
+		for i := range acc {
+			for j, v := range acc[i] {
+				do(i, j, v)
+			}
+		}
+	}
+	masks := s.loadMasks()
 	alpha := s.broadcast("alpha")
-	for i := range rows {
-		for j := range vectors {
-			VMULPS(alpha, acc[i][j], acc[i][j])
-		}
-	}
-	masks := make([]Register, vectors)
-	for j := range masks {
-		v := s.vec()
-		VMOVUPS(Mem{Base: mask}.Offset(4*s.lanes*j), v)
-		masks[j] = v
-		if s.wide() {
-			masks[j] = K()
-			VPMOVD2M(v, masks[j])
-		}
-	}
-	// C is not read where beta is 0, so that it may hold anything.
+	each(func(_, _ int, v VecVirtual) { VMULPS(alpha, v, v) })
+
+	Comment("C is not read where beta is 0, so that it may hold anything.")
 	sign := GP32()
 	MOVL(param("beta"), sign)
 	ADDL(sign, sign)
-	JNE(LabelRef("add"))
-	for i := range rows {
-		for j := range vectors {
-			s.store(acc[i][j], masks[j], Mem{Base: c}.Offset(4*s.lanes*j))
-		}
-		ADDQ(ldc, c)
-	}
-	VZEROUPPER()
-	RET()
-	Label("add")
+	JE(LabelRef("bias"))
 	beta, old := s.broadcast("beta"), s.vec()
-	for i := range rows {
-		for j := range vectors {
-			at := Mem{Base: c}.Offset(4 * s.lanes * j)
-			if s.wide() {
-				VMOVUPS_Z(at, masks[j], old)
-			} else {
-				VMASKMOVPS(at, masks[j], old)
-			}
-			VFMADD231PS(beta, old, acc[i][j])
-			s.store(acc[i][j], masks[j], at)
+	c := Load(Param("c"), GP64())
+	ldc := Load(Param("ldc"), GP64())
+	each(func(i, j int, v VecVirtual) {
+		s.load(s.at(c, j), masks[j], old)
+		VFMADD231PS(beta, old, v)
+		if j == s.vectors-1 && i < rows-1 {
+			ADDQ(ldc, c)
 		}
-		ADDQ(ldc, c)
+	})
+
+	Label("bias")
+	bias := Load(Param("bias"), GP64())
+	TESTQ(bias, bias)
+	JE(LabelRef("store"))
+	for j := range masks {
+		x := s.vec()
+		s.load(s.at(bias, j), masks[j], x)
+		for i := range acc {
+			VADDPS(x, acc[i][j], acc[i][j])
+		}
 	}
+
+	Label("store")
+	Comment("The maximum of anything and NaN, as the second source, is NaN.")
+	floor := s.broadcast("floor")
+	c = Load(Param("c"), GP64())
+	ldc = Load(Param("ldc"), GP64())
+	each(func(i, j int, v VecVirtual) {
+		VMAXPS(v, floor, v)
+		s.store(v, masks[j], s.at(c, j))
+		if j == s.vectors-1 && i < rows-1 {
+			ADDQ(ldc, c)
+		}
+	})
 	VZEROUPPER()
 	RET()
 }
 
+// loadMasks loads the parameter mask, one word for each column.
+func (s shape) loadMasks() []Register {
+	mask := Load(Param("mask"), GP64())
+	masks := make([]Register, s.vectors)
+	for j := range masks {
+		v := s.vec()
+		VMOVUPS(s.at(mask, j), v)
+		masks[j] = v
+		if s.masks() {
+			masks[j] = K()
+			VPMOVD2M(v, masks[j])
+		}
+	}
+	return masks
+}
+
 // broadcast returns a register with the float32 parameter in every lane.
-func (s *isa) broadcast(name string) VecVirtual {
+func (s shape) broadcast(name string) VecVirtual {
 	v := s.vec()
 	VBROADCASTSS(param(name), v)
 	return v
@@ -170,12 +243,63 @@ func param(name string) Mem {
 	return p.Addr
 }
 
-func (s *isa) store(v VecVirtual, mask Register, to Mem) {
-	if s.wide() {
+// load reads the columns under the mask; the others become 0.
+func (s shape) load(from Mem, mask Register, v VecVirtual) {
+	if s.masks() {
+		VMOVUPS_Z(from, mask, v)
+	} else {
+		VMASKMOVPS(from, mask, v)
+	}
+}
+
+func (s shape) store(v VecVirtual, mask Register, to Mem) {
+	if s.masks() {
 		VMOVUPS(v, mask, to)
 	} else {
 		VMASKMOVPS(v, mask, to)
 	}
+}
+
+// copyRows packs rows of up to the given number of columns: it writes all
+// columns, zero beyond the mask.
+func (i *isa) copyRows(columns int) {
+	s := i.shape(columns)
+	name := fmt.Sprintf("copyRows%d%s", columns, s.name)
+	TEXT(name, NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride int, numbers *int32, k int, mask *uint32)")
+	Doc(fmt.Sprintf("%s copies k ≥ 1 rows of at most %d columns, those with the given numbers if these are not nil; strides are in bytes.", name, columns))
+	dst, dstStride := Load(Param("dst"), GP64()), Load(Param("dstStride"), GP64())
+	src, srcStride := Load(Param("src"), GP64()), Load(Param("srcStride"), GP64())
+	numbers := Load(Param("numbers"), GP64())
+	k := Load(Param("k"), GP64())
+	masks := s.loadMasks()
+	row := func(from Register) {
+		for j := range masks {
+			v := s.vec()
+			s.load(s.at(from, j), masks[j], v)
+			VMOVUPS(v, s.at(dst, j))
+		}
+		ADDQ(dstStride, dst)
+	}
+	TESTQ(numbers, numbers)
+	JNE(LabelRef("numbered"))
+	Label("loop")
+	row(src)
+	ADDQ(srcStride, src)
+	DECQ(k)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+	Label("numbered")
+	at := GP64()
+	MOVLQSX(Mem{Base: numbers}, at)
+	IMULQ(srcStride, at)
+	ADDQ(src, at)
+	row(at)
+	ADDQ(Imm(4), numbers)
+	DECQ(k)
+	JNE(LabelRef("numbered"))
+	VZEROUPPER()
+	RET()
 }
 
 // transpose writes 8 columns of a packed panel: it reads 8 rows of k floats,

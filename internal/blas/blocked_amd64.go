@@ -1,0 +1,361 @@
+//go:build amd64 && !noasm
+
+package blas
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"cne/internal/parallel"
+)
+
+// Sizes of the blocks, in rows, columns and steps of the depth.
+const (
+	// maxDepth bounds the steps that a tile adds up before it is written to C.
+	maxDepth = 512
+	// maxColumns bounds the columns of a task, so that with maxDepth steps of
+	// them B stays in the second-level cache while the rows of A pass by.
+	maxColumns = 256
+	// Where op(A) has few rows and op(B) many columns, a task packs the
+	// columns that it alone needs.
+	fewRows, fewColumns, ownColumns = 384, 512, 64
+	// A round packs at most so many elements of A and of B for all its tasks.
+	maxPackedA, maxPackedB = 1 << 19, 1 << 20
+	// taskWork is how many multiplications make a task, as long as there are
+	// no more than maxTasks, and smallWork how few do not pay for another core:
+	// it may take 0.1 ms to wake.
+	taskWork, maxTasks, smallWork = 1 << 20, 256, 1 << 22
+	// A block's columns are halved while there are fewer tasks than fewTasks.
+	fewTasks = 24
+	// Rows of A that are a multiple of conflict elements apart meet in the
+	// same few places of the first-level cache.
+	conflict = 256
+
+	maxTileRows = 12
+	gap         = 16 // keeps copied rows of A from meeting
+)
+
+// A blocked is a product computed by tiles. It is used again and again.
+//
+// It is computed in rounds. The first tasks of a round pack what its other
+// tasks share; then each of these computes a block of C. What is cut where
+// depends on the sizes alone, and where the depth is cut, on the depth alone,
+// so that a row of C does not depend on what is computed with it.
+type blocked struct {
+	product[float32]
+	*kernels
+	loop parallel.Loop
+
+	depth            int  // how many steps a tile adds up
+	shareA, shareB   bool // whether a round packs A and B for all its tasks
+	packedA, packedB []float32
+
+	// The round.
+	l0, l1       int // its steps
+	j0, j1       int // its columns
+	packsB       int // how many tasks pack B
+	packs        int // how many tasks pack
+	packed       atomic.Int64
+	rows         int // of the block of C that a task computes
+	columns      int // of that block
+	columnBlocks int // how many such blocks lie side by side
+}
+
+// A workspace holds what a task packs for itself: a tile's rows of A and, where
+// op(A) has few rows, columns of B.
+type workspace struct {
+	a [maxTileRows*(maxDepth+gap) + gap]float32
+	b [maxDepth * ownColumns]float32
+	// next holds where the rows are that are prefetched.
+	next [maxDepth]uintptr
+}
+
+var (
+	products = pool[blocked]{make: func() *blocked {
+		p := new(blocked)
+		p.loop.Body = func(piece, _, _ int) { p.task(piece) }
+		return p
+	}}
+	workspaces = pool[workspace]{make: func() *workspace { return new(workspace) }}
+)
+
+func multiplyVectors(what *product[float32]) {
+	p := products.get()
+	p.product, p.kernels = *what, kernelsInUse()
+	p.run()
+	p.product = product[float32]{} // the matrices are not held
+	products.put(p)
+}
+
+func (p *blocked) run() {
+	p.depth = max(8, roundUp(ceil(p.k, max(1, ceil(p.k, maxDepth))), 8))
+	p.shareA = p.a.trans && p.m <= fewRows && p.k > 0
+	p.shareB = p.m > fewRows || p.n <= fewColumns
+	steps, columns := max(1, p.k), p.n
+	if p.shareA {
+		steps = min(steps, max(1, maxPackedA/(p.m*p.depth))*p.depth)
+	}
+	if p.shareB {
+		columns = min(columns, max(1, maxPackedB/(steps*maxColumns))*maxColumns)
+		steps = min(steps, max(1, maxPackedB/(columns*p.depth))*p.depth)
+	}
+	for p.j0 = 0; p.j0 < p.n; p.j0 += columns {
+		p.j1 = min(p.n, p.j0+columns)
+		for p.l0 = 0; p.l0 == 0 || p.l0 < p.k; p.l0 += steps {
+			p.l1 = min(p.k, p.l0+steps)
+			p.round()
+		}
+	}
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(a, b int) int { return ceil(a, b) * b }
+
+// round adds steps [l0, l1) to columns [j0, j1) of C.
+func (p *blocked) round() {
+	steps, width, strips := p.l1-p.l0, p.j1-p.j0, ceil(p.m, p.height)
+	p.packs, p.packsB = 0, 0
+	if p.shareB {
+		p.packsB = ceil(width, p.panel) * ceil(steps, p.depth)
+		p.packs = p.packsB
+		p.packedB = resize(p.packedB, roundUp(width, p.panel)*steps)
+	}
+	if p.shareA {
+		p.packs += strips
+		p.packedA = resize(p.packedA, strips*p.stripSize())
+	}
+	p.packed.Store(0)
+
+	work := p.m * width * max(1, steps)
+	want := min(ceil(work, taskWork), maxTasks)
+	p.columns, p.rows = maxColumns, p.height
+	rowBlocks := strips
+	if !p.shareB {
+		p.rows, rowBlocks = p.m, 1
+	}
+	for p.columns > p.panel && rowBlocks*ceil(width, p.columns) < min(want, fewTasks) {
+		p.columns /= 2
+	}
+	p.columnBlocks = ceil(width, p.columns)
+	if p.shareB {
+		p.rows *= ceil(strips, ceil(want, p.columnBlocks))
+	}
+	tasks := p.packs + p.columnBlocks*ceil(p.m, p.rows)
+	if work < smallWork {
+		for task := range tasks {
+			p.task(task)
+		}
+		return
+	}
+	p.loop.Run(tasks, 1)
+}
+
+// resize returns x with n elements, whatever they are.
+func resize(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
+
+// stripSize is how many elements a tile's rows of A take in packedA: the last
+// step of them is written by whole vectors.
+func (p *blocked) stripSize() int { return p.height*(p.l1-p.l0) + gap }
+
+// task does one of a round's tasks. A loop begins them in their order, so that
+// who waits for what is packed waits for one that is at work.
+func (p *blocked) task(task int) {
+	if task < p.packs {
+		p.pack(task)
+		return
+	}
+	for p.packed.Load() < int64(p.packs) {
+		runtime.Gosched()
+	}
+	block := task - p.packs
+	i, j := block/p.columnBlocks*p.rows, p.j0+block%p.columnBlocks*p.columns
+	i1, j1 := min(p.m, i+p.rows), min(p.j1, j+p.columns)
+	if p.shareB {
+		p.block(i, i1, j, j1)
+		return
+	}
+	for ; j < j1; j += ownColumns {
+		p.block(i, i1, j, min(j1, j+ownColumns))
+	}
+}
+
+// pack does one of the tasks that pack.
+func (p *blocked) pack(task int) {
+	defer p.packed.Add(1)
+	if task >= p.packsB {
+		strip := task - p.packsB
+		p.packA(p.packedA[strip*p.stripSize():], p.l0, p.l1, strip*p.height)
+		return
+	}
+	panels := ceil(p.j1-p.j0, p.panel)
+	j, l := p.j0+task%panels*p.panel, p.l0+task/panels*p.depth
+	p.packB(p.packedB[p.panelAt(j, l):], l, min(p.l1, l+p.depth), j, min(p.panel, p.j1-j))
+}
+
+// panelAt returns where in packedB step l of the panel at column j is.
+func (p *blocked) panelAt(j, l int) int {
+	width := 8 << classOf(min(p.panel, p.j1-j))
+	return (j-p.j0)*(p.l1-p.l0) + (l-p.l0)*width
+}
+
+// block adds the round's steps to rows [i0, i1) and columns [j0, j1) of C.
+func (p *blocked) block(i0, i1, j0, j1 int) {
+	w := workspaces.get()
+	defer workspaces.put(w)
+	for l := p.l0; l == p.l0 || l < p.l1; l += p.depth {
+		end := min(p.l1, l+p.depth)
+		if !p.shareB && end > l {
+			for j := j0; j < j1; j += p.panel {
+				p.packB(w.b[(j-j0)*(end-l):], l, end, j, min(p.panel, j1-j))
+			}
+		}
+		beta := p.beta
+		if l > 0 {
+			beta = 1
+		}
+		last := end == p.k
+		for i := i0; i < i1; i += p.height {
+			rows := min(p.height, i1-i)
+			a, rowStride, stepStride := p.rowsOfA(w, i, rows, l, end)
+			for j := j0; j < j1; j += p.panel {
+				count := min(p.panel, j1-j)
+				class := classOf(count)
+				var b *float32
+				switch {
+				case end == l:
+				case p.shareB:
+					b = &p.packedB[p.panelAt(j, l)]
+				default:
+					b = &w.b[(j-j0)*(end-l)]
+				}
+				floor, bias := float32(math.Inf(-1)), (*float32)(nil)
+				if last {
+					floor = p.floor
+					if p.bias != nil {
+						bias = &p.bias[j]
+					}
+				}
+				c := &p.c.data[i*p.c.ld+j]
+				if j == j0 && rows == p.height && count == p.panel && end > l {
+					if lines := p.lookAhead(w, i, j0, j1, l, end); lines > 0 {
+						p.ahead(end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count), &w.next[0], lines)
+						continue
+					}
+				}
+				p.tiles[rows-1][class](end-l, a, 4*rowStride, 4*stepStride, b, c, 4*p.c.ld, p.alpha, beta, bias, floor, mask(count))
+			}
+		}
+	}
+}
+
+// rowsOfA returns where steps [l, end) of rows [i, i+rows) of op(A) are, and
+// the strides between rows and steps.
+func (p *blocked) rowsOfA(w *workspace, i, rows, l, end int) (a *float32, rowStride, stepStride int) {
+	switch {
+	case l == end:
+		return nil, 0, 0
+	case p.shareA:
+		return &p.packedA[i/p.height*p.stripSize()+(l-p.l0)*p.height], 1, p.height
+	case p.a.trans:
+		p.packA(w.a[:], l, end, i)
+		return &w.a[0], 1, p.height
+	case p.a.rows == nil && p.a.ld%conflict != 0:
+		return &p.a.data[i*p.a.ld+l], p.a.ld, 1
+	}
+	const stride = maxDepth + gap
+	for r := range rows {
+		at := p.a.row(i + r)
+		copy(w.a[r*stride:], p.a.data[at+l:at+end])
+	}
+	return &w.a[0], stride, 1
+}
+
+// lookAhead notes which stored rows are needed soon while the tile at row i of
+// a block is computed in steps [l, end), and returns how many cache lines of
+// each, 0 for none. It is the next tile's part of A or, if a task packs its own
+// columns of B, some of those of the next block.
+func (p *blocked) lookAhead(w *workspace, i, j0, j1, l, end int) (lines int) {
+	steps := end - l
+	if p.shareB {
+		if p.a.trans || i+p.height >= p.m {
+			return 0
+		}
+		lines = linesOf(steps)
+		w.note(&p.a, i+p.height, p.m, l, ceil(steps, lines))
+		return lines
+	}
+	if l = end; l >= p.l1 {
+		l, j0, j1 = p.l0, j1, min(p.j1, j1+ownColumns)
+	}
+	end = min(p.l1, l+p.depth)
+	first, last, column, width := l, end, j0, j1-j0
+	if p.b.trans {
+		first, last, column, width = j0, j1, l, end-l
+	}
+	lines = linesOf(width)
+	first += i / p.height * (steps / lines)
+	if width <= 0 || first >= last {
+		return 0
+	}
+	w.note(&p.b, first, last, column, ceil(steps, lines))
+	return lines
+}
+
+// linesOf returns how many cache lines some elements may touch.
+func linesOf(elements int) int { return ceil(elements, 16) + 1 }
+
+// note notes where n stored rows of o, beginning with the first, have the
+// given column; after the last comes the last again.
+func (w *workspace) note(o *operand[float32], first, end, column, n int) {
+	for e := range n {
+		row := o.row(min(first+e, end-1))
+		w.next[e] = uintptr(unsafe.Pointer(&o.data[row+column]))
+	}
+}
+
+// packA copies steps [l, end) of the rows of a tile, from row i of a
+// transposed A on: the rows of a step lie next to each other.
+func (p *blocked) packA(dst []float32, l, end, i int) {
+	rows := min(p.height, p.m-i)
+	p.copy[classOf(p.height)](&dst[0], 4*p.height, &p.a.data[l*p.a.ld+i], 4*p.a.ld, nil, end-l, mask(rows))
+}
+
+// packB copies count columns, from column j of op(B) on, for steps [l, end) to
+// a panel: the columns of a step lie next to each other, filled up with zeros.
+func (p *blocked) packB(dst []float32, l, end, j, count int) {
+	class := classOf(count)
+	width, steps := 8<<class, end-l
+	dst = dst[:steps*width]
+	if !p.b.trans {
+		first, numbers := l*p.b.ld+j, (*int32)(nil)
+		if p.b.rows != nil {
+			first, numbers = j, &p.b.rows[l]
+		}
+		p.copy[class](&dst[0], 4*width, &p.b.data[first], 4*p.b.ld, numbers, steps, mask(count))
+		return
+	}
+	// Columns of op(B) are rows as stored.
+	if count < width {
+		clear(dst)
+	}
+	whole := steps &^ 7
+	c := 0
+	for ; c+8 <= count && whole > 0; c += 8 {
+		transpose8(&dst[c], 4*width, &p.b.data[(j+c)*p.b.ld+l], 4*p.b.ld, whole)
+	}
+	for ; c < count; c++ {
+		for s, v := range p.b.data[(j+c)*p.b.ld+l:][:whole] {
+			dst[s*width+c] = v
+		}
+	}
+	for c := range count {
+		column := p.b.data[(j+c)*p.b.ld+l:][:steps]
+		for s := whole; s < steps; s++ {
+			dst[s*width+c] = column[s]
+		}
+	}
+}
