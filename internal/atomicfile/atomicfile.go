@@ -1,5 +1,9 @@
 // Package atomicfile writes files that appear under their names only when they
 // are complete. What goes into a file is up to the caller.
+//
+// A process that is killed while it writes leaves its temporary file behind,
+// beside the one that it was to become, with a name that matches Pattern.
+// RemoveStale removes such files.
 package atomicfile
 
 import (
@@ -11,16 +15,28 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 // ErrNotRegular is wrapped by the error for a path at which there is something
 // other than a file: a folder, a device, a pipe.
 var ErrNotRegular = errors.New("not a regular file")
 
+// Pattern matches the names of temporary files, as filepath.Match takes it.
+const Pattern = prefix + "*" + suffix
+
+const (
+	prefix = ".cne-"
+	suffix = ".tmp"
+)
+
 // Write writes the file at path by way of a temporary one in the same folder,
 // which takes the name once its content is complete and on disk. Whoever opens
-// path sees the old content or the new, never a part, and a write that fails
-// or panics leaves nothing behind. The writer that write gets is buffered.
+// path sees the old content or the new, never a part, even after the process
+// was killed or the power failed; once Write has returned without an error, it
+// is the new. A write that fails or panics leaves nothing behind. The writer
+// that write gets is buffered.
 //
 // The file gets the permissions of any new file (0666 less the umask). A
 // symbolic link at path is replaced, and what it points to stays as it is.
@@ -28,11 +44,19 @@ var ErrNotRegular = errors.New("not a regular file")
 // Errors are those of write, ErrNotRegular, or the file system's. They do not
 // always name path: that is left to the caller.
 func Write(path string, write func(w io.Writer) error) error {
+	return WriteSeek(path, func(w io.WriteSeeker) error { return write(w) })
+}
+
+// WriteSeek is Write for content of which a part, such as a header with the
+// number of rows, is known only after what follows it. The writer is buffered,
+// and each Seek empties the buffer.
+func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	// Renaming would put a file in the place of a device or a pipe.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
-	f, err := createIn(filepath.Dir(path))
+	folder := filepath.Dir(path)
+	f, err := createIn(folder)
 	if err != nil {
 		return err
 	}
@@ -43,11 +67,11 @@ func Write(path string, write func(w io.Writer) error) error {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	buffer := bufio.NewWriterSize(f, 1<<16)
-	if err := write(buffer); err != nil {
+	w := writeSeeker{bufio.NewWriterSize(f, 1<<16), f}
+	if err := write(w); err != nil {
 		return err
 	}
-	if err := buffer.Flush(); err != nil {
+	if err := w.Flush(); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -60,7 +84,19 @@ func Write(path string, write func(w io.Writer) error) error {
 		return err
 	}
 	renamed = true
-	return nil
+	return syncFolder(folder)
+}
+
+type writeSeeker struct {
+	*bufio.Writer
+	file *os.File
+}
+
+func (w writeSeeker) Seek(offset int64, whence int) (int64, error) {
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	return w.file.Seek(offset, whence)
 }
 
 // createIn makes a new file with a hidden name in a folder. Unlike those of
@@ -68,10 +104,56 @@ func Write(path string, write func(w io.Writer) error) error {
 // short, so that a final name of the greatest length leads to no error.
 func createIn(folder string) (*os.File, error) {
 	for {
-		name := filepath.Join(folder, fmt.Sprintf(".cne-%016x.tmp", rand.Uint64()))
+		name := filepath.Join(folder, fmt.Sprintf("%s%016x%s", prefix, rand.Uint64(), suffix))
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
 	}
+}
+
+// syncFolder brings the names in a folder to disk, where the system has that:
+// Windows and some network file systems refuse it, and a folder may be
+// writable but not readable.
+func syncFolder(folder string) error {
+	f, err := os.Open(folder)
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	}
+	for _, refusal := range []error{fs.ErrPermission, errors.ErrUnsupported, syscall.EINVAL} {
+		if errors.Is(err, refusal) {
+			return nil
+		}
+	}
+	return err
+}
+
+// RemoveStale removes the temporary files in a folder that nobody has written
+// to for that long: those of processes that were killed. An age of 0 removes
+// all, which is right only for who knows that nobody else writes in the folder.
+// A writer whose file is removed under it gets an error in the end, and the
+// name holds the old content. A folder that does not exist is no error.
+func RemoveStale(folder string, age time.Duration) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	var failures []error
+	for _, e := range entries {
+		if match, _ := filepath.Match(Pattern, e.Name()); !match || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && (age == 0 || now.Sub(info.ModTime()) >= age) { // a clock set back must not keep all
+			err = os.Remove(filepath.Join(folder, e.Name()))
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // otherwise it got its name meanwhile, or was removed
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
 }

@@ -6,10 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // text returns a function that writes it.
@@ -209,6 +211,194 @@ func TestConcurrentWrites(t *testing.T) {
 	wait.Wait()
 	if got := content(t, path); len(got) != 1<<17 || strings.Trim(got, got[:1]) != "" {
 		t.Errorf("the file holds %d bytes of several writers", len(got))
+	}
+	onlyFile(t, dir, "a")
+}
+
+func TestWriteSeek(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	const rows = 100_000 // more than the buffer holds
+	err := WriteSeek(path, func(w io.WriteSeeker) error {
+		if err := text("??????\n" + strings.Repeat("x", rows))(w); err != nil {
+			return err
+		}
+		if at, err := w.Seek(0, io.SeekCurrent); err != nil || at != 7+rows {
+			t.Errorf("after %d bytes, the position is %d (%v)", 7+rows, at, err)
+		}
+		if _, err := w.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%6d", rows); err != nil {
+			return err
+		}
+		if _, err := w.Seek(0, io.SeekEnd); err != nil {
+			return err
+		}
+		return text("end")(w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := content(t, path), "100000\n"+strings.Repeat("x", rows)+"end"; got != want {
+		t.Errorf("the file holds %d bytes, %.10q and so on", len(got), got)
+	}
+	broken := errors.New("broken")
+	if err := WriteSeek(path, func(w io.WriteSeeker) error {
+		if _, err := w.Seek(-1, io.SeekStart); err == nil {
+			t.Error("no error from a place before the start")
+		}
+		return broken
+	}); !errors.Is(err, broken) {
+		t.Errorf("got the error %v", err)
+	}
+	onlyFile(t, dir, "a")
+}
+
+// A folder that cannot be read, and so not be brought to disk, can be written
+// to all the same.
+func TestWriteInAnUnreadableFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o300); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o700) // so that it can be removed
+	path := filepath.Join(dir, "a")
+	if err := Write(path, text("a")); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, path); got != "a" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+// writerOf is the environment variable that turns the test program into one
+// that writes to a path until it is killed.
+const writerOf = "CNE_TEST_WRITE_TO"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(writerOf); path != "" {
+		for i := 0; ; i++ {
+			letter := string(rune('a' + i%26))
+			if err := Write(path, text(strings.Repeat(letter, 1<<18))); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// Whenever a writer is killed, the file is whole, and what else it left behind
+// can be removed.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	if err := Write(path, text(strings.Repeat("a", 1<<18))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		writer := exec.Command(os.Args[0])
+		writer.Env = append(os.Environ(), writerOf+"="+path)
+		if err := writer.Start(); err != nil {
+			t.Skip(err) // not every system starts processes
+		}
+		time.Sleep(time.Duration(10+3*i) * time.Millisecond)
+		if err := writer.Process.Kill(); err != nil {
+			t.Fatal("the writer failed: ", err)
+		}
+		_ = writer.Wait() // it says that the process was killed
+		if got := content(t, path); len(got) != 1<<18 || strings.Trim(got, got[:1]) != "" {
+			t.Errorf("the file holds %d bytes, %.10q and so on", len(got), got)
+		}
+	}
+	if err := RemoveStale(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	onlyFile(t, dir, "a")
+}
+
+func TestRemoveStale(t *testing.T) {
+	for name, tc := range map[string]struct {
+		age  time.Duration
+		left string
+	}{
+		"an hour": {time.Hour, ".cne-.tmp .cne-folder.tmp .cne-fresh.tmp .cne-x.tmp~ .tmp cne-x.tmp model"},
+		"all":     {0, ".cne-folder.tmp .cne-x.tmp~ .tmp cne-x.tmp model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			old := time.Now().Add(-2 * time.Hour)
+			for file, changed := range map[string]time.Time{
+				".cne-0123456789abcdef.tmp": old,
+				".cne-fresh.tmp":            time.Now(),
+				".cne-.tmp":                 time.Now().Add(time.Hour), // by a clock that was set back
+				".cne-x.tmp~":               old,
+				"cne-x.tmp":                 old,
+				".tmp":                      old,
+				"model":                     old,
+			} {
+				path := filepath.Join(dir, file)
+				if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(path, changed, changed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			folder := filepath.Join(dir, ".cne-folder.tmp")
+			if err := errors.Join(os.Mkdir(folder, 0o777), os.Chtimes(folder, old, old)); err != nil {
+				t.Fatal(err)
+			}
+			if err := RemoveStale(dir, tc.age); err != nil {
+				t.Fatal(err)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
+			if left := strings.Join(names, " "); left != tc.left {
+				t.Errorf("left are %s, want %s", left, tc.left)
+			}
+		})
+	}
+	if err := RemoveStale(filepath.Join(t.TempDir(), "missing"), 0); err != nil {
+		t.Errorf("a missing folder: %v", err)
+	}
+}
+
+// Names of temporary files are those that RemoveStale knows, and a file that is
+// removed while it is written leaves the old content under the name.
+func TestRemovedWhileWritten(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	if err := Write(path, text("old")); err != nil {
+		t.Fatal(err)
+	}
+	err := Write(path, func(w io.Writer) error {
+		if err := RemoveStale(dir, time.Hour); err != nil {
+			return err
+		}
+		if found, _ := filepath.Glob(filepath.Join(dir, Pattern)); len(found) != 1 {
+			t.Errorf("the temporary file is not among %q", found)
+		}
+		if err := text("new")(w); err != nil {
+			return err
+		}
+		return RemoveStale(dir, 0)
+	})
+	if err == nil {
+		t.Skip("this system does not remove files that are open")
+	}
+	if got := content(t, path); got != "old" {
+		t.Errorf("the file holds %q", got)
 	}
 	onlyFile(t, dir, "a")
 }

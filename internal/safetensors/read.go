@@ -81,14 +81,14 @@ func Read(r io.Reader, size int64) (*File, error) {
 		t := h.tensors[name]
 		switch {
 		case t.end < t.begin:
-			return nil, invalid("tensor %q ends (byte %d) before it begins (byte %d)", name, t.end, t.begin)
+			return nil, invalid("tensor %s ends (byte %d) before it begins (byte %d)", quote(name), t.end, t.begin)
 		case t.begin > end:
-			return nil, invalid("no tensor holds bytes %d to %d, just before tensor %q; the format allows no holes", end, t.begin, name)
+			return nil, invalid("no tensor holds bytes %d to %d, just before tensor %s; the format allows no holes", end, t.begin, quote(name))
 		case t.begin < end:
-			return nil, invalid("tensor %q begins at byte %d, inside another tensor", name, t.begin)
+			return nil, invalid("tensor %s begins at byte %d, inside another tensor", quote(name), t.begin)
 		}
 		if err := check(t.dtype, t.shape, t.end-t.begin); err != nil {
-			return nil, invalid("tensor %q: %w", name, err)
+			return nil, invalid("tensor %s: %w", quote(name), err)
 		}
 		end = t.end
 	}
@@ -104,7 +104,7 @@ func Read(r io.Reader, size int64) (*File, error) {
 		e := h.tensors[name]
 		t := Tensor{DType: e.dtype, Shape: e.shape, Data: make([]byte, e.end-e.begin)}
 		if _, err := io.ReadFull(r, t.Data); err != nil {
-			return nil, fmt.Errorf("reading tensor %q: %w", name, err)
+			return nil, fmt.Errorf("reading tensor %s: %w", quote(name), err)
 		}
 		f.Tensors[name] = t
 	}
@@ -138,11 +138,11 @@ func parseHeader(text []byte) (*header, error) {
 		if name == "__metadata__" {
 			h.metadata = map[string]string{}
 			return p.object("__metadata__", func(key string) error {
-				h.metadata[key], err = p.text(fmt.Sprintf("__metadata__ %q", key))
+				h.metadata[key], err = p.text("__metadata__ " + quote(key))
 				return err
 			})
 		}
-		h.tensors[name], err = p.entry(fmt.Sprintf("tensor %q", name))
+		h.tensors[name], err = p.entry("tensor " + quote(name))
 		return err
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func (p parser) object(what string, member func(key string) error) error {
 		}
 		key := t.(string) // the decoder takes nothing else for a key
 		if seen[key] {
-			return fmt.Errorf("%s has the key %q twice", what, key)
+			return fmt.Errorf("%s has the key %s twice", what, quote(key))
 		}
 		seen[key] = true
 		if err := member(key); err != nil {
@@ -212,7 +212,7 @@ func (p parser) text(what string) (string, error) {
 	return s, nil
 }
 
-// numbers reads an array of integers that are not negative.
+// numbers reads an array of at most maxRank integers that are not negative.
 func (p parser) numbers(what string) ([]int64, error) {
 	if err := p.open('[', what, "array"); err != nil {
 		return nil, err
@@ -222,6 +222,9 @@ func (p parser) numbers(what string) ([]int64, error) {
 		t, err := p.token()
 		if err != nil {
 			return nil, err
+		}
+		if len(out) == maxRank {
+			return nil, fmt.Errorf("%s has more than the %d values allowed", what, maxRank)
 		}
 		text, _ := t.(json.Number)
 		v, err := strconv.ParseUint(string(text), 10, 63)
@@ -252,7 +255,7 @@ func (p parser) entry(what string) (entry, error) {
 		case "data_offsets":
 			offsets, err = p.numbers("data_offsets of " + what)
 		default:
-			err = fmt.Errorf("%s has the key %q; only dtype, shape and data_offsets are known", what, key)
+			err = fmt.Errorf("%s has the key %s; only dtype, shape and data_offsets are known", what, quote(key))
 		}
 		return err
 	})

@@ -7,6 +7,9 @@
 // of strings under "__metadata__"), and then the tensors' elements,
 // little-endian and row-major, without gaps.
 //
+// A file may be sealed: its metadata then tell its kind and version, and hold a
+// checksum, so that a damaged file is refused.
+//
 // What a tensor means (a layer's weights, an optimiser's state) is not this
 // package's business, nor is any array library's type: it hands out plain
 // slices.
@@ -18,6 +21,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
+	"strings"
 )
 
 // ErrFormat is wrapped by every error about bytes that are not a valid
@@ -30,6 +35,10 @@ var ErrNoTensor = errors.New("no such tensor")
 // ErrDType is wrapped by the error for a tensor whose elements are of another
 // type than the one asked for.
 var ErrDType = errors.New("wrong element type")
+
+// ErrLength is wrapped by the error for a tensor of another number of elements
+// than the one asked for.
+var ErrLength = errors.New("wrong number of elements")
 
 // A DType is the type of a tensor's elements, as it stands in the file.
 type DType string
@@ -68,31 +77,28 @@ type Tensor struct {
 // New returns a tensor with a copy of the values, in row-major order. The
 // product of the shape must be len(values); Write refuses the tensor
 // otherwise. No shape makes a scalar of one value.
-func New[T float32 | float64 | int32 | int64 | uint8](values []T, shape ...int) Tensor {
-	t := Tensor{Shape: append([]int{}, shape...)}
+func New[T element](values []T, shape ...int) Tensor {
+	dtype := dtypeOf[T]()
+	t := Tensor{DType: dtype, Shape: append([]int{}, shape...), Data: make([]byte, dtype.Bits()/8*len(values))}
 	switch v := any(values).(type) {
 	case []float64:
-		t.DType, t.Data = F64, make([]byte, 8*len(v))
 		for i, x := range v {
 			binary.LittleEndian.PutUint64(t.Data[8*i:], math.Float64bits(x))
 		}
 	case []float32:
-		t.DType, t.Data = F32, make([]byte, 4*len(v))
 		for i, x := range v {
 			binary.LittleEndian.PutUint32(t.Data[4*i:], math.Float32bits(x))
 		}
 	case []int64:
-		t.DType, t.Data = I64, make([]byte, 8*len(v))
 		for i, x := range v {
 			binary.LittleEndian.PutUint64(t.Data[8*i:], uint64(x))
 		}
 	case []int32:
-		t.DType, t.Data = I32, make([]byte, 4*len(v))
 		for i, x := range v {
 			binary.LittleEndian.PutUint32(t.Data[4*i:], uint32(x))
 		}
 	case []uint8:
-		t.DType, t.Data = U8, append([]byte{}, v...)
+		copy(t.Data, v)
 	}
 	return t
 }
@@ -108,51 +114,103 @@ func (t Tensor) Len() int {
 
 // Float64s returns a copy of the elements of an F64 tensor. The error wraps
 // ErrDType if it is of another type.
-func (t Tensor) Float64s() ([]float64, error) {
-	return decode(t, F64, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
-}
+func (t Tensor) Float64s() ([]float64, error) { return values[float64](t) }
 
 // Float32s returns a copy of the elements of an F32 tensor. The error wraps
 // ErrDType if it is of another type.
-func (t Tensor) Float32s() ([]float32, error) {
-	return decode(t, F32, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-}
+func (t Tensor) Float32s() ([]float32, error) { return values[float32](t) }
 
 // Int64s returns a copy of the elements of an I64 tensor. The error wraps
 // ErrDType if it is of another type.
-func (t Tensor) Int64s() ([]int64, error) {
-	return decode(t, I64, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
-}
+func (t Tensor) Int64s() ([]int64, error) { return values[int64](t) }
 
 // Int32s returns a copy of the elements of an I32 tensor. The error wraps
 // ErrDType if it is of another type.
-func (t Tensor) Int32s() ([]int32, error) {
-	return decode(t, I32, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
-}
+func (t Tensor) Int32s() ([]int32, error) { return values[int32](t) }
 
 // Uint8s returns a copy of the elements of a U8 tensor. The error wraps
 // ErrDType if it is of another type.
-func (t Tensor) Uint8s() ([]uint8, error) {
-	return decode(t, U8, func(b []byte) uint8 { return b[0] })
+func (t Tensor) Uint8s() ([]uint8, error) { return values[uint8](t) }
+
+func values[T element](t Tensor) ([]T, error) {
+	want := dtypeOf[T]()
+	if t.DType != want {
+		return nil, wrongType(t, want)
+	}
+	out := make([]T, len(t.Data)/(want.Bits()/8))
+	return out, Copy(out, t)
 }
 
-func decode[T any](t Tensor, want DType, element func([]byte) T) ([]T, error) {
+// Copy writes the elements of a tensor to dst, in row-major order and without
+// any memory of its own. The error wraps ErrDType if they are not of dst's
+// type, and ErrLength if there are not len(dst) of them; dst is then left as it
+// is.
+func Copy[T element](dst []T, t Tensor) error {
+	want := dtypeOf[T]()
 	if t.DType != want {
-		return nil, fmt.Errorf("%w: the tensor holds %s, not %s", ErrDType, t.DType, want)
+		return wrongType(t, want)
 	}
-	width := want.Bits() / 8
-	out := make([]T, len(t.Data)/width)
-	for i := range out {
-		out[i] = element(t.Data[i*width : (i+1)*width])
+	if width := want.Bits() / 8; len(t.Data) != width*len(dst) {
+		return fmt.Errorf("%w: the tensor holds %d, not %d", ErrLength, len(t.Data)/width, len(dst))
 	}
-	return out, nil
+	switch dst := any(dst).(type) {
+	case []float64:
+		for i := range dst {
+			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(t.Data[8*i:]))
+		}
+	case []float32:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
+		}
+	case []int64:
+		for i := range dst {
+			dst[i] = int64(binary.LittleEndian.Uint64(t.Data[8*i:]))
+		}
+	case []int32:
+		for i := range dst {
+			dst[i] = int32(binary.LittleEndian.Uint32(t.Data[4*i:]))
+		}
+	case []uint8:
+		copy(dst, t.Data)
+	}
+	return nil
 }
+
+func wrongType(t Tensor, want DType) error {
+	return fmt.Errorf("%w: the tensor holds %s, not %q", ErrDType, quote(string(t.DType)), want)
+}
+
+// element is a type that a tensor can be made of, and read as.
+type element interface {
+	float32 | float64 | int32 | int64 | uint8
+}
+
+func dtypeOf[T element]() DType {
+	switch any(*new(T)).(type) {
+	case float64:
+		return F64
+	case float32:
+		return F32
+	case int64:
+		return I64
+	case int32:
+		return I32
+	}
+	return U8
+}
+
+// maxRank is the greatest number of dimensions. The format has no bound, but
+// neither NumPy nor PyTorch allows more.
+const maxRank = 64
 
 // check reports whether dtype, shape and number of bytes agree. The bytes of
 // an unknown element type cannot be checked.
 func check(dtype DType, shape []int, size int64) error {
 	if dtype == "" {
 		return errors.New("it has no dtype")
+	}
+	if len(shape) > maxRank {
+		return fmt.Errorf("it has %d dimensions, more than the %d allowed", len(shape), maxRank)
 	}
 	n := uint64(1)
 	for i, d := range shape {
@@ -189,7 +247,17 @@ type File struct {
 func (f *File) Tensor(name string) (Tensor, error) {
 	t, ok := f.Tensors[name]
 	if !ok {
-		return Tensor{}, fmt.Errorf("%w: %q is not among the file's %d tensors", ErrNoTensor, name, len(f.Tensors))
+		return Tensor{}, fmt.Errorf("%w: %s is not among the file's %d tensors", ErrNoTensor, quote(name), len(f.Tensors))
 	}
 	return t, nil
+}
+
+// quote quotes a text from a file or its end user for an error, cut to a length
+// that a line can hold.
+func quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strconv.Quote(s)
 }

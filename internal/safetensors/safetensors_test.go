@@ -177,6 +177,7 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		"shape too large": {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, 2)}}, "takes 8 bytes, but it has 4"},
 		"negative":        {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{1}, -1, -1)}}, "dimension 1"},
+		"rank":            {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": safetensors.New([]float32{}, make([]int, 65)...)}}, "65 dimensions, more than the 64 allowed"},
 		"no dtype":        {safetensors.File{Tensors: map[string]safetensors.Tensor{"w": {}}}, "no dtype"},
 		"reserved name":   {safetensors.File{Tensors: map[string]safetensors.Tensor{"__metadata__": safetensors.New([]float32{1}, 1)}}, "cannot be named"},
 		"name not UTF-8":  {safetensors.File{Tensors: map[string]safetensors.Tensor{"\xff": safetensors.New([]float32{1}, 1)}}, "not UTF-8"},
@@ -229,6 +230,7 @@ var invalid = map[string]struct {
 	"shape text":         {raw(`{"a":{"dtype":"U8","shape":["1"],"data_offsets":[0,1]}}`, 1), "value 1 is not a whole number"},
 	"shape overflow":     {raw(`{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0), "more elements than memory"},
 	"offset overflow":    {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,18446744073709551616]}}`, 1), "value 2 is not a whole number"},
+	"rank":               {raw(`{"a":{"dtype":"U8","shape":[1`+strings.Repeat(",1", 64)+`],"data_offsets":[0,1]}}`, 1), "shape of tensor \"a\" has more than the 64 values allowed"},
 	"three offsets":      {raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}}`, 1), "has 3 values, not 2"},
 	"offsets reversed":   {raw(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[1,0]}}`, 1), "before it begins"},
 	"beyond the file":    {raw(`{"a":{"dtype":"U8","shape":[1000000000],"data_offsets":[0,1000000000]}}`, 1), "but only 1 follow the header"},

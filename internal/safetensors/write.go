@@ -52,7 +52,7 @@ func (f *File) header(names []string) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	put := func(v any) {
 		if s, ok := v.(string); ok && !utf8.ValidString(s) {
-			failure = fmt.Errorf("%q is not UTF-8, so that no header can hold it", s)
+			failure = fmt.Errorf("%s is not UTF-8, so that no header can hold it", quote(s))
 		}
 		if err := enc.Encode(v); err != nil && failure == nil {
 			failure = err
@@ -84,7 +84,7 @@ func (f *File) header(names []string) ([]byte, error) {
 			return nil, errors.New(`a tensor cannot be named "__metadata__"; the header keeps the metadata there`)
 		}
 		if err := check(t.DType, t.Shape, int64(len(t.Data))); err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", name, err)
+			return nil, fmt.Errorf("tensor %s: %w", quote(name), err)
 		}
 		separate()
 		put(name)
@@ -107,7 +107,7 @@ func (f *File) header(names []string) ([]byte, error) {
 
 // WriteFile writes the file to path, under a temporary name in the same folder
 // that is renamed at the end: whoever opens path sees the old contents or the
-// new, never a part. Errors name the path; those of Write are wrapped.
+// new, never a part, also after a crash (see package atomicfile). Errors name the path; those of Write are wrapped.
 func (f *File) WriteFile(path string) error {
 	if err := atomicfile.Write(path, f.Write); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
