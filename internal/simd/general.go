@@ -121,27 +121,6 @@ func Softmax[T Float](x []T, heads, columns, stride int, weight T) (loss float64
 	return loss
 }
 
-// Descend subtracts step times the gradient, clipped to ±clip, from x.
-func Descend[T Float](x, grad []T, step, clip T) {
-	grad = grad[:len(x)]
-	for i, g := range grad {
-		x[i] -= step * min(max(g, -clip), clip)
-	}
-}
-
-// DescendRows is Descend for those rows of table, [n, d], that rows names:
-// row i of grad belongs to row rows[i]. The rows are distinct.
-func DescendRows[T Float](table, grad []T, d int, rows []int32, step, clip T) {
-	if f, ok := float32s(table); ok && d == 2 && len(rows) >= lanes {
-		whole := len(rows) - len(rows)%lanes
-		descendRows2Vector(f, any(grad).([]float32), rows[:whole], float32(step), float32(clip))
-		grad, rows = grad[2*whole:], rows[whole:]
-	}
-	for i, r := range rows {
-		Descend(row(table, d, int(r)), row(grad, d, i), step, clip)
-	}
-}
-
 // GatherRows copies rows of src, [n, d], to dst, [len(index), d]: row i of dst
 // is row index[i] of src.
 func GatherRows[T Float](dst, src []T, d int, index []int32) {

@@ -1244,6 +1244,36 @@ loop_done:
 	VZEROUPPER
 	RET
 
+// func descendAVX512(x []float32, grad []float32, step float32, clip float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·descendAVX512(SB), NOSPLIT, $0-56
+	MOVQ         x_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVSS        step+48(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        clip+52(FP), X1
+	VBROADCASTSS X1, Z1
+	VMULPS       cbf800000<>+0(SB), Z1, Z2
+	MOVQ         x_len+8(FP), DX
+	XORQ         BX, BX
+
+loop:
+	CMPQ    BX, DX
+	JGE     loop_done
+	VMOVUPS (AX)(BX*4), Z3
+	VMOVUPS (CX)(BX*4), Z4
+	VMINPS  Z4, Z1, Z4
+	VMAXPS  Z4, Z2, Z4
+	VMULPS  Z0, Z4, Z4
+	VSUBPS  Z4, Z3, Z3
+	VMOVUPS Z3, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
 // func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
 // Requires: AVX, AVX512F, SSE
 TEXT ·descendRows2AVX512(SB), NOSPLIT, $0-80
@@ -1353,6 +1383,280 @@ loop:
 loop_done:
 	VZEROUPPER
 	RET
+
+// func momentumStepAVX512(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·momentumStepAVX512(SB), NOSPLIT, $0-100
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         buf_base+48(FP), DX
+	MOVSS        step+72(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        clip+76(FP), X1
+	VBROADCASTSS X1, Z1
+	VMULPS       cbf800000<>+0(SB), Z1, Z2
+	MOVSS        decay+80(FP), X3
+	VBROADCASTSS X3, Z3
+	MOVSS        keep+84(FP), X4
+	VBROADCASTSS X4, Z4
+	MOVSS        add+88(FP), X5
+	VBROADCASTSS X5, Z5
+	MOVSS        ofG+92(FP), X6
+	VBROADCASTSS X6, Z6
+	MOVSS        ofBuf+96(FP), X7
+	VBROADCASTSS X7, Z7
+	MOVQ         w_len+8(FP), BX
+	XORQ         SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (AX)(SI*4), Z8
+	VMOVUPS (CX)(SI*4), Z9
+	VMOVUPS (DX)(SI*4), Z10
+	VMINPS  Z9, Z1, Z9
+	VMAXPS  Z9, Z2, Z9
+	VMULPS  Z3, Z8, Z11
+	VADDPS  Z11, Z9, Z9
+	VMULPS  Z4, Z10, Z10
+	VMULPS  Z5, Z9, Z11
+	VADDPS  Z11, Z10, Z10
+	VMOVUPS Z10, (DX)(SI*4)
+	VMULPS  Z6, Z9, Z9
+	VMULPS  Z7, Z10, Z10
+	VADDPS  Z10, Z9, Z9
+	VMULPS  Z0, Z9, Z9
+	VSUBPS  Z9, Z8, Z8
+	VMOVUPS Z8, (AX)(SI*4)
+	ADDQ    $0x10, SI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func adamStepAVX512(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·adamStepAVX512(SB), NOSPLIT, $0-128
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         m_base+48(FP), DX
+	MOVQ         v_base+72(FP), BX
+	MOVSS        step+96(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        clip+100(FP), X1
+	VBROADCASTSS X1, Z1
+	VMULPS       cbf800000<>+0(SB), Z1, Z2
+	MOVSS        decay+104(FP), X3
+	VBROADCASTSS X3, Z3
+	MOVSS        ofG+108(FP), X4
+	VBROADCASTSS X4, Z4
+	MOVSS        keep+112(FP), X5
+	VBROADCASTSS X5, Z5
+	MOVSS        ofG2+116(FP), X6
+	VBROADCASTSS X6, Z6
+	MOVSS        scale+120(FP), X7
+	VBROADCASTSS X7, Z7
+	MOVSS        epsilon+124(FP), X8
+	VBROADCASTSS X8, Z8
+	MOVQ         w_len+8(FP), SI
+	XORQ         DI, DI
+
+loop:
+	CMPQ    DI, SI
+	JGE     loop_done
+	VMOVUPS (AX)(DI*4), Z9
+	VMOVUPS (CX)(DI*4), Z10
+	VMOVUPS (DX)(DI*4), Z11
+	VMINPS  Z10, Z1, Z10
+	VMAXPS  Z10, Z2, Z10
+	VMULPS  Z3, Z9, Z12
+	VADDPS  Z12, Z10, Z10
+	VSUBPS  Z11, Z10, Z12
+	VMULPS  Z4, Z12, Z12
+	VADDPS  Z12, Z11, Z11
+	VMOVUPS Z11, (DX)(DI*4)
+	VMULPS  Z6, Z10, Z12
+	VMULPS  Z10, Z12, Z12
+	VMULPS  (BX)(DI*4), Z5, Z10
+	VADDPS  Z12, Z10, Z10
+	VMOVUPS Z10, (BX)(DI*4)
+	VSQRTPS Z10, Z10
+	VMULPS  Z7, Z10, Z10
+	VADDPS  Z8, Z10, Z10
+	VMULPS  Z0, Z11, Z11
+	VDIVPS  Z10, Z11, Z11
+	VSUBPS  Z11, Z9, Z9
+	VMOVUPS Z9, (AX)(DI*4)
+	ADDQ    $0x10, DI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func maskPositiveAVX512(dst []float32, y []float32, g []float32)
+// Requires: AVX, AVX512F
+TEXT ·maskPositiveAVX512(SB), NOSPLIT, $0-72
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   y_base+24(FP), CX
+	MOVQ   g_base+48(FP), DX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), BX
+	XORQ   SI, SI
+
+loop:
+	CMPQ      SI, BX
+	JGE       loop_done
+	VMOVUPS   (CX)(SI*4), Z1
+	VCMPPS    $0x1e, Z0, Z1, K1
+	VMOVUPS.Z (DX)(SI*4), K1, Z1
+	VMOVUPS   Z1, (AX)(SI*4)
+	ADDQ      $0x10, SI
+	JMP       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func columnSumsAVX512(dst []float32, x []float32, rows int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·columnSumsAVX512(SB), NOSPLIT, $0-64
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     rows+48(FP), DX
+	MOVQ     d+56(FP), BX
+	MOVQ     BX, SI
+	SHLQ     $0x02, SI
+	LEAQ     (SI)(SI*2), DI
+	LEAQ     (SI)(SI*4), R8
+	LEAQ     (DI)(SI*4), R9
+	MOVQ     BX, R10
+	ANDQ     $-16, R10
+	LEAQ     firstLanes<>+64(SB), R11
+	MOVQ     BX, R12
+	ANDQ     $0x0f, R12
+	NEGQ     R12
+	VMOVUPS  (R11)(R12*4), Z0
+	VPMOVD2M Z0, K1
+
+eight:
+	CMPQ DX, $0x08
+	JLT  eight_done
+	MOVQ CX, R11
+	XORQ R12, R12
+
+eight_columns:
+	CMPQ    R12, R10
+	JGE     eight_last
+	VMOVUPS (AX)(R12*4), Z0
+	VADDPS  (R11), Z0, Z0
+	VADDPS  (R11)(SI*1), Z0, Z0
+	VADDPS  (R11)(SI*2), Z0, Z0
+	VADDPS  (R11)(DI*1), Z0, Z0
+	VADDPS  (R11)(SI*4), Z0, Z0
+	VADDPS  (R11)(R8*1), Z0, Z0
+	VADDPS  (R11)(DI*2), Z0, Z0
+	VADDPS  (R11)(R9*1), Z0, Z0
+	VMOVUPS Z0, (AX)(R12*4)
+	ADDQ    $0x40, R11
+	ADDQ    $0x10, R12
+	JMP     eight_columns
+
+eight_last:
+	CMPQ      R12, BX
+	JGE       eight_next
+	VMOVUPS.Z (AX)(R12*4), K1, Z0
+	VMOVUPS.Z (R11), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(SI*1), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(SI*2), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(DI*1), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(SI*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(R8*1), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(DI*2), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(R9*1), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(R12*4)
+
+eight_next:
+	LEAQ (CX)(SI*8), CX
+	SUBQ $0x08, DX
+	JMP  eight
+
+eight_done:
+one:
+	CMPQ DX, $0x01
+	JLT  one_done
+	MOVQ CX, R11
+	XORQ R12, R12
+
+one_columns:
+	CMPQ    R12, R10
+	JGE     one_last
+	VMOVUPS (AX)(R12*4), Z0
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (AX)(R12*4)
+	ADDQ    $0x40, R11
+	ADDQ    $0x10, R12
+	JMP     one_columns
+
+one_last:
+	CMPQ      R12, BX
+	JGE       one_next
+	VMOVUPS.Z (AX)(R12*4), K1, Z0
+	VMOVUPS.Z (R11), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(R12*4)
+
+one_next:
+	LEAQ (CX)(SI*1), CX
+	SUBQ $0x01, DX
+	JMP  one
+
+one_done:
+	VZEROUPPER
+	RET
+
+DATA firstLanes<>+0(SB)/4, $-1
+DATA firstLanes<>+4(SB)/4, $-1
+DATA firstLanes<>+8(SB)/4, $-1
+DATA firstLanes<>+12(SB)/4, $-1
+DATA firstLanes<>+16(SB)/4, $-1
+DATA firstLanes<>+20(SB)/4, $-1
+DATA firstLanes<>+24(SB)/4, $-1
+DATA firstLanes<>+28(SB)/4, $-1
+DATA firstLanes<>+32(SB)/4, $-1
+DATA firstLanes<>+36(SB)/4, $-1
+DATA firstLanes<>+40(SB)/4, $-1
+DATA firstLanes<>+44(SB)/4, $-1
+DATA firstLanes<>+48(SB)/4, $-1
+DATA firstLanes<>+52(SB)/4, $-1
+DATA firstLanes<>+56(SB)/4, $-1
+DATA firstLanes<>+60(SB)/4, $-1
+DATA firstLanes<>+64(SB)/4, $+0
+DATA firstLanes<>+68(SB)/4, $+0
+DATA firstLanes<>+72(SB)/4, $+0
+DATA firstLanes<>+76(SB)/4, $+0
+DATA firstLanes<>+80(SB)/4, $+0
+DATA firstLanes<>+84(SB)/4, $+0
+DATA firstLanes<>+88(SB)/4, $+0
+DATA firstLanes<>+92(SB)/4, $+0
+DATA firstLanes<>+96(SB)/4, $+0
+DATA firstLanes<>+100(SB)/4, $+0
+DATA firstLanes<>+104(SB)/4, $+0
+DATA firstLanes<>+108(SB)/4, $+0
+DATA firstLanes<>+112(SB)/4, $+0
+DATA firstLanes<>+116(SB)/4, $+0
+DATA firstLanes<>+120(SB)/4, $+0
+DATA firstLanes<>+124(SB)/4, $+0
+GLOBL firstLanes<>(SB), RODATA|NOPTR, $128
 
 // func maxUint32AVX512(x []int32) uint32
 // Requires: AVX, AVX2, AVX512F
@@ -2283,6 +2587,36 @@ loop_done:
 	VZEROUPPER
 	RET
 
+// func descendAVX2(x []float32, grad []float32, step float32, clip float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·descendAVX2(SB), NOSPLIT, $0-56
+	MOVQ         x_base+0(FP), AX
+	MOVQ         grad_base+24(FP), CX
+	MOVSS        step+48(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        clip+52(FP), X1
+	VBROADCASTSS X1, Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	MOVQ         x_len+8(FP), DX
+	XORQ         BX, BX
+
+loop:
+	CMPQ    BX, DX
+	JGE     loop_done
+	VMOVUPS (AX)(BX*4), Y3
+	VMOVUPS (CX)(BX*4), Y4
+	VMINPS  Y4, Y1, Y4
+	VMAXPS  Y4, Y2, Y4
+	VMULPS  Y0, Y4, Y4
+	VSUBPS  Y4, Y3, Y3
+	VMOVUPS Y3, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
 // func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
 // Requires: AVX, AVX2, SSE
 TEXT ·descendRows2AVX2(SB), NOSPLIT, $0-80
@@ -2350,6 +2684,245 @@ loop:
 	JMP          loop
 
 loop_done:
+	VZEROUPPER
+	RET
+
+// func momentumStepAVX2(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·momentumStepAVX2(SB), NOSPLIT, $0-100
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         buf_base+48(FP), DX
+	MOVSS        step+72(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        clip+76(FP), X1
+	VBROADCASTSS X1, Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	MOVSS        decay+80(FP), X3
+	VBROADCASTSS X3, Y3
+	MOVSS        keep+84(FP), X4
+	VBROADCASTSS X4, Y4
+	MOVSS        add+88(FP), X5
+	VBROADCASTSS X5, Y5
+	MOVSS        ofG+92(FP), X6
+	VBROADCASTSS X6, Y6
+	MOVSS        ofBuf+96(FP), X7
+	VBROADCASTSS X7, Y7
+	MOVQ         w_len+8(FP), BX
+	XORQ         SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (AX)(SI*4), Y8
+	VMOVUPS (CX)(SI*4), Y9
+	VMOVUPS (DX)(SI*4), Y10
+	VMINPS  Y9, Y1, Y9
+	VMAXPS  Y9, Y2, Y9
+	VMULPS  Y3, Y8, Y11
+	VADDPS  Y11, Y9, Y9
+	VMULPS  Y4, Y10, Y10
+	VMULPS  Y5, Y9, Y11
+	VADDPS  Y11, Y10, Y10
+	VMOVUPS Y10, (DX)(SI*4)
+	VMULPS  Y6, Y9, Y9
+	VMULPS  Y7, Y10, Y10
+	VADDPS  Y10, Y9, Y9
+	VMULPS  Y0, Y9, Y9
+	VSUBPS  Y9, Y8, Y8
+	VMOVUPS Y8, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func adamStepAVX2(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·adamStepAVX2(SB), NOSPLIT, $0-128
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         m_base+48(FP), DX
+	MOVQ         v_base+72(FP), BX
+	MOVSS        step+96(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        clip+100(FP), X1
+	VBROADCASTSS X1, Y1
+	VMULPS       cbf800000<>+0(SB), Y1, Y2
+	MOVSS        decay+104(FP), X3
+	VBROADCASTSS X3, Y3
+	MOVSS        ofG+108(FP), X4
+	VBROADCASTSS X4, Y4
+	MOVSS        keep+112(FP), X5
+	VBROADCASTSS X5, Y5
+	MOVSS        ofG2+116(FP), X6
+	VBROADCASTSS X6, Y6
+	MOVSS        scale+120(FP), X7
+	VBROADCASTSS X7, Y7
+	MOVSS        epsilon+124(FP), X8
+	VBROADCASTSS X8, Y8
+	MOVQ         w_len+8(FP), SI
+	XORQ         DI, DI
+
+loop:
+	CMPQ    DI, SI
+	JGE     loop_done
+	VMOVUPS (AX)(DI*4), Y9
+	VMOVUPS (CX)(DI*4), Y10
+	VMOVUPS (DX)(DI*4), Y11
+	VMINPS  Y10, Y1, Y10
+	VMAXPS  Y10, Y2, Y10
+	VMULPS  Y3, Y9, Y12
+	VADDPS  Y12, Y10, Y10
+	VSUBPS  Y11, Y10, Y12
+	VMULPS  Y4, Y12, Y12
+	VADDPS  Y12, Y11, Y11
+	VMOVUPS Y11, (DX)(DI*4)
+	VMULPS  Y6, Y10, Y12
+	VMULPS  Y10, Y12, Y12
+	VMULPS  (BX)(DI*4), Y5, Y10
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS Y10, (BX)(DI*4)
+	VSQRTPS Y10, Y10
+	VMULPS  Y7, Y10, Y10
+	VADDPS  Y8, Y10, Y10
+	VMULPS  Y0, Y11, Y11
+	VDIVPS  Y10, Y11, Y11
+	VSUBPS  Y11, Y9, Y9
+	VMOVUPS Y9, (AX)(DI*4)
+	ADDQ    $0x08, DI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func maskPositiveAVX2(dst []float32, y []float32, g []float32)
+// Requires: AVX
+TEXT ·maskPositiveAVX2(SB), NOSPLIT, $0-72
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   y_base+24(FP), CX
+	MOVQ   g_base+48(FP), DX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), BX
+	XORQ   SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (CX)(SI*4), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VANDPS  (DX)(SI*4), Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func columnSumsAVX2(dst []float32, x []float32, rows int, d int)
+// Requires: AVX
+TEXT ·columnSumsAVX2(SB), NOSPLIT, $0-64
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    rows+48(FP), DX
+	MOVQ    d+56(FP), BX
+	MOVQ    BX, SI
+	SHLQ    $0x02, SI
+	LEAQ    (SI)(SI*2), DI
+	LEAQ    (SI)(SI*4), R8
+	LEAQ    (DI)(SI*4), R9
+	MOVQ    BX, R10
+	ANDQ    $-8, R10
+	LEAQ    firstLanes<>+64(SB), R11
+	MOVQ    BX, R12
+	ANDQ    $0x07, R12
+	NEGQ    R12
+	VMOVUPS (R11)(R12*4), Y0
+
+eight:
+	CMPQ DX, $0x08
+	JLT  eight_done
+	MOVQ CX, R11
+	XORQ R12, R12
+
+eight_columns:
+	CMPQ    R12, R10
+	JGE     eight_last
+	VMOVUPS (AX)(R12*4), Y1
+	VADDPS  (R11), Y1, Y1
+	VADDPS  (R11)(SI*1), Y1, Y1
+	VADDPS  (R11)(SI*2), Y1, Y1
+	VADDPS  (R11)(DI*1), Y1, Y1
+	VADDPS  (R11)(SI*4), Y1, Y1
+	VADDPS  (R11)(R8*1), Y1, Y1
+	VADDPS  (R11)(DI*2), Y1, Y1
+	VADDPS  (R11)(R9*1), Y1, Y1
+	VMOVUPS Y1, (AX)(R12*4)
+	ADDQ    $0x20, R11
+	ADDQ    $0x08, R12
+	JMP     eight_columns
+
+eight_last:
+	CMPQ       R12, BX
+	JGE        eight_next
+	VMASKMOVPS (AX)(R12*4), Y0, Y1
+	VMASKMOVPS (R11), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(SI*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(SI*2), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(DI*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(SI*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(R8*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(DI*2), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS (R11)(R9*1), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(R12*4)
+
+eight_next:
+	LEAQ (CX)(SI*8), CX
+	SUBQ $0x08, DX
+	JMP  eight
+
+eight_done:
+one:
+	CMPQ DX, $0x01
+	JLT  one_done
+	MOVQ CX, R11
+	XORQ R12, R12
+
+one_columns:
+	CMPQ    R12, R10
+	JGE     one_last
+	VMOVUPS (AX)(R12*4), Y1
+	VADDPS  (R11), Y1, Y1
+	VMOVUPS Y1, (AX)(R12*4)
+	ADDQ    $0x20, R11
+	ADDQ    $0x08, R12
+	JMP     one_columns
+
+one_last:
+	CMPQ       R12, BX
+	JGE        one_next
+	VMASKMOVPS (AX)(R12*4), Y0, Y1
+	VMASKMOVPS (R11), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(R12*4)
+
+one_next:
+	LEAQ (CX)(SI*1), CX
+	SUBQ $0x01, DX
+	JMP  one
+
+one_done:
 	VZEROUPPER
 	RET
 

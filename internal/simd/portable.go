@@ -172,3 +172,19 @@ func inverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 	}
 	return sum
 }
+
+func maskPositive[T Float](dst, y, g []T) {
+	for i, v := range y {
+		if v > 0 {
+			dst[i] = g[i]
+		} else {
+			dst[i] = 0
+		}
+	}
+}
+
+func columnSums[T Float](dst, x []T, d int) {
+	for ; len(x) >= d; x = x[d:] {
+		add(dst, x[:d])
+	}
+}

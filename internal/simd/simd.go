@@ -186,6 +186,29 @@ func Scale[T Float](x []T, f T) {
 	scale(x, f)
 }
 
+// MaskPositive sets dst[i] to g[i] where y[i] > 0, else to 0: the gradient of a
+// ReLU from its output y. dst may be y or g.
+func MaskPositive[T Float](dst, y, g []T) {
+	dst, g = dst[:len(y)], g[:len(y)]
+	if f, ok := float32s(y); ok && len(y) >= lanes {
+		whole := len(y) - len(y)%lanes
+		maskPositiveVector(any(dst).([]float32)[:whole], f, any(g).([]float32))
+		dst, y, g = dst[whole:], y[whole:], g[whole:]
+	}
+	maskPositive(dst, y, g)
+}
+
+// ColumnSums adds the rows of x, [n, d], to dst, [d], one after the other. d is
+// at least 1.
+func ColumnSums[T Float](dst, x []T, d int) {
+	dst = dst[:d]
+	if f, ok := float32s(x); ok {
+		columnSumsVector(any(dst).([]float32), f, len(f)/d, d)
+		return
+	}
+	columnSums(dst, x, d)
+}
+
 // AddPlane adds (xs[i], ys[i]) to row i of dst, [len(xs), 2].
 func AddPlane[T Float](dst, xs, ys []T) {
 	if f, ok := float32s(dst); ok && len(xs) >= lanes {

@@ -49,8 +49,23 @@ func gatherRows2AVX512(dst []float32, src []float32, index []int32)
 // scatterRows2AVX512 is the vector form of scatterRows for rows of two.
 func scatterRows2AVX512(dst []float32, src []float32, index []int32)
 
+// descendAVX512 is the vector form of descend.
+func descendAVX512(x []float32, grad []float32, step float32, clip float32)
+
 // descendRows2AVX512 is the vector form of DescendRows for rows of two.
 func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
+
+// momentumStepAVX512 is the vector form of momentumStep.
+func momentumStepAVX512(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+
+// adamStepAVX512 is the vector form of adamStep.
+func adamStepAVX512(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
+
+// maskPositiveAVX512 is the vector form of maskPositive.
+func maskPositiveAVX512(dst []float32, y []float32, g []float32)
+
+// columnSumsAVX512 is the vector form of columnSums.
+func columnSumsAVX512(dst []float32, x []float32, rows int, d int)
 
 // maxUint32AVX512 is the vector form of maxUint32.
 func maxUint32AVX512(x []int32) uint32
@@ -106,8 +121,23 @@ func gatherRows2AVX2(dst []float32, src []float32, index []int32)
 // scatterRows2AVX2 is the vector form of scatterRows for rows of two.
 func scatterRows2AVX2(dst []float32, src []float32, index []int32)
 
+// descendAVX2 is the vector form of descend.
+func descendAVX2(x []float32, grad []float32, step float32, clip float32)
+
 // descendRows2AVX2 is the vector form of DescendRows for rows of two.
 func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
+
+// momentumStepAVX2 is the vector form of momentumStep.
+func momentumStepAVX2(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
+
+// adamStepAVX2 is the vector form of adamStep.
+func adamStepAVX2(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
+
+// maskPositiveAVX2 is the vector form of maskPositive.
+func maskPositiveAVX2(dst []float32, y []float32, g []float32)
+
+// columnSumsAVX2 is the vector form of columnSums.
+func columnSumsAVX2(dst []float32, x []float32, rows int, d int)
 
 // maxUint32AVX2 is the vector form of maxUint32.
 func maxUint32AVX2(x []int32) uint32

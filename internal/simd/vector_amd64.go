@@ -147,3 +147,43 @@ func drawOthersVector(column []int32, state uint64, others uint32) {
 		drawOthersAVX2(column, state, others)
 	}
 }
+
+func descendVector(x, grad []float32, step, clip float32) {
+	if current == isa.AVX512 {
+		descendAVX512(x, grad, step, clip)
+	} else {
+		descendAVX2(x, grad, step, clip)
+	}
+}
+
+func momentumStepVector(w, g, buf []float32, step, clip, decay, keep, add, ofG, ofBuf float32) {
+	if current == isa.AVX512 {
+		momentumStepAVX512(w, g, buf, step, clip, decay, keep, add, ofG, ofBuf)
+	} else {
+		momentumStepAVX2(w, g, buf, step, clip, decay, keep, add, ofG, ofBuf)
+	}
+}
+
+func adamStepVector(w, g, m, v []float32, step, clip, decay, ofG, keep, ofG2, scale, epsilon float32) {
+	if current == isa.AVX512 {
+		adamStepAVX512(w, g, m, v, step, clip, decay, ofG, keep, ofG2, scale, epsilon)
+	} else {
+		adamStepAVX2(w, g, m, v, step, clip, decay, ofG, keep, ofG2, scale, epsilon)
+	}
+}
+
+func maskPositiveVector(dst, y, g []float32) {
+	if current == isa.AVX512 {
+		maskPositiveAVX512(dst, y, g)
+	} else {
+		maskPositiveAVX2(dst, y, g)
+	}
+}
+
+func columnSumsVector(dst, x []float32, rows, d int) {
+	if current == isa.AVX512 {
+		columnSumsAVX512(dst, x, rows, d)
+	} else {
+		columnSumsAVX2(dst, x, rows, d)
+	}
+}

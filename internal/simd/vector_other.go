@@ -59,3 +59,17 @@ func descendRows2Vector(table, grad []float32, rows []int32, step, clip float32)
 }
 
 func drawOthersVector(column []int32, state uint64, others uint32) { panic("simd: no vector form") }
+
+func descendVector(x, grad []float32, step, clip float32) { panic("simd: no vector form") }
+
+func momentumStepVector(w, g, buf []float32, step, clip, decay, keep, add, ofG, ofBuf float32) {
+	panic("simd: no vector form")
+}
+
+func adamStepVector(w, g, m, v []float32, step, clip, decay, ofG, keep, ofG2, scale, epsilon float32) {
+	panic("simd: no vector form")
+}
+
+func maskPositiveVector(dst, y, g []float32) { panic("simd: no vector form") }
+
+func columnSumsVector(dst, x []float32, rows, d int) { panic("simd: no vector form") }

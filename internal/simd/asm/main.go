@@ -1,8 +1,8 @@
 // Command asm generates the vector forms of the loops of package simd. Each
 // kernel is written once, against the type isa, which hides what differs
 // between AVX-512 (masks in registers of their own, 16 lanes) and AVX2 with
-// FMA (masks in vectors, 8 lanes). All of them expect a number of elements
-// that is a multiple of 16; the Go callers see to the rest.
+// FMA (masks in vectors, 8 lanes). All of them but columnSums expect a number of
+// elements that is a multiple of 16; the Go callers see to the rest.
 package main
 
 import (
@@ -31,7 +31,12 @@ func main() {
 		s.addPlane()
 		s.gatherRows2()
 		s.scatterRows2()
+		s.descend()
 		s.descendRows2()
+		s.momentumStep()
+		s.adamStep()
+		s.maskPositive()
+		s.columnSums()
 		s.maxUint32()
 		s.inverseSum2()
 		s.drawOthers()
@@ -413,14 +418,12 @@ func (s *isa) scatterRows2() {
 func (s *isa) descendRows2() {
 	s.begin("descendRows2", "(table, grad []float32, rows []int32, step, clip float32)", "is the vector form of DescendRows for rows of two.")
 	table, grad, rows := s.pointer("table"), s.pointer("grad"), s.pointer("rows")
-	step, clip, minus := s.broadcast("step"), s.broadcast("clip"), s.vec()
-	VMULPS(number(-1), clip, minus)
+	step, clip := s.broadcast("step"), s.clip()
 	s.loop("rows", "loop", func(i Register) {
 		for half := range 2 {
 			g := s.vec()
 			VMOVUPS(Mem{Base: grad, Index: i, Scale: 8}.Offset(half*s.bytes()), g)
-			VMINPS(g, clip, g) // the second source, g, if one is a NaN
-			VMAXPS(g, minus, g)
+			clip.bound(g)
 			VMULPS(step, g, g)
 			for q := range s.lanes / 4 {
 				s.update2(table, rows, i, half*s.lanes/2+2*q, s.quarter(g, q), VSUBPS)
@@ -429,6 +432,224 @@ func (s *isa) descendRows2() {
 	})
 	VZEROUPPER()
 	RET()
+}
+
+// A clip holds the bounds of gradients.
+type clip struct{ plus, minus VecVirtual }
+
+// clip returns the bounds that the parameter of that name sets.
+func (s *isa) clip() clip {
+	c := clip{s.broadcast("clip"), s.vec()}
+	VMULPS(number(-1), c.plus, c.minus)
+	return c
+}
+
+// bound clips g and keeps NaNs: the second source, g, is what the instructions
+// return if one of their sources is a NaN.
+func (c clip) bound(g VecVirtual) {
+	VMINPS(g, c.plus, g)
+	VMAXPS(g, c.minus, g)
+}
+
+func (s *isa) descend() {
+	s.begin("descend", "(x, grad []float32, step, clip float32)", "is the vector form of descend.")
+	x, grad := s.pointer("x"), s.pointer("grad")
+	step, clip := s.broadcast("step"), s.clip()
+	s.loop("x", "loop", func(i Register) {
+		v, g := s.load(x, i), s.load(grad, i)
+		clip.bound(g)
+		VMULPS(step, g, g)
+		VSUBPS(g, v, v)
+		VMOVUPS(v, at(x, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// momentumStep and adamStep multiply and add in separate instructions, so that
+// they give the bits of the portable forms: fused ones would gain nothing,
+// since memory is what the steps wait for.
+func (s *isa) momentumStep() {
+	s.begin("momentumStep", "(w, g, buf []float32, step, clip, decay, keep, add, ofG, ofBuf float32)", "is the vector form of momentumStep.")
+	w, g, buf := s.pointer("w"), s.pointer("g"), s.pointer("buf")
+	step, clip, decay := s.broadcast("step"), s.clip(), s.broadcast("decay")
+	keep, add, ofG, ofBuf := s.broadcast("keep"), s.broadcast("add"), s.broadcast("ofG"), s.broadcast("ofBuf")
+	s.loop("w", "loop", func(i Register) {
+		x, d, b, t := s.load(w, i), s.load(g, i), s.load(buf, i), s.vec()
+		clip.bound(d)
+		VMULPS(decay, x, t)
+		VADDPS(t, d, d)
+		VMULPS(keep, b, b)
+		VMULPS(add, d, t)
+		VADDPS(t, b, b)
+		VMOVUPS(b, at(buf, i))
+		VMULPS(ofG, d, d)
+		VMULPS(ofBuf, b, b)
+		VADDPS(b, d, d)
+		VMULPS(step, d, d)
+		VSUBPS(d, x, x)
+		VMOVUPS(x, at(w, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) adamStep() {
+	s.begin("adamStep", "(w, g, m, v []float32, step, clip, decay, ofG, keep, ofG2, scale, epsilon float32)", "is the vector form of adamStep.")
+	w, g, m, v := s.pointer("w"), s.pointer("g"), s.pointer("m"), s.pointer("v")
+	step, clip, decay := s.broadcast("step"), s.clip(), s.broadcast("decay")
+	ofG, keep, ofG2 := s.broadcast("ofG"), s.broadcast("keep"), s.broadcast("ofG2")
+	scale, epsilon := s.broadcast("scale"), s.broadcast("epsilon")
+	s.loop("w", "loop", func(i Register) {
+		x, d, mean, t := s.load(w, i), s.load(g, i), s.load(m, i), s.vec()
+		clip.bound(d)
+		VMULPS(decay, x, t)
+		VADDPS(t, d, d)
+		VSUBPS(mean, d, t)
+		VMULPS(ofG, t, t)
+		VADDPS(t, mean, mean)
+		VMOVUPS(mean, at(m, i))
+		VMULPS(ofG2, d, t)
+		VMULPS(d, t, t)
+		VMULPS(at(v, i), keep, d)
+		VADDPS(t, d, d)
+		VMOVUPS(d, at(v, i))
+		VSQRTPS(d, d)
+		VMULPS(scale, d, d)
+		VADDPS(epsilon, d, d)
+		VMULPS(step, mean, mean)
+		VDIVPS(d, mean, mean)
+		VSUBPS(mean, x, x)
+		VMOVUPS(x, at(w, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) maskPositive() {
+	s.begin("maskPositive", "(dst, y, g []float32)", "is the vector form of maskPositive.")
+	const gtOQ = 0x1e
+	dst, y, g, zero := s.pointer("dst"), s.pointer("y"), s.pointer("g"), s.zero()
+	s.loop("dst", "loop", func(i Register) {
+		v := s.load(y, i)
+		if s.wide() {
+			positive := K()
+			VCMPPS(Imm(gtOQ), zero, v, positive)
+			s.loadMasked(at(g, i), positive, v)
+		} else {
+			VCMPPS(Imm(gtOQ), zero, v, v)
+			VANDPS(at(g, i), v, v)
+		}
+		VMOVUPS(v, at(dst, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// columnSums takes rows in groups of eight, vector after vector of columns, so
+// that the sums are loaded and stored once per group. The last columns, too few
+// for a vector, are masked.
+func (s *isa) columnSums() {
+	s.begin("columnSums", "(dst, x []float32, rows, d int)", "is the vector form of columnSums.")
+	dst, row := s.pointer("dst"), s.pointer("x")
+	rows, d := Load(Param("rows"), GP64()), Load(Param("d"), GP64())
+	stride, stride3, stride5, stride7, whole := GP64(), GP64(), GP64(), GP64(), GP64()
+	MOVQ(d, stride)
+	SHLQ(Imm(2), stride)
+	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
+	LEAQ(Mem{Base: stride, Index: stride, Scale: 4}, stride5)
+	LEAQ(Mem{Base: stride3, Index: stride, Scale: 4}, stride7)
+	MOVQ(d, whole)
+	ANDQ(I32(-s.lanes), whole)
+	mask := s.firstLanes(d)
+	x, j, sum := GP64(), GP64(), s.vec()
+	eight := []Mem{
+		{Base: x}, {Base: x, Index: stride, Scale: 1}, {Base: x, Index: stride, Scale: 2}, {Base: x, Index: stride3, Scale: 1},
+		{Base: x, Index: stride, Scale: 4}, {Base: x, Index: stride5, Scale: 1}, {Base: x, Index: stride3, Scale: 2}, {Base: x, Index: stride7, Scale: 1},
+	}
+	for _, group := range []struct {
+		label string
+		rows  []Mem
+	}{{"eight", eight}, {"one", eight[:1]}} {
+		label, n := group.label, len(group.rows)
+		Label(label)
+		CMPQ(rows, Imm(uint64(n)))
+		JLT(LabelRef(label + "_done"))
+		MOVQ(row, x)
+		XORQ(j, j)
+		Label(label + "_columns")
+		CMPQ(j, whole)
+		JGE(LabelRef(label + "_last"))
+		VMOVUPS(at(dst, j), sum)
+		for _, m := range group.rows {
+			VADDPS(m, sum, sum)
+		}
+		VMOVUPS(sum, at(dst, j))
+		ADDQ(Imm(uint64(s.bytes())), x)
+		ADDQ(Imm(uint64(s.lanes)), j)
+		JMP(LabelRef(label + "_columns"))
+		Label(label + "_last")
+		CMPQ(j, d)
+		JGE(LabelRef(label + "_next"))
+		s.loadMasked(at(dst, j), mask, sum)
+		for _, m := range group.rows {
+			v := s.vec()
+			s.loadMasked(m, mask, v)
+			VADDPS(v, sum, sum)
+		}
+		s.storeMasked(sum, mask, at(dst, j))
+		Label(label + "_next")
+		LEAQ(Mem{Base: row, Index: stride, Scale: uint8(n)}, row)
+		SUBQ(Imm(uint64(n)), rows)
+		JMP(LabelRef(label))
+		Label(label + "_done")
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// firstLanes returns a mask that is set in the first n modulo lanes lanes.
+func (s *isa) firstLanes(n Register) Register {
+	const name = "firstLanes"
+	m, ok := tables[name]
+	if !ok {
+		m = GLOBL(name, RODATA|NOPTR)
+		for i := range 32 {
+			DATA(4*i, I32(i/16-1)) // 16 of −1, which has all bits set, and 16 of 0
+		}
+		tables[name] = m
+	}
+	zeros, r, v := GP64(), GP64(), s.vec()
+	LEAQ(m.Offset(4*16), zeros)
+	MOVQ(n, r)
+	ANDQ(Imm(uint64(s.lanes-1)), r)
+	NEGQ(r)
+	VMOVUPS(at(zeros, r), v)
+	if !s.wide() {
+		return v
+	}
+	k := K()
+	VPMOVD2M(v, k)
+	return k
+}
+
+// loadMasked loads the lanes of v that the mask has and sets the others to 0;
+// their memory is not touched.
+func (s *isa) loadMasked(m Mem, mask Register, v VecVirtual) {
+	if s.wide() {
+		VMOVUPS_Z(m, mask, v)
+		return
+	}
+	VMASKMOVPS(m, mask, v)
+}
+
+// storeMasked stores the lanes of v that the mask has.
+func (s *isa) storeMasked(v VecVirtual, mask Register, m Mem) {
+	if s.wide() {
+		VMOVUPS(v, mask, m)
+		return
+	}
+	VMASKMOVPS(v, mask, m)
 }
 
 func (s *isa) negPositive() {

@@ -1,0 +1,54 @@
+package simd
+
+import (
+	"math"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// guarded returns n floats that lie right before, or right after, a page that
+// cannot be read or written.
+func guarded(t *testing.T, n int, before bool) []float32 {
+	t.Helper()
+	page := syscall.Getpagesize()
+	size := max(1, (4*n+page-1)/page) * page
+	region, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Skip("no memory of our own:", err)
+	}
+	t.Cleanup(func() { _ = syscall.Munmap(region) })
+	for _, guard := range [][]byte{region[:page], region[page+size:]} {
+		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+			t.Skip("no guard pages:", err)
+		}
+	}
+	at := page
+	if before {
+		at += size - 4*n
+	}
+	return unsafe.Slice((*float32)(unsafe.Pointer(&region[at])), n)
+}
+
+// The kernels stay within their arrays: one element beyond would end the
+// test's process.
+func TestKernelsStayWithinTheirArrays(t *testing.T) {
+	momentum := Momentum{Step: 1, Clip: 4, Momentum: 0.9}
+	adam := Adam{Step: 1, Clip: math.Inf(1), Beta1: 0.9, Beta2: 0.999, Scale: 1, Epsilon: 1e-8}
+	for _, before := range []bool{true, false} {
+		for _, n := range []int{1, 7, 15, 16, 31, 33, 70} {
+			var x [4][]float32
+			for i := range x {
+				x[i] = guarded(t, n, before)
+			}
+			table := guarded(t, 9*n, before)
+			forms(t, func(*testing.T) {
+				Descend(x[0], x[1], 1, 4)
+				MomentumStep(x[0], x[1], x[2], &momentum)
+				AdamStep(x[0], x[1], x[2], x[3], &adam)
+				MaskPositive(x[0], x[1], x[2])
+				ColumnSums(x[0], table, n)
+			})
+		}
+	}
+}

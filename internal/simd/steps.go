@@ -1,0 +1,122 @@
+package simd
+
+import "math"
+
+// Descend subtracts step times the gradient, clipped to ±clip, from x.
+func Descend[T Float](x, grad []T, step, clip T) {
+	grad = grad[:len(x)]
+	if len(x) >= lanes {
+		if f, ok := float32s(x); ok {
+			whole := len(x) - len(x)%lanes
+			descendVector(f[:whole], any(grad).([]float32), float32(step), float32(clip))
+			x, grad = x[whole:], grad[whole:]
+		}
+	}
+	descend(x, grad, step, clip)
+}
+
+// DescendRows is Descend for those rows of table, [n, d], that rows names:
+// row i of grad belongs to row rows[i]. The rows are distinct.
+func DescendRows[T Float](table, grad []T, d int, rows []int32, step, clip T) {
+	if f, ok := float32s(table); ok && d == 2 && len(rows) >= lanes {
+		whole := len(rows) - len(rows)%lanes
+		descendRows2Vector(f, any(grad).([]float32), rows[:whole], float32(step), float32(clip))
+		grad, rows = grad[2*whole:], rows[whole:]
+	}
+	for i, r := range rows {
+		Descend(row(table, d, int(r)), row(grad, d, i), step, clip)
+	}
+}
+
+// Momentum holds the numbers of a step of gradient descent with momentum.
+type Momentum struct {
+	// Step is the step size.
+	Step float64
+	// Clip bounds the elements of the gradient, ±Clip; +Inf leaves them.
+	Clip float64
+	// WeightDecay times the parameter is added to the gradient after that.
+	WeightDecay float64
+	// Momentum is what is kept of the buffer, and Dampening what is not added
+	// of the gradient.
+	Momentum, Dampening float64
+	// Nesterov looks ahead: the step is along g + Momentum·buf, not buf.
+	Nesterov bool
+}
+
+// MomentumStep moves w against its gradient g. buf holds the running sum of the
+// gradients, zeros before the first step. All forms give the same bits.
+func MomentumStep[T Float](w, g, buf []T, p *Momentum) {
+	g, buf = g[:len(w)], buf[:len(w)]
+	ofG, ofBuf := 0., 1.
+	if p.Nesterov {
+		ofG, ofBuf = 1, p.Momentum
+	}
+	if f, ok := float32s(w); ok && len(w) >= lanes {
+		whole := len(w) - len(w)%lanes
+		momentumStepVector(f[:whole], any(g).([]float32), any(buf).([]float32), float32(p.Step), float32(p.Clip), float32(p.WeightDecay),
+			float32(p.Momentum), float32(1-p.Dampening), float32(ofG), float32(ofBuf))
+		w, g, buf = w[whole:], g[whole:], buf[whole:]
+	}
+	momentumStep(w, g, buf, T(p.Step), T(p.Clip), T(p.WeightDecay), T(p.Momentum), T(1-p.Dampening), T(ofG), T(ofBuf))
+}
+
+// Adam holds the numbers of a step of Adam.
+type Adam struct {
+	// Step is the step size, divided by 1 − Beta1ᵗ in step t = 1, 2, ….
+	Step float64
+	// Clip bounds the elements of the gradient, ±Clip; +Inf leaves them.
+	Clip float64
+	// WeightDecay times the parameter is added to the gradient after that.
+	WeightDecay float64
+	// Beta1 and Beta2 are what is kept of the running means of the gradient
+	// and of its square.
+	Beta1, Beta2 float64
+	// Scale is 1/√(1 − Beta2ᵗ), and Epsilon what is added to Scale times the
+	// root of the mean square.
+	Scale, Epsilon float64
+}
+
+// AdamStep moves w against its gradient g. m and v hold the running means of
+// the gradient and of its square, zeros before the first step. All forms give
+// the same bits.
+func AdamStep[T Float](w, g, m, v []T, p *Adam) {
+	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
+	if f, ok := float32s(w); ok && len(w) >= lanes {
+		whole := len(w) - len(w)%lanes
+		adamStepVector(f[:whole], any(g).([]float32), any(m).([]float32), any(v).([]float32), float32(p.Step), float32(p.Clip),
+			float32(p.WeightDecay), float32(1-p.Beta1), float32(p.Beta2), float32(1-p.Beta2), float32(p.Scale), float32(p.Epsilon))
+		w, g, m, v = w[whole:], g[whole:], m[whole:], v[whole:]
+	}
+	adamStep(w, g, m, v, T(p.Step), T(p.Clip), T(p.WeightDecay), T(1-p.Beta1), T(p.Beta2), T(1-p.Beta2), T(p.Scale), T(p.Epsilon))
+}
+
+// The portable forms convert each product, which keeps the compiler from
+// fusing it with the addition that follows.
+
+func descend[T Float](x, grad []T, step, clip T) {
+	for i, g := range grad {
+		x[i] -= T(step * bounded(g, clip))
+	}
+}
+
+func momentumStep[T Float](w, g, buf []T, step, clip, decay, keep, add, ofG, ofBuf T) {
+	for i, x := range w {
+		d := bounded(g[i], clip) + T(decay*x)
+		b := T(keep*buf[i]) + T(add*d)
+		buf[i] = b
+		w[i] = x - T(step*(T(ofG*d)+T(ofBuf*b)))
+	}
+}
+
+func adamStep[T Float](w, g, m, v []T, step, clip, decay, ofG, keep, ofG2, scale, epsilon T) {
+	for i, x := range w {
+		d := bounded(g[i], clip) + T(decay*x)
+		mean := m[i] + T(ofG*(d-m[i]))
+		square := T(keep*v[i]) + T(T(ofG2*d)*d)
+		m[i], v[i] = mean, square
+		w[i] = x - T(step*mean)/(T(T(math.Sqrt(float64(square)))*scale)+epsilon)
+	}
+}
+
+// bounded clips g to ±clip and keeps NaNs.
+func bounded[T Float](g, clip T) T { return min(max(g, -clip), clip) }
