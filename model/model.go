@@ -48,7 +48,7 @@ type Model interface {
 	// first operation whose result is not finite, or nil.
 	Diagnose() error
 	// EmbedTo writes the embedding of all n training points to dst [n, d].
-	EmbedTo(dst []float32)
+	EmbedTo(dst []float32) error
 	// Points returns n, the number of training points, and d, the width of
 	// the embedding.
 	Points() (n, d int)

@@ -97,7 +97,9 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 		t.Errorf("gradient of point 1 is (%g, %g), want (%g, %g)", grad[2], grad[3], wantX, wantY)
 	}
 	dst := make([]float32, 10)
-	e.EmbedTo(dst)
+	if err := e.EmbedTo(dst); err != nil {
+		t.Fatal(err)
+	}
 	if n, d := e.Points(); n != 5 || d != 2 || dst[8] != 9 {
 		t.Errorf("%d×%d points %v", n, d, dst)
 	}

@@ -50,8 +50,8 @@ type block struct {
 }
 
 // newFeed starts to prepare batches of the given size for a graph of n points,
-// for the epochs [first, end).
-func newFeed(edges []edge, n, size int, seed uint64, first, end int) *feed {
+// from a position up to the epoch end.
+func newFeed(edges []edge, n, size int, seed uint64, from position, end int) *feed {
 	ahead := max(1, min(blocksAhead, blocksAhead*blockEdges/size))
 	f := &feed{
 		edges: edges, size: size,
@@ -62,7 +62,7 @@ func newFeed(edges []edge, n, size int, seed uint64, first, end int) *feed {
 	for range cap(f.spare) {
 		f.spare <- new(block)
 	}
-	go f.prepare(first, end)
+	go f.prepare(from, end)
 	return f
 }
 
@@ -78,14 +78,15 @@ func (f *feed) close() {
 	<-f.done
 }
 
-func (f *feed) prepare(first, end int) {
+func (f *feed) prepare(from position, end int) {
 	defer close(f.done)
 	defer close(f.ready)
 	count := (len(f.edges) + f.size - 1) / f.size
 	perBlock := max(1, blockEdges/f.size)
-	for epoch := first; epoch < end; epoch++ {
+	first := from.batch
+	for epoch := from.epoch; epoch < end; epoch++ {
 		f.shuffle.begin(epoch)
-		for batch := 0; batch < count; batch += perBlock {
+		for batch := first; batch < count; batch += perBlock {
 			var b *block
 			select {
 			case b = <-f.spare:
@@ -105,6 +106,7 @@ func (f *feed) prepare(first, end int) {
 				return
 			}
 		}
+		first = 0
 	}
 }
 

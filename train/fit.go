@@ -11,25 +11,18 @@ import (
 	"cne/model/op"
 )
 
-// Anneal says how the step size falls over a phase.
-type Anneal int
-
-const (
-	// Linear lets it fall to 0: lr·(1 − t/T) in epoch t = 0 … T−1 of T.
-	Linear Anneal = iota
-	// Constant keeps it.
-	Constant
-)
-
 // A Phase is a part of a run with a schedule of its own. The paper's early
 // exaggeration with a fixed Z̄ is two phases: 250 epochs at Z̄ = |X|/m, annealed
 // to 0, and then 500 at the Z̄ wanted.
 type Phase struct {
 	// Epochs is the number of passes over all edges, at least 1.
 	Epochs int
-	// LR is the step size of the phase's first epoch.
+	// LR is the step size from which it is annealed.
 	LR     float64
 	Anneal Anneal
+	// WarmUp is for how many epochs, fewer than Epochs, the step size first
+	// rises linearly from 0 to LR.
+	WarmUp int
 	// Place is where on the spectrum the loss stands.
 	Place Place
 	// ExaggerateEarly runs the first third of the epochs at max(s, 1).
@@ -46,15 +39,25 @@ type Options struct {
 	// are taken at once if there are fewer.
 	BatchSize int
 	Seed      uint64
+	// Method moves the parameters; nil means plain SGD.
+	Method Method
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
 	Clip float64
-	// LogZ is where NC-t-SNE's log Z starts; FixZ keeps it there. LRZ is its
-	// step size, which is not annealed; 0 means 0.001.
-	LogZ float64
-	FixZ bool
-	LRZ  float64
+	// LogZ is where NC-t-SNE's log Z starts; FixZ keeps it there. MethodZ
+	// moves it; nil means plain SGD. LRZ is its step size, which is not
+	// annealed; 0 means 0.001.
+	LogZ    float64
+	FixZ    bool
+	MethodZ Method
+	LRZ     float64
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
+	// Checkpoints says when the state of the run is saved; nil means never.
+	Checkpoints *Checkpoints
+	// Resume is where to go on; nil means from the beginning. Model, edges
+	// and the other options must be those of the run that was saved, but for
+	// Hooks, Checkpoints and a larger number of epochs in the last phase.
+	Resume *Checkpoint
 }
 
 // State is what a hook sees after an epoch.
@@ -175,6 +178,12 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 		if !(p.LR > 0) || math.IsInf(p.LR, 0) {
 			return fmt.Errorf("train: phase %d has step size %g; take a positive number", i+1, p.LR)
 		}
+		if p.Anneal < Linear || p.Anneal > Cosine {
+			return fmt.Errorf("train: phase %d has the unknown schedule %d; take Linear, Constant or Cosine", i+1, int(p.Anneal))
+		}
+		if p.WarmUp < 0 || p.WarmUp >= p.Epochs {
+			return fmt.Errorf("train: phase %d warms up for %d of its %d epochs; take fewer, and at least 0", i+1, p.WarmUp, p.Epochs)
+		}
 		if p.Negatives < 1 && p.Negatives != Full {
 			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
 		}
@@ -213,30 +222,28 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
-	f := &fit{Options: options, model: m, objective: m.Objective(), params: m.Parameters(), edges: len(edges), n: n}
-	if err := f.Check(f.objective, n, len(edges)); err != nil {
+	f, err := newFit(m, n, len(edges), options)
+	if err != nil {
 		return Result{}, err
 	}
-	f.size = f.batchSize(len(edges))
-	if f.LRZ == 0 {
-		f.LRZ = 0.001
-	}
-	for _, p := range f.Phases {
-		f.epochs += p.Epochs
-	}
-	f.sgd, f.contrast = newSGD(f.Clip), contrast{seed: f.Seed}
-	f.result = Result{LogZ: f.LogZ, Edges: len(edges)}
-	f.feed = newFeed(edges, n, f.size, f.Seed, 0, f.epochs)
+	f.feed = newFeed(edges, n, f.size, f.Seed, f.at, f.epochs)
 	defer f.feed.close()
+	first := 0 // epoch of the phase
 	for i := range f.Phases {
-		for epoch := range f.Phases[i].Epochs {
-			if err := f.epoch(ctx, i, epoch); err != nil {
+		end := first + f.Phases[i].Epochs
+		for f.at.epoch < end {
+			if err := f.epoch(ctx, i, f.at.epoch-first); err != nil {
 				return f.result, err
 			}
 		}
+		first = end
 	}
-	return f.result, nil
+	return f.result, f.saveAtEnd()
 }
+
+// A position is a point in a run: that many epochs, and batches of the next
+// epoch, are done.
+type position struct{ epoch, batch int }
 
 // fit is a run of Fit.
 type fit struct {
@@ -244,64 +251,125 @@ type fit struct {
 	model     model.Model
 	objective op.ContrastiveOptions
 	params    []model.Parameter
+	logZ      model.Parameter // a single float64
 	edges, n  int
 	size      int // of a batch
 	epochs    int // in all
 
 	feed     *feed
 	contrast contrast
-	sgd      *sgd
-	result   Result
+
+	at      position
+	sum     float64       // loss of the batches of the epoch at hand
+	elapsed time.Duration // of that epoch, before the run was resumed
+	least   float64       // the lowest loss of an epoch so far
+	result  Result
+	saves   saves
 
 	coordinates []float32
-	least       float64 // the lowest loss of an epoch so far
 }
 
-// epoch runs an epoch of a phase, and the hooks after it.
+func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
+	f := &fit{Options: options, model: m, objective: m.Objective(), params: m.Parameters(), edges: edges, n: n}
+	if err := f.Check(f.objective, n, edges); err != nil {
+		return nil, err
+	}
+	f.size = f.batchSize(edges)
+	if f.LRZ == 0 {
+		f.LRZ = 0.001
+	}
+	if f.Method == nil {
+		f.Method = new(SGD)
+	}
+	if f.MethodZ == nil {
+		f.MethodZ = new(SGD)
+	}
+	for _, p := range f.Phases {
+		f.epochs += p.Epochs
+	}
+	f.contrast = contrast{seed: f.Seed}
+	value, err := op.ArrayOf([]float64{f.LogZ}, 1)
+	if err != nil {
+		return nil, err
+	}
+	grad, err := op.NewArray(value.Dtype(), 1)
+	if err != nil {
+		return nil, err
+	}
+	f.logZ = model.Parameter{Name: "log_z", Value: value, Grad: grad}
+	if err := f.Method.Init(f.params); err != nil {
+		return nil, err
+	}
+	if err := f.MethodZ.Init([]model.Parameter{f.logZ}); err != nil {
+		return nil, err
+	}
+	f.result = Result{LogZ: f.LogZ, Edges: edges}
+	f.saves.last = time.Now()
+	if f.Resume != nil {
+		if err := f.restore(f.Resume); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// epoch runs an epoch of a phase, or what is left of it, and the hooks after
+// it.
 func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 	p := &f.Phases[phase]
-	t := f.result.Epochs
-	lr, place := schedule(p, epoch)
-	began := time.Now()
-	var sum float64
+	place := placeAt(p, epoch)
 	count := (f.edges + f.size - 1) / f.size
-	for batch := 0; batch < count; {
+	began, from := time.Now(), f.at.batch
+	var lr float64
+	for f.at.batch < count {
 		block := f.feed.next()
 		for i := range block.batches {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				f.elapsed += time.Since(began)
+				return errors.Join(ctx.Err(), f.saveIf(f.Checkpoints != nil))
 			}
-			loss, err := f.step(&block.batches[i], p.Negatives, place, lr, t, batch)
+			if f.saves.due(f.Checkpoints) {
+				f.elapsed += time.Since(began)
+				began = time.Now()
+				if err := f.saveIf(true); err != nil {
+					return err
+				}
+			}
+			lr = scheduled(p.Anneal, p.LR, epoch, f.at.batch, count, p.WarmUp, p.Epochs)
+			loss, err := f.step(&block.batches[i], p.Negatives, place, lr)
 			if err != nil {
 				return err
 			}
-			sum += loss
-			batch++
+			f.sum += loss
+			f.at.batch++
 		}
 		f.feed.recycle(block)
 	}
-	took := time.Since(began)
+	f.elapsed += time.Since(began)
+	done := min(f.edges, count*f.size) - from*f.size
+	speed := float64(done) / time.Since(began).Seconds()
 	f.result.Epochs++
-	f.result.Loss = sum / float64(f.edges)
-	f.result.Elapsed += took
+	f.result.Loss = f.sum / float64(f.edges)
+	f.result.Elapsed += f.elapsed
+	f.at, f.sum, f.elapsed = position{epoch: f.at.epoch + 1}, 0, 0
 	if err := f.checkReach(place, p.Negatives, lr); err != nil {
 		return err
 	}
 	state := State{
 		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: lr, Loss: f.result.Loss, LogZ: f.result.LogZ,
-		Elapsed: f.result.Elapsed, EdgesPerSecond: float64(f.edges) / took.Seconds(), Model: f.model,
+		Elapsed: f.result.Elapsed, EdgesPerSecond: speed, Model: f.model,
 	}
 	for _, h := range f.Hooks {
 		if err := h.AfterEpoch(&state); err != nil {
 			return err
 		}
 	}
-	return nil
+	return f.saveIf(f.Checkpoints.after(f.result.Epochs))
 }
 
 // step trains on a batch and returns its loss, as a sum over its edges.
-func (f *fit) step(b *model.Batch, m int, place Place, lr float64, epoch, batch int) (float64, error) {
-	f.contrast.draw(b, m, epoch, batch)
+func (f *fit) step(b *model.Batch, m int, place Place, lr float64) (float64, error) {
+	f.contrast.draw(b, m, f.at.epoch, f.at.batch)
 	theta := f.theta(place, capNegatives(m, b.Edges()))
 	loss, err := f.model.Step(b, theta)
 	if err != nil {
@@ -312,17 +380,15 @@ func (f *fit) step(b *model.Batch, m int, place Place, lr float64, epoch, batch 
 		if cause == nil {
 			cause = errors.New("the loss is not finite")
 		}
-		return 0, &DivergedError{Epoch: epoch + 1, Batch: batch + 1, LR: lr, Cause: cause}
+		return 0, &DivergedError{Epoch: f.at.epoch + 1, Batch: f.at.batch + 1, LR: lr, Cause: cause}
 	}
-	f.sgd.step(f.params, b.Rows, lr)
+	f.Method.Step(b.Rows, lr, f.Clip)
 	if f.objective.Loss == op.NC && !f.FixZ {
-		g := f.model.DTheta()
-		if f.Clip > 0 {
-			g = min(max(g, -f.Clip), f.Clip)
-		}
-		f.result.LogZ -= f.LRZ * g
+		op.Data[float64](f.logZ.Grad)[0] = f.model.DTheta()
+		f.MethodZ.Step(nil, f.LRZ, f.Clip)
+		f.result.LogZ = op.Data[float64](f.logZ.Value)[0]
 		if !(math.Abs(f.result.LogZ) <= maxTheta) {
-			return 0, &DivergedError{Epoch: epoch + 1, Batch: batch + 1, LR: lr, Cause: ErrLogZ}
+			return 0, &DivergedError{Epoch: f.at.epoch + 1, Batch: f.at.batch + 1, LR: lr, Cause: ErrLogZ}
 		}
 	}
 	if f.objective.Mean {
@@ -340,16 +406,12 @@ func (f *fit) theta(place Place, m int) float64 {
 	return Spectrum{f.n}.Theta(f.objective.Loss, place, max(1, m))
 }
 
-// schedule returns the step size and the place on the spectrum of an epoch.
-func schedule(p *Phase, epoch int) (lr float64, place Place) {
-	lr, place = p.LR, p.Place
-	if p.Anneal == Linear {
-		lr *= 1 - float64(epoch)/float64(p.Epochs)
-	}
+// placeAt returns the place on the spectrum of an epoch of a phase.
+func placeAt(p *Phase, epoch int) Place {
 	if p.ExaggerateEarly && 3*epoch < p.Epochs {
-		place = place.Exaggerated()
+		return p.Place.Exaggerated()
 	}
-	return lr, place
+	return p.Place
 }
 
 // checkReach looks at the spread of the embedding after the first epoch and
@@ -362,7 +424,11 @@ func (f *fit) checkReach(place Place, m int, lr float64) error {
 		f.least = min(f.least, f.result.Loss)
 		return nil
 	}
-	if spread := f.spread(); !(spread <= f.reach(place, capNegatives(m, f.size))) {
+	spread, err := f.spread()
+	if err != nil {
+		return err
+	}
+	if !(spread <= f.reach(place, capNegatives(m, f.size))) {
 		return &DivergedError{Epoch: f.result.Epochs, LR: lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
 	}
 	return nil
@@ -389,10 +455,12 @@ func (f *fit) reach(place Place, m int) float64 {
 }
 
 // spread returns the root mean square distance of two points.
-func (f *fit) spread() float64 {
+func (f *fit) spread() (float64, error) {
 	n, d := f.model.Points()
 	f.coordinates = resize(f.coordinates, n*d)
-	f.model.EmbedTo(f.coordinates)
+	if err := f.model.EmbedTo(f.coordinates); err != nil {
+		return 0, err
+	}
 	var squares float64
 	for j := range d {
 		var sum, sum2 float64
@@ -404,5 +472,5 @@ func (f *fit) spread() float64 {
 		mean := sum / float64(n)
 		squares += sum2/float64(n) - mean*mean
 	}
-	return math.Sqrt(2 * squares)
+	return math.Sqrt(2 * squares), nil
 }

@@ -44,7 +44,9 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 	return HookFunc(func(s *State) error {
 		n, d := s.Model.Points()
 		embedding = resize(embedding, n*d)
-		s.Model.EmbedTo(embedding)
+		if err := s.Model.EmbedTo(embedding); err != nil {
+			return err
+		}
 		return save(s.Epoch, embedding, d)
 	})
 }

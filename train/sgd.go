@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 
 	"cne/internal/parallel"
@@ -9,56 +10,103 @@ import (
 	"cne/model/op"
 )
 
-// rowsPerPiece is how many rows make it worth to wake another core.
-const rowsPerPiece = 8192
+// SGD is stochastic gradient descent as PyTorch defines it: with the clipped
+// gradient g plus WeightDecay·w in place of g,
+//
+//	buf ← Momentum·buf + (1 − Dampening)·g   (buf ← g in the first step)
+//	w ← w − lr·buf, or w − lr·(g + Momentum·buf) with Nesterov
+//
+// The zero value is w ← w − lr·g; it alone leaves the rows of a sparse
+// parameter untouched that have no gradient, as they would not move.
+type SGD struct {
+	// Momentum and Dampening are in [0, 1], WeightDecay is at least 0.
+	Momentum, Dampening, WeightDecay float64
+	// Nesterov needs a Momentum and no Dampening.
+	Nesterov bool
 
-// sgd is stochastic gradient descent without momentum: w ← w − lr·g, with the
-// gradient g clipped element-wise. Of a sparse parameter only the rows of the
-// batch are touched. Pieces of rows do not meet, since rows are distinct.
-type sgd struct {
-	clip float64 // ±clip; 0: no bound
+	targets []target
+	slots   []Slot
+	begun   *op.Array // 1 after the first step
 
-	param *model.Parameter
-	rows  []int32
-	lr    float64
-	loop  parallel.Loop
+	t    *target
+	rows []int32
+	grad *op.Array
+	step simd.Momentum
+	loop parallel.Loop
 }
 
-func newSGD(clip float64) *sgd {
-	if clip == 0 {
-		clip = math.Inf(1)
+// Init implements Method.
+func (o *SGD) Init(params []model.Parameter) error {
+	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
+		return fmt.Errorf("train: SGD cannot have momentum %g, dampening %g and weight decay %g; the first two lie between 0 and 1, the last is at least 0", o.Momentum, o.Dampening, o.WeightDecay)
 	}
-	o := &sgd{clip: clip}
+	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
+		return fmt.Errorf("train: Nesterov's SGD needs a momentum and no dampening, not %g and %g", o.Momentum, o.Dampening)
+	}
+	var names []string
+	if !o.plain() {
+		names = []string{"sgd.momentum"}
+	}
+	var err error
+	if o.targets, o.slots, err = newTargets(params, !o.plain(), names...); err != nil {
+		return err
+	}
+	if o.begun, err = op.ArrayOf([]int32{0}, 1); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if !o.plain() {
+		o.slots = append(o.slots, Slot{"sgd.begun", o.begun})
+	}
 	o.loop.Body = o.piece
-	return o
+	return nil
 }
 
-// step moves the parameters against the gradients that the model's last step
-// left. rows are the batch's distinct points.
-func (o *sgd) step(params []model.Parameter, rows []int32, lr float64) {
-	o.lr, o.rows = lr, rows
-	for i := range params {
-		o.param = &params[i]
-		o.loop.Run(o.param.Grad.Rows(), rowsPerPiece)
+// plain tells whether only the gradient moves a parameter.
+func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
+
+// State implements Method.
+func (o *SGD) State() []Slot { return o.slots }
+
+// Step implements Method.
+func (o *SGD) Step(rows []int32, lr, clip float64) {
+	o.rows = rows
+	o.step = simd.Momentum{Step: lr, Clip: bound(clip), WeightDecay: o.WeightDecay, Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
+	begun := op.Data[int32](o.begun)
+	if begun[0] == 0 {
+		o.step.Dampening = 0
+		begun[0] = 1
+	}
+	for i := range o.targets {
+		o.t = &o.targets[i]
+		if o.t.Sparse && o.plain() {
+			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
+			continue
+		}
+		o.grad = o.t.gradient(rows)
+		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
+		o.t.forget(rows)
 	}
 }
 
-func (o *sgd) piece(_, lo, hi int) {
-	if op.Data[float64](o.param.Value) != nil {
-		descend[float64](o, lo, hi)
+func (o *SGD) piece(_, lo, hi int) {
+	if op.Data[float64](o.t.Value) != nil {
+		momentumPiece[float64](o, lo, hi)
 	} else {
-		descend[float32](o, lo, hi)
+		momentumPiece[float32](o, lo, hi)
 	}
 }
 
-// descend moves the rows of the parameter that belong to the gradient's rows
-// [lo, hi).
-func descend[T op.Float](o *sgd, lo, hi int) {
-	value, grad, d := op.Data[T](o.param.Value), op.Data[T](o.param.Grad), o.param.Grad.Cols()
-	lr, clip := T(o.lr), T(o.clip)
-	if o.param.Sparse {
-		simd.DescendRows(value, grad[lo*d:hi*d], d, o.rows[lo:hi], lr, clip)
-	} else {
-		simd.Descend(value[lo*d:hi*d], grad[lo*d:hi*d], lr, clip)
+// momentumPiece moves the elements [lo, hi) of a parameter, or what belongs to
+// those rows of its sparse gradient.
+func momentumPiece[T op.Float](o *SGD, lo, hi int) {
+	w := op.Data[T](o.t.Value)
+	switch {
+	case o.t.Sparse && o.plain():
+		d := o.t.Grad.Cols()
+		simd.DescendRows(w, op.Data[T](o.t.Grad)[lo*d:hi*d], d, o.rows[lo:hi], T(o.step.Step), T(o.step.Clip))
+	case o.plain():
+		simd.Descend(w[lo:hi], op.Data[T](o.grad)[lo:hi], T(o.step.Step), T(o.step.Clip))
+	default:
+		simd.MomentumStep(w[lo:hi], op.Data[T](o.grad)[lo:hi], op.Data[T](o.t.memory[0])[lo:hi], &o.step)
 	}
 }

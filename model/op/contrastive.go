@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
@@ -41,6 +42,24 @@ func (l Loss) String() string {
 	return lossNames[l]
 }
 
+// MarshalText implements encoding.TextMarshaler by the loss's name.
+func (l Loss) MarshalText() ([]byte, error) {
+	if l < 0 || int(l) >= len(lossNames) {
+		return nil, fmt.Errorf("op: no loss %d", int(l))
+	}
+	return []byte(l.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *Loss) UnmarshalText(text []byte) error {
+	i := slices.Index(lossNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("op: no loss is named %q", text)
+	}
+	*l = Loss(i)
+	return nil
+}
+
 // A Metric says how the similarity of two rows is computed.
 type Metric int
 
@@ -51,35 +70,52 @@ const (
 	Cosine
 )
 
+var metricNames = [...]string{"euclidean", "cosine"}
+
 func (m Metric) String() string {
-	switch m {
-	case Euclidean:
-		return "euclidean"
-	case Cosine:
-		return "cosine"
+	if m < 0 || int(m) >= len(metricNames) {
+		return fmt.Sprintf("Metric(%d)", int(m))
 	}
-	return fmt.Sprintf("Metric(%d)", int(m))
+	return metricNames[m]
+}
+
+// MarshalText implements encoding.TextMarshaler by the metric's name.
+func (m Metric) MarshalText() ([]byte, error) {
+	if m < 0 || int(m) >= len(metricNames) {
+		return nil, fmt.Errorf("op: no metric %d", int(m))
+	}
+	return []byte(m.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *Metric) UnmarshalText(text []byte) error {
+	i := slices.Index(metricNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("op: no metric is named %q", text)
+	}
+	*m = Metric(i)
+	return nil
 }
 
 // ContrastiveOptions say which loss Contrastive computes. The zero value is
 // Neg-t-SNE on Euclidean distances, unclamped, summed over the batch.
 type ContrastiveOptions struct {
-	Loss   Loss
-	Metric Metric
+	Loss   Loss   `json:"loss"`
+	Metric Metric `json:"metric"`
 	// Temperature is τ of the cosine metric; 0 means 0.5.
-	Temperature float64
+	Temperature float64 `json:"temperature,omitempty"`
 	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; for
 	// InfoNC every similarity, rather than their sum. Where it binds the
 	// gradient is zero. The Euclidean metric alone has it. At 0 a bound
 	// remains that keeps float arithmetic finite.
-	Clamp float64
+	Clamp float64 `json:"clamp"`
 	// Scale is a factor of the loss; 0 means 1.
-	Scale float64
+	Scale float64 `json:"scale,omitempty"`
 	// Mean divides the loss by the number of edges in the batch.
-	Mean bool
+	Mean bool `json:"mean,omitempty"`
 	// ExcludePositive leaves InfoNC's positive pair out of the sum of
 	// similarities.
-	ExcludePositive bool
+	ExcludePositive bool `json:"exclude_positive,omitempty"`
 }
 
 func (o ContrastiveOptions) check() error {
@@ -102,10 +138,10 @@ func (o ContrastiveOptions) check() error {
 
 // Contrastive returns the contrastive loss of a batch of b edges, a scalar.
 //
-// features [2b, d] holds the embedding of the heads, then that of the tails:
-// row i and row b+i are the ends of edge i. negatives [m, b] (int32) names the
-// rows of features that head i is contrasted with: negatives[j, i] for
-// j = 0 … m−1. (This is the paper's matrix of tails, transposed and without
+// features [r, d] holds the embedding of the heads, then that of the tails:
+// row i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
+// serve as negatives alone. negatives [m, b] (int32) names the rows of
+// features that head i is contrasted with: negatives[j, i] for j = 0 … m−1. (This is the paper's matrix of tails, transposed and without
 // the column of the positives, which is known.) theta is a scalar: log c for
 // Neg, log Z for NC, log ρ for InfoNC; UMAP ignores it.
 //
@@ -160,8 +196,8 @@ func (o *contrastive) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
 	f, n, theta := in[0], in[1], in[2]
-	if f.dims != 2 || n.dims != 2 || theta.Len() != 1 || f.shape[0] != 2*n.shape[1] || f.shape[0] == 0 || f.shape[1] == 0 {
-		return nil, fmt.Errorf("op: contrastive takes features [2b,d], negatives [m,b] and a scalar, not shapes %v, %v and %v",
+	if f.dims != 2 || n.dims != 2 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
+		return nil, fmt.Errorf("op: contrastive takes features [r,d] with r ≥ 2b, negatives [m,b] and a scalar, not shapes %v, %v and %v",
 			f.Shape(), n.Shape(), theta.Shape())
 	}
 	return dst, nil
@@ -283,7 +319,7 @@ type sweep[T Float] struct {
 
 // A piece is what one share of the heads leaves behind, and its scratch.
 type piece[T Float] struct {
-	grad []T // [2b, d]
+	grad []T // of the shape of the features
 	sum  simd.Sum
 	// x, dx and dy are tiles [1+m, heads]: the distances (or cosines), which
 	// become derivatives, and in two dimensions the differences.
@@ -334,7 +370,7 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 
 // gradTo writes the gradient of the last run times a factor to dst.
 func (s *sweep[T]) gradTo(dst []T, factor float64) error {
-	if len(dst) != 2*s.b*s.d {
+	if s.b == 0 || len(dst) != len(s.features) {
 		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
 	}
 	copy(dst, s.pieces[0].grad)
@@ -358,7 +394,7 @@ func (s *sweep[T]) piece(number, lo, hi int) {
 		p.hx, p.hy = grow(p.hx, tile), grow(p.hy, tile)
 	}
 	if s.withGrad {
-		p.grad = grow(p.grad, 2*s.b*s.d)
+		p.grad = grow(p.grad, len(s.features))
 		clear(p.grad)
 	}
 	p.sum = simd.Sum{}

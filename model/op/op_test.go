@@ -476,11 +476,11 @@ func TestBadOperands(t *testing.T) {
 			return err
 		}, "no loss 7"},
 		"batch sizes": {func(g *gorgonia.ExprGraph) error {
-			f := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(7, 2))
+			f := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(5, 2))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(5, 3))
 			_, err := op.Contrastive(f, n, gorgonia.NewScalar(g, tensor.Float64), op.ContrastiveOptions{})
 			return err
-		}, "contrastive takes features [2b,d], negatives [m,b] and a scalar"},
+		}, "contrastive takes features [r,d] with r ≥ 2b"},
 		"gather shapes": {func(g *gorgonia.ExprGraph) error {
 			_, err := op.ScatterAdd(gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(7, 2)),
 				gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(6)), gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(9, 2)))

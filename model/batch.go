@@ -1,0 +1,89 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// A batchProgram is the part of a graph that all models share: from the
+// positions of a batch's distinct points to the loss and its gradients.
+type batchProgram[T op.Float] struct {
+	program *vm.Program
+
+	rows, slots, negatives, theta *op.Array
+	thetaValue                    []T
+	loss, dTheta                  *op.Array
+	grads                         []*op.Array // with respect to what compile was told
+}
+
+// compile completes a graph and makes a program of it. The input rows is what
+// distinct [r, d], the positions of the batch's distinct points, depends on;
+// wrt are the nodes with respect to which the loss is differentiated.
+func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+	// The sizes of a batch are those of a smallest one: a program takes any.
+	const b, m = 1, 1
+	slots := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("slots"))
+	negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
+	theta := gorgonia.NewScalar(g, op.Dtype[T](), gorgonia.WithName("theta"))
+
+	features, err := op.Gather(distinct, slots)
+	if err != nil {
+		return err
+	}
+	if options.Metric == op.Cosine {
+		if features, err = op.Normalize(features); err != nil {
+			return err
+		}
+	}
+	loss, err := op.Contrastive(features, negatives, theta, options)
+	if err != nil {
+		return err
+	}
+	one := g.AddNode(gorgonia.NewConstant(T(1)))
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{one}, append(gorgonia.Nodes{theta}, wrt...))
+	if err != nil {
+		return err
+	}
+	if p.program, err = vm.Compile(append(gorgonia.Nodes{loss}, grads...)...); err != nil {
+		return err
+	}
+	p.rows, p.slots = p.program.Input(rows), p.program.Input(slots)
+	p.negatives, p.theta = p.program.Input(negatives), p.program.Input(theta)
+	p.thetaValue = make([]T, 1)
+	if err := op.Share(p.theta, p.thetaValue); err != nil {
+		return err
+	}
+	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
+	for _, n := range grads[1:] {
+		p.grads = append(p.grads, p.program.Output(n))
+	}
+	return nil
+}
+
+// step computes the loss of a batch and its gradients.
+func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
+	edges := b.Edges()
+	if edges == 0 || len(b.Slots) != 2*edges || len(b.Negatives)%edges != 0 {
+		return 0, fmt.Errorf("model: %d slots and %d negatives are no batch", len(b.Slots), len(b.Negatives))
+	}
+	if err := errors.Join(
+		op.Share(p.rows, b.Rows, len(b.Rows)),
+		op.Share(p.slots, b.Slots, len(b.Slots)),
+		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
+	); err != nil {
+		return 0, err
+	}
+	p.thetaValue[0] = T(theta)
+	if err := p.program.Run(); err != nil {
+		return 0, err
+	}
+	return float64(op.Data[T](p.loss)[0]), nil
+}
+
+func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }

@@ -1,0 +1,91 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// A Frozen model computes how new points are drawn and pushed by the positions
+// of an embedding that no longer moves. Its graph is
+//
+//	heads, tails, negatives → (Normalize) → Contrastive
+//
+// of which the heads alone are new points.
+type Frozen struct {
+	d, edges, negatives int
+	program             *vm.Program
+
+	features, index, theta *op.Array
+	indexOf                []int32
+	thetaValue             []float32
+	loss, grad             *op.Array
+}
+
+// NewFrozen returns a model for positions in d dimensions.
+func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
+	if d < 1 {
+		return nil, fmt.Errorf("model: there are no positions of %d dimensions", d)
+	}
+	f := &Frozen{d: d, thetaValue: make([]float32, 1)}
+	g := gorgonia.NewGraph()
+	all := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(3, d), gorgonia.WithName("positions"))
+	index := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 1), gorgonia.WithName("negatives"))
+	theta := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"))
+	features := all
+	var err error
+	if options.Metric == op.Cosine {
+		if features, err = op.Normalize(all); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+	}
+	loss, err := op.Contrastive(features, index, theta, options)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	grads, err := gorgonia.Grad(loss, all)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if f.program, err = vm.Compile(loss, grads[0]); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	f.features, f.index, f.theta = f.program.Input(all), f.program.Input(index), f.program.Input(theta)
+	f.loss, f.grad = f.program.Output(loss), f.program.Output(grads[0])
+	return f, nil
+}
+
+// Step takes the positions of q heads, of their q tails and of m negatives for
+// each head, [q(2+m), d], negative j of head i in row 2q + j·q + i, and the
+// logarithm of the loss's constant. It returns the loss and its gradient with
+// respect to the heads, [q, d], which the next Step overwrites.
+func (f *Frozen) Step(positions []float32, q, m int, theta float64) (float64, []float32, error) {
+	if q < 1 || m < 1 || len(positions) != q*(2+m)*f.d {
+		return 0, nil, fmt.Errorf("model: %d values are no positions of %d heads, their tails and %d negatives for each", len(positions), q, m)
+	}
+	if f.edges != q || f.negatives != m {
+		f.edges, f.negatives = q, m
+		f.indexOf = f.indexOf[:0]
+		for i := range q * m {
+			f.indexOf = append(f.indexOf, int32(2*q+i))
+		}
+	}
+	f.thetaValue[0] = float32(theta)
+	err := errors.Join(
+		op.Share(f.features, positions, q*(2+m), f.d),
+		op.Share(f.index, f.indexOf, m, q),
+		op.Share(f.theta, f.thetaValue),
+	)
+	if err != nil {
+		return 0, nil, fmt.Errorf("model: %w", err)
+	}
+	if err := f.program.Run(); err != nil {
+		return 0, nil, fmt.Errorf("model: %w", err)
+	}
+	return float64(op.Data[float32](f.loss)[0]), op.Data[float32](f.grad)[:q*f.d], nil
+}

@@ -1,0 +1,284 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// DefaultHidden are the widths of the hidden layers of the paper's network.
+var DefaultHidden = []int{100, 100, 100}
+
+// rowsPerBlock is how many points go through a network at a time where they
+// could all: what they leave behind stays in the cache.
+const rowsPerBlock = 1024
+
+// An MLP is a network of linear layers with ReLU between them, which maps
+// points to positions. T is the type it computes in. It must not be used by
+// two goroutines at once.
+type MLP[T op.Float] struct {
+	widths []int // in, hidden …, out
+	// weights [out, in] and biases [out] of each layer.
+	weights, biases []*op.Array
+
+	forward       *vm.Program
+	input, output *op.Array
+}
+
+// NewMLP returns a network for points with in values. Nil hidden widths mean
+// DefaultHidden; an empty list makes a single linear layer. Weights and biases
+// start uniformly distributed in ±1/√(width of the layer's input), which is
+// Kaiming's initialisation as PyTorch's Linear has it, drawn by seed.
+func NewMLP[T op.Float](in int, hidden []int, out int, seed uint64) (*MLP[T], error) {
+	if hidden == nil {
+		hidden = DefaultHidden
+	}
+	n, err := newMLP[T](slices.Concat([]int{in}, hidden, []int{out}))
+	if err != nil {
+		return nil, err
+	}
+	for l := range n.weights {
+		bound := 1 / math.Sqrt(float64(n.widths[l]))
+		stream := rng.New(seed, rng.Init, uint64(l))
+		for _, a := range []*op.Array{n.weights[l], n.biases[l]} {
+			values := op.Data[T](a)
+			for i := range values {
+				values[i] = T(bound * (2*stream.Float64() - 1))
+			}
+		}
+	}
+	return n, nil
+}
+
+// newMLP returns a network whose parameters are zero.
+func newMLP[T op.Float](widths []int) (*MLP[T], error) {
+	size := 0
+	for i, w := range widths {
+		if w < 1 {
+			return nil, fmt.Errorf("model: a network cannot have a layer of width %d; take 1 or more", w)
+		}
+		if i > 0 {
+			if w > math.MaxInt32/widths[i-1] || size > math.MaxInt32 {
+				return nil, fmt.Errorf("model: a network with layers of %v has too many weights; take narrower layers", widths)
+			}
+			size += w * widths[i-1]
+		}
+	}
+	n := &MLP[T]{widths: widths}
+	dtype := op.Dtype[T]()
+	for l := range len(widths) - 1 {
+		w, errW := op.NewArray(dtype, widths[l+1], widths[l])
+		b, errB := op.NewArray(dtype, widths[l+1])
+		if err := errors.Join(errW, errB); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		n.weights, n.biases = append(n.weights, w), append(n.biases, b)
+	}
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewMatrix(g, dtype, gorgonia.WithShape(1, widths[0]), gorgonia.WithName("x"))
+	y, nodes, err := n.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
+		return op.Linear(x, w, b, act)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if n.forward, err = vm.Compile(y); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	n.input, n.output = n.forward.Input(x), n.forward.Output(y)
+	return n, n.share(n.forward, nodes)
+}
+
+// layers adds the network to a graph and returns its output and its parameters,
+// a weight and a bias per layer. first adds the first layer.
+func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error)) (*gorgonia.Node, gorgonia.Nodes, error) {
+	var (
+		y          *gorgonia.Node
+		parameters gorgonia.Nodes
+		err        error
+	)
+	for l := range n.weights {
+		out, in := n.widths[l+1], n.widths[l]
+		w := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(out, in), gorgonia.WithName(n.name(l, "weight")))
+		b := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(out), gorgonia.WithName(n.name(l, "bias")))
+		act := op.ReLU
+		if l == len(n.weights)-1 {
+			act = op.Identity
+		}
+		if l == 0 {
+			y, err = first(w, b, act)
+		} else {
+			y, err = op.Linear(y, w, b, act)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		parameters = append(parameters, w, b)
+	}
+	return y, parameters, nil
+}
+
+// name returns the name of a layer's parameter as torch.nn.Sequential gives
+// it, where every second module is a ReLU.
+func (n *MLP[T]) name(layer int, what string) string { return fmt.Sprintf("%d.%s", 2*layer, what) }
+
+// share makes a program with the nodes of layers read the network's own
+// parameters.
+func (n *MLP[T]) share(p *vm.Program, nodes gorgonia.Nodes) error {
+	for l := range n.weights {
+		err := errors.Join(
+			op.Share(p.Input(nodes[2*l]), op.Data[T](n.weights[l]), n.weights[l].Shape()...),
+			op.Share(p.Input(nodes[2*l+1]), op.Data[T](n.biases[l]), n.biases[l].Shape()...),
+		)
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+	}
+	return nil
+}
+
+// Size returns the numbers of values of a point and of its position.
+func (n *MLP[T]) Size() (in, out int) { return n.widths[0], n.widths[len(n.widths)-1] }
+
+// Widths returns the widths of all layers, from the input to the output.
+func (n *MLP[T]) Widths() []int { return slices.Clone(n.widths) }
+
+// ProjectTo writes the positions [r, out] of the points x [r, in] to dst. The
+// position of a point is the same, to the last bit, whatever others are
+// projected with it.
+func (n *MLP[T]) ProjectTo(dst, x []float32) error {
+	in, out := n.Size()
+	rows := len(x) / in
+	if len(x) != rows*in || len(dst) != rows*out {
+		return fmt.Errorf("model: %d values are no points of %d, or %d no positions of %d for them", len(x), in, len(dst), out)
+	}
+	var converted []T
+	for lo := 0; lo < rows; lo += rowsPerBlock {
+		hi := min(rows, lo+rowsPerBlock)
+		block, ok := any(x[lo*in : hi*in]).([]T)
+		if !ok {
+			converted = converted[:0]
+			for _, v := range x[lo*in : hi*in] {
+				converted = append(converted, T(v))
+			}
+			block = converted
+		}
+		if err := n.project(dst[lo*out:hi*out], block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// project is ProjectTo for one block.
+func (n *MLP[T]) project(dst []float32, x []T) error {
+	if err := op.Share(n.input, x, len(x)/n.widths[0], n.widths[0]); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if err := n.forward.Run(); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	for i, v := range op.Data[T](n.output) {
+		dst[i] = float32(v)
+	}
+	return nil
+}
+
+// A Parametric model embeds its training points through a network, whose
+// weights are learnt.
+//
+// Its graph is
+//
+//	distinct points of the batch → network → Gather by slot → (Normalize) → Contrastive
+//
+// so that a point goes through the network once, however many edges of the
+// batch it has, and the gradients of its copies are added before they go back.
+// The network stays usable while and after the model is trained.
+type Parametric[T op.Float] struct {
+	n         int
+	network   *MLP[T]
+	points    []T
+	objective op.ContrastiveOptions
+	params    []Parameter
+	batch     batchProgram[T]
+}
+
+// NewParametric returns a model of the points [n, in], which it reads and does
+// not copy, embedded by a network. A metric of op.Cosine puts Normalize before
+// the loss.
+func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
+	in, _ := network.Size()
+	n := len(points) / in
+	if n == 0 || len(points) != n*in {
+		return nil, fmt.Errorf("model: %d values are no points of %d, as the network takes them", len(points), in)
+	}
+	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
+	g := gorgonia.NewGraph()
+	all := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(n, in), gorgonia.WithName("points"))
+	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
+	distinct, nodes, err := network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
+		return op.LinearRows(all, rows, w, b, act)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if err := p.batch.compile(g, rows, distinct, nodes, options); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if err := op.Share(p.batch.program.Input(all), points, n, in); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if err := network.share(p.batch.program, nodes); err != nil {
+		return nil, err
+	}
+	for l := range network.weights {
+		p.params = append(p.params,
+			Parameter{Name: network.name(l, "weight"), Value: network.weights[l], Grad: p.batch.grads[2*l]},
+			Parameter{Name: network.name(l, "bias"), Value: network.biases[l], Grad: p.batch.grads[2*l+1]})
+	}
+	return p, nil
+}
+
+// Objective implements Model.
+func (p *Parametric[T]) Objective() op.ContrastiveOptions { return p.objective }
+
+// Step implements Model.
+func (p *Parametric[T]) Step(b *Batch, theta float64) (float64, error) { return p.batch.step(b, theta) }
+
+// DTheta implements Model.
+func (p *Parametric[T]) DTheta() float64 { return p.batch.dThetaValue() }
+
+// Parameters implements Model: weights and biases, layer by layer.
+func (p *Parametric[T]) Parameters() []Parameter { return p.params }
+
+// Diagnose implements Model.
+func (p *Parametric[T]) Diagnose() error { return p.batch.program.RunChecked() }
+
+// Points implements Model.
+func (p *Parametric[T]) Points() (n, d int) {
+	_, d = p.network.Size()
+	return p.n, d
+}
+
+// EmbedTo implements Model.
+func (p *Parametric[T]) EmbedTo(dst []float32) error {
+	in, out := p.network.Size()
+	for lo := 0; lo < p.n; lo += rowsPerBlock {
+		hi := min(p.n, lo+rowsPerBlock)
+		if err := p.network.project(dst[lo*out:hi*out], p.points[lo*in:hi*in]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Network returns the network, whose weights the model learns.
+func (p *Parametric[T]) Network() *MLP[T] { return p.network }

@@ -1,0 +1,390 @@
+package model_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+	"cne/internal/safetensors"
+	"cne/model"
+	"cne/model/op"
+)
+
+func normals(n int, seed uint64) []float64 {
+	s := rng.New(seed, rng.Sample)
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = s.Normal()
+	}
+	return x
+}
+
+func to32(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
+	}
+	return y
+}
+
+func newMLP[T op.Float](t *testing.T, in int, hidden []int, out int, seed uint64) *model.MLP[T] {
+	t.Helper()
+	n, err := model.NewMLP[T](in, hidden, out, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func newParametric[T op.Float](t *testing.T, n *model.MLP[T], points []T, o op.ContrastiveOptions) *model.Parametric[T] {
+	t.Helper()
+	p, err := model.NewParametric(n, points, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// PyTorch's Linear draws weights and biases uniformly from ±1/√in.
+func TestMLPInitialisation(t *testing.T) {
+	n := newMLP[float64](t, 400, nil, 2, 7)
+	if want := []int{400, 100, 100, 100, 2}; !slices.Equal(n.Widths(), want) {
+		t.Errorf("widths %v, want %v", n.Widths(), want)
+	}
+	p := newParametric(t, n, normals(800, 1), op.ContrastiveOptions{}).Parameters()
+	var names []string
+	for i, x := range p {
+		names = append(names, x.Name)
+		bound := 1 / math.Sqrt(float64(n.Widths()[i/2]))
+		values := op.Data[float64](x.Value)
+		var sum2 float64
+		for _, v := range values {
+			if math.Abs(v) > bound {
+				t.Fatalf("%s holds %g, beyond %g", x.Name, v, bound)
+			}
+			sum2 += v * v
+		}
+		// A uniform distribution of ±bound has variance bound²/3.
+		if len(values) >= 10000 && math.Abs(sum2/float64(len(values))/(bound*bound/3)-1) > 0.05 {
+			t.Errorf("%s has variance %g, want %g", x.Name, sum2/float64(len(values)), bound*bound/3)
+		}
+	}
+	if want := []string{"0.weight", "0.bias", "2.weight", "2.bias", "4.weight", "4.bias", "6.weight", "6.bias"}; !slices.Equal(names, want) {
+		t.Errorf("parameters %v, want %v", names, want)
+	}
+	project := func(seed uint64) []float32 {
+		dst := make([]float32, 2)
+		if err := newMLP[float64](t, 400, nil, 2, seed).ProjectTo(dst, to32(normals(400, 1))); err != nil {
+			t.Fatal(err)
+		}
+		return dst
+	}
+	if !slices.Equal(project(7), project(7)) || slices.Equal(project(7), project(8)) {
+		t.Error("the seed does not decide the weights")
+	}
+}
+
+// A batch's points go through the network once each; the gradient is that of
+// every endpoint going through it, and finite differences agree.
+func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
+	const n, in = 6, 5
+	points := normals(n*in, 1)
+	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		t.Run(loss.String(), func(t *testing.T) {
+			network := newMLP[float64](t, in, []int{8, 7}, 2, 3)
+			p := newParametric(t, network, points, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+			distinct := &model.Batch{Rows: []int32{4, 1, 2, 0}, Slots: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
+			plain := &model.Batch{Slots: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Negatives: distinct.Negatives}
+			for _, s := range distinct.Slots {
+				plain.Rows = append(plain.Rows, distinct.Rows[s])
+			}
+			step := func(b *model.Batch) (float64, [][]float64) {
+				loss, err := p.Step(b, -0.5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var grads [][]float64
+				for _, x := range p.Parameters() {
+					grads = append(grads, slices.Clone(op.Data[float64](x.Grad)))
+				}
+				return loss, grads
+			}
+			wantLoss, want := step(plain)
+			gotLoss, got := step(distinct)
+			if math.Abs(gotLoss-wantLoss) > 1e-12*math.Abs(wantLoss) {
+				t.Errorf("loss %g, want %g", gotLoss, wantLoss)
+			}
+			for i, x := range p.Parameters() {
+				values := op.Data[float64](x.Value)
+				for j := range values {
+					if math.Abs(got[i][j]-want[i][j]) > 1e-10*(1+math.Abs(want[i][j])) {
+						t.Fatalf("gradient of %s[%d] is %g, plainly %g", x.Name, j, got[i][j], want[i][j])
+					}
+				}
+				const h = 1e-6
+				j := len(values) / 2
+				at := values[j]
+				values[j] = at + h
+				up, _ := step(distinct)
+				values[j] = at - h
+				down, _ := step(distinct)
+				values[j] = at
+				if slope := (up - down) / (2 * h); math.Abs(slope-got[i][j]) > 1e-5*(1+math.Abs(slope)) {
+					t.Errorf("gradient of %s[%d] is %g, by differences %g", x.Name, j, got[i][j], slope)
+				}
+			}
+		})
+	}
+}
+
+// The position of a point does not depend on what is projected with it, nor on
+// the number of cores.
+func TestProjectionOneByOne(t *testing.T) {
+	const rows, in = 1100, 37
+	x := to32(normals(rows*in, 1))
+	for name, network := range map[string]model.Network{
+		"float32": newMLP[float32](t, in, []int{100, 33}, 3, 1),
+		"float64": newMLP[float64](t, in, []int{100, 33}, 3, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			project := func(x []float32) []float32 {
+				dst := make([]float32, len(x)/in*3)
+				if err := network.ProjectTo(dst, x); err != nil {
+					t.Fatal(err)
+				}
+				return dst
+			}
+			all := project(x)
+			for _, i := range []int{0, 1, 5, 11, 12, 13, 500, 1023, 1024, 1099} {
+				if got := project(x[i*in : (i+1)*in]); !slices.Equal(got, all[3*i:3*i+3]) {
+					t.Errorf("point %d alone is at %v, among others at %v", i, got, all[3*i:3*i+3])
+				}
+			}
+			if got := project(x[3*in : 77*in]); !slices.Equal(got, all[9:3*77]) {
+				t.Error("a part of the points is projected otherwise than all")
+			}
+			for _, procs := range []int{1, 3} {
+				func() {
+					defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+					if !slices.Equal(project(x), all) {
+						t.Errorf("other positions on %d cores", procs)
+					}
+				}()
+			}
+		})
+	}
+}
+
+func description() *model.Description {
+	return &model.Description{
+		Preprocessing: &data.Preprocessing{Width: 5, Scaler: &data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
+		Training: model.Training{
+			Objective: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5},
+			Theta:     -1.5, Negatives: 5, Neighbors: 15, LR: 1, Clip: 4,
+		},
+		Labels: []string{"cat", "dog"}, Config: "seed: 1\n", Version: "v1",
+	}
+}
+
+// A saved network comes back with its bits and its description.
+func TestSaveAndLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	x := to32(normals(40*5, 1))
+	for name, network := range map[string]interface {
+		model.Network
+		Save(string, *model.Description) error
+	}{
+		"float32":   newMLP[float32](t, 5, nil, 2, 1),
+		"float64":   newMLP[float64](t, 5, nil, 2, 1),
+		"no hidden": newMLP[float32](t, 5, []int{}, 2, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := description()
+			if err := network.Save(path, d); err != nil {
+				t.Fatal(err)
+			}
+			s, err := model.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Foreign || s.Training != d.Training || !slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version ||
+				s.Preprocessing.Width != 5 || s.Preprocessing.Scaler.Divisor != 255 {
+				t.Errorf("description %+v", s.Description)
+			}
+			want, got := make([]float32, 80), make([]float32, 80)
+			if err := errors.Join(network.ProjectTo(want, x), s.Network.ProjectTo(got, x)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Error("the loaded network projects otherwise")
+			}
+		})
+	}
+	t.Run("table", func(t *testing.T) {
+		e, err := model.NewEmbedding([]float32{1, 2, 3, 4, 5, 6}, 2, op.ContrastiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Save(path, description()); err != nil {
+			t.Fatal(err)
+		}
+		s, err := model.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Network != nil || s.N != 3 || s.D != 2 || !slices.Equal(s.Table, []float32{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("table %+v", s)
+		}
+	})
+	t.Run("points", func(t *testing.T) {
+		m := &data.Matrix{N: 2, D: 2, X: []float32{1, 2, 3, 4}}
+		if err := model.SavePoints(path, m); err != nil {
+			t.Fatal(err)
+		}
+		got, err := model.LoadPoints(path)
+		if err != nil || got.N != 2 || got.D != 2 || !slices.Equal(got.X, m.X) {
+			t.Errorf("points %+v, error %v", got, err)
+		}
+		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
+			t.Errorf("points load as a model: %v", err)
+		}
+	})
+}
+
+// A file that PyTorch's safetensors writes of the state of a module of linear
+// layers, whatever they are named in front of the number.
+func TestLoadForeign(t *testing.T) {
+	dir := t.TempDir()
+	own := newMLP[float32](t, 3, []int{4}, 2, 5)
+	path := filepath.Join(dir, "own")
+	if err := own.Save(path, &model.Description{}); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := safetensors.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := to32(normals(30, 1))
+	want := make([]float32, 20)
+	if err := own.ProjectTo(want, x); err != nil {
+		t.Fatal(err)
+	}
+	f := &safetensors.File{Metadata: map[string]string{"format": "pt"}, Tensors: map[string]safetensors.Tensor{}}
+	for name, t := range saved.Tensors {
+		f.Tensors["layers."+strings.Replace(name, "2.", "10.", 1)] = t
+	}
+	path = filepath.Join(dir, "foreign")
+	if err := f.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	s, err := model.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, 20)
+	if err := s.Network.ProjectTo(got, x); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Foreign || !slices.Equal(got, want) {
+		t.Errorf("foreign %v, positions %v, want %v", s.Foreign, got, want)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	w := func(out, in int) safetensors.Tensor { return safetensors.New(make([]float32, out*in), out, in) }
+	b := func(out int) safetensors.Tensor { return safetensors.New(make([]float32, out), out) }
+	nan := w(2, 3)
+	for i := range nan.Data {
+		nan.Data[i] = 0xff
+	}
+	type tensors = map[string]safetensors.Tensor
+	for name, tc := range map[string]struct {
+		tensors tensors
+		want    string
+	}{
+		"convolution":   {tensors{"conv1.weight": safetensors.New(make([]float32, 9), 1, 1, 3, 3), "conv1.bias": b(1)}, "have shapes [1 1 3 3] and [1]"},
+		"other tensors": {tensors{"0.weight": w(2, 3), "0.bias": b(2), "bn.running_mean": b(2)}, `"bn.running_mean" belongs to another architecture`},
+		"no number":     {tensors{"fc.weight": w(2, 3), "fc.bias": b(2)}, `"fc.weight" belongs to another architecture`},
+		"no bias":       {tensors{"0.weight": w(2, 3)}, `no "0.bias"`},
+		"no weight":     {tensors{"0.bias": b(2)}, `"0.bias" belongs to another architecture`},
+		"no chain":      {tensors{"0.weight": w(2, 3), "0.bias": b(2), "2.weight": w(2, 5), "2.bias": b(2)}, "layers 0 and 2 do not follow each other"},
+		"two prefixes":  {tensors{"a.0.weight": w(3, 3), "a.0.bias": b(3), "b.2.weight": w(2, 3), "b.2.bias": b(2)}, "belongs to another architecture"},
+		"integers":      {tensors{"0.weight": safetensors.New(make([]int32, 6), 2, 3), "0.bias": safetensors.New(make([]int32, 2), 2)}, "of type I32"},
+		"mixed":         {tensors{"0.weight": w(2, 3), "0.bias": safetensors.New(make([]float64, 2), 2)}, "in its layer 0"},
+		"not a number":  {tensors{"0.weight": nan, "0.bias": b(2)}, "value 0 is NaN"},
+		"nothing":       {tensors{}, "it holds no layers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			if err := (&safetensors.File{Tensors: tc.tensors}).WriteFile(path); err != nil {
+				t.Fatal(err)
+			}
+			_, err := model.Load(path)
+			if !errors.Is(err, model.ErrFile) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// Whatever byte of a model file is damaged, it is refused, and so is every
+// shorter file.
+func TestLoadRefusesDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := newMLP[float32](t, 3, []int{2}, 2, 1).Save(path, description()); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		if err := os.WriteFile(path, bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
+			t.Errorf("byte %d damaged: %v", i, err)
+		}
+		if err := os.WriteFile(path, good[:i], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
+			t.Errorf("cut off at %d: %v", i, err)
+		}
+	}
+}
+
+func TestNewMLPRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in     int
+		hidden []int
+		out    int
+		want   string
+	}{
+		"no input":  {0, nil, 2, "width 0"},
+		"no hidden": {3, []int{4, 0}, 2, "width 0"},
+		"no output": {3, nil, -1, "width -1"},
+		"too large": {1 << 20, []int{1 << 20}, 2, "too many weights"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := model.NewMLP[float32](tc.in, tc.hidden, tc.out, 1); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+	if _, err := model.NewParametric(newMLP[float32](t, 3, nil, 2, 1), make([]float32, 7), op.ContrastiveOptions{}); err == nil {
+		t.Error("7 values were taken for points of 3")
+	}
+	if err := newMLP[float32](t, 3, nil, 2, 1).ProjectTo(make([]float32, 3), make([]float32, 3)); err == nil {
+		t.Error("3 values were taken for a position of 2")
+	}
+}

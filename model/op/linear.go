@@ -1,0 +1,368 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/blas"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// An Activation is what a layer does to its sums.
+type Activation int
+
+const (
+	// Identity leaves them.
+	Identity Activation = iota
+	// ReLU replaces negative ones by 0. Its derivative at 0 is 0.
+	ReLU
+)
+
+// Linear returns act(x·Wᵀ + b), [n, out], of x [n, in], weights W [out, in]
+// and bias b [out]: a layer with its activation in one sweep.
+func Linear(x, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
+	o, err := newLinear(act, false)
+	if err != nil {
+		return nil, err
+	}
+	return gorgonia.ApplyOp(o, x, weights, bias)
+}
+
+// LinearRows is Linear of those rows of points [n, in] that index [r] (int32)
+// names: [r, out]. The rows are read where they are, without a copy of the
+// batch.
+func LinearRows(points, index, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
+	o, err := newLinear(act, true)
+	if err != nil {
+		return nil, err
+	}
+	return gorgonia.ApplyOp(o, points, index, weights, bias)
+}
+
+type linear struct {
+	base
+	act     Activation
+	indexed bool // the second input is the index
+}
+
+func newLinear(act Activation, indexed bool) (*linear, error) {
+	o := &linear{act: act, indexed: indexed}
+	vector := gorgonia.TensorType{Dims: 1, Of: real}
+	switch act {
+	case Identity:
+		o.name = "linear"
+	case ReLU:
+		o.name = "linear_relu"
+	default:
+		return nil, fmt.Errorf("op: no activation %d", int(act))
+	}
+	if indexed {
+		o.name += "_rows"
+		o.arity, o.typ = 4, hm.NewFnType(matrix, indices, matrix, vector, matrix)
+	} else {
+		o.arity, o.typ = 3, hm.NewFnType(matrix, matrix, vector, matrix)
+	}
+	return o, nil
+}
+
+// operands returns the inputs, with a nil index if there is none.
+func (o *linear) operands(in []*Array) (x, index, weights, bias *Array) {
+	if o.indexed {
+		return in[0], in[1], in[2], in[3]
+	}
+	return in[0], nil, in[1], in[2]
+}
+
+func (o *linear) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *linear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
+	x, index, w, b := o.operands(in)
+	if x.dims != 2 || w.dims != 2 || b.dims != 1 || x.shape[1] != w.shape[1] || w.shape[0] != b.shape[0] || index != nil && index.dims != 1 {
+		return nil, fmt.Errorf("op: %s takes rows [n,in], weights [out,in] and a bias [out], not shapes %v, %v and %v", o.name, x.Shape(), w.Shape(), b.Shape())
+	}
+	rows := x.shape[0]
+	if index != nil {
+		rows = index.shape[0]
+	}
+	return append(dst, rows, w.shape[0]), nil
+}
+
+func (o *linear) Run(dst *Array, in []*Array) error {
+	x, index, w, b := o.operands(in)
+	rows, err := rowsOf(o.name, x, index)
+	if err != nil {
+		return err
+	}
+	if dst.dtype == tensor.Float64 {
+		linearTo(dst, x.f64, rows, w.f64, b.f64, dst.f64, x.shape[1], o.act)
+	} else {
+		linearTo(dst, x.f32, rows, w.f32, b.f32, dst.f32, x.shape[1], o.act)
+	}
+	return nil
+}
+
+// rowsOf returns the row numbers of an index, nil if there is none, checked.
+func rowsOf(name string, x, index *Array) ([]int32, error) {
+	if index == nil {
+		return nil, nil
+	}
+	if bad := outOfRange(index.i32, x.Rows()); bad >= 0 {
+		return nil, fmt.Errorf("op: %s: row %d of the index is %d, but there are %d points", name, bad, index.i32[bad], x.Rows())
+	}
+	if index.i32 == nil {
+		return []int32{}, nil // nil stands for all rows
+	}
+	return index.i32, nil
+}
+
+func linearTo[T Float](shape *Array, x []T, rows []int32, w, b, y []T, width int, act Activation) {
+	m, n := shape.shape[0], shape.shape[1]
+	blas.Linear(m, n, width, x, width, rows, w, width, b, act == ReLU, y, n)
+}
+
+func (o *linear) DiffWRT(int) []bool {
+	if o.indexed {
+		return []bool{true, false, true, true}
+	}
+	return []bool{true, true, true}
+}
+
+func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	var err error
+	if o.act == ReLU {
+		if grad, err = gorgonia.ApplyOp(newReLUGrad(), out, grad); err != nil {
+			return nil, err
+		}
+	}
+	x, weights := in[0], in[1]
+	if o.indexed {
+		weights = in[2]
+	}
+	dx, err := gorgonia.ApplyOp(newProduct(), grad, weights)
+	if err != nil {
+		return nil, err
+	}
+	operands := gorgonia.Nodes{grad, x}
+	if o.indexed {
+		if dx, err = ScatterAdd(dx, in[1], x); err != nil {
+			return nil, err
+		}
+		operands = append(operands, in[1])
+	}
+	dw, err := gorgonia.ApplyOp(newWeightGrad(o.indexed), operands...)
+	if err != nil {
+		return nil, err
+	}
+	db, err := gorgonia.ApplyOp(newColumnSums(), grad)
+	if err != nil {
+		return nil, err
+	}
+	if o.indexed {
+		return gorgonia.Nodes{dx, nil, dw, db}, nil
+	}
+	return gorgonia.Nodes{dx, dw, db}, nil
+}
+
+// elementsPerPiece is how many elements make it worth to wake another core in
+// an elementwise operation.
+const elementsPerPiece = 1 << 16
+
+// reluGrad takes a layer's output y and the gradient g that comes in, of the
+// same shape: g where y is positive, else 0.
+type reluGrad struct {
+	base
+	loop parallel.Loop
+	y, g *Array
+	dst  *Array
+}
+
+func newReLUGrad() *reluGrad {
+	o := &reluGrad{base: base{name: "relu_grad", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix), id: newID()}}
+	o.loop.Body = o.piece
+	return o
+}
+
+func (o *reluGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].Len() != in[1].Len() {
+		return nil, fmt.Errorf("op: relu_grad takes two matrices of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[0].Shape()...), nil
+}
+
+func (o *reluGrad) Run(dst *Array, in []*Array) error {
+	o.dst, o.y, o.g = dst, in[0], in[1]
+	o.loop.Run(dst.Len(), elementsPerPiece)
+	return nil
+}
+
+func (o *reluGrad) piece(_, lo, hi int) {
+	if o.dst.dtype == tensor.Float64 {
+		simd.MaskPositive(o.dst.f64[lo:hi], o.y.f64[lo:hi], o.g.f64[lo:hi])
+	} else {
+		simd.MaskPositive(o.dst.f32[lo:hi], o.y.f32[lo:hi], o.g.f32[lo:hi])
+	}
+}
+
+// product is the gradient of a layer's input: g [n, out] times the weights
+// [out, in].
+type product struct{ base }
+
+func newProduct() *product {
+	return &product{base{name: "product", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}}
+}
+
+func (o *product) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *product) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *product) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].dims != 2 || in[1].dims != 2 || in[0].shape[1] != in[1].shape[0] {
+		return nil, fmt.Errorf("op: there is no product of shapes %v and %v", in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[0].shape[0], in[1].shape[1]), nil
+}
+
+func (o *product) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		productTo(dst, in[0].f64, in[1].f64, dst.f64, in[0].shape[1])
+	} else {
+		productTo(dst, in[0].f32, in[1].f32, dst.f32, in[0].shape[1])
+	}
+	return nil
+}
+
+func productTo[T Float](shape *Array, a, b, c []T, k int) {
+	m, n := shape.shape[0], shape.shape[1]
+	blas.Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+}
+
+// weightGrad is the gradient of a layer's weights: gᵀ·x [out, in] of the
+// gradient g [n, out] of its sums and its input x [n, in], or those rows of x
+// that an index names.
+type weightGrad struct {
+	base
+	indexed bool
+}
+
+func newWeightGrad(indexed bool) *weightGrad {
+	o := &weightGrad{base{name: "weight_grad", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}, indexed}
+	if indexed {
+		o.name, o.arity, o.typ = "weight_grad_rows", 3, hm.NewFnType(matrix, matrix, indices, matrix)
+	}
+	return o
+}
+
+func (o *weightGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *weightGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *weightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	g, x := in[0], in[1]
+	rows := x.shape[0]
+	if o.indexed {
+		rows = in[2].shape[0]
+	}
+	if g.dims != 2 || x.dims != 2 || g.shape[0] != rows {
+		return nil, fmt.Errorf("op: %s takes gradients [r,out] and as many rows [r,in], not shapes %v and %v", o.name, g.Shape(), x.Shape())
+	}
+	return append(dst, g.shape[1], x.shape[1]), nil
+}
+
+func (o *weightGrad) Run(dst *Array, in []*Array) error {
+	g, x := in[0], in[1]
+	var index *Array
+	if o.indexed {
+		index = in[2]
+	}
+	rows, err := rowsOf(o.name, x, index)
+	if err != nil {
+		return err
+	}
+	if dst.dtype == tensor.Float64 {
+		weightGradTo(dst, g.f64, x.f64, rows, dst.f64, g.shape[0])
+	} else {
+		weightGradTo(dst, g.f32, x.f32, rows, dst.f32, g.shape[0])
+	}
+	return nil
+}
+
+func weightGradTo[T Float](shape *Array, g, x []T, rows []int32, dw []T, m int) {
+	n, k := shape.shape[0], shape.shape[1]
+	blas.LinearGrad(m, n, k, g, n, x, k, rows, dw, k)
+}
+
+// columnSums is the gradient of a layer's bias: the sum of the rows of g
+// [n, out], [out].
+type columnSums struct {
+	base
+	loop parallel.Loop
+	g    *Array
+	// partial holds the sums of each piece of the rows; they are added in
+	// order.
+	partial Array
+}
+
+// rowsPerSum is how many rows are summed in one piece.
+const rowsPerSum = 1024
+
+func newColumnSums() *columnSums {
+	o := &columnSums{base: base{name: "column_sums", arity: 1,
+		typ: hm.NewFnType(matrix, gorgonia.TensorType{Dims: 1, Of: real}), id: newID()}}
+	o.loop.Body = o.piece
+	return o
+}
+
+func (o *columnSums) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *columnSums) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *columnSums) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].dims != 2 {
+		return nil, fmt.Errorf("op: column_sums takes a matrix, not shape %v", in[0].Shape())
+	}
+	return append(dst, in[0].shape[1]), nil
+}
+
+func (o *columnSums) Run(dst *Array, in []*Array) error {
+	o.g = in[0]
+	rows, d := o.g.shape[0], o.g.shape[1]
+	o.partial.dtype = dst.dtype
+	shape := [2]int{parallel.Pieces(rows, rowsPerSum), d}
+	if err := o.partial.Resize(shape[:]); err != nil {
+		return err
+	}
+	clear(o.partial.f32)
+	clear(o.partial.f64)
+	o.loop.Run(rows, rowsPerSum)
+	clear(dst.f32)
+	clear(dst.f64)
+	if dst.dtype == tensor.Float64 {
+		simd.ColumnSums(dst.f64, o.partial.f64, d)
+	} else {
+		simd.ColumnSums(dst.f32, o.partial.f32, d)
+	}
+	return nil
+}
+
+func (o *columnSums) piece(p, lo, hi int) {
+	d := o.g.shape[1]
+	if o.g.dtype == tensor.Float64 {
+		simd.ColumnSums(o.partial.f64[p*d:(p+1)*d], o.g.f64[lo*d:hi*d], d)
+	} else {
+		simd.ColumnSums(o.partial.f32[p*d:(p+1)*d], o.g.f32[lo*d:hi*d], d)
+	}
+}

@@ -1,0 +1,420 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/data"
+	"cne/internal/safetensors"
+	"cne/model/op"
+)
+
+// ErrFile is the cause of errors about model files that are damaged, of
+// another version, or hold something else.
+var ErrFile = errors.New("model: the file cannot be used")
+
+// A Description goes with a saved model: what has to be known to use it, and
+// where it comes from. It holds nothing of the training data.
+type Description struct {
+	// Preprocessing is what to do to new points; nil means nothing.
+	Preprocessing *data.Preprocessing
+	// Training is how the model was trained.
+	Training Training
+	// Labels are the names of the classes of the training points.
+	Labels []string
+	// Config is the configuration of the run, as text.
+	Config string
+	// Version is that of the program.
+	Version string
+}
+
+// Training is what the end of a run leaves to those who place new points in
+// an embedding.
+type Training struct {
+	// Objective is the loss.
+	Objective op.ContrastiveOptions `json:"objective"`
+	// Theta is the logarithm of the loss's constant at the end: see
+	// op.Contrastive.
+	Theta float64 `json:"theta"`
+	// Negatives is the number of negatives for each edge, at least 1.
+	Negatives int `json:"negatives"`
+	// Neighbors is how many neighbours of a point attract it, at least 1.
+	Neighbors int `json:"neighbors"`
+	// LR is the step size at the beginning, Clip the bound of the gradients.
+	LR   float64 `json:"lr"`
+	Clip float64 `json:"clip"`
+}
+
+// A Network maps points to positions. *MLP is one.
+type Network interface {
+	// Size returns the numbers of values of a point and of its position.
+	Size() (in, out int)
+	// ProjectTo writes the positions [r, out] of the points x [r, in].
+	ProjectTo(dst, x []float32) error
+}
+
+// A Saved is the content of a model file.
+type Saved struct {
+	Description
+	// Network is what was trained, nil if it was a table.
+	Network Network
+	// Table [n, d] holds the positions of the training points if the model
+	// was a table.
+	Table []float32
+	N, D  int
+	// Foreign tells that the file was not written by cne, as the state of a
+	// PyTorch module of the same architecture: there is no Description.
+	Foreign bool
+}
+
+// Keys of the metadata.
+const (
+	architectureKey  = "architecture"
+	preprocessingKey = "preprocessing"
+	trainingKey      = "training"
+	labelsKey        = "labels"
+	configKey        = "config"
+	versionKey       = "version"
+
+	modelKind   = "model"
+	modelFormat = 1
+
+	tableTensor = "weight" // as torch.nn.Embedding has it
+)
+
+// architecture is the JSON under architectureKey.
+type architecture struct {
+	Kind string `json:"kind"` // mlp or table
+	// Widths are those of an MLP's layers; Activation stands between them.
+	Widths     []int  `json:"widths,omitempty"`
+	Activation string `json:"activation,omitempty"`
+	// Points and Dim are a table's size.
+	Points int    `json:"points,omitempty"`
+	Dim    int    `json:"dim,omitempty"`
+	DType  string `json:"dtype"`
+}
+
+const (
+	kindMLP   = "mlp"
+	kindTable = "table"
+)
+
+// Save writes the network to a safetensors file, complete or not at all. The
+// tensors have the names and shapes of a torch.nn.Sequential of Linear and
+// ReLU modules; what d holds goes into the metadata, with a checksum.
+func (n *MLP[T]) Save(path string, d *Description) error {
+	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
+	for l := range n.weights {
+		f.Tensors[n.name(l, "weight")] = tensorOf[T](n.weights[l])
+		f.Tensors[n.name(l, "bias")] = tensorOf[T](n.biases[l])
+	}
+	return save(path, f, architecture{Kind: kindMLP, Widths: n.widths, Activation: "relu", DType: op.Dtype[T]().String()}, d)
+}
+
+// Save writes the table to a safetensors file as MLP.Save writes a network,
+// with the name and shape that torch.nn.Embedding has.
+func (e *Embedding[T]) Save(path string, d *Description) error {
+	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}
+	return save(path, f, architecture{Kind: kindTable, Points: e.n, Dim: e.d, DType: op.Dtype[T]().String()}, d)
+}
+
+func tensorOf[T op.Float](a *op.Array) safetensors.Tensor {
+	return safetensors.New(op.Data[T](a), a.Shape()...)
+}
+
+func save(path string, f *safetensors.File, a architecture, d *Description) error {
+	f.Metadata = map[string]string{
+		"format":   "pt", // some of PyTorch's loaders ask for it
+		configKey:  d.Config,
+		versionKey: d.Version,
+	}
+	values := map[string]any{
+		architectureKey: a,
+		trainingKey:     d.Training,
+		labelsKey:       d.Labels,
+	}
+	if d.Preprocessing != nil {
+		values[preprocessingKey] = d.Preprocessing
+	}
+	for key, v := range values {
+		text, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("model: the %s cannot be saved: %w", key, err)
+		}
+		f.Metadata[key] = string(text)
+	}
+	f.Seal(modelKind, modelFormat)
+	return f.WriteFile(path)
+}
+
+// Load reads a model that Save has written, or the state of a PyTorch module
+// made of linear layers with ReLU between them (Saved.Foreign). Errors name
+// the file; they wrap ErrFile if its contents are damaged or no such model.
+func Load(path string) (*Saved, error) {
+	f, err := safetensors.ReadFile(path)
+	if errors.Is(err, safetensors.ErrFormat) {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+	}
+	return s, nil
+}
+
+func decode(f *safetensors.File) (*Saved, error) {
+	s := &Saved{Foreign: !f.Sealed()}
+	a := architecture{Kind: kindMLP}
+	if !s.Foreign {
+		if err := f.Unseal(modelKind, modelFormat); err != nil {
+			return nil, err
+		}
+		if err := s.describe(f.Metadata, &a); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	switch a.Kind {
+	case kindMLP:
+		err = s.decodeMLP(f, a.Widths)
+	case kindTable:
+		err = s.decodeTable(f, &a)
+	default:
+		err = fmt.Errorf("its architecture is %q, which this version of cne does not know; use the version that wrote it", a.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p := s.Preprocessing; p != nil && s.Network != nil {
+		if in, _ := s.Network.Size(); p.Out() != in {
+			return nil, fmt.Errorf("its preprocessing gives points of %d values, but the network takes %d", p.Out(), in)
+		}
+	}
+	return s, nil
+}
+
+// describe reads the metadata.
+func (s *Saved) describe(metadata map[string]string, a *architecture) error {
+	for _, x := range []struct {
+		key   string
+		to    any
+		maybe bool
+	}{
+		{architectureKey, a, false},
+		{trainingKey, &s.Training, false},
+		{labelsKey, &s.Labels, false},
+		{preprocessingKey, &s.Preprocessing, true},
+	} {
+		text, ok := metadata[x.key]
+		if !ok && x.maybe {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), x.to); err != nil {
+			return fmt.Errorf("its %s cannot be read: %w", x.key, err)
+		}
+	}
+	if s.Preprocessing != nil {
+		if err := s.Preprocessing.Check(); err != nil {
+			return err
+		}
+	}
+	s.Config, s.Version = metadata[configKey], metadata[versionKey]
+	return nil
+}
+
+// decodeMLP makes the network of a file's tensors. widths, if there are any,
+// must be theirs.
+func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
+	layers, err := layersOf(f)
+	if err != nil {
+		return err
+	}
+	found := []int{layers[0].weight.Shape[1]}
+	for _, l := range layers {
+		found = append(found, l.weight.Shape[0])
+	}
+	if widths != nil && !slices.Equal(widths, found) {
+		return fmt.Errorf("its layers are %v wide, but its description says %v", found, widths)
+	}
+	switch layers[0].weight.DType {
+	case safetensors.F32:
+		s.Network, err = mlpOf(found, layers, safetensors.Tensor.Float32s)
+	case safetensors.F64:
+		s.Network, err = mlpOf(found, layers, safetensors.Tensor.Float64s)
+	default:
+		err = fmt.Errorf("its weights are of type %s; only F32 and F64 are known, so convert them", layers[0].weight.DType)
+	}
+	return err
+}
+
+// A layer is a linear layer of a file.
+type layer struct {
+	number       int // of the module
+	prefix       string
+	weight, bias safetensors.Tensor
+}
+
+// layersOf finds the linear layers among a file's tensors, which must be all
+// there is: <prefix><number>.weight and .bias with one prefix for all.
+func layersOf(f *safetensors.File) ([]layer, error) {
+	foreign := func(name string) error {
+		return fmt.Errorf("its tensor %q belongs to another architecture; a network of linear layers has tensors such as 0.weight and 0.bias, 2.weight and 2.bias", name)
+	}
+	var layers []layer
+	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
+		module, ok := strings.CutSuffix(name, ".weight")
+		if !ok {
+			if module, ok := strings.CutSuffix(name, ".bias"); !ok || !hasTensor(f, module+".weight") {
+				return nil, foreign(name)
+			}
+			continue
+		}
+		digits := len(module) - len(strings.TrimRight(module, "0123456789"))
+		number, err := strconv.Atoi(module[len(module)-digits:])
+		if err != nil {
+			return nil, foreign(name)
+		}
+		l := layer{number: number, prefix: module[:len(module)-digits], weight: f.Tensors[name]}
+		if l.bias, ok = f.Tensors[module+".bias"]; !ok {
+			return nil, fmt.Errorf("it has a tensor %q but no %q; layers without a bias are not known", name, module+".bias")
+		}
+		if len(l.weight.Shape) != 2 || len(l.bias.Shape) != 1 || l.weight.Shape[0] != l.bias.Shape[0] {
+			return nil, fmt.Errorf("its tensors %q and %q have shapes %v and %v, not [out, in] and [out]", name, module+".bias", l.weight.Shape, l.bias.Shape)
+		}
+		layers = append(layers, l)
+	}
+	if len(layers) == 0 {
+		return nil, errors.New("it holds no layers")
+	}
+	slices.SortFunc(layers, func(a, b layer) int { return cmp.Compare(a.number, b.number) })
+	for i, l := range layers[1:] {
+		if l.prefix != layers[0].prefix || l.number == layers[i].number {
+			return nil, foreign(l.prefix + strconv.Itoa(l.number) + ".weight")
+		}
+		if l.weight.Shape[1] != layers[i].weight.Shape[0] {
+			return nil, fmt.Errorf("its layers %d and %d do not follow each other: the first gives %d values, the second takes %d", layers[i].number, l.number, layers[i].weight.Shape[0], l.weight.Shape[1])
+		}
+	}
+	return layers, nil
+}
+
+func hasTensor(f *safetensors.File, name string) bool {
+	_, ok := f.Tensors[name]
+	return ok
+}
+
+// mlpOf makes a network of layers; values reads a tensor.
+func mlpOf[T op.Float](widths []int, layers []layer, values func(safetensors.Tensor) ([]T, error)) (*MLP[T], error) {
+	n, err := newMLP[T](widths)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range layers {
+		for _, x := range []struct {
+			from safetensors.Tensor
+			to   *op.Array
+		}{{l.weight, n.weights[i]}, {l.bias, n.biases[i]}} {
+			v, err := values(x.from)
+			if err != nil {
+				return nil, fmt.Errorf("in its layer %d, %w", l.number, err)
+			}
+			if err := checkFinite(v); err != nil {
+				return nil, fmt.Errorf("in its layer %d, %w", l.number, err)
+			}
+			copy(op.Data[T](x.to), v)
+		}
+	}
+	return n, nil
+}
+
+func checkFinite[T op.Float](v []T) error {
+	for i, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fmt.Errorf("value %d is %v; train the model again", i, x)
+		}
+	}
+	return nil
+}
+
+// decodeTable reads the positions of a table.
+func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
+	t, err := f.Tensor(tableTensor)
+	if err != nil {
+		return err
+	}
+	if len(f.Tensors) != 1 || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
+		return fmt.Errorf("it holds %d tensors, and a table of shape %v where its description says %d points in %d dimensions", len(f.Tensors), t.Shape, a.Points, a.Dim)
+	}
+	s.N, s.D = a.Points, a.Dim
+	if t.DType == safetensors.F64 {
+		v, err := t.Float64s()
+		if err != nil {
+			return err
+		}
+		s.Table = make([]float32, len(v))
+		for i, x := range v {
+			s.Table[i] = float32(x)
+		}
+	} else if s.Table, err = t.Float32s(); err != nil {
+		return err
+	}
+	return checkFinite(s.Table)
+}
+
+const (
+	pointsKind   = "points"
+	pointsFormat = 1
+	pointsTensor = "points"
+)
+
+// SavePoints writes the training points [n, p] of a table, as its graph saw
+// them, to a file of their own: a table can place new points only beside them.
+func SavePoints(path string, points *data.Matrix) error {
+	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{pointsTensor: safetensors.New(points.X, points.N, points.D)}}
+	f.Seal(pointsKind, pointsFormat)
+	return f.WriteFile(path)
+}
+
+// LoadPoints reads what SavePoints has written. Errors are those of Load.
+func LoadPoints(path string) (*data.Matrix, error) {
+	f, err := safetensors.ReadFile(path)
+	if errors.Is(err, safetensors.ErrFormat) {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	points, err := decodePoints(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+	}
+	return points, nil
+}
+
+func decodePoints(f *safetensors.File) (*data.Matrix, error) {
+	if err := f.Unseal(pointsKind, pointsFormat); err != nil {
+		return nil, err
+	}
+	t, err := f.Tensor(pointsTensor)
+	if err != nil {
+		return nil, err
+	}
+	x, err := t.Float32s()
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Shape) != 2 || len(x) == 0 {
+		return nil, fmt.Errorf("shape %v is not that of points", t.Shape)
+	}
+	return &data.Matrix{N: t.Shape[0], D: t.Shape[1], X: x}, checkFinite(x)
+}

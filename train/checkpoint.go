@@ -1,0 +1,287 @@
+package train
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/safetensors"
+	"cne/model/op"
+)
+
+// Checkpoints say when the state of a run is saved. It is also saved when the
+// run ends, and when its context does.
+type Checkpoints struct {
+	// Epochs saves after every so many epochs; 0 means never for that reason.
+	Epochs int
+	// Interval saves when so much time has passed since the last time, between
+	// two batches; 0 means never for that reason.
+	Interval time.Duration
+	// Save keeps a checkpoint, which shares the memory of the run: what it
+	// needs of it after it returns it must copy. An error ends the run.
+	Save func(*Checkpoint) error
+}
+
+// after tells whether a checkpoint is due after an epoch.
+func (c *Checkpoints) after(epoch int) bool {
+	return c != nil && c.Epochs > 0 && epoch%c.Epochs == 0
+}
+
+// A Checkpoint is the state of a run between two batches: all that is needed
+// to go on and end with the very bits of a run that never stopped.
+type Checkpoint struct {
+	// Progress says how far the run has come.
+	Progress Progress
+	// Notes are the caller's: what identifies the run.
+	Notes map[string]string
+
+	// slots are the parameters and the state of the methods, by names that
+	// begin with one of the prefixes below.
+	slots []Slot
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	// Epochs is the number of epochs done, and Batches that of batches of the
+	// epoch after them.
+	Epochs  int `json:"epochs"`
+	Batches int `json:"batches"`
+	// Loss is that of the last whole epoch, Sum that of the batches since.
+	Loss float64 `json:"loss"`
+	Sum  float64 `json:"sum"`
+	// Least is the lowest loss of an epoch.
+	Least float64 `json:"least"`
+	// Elapsed is the time that the whole epochs took, and ElapsedSince that
+	// of the batches since.
+	Elapsed      time.Duration `json:"elapsed"`
+	ElapsedSince time.Duration `json:"elapsed_since"`
+
+	// What the run must have in common with the one that goes on.
+	Seed      uint64 `json:"seed"`
+	BatchSize int    `json:"batch_size"`
+	Points    int    `json:"points"`
+	Edges     int    `json:"edges"`
+}
+
+const (
+	parameterPrefix = "parameter."
+	methodPrefix    = "method."
+	methodZPrefix   = "method_z."
+
+	// progressKey and notePrefix are the keys of a checkpoint's metadata.
+	progressKey = "progress"
+	notePrefix  = "note."
+
+	checkpointKind   = "checkpoint"
+	checkpointFormat = 1
+)
+
+// ErrCheckpoint is the cause of errors about checkpoints that are damaged, of
+// another version, or of another run.
+var ErrCheckpoint = errors.New("train: the checkpoint cannot be used")
+
+// saves remembers when a run was saved.
+type saves struct {
+	last time.Time
+	at   position
+	any  bool
+}
+
+// due tells whether enough time has passed since the last checkpoint.
+func (s *saves) due(c *Checkpoints) bool {
+	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
+}
+
+// slots names all arrays of a run's state.
+func (f *fit) slots() []Slot {
+	var list []Slot
+	for _, p := range f.params {
+		list = append(list, Slot{parameterPrefix + p.Name, p.Value})
+	}
+	list = append(list, Slot{parameterPrefix + f.logZ.Name, f.logZ.Value})
+	for _, s := range f.Method.State() {
+		list = append(list, Slot{methodPrefix + s.Name, s.Value})
+	}
+	for _, s := range f.MethodZ.State() {
+		list = append(list, Slot{methodZPrefix + s.Name, s.Value})
+	}
+	return list
+}
+
+// saveAtEnd saves the finished run, unless that was done after the last epoch.
+func (f *fit) saveAtEnd() error {
+	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.at))
+}
+
+// saveIf hands a checkpoint to the caller if one is wanted.
+func (f *fit) saveIf(wanted bool) error {
+	if !wanted {
+		return nil
+	}
+	err := f.Checkpoints.Save(&Checkpoint{
+		Progress: Progress{
+			Epochs: f.at.epoch, Batches: f.at.batch, Loss: f.result.Loss, Sum: f.sum, Least: f.least,
+			Elapsed: f.result.Elapsed, ElapsedSince: f.elapsed,
+			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
+		},
+		slots: f.slots(),
+	})
+	f.saves = saves{last: time.Now(), at: f.at, any: true}
+	return err
+}
+
+// restore puts the run where a checkpoint was taken.
+func (f *fit) restore(c *Checkpoint) error {
+	p := &c.Progress
+	for _, x := range []struct {
+		what       string
+		saved, now uint64
+	}{
+		{"seed", p.Seed, f.Seed},
+		{"batch size", uint64(p.BatchSize), uint64(f.size)},
+		{"number of points", uint64(p.Points), uint64(f.n)},
+		{"number of edges", uint64(p.Edges), uint64(f.edges)},
+	} {
+		if x.saved != x.now {
+			return fmt.Errorf("%w: the %s of its run is %d, that of this one %d; resume it with the options and data it was begun with", ErrCheckpoint, x.what, x.saved, x.now)
+		}
+	}
+	batches := (f.edges + f.size - 1) / f.size
+	if p.Epochs < 0 || p.Batches < 0 || p.Batches >= batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
+		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, batches)
+	}
+	saved := make(map[string]*op.Array, len(c.slots))
+	for _, s := range c.slots {
+		saved[s.Name] = s.Value
+	}
+	want := f.slots()
+	for _, s := range want {
+		from, ok := saved[s.Name]
+		if !ok {
+			return fmt.Errorf("%w: it has no %s, which this run has; resume it with the model and the method it was begun with", ErrCheckpoint, s.Name)
+		}
+		if from.Dtype() != s.Value.Dtype() || !slices.Equal(from.Shape(), s.Value.Shape()) {
+			return fmt.Errorf("%w: its %s is of %v and shape %v, that of this run of %v and shape %v; resume it with the model it was begun with",
+				ErrCheckpoint, s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
+		}
+	}
+	if len(saved) != len(want) {
+		return fmt.Errorf("%w: it has %d arrays, but this run has %d; resume it with the model and the method it was begun with", ErrCheckpoint, len(saved), len(want))
+	}
+	for _, s := range want {
+		copyArray(s.Value, saved[s.Name])
+	}
+	f.at = position{p.Epochs, p.Batches}
+	f.sum, f.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
+	f.result.Epochs, f.result.Loss, f.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
+	f.result.LogZ = op.Data[float64](f.logZ.Value)[0]
+	return nil
+}
+
+// copyArray copies elements between arrays of one type and shape.
+func copyArray(to, from *op.Array) {
+	copy(op.Data[float32](to), op.Data[float32](from))
+	copy(op.Data[float64](to), op.Data[float64](from))
+	copy(op.Data[int32](to), op.Data[int32](from))
+}
+
+// WriteFile writes the checkpoint to a file, complete or not at all, with a
+// checksum over its contents.
+func (c *Checkpoint) WriteFile(path string) error {
+	progress, err := json.Marshal(c.Progress)
+	if err != nil {
+		return fmt.Errorf("train: the progress of the run cannot be written: %w", err)
+	}
+	f := &safetensors.File{
+		Metadata: map[string]string{progressKey: string(progress)},
+		Tensors:  make(map[string]safetensors.Tensor, len(c.slots)),
+	}
+	for k, v := range c.Notes {
+		f.Metadata[notePrefix+k] = v
+	}
+	for _, s := range c.slots {
+		a := s.Value
+		switch a.Dtype() {
+		case tensor.Float32:
+			f.Tensors[s.Name] = safetensors.New(op.Data[float32](a), a.Shape()...)
+		case tensor.Float64:
+			f.Tensors[s.Name] = safetensors.New(op.Data[float64](a), a.Shape()...)
+		default:
+			f.Tensors[s.Name] = safetensors.New(op.Data[int32](a), a.Shape()...)
+		}
+	}
+	f.Seal(checkpointKind, checkpointFormat)
+	return f.WriteFile(path)
+}
+
+// ReadCheckpoint reads what WriteFile has written. Errors name the file; they
+// wrap ErrCheckpoint if its contents are damaged, of another kind, or of
+// another version of the program.
+func ReadCheckpoint(path string) (*Checkpoint, error) {
+	f, err := safetensors.ReadFile(path)
+	if errors.Is(err, safetensors.ErrFormat) {
+		return nil, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := decodeCheckpoint(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCheckpoint, path, err)
+	}
+	return c, nil
+}
+
+func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
+	if err := f.Unseal(checkpointKind, checkpointFormat); err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{Notes: map[string]string{}}
+	if err := json.Unmarshal([]byte(f.Metadata[progressKey]), &c.Progress); err != nil {
+		return nil, fmt.Errorf("its progress cannot be read: %w", err)
+	}
+	for k, v := range f.Metadata {
+		if name, ok := strings.CutPrefix(k, notePrefix); ok {
+			c.Notes[name] = v
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
+		a, err := arrayOf(f.Tensors[name])
+		if err != nil {
+			return nil, fmt.Errorf("its %s cannot be read: %w", name, err)
+		}
+		c.slots = append(c.slots, Slot{name, a})
+	}
+	return c, nil
+}
+
+// arrayOf returns a tensor's elements as an array.
+func arrayOf(t safetensors.Tensor) (*op.Array, error) {
+	switch t.DType {
+	case safetensors.F32:
+		v, err := t.Float32s()
+		if err != nil {
+			return nil, err
+		}
+		return op.ArrayOf(v, t.Shape...)
+	case safetensors.F64:
+		v, err := t.Float64s()
+		if err != nil {
+			return nil, err
+		}
+		return op.ArrayOf(v, t.Shape...)
+	case safetensors.I32:
+		v, err := t.Int32s()
+		if err != nil {
+			return nil, err
+		}
+		return op.ArrayOf(v, t.Shape...)
+	}
+	return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
+}

@@ -1,0 +1,336 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A run to be stopped and gone on with: a model at its start, and options.
+type resumable struct {
+	model   func(t *testing.T) model.Model
+	options func() train.Options
+}
+
+const resumePoints = 40
+
+func resumeEdges() (heads, tails []int32) {
+	for i := range int32(resumePoints) {
+		for _, step := range []int32{1, 2, 5} {
+			heads, tails = append(heads, i), append(tails, (i+step)%resumePoints)
+		}
+	}
+	return heads, tails
+}
+
+func resumeTable(loss op.Loss) func(t *testing.T) model.Model {
+	return func(t *testing.T) model.Model {
+		table, err := model.InitNormal[float32](resumePoints, 2, 1, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+}
+
+func resumeMLP[T op.Float](loss op.Loss) func(t *testing.T) model.Model {
+	return func(t *testing.T) model.Model {
+		points, err := model.InitNormal[T](resumePoints, 6, 1, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		network, err := model.NewMLP[T](6, []int{9, 7}, 2, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.NewParametric(network, points, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+}
+
+func resumables() map[string]resumable {
+	phases := []train.Phase{
+		{Epochs: 2, LR: 0.01, Negatives: 3},
+		{Epochs: 3, LR: 0.02, Negatives: 4, Anneal: train.Cosine, WarmUp: 1},
+	}
+	options := func(method, methodZ func() train.Method) func() train.Options {
+		return func() train.Options {
+			return train.Options{Phases: phases, BatchSize: 25, Seed: 11, Clip: 4, Method: method(), MethodZ: methodZ()}
+		}
+	}
+	sgd := func() train.Method { return new(train.SGD) }
+	momentum := func() train.Method { return &train.SGD{Momentum: 0.9, WeightDecay: 1e-3} }
+	adam := func() train.Method { return new(train.Adam) }
+	return map[string]resumable{
+		"table, sgd":             {resumeTable(op.Neg), options(sgd, sgd)},
+		"table, momentum":        {resumeTable(op.InfoNC), options(momentum, sgd)},
+		"table, adam, learnt Z":  {resumeTable(op.NC), options(adam, adam)},
+		"mlp, adam":              {resumeMLP[float32](op.UMAP), options(adam, adam)},
+		"mlp, adam, learnt Z":    {resumeMLP[float64](op.NC), options(adam, adam)},
+		"mlp, momentum, float64": {resumeMLP[float64](op.Neg), options(momentum, momentum)},
+	}
+}
+
+// outcome is what must not differ between a run that stopped and one that did
+// not.
+type outcome struct {
+	embedding []float32
+	params    [][]float64
+	logZ      float64
+	loss      float64
+	epochs    int
+}
+
+func outcomeOf(t *testing.T, m model.Model, r train.Result) outcome {
+	t.Helper()
+	n, d := m.Points()
+	o := outcome{embedding: make([]float32, n*d), logZ: r.LogZ, loss: r.Loss, epochs: r.Epochs}
+	if err := m.EmbedTo(o.embedding); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.Parameters() {
+		var values []float64
+		for _, v := range op.Data[float32](p.Value) {
+			values = append(values, float64(v))
+		}
+		o.params = append(o.params, append(values, op.Data[float64](p.Value)...))
+	}
+	return o
+}
+
+func sameOutcome(t *testing.T, what string, got, want outcome) {
+	t.Helper()
+	if !slices.Equal(got.embedding, want.embedding) {
+		t.Errorf("%s: another embedding", what)
+	}
+	for i := range want.params {
+		if !slices.Equal(got.params[i], want.params[i]) {
+			t.Errorf("%s: parameter %d differs", what, i)
+		}
+	}
+	if got.logZ != want.logZ || got.loss != want.loss || got.epochs != want.epochs {
+		t.Errorf("%s: log Z %v, loss %v, %d epochs; want %v, %v, %d", what, got.logZ, got.loss, got.epochs, want.logZ, want.loss, want.epochs)
+	}
+}
+
+// A run that goes on from any of its checkpoints, read back from a file, ends
+// with the bits of the run that never stopped.
+func TestResumeGivesTheSameBits(t *testing.T) {
+	heads, tails := resumeEdges()
+	for name, r := range resumables() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			saved := 0
+			options := r.options()
+			options.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error {
+				saved++
+				c.Notes = map[string]string{"n": strconv.Itoa(saved)}
+				return c.WriteFile(filepath.Join(dir, strconv.Itoa(saved)))
+			}}
+			m := r.model(t)
+			result, err := train.Fit(context.Background(), m, heads, tails, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := outcomeOf(t, m, result)
+			if saved < 20 {
+				t.Fatalf("%d checkpoints", saved)
+			}
+			for i := 1; i <= saved; i++ {
+				c, err := train.ReadCheckpoint(filepath.Join(dir, strconv.Itoa(i)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.Notes["n"] != strconv.Itoa(i) {
+					t.Errorf("notes %v", c.Notes)
+				}
+				options := r.options()
+				options.Resume = c
+				m := r.model(t)
+				result, err := train.Fit(context.Background(), m, heads, tails, options)
+				if err != nil {
+					t.Fatalf("from %+v: %v", c.Progress, err)
+				}
+				sameOutcome(t, "from checkpoint "+strconv.Itoa(i), outcomeOf(t, m, result), want)
+			}
+		})
+	}
+}
+
+// When the context ends, the run is saved where it is.
+func TestInterruptedRunIsSaved(t *testing.T) {
+	heads, tails := resumeEdges()
+	r := resumables()["table, adam, learnt Z"]
+	m := r.model(t)
+	result, err := train.Fit(context.Background(), m, heads, tails, r.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := outcomeOf(t, m, result)
+
+	path := filepath.Join(t.TempDir(), "c")
+	ctx, cancel := context.WithCancel(context.Background())
+	options := r.options()
+	options.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+		if s.Epoch == 3 {
+			cancel()
+		}
+		return nil
+	})}
+	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
+	if _, err := train.Fit(ctx, r.model(t), heads, tails, options); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	options = r.options()
+	if options.Resume, err = train.ReadCheckpoint(path); err != nil {
+		t.Fatal(err)
+	}
+	if p := options.Resume.Progress; p.Epochs != 3 || p.Batches != 0 {
+		t.Errorf("saved at %+v", p)
+	}
+	m = r.model(t)
+	if result, err = train.Fit(context.Background(), m, heads, tails, options); err != nil {
+		t.Fatal(err)
+	}
+	sameOutcome(t, "resumed", outcomeOf(t, m, result), want)
+}
+
+// Checkpoints are taken after so many epochs, and at the end, once.
+func TestCheckpointsByEpoch(t *testing.T) {
+	heads, tails := resumeEdges()
+	r := resumables()["table, sgd"]
+	for every, want := range map[int][]int{0: {5}, 1: {1, 2, 3, 4, 5}, 2: {2, 4, 5}, 7: {5}} {
+		var epochs []int
+		options := r.options()
+		options.Checkpoints = &train.Checkpoints{Epochs: every, Interval: time.Hour, Save: func(c *train.Checkpoint) error {
+			epochs = append(epochs, c.Progress.Epochs)
+			return nil
+		}}
+		if _, err := train.Fit(context.Background(), r.model(t), heads, tails, options); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(epochs, want) {
+			t.Errorf("every %d epochs: saved after epochs %v, want %v", every, epochs, want)
+		}
+	}
+}
+
+// A finished run goes on when more epochs are asked for.
+func TestResumeWithMoreEpochs(t *testing.T) {
+	heads, tails := resumeEdges()
+	r := resumables()["mlp, adam"]
+	var last *train.Checkpoint
+	options := r.options()
+	path := filepath.Join(t.TempDir(), "c")
+	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
+	if _, err := train.Fit(context.Background(), r.model(t), heads, tails, options); err != nil {
+		t.Fatal(err)
+	}
+	last, err := train.ReadCheckpoint(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options = r.options()
+	options.Phases = slices.Clone(options.Phases)
+	options.Phases[1].Epochs += 2
+	options.Resume = last
+	result, err := train.Fit(context.Background(), r.model(t), heads, tails, options)
+	if err != nil || result.Epochs != 7 {
+		t.Errorf("%d epochs, error %v", result.Epochs, err)
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	heads, tails := resumeEdges()
+	r := resumables()["table, adam, learnt Z"]
+	path := filepath.Join(t.TempDir(), "c")
+	options := r.options()
+	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
+	if _, err := train.Fit(context.Background(), r.model(t), heads, tails, options); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(o *train.Options)
+		model  func(t *testing.T) model.Model
+		want   string
+	}{
+		"seed":       {func(o *train.Options) { o.Seed++ }, r.model, "the seed of its run is 11, that of this one 12"},
+		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.model, "batch size"},
+		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.model, "this run ends after 2 epochs"},
+		"method":     {func(o *train.Options) { o.Method = new(train.SGD) }, r.model, "arrays, but this run has"},
+		"model":      {func(*train.Options) {}, resumeMLP[float32](op.NC), "it has no parameter.0.weight"},
+		"other table": {func(*train.Options) {}, func(t *testing.T) model.Model {
+			e, err := model.NewEmbedding(make([]float32, 3*resumePoints), 3, op.ContrastiveOptions{Loss: op.NC})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}, "of float32 and shape [40 2], that of this run of float32 and shape [40 3]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := r.options()
+			tc.change(&options)
+			var err error
+			if options.Resume, err = train.ReadCheckpoint(path); err != nil {
+				t.Fatal(err)
+			}
+			_, err = train.Fit(context.Background(), tc.model(t), heads, tails, options)
+			if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// Whatever byte of a checkpoint is damaged, it is refused, and so is every
+// shorter file.
+func TestReadCheckpointRefusesDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c")
+	table, err := model.InitNormal[float32](3, 1, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := model.NewEmbedding(table, 1, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := train.Fit(context.Background(), e, []int32{0, 1, 2}, []int32{1, 2, 0}, train.Options{
+		Phases: []train.Phase{{Epochs: 1, LR: 0.1, Negatives: 1}}, BatchSize: 2, Method: new(train.Adam),
+		Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		for what, content := range map[string][]byte{"damaged": bad, "cut off": good[:i]} {
+			if err := os.WriteFile(path, content, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := train.ReadCheckpoint(path); !errors.Is(err, train.ErrCheckpoint) {
+				t.Errorf("%s at byte %d: %v", what, i, err)
+			}
+		}
+	}
+}

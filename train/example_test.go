@@ -1,0 +1,162 @@
+package train_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// clusters returns points around three centres in ten dimensions.
+func clusters(n int, seed uint64) *data.Dataset {
+	s := rng.New(seed, rng.Sample)
+	m := data.NewMatrix(n, 10)
+	for i := range m.X {
+		m.X[i] = float32(s.Normal())
+		if i/10%3 == i%10 {
+			m.X[i] += 20
+		}
+	}
+	return &data.Dataset{Name: "clusters", Points: m}
+}
+
+// A network is trained, saved, loaded, and places points that it has not seen.
+func Example_network() {
+	dir, err := os.MkdirTemp("", "cne")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	if err := fitAndSave(path, clusters(300, 1)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	embedding, err := project(path, clusters(6, 2))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Points of one cluster, which are 3 apart in the file, stay together.
+	near, err := neighbors.KNN(embedding, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(near.Index)
+	// Output: [3 4 5 0 1 2]
+}
+
+// fitAndSave trains a network on points and writes it to a file, with what has
+// to be done to new points.
+func fitAndSave(path string, set *data.Dataset) error {
+	scaler, err := set.Scale(data.ScaleStandard)
+	if err != nil {
+		return err
+	}
+	points := set.Points
+	nearest, err := neighbors.KNN(points, 10)
+	if err != nil {
+		return err
+	}
+	graph, err := neighbors.FromNeighbors(nearest)
+	if err != nil {
+		return err
+	}
+	network, err := model.NewMLP[float32](points.D, []int{32, 32}, 2, 0)
+	if err != nil {
+		return err
+	}
+	loss := op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10}
+	m, err := model.NewParametric(network, points.X, loss)
+	if err != nil {
+		return err
+	}
+	heads, tails := graph.EdgeList()
+	if _, err := train.Fit(context.Background(), m, heads, tails, train.Options{
+		Phases: []train.Phase{{Epochs: 60, LR: 0.002, Negatives: 5}},
+		Method: new(train.Adam), Clip: 4, BatchSize: 256,
+	}); err != nil {
+		return err
+	}
+	return network.Save(path, &model.Description{
+		Preprocessing: &data.Preprocessing{Width: points.D, Scaler: scaler},
+		Training:      model.Training{Objective: loss, Negatives: 5, Neighbors: 10},
+	})
+}
+
+// project places new points with a saved network.
+func project(path string, set *data.Dataset) (*data.Matrix, error) {
+	saved, err := model.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	points, err := saved.Preprocessing.Apply(set.Points)
+	if err != nil {
+		return nil, err
+	}
+	_, d := saved.Network.Size()
+	embedding := data.NewMatrix(points.N, d)
+	return embedding, saved.Network.ProjectTo(embedding.X, points.X)
+}
+
+// A run that is interrupted goes on from its last checkpoint, and ends with the
+// bits of one that was not.
+func Example_resume() {
+	dir, err := os.MkdirTemp("", "cne")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "checkpoint.safetensors")
+	heads, tails := ring(30, 1)
+	fit := func(ctx context.Context, from *train.Checkpoint, hooks ...train.Hook) ([]float32, error) {
+		start, err := model.InitNormal[float32](30, 2, 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
+		if err != nil {
+			return nil, err
+		}
+		_, err = train.Fit(ctx, m, heads, tails, train.Options{
+			Phases: []train.Phase{{Epochs: 100, LR: 1, Negatives: 5}}, BatchSize: 16, Clip: 4,
+			Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
+			Resume:      from, Hooks: hooks,
+		})
+		return m.Table(), err
+	}
+	want, err := fit(context.Background(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err = fit(ctx, nil, train.HookFunc(func(s *train.State) error {
+		if s.Epoch == 40 {
+			cancel()
+		}
+		return nil
+	}))
+	fmt.Println(err)
+	checkpoint, err := train.ReadCheckpoint(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	got, err := fit(context.Background(), checkpoint)
+	fmt.Println(checkpoint.Progress.Epochs, slices.Equal(got, want), err)
+	// Output:
+	// context canceled
+	// 40 true <nil>
+}

@@ -1,0 +1,113 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"cne/internal/simd"
+	"cne/model"
+	"cne/model/op"
+)
+
+// A Method moves parameters against their gradients. *SGD and *Adam are
+// methods.
+type Method interface {
+	// Init prepares the method's state for parameters, and forgets an earlier
+	// one. It refuses options without a meaning.
+	Init(params []model.Parameter) error
+	// Step takes a step of size lr against the gradients that the model's last
+	// step left, each element of which is first clipped to ±clip (0: no
+	// bound). rows are the batch's distinct points, to which the rows of a
+	// sparse gradient belong.
+	Step(rows []int32, lr, clip float64)
+	// State returns what the method remembers from one step to the next. The
+	// arrays are its own: who writes into them puts it into another state.
+	State() []Slot
+}
+
+// A Slot is an array of a run's state, with a name that is its alone.
+type Slot struct {
+	Name  string
+	Value *op.Array
+}
+
+const (
+	// rowsPerPiece and elementsPerPiece are how many rows, or elements of a
+	// dense parameter, make it worth to wake another core.
+	rowsPerPiece     = 8192
+	elementsPerPiece = 1 << 15
+)
+
+// A target is a parameter as a method sees it.
+type target struct {
+	model.Parameter
+	// dense is the gradient of the whole parameter where Grad is sparse and
+	// the method moves all rows; it is zero between two steps.
+	dense *op.Array
+	// memory are the arrays of the method's state, of the parameter's shape.
+	memory []*op.Array
+}
+
+// newTargets makes targets of parameters, with arrays of state by the given
+// names; whole says that rows without a gradient move too.
+func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []Slot, error) {
+	var targets []target
+	var slots []Slot
+	for _, p := range params {
+		t := target{Parameter: p}
+		for _, name := range names {
+			a, err := op.NewArray(p.Value.Dtype(), p.Value.Shape()...)
+			if err != nil {
+				return nil, nil, fmt.Errorf("train: %w", err)
+			}
+			t.memory = append(t.memory, a)
+			slots = append(slots, Slot{name + "." + p.Name, a})
+		}
+		if p.Sparse && whole {
+			var err error
+			if t.dense, err = op.NewArray(p.Value.Dtype(), p.Value.Shape()...); err != nil {
+				return nil, nil, fmt.Errorf("train: %w", err)
+			}
+		}
+		targets = append(targets, t)
+	}
+	return targets, slots, nil
+}
+
+// gradient returns the gradient of the whole parameter.
+func (t *target) gradient(rows []int32) *op.Array {
+	if t.dense == nil {
+		return t.Grad
+	}
+	d := t.Grad.Cols()
+	if g := op.Data[float64](t.dense); g != nil {
+		simd.ScatterRows(g, op.Data[float64](t.Grad), d, rows)
+	} else {
+		simd.ScatterRows(op.Data[float32](t.dense), op.Data[float32](t.Grad), d, rows)
+	}
+	return t.dense
+}
+
+// forget makes the dense gradient zero again.
+func (t *target) forget(rows []int32) {
+	if t.dense == nil {
+		return
+	}
+	d := t.Grad.Cols()
+	for _, r := range rows {
+		at := int(r) * d
+		if g := op.Data[float64](t.dense); g != nil {
+			clear(g[at : at+d])
+		} else {
+			clear(op.Data[float32](t.dense)[at : at+d])
+		}
+	}
+}
+
+// bound returns the clip as the kernels take it.
+func bound(clip float64) float64 {
+	if clip == 0 {
+		return math.Inf(1)
+	}
+	return clip
+}

@@ -1,0 +1,169 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/rng"
+	"cne/internal/simd"
+	"cne/model"
+)
+
+const (
+	// projectionEpochs is how often each neighbour attracts a new point
+	// unless Projector.Epochs says otherwise.
+	projectionEpochs = 100
+	// projectionRows is how many points are placed at a time. A multiple of 16
+	// fills the vectors of the kernels.
+	projectionRows = 512
+)
+
+// A Projector places new points in an embedding that was learnt as a table.
+// Each starts at the mean of its k nearest training points, weighted by their
+// similarity φ = 1/(1+‖x−y‖²), and then moves against the gradient of the
+// loss on its edges to them, with negatives drawn from all training points,
+// which stay where they are. It is a model.Network: the position of a point
+// does not depend on the points that are projected with it. It must not be
+// used by two goroutines at once.
+type Projector struct {
+	// Epochs is how often each of a point's edges is used; 0 means 100, and a
+	// negative number leaves the points where they start.
+	Epochs int
+	// Seed is that of the negatives.
+	Seed uint64
+
+	training  model.Training
+	table     []float32
+	n, d      int
+	width     int
+	index     *neighbors.Index
+	frozen    *model.Frozen
+	positions []float32
+}
+
+// NewProjector returns a projector beside a table of positions [n, d] of the
+// training points [n, p]. Nothing is copied.
+func NewProjector(points *data.Matrix, table []float32, d int, training model.Training) (*Projector, error) {
+	if d < 1 || len(table) != points.N*d || points.N == 0 {
+		return nil, fmt.Errorf("train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
+	}
+	if training.Neighbors < 1 || training.Negatives < 1 {
+		return nil, fmt.Errorf("train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
+	}
+	if !(training.LR > 0) || math.IsInf(training.LR, 0) || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxTheta*2) {
+		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.Theta)
+	}
+	training.Neighbors = min(training.Neighbors, points.N)
+	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
+	var err error
+	if p.index, err = neighbors.NewIndex(points); err != nil {
+		return nil, err
+	}
+	p.frozen, err = model.NewFrozen(d, training.Objective)
+	return p, err
+}
+
+// Size implements model.Network.
+func (p *Projector) Size() (in, out int) { return p.width, p.d }
+
+// ProjectTo implements model.Network.
+func (p *Projector) ProjectTo(dst, x []float32) error {
+	rows := len(x) / p.width
+	if len(x) != rows*p.width || len(dst) != rows*p.d {
+		return fmt.Errorf("train: %d values are no points of %d, or %d no positions of %d for them", len(x), p.width, len(dst), p.d)
+	}
+	if rows == 0 {
+		return nil
+	}
+	near, err := p.index.Search(&data.Matrix{N: rows, D: p.width, X: x}, p.training.Neighbors)
+	if err != nil {
+		return err
+	}
+	for lo := 0; lo < rows; lo += projectionRows {
+		hi := min(rows, lo+projectionRows)
+		if err := p.place(dst[lo*p.d:hi*p.d], x[lo*p.width:hi*p.width], near, lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place finds positions for one block of points, whose neighbours are in near
+// from row first on.
+func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int) error {
+	q, m, k, d := len(dst)/p.d, p.training.Negatives, near.K, p.d
+	p.start(dst, near, first)
+	epochs := p.Epochs
+	if epochs == 0 {
+		epochs = projectionEpochs
+	}
+	clip := float32(p.training.Clip)
+	if clip == 0 {
+		clip = float32(math.Inf(1))
+	}
+	// The block is filled up, so that all its points are computed alike.
+	rows := (q + 15) &^ 15
+	p.positions = resize(p.positions, rows*(2+m)*d)
+	clear(p.positions)
+	streams := make([]rng.Stream, q)
+	for i := range streams {
+		streams[i] = rng.New(p.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width]))
+	}
+	row := func(i int) []float32 { return p.positions[i*d : (i+1)*d] }
+	training := func(i int) []float32 { return p.table[i*d : (i+1)*d] }
+	for epoch := range epochs {
+		lr := float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))
+		for edge := range k {
+			copy(p.positions, dst)
+			for i := range q {
+				copy(row(rows+i), training(int(near.Index[(first+i)*k+edge])))
+				for j := range m {
+					copy(row((2+j)*rows+i), training(streams[i].IntN(p.n)))
+				}
+			}
+			loss, grad, err := p.frozen.Step(p.positions, rows, m, p.training.Theta)
+			if err != nil {
+				return err
+			}
+			if math.IsNaN(loss) || math.IsInf(loss, 0) {
+				return errors.New("train: the loss of the new points is not finite; are they scaled as the training points were?")
+			}
+			simd.Descend(dst, grad[:q*d], lr, clip)
+		}
+	}
+	return nil
+}
+
+// start puts the points at the weighted mean of their neighbours.
+func (p *Projector) start(dst []float32, near *neighbors.Neighbors, first int) {
+	k, d := near.K, p.d
+	mean := make([]float64, d)
+	for i := range len(dst) / d {
+		clear(mean)
+		var total float64
+		for j := range k {
+			at := (first+i)*k + j
+			weight := 1 / (1 + near.Dist2[at])
+			total += weight
+			for c := range mean {
+				mean[c] += weight * float64(p.table[int(near.Index[at])*d+c])
+			}
+		}
+		for c, v := range mean {
+			dst[i*d+c] = float32(v / total)
+		}
+	}
+}
+
+// contentKey is a number that depends on a point's values alone (FNV-1a), so
+// that a point meets the same negatives wherever it stands in a file.
+func contentKey(x []float32) uint64 {
+	key := uint64(14695981039346656037)
+	for _, v := range x {
+		key = (key ^ uint64(math.Float32bits(v))) * 1099511628211
+	}
+	return key
+}
