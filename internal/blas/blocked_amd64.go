@@ -25,9 +25,8 @@ const (
 	// A round packs at most so many elements of A and of B for all its tasks.
 	maxPackedA, maxPackedB = 1 << 19, 1 << 20
 	// taskWork is how many multiplications make a task, as long as there are
-	// no more than maxTasks, and smallWork how few do not pay for another core:
-	// it may take 0.1 ms to wake.
-	taskWork, maxTasks, smallWork = 1 << 20, 256, 1 << 22
+	// no more than maxTasks, and smallWork how few do not pay for another core.
+	taskWork, maxTasks, smallWork = 1 << 19, 256, 1 << 18
 	// A block's columns are halved while there are fewer tasks than fewTasks.
 	fewTasks = 24
 	// Rows of A that are a multiple of conflict elements apart meet in the
