@@ -7,16 +7,17 @@ import "cmp"
 // loadConfig holds only what the rules of this package allow. A nil pointer is
 // the null of the file.
 type Config struct {
-	Seed    uint64  `mapstructure:"seed"` // below 2⁶³
-	Output  Output  `mapstructure:"output"`
-	Data    Data    `mapstructure:"data"`
-	Graph   Graph   `mapstructure:"graph"`
-	Model   Model   `mapstructure:"model"`
-	Loss    Loss    `mapstructure:"loss"`
-	Train   Train   `mapstructure:"train"`
-	Quality Quality `mapstructure:"quality"`
-	Plot    Plot    `mapstructure:"plot"`
-	Log     Log     `mapstructure:"log"`
+	Seed       uint64     `mapstructure:"seed"` // below 2⁶³
+	Output     Output     `mapstructure:"output"`
+	Data       Data       `mapstructure:"data"`
+	Graph      Graph      `mapstructure:"graph"`
+	Model      Model      `mapstructure:"model"`
+	Loss       Loss       `mapstructure:"loss"`
+	Train      Train      `mapstructure:"train"`
+	Checkpoint Checkpoint `mapstructure:"checkpoint"`
+	Quality    Quality    `mapstructure:"quality"`
+	Plot       Plot       `mapstructure:"plot"`
+	Log        Log        `mapstructure:"log"`
 }
 
 // Output says what is written, and where.
@@ -29,12 +30,21 @@ type Output struct {
 
 // Data says where the points and their labels come from.
 type Data struct {
-	Path        []string `mapstructure:"path"`         // at least one
-	Labels      []string `mapstructure:"labels"`       // may be empty
-	LabelColumn *string  `mapstructure:"label_column"` // name, or number counted from 1
-	Drop        []string `mapstructure:"drop"`         // names or numbers
-	Header      string   `mapstructure:"header"`       // auto, yes or no
-	Scale       string   `mapstructure:"scale"`        // none, unit or standard
+	Path          []string `mapstructure:"path"`         // at least one
+	Labels        []string `mapstructure:"labels"`       // may be empty
+	LabelColumn   *string  `mapstructure:"label_column"` // name, or number counted from 1
+	Drop          []string `mapstructure:"drop"`         // names or numbers
+	Header        string   `mapstructure:"header"`       // auto, yes or no
+	Holdout       *Holdout `mapstructure:"holdout"`
+	HoldoutLabels []string `mapstructure:"holdout_labels"` // may be empty
+	Scale         string   `mapstructure:"scale"`          // none, unit or standard
+}
+
+// Holdout says which points are kept from training: a share of them, or those
+// of files of their own.
+type Holdout struct {
+	Share float64  // in (0, 1), or 0 if there are paths
+	Paths []string // empty if there is a share
 }
 
 // Graph describes the neighbour graph.
@@ -47,11 +57,14 @@ type Graph struct {
 
 // Model describes what maps a point to its position.
 type Model struct {
-	Kind    string  `mapstructure:"kind"`     // table
-	Dim     int     `mapstructure:"dim"`      // at least 1
-	DType   string  `mapstructure:"dtype"`    // float32 or float64
-	Init    string  `mapstructure:"init"`     // pca or random
-	InitStd float64 `mapstructure:"init_std"` // above 0
+	Kind     string  `mapstructure:"kind"`      // table or mlp
+	Hidden   []int   `mapstructure:"hidden"`    // each at least 1; mlp
+	Input    string  `mapstructure:"input"`     // points or pca; mlp
+	Dim      int     `mapstructure:"dim"`       // at least 1
+	DType    string  `mapstructure:"dtype"`     // float32 or float64
+	Init     string  `mapstructure:"init"`      // pca or random; table
+	InitStd  float64 `mapstructure:"init_std"`  // above 0; table
+	KeepData bool    `mapstructure:"keep_data"` // for projection
 }
 
 // Loss describes the contrastive loss.
@@ -83,17 +96,28 @@ func (l *Loss) Factor() float64 {
 	}
 }
 
-// Train describes the optimisation.
+// Train describes the optimisation. Epochs, Optimizer and LR may be null in a
+// file, but never are in a Config.
 type Train struct {
-	Epochs            int     `mapstructure:"epochs"`     // of the whole run, at least 1
-	BatchSize         int     `mapstructure:"batch_size"` // edges, at least 2
-	LR                float64 `mapstructure:"lr"`         // above 0
-	LRZ               float64 `mapstructure:"lr_z"`       // at least 0; nc
-	Anneal            string  `mapstructure:"anneal"`     // linear or none
-	Clip              float64 `mapstructure:"clip"`       // 0: none
+	Epochs            int     `mapstructure:"epochs"`       // of the whole run, at least 1
+	BatchSize         int     `mapstructure:"batch_size"`   // edges, at least 2
+	Optimizer         string  `mapstructure:"optimizer"`    // sgd or adam
+	LR                float64 `mapstructure:"lr"`           // above 0
+	Momentum          float64 `mapstructure:"momentum"`     // in [0, 1); sgd
+	WeightDecay       float64 `mapstructure:"weight_decay"` // at least 0
+	LRZ               float64 `mapstructure:"lr_z"`         // at least 0; nc
+	Anneal            string  `mapstructure:"anneal"`       // linear, cosine or none
+	WarmUp            int     `mapstructure:"warm_up"`      // epochs, below Epochs
+	Clip              float64 `mapstructure:"clip"`         // 0: none
 	EarlyExaggeration string  `mapstructure:"early_exaggeration"`
 	Phases            []Phase `mapstructure:"phases"` // see Config.Stages
 	LogEvery          int     `mapstructure:"log_every"`
+}
+
+// Checkpoint says when the state of a run is saved.
+type Checkpoint struct {
+	Minutes float64 `mapstructure:"minutes"` // 0: not by time
+	Epochs  int     `mapstructure:"epochs"`  // 0: not by epoch
 }
 
 // Quality says what is measured on the finished embedding.
@@ -141,6 +165,7 @@ type Phase struct {
 	ZBar      *ZBar      `mapstructure:"z_bar"`
 	Negatives *Negatives `mapstructure:"negatives"`
 	Anneal    *string    `mapstructure:"anneal"`
+	WarmUp    *int       `mapstructure:"warm_up"`
 }
 
 // A Stage is a phase with all that it inherits filled in.
@@ -150,7 +175,8 @@ type Stage struct {
 	S         *float64 // at most one of S and ZBar is given
 	ZBar      *ZBar
 	Negatives Negatives
-	Anneal    string // linear or none
+	Anneal    string // linear, cosine or none
+	WarmUp    int
 }
 
 // Stages returns what train runs one after the other: a stage per phase, or a
@@ -165,6 +191,7 @@ func (c *Config) Stages() []Stage {
 		ZBar:      c.Loss.ZBar,
 		Negatives: c.Loss.Negatives,
 		Anneal:    c.Train.Anneal,
+		WarmUp:    c.Train.WarmUp,
 	}
 	if len(c.Train.Phases) == 0 {
 		return []Stage{whole}
@@ -179,7 +206,34 @@ func (c *Config) Stages() []Stage {
 		}
 		st.Negatives = *cmp.Or(p.Negatives, &st.Negatives)
 		st.Anneal = *cmp.Or(p.Anneal, &st.Anneal)
+		st.WarmUp = *cmp.Or(p.WarmUp, &st.WarmUp)
 		stages[i] = st
 	}
 	return stages
+}
+
+// complete fills in what depends on other values and was left null.
+func (c *Config) complete() {
+	network := c.Model.Kind != "table"
+	if c.Train.Epochs == 0 {
+		c.Train.Epochs = totalEpochs(c.Train.Phases)
+	}
+	if c.Train.Epochs == 0 {
+		c.Train.Epochs = 750
+		if network {
+			c.Train.Epochs = 50
+		}
+	}
+	if c.Train.Optimizer == "" {
+		c.Train.Optimizer = "sgd"
+		if network {
+			c.Train.Optimizer = "adam"
+		}
+	}
+	if c.Train.LR == 0 {
+		c.Train.LR = 1
+		if c.Train.Optimizer == "adam" {
+			c.Train.LR = 0.001
+		}
+	}
 }

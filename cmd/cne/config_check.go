@@ -96,13 +96,49 @@ func clashes(c *Config, origins Origins) []clash {
 			remedy: "set loss.s, for example to 0",
 		},
 		{
-			found: phased && origins["train.epochs"] != defaultOrigin && train.Epochs != totalEpochs(train.Phases),
+			found: train.Momentum != 0 && train.Optimizer != "sgd",
+			key:   "train.momentum", value: train.Momentum, other: "train.optimizer",
+			remedy: "only sgd has a momentum, so set it to 0 or train.optimizer to sgd",
+		},
+		{
+			found: !phased && train.WarmUp >= train.Epochs,
+			key:   "train.warm_up", value: train.WarmUp, other: "train.epochs",
+			remedy: "take fewer epochs to warm up than there are",
+		},
+		{
+			found: c.Model.Input == "pca" && c.Graph.PCA == 0,
+			key:   "model.input", value: c.Model.Input, other: "graph.pca",
+			remedy: "set graph.pca to the number of principal components",
+		},
+		{
+			found: c.Model.Input == "pca" && c.Model.Kind == "table",
+			key:   "model.input", value: c.Model.Input, other: "model.kind",
+			remedy: "only an mlp has an input, so leave it at points or choose mlp",
+		},
+		{
+			found: len(c.Data.HoldoutLabels) > 0 && (c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0),
+			key:   "data.holdout_labels", value: c.Data.HoldoutLabels, other: "data.holdout",
+			remedy: "give the paths of the held-out points there, or set data.holdout_labels to []",
+		},
+		{
+			found: c.Data.Holdout != nil && c.Graph.File != nil,
+			key:   "data.holdout", value: c.Data.Holdout, other: "graph.file",
+			remedy: "the graph of the points that are left is not known, so set one of them to null",
+		},
+		{
+			found: phased && train.Epochs != totalEpochs(train.Phases),
 			key:   "train.epochs", value: train.Epochs, other: "train.phases",
 			remedy: "the phases say how many epochs are run, so leave train.epochs out or set train.phases to []",
 		},
 	}
+	stages := c.Stages()
 	for i, p := range train.Phases {
 		list = append(list,
+			clash{
+				found: stages[i].WarmUp >= stages[i].Epochs,
+				key:   "train.phases", part: fmt.Sprintf("epochs of phase %d", i+1), value: p.Epochs, other: "train.warm_up",
+				remedy: "take fewer epochs to warm up than there are, for example warm_up: 0 in the phase",
+			},
 			clash{
 				found: p.S != nil && !hasSpectrum,
 				key:   "train.phases", part: fmt.Sprintf("s of phase %d", i+1), value: p.S, other: "loss.name",

@@ -91,11 +91,9 @@ func merge(layers ...*layer) (*Config, Origins, error) {
 	if err := decode(v.AllSettings(), &c); err != nil {
 		return nil, nil, fmt.Errorf("decoding the configuration: %w", err)
 	}
+	c.complete()
 	if err := check(&c, origins); err != nil {
 		return nil, nil, err
-	}
-	if n := totalEpochs(c.Train.Phases); n > 0 {
-		c.Train.Epochs = n
 	}
 	// The default folder is named after the default points.
 	if origins["data.path"] != defaultOrigin && origins["output.dir"] == defaultOrigin {

@@ -108,14 +108,15 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	want := &Config{
-		Output:  Output{Dir: "runs/mnist10k", CSV: true, Plot: true},
-		Data:    Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Drop: []string{}, Header: "auto", Scale: "unit"},
-		Graph:   Graph{K: 15, PCA: 50, Cache: true},
-		Model:   Model{Kind: "table", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
-		Loss:    Loss{Name: "neg", Metric: "euclidean", Temperature: 0.5, Negatives: 5, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
-		Train:   Train{Epochs: 750, BatchSize: 1024, LR: 1, LRZ: 0.001, Anneal: "linear", Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
-		Quality: Quality{K: 15, Recall: true, Spearman: 5000, Partition: true, Accuracy: true},
-		Log:     Log{Format: "text"},
+		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true},
+		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Drop: []string{}, Header: "auto", HoldoutLabels: []string{}, Scale: "unit"},
+		Graph:      Graph{K: 15, PCA: 50, Cache: true},
+		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
+		Loss:       Loss{Name: "neg", Metric: "euclidean", Temperature: 0.5, Negatives: 5, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
+		Train:      Train{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Anneal: "linear", Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
+		Checkpoint: Checkpoint{Minutes: 5},
+		Quality:    Quality{K: 15, Recall: true, Spearman: 5000, Partition: true, Accuracy: true},
+		Log:        Log{Format: "text"},
 	}
 	c, origins, err := sources{}.load()
 	if err != nil {
@@ -157,7 +158,12 @@ func TestConfigFiles(t *testing.T) {
 			}
 			dirs[c.Output.Dir] = name
 			if strings.HasPrefix(name, "mnist-") {
-				if c.Train.Epochs != 750 || c.Train.BatchSize != 1024 || c.Loss.Negatives != 5 || c.Train.LR != 1 ||
+				kind, epochs, optimizer, lr := "table", 750, "sgd", 1.
+				if strings.HasPrefix(name, "mnist-parametric-") {
+					kind, epochs, optimizer, lr = "mlp", 50, "adam", 0.001
+				}
+				if c.Model.Kind != kind || c.Train.Epochs != epochs || c.Train.Optimizer != optimizer || c.Train.LR != lr ||
+					c.Train.BatchSize != 1024 || c.Loss.Negatives != 5 ||
 					c.Train.Anneal != "linear" || c.Graph.PCA != 50 || c.Graph.K != 15 || c.Loss.Reduction != "sum" {
 					t.Errorf("not the paper's settings: %+v", c)
 				}
@@ -211,6 +217,23 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// What is left null depends on the model and the optimiser.
+func TestDefaultsByModel(t *testing.T) {
+	for text, want := range map[string]Train{
+		"":                         {Epochs: 750, Optimizer: "sgd", LR: 1},
+		"model: {kind: mlp}":       {Epochs: 50, Optimizer: "adam", LR: 0.001},
+		"train: {optimizer: adam}": {Epochs: 750, Optimizer: "adam", LR: 0.001},
+		"model: {kind: mlp}\ntrain: {optimizer: sgd}":                     {Epochs: 50, Optimizer: "sgd", LR: 1},
+		"model: {kind: mlp}\ntrain: {lr: 0.1, epochs: 3}":                 {Epochs: 3, Optimizer: "adam", LR: 0.1},
+		"model: {kind: mlp}\ntrain: {phases: [{epochs: 3}, {epochs: 4}]}": {Epochs: 7, Optimizer: "adam", LR: 0.001},
+	} {
+		c := mustLoad(t, text).Train
+		if got := (Train{Epochs: c.Epochs, Optimizer: c.Optimizer, LR: c.LR}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
 func TestLossFactor(t *testing.T) {
 	for text, want := range map[string]float64{
 		"loss: {name: neg}":                  1,
@@ -234,6 +257,10 @@ func TestYAMLRoundTrip(t *testing.T) {
 		"z_bar":      "loss: {z_bar: 1e12}",
 		"text":       "output: {dir: \"yes\"}\nplot: {title: \"a: b # c\\nsecond line\"}\ngraph: {file: '~'}\ndata: {path: ['-', '1', 'x y'], label_column: 3, drop: ['null', 7, \"a,b\"]}",
 		"phases":     "train: {phases: [{epochs: 2, lr: 1e-10, negatives: full}, {epochs: 3, s: -1.5, anneal: none}, {epochs: 1, z_bar: 3}]}",
+		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {epochs: 3}",
+		"linear":     "model: {kind: mlp, hidden: []}\ntrain: {optimizer: sgd, momentum: 0.9}",
+		"a share":    "data: {holdout: 0.25}",
+		"held files": "data: {holdout: [a.npy, '0.5.npy'], holdout_labels: b.txt}",
 		"large seed": "seed: 9223372036854775807",
 		"aliases":    "graph: {k: &k 30}\nquality: {k: *k}\nlog: {format: json}",
 	} {
@@ -256,10 +283,12 @@ func writeYAML(t testing.TB, c *Config) string {
 	return b.String()
 }
 
-// But for its first paragraph, what is written for the defaults is
-// default.yaml, comments and empty lines included.
+// But for its first paragraph, and for what was null and depends on the model,
+// what is written for the defaults is default.yaml, comments and empty lines
+// included.
 func TestWriteYAMLKeepsComments(t *testing.T) {
 	_, want, _ := strings.Cut(configs.Default(), "\n\n")
+	want = strings.NewReplacer("epochs: null", "epochs: 750", "optimizer: null", "optimizer: sgd", " lr: null", " lr: 1.0").Replace(want)
 	header, got, _ := strings.Cut(writeYAML(t, mustLoad(t, "")), "\n\n")
 	if got != want {
 		t.Errorf("got:\n%s", got)

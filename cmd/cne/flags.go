@@ -79,17 +79,26 @@ func (f *settingFlag) Type() string { return "key=value" }
 // addConfigFlags, and where each of its values comes from. The errors are those
 // of sources.load.
 func loadConfig(cmd *cobra.Command) (*Config, Origins, error) {
-	file, err := cmd.Flags().GetString("config")
+	s, err := configSources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
+	return s.load()
+}
+
+// configSources returns where the configuration of such a command comes from.
+func configSources(cmd *cobra.Command) (sources, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return sources{}, err
+	}
 	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
 	if !ok {
-		return nil, nil, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
+		return sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
 	}
 	settings := slices.Clone(*set.list)
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
 		settings = append(settings, setting{"--log-format", "log.format", f.Value.String()})
 	}
-	return sources{file: file, environ: os.Environ(), settings: settings}.load()
+	return sources{file: file, environ: os.Environ(), settings: settings}, nil
 }

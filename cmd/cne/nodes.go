@@ -77,6 +77,11 @@ func valueNode(v any) (*yaml.Node, error) {
 			return scalar("!!str", "uniform"), nil
 		}
 		return valueNode(float64(v))
+	case Holdout:
+		if len(v.Paths) == 0 {
+			return valueNode(v.Share)
+		}
+		return valueNode(v.Paths)
 	case []Phase:
 		return phaseNodes(v)
 	}

@@ -250,3 +250,21 @@ func knownLabels(labels *data.Labels) (rows []int, known *data.Labels) {
 	}
 	return rows, data.NewLabels(names)
 }
+
+// scatterOfBoth returns the picture of the training points with those that
+// were held out among them. Labels are shown if both have them.
+func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p Plot) *plot.Scatter {
+	both := data.NewMatrix(embedding.N+held.N, embedding.D)
+	copy(both.X, embedding.X)
+	copy(both.X[len(embedding.X):], held.X)
+	var joined *data.Labels
+	if labels != nil && heldLabels != nil {
+		joined = joinLabels(labels, heldLabels)
+	}
+	s := scatterOf(both, joined, p)
+	s.HeldOut = make([]bool, both.N)
+	for i := embedding.N; i < both.N; i++ {
+		s.HeldOut[i] = true
+	}
+	return s
+}

@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -18,48 +16,6 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/safetensors"
 )
-
-// builtinPrefix marks a data set that is part of the program.
-const builtinPrefix = "builtin:"
-
-// readData reads and scales the points of a run.
-func readData(c *Config) (*data.Dataset, error) {
-	set, err := openData(&c.Data)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := set.Scale(data.Scaling(c.Data.Scale)); err != nil {
-		return nil, err
-	}
-	return set, nil
-}
-
-func openData(c *Data) (*data.Dataset, error) {
-	if name, ok := strings.CutPrefix(c.Path[0], builtinPrefix); ok {
-		if len(c.Path) > 1 || len(c.Labels) > 0 {
-			return nil, fmt.Errorf("data.path is %s, which has labels of its own and goes with no other file; leave the other paths and data.labels out", c.Path[0])
-		}
-		return data.Builtin(name)
-	}
-	o := data.Options{
-		Labels: c.Labels,
-		Drop:   c.Drop,
-		Header: map[string]data.Header{"auto": data.HeaderAuto, "yes": data.HeaderPresent, "no": data.HeaderNone}[c.Header],
-	}
-	if c.LabelColumn != nil {
-		o.LabelColumn = *c.LabelColumn
-	}
-	set, err := data.Open(c.Path, o)
-	if errors.Is(err, fs.ErrNotExist) {
-		key := "data.path"
-		var missing *fs.PathError
-		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
-			key = "data.labels"
-		}
-		return nil, fmt.Errorf("%w (%s)", err, key)
-	}
-	return set, err
-}
 
 // warnAboutGraph says what a person may not expect of a graph of their own.
 func warnAboutGraph(log *slog.Logger, g *neighbors.Graph) {
@@ -92,6 +48,10 @@ type neighbourhood struct {
 	// nil if the graph is the user's own and no recall is asked for.
 	nearest *neighbors.Neighbors
 	graph   *neighbors.Graph
+	// pca made the points; nil if they are the data.
+	pca *data.PCA
+	// key identifies the data and the settings.
+	key string
 
 	pcaTime, graphTime time.Duration
 }
@@ -105,8 +65,9 @@ const (
 )
 
 // prepare computes the neighbourhood of the points, or takes it from the cache
-// of an earlier run on the same points with the same settings. It releases the
-// points of the set when it no longer needs them.
+// of an earlier run on the same points with the same settings. Unless the model
+// sees the points of the set themselves, it releases them when it no longer
+// needs them.
 func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set *data.Dataset) (*neighbourhood, error) {
 	n := set.Points.N
 	var own *neighbors.Graph
@@ -133,29 +94,31 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 		return nil, fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
 	}
 
-	h := &neighbourhood{graph: own}
 	components := 0
 	if c.Graph.PCA > 0 && c.Graph.PCA < set.Points.D {
 		components = min(c.Graph.PCA, n)
 	}
-	key := cacheKey(set.Points, components, k)
+	h := &neighbourhood{graph: own, key: cacheKey(set.Points, components, k)}
 	var raw *data.Matrix
 	if components == 0 {
 		raw = set.Points
 	}
-	if c.Graph.Cache && h.load(dir, key, raw, n, k) {
+	if c.Graph.Cache && h.load(dir, raw, n, k) {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	} else {
-		if err := h.compute(ctx, log, set, components, k); err != nil {
+		keep := c.Model.Kind != "table" && c.Model.Input == "points"
+		if err := h.compute(ctx, log, set, components, k, keep); err != nil {
 			return nil, err
 		}
 		if c.Graph.Cache {
-			if err := h.save(dir, key, components > 0); err != nil {
+			if err := h.save(dir); err != nil {
 				return nil, err
 			}
 		}
 	}
-	set.Points = nil
+	if c.Model.Kind == "table" || c.Model.Input == "pca" {
+		set.Points = nil
+	}
 	if h.graph == nil {
 		start := time.Now()
 		var err error
@@ -167,7 +130,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	return h, ctx.Err()
 }
 
-func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data.Dataset, components, k int) error {
+func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data.Dataset, components, k int, keep bool) error {
 	h.points = set.Points
 	start := time.Now()
 	if components > 0 {
@@ -178,12 +141,15 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 			if err != nil {
 				return nil, err
 			}
+			h.pca = pca
 			return pca.Transform(set.Points)
 		})
 		if err != nil {
 			return err
 		}
-		set.Points = nil // the neighbours' search needs the memory more
+		if !keep {
+			set.Points = nil // the neighbours' search needs the memory more
+		}
 	}
 	h.pcaTime = time.Since(start)
 	if err := ctx.Err(); err != nil || k == 0 {
@@ -203,7 +169,7 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 // cacheKey identifies points and settings.
 func cacheKey(m *data.Matrix, components, k int) string {
 	hash := sha256.New()
-	for _, v := range []int{1, m.N, m.D, components, k} { // 1: the version of the cache's content
+	for _, v := range []int{2, m.N, m.D, components, k} { // 2: the version of the cache's content
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
 	}
 	if len(m.X) > 0 {
@@ -212,15 +178,29 @@ func cacheKey(m *data.Matrix, components, k int) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
+// graphKey identifies the graph.
+func (h *neighbourhood) graphKey() string {
+	hash := sha256.New()
+	_ = binary.Write(hash, binary.LittleEndian, int64(h.graph.N)) // a hash never fails
+	for i := range h.graph.N {
+		tails := h.graph.Tails(i)
+		_ = binary.Write(hash, binary.LittleEndian, int64(len(tails)))
+		if len(tails) > 0 {
+			hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&tails[0])), 4*len(tails)))
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
 // load fills h from the cache if that has the key; raw are the points if no
 // principal components are asked for, else nil. A cache that cannot be read is
 // as good as none: it is written anew.
-func (h *neighbourhood) load(dir *runDir, key string, raw *data.Matrix, n, k int) bool {
+func (h *neighbourhood) load(dir *runDir, raw *data.Matrix, n, k int) bool {
 	f, err := safetensors.ReadFile(dir.Path(cacheFile))
-	if err != nil || f.Metadata["key"] != key {
+	if err != nil || f.Metadata["key"] != h.key {
 		return false
 	}
-	found := neighbourhood{graph: h.graph, points: raw}
+	found := neighbourhood{graph: h.graph, points: raw, key: h.key}
 	if raw == nil {
 		points := f.Tensors["points"]
 		x, err := points.Float32s()
@@ -228,6 +208,10 @@ func (h *neighbourhood) load(dir *runDir, key string, raw *data.Matrix, n, k int
 			return false
 		}
 		found.points = &data.Matrix{N: n, D: points.Shape[1], X: x}
+		found.pca = new(data.PCA)
+		if json.Unmarshal([]byte(f.Metadata["pca"]), found.pca) != nil || found.pca.K != found.points.D {
+			return false
+		}
 	}
 	if k > 0 {
 		index, err := f.Tensors["neighbors"].Int32s()
@@ -244,12 +228,17 @@ func (h *neighbourhood) load(dir *runDir, key string, raw *data.Matrix, n, k int
 	return true
 }
 
-func (h *neighbourhood) save(dir *runDir, key string, reduced bool) error {
+func (h *neighbourhood) save(dir *runDir) error {
 	f := &safetensors.File{
-		Metadata: map[string]string{"key": key, "version": Version()},
+		Metadata: map[string]string{"key": h.key, "version": Version()},
 		Tensors:  map[string]safetensors.Tensor{},
 	}
-	if reduced {
+	if h.pca != nil {
+		text, err := json.Marshal(h.pca)
+		if err != nil {
+			return fmt.Errorf("the principal components cannot be kept: %w", err)
+		}
+		f.Metadata["pca"] = string(text)
 		f.Tensors["points"] = safetensors.New(h.points.X, h.points.N, h.points.D)
 	}
 	if nb := h.nearest; nb != nil {

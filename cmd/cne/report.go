@@ -23,6 +23,8 @@ type Metrics struct {
 	Spearman          *float64 `json:"spearman,omitempty"`   // of distances
 	PartitionFunction *float64 `json:"partition_function,omitempty"`
 	Accuracy          *float64 `json:"accuracy,omitempty"` // of a kNN classifier
+	// Holdout is about the points that were held out.
+	Holdout *HoldoutMetrics `json:"holdout,omitempty"`
 	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
 	// partition function.
 	Z     *float64 `json:"z,omitempty"`
@@ -35,6 +37,17 @@ type Metrics struct {
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
 	Seed         uint64  `json:"seed"`
 	Version      string  `json:"version"`
+}
+
+// HoldoutMetrics says how well points that were not trained on are placed.
+type HoldoutMetrics struct {
+	N int `json:"n"`
+	// Accuracy is that of a kNN classifier (k = 10) of the training points'
+	// positions.
+	Accuracy *float64 `json:"accuracy,omitempty"`
+	// KNNRecall is the share of a point's quality.k nearest training points
+	// that are among the nearest in the embedding.
+	KNNRecall *float64 `json:"knn_recall,omitempty"`
 }
 
 // Seconds says where the time of a run went. PCA and Graph are next to nothing
@@ -57,7 +70,7 @@ const (
 )
 
 // report measures the embedding and writes metrics.json.
-func (t *training) report(ctx context.Context, embedding *data.Matrix, start time.Time) (*Metrics, error) {
+func (t *training) report(ctx context.Context, embedding, held *data.Matrix, start time.Time) (*Metrics, error) {
 	measuring := time.Now()
 	m := Metrics{
 		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
@@ -68,7 +81,14 @@ func (t *training) report(ctx context.Context, embedding *data.Matrix, start tim
 		z := math.Exp(t.result.LogZ) * n * (n - 1)
 		m.Z = &z
 	}
-	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, t.measure(embedding, &m) })
+	var err error
+	_, err = await(ctx, func() (struct{}, error) {
+		if err := t.measure(embedding, &m); err != nil || held == nil {
+			return struct{}{}, err
+		}
+		m.Holdout, err = t.measureHeld(embedding, held)
+		return struct{}{}, err
+	})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("interrupted while the quality was measured; the embedding is in %s", t.dir.Path("embedding.npy"))
@@ -120,8 +140,8 @@ func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 		}
 		m.PartitionFunction = &z
 	}
-	if q.Accuracy && t.labels != nil {
-		return measureAccuracy(embedding, t.labels, t.config.Seed, m)
+	if labels := t.in.points.Labels; q.Accuracy && labels != nil {
+		return measureAccuracy(embedding, labels, t.config.Seed, m)
 	}
 	return nil
 }
@@ -149,6 +169,79 @@ func measureAccuracy(embedding *data.Matrix, labels *data.Labels, seed uint64, m
 	return nil
 }
 
+// measureHeld measures how the held-out points lie among the training points.
+func (t *training) measureHeld(embedding, held *data.Matrix) (*HoldoutMetrics, error) {
+	q := &t.config.Quality
+	m := &HoldoutMetrics{N: held.N}
+	if q.Recall && t.near.nearest != nil {
+		points, err := t.heldPoints(&data.Preprocessing{PCA: t.near.pca})
+		if err != nil {
+			return nil, err
+		}
+		near, err := neighbors.Search(t.near.points, points, q.K)
+		if err != nil {
+			return nil, err
+		}
+		found, err := neighbors.Search(embedding, held, q.K)
+		if err != nil {
+			return nil, err
+		}
+		recall, err := quality.HeldOutRecall(near.Index, found.Index, q.K, embedding.N)
+		if err != nil {
+			return nil, err
+		}
+		m.KNNRecall = &recall
+	}
+	if q.Accuracy && t.in.points.Labels != nil && t.in.held.Labels != nil {
+		return m, measureHeldAccuracy(embedding, held, t.in.points.Labels, t.in.held.Labels, m)
+	}
+	return m, nil
+}
+
+// measureHeldAccuracy looks at the points that have a label.
+func measureHeldAccuracy(embedding, held *data.Matrix, labels, heldLabels *data.Labels, m *HoldoutMetrics) error {
+	both := joinLabels(labels, heldLabels)
+	rows, known := knownLabels(both)
+	if !known.Categorical() {
+		return nil
+	}
+	n := len(labels.Class)
+	var train, test data.Matrix
+	train.D, test.D = embedding.D, held.D
+	var trainClass, testClass []int32
+	for k, i := range rows {
+		if i < n {
+			train.X = append(train.X, embedding.Row(i)...)
+			train.N++
+			trainClass = append(trainClass, known.Class[k])
+		} else {
+			test.X = append(test.X, held.Row(i-n)...)
+			test.N++
+			testClass = append(testClass, known.Class[k])
+		}
+	}
+	if train.N < accuracyK || test.N == 0 {
+		return nil
+	}
+	accuracy, err := quality.HeldOutAccuracy(&train, trainClass, &test, testClass, accuracyK)
+	if err != nil {
+		return err
+	}
+	m.Accuracy = &accuracy
+	return nil
+}
+
+// joinLabels returns the labels of two sets of points as those of one.
+func joinLabels(a, b *data.Labels) *data.Labels {
+	names := make([]string, 0, len(a.Class)+len(b.Class))
+	for _, l := range []*data.Labels{a, b} {
+		for _, c := range l.Class {
+			names = append(names, l.Names[c])
+		}
+	}
+	return data.NewLabels(names)
+}
+
 // print writes the figures as a table.
 func (t *training) print(w io.Writer, m *Metrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -168,6 +261,11 @@ func (t *training) print(w io.Writer, m *Metrics) error {
 	optional("partition function", "%.3g", m.PartitionFunction)
 	optional("learnt Z", "%.3g", m.Z)
 	optional("kNN accuracy", "%.4f (k = %d)", m.Accuracy, accuracyK)
+	if h := m.Holdout; h != nil {
+		row("held out", "%d points", h.N)
+		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, accuracyK)
+		optional("  kNN recall", "%.4f (k = %d)", h.KNNRecall, t.config.Quality.K)
+	}
 	row("loss", "%.5g per edge after %d epochs", m.Loss, m.Epochs)
 	s := m.Seconds
 	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Optimize, s.Quality)

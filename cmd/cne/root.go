@@ -13,6 +13,7 @@ import (
 var commands = []func() *cobra.Command{
 	configCmd,
 	plotCmd,
+	projectCmd,
 	trainCmd,
 	versionCmd,
 }

@@ -59,7 +59,7 @@ func TestExitCodes(t *testing.T) {
 		{"config --check -c bad.yaml", 1, "", "cne: bad.yaml:1: sed is not a key; did you mean seed?\n"},
 		{"config -c bad.yaml", 1, "", "cne: bad.yaml:1: sed is not a key; did you mean seed?\n"},
 		{"config -c none.yaml", 1, "", "cne: cannot read the configuration: open none.yaml: no such file or directory\n"},
-		{"config --epochs x", 1, "", "cne: --epochs: train.epochs is \"x\", but must be a whole number of at least 1\n"},
+		{"config --epochs x", 1, "", "cne: --epochs: train.epochs is \"x\", but must be a whole number of at least 1, or null\n"},
 		{"config --log-format xml", 1, "", "cne: --log-format: log.format is \"xml\", but must be text or json\n"},
 		{"fail", 1, "", "cne: it failed\n"},
 		{"quiet", 1, "", "cne: quiet is false\n"},

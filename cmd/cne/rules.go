@@ -62,6 +62,8 @@ var keys = []key{
 	{"data.label_column", orNull(column())},
 	{"data.drop", columns()},
 	{"data.header", oneOf("auto", "yes", "no")},
+	{"data.holdout", orNull(holdout())},
+	{"data.holdout_labels", list()},
 	{"data.scale", oneOf("none", "unit", "standard")},
 
 	{"graph.k", whole(1)},
@@ -69,11 +71,14 @@ var keys = []key{
 	{"graph.file", orNull(nonEmptyText())},
 	{"graph.cache", boolean()},
 
-	{"model.kind", oneOf("table")},
+	{"model.kind", oneOf("table", "mlp")},
+	{"model.hidden", widths()},
+	{"model.input", oneOf("points", "pca")},
 	{"model.dim", whole(1)},
 	{"model.dtype", oneOf("float32", "float64")},
 	{"model.init", oneOf("pca", "random")},
 	{"model.init_std", number(above0)},
+	{"model.keep_data", boolean()},
 
 	{"loss.name", lossName()},
 	{"loss.metric", oneOf("euclidean", "cosine")},
@@ -88,15 +93,22 @@ var keys = []key{
 	{"loss.learn_z", boolean()},
 	{"loss.log_z", number(anyReal)},
 
-	{"train.epochs", whole(1)},
+	{"train.epochs", orNull(whole(1))},
 	{"train.batch_size", whole(2)},
-	{"train.lr", number(above0)},
+	{"train.optimizer", orNull(oneOf("sgd", "adam"))},
+	{"train.lr", orNull(number(above0))},
+	{"train.momentum", number(below1)},
+	{"train.weight_decay", number(from0)},
 	{"train.lr_z", number(from0)},
-	{"train.anneal", oneOf("linear", "none")},
+	{"train.anneal", oneOf("linear", "cosine", "none")},
+	{"train.warm_up", whole(0)},
 	{"train.clip", number(from0)},
 	{"train.early_exaggeration", oneOf("none", "third")},
 	{"train.phases", phases()},
 	{"train.log_every", whole(1)},
+
+	{"checkpoint.minutes", number(from0)},
+	{"checkpoint.epochs", whole(0)},
 
 	{"quality.k", whole(1)},
 	{"quality.recall", boolean()},
@@ -120,7 +132,8 @@ var phaseKeys = []key{
 	{"s", orNull(number(anyReal))},
 	{"z_bar", orNull(zBar())},
 	{"negatives", orNull(negatives())},
-	{"anneal", orNull(oneOf("linear", "none"))},
+	{"anneal", orNull(oneOf("linear", "cosine", "none"))},
+	{"warm_up", orNull(whole(0))},
 }
 
 // findRule returns the rule of a key.
@@ -386,6 +399,57 @@ func nonEmptyList() rule {
 	}
 	return r
 }
+
+// holdout allows a share, or a path or a list of paths. From outside a file
+// either comes as text.
+func holdout() rule {
+	paths := nonEmptyList()
+	return rule{text: asList, read: func(n *yaml.Node) (any, *problem) {
+		x, ok := parseNumber(n)
+		if isScalar(n, "!!str") {
+			var err error
+			x, err = strconv.ParseFloat(n.Value, 64)
+			ok = err == nil
+		}
+		if ok {
+			if !(x > 0 && x < 1) {
+				return nil, wrong(n, "a share between 0 and 1, a path or a list of paths")
+			}
+			return Holdout{Share: x}, nil
+		}
+		v, p := paths.read(n)
+		if p != nil {
+			return nil, p
+		}
+		return Holdout{Paths: v.([]string)}, nil
+	}}
+}
+
+// widths allows a list of whole numbers of at least 1, or one such number.
+func widths() rule {
+	return rule{read: func(n *yaml.Node) (any, *problem) {
+		nodes := []*yaml.Node{n}
+		if n.Kind == yaml.SequenceNode {
+			nodes = n.Content
+		}
+		list := make([]int, 0, len(nodes))
+		for i, item := range nodes {
+			v, ok := parseWhole(resolve(item))
+			if !ok || v < 1 || v > maxWidth {
+				p := wrong(item, fmt.Sprintf("a list of whole numbers from 1 to %d, such as [100, 100]", maxWidth))
+				if n.Kind == yaml.SequenceNode {
+					p.part, p.at = fmt.Sprintf("item %d", i+1), item
+				}
+				return nil, p
+			}
+			list = append(list, int(v))
+		}
+		return list, nil
+	}}
+}
+
+// maxWidth bounds the width of a layer.
+const maxWidth = 1 << 20
 
 func parseItem(n *yaml.Node) (string, bool) { return n.Value, isScalar(n, "!!str") && n.Value != "" }
 

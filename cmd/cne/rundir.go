@@ -21,12 +21,25 @@ var runFiles = []string{
 	"embedding.csv",
 	"embedding.png",
 	"embedding.svg",
-	"model.safetensors",
-	"checkpoint.safetensors",
+	modelFile,
+	pointsFile,
+	checkpointFile,
+	previousFile,
+	"holdout.npy",
+	"holdout.csv",
+	"holdout_rows.csv",
 	"snapshots/epoch-*.npy",
 	graphFile,
 	"config.yaml",
 }
+
+// What a run saves of its model and its state.
+const (
+	modelFile      = "model.safetensors"
+	pointsFile     = "training_points.safetensors"
+	checkpointFile = "checkpoint.safetensors"
+	previousFile   = "checkpoint.previous.safetensors"
+)
 
 // errRunExists is the cause of openRunDir's refusal of a folder that holds a
 // run.
@@ -81,6 +94,19 @@ func openRunDir(path string, force bool, inputs ...string) (*runDir, error) {
 	return d, nil
 }
 
+// reopenRunDir returns the folder of a run that is to go on.
+func reopenRunDir(path string) (*runDir, error) {
+	d := &runDir{path: path}
+	ours, err := d.writtenByUs()
+	if err != nil {
+		return nil, err
+	}
+	if !ours {
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it to be resumed", path)
+	}
+	return d, d.probe()
+}
+
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -101,6 +127,17 @@ func (d *runDir) begin() error {
 		return fmt.Errorf("cannot write in the run folder: %w", err)
 	}
 	return f.Close()
+}
+
+// removeStale removes what a process that was killed has left unfinished. The
+// folder must be locked.
+func (d *runDir) removeStale() error {
+	for _, folder := range []string{d.path, d.Path("snapshots")} {
+		if err := atomicfile.RemoveStale(folder, 0); err != nil {
+			return fmt.Errorf("cannot remove a file that was left unfinished: %w", err)
+		}
+	}
+	return nil
 }
 
 // clear removes the files that a run has written, so that the folder is free

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/pprof"
 	"slices"
@@ -20,23 +23,38 @@ import (
 
 func trainCmd() *cobra.Command {
 	var force bool
-	var profile string
+	var profile, resume string
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Embed points in the plane",
 		Long: `Read points, build the graph of their nearest neighbours, and place them so
 that neighbours stay neighbours. Everything goes to the run folder: the
-embedding (.npy and .csv), a picture, the quality (metrics.json) and the
-configuration that gives the same run again.
+embedding (.npy and .csv), a picture, the trained model, the quality
+(metrics.json) and the configuration that gives the same run again.
+
+A run that was interrupted, or killed, is continued with --resume and ends as
+if nothing had happened. Its configuration is that in its folder; what the
+result depends on must not change, but for a larger number of epochs.
 
 Without a configuration it embeds MNIST's 10 000 test images, which are part of
 the program.`,
 		Example: `  cne train
   cne train --config configs/mnist-negtsne.yaml --set data.path=DIR
-  cne train --set data.path=points.npy --set loss.s=0.5 -o runs/mine`,
+  cne train --set data.path=points.npy --set loss.s=0.5 -o runs/mine
+  cne train --set model.kind=mlp --set data.holdout=0.1
+  cne train --resume runs/mine`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, _, err := loadConfig(cmd)
+			var c *Config
+			var err error
+			switch {
+			case !cmd.Flags().Changed("resume"):
+				c, _, err = loadConfig(cmd)
+			case force:
+				return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
+			default:
+				c, err = loadResumed(cmd, resume)
+			}
 			if err != nil {
 				return err
 			}
@@ -51,49 +69,59 @@ the program.`,
 				}
 				defer pprof.StopCPUProfile()
 			}
-			t := &training{config: c, force: force, talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd))}
+			t := &training{config: c, force: force, resumed: cmd.Flags().Changed("resume"),
+				talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd))}
 			return t.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	addConfigFlags(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "replace the files of another run in the run folder")
+	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
 	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
 	return cmd
 }
 
 // training is one run of cne train.
 type training struct {
-	config *Config
-	force  bool
+	config  *Config
+	force   bool
+	resumed bool
 	*talker
 
 	dir    *runDir
-	labels *data.Labels
+	in     *inputs
 	near   *neighbourhood
-	model  model.Model
+	model  trainable
+	from   *train.Checkpoint // where the run goes on; nil: at its beginning
+	notes  map[string]string // of its checkpoints
 	result train.Result
 	load   time.Duration
-	saved  bool // there is an embedding, or a snapshot of one, in the run folder
+	saved  bool // there is something in the run folder that is worth keeping
 }
 
 func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	start := time.Now()
 	c := t.config
-	set, err := readData(c)
-	if err != nil {
+	var err error
+	if t.in, err = readInputs(c); err != nil {
 		return err
 	}
-	t.labels = set.Labels
+	set := t.in.points
 	t.load = time.Since(start)
 	t.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
+	if t.in.held != nil {
+		t.Log.Info("held out", "points", t.in.held.Points.N)
+	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
-	if t.dir, err = openRunDir(c.Output.Dir, t.force, inputs(c)...); err != nil {
+	unlock, err := t.openDir()
+	if err != nil {
 		return err
 	}
+	defer unlock()
 	options := fitOptions(c)
 	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
@@ -104,12 +132,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 		}
 		return err
 	}
-	if c.Model.DType == "float64" {
-		t.model, err = newModel[float64](c, t.near.points)
-	} else {
-		t.model, err = newModel[float32](c, t.near.points)
-	}
-	if err != nil {
+	if t.model, err = newModel(c, t.in, t.near); err != nil {
 		return err
 	}
 	if err := options.Check(t.model.Objective(), t.near.graph.N, t.near.graph.Edges()); err != nil {
@@ -125,29 +148,71 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := t.report(ctx, embedding, start)
+	held, err := t.projectHeld()
 	if err != nil {
 		return err
 	}
-	if err := t.draw(embedding); err != nil {
+	metrics, err := t.report(ctx, embedding, held, start)
+	if err != nil {
+		return err
+	}
+	if err := t.draw(embedding, held); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
 }
 
-// inputs returns the files that a run reads, but for its configuration.
-func inputs(c *Config) []string {
+// openDir opens the run folder, and the checkpoint in it if the run is
+// resumed. No other process opens it until unlock is called.
+func (t *training) openDir() (unlock func(), err error) {
+	if t.resumed {
+		t.dir, err = reopenRunDir(t.config.Output.Dir)
+	} else {
+		t.dir, err = openRunDir(t.config.Output.Dir, t.force, inputFiles(t.config)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if unlock, err = t.dir.lock(); err != nil {
+		return nil, err
+	}
+	if t.resumed {
+		if t.from, err = t.dir.latest(t.Log); err != nil {
+			unlock()
+			return nil, err
+		}
+	}
+	return unlock, nil
+}
+
+// inputFiles returns the files that a run reads, but for its configuration.
+func inputFiles(c *Config) []string {
 	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
+	files = append(files, c.Data.HoldoutLabels...)
+	if c.Data.Holdout != nil {
+		files = append(files, c.Data.Holdout.Paths...)
+	}
 	if c.Graph.File != nil {
 		files = append(files, *c.Graph.File)
 	}
 	return files
 }
 
-// begin makes the folder that of this run.
+// begin makes the folder that of this run, or checks that it is.
 func (t *training) begin() error {
-	if err := t.dir.begin(); err != nil {
+	t.notes = map[string]string{pointsNote: t.near.key, graphNote: t.near.graphKey()}
+	if t.from != nil {
+		if err := checkNotes(t.from, t.notes); err != nil {
+			return err
+		}
+	}
+	if err := t.dir.removeStale(); err != nil {
 		return err
+	}
+	if !t.resumed {
+		if err := t.dir.begin(); err != nil {
+			return err
+		}
 	}
 	if err := t.dir.WriteFile("config.yaml", t.config.WriteYAML); err != nil {
 		return err
@@ -156,37 +221,6 @@ func (t *training) begin() error {
 		return t.near.graph.WriteNPZ(t.dir.Path(graphFile))
 	}
 	return nil
-}
-
-// newModel returns an embedding table at its start.
-func newModel[T op.Float](c *Config, points *data.Matrix) (model.Model, error) {
-	table, err := startingTable[T](c, points)
-	if err != nil {
-		return nil, err
-	}
-	return model.NewEmbedding(table, c.Model.Dim, lossOptions(&c.Loss))
-}
-
-func startingTable[T op.Float](c *Config, points *data.Matrix) ([]T, error) {
-	if c.Model.Init == "random" {
-		return model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
-	}
-	components, err := leadingComponents(points, c.Model.Dim)
-	if err != nil {
-		return nil, err
-	}
-	return model.InitFrom[T](components.X, components.D, c.Model.Dim, c.Model.InitStd, c.Seed)
-}
-
-// leadingComponents returns the first d principal components of the points, or
-// as many as there are. Points that are principal components already come out
-// as they are.
-func leadingComponents(points *data.Matrix, d int) (*data.Matrix, error) {
-	pca, err := data.FitPCA(points, min(d, points.D, points.N))
-	if err != nil {
-		return nil, err
-	}
-	return pca.Transform(points)
 }
 
 // lossNames and metricNames are the words of the configuration.
@@ -207,9 +241,10 @@ func lossOptions(l *Loss) op.ContrastiveOptions {
 // folder for the next.
 func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 	c := t.config
-	records, err := os.Create(t.dir.Path("metrics.jsonl"))
+	t.saved = t.from != nil
+	records, err := t.openRecords()
 	if err != nil {
-		return fmt.Errorf("cannot write the metrics: %w", err)
+		return err
 	}
 	defer func() {
 		err = errors.Join(err, records.Close())
@@ -217,10 +252,15 @@ func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 			err = errors.Join(err, t.dir.clear())
 		}
 	}()
+	began, done := time.Now(), 0
+	if t.from != nil {
+		done = t.from.Progress.Epochs
+		t.Log.Info("going on", "epoch", done, "batch", t.from.Progress.Batches)
+	}
 	o.Hooks = []train.Hook{
 		train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
 		train.HookFunc(func(s *train.State) error {
-			perEpoch := s.Elapsed / time.Duration(s.Epoch)
+			perEpoch := time.Since(began) / time.Duration(s.Epoch-done)
 			t.Progress.Epoch(EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Speed: s.EdgesPerSecond,
 				Left: time.Duration(s.Epochs-s.Epoch) * perEpoch})
 			return nil
@@ -228,6 +268,18 @@ func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 	}
 	if c.Output.Snapshots > 0 {
 		o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
+	}
+	o.Resume = t.from
+	o.Checkpoints = &train.Checkpoints{
+		Epochs: c.Checkpoint.Epochs, Interval: time.Duration(c.Checkpoint.Minutes * float64(time.Minute)),
+		Save: func(s *train.Checkpoint) error {
+			s.Notes = t.notes
+			if err := t.dir.keepCheckpoint(s); err != nil {
+				return err
+			}
+			t.saved = true
+			return nil
+		},
 	}
 	heads, tails := t.near.graph.EdgeList()
 	t.Log.Info("training", "loss", c.Loss.Name, "edges", len(heads), "epochs", c.Train.Epochs)
@@ -257,15 +309,53 @@ func (t *training) keep(reason error) error {
 	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.result.Epochs, t.config.Train.Epochs)
 	embedding, err := t.save()
 	if err == nil {
-		err = t.draw(embedding)
+		err = t.draw(embedding, nil)
 	}
-	switch {
-	case !t.saved:
-		return fmt.Errorf("%s; the embedding could not be kept: %w", ended, err)
-	case err != nil:
-		return fmt.Errorf("%s; the embedding so far is in %s, but %w", ended, t.dir.Path("embedding.npy"), err)
+	if err != nil {
+		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
 	}
-	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
+	return fmt.Errorf("%s; the embedding so far is in %s, and \"cne train --resume %s\" goes on", ended, t.dir.Path("embedding.npy"), t.dir.path)
+}
+
+// openRecords opens metrics.jsonl. Of a run that goes on it keeps the records
+// up to where that is, and no part of a line.
+func (t *training) openRecords() (*os.File, error) {
+	path := t.dir.Path("metrics.jsonl")
+	if t.from != nil {
+		old, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("cannot read the metrics so far: %w", err)
+		}
+		kept := recordsUpTo(old, t.from.Progress.Epochs)
+		if err := t.dir.WriteFile("metrics.jsonl", func(w io.Writer) error {
+			_, err := w.Write(kept)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	if t.from == nil {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the metrics: %w", err)
+	}
+	return f, nil
+}
+
+// recordsUpTo returns the lines of metrics.jsonl up to an epoch.
+func recordsUpTo(lines []byte, epoch int) []byte {
+	end := 0
+	for line := range bytes.Lines(lines) {
+		var r train.Record
+		if json.Unmarshal(line, &r) != nil || r.Epoch > epoch || !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
+		end += len(line)
+	}
+	return lines[:end]
 }
 
 // fitOptions translates the configuration.
@@ -273,13 +363,11 @@ func fitOptions(c *Config) train.Options {
 	o := train.Options{
 		BatchSize: c.Train.BatchSize, Seed: c.Seed, Clip: c.Train.Clip,
 		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
+		Method: method(&c.Train), MethodZ: method(&c.Train),
 	}
 	for _, s := range c.Stages() {
-		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives),
+		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: anneals[s.Anneal], WarmUp: s.WarmUp,
 			ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
-		if s.Anneal == "none" {
-			p.Anneal = train.Constant
-		}
 		switch {
 		case s.S != nil:
 			p.Place = train.AtS(*s.S)
@@ -291,6 +379,16 @@ func fitOptions(c *Config) train.Options {
 	return o
 }
 
+var anneals = map[string]train.Anneal{"linear": train.Linear, "cosine": train.Cosine, "none": train.Constant}
+
+// method returns a new optimiser.
+func method(c *Train) train.Method {
+	if c.Optimizer == "adam" {
+		return &train.Adam{WeightDecay: c.WeightDecay}
+	}
+	return &train.SGD{Momentum: c.Momentum, WeightDecay: c.WeightDecay}
+}
+
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 	name := fmt.Sprintf("snapshots/epoch-%04d.npy", epoch)
 	t.saved = true
@@ -299,27 +397,49 @@ func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 	})
 }
 
-// save writes the embedding as arrays.
+// save writes the embedding as arrays, and the model.
 func (t *training) save() (*data.Matrix, error) {
 	n, d := t.model.Points()
 	m := data.NewMatrix(n, d)
-	t.model.EmbedTo(m.X)
-	if err := t.dir.WriteFile("embedding.npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
+	if err := t.model.EmbedTo(m.X); err != nil {
+		return nil, err
+	}
+	if err := t.writeEmbedding("embedding", m, t.in.points.Labels); err != nil {
 		return nil, err
 	}
 	t.saved = true
-	if t.config.Output.CSV {
-		if err := t.dir.WriteFile("embedding.csv", func(w io.Writer) error { return data.WriteCSV(w, m, t.labels) }); err != nil {
-			return nil, err
-		}
+	description, err := t.describe()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.model.Save(t.dir.Path(modelFile), description); err != nil {
+		return nil, err
+	}
+	if t.config.Model.KeepData && t.config.Model.Kind == "table" {
+		return m, model.SavePoints(t.dir.Path(pointsFile), t.near.points)
 	}
 	return m, nil
 }
 
-// draw makes the picture, if one is asked for.
-func (t *training) draw(embedding *data.Matrix) error {
+// writeEmbedding writes positions in the forms that are asked for.
+func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labels) error {
+	if err := t.dir.WriteFile(name+".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
+		return err
+	}
+	if !t.config.Output.CSV {
+		return nil
+	}
+	return t.dir.WriteFile(name+".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) })
+}
+
+// draw makes the picture, if one is asked for. held may be nil.
+func (t *training) draw(embedding, held *data.Matrix) error {
 	if !t.config.Output.Plot {
 		return nil
 	}
-	return scatterOf(embedding, t.labels, t.config.Plot).Save(t.dir.Path("embedding.png"))
+	s := scatterOf(embedding, t.in.points.Labels, t.config.Plot)
+	if held != nil {
+		s = scatterOfBoth(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
+	}
+	return s.Save(t.dir.Path("embedding.png"))
 }

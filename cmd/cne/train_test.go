@@ -69,8 +69,8 @@ func TestTrainWritesARun(t *testing.T) {
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			want := []string{"cache.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.png",
-				"graph.npz", "metrics.json", "metrics.jsonl", "snapshots/epoch-0004.npy", "snapshots/epoch-0008.npy"}
+			want := []string{"cache.safetensors", "checkpoint.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.png",
+				"graph.npz", "metrics.json", "metrics.jsonl", "model.safetensors", "snapshots/epoch-0004.npy", "snapshots/epoch-0008.npy"}
 			if got := listFiles(t, "run"); !slices.Equal(got, want) {
 				t.Errorf("files %v, want %v", got, want)
 			}
@@ -600,6 +600,7 @@ func TestFitOptions(t *testing.T) {
 		if got := lossOptions(&c.Loss); got != tc.loss {
 			t.Errorf("%s: loss %+v, want %+v", tc.yaml, got, tc.loss)
 		}
+		tc.fit.Method, tc.fit.MethodZ = new(train.SGD), new(train.SGD)
 		if got := fitOptions(c); !reflect.DeepEqual(got, tc.fit) {
 			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
 		}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"cne/data"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A trainable is a model that a run can train and save.
+type trainable interface {
+	model.Model
+	Save(path string, d *model.Description) error
+}
+
+// A parametric model saves its network.
+type parametric[T op.Float] struct{ *model.Parametric[T] }
+
+func (p parametric[T]) Save(path string, d *model.Description) error {
+	return p.Network().Save(path, d)
+}
+
+// newModel returns the model of a run at its start.
+func newModel(c *Config, in *inputs, near *neighbourhood) (trainable, error) {
+	if c.Model.DType == "float64" {
+		return newModelOf[float64](c, in, near)
+	}
+	return newModelOf[float32](c, in, near)
+}
+
+func newModelOf[T op.Float](c *Config, in *inputs, near *neighbourhood) (trainable, error) {
+	if c.Model.Kind == "table" {
+		table, err := startingTable[T](c, near.points)
+		if err != nil {
+			return nil, err
+		}
+		return model.NewEmbedding(table, c.Model.Dim, lossOptions(&c.Loss))
+	}
+	points := networkInput(c, in, near)
+	network, err := model.NewMLP[T](points.D, c.Model.Hidden, c.Model.Dim, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	x, ok := any(points.X).([]T)
+	if !ok {
+		x = make([]T, len(points.X))
+		for i, v := range points.X {
+			x[i] = T(v)
+		}
+	}
+	p, err := model.NewParametric(network, x, lossOptions(&c.Loss))
+	if err != nil {
+		return nil, err
+	}
+	return parametric[T]{p}, nil
+}
+
+// networkInput returns what a network sees of the training points.
+func networkInput(c *Config, in *inputs, near *neighbourhood) *data.Matrix {
+	if c.Model.Input == "pca" {
+		return near.points
+	}
+	return in.points.Points
+}
+
+func startingTable[T op.Float](c *Config, points *data.Matrix) ([]T, error) {
+	if c.Model.Init == "random" {
+		return model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
+	}
+	components, err := leadingComponents(points, c.Model.Dim)
+	if err != nil {
+		return nil, err
+	}
+	return model.InitFrom[T](components.X, components.D, c.Model.Dim, c.Model.InitStd, c.Seed)
+}
+
+// leadingComponents returns the first d principal components of the points, or
+// as many as there are. Points that are principal components already come out
+// as they are.
+func leadingComponents(points *data.Matrix, d int) (*data.Matrix, error) {
+	pca, err := data.FitPCA(points, min(d, points.D, points.N))
+	if err != nil {
+		return nil, err
+	}
+	return pca.Transform(points)
+}
+
+// preprocessing returns what is done to points before the model sees them; of
+// a table, before their neighbours are looked for.
+func (t *training) preprocessing() *data.Preprocessing {
+	p := &data.Preprocessing{Width: t.in.width, Scaler: t.in.scaler}
+	if t.config.Model.Kind == "table" || t.config.Model.Input == "pca" {
+		p.PCA = t.near.pca
+	}
+	return p
+}
+
+// describe returns what is saved with the model.
+func (t *training) describe() (*model.Description, error) {
+	c := *t.config
+	// Where a run writes is no property of its model.
+	c.Output.Dir = folderFor(c.Data.Path[0])
+	var text bytes.Buffer
+	if err := c.WriteYAML(&text); err != nil {
+		return nil, err
+	}
+	d := &model.Description{
+		Preprocessing: t.preprocessing(), Training: t.trained(), Config: text.String(), Version: Version(),
+	}
+	if l := t.in.points.Labels; l != nil && l.Categorical() {
+		d.Labels = l.Names
+	}
+	return d, nil
+}
+
+// trained returns what the end of the run leaves to new points.
+func (t *training) trained() model.Training {
+	c := t.config
+	options := fitOptions(c)
+	last := options.Phases[len(options.Phases)-1]
+	n, _ := t.model.Points()
+	m := last.Negatives
+	if m == train.Full {
+		m = 2*min(c.Train.BatchSize, t.near.graph.Edges()) - 2
+	}
+	theta := t.result.LogZ
+	if t.model.Objective().Loss != op.NC {
+		theta = train.Spectrum{N: n}.Theta(t.model.Objective().Loss, last.Place, m)
+	}
+	return model.Training{
+		Objective: t.model.Objective(), Theta: theta, Negatives: m, Neighbors: c.Graph.K, LR: last.LR, Clip: c.Train.Clip,
+	}
+}
+
+// projectHeld places the points that were held out, and writes them; it returns
+// nil if there are none.
+func (t *training) projectHeld() (*data.Matrix, error) {
+	if t.in.held == nil {
+		return nil, nil
+	}
+	network, err := t.network()
+	if err != nil {
+		return nil, err
+	}
+	points, err := t.heldPoints(t.preprocessing())
+	if err != nil {
+		return nil, err
+	}
+	_, d := network.Size()
+	held := data.NewMatrix(points.N, d)
+	if err := network.ProjectTo(held.X, points.X); err != nil {
+		return nil, err
+	}
+	if err := t.writeEmbedding("holdout", held, t.in.held.Labels); err != nil {
+		return nil, err
+	}
+	if t.in.heldRows == nil {
+		return held, nil
+	}
+	return held, t.dir.WriteFile("holdout_rows.csv", func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, "row"); err != nil {
+			return err
+		}
+		for _, i := range t.in.heldRows {
+			if _, err := fmt.Fprintln(w, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// heldPoints returns the points that were held out, which are scaled already,
+// as p leaves them.
+func (t *training) heldPoints(p *data.Preprocessing) (*data.Matrix, error) {
+	if p.PCA == nil {
+		return t.in.held.Points, nil
+	}
+	return p.PCA.Transform(t.in.held.Points)
+}
+
+// network returns what places new points.
+func (t *training) network() (model.Network, error) {
+	switch m := t.model.(type) {
+	case parametric[float32]:
+		return m.Network(), nil
+	case parametric[float64]:
+		return m.Network(), nil
+	}
+	n, d := t.model.Points()
+	table := make([]float32, n*d)
+	if err := t.model.EmbedTo(table); err != nil {
+		return nil, err
+	}
+	p, err := train.NewProjector(t.near.points, table, d, t.trained())
+	if err != nil {
+		return nil, err
+	}
+	p.Seed = t.config.Seed
+	return p, nil
+}

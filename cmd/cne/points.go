@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"cne/data"
+)
+
+// builtinPrefix marks a data set that is part of the program.
+const builtinPrefix = "builtin:"
+
+// inputs is what a run reads.
+type inputs struct {
+	// points are those to train on, scaled; held are those kept from it, nil
+	// if there are none, scaled alike.
+	points, held *data.Dataset
+	// heldRows says which rows of the input were held out, counted from 0, if
+	// a share of them was; nil otherwise.
+	heldRows []int
+	// scaler is how they were scaled, and width how wide they were.
+	scaler *data.Scaler
+	width  int
+}
+
+// readInputs reads and scales the points of a run.
+func readInputs(c *Config) (*inputs, error) {
+	set, err := openData(&c.Data)
+	if err != nil {
+		return nil, err
+	}
+	in := &inputs{points: set, width: set.Points.D}
+	if h := c.Data.Holdout; h != nil {
+		if err := in.holdOut(c, h); err != nil {
+			return nil, err
+		}
+	}
+	if in.scaler, err = in.points.Scale(data.Scaling(c.Data.Scale)); err != nil {
+		return nil, err
+	}
+	if in.held != nil {
+		err = in.scaler.Apply(in.held.Points)
+	}
+	return in, err
+}
+
+// holdOut fills in held.
+func (in *inputs) holdOut(c *Config, h *Holdout) error {
+	if h.Share > 0 {
+		var err error
+		if in.points, in.held, in.heldRows, err = in.points.Split(h.Share, c.Seed); err != nil {
+			return fmt.Errorf("data.holdout: %w", err)
+		}
+		return nil
+	}
+	d := c.Data
+	d.Path, d.Labels = h.Paths, d.HoldoutLabels
+	held, err := openData(&d)
+	if err != nil {
+		return fmt.Errorf("data.holdout: %w", err)
+	}
+	if held.Points.D != in.width {
+		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", held.Points.D, in.width)
+	}
+	in.held = held
+	return nil
+}
+
+// headers are the words for whether a table begins with names.
+var headers = map[string]data.Header{"auto": data.HeaderAuto, "yes": data.HeaderPresent, "no": data.HeaderNone}
+
+func openData(c *Data) (*data.Dataset, error) {
+	if name, ok := strings.CutPrefix(c.Path[0], builtinPrefix); ok {
+		if len(c.Path) > 1 || len(c.Labels) > 0 {
+			return nil, fmt.Errorf("data.path is %s, which has labels of its own and goes with no other file; leave the other paths and data.labels out", c.Path[0])
+		}
+		return data.Builtin(name)
+	}
+	o := data.Options{
+		Labels: c.Labels,
+		Drop:   c.Drop,
+		Header: headers[c.Header],
+	}
+	if c.LabelColumn != nil {
+		o.LabelColumn = *c.LabelColumn
+	}
+	set, err := data.Open(c.Path, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		key := "data.path"
+		var missing *fs.PathError
+		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
+			key = "data.labels"
+		}
+		return nil, fmt.Errorf("%w (%s)", err, key)
+	}
+	return set, err
+}

@@ -1,0 +1,382 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cne/train"
+)
+
+// mainVariable makes the test binary the program itself, so that tests can
+// kill it.
+const mainVariable = "RUN_THE_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program starts the program in a process of its own.
+func program(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, &stderr
+}
+
+// runKinds are runs that take long enough to be killed in the middle.
+var runKinds = map[string][]string{
+	"table": {"--set", "loss.name=nc", "--set", "train.optimizer=adam", "--set", "train.lr=0.1", "--set", "model.keep_data=true"},
+	"mlp":   {"--set", "loss.name=nc", "--set", "model.kind=mlp", "--set", "model.hidden=[20, 10]", "--set", "data.holdout=0.1"},
+}
+
+func longRun(kind string) []string {
+	return append([]string{"train", "--quiet", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5",
+		"--set", "train.batch_size=4", "--epochs", "40", "--set", "checkpoint.minutes=1e-4", "--set", "output.snapshots=10", "-o", "run"}, runKinds[kind]...)
+}
+
+// results reads what must be the same bits whether a run was stopped or not:
+// all but times.
+func results(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range listFiles(t, "run") {
+		switch name {
+		case "metrics.json", "metrics.jsonl", checkpointFile, previousFile:
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("run", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	// Of the records the times differ.
+	var records []string
+	for _, r := range readRecords(t, "run/metrics.jsonl") {
+		records = append(records, fmt.Sprintln(r.Epoch, r.Phase, r.Loss, r.LR, *r.LogZ))
+	}
+	files["records"] = strings.Join(records, "")
+	m := readMetrics(t, "run/metrics.json")
+	for _, key := range []string{"seconds", "peak_rss_bytes"} {
+		delete(m, key)
+	}
+	files["metrics"] = fmt.Sprint(m)
+	return files
+}
+
+func readRecords(t *testing.T, path string) []train.Record {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []train.Record
+	for line := range bytes.Lines(text) {
+		var r train.Record
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+func sameResults(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, text := range want {
+		if got[name] != text {
+			t.Errorf("%s differs from that of the run that was not stopped", name)
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("there is a file %s, which the run that was not stopped does not have", name)
+		}
+	}
+}
+
+// A run whose process is killed, whenever that is, and which is resumed, gives
+// the files of one that was not, bit for bit.
+func TestKilledRunIsResumed(t *testing.T) {
+	for kind := range runKinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writePoints(t, "points.csv", 120, 6)
+			cmd, stderr := program(t, longRun(kind)...)
+			if err := cmd.Wait(); err != nil {
+				t.Fatal(err, stderr)
+			}
+			want := results(t)
+			// As many lines are in metrics.jsonl when the process is killed.
+			for _, moment := range []int{0, 1, 13, 27, 39} {
+				if err := os.RemoveAll("run"); err != nil {
+					t.Fatal(err)
+				}
+				cmd, stderr := program(t, longRun(kind)...)
+				waitForRecords(t, moment)
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Wait(); err == nil {
+					t.Logf("moment %d: the run was over before it was killed", moment)
+				}
+				stderr.Reset()
+				cmd, stderr = program(t, "train", "--quiet", "--resume", "run")
+				if err := cmd.Wait(); err != nil {
+					t.Fatalf("moment %d: %v: %s", moment, err, stderr)
+				}
+				sameResults(t, results(t), want)
+			}
+		})
+	}
+}
+
+// waitForRecords waits until a run has begun and written so many records.
+func waitForRecords(t *testing.T, lines int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if info, err := os.Stat("run/config.yaml"); err != nil || info.Size() == 0 {
+			continue
+		}
+		text, err := os.ReadFile("run/metrics.jsonl")
+		if bytes.Count(text, []byte("\n")) >= lines && (err == nil || lines == 0) {
+			return
+		}
+	}
+	t.Fatal("the run does not begin")
+}
+
+// Two processes do not work in one folder.
+func TestFolderIsLocked(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no locks")
+	}
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 120, 6)
+	cmd, _ := program(t, append(longRun("table"), "--epochs", "100000")...)
+	waitForRecords(t, 1)
+	for _, args := range [][]string{{"train", "--resume", "run"}, append(longRun("mlp"), "--force")} {
+		if code, _, stderr := cne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "another process of cne is at work in the run folder run") {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+}
+
+// A run that is asked to stop saves its state and says how to go on.
+func TestTerminatedRunIsResumed(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Chdir(t.TempDir())
+		writePoints(t, "points.csv", 120, 6)
+		args := append(longRun("table"), "--set", "checkpoint.minutes=0")
+		cmd, stderr := program(t, args...)
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err, stderr)
+		}
+		want := results(t)
+		if err := os.RemoveAll("run"); err != nil {
+			t.Fatal(err)
+		}
+		cmd, stderr = program(t, args...)
+		waitForRecords(t, 2)
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(stderr.String(), `"cne train --resume run" goes on`) {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		if _, err := os.Stat("run/embedding.png"); err != nil {
+			t.Error(err)
+		}
+		if code, _, stderr := cne(t.Context(), "train", "--resume", "run"); code != 0 {
+			t.Fatal(stderr)
+		}
+		sameResults(t, results(t), want)
+	}
+}
+
+// shortRun makes a finished run in the folder run.
+func shortRun(t *testing.T, flags ...string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 5)
+	if code, _, stderr := cne(t.Context(), short(flags...)...); code != 0 {
+		t.Fatal(stderr)
+	}
+}
+
+func TestResumeWithOtherSettings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags []string
+		want  string // of the one line on stderr; "" for success
+	}{
+		"nothing":        {nil, ""},
+		"more epochs":    {[]string{"--epochs", "9"}, ""},
+		"what is kept":   {[]string{"--set", "output.csv=false", "--set", "plot.title=x", "--set", "quality.spearman=0", "--set", "train.log_every=2"}, ""},
+		"fewer epochs":   {[]string{"--epochs", "7"}, "cne: the run in run was begun with train.epochs 8, not 7 (--epochs); leave that as it was, or start another run\n"},
+		"another loss":   {[]string{"--set", "loss.name=umap", "--seed", "4"}, "cne: the run in run was begun with seed 0, not 4 (--seed), and with loss.name neg, not umap (--set loss.name); leave that"},
+		"the same seed":  {[]string{"--seed", "0"}, ""},
+		"another file":   {[]string{"--config", "other.yaml"}, "cne: the run in run was begun with data.label_column kind, not null (default), and with graph.k 5, not 7 (other.yaml:1)"},
+		"another folder": {[]string{"-o", "elsewhere"}, `--resume run continues in that folder, but --output says elsewhere; leave it out`},
+		"force":          {[]string{"--force"}, "--resume goes on with a run and --force replaces it; give one of them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shortRun(t)
+			writeTestFile(t, "other.yaml", "{graph: {k: 7}, data: {path: points.csv}, train: {batch_size: 64}}")
+			before := listFiles(t, "run")
+			code, _, stderr := cne(t.Context(), append([]string{"train", "--quiet", "--resume", "run"}, tc.flags...)...)
+			if tc.want == "" {
+				if code != 0 {
+					t.Error(stderr)
+				}
+				return
+			}
+			if code == 0 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
+			}
+			if !slices.Equal(listFiles(t, "run"), before) {
+				t.Error("the folder has changed")
+			}
+		})
+	}
+	t.Run("finished with more epochs", func(t *testing.T) {
+		shortRun(t)
+		if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--epochs", "11"); code != 0 {
+			t.Fatal(stderr)
+		}
+		if got := len(readRecords(t, "run/metrics.jsonl")); got != 11 {
+			t.Errorf("%d records, want 11", got)
+		}
+		if c := mustLoadFile(t, "run/config.yaml"); c.Train.Epochs != 11 {
+			t.Errorf("config.yaml says %d epochs", c.Train.Epochs)
+		}
+	})
+}
+
+func mustLoadFile(t *testing.T, path string) *Config {
+	t.Helper()
+	c, _, err := sources{file: path}.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestResumeRefuses(t *testing.T) {
+	damage := func(t *testing.T, name string) {
+		t.Helper()
+		text, err := os.ReadFile("run/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)-3] ^= 1
+		writeTestFile(t, "run/"+name, string(text))
+	}
+	for name, tc := range map[string]struct {
+		spoil func(t *testing.T)
+		want  string
+	}{
+		"no folder":      {func(t *testing.T) { must(t, os.RemoveAll("run")) }, "there is no run in run to be resumed"},
+		"no run":         {func(t *testing.T) { must(t, os.Remove("run/config.yaml")) }, "there is no run in run to be resumed"},
+		"other config":   {func(t *testing.T) { writeTestFile(t, "run/config.yaml", "nonsense: 1") }, "the run in run cannot be resumed: run/config.yaml:1: nonsense is not a key"},
+		"other points":   {func(t *testing.T) { writePoints(t, "points.csv", 61, 5) }, "the points of data.path are not those that the run was begun with"},
+		"missing points": {func(t *testing.T) { must(t, os.Remove("points.csv")) }, "points.csv"},
+		"damaged": {func(t *testing.T) { damage(t, checkpointFile) },
+			"the checkpoint cannot be used: run/checkpoint.safetensors: the checksum does not agree with the contents"},
+		"not a checkpoint": {func(t *testing.T) { must(t, os.Rename("run/"+modelFile, "run/"+checkpointFile)) }, "its kind is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shortRun(t)
+			tc.spoil(t)
+			code, stdout, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+			if code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
+			}
+		})
+	}
+	t.Run("the one before", func(t *testing.T) {
+		shortRun(t, "--set", "checkpoint.epochs=3")
+		want := results2(t)
+		damage(t, checkpointFile)
+		code, _, stderr := cne(t.Context(), "train", "--resume", "run")
+		if code != 0 || !strings.Contains(stderr, "going on from the one before") {
+			t.Fatal(code, stderr)
+		}
+		sameResults(t, results2(t), want)
+	})
+}
+
+// results2 reads the embedding and the model.
+func results2(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{"embedding.npy", modelFile} {
+		text, err := os.ReadFile("run/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	return files
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run that is interrupted before its first epoch is over can be resumed.
+func TestInterruptedAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 5)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for {
+			if _, err := os.Stat("run/metrics.jsonl"); err == nil {
+				cancel()
+				return
+			}
+		}
+	}()
+	code, _, stderr := cne(ctx, short("--epochs", "1000000")...)
+	if code != 1 || !strings.Contains(stderr, `"cne train --resume run" goes on`) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestRecordsUpTo(t *testing.T) {
+	const lines = "{\"epoch\": 1}\n{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epo"
+	for epoch, want := range map[int]int{0: 0, 1: 13, 2: 26, 3: 39, 9: 39} {
+		if got := recordsUpTo([]byte(lines), epoch); string(got) != lines[:want] {
+			t.Errorf("up to epoch %d: %q", epoch, got)
+		}
+	}
+}
