@@ -23,6 +23,27 @@ var classColours = [...]uint32{
 	0x2f7ad5, 0x5b57a1, 0x693352, 0xeb358d, 0xd27aa0, 0x03ca6a,
 }
 
+// neutral stands for the colours of all classes.
+var neutral = color.NRGBA{0x80, 0x80, 0x80, 0xff}
+
+// tint returns a colour half as far from white, in which points make a ground
+// for others of the full colour. That of points without a label is light
+// enough as it is.
+func tint(c color.NRGBA) color.NRGBA {
+	if c == unlabeled {
+		return c
+	}
+	half := func(v uint8) uint8 { return uint8((int(v) + 0xff) / 2) }
+	return color.NRGBA{half(c.R), half(c.G), half(c.B), c.A}
+}
+
+// shade returns a dark colour of the same hue for the rim of a point. Black
+// would make mud of the colours where many points with rims lie together.
+func shade(c color.NRGBA) color.NRGBA {
+	dark := func(v uint8) uint8 { return uint8(int(v) * 2 / 5) }
+	return color.NRGBA{dark(c.R), dark(c.G), dark(c.B), c.A}
+}
+
 // single is the colour of points without labels.
 var single = classColour(0)
 

@@ -71,6 +71,31 @@ func TestClassesCanBeToldApart(t *testing.T) {
 	}
 }
 
+// To every kind of eye, held-out points stand off from the others of their
+// class: a little by their colour where that is light, and a lot by their rims.
+func TestHeldOutCanBeToldApart(t *testing.T) {
+	colours := []color.NRGBA{neutral}
+	for c := range maxLegend {
+		colours = append(colours, classColour(c))
+	}
+	for i := range 64 {
+		colours = append(colours, valueColour(float64(i)/63))
+	}
+	for name, eye := range eyes {
+		for _, c := range colours {
+			if d := apart(c, tint(c), eye); d < 0.04 {
+				t.Errorf("%s: the tint of %v is %.3f from it", name, c, d)
+			}
+			if d := apart(tint(c), shade(c), eye); d < 0.4 {
+				t.Errorf("%s: rims of %v are %.3f from the tint", name, c, d)
+			}
+			if d := apart(tint(c), color.NRGBA{255, 255, 255, 255}, eye); d < 0.06 {
+				t.Errorf("%s: the tint of %v is %.3f from white", name, c, d)
+			}
+		}
+	}
+}
+
 // Equal steps of the value are steps of about equal size to the eye, and
 // always to a lighter colour.
 func TestValueColours(t *testing.T) {

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -33,6 +34,7 @@ const (
 	barWidth    = 10 // of the colour bar
 	barHeight   = 160
 	tickLength  = 3
+	lengthWidth = 45 // room for what the scale bar says
 )
 
 // maxLegend is the number of classes up to which there is a legend.
@@ -40,6 +42,12 @@ const maxLegend = 40
 
 // noLabel is what the legend says of points without class or value.
 const noLabel = "no label"
+
+// What the key says of the two kinds of points.
+const (
+	training = "training"
+	heldOut  = "held out"
+)
 
 var (
 	fonts     = text.Plain{Fonts: font.NewCache(liberation.Collection())}
@@ -80,15 +88,21 @@ var (
 // points, from the lower left corner.
 type layout struct {
 	width, height float64
-	background    color.Color // nil for none
-	x, y          []float64   // centres of the points, in the order of drawing
-	colours       []color.NRGBA
-	colour        []int32 // of each point in the order of drawing, an index of colours
-	diameter      float64
-	alpha         float64
+	background    color.Color  // nil for none
 	box           vg.Rectangle // where the points are
+	layers        []layer      // of points, the lowest first
 
-	furniture []func(draw.Canvas) // title, legend and scale bar
+	furniture []func(draw.Canvas) // title, legend, key and scale bar
+}
+
+// A layer holds points that are drawn alike.
+type layer struct {
+	x, y     []float64 // centres of the points, in the order of drawing
+	colours  []color.NRGBA
+	colour   []int32 // of each point in the order of drawing, an index of colours
+	diameter float64
+	outline  float64 // width of the dark rim, which is part of the diameter; 0 for none
+	alpha    float64
 }
 
 // A legend is what stands to the right of the points.
@@ -98,7 +112,7 @@ type legend struct {
 }
 
 func (s *Scatter) layout() (*layout, error) {
-	l := &layout{height: 72 * s.height(), alpha: s.alpha()}
+	l := &layout{height: 72 * s.height()}
 	if !s.Transparent {
 		l.background = color.White
 	}
@@ -106,9 +120,14 @@ func (s *Scatter) layout() (*layout, error) {
 	if printable(s.Title) != "" || s.Embedding.D > 2 {
 		top -= titleHeight
 	}
-	const bottom = margin + scaleHeight
+	bottom := float64(margin + scaleHeight)
 
-	colour, legend := s.colour(l, top-bottom)
+	held := s.heldOut() > 0
+	side := top - bottom
+	if held {
+		side -= legendLine // the key may reach below the legend
+	}
+	palette, colour, legend := s.colour(side)
 	reserved := 2. * margin
 	if legend.width > 0 {
 		reserved += legendGap + legend.width
@@ -117,14 +136,20 @@ func (s *Scatter) layout() (*layout, error) {
 	if l.width == 0 {
 		l.width = defaultSide - 2*margin + reserved
 	}
-	w, h := l.width-reserved, top-bottom
-	if w < smallestBox || h < smallestBox {
+	w := l.width - reserved
+	key := keyWidth()
+	beside := w/4+lengthWidth+key <= w // key and scale bar in one line
+	if held && !beside {
+		bottom += legendLine
+	}
+	h := top - bottom
+	if w < smallestBox || h < smallestBox || held && key > l.width-2*margin {
 		return nil, fmt.Errorf("%w: %.3g × %.3g cm leave too little room for the points beside legend, title and scale bar; make the picture wider and higher", ErrInput, l.width/72*2.54, l.height/72*2.54)
 	}
-	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: bottom}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
+	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: vg.Length(bottom)}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
 
-	scale := s.place(l, w, h)
-	s.shuffle(l, colour)
+	l.layers = s.layers(palette, w*h)
+	scale := s.place(l, colour)
 
 	if title := s.title(l.width - 2*margin); title != "" {
 		l.add(func(c draw.Canvas) {
@@ -138,94 +163,132 @@ func (s *Scatter) layout() (*layout, error) {
 	if legend.draw != nil {
 		l.add(func(c draw.Canvas) { legend.draw(c, l.width-margin-legend.width, top) })
 	}
+	const line = margin + 4 // height of the scale bar
 	mantissa, exponent := roundLength(w / 4 / scale)
 	length := decimal(mantissa, exponent)
 	l.add(func(c draw.Canvas) {
-		const y = margin + 4
 		end := vg.Length(margin + length*scale)
-		line := draw.LineStyle{Color: ink, Width: 1.5}
-		c.StrokeLine2(line, margin, y, end, y)
-		label(c, end+5, y, number(length))
+		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.5}, margin, line, end, line)
+		label(c, end+5, line, number(length))
 	})
+	if held {
+		colour := neutral
+		if s.Classes == nil && s.Values == nil {
+			colour = single
+		}
+		l.add(func(c draw.Canvas) {
+			if beside {
+				drawKey(c, margin+w-key, line, colour)
+			} else {
+				drawKey(c, margin, line+legendLine, colour)
+			}
+		})
+	}
 	return l, nil
 }
 
 func (l *layout) add(f func(draw.Canvas)) { l.furniture = append(l.furniture, f) }
 
-// place computes the points' places, with equal axes and centred in the box
-// of that width and height, and returns the points per unit of the embedding.
-func (s *Scatter) place(l *layout, w, h float64) (scale float64) {
+// keyWidth returns the width of what drawKey draws.
+func keyWidth() float64 {
+	return 2*(markerSize+markerGap) + columnGap + (legendStyle.Width(training) + legendStyle.Width(heldOut)).Points()
+}
+
+// drawKey tells the two kinds of points apart by points of that colour, in a
+// line whose left end and middle are at x, y.
+func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA) {
+	entry(c, x, y, tint(colour), training)
+	x += markerSize + markerGap + legendStyle.Width(training).Points() + columnGap
+	rim := draw.GlyphStyle{Color: shade(colour), Radius: markerSize/2 + 0.75, Shape: draw.CircleGlyph{}}
+	c.DrawGlyphNoClip(rim, vg.Point{X: vg.Length(x + markerSize/2), Y: vg.Length(y)})
+	entry(c, x, y, colour, heldOut)
+}
+
+// layers returns the layers of the points, which have no points yet: a single
+// one, or that of the points trained on, and above it that of the held-out
+// ones. palette holds the colours, area is that of the box in square points.
+func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
+	all := layer{colours: palette, diameter: s.diameter(area, s.Embedding.N), alpha: s.alpha()}
+	n := s.heldOut()
+	if n == 0 {
+		return []layer{all}
+	}
+	above := layer{colours: palette, alpha: 1}
+	// The fewer they are, the more they stand out.
+	above.diameter = min(3*all.diameter, max(1.3*all.diameter, 0.5*s.diameter(area, n)))
+	// Of so many points that their rims together would darken the picture, the
+	// rims are thinner, and below what can be seen there are none.
+	length := float64(n) * math.Pi * above.diameter
+	above.outline = min(0.6, above.diameter/6, 0.05*area/length)
+	if above.outline < 0.08 {
+		above.outline = 0
+	}
+	all.colours = make([]color.NRGBA, len(palette))
+	for i, c := range palette {
+		all.colours[i] = tint(c)
+	}
+	return []layer{all, above}
+}
+
+// place fills the layers with the points, at equal axes and centred in the box,
+// and returns the printer's points per unit of the embedding. colour holds the
+// colour of each row, −1 for a row without a label.
+func (s *Scatter) place(l *layout, colour []int32) (scale float64) {
 	p := s.coordinates()
 	x0, x1, y0, y1 := p[0], p[0], p[1], p[1]
 	for i := 0; i < len(p); i += 2 {
 		x0, x1 = min(x0, p[i]), max(x1, p[i])
 		y0, y1 = min(y0, p[i+1]), max(y1, p[i+1])
 	}
-	l.diameter = s.diameter(w * h)
-	w, h = max(1, w-l.diameter), max(1, h-l.diameter)
+	size := l.box.Size()
+	largest := l.layers[len(l.layers)-1].diameter
+	w, h := max(1, size.X.Points()-largest), max(1, size.Y.Points()-largest)
 	scale = min(w/(x1-x0), h/(y1-y0))
 	if math.IsInf(scale, 0) { // all points coincide: let the box be one unit wide
 		scale = w
 	}
-	cx, cy := l.centre()
-	l.x, l.y = make([]float64, s.Embedding.N), make([]float64, s.Embedding.N)
-	for i := range l.x {
-		l.x[i] = cx + (p[2*i]-(x0+x1)/2)*scale
-		l.y[i] = cy + (p[2*i+1]-(y0+y1)/2)*scale
+	cx, cy := (l.box.Min.X+l.box.Max.X).Points()/2, (l.box.Min.Y+l.box.Max.Y).Points()/2
+	for _, i := range s.order(colour) {
+		to := &l.layers[0]
+		if len(l.layers) > 1 && s.HeldOut[i] {
+			to = &l.layers[1]
+		}
+		c := colour[i]
+		if c < 0 {
+			c = int32(len(to.colours)) - 1 // see Scatter.colour
+		}
+		to.x = append(to.x, cx+(p[2*i]-(x0+x1)/2)*scale)
+		to.y = append(to.y, cy+(p[2*i+1]-(y0+y1)/2)*scale)
+		to.colour = append(to.colour, c)
 	}
 	return scale
 }
 
-func (l *layout) centre() (x, y float64) {
-	return (l.box.Min.X + l.box.Max.X).Points() / 2, (l.box.Min.Y + l.box.Max.Y).Points() / 2
-}
-
-// shuffle puts the points into the order of drawing: at random, but those
-// without a label (colour −1) first. colour may be nil for a single colour.
-func (s *Scatter) shuffle(l *layout, colour []int32) {
+// order returns the rows in the order of drawing: at random, but those without
+// a label first.
+func (s *Scatter) order(colour []int32) []int {
 	stream := rng.New(s.Seed, rng.Shuffle)
 	order := stream.Perm(s.Embedding.N)
-	if colour != nil {
-		labelled := func(i int) bool { return colour[i] >= 0 }
-		slices.SortStableFunc(order, func(i, j int) int {
-			switch {
-			case labelled(i) == labelled(j):
-				return 0
-			case labelled(j):
-				return -1
-			}
-			return 1
-		})
-		l.colours = append(l.colours, unlabeled)
-	}
-	x, y := make([]float64, len(order)), make([]float64, len(order))
-	l.colour = make([]int32, len(order))
-	for k, i := range order {
-		x[k], y[k] = l.x[i], l.y[i]
-		if colour != nil {
-			l.colour[k] = colour[i]
-			if colour[i] < 0 {
-				l.colour[k] = int32(len(l.colours)) - 1
-			}
-		}
-	}
-	l.x, l.y = x, y
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Compare(min(colour[i], 0), min(colour[j], 0))
+	})
+	return order
 }
 
-// colour fills l.colours and returns each row's index there, −1 for a row
-// without a label, together with a legend of at most that height.
-func (s *Scatter) colour(l *layout, height float64) ([]int32, legend) {
+// colour returns the colours that occur, and each row's index among them, −1
+// for a row without a label, together with a legend of at most that height. If
+// rows may have no label, their colour is the last one.
+func (s *Scatter) colour(height float64) ([]color.NRGBA, []int32, legend) {
 	switch {
 	case s.Classes != nil:
-		return s.colourClasses(l, height)
+		return s.colourClasses(height)
 	case s.Values != nil:
-		return s.colourValues(l, height)
+		return s.colourValues(height)
 	}
-	l.colours = []color.NRGBA{single}
-	return nil, legend{}
+	return []color.NRGBA{single}, make([]int32, s.Embedding.N), legend{}
 }
 
-func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
+func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend) {
 	present := slices.Clone(s.Classes)
 	slices.Sort(present)
 	present = slices.Compact(present)
@@ -233,10 +296,12 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 		present = present[1:]
 	}
 	index := make(map[int32]int32, len(present))
+	var colours []color.NRGBA
 	for _, c := range present {
-		index[c] = int32(len(l.colours))
-		l.colours = append(l.colours, classColour(int(c)))
+		index[c] = int32(len(colours))
+		colours = append(colours, classColour(int(c)))
 	}
+	colours = append(colours, unlabeled)
 	colour := make([]int32, len(s.Classes))
 	for i, c := range s.Classes {
 		colour[i] = -1
@@ -245,7 +310,7 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 		}
 	}
 	if len(present) == 0 || len(present) > maxLegend {
-		return colour, legend{}
+		return colours, colour, legend{}
 	}
 
 	names := make([]string, len(present))
@@ -257,9 +322,8 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 			names[k] = strconv.Itoa(int(c))
 		}
 	}
-	colours := slices.Clone(l.colours)
 	if slices.Contains(colour, -1) {
-		names, colours = append(names, noLabel), append(colours, unlabeled)
+		names = append(names, noLabel)
 	}
 	var widest float64
 	for _, name := range names {
@@ -268,7 +332,7 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 	columns := (len(names)-1)/max(1, int(height/legendLine)) + 1
 	rows := (len(names)-1)/columns + 1
 	column := markerSize + markerGap + widest
-	return colour, legend{
+	return colours, colour, legend{
 		width: float64(columns)*(column+columnGap) - columnGap,
 		draw: func(c draw.Canvas, left, top float64) {
 			for k, name := range names {
@@ -280,7 +344,7 @@ func (s *Scatter) colourClasses(l *layout, height float64) ([]int32, legend) {
 	}
 }
 
-func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
+func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) {
 	const levels = 256
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range s.Values {
@@ -288,9 +352,11 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
+	var colours []color.NRGBA
 	for i := range levels {
-		l.colours = append(l.colours, valueColour(float64(i)/(levels-1)))
+		colours = append(colours, valueColour(float64(i)/(levels-1)))
 	}
+	colours = append(colours, unlabeled)
 	// Halves, because the whole range may overflow.
 	position := func(v float64) float64 {
 		if low == high {
@@ -306,7 +372,7 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 		}
 	}
 	if low > high {
-		return colour, legend{}
+		return colours, colour, legend{}
 	}
 
 	marks := ticks(low, high)
@@ -324,7 +390,7 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 		height -= 2 * legendLine
 	}
 	height = max(legendLine, min(height, barHeight))
-	return colour, legend{
+	return colours, colour, legend{
 		width: width,
 		draw: func(c draw.Canvas, left, top float64) {
 			bottom := top - height
@@ -332,7 +398,7 @@ func (s *Scatter) colourValues(l *layout, height float64) ([]int32, legend) {
 				// Each step reaches up to the top, under the next ones, so
 				// that no gap shows between two.
 				y := bottom + height*float64(i)/levels
-				c.FillPolygon(l.colours[i], []vg.Point{
+				c.FillPolygon(colours[i], []vg.Point{
 					{X: vg.Length(left), Y: vg.Length(y)},
 					{X: vg.Length(left + barWidth), Y: vg.Length(y)},
 					{X: vg.Length(left + barWidth), Y: vg.Length(top)},

@@ -154,9 +154,9 @@ func TestNothingOverlaps(t *testing.T) {
 		wide.Row(i)[0], wide.Row(i)[1] = 50*m.Row(i)[0], m.Row(i)[1]
 		tall.Row(i)[0], tall.Row(i)[1] = m.Row(i)[0], 50*m.Row(i)[1]
 	}
-	values := make([]float64, m.N)
+	values, held := make([]float64, m.N), make([]bool, m.N)
 	for i := range values {
-		values[i] = float64(i)
+		values[i], held[i] = float64(i), i%7 == 0
 	}
 	for _, e := range []*data.Matrix{m, wide, tall} {
 		for _, s := range []Scatter{
@@ -164,20 +164,24 @@ func TestNothingOverlaps(t *testing.T) {
 			{Classes: classes, ClassNames: []string{strings.Repeat("long name ", 30)}},
 			{Values: values, PointSize: 20},
 			{Width: 3, Height: 6},
+			{Classes: classes, HeldOut: held},
+			{HeldOut: held, Width: 1.8, Height: 2},
 		} {
 			s.Embedding = e
 			l, err := s.layout()
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := l.diameter/2 - 1e-9
-			for i := range l.x {
-				if l.x[i]-r < l.box.Min.X.Points() || l.x[i]+r > l.box.Max.X.Points() || l.y[i]-r < l.box.Min.Y.Points() || l.y[i]+r > l.box.Max.Y.Points() {
-					t.Fatalf("point at %v, %v leaves the box %v", l.x[i], l.y[i], l.box)
+			for _, p := range l.layers {
+				r := p.diameter/2 - 1e-9
+				for i := range p.x {
+					if p.x[i]-r < l.box.Min.X.Points() || p.x[i]+r > l.box.Max.X.Points() || p.y[i]-r < l.box.Min.Y.Points() || p.y[i]+r > l.box.Max.Y.Points() {
+						t.Fatalf("point at %v, %v leaves the box %v", p.x[i], p.y[i], l.box)
+					}
 				}
 			}
 			// Without its points, the picture is white in the box.
-			l.x = nil
+			l.layers = nil
 			var b bytes.Buffer
 			if err := l.writePNG(&b, 72); err != nil {
 				t.Fatal(err)
@@ -304,9 +308,13 @@ func TestTicks(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	m, classes := clusters(5, 300, 2)
 	line, _ := clusters(5, 300, 1)
+	held := make([]bool, m.N)
+	for i := range 200 {
+		held[7*i] = true
+	}
 	for _, e := range []*data.Matrix{m, line} {
 		for _, format := range []Format{PNG, SVG} {
-			s := &Scatter{Embedding: e, Classes: classes, Title: "t"}
+			s := &Scatter{Embedding: e, Classes: classes, HeldOut: held, Title: "t"}
 			a, b := write(t, s, format), write(t, s, format)
 			if !bytes.Equal(a, b) {
 				t.Errorf("%s: two drawings differ", format)
@@ -316,6 +324,123 @@ func TestSameBytes(t *testing.T) {
 				t.Errorf("%s: another seed gives the same order", format)
 			}
 		}
+	}
+}
+
+// Held-out points show above the others, in full colour and with a rim, and the
+// others in a tint, however points are coloured.
+func TestHeldOut(t *testing.T) {
+	const n = 40
+	m := data.NewMatrix(2*n, 2)
+	held := make([]bool, m.N)
+	classes, values := make([]int32, m.N), make([]float64, m.N)
+	for i := range m.N {
+		// Half of the held-out points lie upon others.
+		m.Row(i)[0], m.Row(i)[1] = float32(i%n), float32(i%n%2+i/n*(i%n/20))
+		held[i] = i < n
+		classes[i], values[i] = 0, 1
+	}
+	for name, tc := range map[string]struct {
+		s      Scatter
+		colour color.NRGBA
+	}{
+		"classes":  {Scatter{Classes: classes}, classColour(0)},
+		"values":   {Scatter{Values: values}, valueColour(128. / 255)},
+		"neither":  {Scatter{}, single},
+		"no label": {Scatter{Classes: slices.Repeat([]int32{-1}, m.N)}, unlabeled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.s
+			s.Embedding, s.HeldOut, s.Alpha, s.PointSize = m, held, 1, 4
+			l, err := s.layout()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(l.layers) != 2 || len(l.layers[0].x) != n || len(l.layers[1].x) != n {
+				t.Fatalf("%d layers", len(l.layers))
+			}
+			below, above := l.layers[0], l.layers[1]
+			if above.diameter <= below.diameter || above.outline <= 0 || above.alpha != 1 {
+				t.Errorf("held-out points have the diameter %v, the others %v; outline %v, opacity %v", above.diameter, below.diameter, above.outline, above.alpha)
+			}
+			img := decode(t, &s)
+			at := func(x, y float64) color.NRGBA {
+				return img.NRGBAAt(int(x/72*200), int((l.height-y)/72*200))
+			}
+			for i := range above.x {
+				x, y := above.x[i], above.y[i]
+				if got := at(x, y); got != tc.colour {
+					t.Fatalf("a held-out point is %v, want %v", got, tc.colour)
+				}
+				if got, want := at(x, y+above.diameter/2-above.outline/2), shade(tc.colour); apart(got, want, eyes["normal"]) > 0.1 {
+					t.Fatalf("its rim is %v, want %v", got, want)
+				}
+			}
+			tinted := 0
+			for i := range below.x {
+				if at(below.x[i], below.y[i]) == tint(tc.colour) {
+					tinted++
+				}
+			}
+			if tinted != n/2 && tc.colour != unlabeled { // whose tint is the same
+				t.Errorf("%d other points show, want %d", tinted, n/2)
+			}
+			svg := write(t, &s, SVG)
+			if err := wellFormed(svg); err != nil {
+				t.Error(err)
+			}
+			for _, text := range []string{training, heldOut} {
+				if !bytes.Contains(svg, []byte(">"+text+"</text>")) {
+					t.Errorf("the SVG lacks %q", text)
+				}
+			}
+			if got := bytes.Count(svg, []byte("h0")); got != 3*n { // with a rim each
+				t.Errorf("%d dots in the SVG, want %d", got, 3*n)
+			}
+			rim := fmt.Sprintf(`<path stroke="%s" d="`, hex(shade(tc.colour)))
+			fill := fmt.Sprintf(`<path stroke="%s" stroke-width="%s" d="`, hex(tc.colour), short(above.diameter-2*above.outline))
+			last := bytes.LastIndex(svg, fmt.Appendf(nil, `<path stroke="%s" d="`, hex(tint(tc.colour))))
+			if first := bytes.Index(svg, []byte(rim)); first < last || bytes.Index(svg, []byte(fill)) < first {
+				t.Error("in the SVG, held-out points do not lie above the others, or not above their rims")
+			}
+		})
+	}
+}
+
+// Points of one kind need not be told apart.
+func TestHeldOutOfOneKind(t *testing.T) {
+	m, classes := clusters(3, 20, 2)
+	want := write(t, &Scatter{Embedding: m, Classes: classes}, SVG)
+	for _, kind := range []bool{false, true} {
+		s := &Scatter{Embedding: m, Classes: classes, HeldOut: slices.Repeat([]bool{kind}, m.N)}
+		if !bytes.Equal(write(t, s, SVG), want) {
+			t.Errorf("all held out is %v: the picture is another", kind)
+		}
+	}
+}
+
+// However many held-out points there are, they are larger than the others, and
+// their rims do not blacken the picture.
+func TestHeldOutSizes(t *testing.T) {
+	const area = 340 * 320
+	last := math.Inf(1)
+	for _, n := range []int{1, 10, 100, 1000, 10_000, 100_000} {
+		s := &Scatter{Embedding: data.NewMatrix(60_000+n, 2), HeldOut: make([]bool, 60_000+n)}
+		for i := range n {
+			s.HeldOut[i] = true
+		}
+		layers := s.layers([]color.NRGBA{single}, area)
+		below, above := layers[0], layers[1]
+		if r := above.diameter / below.diameter; r < 1.29 || r > 3.01 {
+			t.Errorf("%d held out: they are %.2f times as large as the others", n, r)
+		}
+		if rims := float64(n) * math.Pi * above.diameter * above.outline; rims > 0.051*area || above.outline > above.diameter/5 {
+			t.Errorf("%d held out: rims of %.3f cover %.3f of the picture", n, above.outline, rims/area)
+		}
+		if above.outline > last || (above.outline == 0) != (n > 50_000) {
+			t.Errorf("%d held out: rims are %.3f wide", n, above.outline)
+		}
+		last = above.outline
 	}
 }
 
@@ -378,8 +503,9 @@ func TestBackground(t *testing.T) {
 			half = color.NRGBA{mix(single.R), mix(single.G), mix(single.B), 255}
 		}
 		l, _ := s.layout()
-		i := slices.Index(l.x, slices.Min(l.x))
-		got := img.NRGBAAt(int(l.x[i]/72*200), int((l.height-l.y[i])/72*200))
+		p := l.layers[0]
+		i := slices.Index(p.x, slices.Min(p.x))
+		got := img.NRGBAAt(int(p.x[i]/72*200), int((l.height-p.y[i])/72*200))
 		for k, d := range []int{int(got.R) - int(half.R), int(got.G) - int(half.G), int(got.B) - int(half.B), int(got.A) - int(half.A)} {
 			if d < -2 || d > 2 {
 				t.Errorf("transparent %v: channel %d of a point is off by %d: %v, want %v", transparent, k, d, got, half)
@@ -565,8 +691,9 @@ func TestSVG(t *testing.T) {
 	// Every point is where the layout has it.
 	l, _ := s.layout()
 	want := map[string]int{}
-	for i := range l.x {
-		want[short(l.x[i])+" "+short(l.height-l.y[i])]++
+	p := l.layers[0]
+	for i := range p.x {
+		want[short(p.x[i])+" "+short(l.height-p.y[i])]++
 	}
 	for _, path := range strings.Split(string(svg), ` d="`)[1:] {
 		d, _, _ := strings.Cut(path, `"`)
@@ -612,6 +739,8 @@ func TestRefusals(t *testing.T) {
 		"infinite value":  {Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0) has the value +Inf"},
 		"classes":         {Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
 		"values":          {Scatter{Embedding: m, Values: make([]float64, 3)}, ErrInput, "3 values for 2 points"},
+		"held out":        {Scatter{Embedding: m, HeldOut: make([]bool, 3)}, ErrInput, "HeldOut has 3 entries for 2 points"},
+		"no room for key": {Scatter{Embedding: m, HeldOut: []bool{true, false}, Width: 1}, ErrInput, "leave too little room"},
 		"both":            {Scatter{Embedding: m, Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, "both Classes and Values"},
 		"width":           {Scatter{Embedding: m, Width: -1}, ErrInput, "Width is -1; give a number up to 100"},
 		"height":          {Scatter{Embedding: m, Height: math.NaN()}, ErrInput, "Height is NaN"},

@@ -41,10 +41,18 @@ func (l *layout) writePNG(w io.Writer, dpi int) error {
 // rasterise sets the points as anti-aliased discs; dots is the number of
 // pixels per printer's point.
 func (l *layout) rasterise(img *image.RGBA, dots float64) {
-	r := max(0.5, l.diameter/2*dots) // a smaller disc would vanish between pixels
 	bottom := float64(img.Rect.Dy())
-	for i := range l.x {
-		disc(img, l.x[i]*dots, bottom-l.y[i]*dots, r, l.colours[l.colour[i]], l.alpha)
+	for _, layer := range l.layers {
+		r := max(0.5, layer.diameter/2*dots) // a smaller disc would vanish between pixels
+		rim := layer.outline * dots
+		for i := range layer.x {
+			x, y := layer.x[i]*dots, bottom-layer.y[i]*dots
+			c := layer.colours[layer.colour[i]]
+			if rim > 0 {
+				disc(img, x, y, r, shade(c), layer.alpha)
+			}
+			disc(img, x, y, r-rim, c, layer.alpha)
+		}
 	}
 }
 

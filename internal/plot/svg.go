@@ -38,35 +38,49 @@ func (l *layout) writeSVG(w io.Writer) error {
 // other as one shape; in order that colours mix all the same, a path
 // holds the points of one colour in a small part of the order of drawing.
 func (l *layout) svgPoints() string {
-	const (
-		maxParts  = 64
-		pathShare = 16 // least mean number of points in a path
-	)
 	var b strings.Builder
 	if l.background != nil {
 		fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"%s\"/>\n", hex(color.NRGBAModel.Convert(l.background).(color.NRGBA)))
 	}
-	fmt.Fprintf(&b, "<g fill=\"none\" stroke-linecap=\"round\" stroke-width=\"%s\" stroke-opacity=\"%s\">\n", short(l.diameter), short(l.alpha))
+	for _, layer := range l.layers {
+		layer.writeSVG(&b, l.height)
+	}
+	return b.String()
+}
+
+// writeSVG writes the layer of a picture of that height. A rim is a wider line
+// below that of the point's colour.
+func (l *layer) writeSVG(b *strings.Builder, height float64) {
+	const maxParts = 64
+	least := 16 // mean number of points in a path
+	if l.outline > 0 {
+		least = 1 // in one path, a point's rim lies under all points
+	}
+	fmt.Fprintf(b, "<g fill=\"none\" stroke-linecap=\"round\" stroke-width=\"%s\" stroke-opacity=\"%s\">\n", short(l.diameter), short(l.alpha))
 	n := len(l.x)
-	parts := min(maxParts, max(1, n/(pathShare*len(l.colours))))
+	parts := min(maxParts, max(1, n/(least*len(l.colours))))
 	paths := make([][]byte, len(l.colours))
 	for part := range parts {
 		for i := part * n / parts; i < (part+1)*n/parts; i++ {
 			d := append(paths[l.colour[i]], 'M')
 			d = append(d, short(l.x[i])...)
 			d = append(d, ' ')
-			d = append(d, short(l.height-l.y[i])...)
+			d = append(d, short(height-l.y[i])...)
 			paths[l.colour[i]] = append(d, "h0"...)
 		}
 		for k, d := range paths {
-			if len(d) > 0 {
-				fmt.Fprintf(&b, "<path stroke=\"%s\" d=\"%s\"/>\n", hex(l.colours[k]), d)
+			switch colour := hex(l.colours[k]); {
+			case len(d) == 0:
+			case l.outline > 0:
+				fmt.Fprintf(b, "<path stroke=\"%s\" d=\"%s\"/>\n", hex(shade(l.colours[k])), d)
+				fmt.Fprintf(b, "<path stroke=\"%s\" stroke-width=\"%s\" d=\"%s\"/>\n", colour, short(l.diameter-2*l.outline), d)
+			default:
+				fmt.Fprintf(b, "<path stroke=\"%s\" d=\"%s\"/>\n", colour, d)
 			}
 			paths[k] = d[:0]
 		}
 	}
 	b.WriteString("</g>\n")
-	return b.String()
 }
 
 // short writes a number with up to two decimals, which is a printer's point
