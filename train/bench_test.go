@@ -58,6 +58,37 @@ func BenchmarkEpoch(b *testing.B) {
 	}
 }
 
+// BenchmarkNetworkEpoch is BenchmarkEpoch for the network 784-100-100-100-2 on
+// as many points as MNIST has, with Adam.
+func BenchmarkNetworkEpoch(b *testing.B) {
+	const n, in, edges = 70000, 784, 1499592
+	heads, tails := randomEdges(n, edges)
+	points, err := model.InitNormal[float32](n, in, 1, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []int{1024, 32768, 524288} {
+		b.Run(fmt.Sprintf("neg/b=%d", size), func(b *testing.B) {
+			network, err := model.NewMLP[float32](in, nil, 2, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			m, err := model.NewParametric(network, points, op.ContrastiveOptions{Clamp: 1e-10})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			if _, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+				BatchSize: size, Clip: 4, Method: new(train.Adam),
+				Phases: []train.Phase{{Epochs: b.N, LR: 0.001, Negatives: 5}},
+			}); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/edges, "ns/edge")
+		})
+	}
+}
+
 // BenchmarkNetworkStep times a step of the network 784-100-100-100-2 on
 // batches of b edges without a point in common, whose 2b rows lie anywhere
 // among 20 000: forward, backward and Adam.

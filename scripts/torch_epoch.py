@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Time a training step of an embedding table in PyTorch on the CPU.
+"""Time a training step of an embedding table, or a network, in PyTorch on the CPU.
 
-    torch_table.py [--edges 1500000] [--steps 60] [--threads 2]
+    torch_epoch.py [--network] [--edges 1500000] [--steps 60] [--threads 2]
 
 The step is the one that cne times in BenchmarkEpoch of package train: a table
 of 70 000 points in the plane, batches of 1024 and 32 768 edges, five negatives
 per head drawn anew from the batch, the losses neg, nc, infonce and umap with
 arguments of logarithms clamped to [1e-10, 1], gradients clipped to +-4, SGD
-without momentum. Prints a line "LOSS BATCH MILLISECONDS" for each, the median
-step scaled to one epoch of all edges.
+without momentum. With --network it is that of BenchmarkNetworkEpoch: the
+network 784-100-100-100-2 on 70 000 points, through which every endpoint of an
+edge goes as in the paper's own program, Adam, the loss neg, and batches of up
+to 524 288 edges, which take 7 GB of memory. Prints a line "LOSS BATCH
+MILLISECONDS" for each, the median step scaled to one epoch of all edges.
 
 The edges join random points, so that slices of the edge list touch memory as a
 shuffled list would. The shuffling itself and a data loader are left out, which
@@ -24,8 +27,10 @@ import torch
 from torch import nn
 
 POINTS = 70_000
+WIDTH = 784
 NEGATIVES = 5
 BATCHES = (1024, 32_768)
+NETWORK_BATCHES = (1024, 32_768, 524_288)
 FLOOR = 1e-10
 
 
@@ -62,13 +67,29 @@ def umap(d2, _):
     return -log(q[:, 0]).sum() - log(1 - q[:, 1:]).sum()
 
 
-def median_step(loss, batch, edges, steps):
+def a_table():
+    """Return what places points as a table, and its optimiser."""
+    table = nn.Embedding(POINTS, 2)
+    return table, table, lambda parameters: torch.optim.SGD(parameters, lr=1e-3)
+
+
+def a_network():
+    """Return what places points through a network, the network, and its optimiser."""
+    layers = []
+    for wide, narrow in ((WIDTH, 100), (100, 100), (100, 100)):
+        layers += [nn.Linear(wide, narrow), nn.ReLU()]
+    network = nn.Sequential(*layers, nn.Linear(100, 2))
+    points = torch.rand(POINTS, WIDTH)
+    return (lambda ends: network(points[ends])), network, lambda parameters: torch.optim.Adam(parameters, lr=1e-3)
+
+
+def median_step(model, loss, batch, edges, steps):
     """Return the median duration of a step, in seconds."""
     torch.manual_seed(0)
-    table = nn.Embedding(POINTS, 2)
+    place, module, method = model()
     log_z = nn.Parameter(torch.zeros(()))
-    parameters = [*table.parameters(), log_z] if loss is nc else [*table.parameters()]
-    optimiser = torch.optim.SGD(parameters, lr=1e-3)
+    parameters = [*module.parameters(), log_z] if loss is nc else [*module.parameters()]
+    optimiser = method(parameters)
     heads = torch.randint(POINTS, (edges,))
     tails = torch.randint(POINTS, (edges,))
     rows = torch.arange(batch)[:, None]
@@ -76,7 +97,7 @@ def median_step(loss, batch, edges, steps):
 
     def step(first):
         ends = torch.cat((heads[first:first + batch], tails[first:first + batch]))
-        features = table(ends)
+        features = place(ends)
         # Any row of the batch but the head's own.
         others = torch.randint(1, 2 * batch, (batch, NEGATIVES))
         columns = torch.cat((positives, (rows + others) % (2 * batch)), 1)
@@ -87,27 +108,35 @@ def median_step(loss, batch, edges, steps):
         optimiser.step()
 
     times = []
-    for k in range(steps + 3):  # the first few warm up
+    warm = min(steps, 3)
+    for k in range(steps + warm):
         first = k * batch % (edges - batch)
         start = time.perf_counter()
         step(first)
         times.append(time.perf_counter() - start)
-    return statistics.median(times[3:])
+    return statistics.median(times[warm:])
 
 
 def main():
     """Parse the command line and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--network", action="store_true", help="time a network, not a table")
     parser.add_argument("--edges", type=int, default=1_500_000, help="edges of an epoch")
-    parser.add_argument("--steps", type=int, default=60, help="steps of which to take the median")
+    parser.add_argument("--steps", type=int, default=60, help="steps of which to take the median; fewer for large batches through a network")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    if options.edges <= max(BATCHES) or options.steps < 1 or options.threads < 1:
-        parser.error(f"edges must exceed {max(BATCHES)}; steps and threads must be at least 1")
+    if options.edges <= max(NETWORK_BATCHES) or options.steps < 1 or options.threads < 1:
+        parser.error(f"edges must exceed {max(NETWORK_BATCHES)}; steps and threads must be at least 1")
     torch.set_num_threads(options.threads)
-    for loss in (neg, nc, infonce, umap):
-        for batch in BATCHES:
-            seconds = median_step(loss, batch, options.edges, options.steps)
+    model, losses, batches = a_table, (neg, nc, infonce, umap), BATCHES
+    if options.network:
+        model, losses, batches = a_network, (neg,), NETWORK_BATCHES
+    for loss in losses:
+        for batch in batches:
+            steps = options.steps
+            if options.network:
+                steps = max(1, min(steps, 100_000 // batch))
+            seconds = median_step(model, loss, batch, options.edges, steps)
             print(loss.__name__, batch, f"{1e3 * seconds * options.edges / batch:.1f}", flush=True)
 
 
