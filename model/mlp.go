@@ -18,8 +18,9 @@ import (
 var DefaultHidden = []int{100, 100, 100}
 
 // rowsPerBlock is how many points go through a network at a time where they
-// could all: what they leave behind stays in the cache.
-const rowsPerBlock = 1024
+// could all: what they leave behind stays in the cache, and the cores rarely
+// wait for each other at the end of a layer.
+const rowsPerBlock = 4096
 
 // An MLP is a network of linear layers with ReLU between them, which maps
 // points to positions. T is the type it computes in. It must not be used by
@@ -201,6 +202,8 @@ func (n *MLP[T]) project(dst []float32, x []T) error {
 //
 // so that a point goes through the network once, however many edges of the
 // batch it has, and the gradients of its copies are added before they go back.
+// Of points that are mostly zeros, such as images on a black ground, the first
+// layer passes over the zeros.
 // The network stays usable while and after the model is trained.
 type Parametric[T op.Float] struct {
 	n         int
@@ -221,10 +224,17 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 		return nil, fmt.Errorf("model: %d values are no points of %d, as the network takes them", len(points), in)
 	}
 	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
+	var sparse *op.Sparse
+	if x, ok := any(points).([]float32); ok {
+		sparse = op.NewSparse(x, in)
+	}
 	g := gorgonia.NewGraph()
 	all := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(n, in), gorgonia.WithName("points"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
 	distinct, nodes, err := network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
+		if sparse != nil {
+			return op.LinearOfSparse(sparse, rows, w, b, act)
+		}
 		return op.LinearRows(all, rows, w, b, act)
 	})
 	if err != nil {
@@ -233,8 +243,10 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 	if err := p.batch.compile(g, rows, distinct, nodes, options); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if err := op.Share(p.batch.program.Input(all), points, n, in); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+	if sparse == nil {
+		if err := op.Share(p.batch.program.Input(all), points, n, in); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
 	}
 	if err := network.share(p.batch.program, nodes); err != nil {
 		return nil, err

@@ -144,6 +144,51 @@ func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
 	}
 }
 
+// Points that are mostly zeros have the loss and the gradient of any others.
+func TestSparsePointsHaveTheDenseGradient(t *testing.T) {
+	const n, in = 60, 40
+	sparse := to32(normals(n*in, 1))
+	for i := range sparse {
+		if i%7 > 1 {
+			sparse[i] = 0
+		}
+	}
+	exact := make([]float64, len(sparse))
+	for i, v := range sparse {
+		exact[i] = float64(v)
+	}
+	o := op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10}
+	single := newMLP[float32](t, in, []int{30, 20}, 2, 3)
+	p, q := newParametric(t, single, sparse, o), newParametric(t, newMLP[float64](t, in, []int{30, 20}, 2, 3), exact, o)
+	b := &model.Batch{Rows: []int32{4, 59, 2, 0}, Slots: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
+	got, err := p.Step(b, -0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := q.Step(b, -0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(got-want) > 1e-5*math.Abs(want) {
+		t.Errorf("loss %g, want %g", got, want)
+	}
+	for i, x := range p.Parameters() {
+		exact := op.Data[float64](q.Parameters()[i].Grad)
+		for j, v := range op.Data[float32](x.Grad) {
+			if math.Abs(float64(v)-exact[j]) > 1e-4*(1+math.Abs(exact[j])) {
+				t.Fatalf("gradient of %s[%d] is %g, want %g", x.Name, j, v, exact[j])
+			}
+		}
+	}
+	if err := p.Diagnose(); err != nil {
+		t.Errorf("a finite model is diagnosed with %v", err)
+	}
+	op.Data[float32](p.Parameters()[0].Value)[7] = float32(math.NaN())
+	if err := p.Diagnose(); err == nil || !strings.Contains(err.Error(), "0.weight is not finite") {
+		t.Errorf("a NaN is diagnosed with %v", err)
+	}
+}
+
 // The position of a point does not depend on what is projected with it, nor on
 // the number of cores.
 func TestProjectionOneByOne(t *testing.T) {

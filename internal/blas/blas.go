@@ -147,3 +147,7 @@ func multiply[T Float](p product[T]) {
 	}
 	multiplyPortable(&p)
 }
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(a, b int) int { return ceil(a, b) * b }

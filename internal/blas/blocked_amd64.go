@@ -110,10 +110,6 @@ func (p *blocked) run() {
 	}
 }
 
-func ceil(a, b int) int { return (a + b - 1) / b }
-
-func roundUp(a, b int) int { return ceil(a, b) * b }
-
 // round adds steps [l0, l1) to columns [j0, j1) of C.
 func (p *blocked) round() {
 	steps, width, strips := p.l1-p.l0, p.j1-p.j0, ceil(p.m, p.height)

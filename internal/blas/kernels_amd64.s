@@ -5413,6 +5413,774 @@ store:
 	VZEROUPPER
 	RET
 
+// func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum1AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z1
+	VFMADD231PS  (DI), Z1, Z0
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z1
+	VPMOVD2M     Z1, K1
+	VBROADCASTSS floor+48(FP), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMOVUPS      Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread1AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS.Z (BX), K1, Z0
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z1
+	VMOVUPS      (BX), Z2
+	VFMADD231PS  Z0, Z1, Z2
+	VMOVUPS      Z2, (BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum2AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z2
+	VFMADD231PS  (DI), Z2, Z0
+	VFMADD231PS  64(DI), Z2, Z1
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z2
+	VPMOVD2M     Z2, K1
+	VBROADCASTSS floor+48(FP), Z2
+	VMAXPS       Z0, Z2, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z2, Z1
+	VMOVUPS      Z1, K1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread2AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS.Z 64(BX), K1, Z1
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z2
+	VMOVUPS      (BX), Z3
+	VFMADD231PS  Z0, Z2, Z3
+	VMOVUPS      Z3, (BX)
+	VMOVUPS      64(BX), Z3
+	VFMADD231PS  Z1, Z2, Z3
+	VMOVUPS      Z3, 64(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum3AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z3
+	VFMADD231PS  (DI), Z3, Z0
+	VFMADD231PS  64(DI), Z3, Z1
+	VFMADD231PS  128(DI), Z3, Z2
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z3
+	VPMOVD2M     Z3, K1
+	VBROADCASTSS floor+48(FP), Z3
+	VMAXPS       Z0, Z3, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z3, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMAXPS       Z2, Z3, Z2
+	VMOVUPS      Z2, K1, 128(AX)
+	VZEROUPPER
+	RET
+
+// func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread3AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	VMOVUPS.Z 128(BX), K1, Z2
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z3
+	VMOVUPS      (BX), Z4
+	VFMADD231PS  Z0, Z3, Z4
+	VMOVUPS      Z4, (BX)
+	VMOVUPS      64(BX), Z4
+	VFMADD231PS  Z1, Z3, Z4
+	VMOVUPS      Z4, 64(BX)
+	VMOVUPS      128(BX), Z4
+	VFMADD231PS  Z2, Z3, Z4
+	VMOVUPS      Z4, 128(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum4AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  (DI), Z4, Z0
+	VFMADD231PS  64(DI), Z4, Z1
+	VFMADD231PS  128(DI), Z4, Z2
+	VFMADD231PS  192(DI), Z4, Z3
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z4
+	VPMOVD2M     Z4, K1
+	VBROADCASTSS floor+48(FP), Z4
+	VMAXPS       Z0, Z4, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z4, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMAXPS       Z2, Z4, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMAXPS       Z3, Z4, Z3
+	VMOVUPS      Z3, K1, 192(AX)
+	VZEROUPPER
+	RET
+
+// func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread4AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	VMOVUPS   128(BX), Z2
+	VMOVUPS.Z 192(BX), K1, Z3
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z4
+	VMOVUPS      (BX), Z5
+	VFMADD231PS  Z0, Z4, Z5
+	VMOVUPS      Z5, (BX)
+	VMOVUPS      64(BX), Z5
+	VFMADD231PS  Z1, Z4, Z5
+	VMOVUPS      Z5, 64(BX)
+	VMOVUPS      128(BX), Z5
+	VFMADD231PS  Z2, Z4, Z5
+	VMOVUPS      Z5, 128(BX)
+	VMOVUPS      192(BX), Z5
+	VFMADD231PS  Z3, Z4, Z5
+	VMOVUPS      Z5, 192(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum5AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z5
+	VFMADD231PS  (DI), Z5, Z0
+	VFMADD231PS  64(DI), Z5, Z1
+	VFMADD231PS  128(DI), Z5, Z2
+	VFMADD231PS  192(DI), Z5, Z3
+	VFMADD231PS  256(DI), Z5, Z4
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z5
+	VPMOVD2M     Z5, K1
+	VBROADCASTSS floor+48(FP), Z5
+	VMAXPS       Z0, Z5, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z5, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMAXPS       Z2, Z5, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMAXPS       Z3, Z5, Z3
+	VMOVUPS      Z3, 192(AX)
+	VMAXPS       Z4, Z5, Z4
+	VMOVUPS      Z4, K1, 256(AX)
+	VZEROUPPER
+	RET
+
+// func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread5AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	VMOVUPS   128(BX), Z2
+	VMOVUPS   192(BX), Z3
+	VMOVUPS.Z 256(BX), K1, Z4
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z5
+	VMOVUPS      (BX), Z6
+	VFMADD231PS  Z0, Z5, Z6
+	VMOVUPS      Z6, (BX)
+	VMOVUPS      64(BX), Z6
+	VFMADD231PS  Z1, Z5, Z6
+	VMOVUPS      Z6, 64(BX)
+	VMOVUPS      128(BX), Z6
+	VFMADD231PS  Z2, Z5, Z6
+	VMOVUPS      Z6, 128(BX)
+	VMOVUPS      192(BX), Z6
+	VFMADD231PS  Z3, Z5, Z6
+	VMOVUPS      Z6, 192(BX)
+	VMOVUPS      256(BX), Z6
+	VFMADD231PS  Z4, Z5, Z6
+	VMOVUPS      Z6, 256(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum6AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  (DI), Z6, Z0
+	VFMADD231PS  64(DI), Z6, Z1
+	VFMADD231PS  128(DI), Z6, Z2
+	VFMADD231PS  192(DI), Z6, Z3
+	VFMADD231PS  256(DI), Z6, Z4
+	VFMADD231PS  320(DI), Z6, Z5
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z6
+	VPMOVD2M     Z6, K1
+	VBROADCASTSS floor+48(FP), Z6
+	VMAXPS       Z0, Z6, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z6, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMAXPS       Z2, Z6, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMAXPS       Z3, Z6, Z3
+	VMOVUPS      Z3, 192(AX)
+	VMAXPS       Z4, Z6, Z4
+	VMOVUPS      Z4, 256(AX)
+	VMAXPS       Z5, Z6, Z5
+	VMOVUPS      Z5, K1, 320(AX)
+	VZEROUPPER
+	RET
+
+// func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread6AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	VMOVUPS   128(BX), Z2
+	VMOVUPS   192(BX), Z3
+	VMOVUPS   256(BX), Z4
+	VMOVUPS.Z 320(BX), K1, Z5
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z6
+	VMOVUPS      (BX), Z7
+	VFMADD231PS  Z0, Z6, Z7
+	VMOVUPS      Z7, (BX)
+	VMOVUPS      64(BX), Z7
+	VFMADD231PS  Z1, Z6, Z7
+	VMOVUPS      Z7, 64(BX)
+	VMOVUPS      128(BX), Z7
+	VFMADD231PS  Z2, Z6, Z7
+	VMOVUPS      Z7, 128(BX)
+	VMOVUPS      192(BX), Z7
+	VFMADD231PS  Z3, Z6, Z7
+	VMOVUPS      Z7, 192(BX)
+	VMOVUPS      256(BX), Z7
+	VFMADD231PS  Z4, Z6, Z7
+	VMOVUPS      Z7, 256(BX)
+	VMOVUPS      320(BX), Z7
+	VFMADD231PS  Z5, Z6, Z7
+	VMOVUPS      Z7, 320(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum7AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	VMOVUPS 384(DI), Z6
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z7
+	VFMADD231PS  (DI), Z7, Z0
+	VFMADD231PS  64(DI), Z7, Z1
+	VFMADD231PS  128(DI), Z7, Z2
+	VFMADD231PS  192(DI), Z7, Z3
+	VFMADD231PS  256(DI), Z7, Z4
+	VFMADD231PS  320(DI), Z7, Z5
+	VFMADD231PS  384(DI), Z7, Z6
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z7
+	VPMOVD2M     Z7, K1
+	VBROADCASTSS floor+48(FP), Z7
+	VMAXPS       Z0, Z7, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z7, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMAXPS       Z2, Z7, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMAXPS       Z3, Z7, Z3
+	VMOVUPS      Z3, 192(AX)
+	VMAXPS       Z4, Z7, Z4
+	VMOVUPS      Z4, 256(AX)
+	VMAXPS       Z5, Z7, Z5
+	VMOVUPS      Z5, 320(AX)
+	VMAXPS       Z6, Z7, Z6
+	VMOVUPS      Z6, K1, 384(AX)
+	VZEROUPPER
+	RET
+
+// func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread7AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	VMOVUPS   128(BX), Z2
+	VMOVUPS   192(BX), Z3
+	VMOVUPS   256(BX), Z4
+	VMOVUPS   320(BX), Z5
+	VMOVUPS.Z 384(BX), K1, Z6
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z7
+	VMOVUPS      (BX), Z8
+	VFMADD231PS  Z0, Z7, Z8
+	VMOVUPS      Z8, (BX)
+	VMOVUPS      64(BX), Z8
+	VFMADD231PS  Z1, Z7, Z8
+	VMOVUPS      Z8, 64(BX)
+	VMOVUPS      128(BX), Z8
+	VFMADD231PS  Z2, Z7, Z8
+	VMOVUPS      Z8, 128(BX)
+	VMOVUPS      192(BX), Z8
+	VFMADD231PS  Z3, Z7, Z8
+	VMOVUPS      Z8, 192(BX)
+	VMOVUPS      256(BX), Z8
+	VFMADD231PS  Z4, Z7, Z8
+	VMOVUPS      Z8, 256(BX)
+	VMOVUPS      320(BX), Z8
+	VFMADD231PS  Z5, Z7, Z8
+	VMOVUPS      Z8, 320(BX)
+	VMOVUPS      384(BX), Z8
+	VFMADD231PS  Z6, Z7, Z8
+	VMOVUPS      Z8, 384(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sum8AVX512(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	VMOVUPS 384(DI), Z6
+	VMOVUPS 448(DI), Z7
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (DI), Z8, Z0
+	VFMADD231PS  64(DI), Z8, Z1
+	VFMADD231PS  128(DI), Z8, Z2
+	VFMADD231PS  192(DI), Z8, Z3
+	VFMADD231PS  256(DI), Z8, Z4
+	VFMADD231PS  320(DI), Z8, Z5
+	VFMADD231PS  384(DI), Z8, Z6
+	VFMADD231PS  448(DI), Z8, Z7
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Z8
+	VPMOVD2M     Z8, K1
+	VBROADCASTSS floor+48(FP), Z8
+	VMAXPS       Z0, Z8, Z0
+	VMOVUPS      Z0, (AX)
+	VMAXPS       Z1, Z8, Z1
+	VMOVUPS      Z1, 64(AX)
+	VMAXPS       Z2, Z8, Z2
+	VMOVUPS      Z2, 128(AX)
+	VMAXPS       Z3, Z8, Z3
+	VMOVUPS      Z3, 192(AX)
+	VMAXPS       Z4, Z8, Z4
+	VMOVUPS      Z4, 256(AX)
+	VMAXPS       Z5, Z8, Z5
+	VMOVUPS      Z5, 320(AX)
+	VMAXPS       Z6, Z8, Z6
+	VMOVUPS      Z6, 384(AX)
+	VMAXPS       Z7, Z8, Z7
+	VMOVUPS      Z7, K1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·spread8AVX512(SB), NOSPLIT, $0-56
+	MOVQ      n+0(FP), AX
+	MOVQ      col+8(FP), CX
+	MOVQ      val+16(FP), DX
+	MOVQ      grad+24(FP), BX
+	MOVQ      dw+40(FP), SI
+	MOVQ      stride+48(FP), DI
+	MOVQ      mask+32(FP), R8
+	VMOVUPS   (R8), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   (BX), Z0
+	VMOVUPS   64(BX), Z1
+	VMOVUPS   128(BX), Z2
+	VMOVUPS   192(BX), Z3
+	VMOVUPS   256(BX), Z4
+	VMOVUPS   320(BX), Z5
+	VMOVUPS   384(BX), Z6
+	VMOVUPS.Z 448(BX), K1, Z7
+	TESTQ     AX, AX
+	JE        done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Z8
+	VMOVUPS      (BX), Z9
+	VFMADD231PS  Z0, Z8, Z9
+	VMOVUPS      Z9, (BX)
+	VMOVUPS      64(BX), Z9
+	VFMADD231PS  Z1, Z8, Z9
+	VMOVUPS      Z9, 64(BX)
+	VMOVUPS      128(BX), Z9
+	VFMADD231PS  Z2, Z8, Z9
+	VMOVUPS      Z9, 128(BX)
+	VMOVUPS      192(BX), Z9
+	VFMADD231PS  Z3, Z8, Z9
+	VMOVUPS      Z9, 192(BX)
+	VMOVUPS      256(BX), Z9
+	VFMADD231PS  Z4, Z8, Z9
+	VMOVUPS      Z9, 256(BX)
+	VMOVUPS      320(BX), Z9
+	VFMADD231PS  Z5, Z8, Z9
+	VMOVUPS      Z9, 320(BX)
+	VMOVUPS      384(BX), Z9
+	VFMADD231PS  Z6, Z8, Z9
+	VMOVUPS      Z9, 384(BX)
+	VMOVUPS      448(BX), Z9
+	VFMADD231PS  Z7, Z8, Z9
+	VMOVUPS      Z9, 448(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
 TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-88
@@ -6846,6 +7614,758 @@ store:
 	VMASKMOVPS   Y10, Y12, (AX)
 	VMAXPS       Y11, Y14, Y11
 	VMASKMOVPS   Y11, Y13, 32(AX)
+	VZEROUPPER
+	RET
+
+// func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum1AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y1
+	VFMADD231PS  (DI), Y1, Y0
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y2
+	VBROADCASTSS floor+48(FP), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMASKMOVPS   Y0, Y2, (AX)
+	VZEROUPPER
+	RET
+
+// func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread1AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y1
+	VMOVUPS      (BX), Y2
+	VFMADD231PS  Y0, Y1, Y2
+	VMOVUPS      Y2, (BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum2AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y2
+	VFMADD231PS  (DI), Y2, Y0
+	VFMADD231PS  32(DI), Y2, Y1
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y3
+	VBROADCASTSS floor+48(FP), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y3, 32(AX)
+	VZEROUPPER
+	RET
+
+// func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread2AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y1
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS 32(BX), Y1, Y1
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y2
+	VMOVUPS      (BX), Y3
+	VFMADD231PS  Y0, Y2, Y3
+	VMOVUPS      Y3, (BX)
+	VMOVUPS      32(BX), Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMOVUPS      Y3, 32(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum3AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y3
+	VFMADD231PS  (DI), Y3, Y0
+	VFMADD231PS  32(DI), Y3, Y1
+	VFMADD231PS  64(DI), Y3, Y2
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y4
+	VBROADCASTSS floor+48(FP), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMAXPS       Y2, Y3, Y2
+	VMASKMOVPS   Y2, Y4, 64(AX)
+	VZEROUPPER
+	RET
+
+// func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread3AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y2
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 64(BX), Y2, Y2
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y3
+	VMOVUPS      (BX), Y4
+	VFMADD231PS  Y0, Y3, Y4
+	VMOVUPS      Y4, (BX)
+	VMOVUPS      32(BX), Y4
+	VFMADD231PS  Y1, Y3, Y4
+	VMOVUPS      Y4, 32(BX)
+	VMOVUPS      64(BX), Y4
+	VFMADD231PS  Y2, Y3, Y4
+	VMOVUPS      Y4, 64(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum4AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y4
+	VFMADD231PS  (DI), Y4, Y0
+	VFMADD231PS  32(DI), Y4, Y1
+	VFMADD231PS  64(DI), Y4, Y2
+	VFMADD231PS  96(DI), Y4, Y3
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y5
+	VBROADCASTSS floor+48(FP), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y4, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMAXPS       Y2, Y4, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMAXPS       Y3, Y4, Y3
+	VMASKMOVPS   Y3, Y5, 96(AX)
+	VZEROUPPER
+	RET
+
+// func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread4AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y3
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    64(BX), Y2
+	VMASKMOVPS 96(BX), Y3, Y3
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y4
+	VMOVUPS      (BX), Y5
+	VFMADD231PS  Y0, Y4, Y5
+	VMOVUPS      Y5, (BX)
+	VMOVUPS      32(BX), Y5
+	VFMADD231PS  Y1, Y4, Y5
+	VMOVUPS      Y5, 32(BX)
+	VMOVUPS      64(BX), Y5
+	VFMADD231PS  Y2, Y4, Y5
+	VMOVUPS      Y5, 64(BX)
+	VMOVUPS      96(BX), Y5
+	VFMADD231PS  Y3, Y4, Y5
+	VMOVUPS      Y5, 96(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum5AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y5
+	VFMADD231PS  (DI), Y5, Y0
+	VFMADD231PS  32(DI), Y5, Y1
+	VFMADD231PS  64(DI), Y5, Y2
+	VFMADD231PS  96(DI), Y5, Y3
+	VFMADD231PS  128(DI), Y5, Y4
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y6
+	VBROADCASTSS floor+48(FP), Y5
+	VMAXPS       Y0, Y5, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMAXPS       Y2, Y5, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMAXPS       Y4, Y5, Y4
+	VMASKMOVPS   Y4, Y6, 128(AX)
+	VZEROUPPER
+	RET
+
+// func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread5AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y4
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    64(BX), Y2
+	VMOVUPS    96(BX), Y3
+	VMASKMOVPS 128(BX), Y4, Y4
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y5
+	VMOVUPS      (BX), Y6
+	VFMADD231PS  Y0, Y5, Y6
+	VMOVUPS      Y6, (BX)
+	VMOVUPS      32(BX), Y6
+	VFMADD231PS  Y1, Y5, Y6
+	VMOVUPS      Y6, 32(BX)
+	VMOVUPS      64(BX), Y6
+	VFMADD231PS  Y2, Y5, Y6
+	VMOVUPS      Y6, 64(BX)
+	VMOVUPS      96(BX), Y6
+	VFMADD231PS  Y3, Y5, Y6
+	VMOVUPS      Y6, 96(BX)
+	VMOVUPS      128(BX), Y6
+	VFMADD231PS  Y4, Y5, Y6
+	VMOVUPS      Y6, 128(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum6AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	VMOVUPS 160(DI), Y5
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y6
+	VFMADD231PS  (DI), Y6, Y0
+	VFMADD231PS  32(DI), Y6, Y1
+	VFMADD231PS  64(DI), Y6, Y2
+	VFMADD231PS  96(DI), Y6, Y3
+	VFMADD231PS  128(DI), Y6, Y4
+	VFMADD231PS  160(DI), Y6, Y5
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y7
+	VBROADCASTSS floor+48(FP), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y6, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMAXPS       Y2, Y6, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMAXPS       Y3, Y6, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      Y4, 128(AX)
+	VMAXPS       Y5, Y6, Y5
+	VMASKMOVPS   Y5, Y7, 160(AX)
+	VZEROUPPER
+	RET
+
+// func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread6AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y5
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    64(BX), Y2
+	VMOVUPS    96(BX), Y3
+	VMOVUPS    128(BX), Y4
+	VMASKMOVPS 160(BX), Y5, Y5
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y6
+	VMOVUPS      (BX), Y7
+	VFMADD231PS  Y0, Y6, Y7
+	VMOVUPS      Y7, (BX)
+	VMOVUPS      32(BX), Y7
+	VFMADD231PS  Y1, Y6, Y7
+	VMOVUPS      Y7, 32(BX)
+	VMOVUPS      64(BX), Y7
+	VFMADD231PS  Y2, Y6, Y7
+	VMOVUPS      Y7, 64(BX)
+	VMOVUPS      96(BX), Y7
+	VFMADD231PS  Y3, Y6, Y7
+	VMOVUPS      Y7, 96(BX)
+	VMOVUPS      128(BX), Y7
+	VFMADD231PS  Y4, Y6, Y7
+	VMOVUPS      Y7, 128(BX)
+	VMOVUPS      160(BX), Y7
+	VFMADD231PS  Y5, Y6, Y7
+	VMOVUPS      Y7, 160(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum7AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	VMOVUPS 160(DI), Y5
+	VMOVUPS 192(DI), Y6
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y7
+	VFMADD231PS  (DI), Y7, Y0
+	VFMADD231PS  32(DI), Y7, Y1
+	VFMADD231PS  64(DI), Y7, Y2
+	VFMADD231PS  96(DI), Y7, Y3
+	VFMADD231PS  128(DI), Y7, Y4
+	VFMADD231PS  160(DI), Y7, Y5
+	VFMADD231PS  192(DI), Y7, Y6
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y8
+	VBROADCASTSS floor+48(FP), Y7
+	VMAXPS       Y0, Y7, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y7, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMAXPS       Y2, Y7, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMAXPS       Y3, Y7, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMAXPS       Y4, Y7, Y4
+	VMOVUPS      Y4, 128(AX)
+	VMAXPS       Y5, Y7, Y5
+	VMOVUPS      Y5, 160(AX)
+	VMAXPS       Y6, Y7, Y6
+	VMASKMOVPS   Y6, Y8, 192(AX)
+	VZEROUPPER
+	RET
+
+// func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread7AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y6
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    64(BX), Y2
+	VMOVUPS    96(BX), Y3
+	VMOVUPS    128(BX), Y4
+	VMOVUPS    160(BX), Y5
+	VMASKMOVPS 192(BX), Y6, Y6
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y7
+	VMOVUPS      (BX), Y8
+	VFMADD231PS  Y0, Y7, Y8
+	VMOVUPS      Y8, (BX)
+	VMOVUPS      32(BX), Y8
+	VFMADD231PS  Y1, Y7, Y8
+	VMOVUPS      Y8, 32(BX)
+	VMOVUPS      64(BX), Y8
+	VFMADD231PS  Y2, Y7, Y8
+	VMOVUPS      Y8, 64(BX)
+	VMOVUPS      96(BX), Y8
+	VFMADD231PS  Y3, Y7, Y8
+	VMOVUPS      Y8, 96(BX)
+	VMOVUPS      128(BX), Y8
+	VFMADD231PS  Y4, Y7, Y8
+	VMOVUPS      Y8, 128(BX)
+	VMOVUPS      160(BX), Y8
+	VFMADD231PS  Y5, Y7, Y8
+	VMOVUPS      Y8, 160(BX)
+	VMOVUPS      192(BX), Y8
+	VFMADD231PS  Y6, Y7, Y8
+	VMOVUPS      Y8, 192(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+// Requires: AVX, FMA3
+TEXT ·sum8AVX2(SB), NOSPLIT, $0-72
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    w+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    bias+40(FP), DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	VMOVUPS 128(DI), Y4
+	VMOVUPS 160(DI), Y5
+	VMOVUPS 192(DI), Y6
+	VMOVUPS 224(DI), Y7
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVWQZX      (CX), DI
+	IMULQ        SI, DI
+	ADDQ         BX, DI
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (DI), Y8, Y0
+	VFMADD231PS  32(DI), Y8, Y1
+	VFMADD231PS  64(DI), Y8, Y2
+	VFMADD231PS  96(DI), Y8, Y3
+	VFMADD231PS  128(DI), Y8, Y4
+	VFMADD231PS  160(DI), Y8, Y5
+	VFMADD231PS  192(DI), Y8, Y6
+	VFMADD231PS  224(DI), Y8, Y7
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	MOVQ         y+56(FP), AX
+	MOVQ         mask+64(FP), CX
+	VMOVUPS      (CX), Y9
+	VBROADCASTSS floor+48(FP), Y8
+	VMAXPS       Y0, Y8, Y0
+	VMOVUPS      Y0, (AX)
+	VMAXPS       Y1, Y8, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMAXPS       Y2, Y8, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMAXPS       Y4, Y8, Y4
+	VMOVUPS      Y4, 128(AX)
+	VMAXPS       Y5, Y8, Y5
+	VMOVUPS      Y5, 160(AX)
+	VMAXPS       Y6, Y8, Y6
+	VMOVUPS      Y6, 192(AX)
+	VMAXPS       Y7, Y8, Y7
+	VMASKMOVPS   Y7, Y9, 224(AX)
+	VZEROUPPER
+	RET
+
+// func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+// Requires: AVX, FMA3
+TEXT ·spread8AVX2(SB), NOSPLIT, $0-56
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Y7
+	VMOVUPS    (BX), Y0
+	VMOVUPS    32(BX), Y1
+	VMOVUPS    64(BX), Y2
+	VMOVUPS    96(BX), Y3
+	VMOVUPS    128(BX), Y4
+	VMOVUPS    160(BX), Y5
+	VMOVUPS    192(BX), Y6
+	VMASKMOVPS 224(BX), Y7, Y7
+	TESTQ      AX, AX
+	JE         done
+
+loop:
+	MOVWQZX      (CX), BX
+	IMULQ        DI, BX
+	ADDQ         SI, BX
+	VBROADCASTSS (DX), Y8
+	VMOVUPS      (BX), Y9
+	VFMADD231PS  Y0, Y8, Y9
+	VMOVUPS      Y9, (BX)
+	VMOVUPS      32(BX), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VMOVUPS      Y9, 32(BX)
+	VMOVUPS      64(BX), Y9
+	VFMADD231PS  Y2, Y8, Y9
+	VMOVUPS      Y9, 64(BX)
+	VMOVUPS      96(BX), Y9
+	VFMADD231PS  Y3, Y8, Y9
+	VMOVUPS      Y9, 96(BX)
+	VMOVUPS      128(BX), Y9
+	VFMADD231PS  Y4, Y8, Y9
+	VMOVUPS      Y9, 128(BX)
+	VMOVUPS      160(BX), Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VMOVUPS      Y9, 160(BX)
+	VMOVUPS      192(BX), Y9
+	VFMADD231PS  Y6, Y8, Y9
+	VMOVUPS      Y9, 192(BX)
+	VMOVUPS      224(BX), Y9
+	VFMADD231PS  Y7, Y8, Y9
+	VMOVUPS      Y9, 224(BX)
+	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
 	VZEROUPPER
 	RET
 

@@ -282,3 +282,75 @@ func TestLinearRefuses(t *testing.T) {
 		})
 	}
 }
+
+// The sparse form of a layer, on our machine and on Gorgonia's, against the
+// dense one; and when there is none.
+func TestLinearOfSparse(t *testing.T) {
+	const n, in, out = 30, 20, 7
+	x := make([]float32, n*in)
+	for i, v := range normals(len(x)/5, 1) {
+		x[5*i+i%4] = float32(v)
+	}
+	exact := make([]float64, len(x))
+	for i, v := range x {
+		exact[i] = float64(v)
+	}
+	sparse := op.NewSparse(x, in)
+	if sparse == nil || op.NewSparse(slices.Repeat([]float32{1}, 20), in) != nil || op.NewSparse(x[:21], in) != nil {
+		t.Fatal("the sparse form is there where it should not be, or the other way round")
+	}
+	index := []int32{3, 29, 3, 0, 11}
+	for machine, newMachine := range machines {
+		run := func(apply func(index, w, b *gorgonia.Node, g *gorgonia.ExprGraph) (*gorgonia.Node, error)) [][]float64 {
+			g := gorgonia.NewGraph()
+			w := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2))
+			b := vectorOf(g, tensor.Float32, "b", normals(out, 3))
+			y, err := apply(indexOf(g, index), w, b, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := matrixOf(g, tensor.Float32, "c", len(index), out, normals(len(index)*out, 4))
+			loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
+			grads, err := gorgonia.Grad(loss, w, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs := append(gorgonia.Nodes{loss}, grads...)
+			m := newMachine(t, g, outputs...)
+			defer m.Close()
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			var all [][]float64
+			for _, o := range outputs {
+				all = append(all, slices.Clone(float64sOf(t, o.Value())))
+			}
+			return all
+		}
+		got := run(func(index, w, b *gorgonia.Node, _ *gorgonia.ExprGraph) (*gorgonia.Node, error) {
+			return op.LinearOfSparse(sparse, index, w, b, op.ReLU)
+		})
+		want := run(func(index, w, b *gorgonia.Node, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
+			return op.LinearRows(matrixOf(g, tensor.Float32, "x", n, in, exact), index, w, b, op.ReLU)
+		})
+		for i, what := range []string{"loss", "gradient of w", "gradient of b"} {
+			closeTo(t, machine+": "+what, got[i], want[i], 1e-5)
+		}
+	}
+	g := gorgonia.NewGraph()
+	w, b := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2)), vectorOf(g, tensor.Float32, "b", normals(out, 3))
+	if _, err := op.LinearOfSparse(sparse, indexOf(g, index), w, vectorOf(g, tensor.Float32, "short", normals(2, 1)), op.ReLU); err == nil {
+		t.Error("a bias of 2 was taken for 7 outputs")
+	}
+	y, err := op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.Compile(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); err == nil || !strings.Contains(err.Error(), "row 0 of the index is 30, but there are 30 points") {
+		t.Errorf("error %v", err)
+	}
+}

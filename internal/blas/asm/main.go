@@ -20,6 +20,7 @@ func main() {
 			s.copyRows(columns)
 		}
 		s.tile(s.rows, 2*s.lanes, true)
+		s.sparse()
 	}
 	transpose()
 	Generate()

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// maxVectors is the width of the widest sparse kernels.
+const maxVectors = 8
+
+// sparse makes the inner loops over the elements of a sparse row, for rows of
+// up to maxVectors vectors.
+func (i *isa) sparse() {
+	for v := 1; v <= maxVectors; v++ {
+		s := shape{i, i.lanes, v}
+		s.sum()
+		s.spread()
+	}
+}
+
+// sum computes a row of a layer.
+func (s shape) sum() {
+	name := fmt.Sprintf("sum%d%s", s.vectors, s.name)
+	TEXT(name, NOSPLIT, "func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)")
+	Doc(fmt.Sprintf("%s adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of %d vectors under the mask; stride is in bytes.", name, s.vectors))
+	n, col, val := Load(Param("n"), GP64()), Load(Param("col"), GP64()), Load(Param("val"), GP64())
+	w, stride, bias := Load(Param("w"), GP64()), Load(Param("stride"), GP64()), Load(Param("bias"), GP64())
+	sums, x := s.vecs(), s.vec()
+	for j, v := range sums {
+		VMOVUPS(s.at(bias, j), v)
+	}
+	s.elements(n, col, val, w, stride, x, func(row Register) {
+		for j, v := range sums {
+			VFMADD231PS(s.at(row, j), x, v)
+		}
+	})
+	y := Load(Param("y"), GP64())
+	mask := s.lastMask()
+	VBROADCASTSS(param("floor"), x)
+	for j, v := range sums {
+		VMAXPS(v, x, v) // a NaN in the second source, here the first operand, stays
+		if j < s.vectors-1 {
+			VMOVUPS(v, s.at(y, j))
+		} else {
+			s.store(v, mask, s.at(y, j))
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// spread adds a row, times each element, to rows of dw.
+func (s shape) spread() {
+	name := fmt.Sprintf("spread%d%s", s.vectors, s.name)
+	TEXT(name, NOSPLIT, "func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)")
+	Doc(fmt.Sprintf("%s adds the elements at grad, the last of %d vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.", name, s.vectors))
+	n, col, val := Load(Param("n"), GP64()), Load(Param("col"), GP64()), Load(Param("val"), GP64())
+	from, dw, stride := Load(Param("grad"), GP64()), Load(Param("dw"), GP64()), Load(Param("stride"), GP64())
+	grad, x, y := s.vecs(), s.vec(), s.vec()
+	mask := s.lastMask()
+	for j, v := range grad {
+		if j < s.vectors-1 {
+			VMOVUPS(s.at(from, j), v)
+		} else {
+			s.load(s.at(from, j), mask, v)
+		}
+	}
+	s.elements(n, col, val, dw, stride, x, func(row Register) {
+		for j, v := range grad {
+			VMOVUPS(s.at(row, j), y)
+			VFMADD231PS(v, x, y)
+			VMOVUPS(y, s.at(row, j))
+		}
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// elements goes through the n elements of a sparse row: body gets the address
+// of the row of a matrix that belongs to the column of each, and x holds its
+// value.
+func (s shape) elements(n, col, val, matrix, stride Register, x VecVirtual, body func(row Register)) {
+	TESTQ(n, n)
+	JE(LabelRef("done"))
+	row := GP64()
+	Label("loop")
+	MOVWQZX(Mem{Base: col}, row)
+	IMULQ(stride, row)
+	ADDQ(matrix, row)
+	VBROADCASTSS(Mem{Base: val}, x)
+	body(row)
+	ADDQ(Imm(2), col)
+	ADDQ(Imm(4), val)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	Label("done")
+}
+
+// lastMask loads the mask of a vector.
+func (s shape) lastMask() Register {
+	from, v := Load(Param("mask"), GP64()), s.vec()
+	VMOVUPS(Mem{Base: from}, v)
+	if !s.masks() {
+		return v
+	}
+	k := K()
+	VPMOVD2M(v, k)
+	return k
+}

@@ -1,0 +1,305 @@
+package blas
+
+import (
+	"fmt"
+
+	"cne/internal/isa"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+const (
+	// MaxSparseColumns is the width of the widest Sparse matrix.
+	MaxSparseColumns = 1 << 16
+
+	// forwardRows is how many rows, and packedColumns how many columns of the
+	// weights, make a task.
+	forwardRows, packedColumns = 64, 64
+	// gradRows is the least number of rows that get a gradient of their own,
+	// and maxGrads bounds the number of these gradients, which are added up.
+	gradRows, maxGrads = 512, 8
+	// maxChunk is the number of vectors of outputs that fit the registers.
+	maxChunk = 8
+)
+
+// A Sparse matrix holds the elements of its rows that are not zero, for Linear
+// and LinearGrad. It does not change, and may be used by several goroutines.
+type Sparse struct {
+	rows, cols int
+	start      []int // the elements of row r are those from start[r] to start[r+1]
+	col        []uint16
+	val        []float32
+}
+
+// NewSparse returns the matrix [rows, cols] that x holds row after row. It has
+// at most MaxSparseColumns columns.
+func NewSparse(x []float32, rows, cols int) *Sparse {
+	if rows < 0 || cols < 1 || cols > MaxSparseColumns || len(x) != rows*cols {
+		panic(fmt.Sprintf("blas: %d elements are no sparse matrix of %d×%d", len(x), rows, cols))
+	}
+	s := &Sparse{rows: rows, cols: cols, start: make([]int, rows+1)}
+	const grain = 256
+	parallel.For(rows, grain, func(_, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			s.start[r+1] = Nonzeros(x[r*cols : (r+1)*cols])
+		}
+	})
+	for r := range rows {
+		s.start[r+1] += s.start[r]
+	}
+	s.col, s.val = make([]uint16, s.start[rows]), make([]float32, s.start[rows])
+	parallel.For(rows, grain, func(_, lo, hi int) {
+		at := s.start[lo]
+		for r := lo; r < hi; r++ {
+			for c, v := range x[r*cols : (r+1)*cols] {
+				if v != 0 {
+					s.col[at], s.val[at] = uint16(c), v
+					at++
+				}
+			}
+		}
+	})
+	return s
+}
+
+// Nonzeros counts the elements that are not zero.
+func Nonzeros(x []float32) int {
+	n := 0
+	for _, v := range x {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Size returns the numbers of rows and of columns.
+func (s *Sparse) Size() (rows, cols int) { return s.rows, s.cols }
+
+// Linear computes Y = act(X[rows]·Wᵀ + bias) for the sparse matrix X: rows [m]
+// picks its rows (nil: all), W is n×cols as stored, bias [n] may be nil, relu
+// clips below at 0, and Y is m×n. A row of Y has the same bits whatever the
+// others are. A weight that is not finite shows in the rows alone that have an
+// element for it.
+func (s *Sparse) Linear(rows []int32, n int, w []float32, ldw int, bias []float32, relu bool, y []float32, ldy int) {
+	m := s.check(rows)
+	checkMatrix(len(w), ldw, n, s.cols)
+	checkMatrix(len(y), ldy, m, n)
+	if bias != nil && len(bias) != n {
+		panic(fmt.Sprintf("blas: a bias of %d elements for %d outputs", len(bias), n))
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	p := sparseProducts.get()
+	p.Sparse, p.index, p.m, p.n = s, rows, m, n
+	p.w, p.ldw, p.bias, p.relu, p.y, p.ldy = w, ldw, bias, relu, y, ldy
+	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
+	p.weights = grow(p.weights, (s.cols+1)*p.padded)
+	clear(p.weights[s.cols*p.padded:])
+	copy(p.weights[s.cols*p.padded:], bias)
+	p.pack.Run(s.cols, packedColumns)
+	p.forward.Run(m, forwardRows)
+	p.put()
+}
+
+// LinearGrad computes dW = Gᵀ·X[rows] for the sparse matrix X: G is m×n, rows
+// as above, and dW is n×cols.
+func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []float32, lddw int) {
+	m := s.check(rows)
+	checkMatrix(len(g), ldg, m, n)
+	checkMatrix(len(dw), lddw, n, s.cols)
+	if n == 0 {
+		return
+	}
+	p := sparseProducts.get()
+	p.Sparse, p.index, p.m, p.n = s, rows, m, n
+	p.y, p.ldy, p.w, p.ldw = g, ldg, dw, lddw
+	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
+	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows))))
+	p.grads = parallel.Pieces(m, p.grain)
+	p.weights = grow(p.weights, (p.grads+1)*s.cols*p.padded)
+	p.backward.Run(m, p.grain)
+	p.collect.Run(s.cols, packedColumns)
+	p.put()
+}
+
+// check checks an index and returns how many rows it names.
+func (s *Sparse) check(rows []int32) int {
+	if rows == nil {
+		return s.rows
+	}
+	for i, r := range rows {
+		if r < 0 || int(r) >= s.rows {
+			panic(fmt.Sprintf("blas: row %d of the index is %d, but there are %d rows", i, r, s.rows))
+		}
+	}
+	return len(rows)
+}
+
+// A sparseProduct is one call of Linear or LinearGrad. It is used again and
+// again.
+type sparseProduct struct {
+	*Sparse
+	index  []int32
+	m, n   int
+	lanes  int // of a vector of outputs
+	padded int // n in full vectors
+
+	w, y, bias []float32 // for the gradient w and y are dW and G
+	ldw, ldy   int
+	relu       bool
+
+	// weights holds Wᵀ [cols, padded] and the bias [padded] or, for each piece
+	// of the rows, a gradient of the form of Wᵀ, and after them their sum. The
+	// outputs are cut into chunks of up to maxChunk vectors, and each chunk's
+	// columns of Wᵀ are together.
+	weights      []float32
+	grads, grain int
+
+	pack, forward, backward, collect parallel.Loop
+}
+
+var sparseProducts = pool[sparseProduct]{make: func() *sparseProduct {
+	p := new(sparseProduct)
+	p.pack.Body = func(_, lo, hi int) { p.packColumns(lo, hi) }
+	p.forward.Body = func(_, lo, hi int) { p.forwardRows(lo, hi) }
+	p.backward.Body = func(piece, lo, hi int) { p.backwardRows(piece, lo, hi) }
+	p.collect.Body = func(_, lo, hi int) { p.collectColumns(lo, hi) }
+	return p
+}}
+
+func (p *sparseProduct) put() {
+	p.Sparse, p.index, p.w, p.y, p.bias = nil, nil, nil, nil, nil // the matrices are not held
+	sparseProducts.put(p)
+}
+
+// elements returns the elements of row i of the product.
+func (p *sparseProduct) elements(i int) (col []uint16, val []float32) {
+	r := i
+	if p.index != nil {
+		r = int(p.index[i])
+	}
+	return p.col[p.start[r]:p.start[r+1]], p.val[p.start[r]:p.start[r+1]]
+}
+
+// chunk returns the outputs [lo, hi) of the chunk that begins at lo, their
+// number in full vectors, and that chunk of a matrix [cols, padded].
+func (p *sparseProduct) chunk(lo int, matrix []float32) (hi, width int, part []float32) {
+	hi = min(p.n, lo+maxChunk*p.lanes)
+	width = roundUp(hi-lo, p.lanes)
+	return hi, width, matrix[p.cols*lo : p.cols*(lo+width)]
+}
+
+// packColumns transposes the columns [k0, k1) of the weights.
+func (p *sparseProduct) packColumns(k0, k1 int) {
+	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
+		hi, width, weights := p.chunk(lo, p.weights)
+		to := weights[k0*width : k1*width]
+		if hi-lo < width {
+			clear(to)
+		}
+		transpose(to, width, p.w[lo*p.ldw+k0:], p.ldw, hi-lo, k1-k0)
+	}
+}
+
+// forwardRows computes rows [first, last) of Y.
+func (p *sparseProduct) forwardRows(first, last int) {
+	bias := p.weights[p.cols*p.padded:]
+	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
+		hi, width, weights := p.chunk(lo, p.weights)
+		for i := first; i < last; i++ {
+			col, val := p.elements(i)
+			p.sumRow(col, val, weights, bias[lo:lo+width], p.y[i*p.ldy+lo:i*p.ldy+hi])
+		}
+	}
+}
+
+// backwardRows computes the gradient of a piece of the rows, [first, last).
+func (p *sparseProduct) backwardRows(piece, first, last int) {
+	all := p.weights[piece*p.cols*p.padded : (piece+1)*p.cols*p.padded]
+	clear(all)
+	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
+		hi, width, grad := p.chunk(lo, all)
+		for i := first; i < last; i++ {
+			col, val := p.elements(i)
+			p.spreadRow(col, val, p.y[i*p.ldy+lo:i*p.ldy+hi], grad, width)
+		}
+	}
+}
+
+// collectColumns adds up the pieces' gradients of the columns [k0, k1) and
+// transposes the sum.
+func (p *sparseProduct) collectColumns(k0, k1 int) {
+	size := p.cols * p.padded
+	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
+		hi, width, sums := p.chunk(lo, p.weights[p.grads*size:])
+		sum := sums[k0*width : k1*width]
+		clear(sum)
+		for piece := range p.grads {
+			_, _, grad := p.chunk(lo, p.weights[piece*size:])
+			simd.Add(sum, grad[k0*width:k1*width])
+		}
+		transpose(p.w[lo*p.ldw+k0:], p.ldw, sum, width, k1-k0, hi-lo)
+	}
+}
+
+// sumRow writes to y the sum of the bias and of the rows of w that col names,
+// each times its val.
+func (p *sparseProduct) sumRow(col []uint16, val, w, bias, y []float32) {
+	if current != isa.Portable {
+		sumRowVector(col, val, w, bias, p.relu, y)
+		return
+	}
+	copy(y, bias)
+	for i, c := range col {
+		x := val[i]
+		for j, v := range w[int(c)*len(bias):][:len(y)] {
+			y[j] += x * v
+		}
+	}
+	if p.relu {
+		for j, v := range y {
+			if v < 0 {
+				y[j] = 0
+			}
+		}
+	}
+}
+
+// spreadRow adds g times each val to the row of dw, whose rows are width apart,
+// that its col names.
+func (p *sparseProduct) spreadRow(col []uint16, val, g, dw []float32, width int) {
+	if current != isa.Portable {
+		spreadRowVector(col, val, g, dw, width)
+		return
+	}
+	for i, c := range col {
+		row, x := dw[int(c)*width:][:len(g)], val[i]
+		for j, v := range g {
+			row[j] += x * v
+		}
+	}
+}
+
+// transpose writes the transpose of the matrix [rows, cols] at src, whose rows
+// are ldSrc apart, to dst, whose rows are ldDst apart.
+func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
+	r := 0
+	if current != isa.Portable {
+		r = transposeVector(dst, ldDst, src, ldSrc, rows, cols)
+	}
+	for ; r < rows; r++ {
+		for c, v := range src[r*ldSrc:][:cols] {
+			dst[c*ldDst+r] = v
+		}
+	}
+}
+
+// grow returns a slice of n elements, s's memory if that is enough.
+func grow(s []float32, n int) []float32 {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]float32, n)
+}

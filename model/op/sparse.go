@@ -1,0 +1,141 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/blas"
+)
+
+// sparseShare is the share of elements that are not zero below which the
+// sparse form of a matrix is the faster one.
+const sparseShare = 0.3
+
+// A Sparse is a constant float32 matrix held by its elements that are not
+// zero, for LinearOfSparse.
+type Sparse struct{ matrix *blas.Sparse }
+
+// NewSparse returns the sparse form of the matrix that x holds in rows of the
+// given width, or nil if it would not be the faster one: if too few elements
+// are zero, or the rows are very wide.
+func NewSparse(x []float32, width int) *Sparse {
+	if width < 1 || width > blas.MaxSparseColumns || len(x)%width != 0 || float64(blas.Nonzeros(x)) > sparseShare*float64(len(x)) {
+		return nil
+	}
+	return &Sparse{blas.NewSparse(x, len(x)/width, width)}
+}
+
+// LinearOfSparse is LinearRows for a constant sparse matrix of points.
+func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
+	dense, err := newLinear(act, true)
+	if err != nil {
+		return nil, err
+	}
+	o := &sparseLinear{
+		base: base{name: dense.name + "_sparse", arity: 3, id: newID(),
+			typ: hm.NewFnType(matrix, gorgonia.TensorType{Dims: 1, Of: real}, indices, matrix)},
+		act: act, points: points.matrix,
+	}
+	return gorgonia.ApplyOp(o, weights, bias, index)
+}
+
+// sparseLinear takes the weights, the bias and the index.
+type sparseLinear struct {
+	base
+	act    Activation
+	points *blas.Sparse
+}
+
+func (o *sparseLinear) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *sparseLinear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
+	w, b, index := in[0], in[1], in[2]
+	if _, cols := o.points.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
+		return nil, fmt.Errorf("op: %s takes weights [out,%d], a bias [out] and row numbers [n], not shapes %v, %v and %v", o.name, cols, w.Shape(), b.Shape(), index.Shape())
+	}
+	return append(dst, index.shape[0], w.shape[0]), nil
+}
+
+func (o *sparseLinear) Run(dst *Array, in []*Array) error {
+	if dst.dtype != tensor.Float32 {
+		return fmt.Errorf("op: %s computes in float32, not %v", o.name, dst.dtype)
+	}
+	rows, err := sparseRowsOf(o.name, o.points, in[2])
+	if err != nil {
+		return err
+	}
+	n := dst.shape[1]
+	o.points.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLU, dst.f32, n)
+	return nil
+}
+
+// sparseRowsOf returns the row numbers of an index, checked.
+func sparseRowsOf(name string, points *blas.Sparse, index *Array) ([]int32, error) {
+	n, _ := points.Size()
+	if bad := outOfRange(index.i32, n); bad >= 0 {
+		return nil, fmt.Errorf("op: %s: row %d of the index is %d, but there are %d points", name, bad, index.i32[bad], n)
+	}
+	if index.i32 == nil {
+		return []int32{}, nil // nil stands for all rows
+	}
+	return index.i32, nil
+}
+
+func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
+
+func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	var err error
+	if o.act == ReLU {
+		if grad, err = gorgonia.ApplyOp(newReLUGrad(), out, grad); err != nil {
+			return nil, err
+		}
+	}
+	dw, err := gorgonia.ApplyOp(&sparseWeightGrad{
+		base:   base{name: "weight_grad_sparse", arity: 2, typ: hm.NewFnType(matrix, indices, matrix), id: o.id},
+		points: o.points,
+	}, grad, in[2])
+	if err != nil {
+		return nil, err
+	}
+	db, err := gorgonia.ApplyOp(newColumnSums(), grad)
+	return gorgonia.Nodes{dw, db, nil}, err
+}
+
+// sparseWeightGrad is the gradient of the weights, of the gradient [n, out] of
+// the layer's sums and the index.
+type sparseWeightGrad struct {
+	base
+	points *blas.Sparse
+}
+
+func (o *sparseWeightGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *sparseWeightGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	g, index := in[0], in[1]
+	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
+		return nil, fmt.Errorf("op: %s takes gradients [n,out] and row numbers [n], not shapes %v and %v", o.name, g.Shape(), index.Shape())
+	}
+	_, cols := o.points.Size()
+	return append(dst, g.shape[1], cols), nil
+}
+
+func (o *sparseWeightGrad) Run(dst *Array, in []*Array) error {
+	rows, err := sparseRowsOf(o.name, o.points, in[1])
+	if err != nil {
+		return err
+	}
+	n, cols := dst.shape[0], dst.shape[1]
+	o.points.LinearGrad(rows, n, in[0].f32, n, dst.f32, cols)
+	return nil
+}
