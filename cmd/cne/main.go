@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"cne/model/op"
 )
 
 // Exit codes.
@@ -28,6 +30,7 @@ const (
 )
 
 func main() {
+	op.Accelerate()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal asks the command to finish; a second one, no longer
 	// caught, ends the program.

@@ -62,6 +62,9 @@ type neighbourhood struct {
 const (
 	cacheFile = "cache.safetensors"
 	graphFile = "graph.npz"
+
+	cacheKind   = "cache"
+	cacheFormat = 2
 )
 
 // prepare computes the neighbourhood of the points, or takes it from the cache
@@ -169,7 +172,7 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 // cacheKey identifies points and settings.
 func cacheKey(m *data.Matrix, components, k int) string {
 	hash := sha256.New()
-	for _, v := range []int{2, m.N, m.D, components, k} { // 2: the version of the cache's content
+	for _, v := range []int{cacheFormat, m.N, m.D, components, k} {
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
 	}
 	if len(m.X) > 0 {
@@ -197,7 +200,7 @@ func (h *neighbourhood) graphKey() string {
 // as good as none: it is written anew.
 func (h *neighbourhood) load(dir *runDir, raw *data.Matrix, n, k int) bool {
 	f, err := safetensors.ReadFile(dir.Path(cacheFile))
-	if err != nil || f.Metadata["key"] != h.key {
+	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != h.key {
 		return false
 	}
 	found := neighbourhood{graph: h.graph, points: raw, key: h.key}
@@ -245,6 +248,7 @@ func (h *neighbourhood) save(dir *runDir) error {
 		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
 	}
+	f.Seal(cacheKind, cacheFormat)
 	return f.WriteFile(dir.Path(cacheFile))
 }
 
