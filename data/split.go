@@ -33,7 +33,7 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 	stream := rng.New(seed, rng.Split)
 	isHeld := make([]bool, n)
 	strata := ds.strata()
-	for s, quota := range apportion(strata, count) {
+	for s, quota := range apportion(strata, count, &stream) {
 		for _, i := range stream.Perm(len(strata[s]))[:quota] {
 			isHeld[strata[s][i]] = true
 		}
@@ -69,21 +69,20 @@ func (ds *Dataset) strata() [][]int {
 
 // apportion shares count out among the strata in proportion to their sizes, by
 // the method of the largest remainder: everyone gets the whole part of their
-// share, and those with the largest fractions, the first of equal ones, get
-// one more.
-func apportion(strata [][]int, count int) []int {
+// share, and those with the largest fractions get one more. Which of equal ones
+// do is drawn, so that small strata have their chance.
+func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 	n := 0
 	for _, s := range strata {
 		n += len(s)
 	}
 	quota := make([]int, len(strata))
-	order := make([]int, len(strata))
 	left := count
 	for s, rows := range strata {
 		quota[s] = len(rows) * count / n
 		left -= quota[s]
-		order[s] = s
 	}
+	order := stream.Perm(len(strata))
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(len(strata[b])*count%n, len(strata[a])*count%n)
 	})

@@ -116,6 +116,11 @@ func clashes(c *Config, origins Origins) []clash {
 			remedy: "only an mlp has an input, so leave it at points or choose mlp",
 		},
 		{
+			found: c.Model.KeepData && c.Model.Kind != "table",
+			key:   "model.keep_data", value: c.Model.KeepData, other: "model.kind",
+			remedy: "only a table needs the training points to place new ones, so set it to false",
+		},
+		{
 			found: len(c.Data.HoldoutLabels) > 0 && (c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0),
 			key:   "data.holdout_labels", value: c.Data.HoldoutLabels, other: "data.holdout",
 			remedy: "give the paths of the held-out points there, or set data.holdout_labels to []",
@@ -135,7 +140,7 @@ func clashes(c *Config, origins Origins) []clash {
 	for i, p := range train.Phases {
 		list = append(list,
 			clash{
-				found: stages[i].WarmUp >= stages[i].Epochs,
+				found: p.WarmUp == nil && stages[i].WarmUp >= stages[i].Epochs,
 				key:   "train.phases", part: fmt.Sprintf("epochs of phase %d", i+1), value: p.Epochs, other: "train.warm_up",
 				remedy: "take fewer epochs to warm up than there are, for example warm_up: 0 in the phase",
 			},

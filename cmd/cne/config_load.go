@@ -52,12 +52,9 @@ type sources struct {
 // checks the result. Faults of values, keys and combinations are of the type
 // *configError; other errors come from reading the file.
 func (s sources) load() (*Config, Origins, error) {
-	defaults, err := readYAML("default.yaml", []byte(configs.Default()))
+	defaults, err := readDefaults()
 	if err != nil {
-		return nil, nil, fmt.Errorf("the built-in defaults: %w", err)
-	}
-	for k := range defaults.origin {
-		defaults.origin[k] = defaultOrigin
+		return nil, nil, err
 	}
 	file, err := readFile(s.file)
 	if err != nil {
@@ -72,6 +69,33 @@ func (s sources) load() (*Config, Origins, error) {
 		return nil, nil, err
 	}
 	return merge(defaults, file, environment, settings)
+}
+
+// readDefaults reads default.yaml.
+func readDefaults() (*layer, error) {
+	defaults, err := readYAML("default.yaml", []byte(configs.Default()))
+	if err != nil {
+		return nil, fmt.Errorf("the built-in defaults: %w", err)
+	}
+	for k := range defaults.origin {
+		defaults.origin[k] = defaultOrigin
+	}
+	return defaults, nil
+}
+
+// parseConfig reads a configuration from a text alone. The name serves in
+// errors.
+func parseConfig(name string, text []byte) (*Config, error) {
+	defaults, err := readDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l, err := readYAML(name, text)
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := merge(defaults, l)
+	return c, err
 }
 
 // merge lays layers over each other, the last on top, and checks the result.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"cne/data"
 	"cne/model"
@@ -99,22 +102,47 @@ func (t *training) preprocessing() *data.Preprocessing {
 	return p
 }
 
-// describe returns what is saved with the model.
-func (t *training) describe() (*model.Description, error) {
+// configText returns the configuration as it is kept with the model and with
+// the state of the run, of which it is no property where they are written.
+func (t *training) configText() (string, error) {
 	c := *t.config
-	// Where a run writes is no property of its model.
 	c.Output.Dir = folderFor(c.Data.Path[0])
 	var text bytes.Buffer
-	if err := c.WriteYAML(&text); err != nil {
+	err := c.WriteYAML(&text)
+	return text.String(), err
+}
+
+// describe returns what is saved with the model.
+func (t *training) describe() (*model.Description, error) {
+	config, err := t.configText()
+	if err != nil {
 		return nil, err
 	}
-	d := &model.Description{
-		Preprocessing: t.preprocessing(), Training: t.trained(), Config: text.String(), Version: Version(),
+	return &model.Description{
+		Preprocessing: t.preprocessing(), Training: t.trained(), Labels: classNames(t.in.points.Labels), Config: config, Version: Version(),
+	}, nil
+}
+
+// classNames returns the names of the classes of points, nil if their labels
+// are quantities, or names of the points themselves.
+func classNames(l *data.Labels) []string {
+	if l == nil || !l.Categorical() {
+		return nil
 	}
-	if l := t.in.points.Labels; l != nil && l.Categorical() {
-		d.Labels = l.Names
+	members := make([]int, len(l.Names))
+	for _, c := range l.Class {
+		members[c]++
 	}
-	return d, nil
+	var names []string
+	for c, n := range members {
+		if n > 0 {
+			names = append(names, l.Names[c])
+		}
+	}
+	if 2*len(names) > len(l.Class) {
+		return nil
+	}
+	return names
 }
 
 // trained returns what the end of the run leaves to new points.
@@ -138,10 +166,12 @@ func (t *training) trained() model.Training {
 
 // projectHeld places the points that were held out, and writes them; it returns
 // nil if there are none.
-func (t *training) projectHeld() (*data.Matrix, error) {
+func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if t.in.held == nil {
 		return nil, nil
 	}
+	start := time.Now()
+	defer func() { t.projectTime = time.Since(start) }()
 	network, err := t.network()
 	if err != nil {
 		return nil, err
@@ -152,7 +182,11 @@ func (t *training) projectHeld() (*data.Matrix, error) {
 	}
 	_, d := network.Size()
 	held := data.NewMatrix(points.N, d)
-	if err := network.ProjectTo(held.X, points.X); err != nil {
+	_, err = await(ctx, func() (struct{}, error) { return struct{}{}, network.ProjectTo(held.X, points.X) })
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while the held-out points were placed")
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := t.writeEmbedding("holdout", held, t.in.held.Labels); err != nil {

@@ -28,7 +28,7 @@ type inputs struct {
 
 // readInputs reads and scales the points of a run.
 func readInputs(c *Config) (*inputs, error) {
-	set, err := openData(&c.Data)
+	set, err := openData(&c.Data, "data.path", "data.labels")
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func (in *inputs) holdOut(c *Config, h *Holdout) error {
 	}
 	d := c.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
-	held, err := openData(&d)
+	held, err := openData(&d, "data.holdout", "data.holdout_labels")
 	if err != nil {
-		return fmt.Errorf("data.holdout: %w", err)
+		return err
 	}
 	if held.Points.D != in.width {
 		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", held.Points.D, in.width)
@@ -72,10 +72,12 @@ func (in *inputs) holdOut(c *Config, h *Holdout) error {
 // headers are the words for whether a table begins with names.
 var headers = map[string]data.Header{"auto": data.HeaderAuto, "yes": data.HeaderPresent, "no": data.HeaderNone}
 
-func openData(c *Data) (*data.Dataset, error) {
+// openData reads points. pathKey and labelsKey are the keys that name their
+// files and those of their labels.
+func openData(c *Data, pathKey, labelsKey string) (*data.Dataset, error) {
 	if name, ok := strings.CutPrefix(c.Path[0], builtinPrefix); ok {
 		if len(c.Path) > 1 || len(c.Labels) > 0 {
-			return nil, fmt.Errorf("data.path is %s, which has labels of its own and goes with no other file; leave the other paths and data.labels out", c.Path[0])
+			return nil, fmt.Errorf("%s is %s, which has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
 		}
 		return data.Builtin(name)
 	}
@@ -89,10 +91,10 @@ func openData(c *Data) (*data.Dataset, error) {
 	}
 	set, err := data.Open(c.Path, o)
 	if errors.Is(err, fs.ErrNotExist) {
-		key := "data.path"
+		key := pathKey
 		var missing *fs.PathError
 		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
-			key = "data.labels"
+			key = labelsKey
 		}
 		return nil, fmt.Errorf("%w (%s)", err, key)
 	}

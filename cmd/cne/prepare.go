@@ -50,8 +50,8 @@ type neighbourhood struct {
 	graph   *neighbors.Graph
 	// pca made the points; nil if they are the data.
 	pca *data.PCA
-	// key identifies the data and the settings.
-	key string
+	// pointsKey identifies the data, and key the settings too.
+	pointsKey, key string
 
 	pcaTime, graphTime time.Duration
 }
@@ -94,6 +94,9 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 		k = max(k, c.Quality.K)
 	}
 	if n <= k {
+		if c.Data.Holdout != nil {
+			return nil, fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)
+		}
 		return nil, fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
 	}
 
@@ -101,7 +104,8 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	if c.Graph.PCA > 0 && c.Graph.PCA < set.Points.D {
 		components = min(c.Graph.PCA, n)
 	}
-	h := &neighbourhood{graph: own, key: cacheKey(set.Points, components, k)}
+	h := &neighbourhood{graph: own, pointsKey: pointsKey(set.Points)}
+	h.key = h.cacheKey(components, k)
 	var raw *data.Matrix
 	if components == 0 {
 		raw = set.Points
@@ -169,16 +173,21 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 	return err
 }
 
-// cacheKey identifies points and settings.
-func cacheKey(m *data.Matrix, components, k int) string {
+// pointsKey identifies points.
+func pointsKey(m *data.Matrix) string {
 	hash := sha256.New()
-	for _, v := range []int{cacheFormat, m.N, m.D, components, k} {
+	for _, v := range []int{m.N, m.D} {
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
 	}
 	if len(m.X) > 0 {
 		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&m.X[0])), 4*len(m.X)))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// cacheKey identifies the points and what is computed of them.
+func (h *neighbourhood) cacheKey(components, k int) string {
+	return fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
 }
 
 // graphKey identifies the graph.
@@ -203,7 +212,7 @@ func (h *neighbourhood) load(dir *runDir, raw *data.Matrix, n, k int) bool {
 	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != h.key {
 		return false
 	}
-	found := neighbourhood{graph: h.graph, points: raw, key: h.key}
+	found := neighbourhood{graph: h.graph, points: raw, pointsKey: h.pointsKey, key: h.key}
 	if raw == nil {
 		points := f.Tensors["points"]
 		x, err := points.Float32s()

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/parallel"
 	"cne/model"
 	"cne/train"
 )
@@ -83,11 +85,11 @@ type projection struct {
 
 	network model.Network
 	before  *data.Preprocessing // nil: nothing is done to the points
-	// positions and labels are kept for the picture, if there is one.
+	// positions and labels are those of the picture, if there is to be one.
 	positions []float32
 	labels    []string
-	count     int
-	bad       int // points that were passed over
+	count     int // points written
+	bad       int // of them, those without a position
 	elapsed   time.Duration
 }
 
@@ -112,41 +114,70 @@ func (p *projection) check() error {
 }
 
 func (p *projection) run(ctx context.Context, stdout io.Writer) error {
-	if err := p.load(); err != nil {
+	if err := p.checkOutputs(); err != nil {
 		return err
 	}
-	for _, input := range p.input {
-		for _, output := range []string{p.output, p.picture} {
-			if sameFile(input, output) {
-				return fmt.Errorf("%s holds the points and would be replaced by their positions; choose another file", input)
-			}
+	// Reading may have to wait for the other end of a pipe.
+	interrupted := errors.New("interrupted; nothing was written")
+	points, err := await(ctx, func() (pointSource, error) {
+		if err := p.load(); err != nil {
+			return nil, err
 		}
+		return p.open()
+	})
+	if ctx.Err() != nil {
+		return interrupted
 	}
-	points, err := p.open()
 	if err != nil {
 		return err
 	}
-	defer points.Close()
-	if err := p.checkWidth(points.D()); err != nil {
-		return err
+	err = p.checkWidth(points.D())
+	if err == nil {
+		err = p.write(ctx, points)
 	}
-	err = atomicfile.WriteSeek(p.output, func(w io.WriteSeeker) error { return p.project(ctx, points, w) })
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted; nothing was written")
-	case err != nil:
+	if err != nil && ctx.Err() != nil {
+		return interrupted // the input may still be in use; it ends with the program
+	}
+	if err := errors.Join(err, points.Close()); err != nil {
 		return err
 	}
 	if p.bad > 0 {
 		p.Log.Warn("points with values that are not finite have no position", "points", p.bad, "of", p.count)
 	}
 	if p.picture != "" {
-		if err := p.draw(); err != nil {
+		if _, err := await(ctx, func() (struct{}, error) { return struct{}{}, p.draw() }); err != nil {
+			if ctx.Err() != nil {
+				err = errors.New("interrupted before the picture was drawn")
+			}
 			return fmt.Errorf("%w (the positions are in %s)", err, p.output)
 		}
 	}
-	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", p.output, p.count-p.bad, p.elapsed.Seconds(), float64(p.count)/max(p.elapsed.Seconds(), 1e-9))
+	placed, seconds := p.count-p.bad, max(p.elapsed.Seconds(), 1e-9)
+	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", p.output, placed, seconds, float64(placed)/seconds)
 	return err
+}
+
+// checkOutputs finds what would keep the results from being written, and what
+// they would replace, before any work is done.
+func (p *projection) checkOutputs() error {
+	for _, out := range []struct{ flag, path string }{{"--output", p.output}, {"--plot", p.picture}} {
+		if out.path == "" {
+			continue
+		}
+		folder := filepath.Dir(out.path)
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s is %s, but there is no folder %s; make it, or choose another file", out.flag, out.path, folder)
+		}
+		if info, err := os.Stat(out.path); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is %s, which is not a regular file; choose another", out.flag, out.path)
+		}
+		for _, input := range append([]string{p.model}, p.input...) {
+			if sameFile(input, out.path) {
+				return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, out.flag)
+			}
+		}
+	}
+	return nil
 }
 
 // load reads the model.
@@ -160,7 +191,7 @@ func (p *projection) load() error {
 	}
 	saved, err := model.Load(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the model cannot be read: %w", err)
+		return fmt.Errorf("the model cannot be read (%w); check --model", err)
 	}
 	if err != nil {
 		return err
@@ -169,59 +200,83 @@ func (p *projection) load() error {
 	if saved.Foreign {
 		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
 	}
-	if p.network != nil {
-		return nil
+	if p.network == nil {
+		p.network, err = p.loadTable(path, saved)
 	}
-	beside := filepath.Join(filepath.Dir(path), pointsFile)
-	points, err := model.LoadPoints(beside)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
-	}
-	if err != nil {
-		return err
-	}
-	if points.N != saved.N {
-		return fmt.Errorf("%s has %d points, but %s has %d; they are not of the same run", path, saved.N, beside, points.N)
-	}
-	if p.before != nil && p.before.Out() != points.D {
-		return fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run", path, p.before.Out(), beside, points.D)
-	}
-	p.network, err = train.NewProjector(points, saved.Table, saved.D, saved.Training)
 	return err
 }
 
-// A pointSource is where points come from, in blocks.
+// loadTable returns what places points beside those of a table.
+func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, error) {
+	beside := filepath.Join(filepath.Dir(path), pointsFile)
+	points, err := model.LoadPoints(beside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if points.N != saved.N {
+		return nil, fmt.Errorf("%s has %d points, but %s has %d; they are not of the same run, so name the folder of one", path, saved.N, beside, points.N)
+	}
+	if p.before != nil && p.before.Out() != points.D {
+		return nil, fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, p.before.Out(), beside, points.D)
+	}
+	// The seed is that of the run, so that a point comes to lie where the run
+	// itself would have placed it.
+	var config struct {
+		Seed uint64 `yaml:"seed"`
+	}
+	if err := yaml.Unmarshal([]byte(saved.Config), &config); err != nil {
+		return nil, fmt.Errorf("the configuration in %s cannot be read (%w); train the model again", path, err)
+	}
+	projector, err := train.NewProjector(points, saved.Table, saved.D, saved.Training)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	projector.Seed = config.Seed
+	return projector, nil
+}
+
+// A pointSource is where points come from, in blocks: see data.Blocks.
 type pointSource interface {
 	D() int
+	Labelled() bool
 	Next(dst *data.Matrix) (int, error)
-	Row(i int) string
 	Labels() []string
+	Row(i int) string
 	Close() error
 }
 
 // open opens the input.
 func (p *projection) open() (pointSource, error) {
-	name, ok := strings.CutPrefix(p.input[0], builtinPrefix)
-	if !ok {
+	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, builtinPrefix) })
+	if builtin < 0 {
 		return data.OpenBlocks(p.input, p.data)
 	}
-	if len(p.input) > 1 || p.data.LabelColumn != "" {
-		return nil, fmt.Errorf("%s has labels of its own and goes with no other file", p.input[0])
+	name := p.input[builtin]
+	if len(p.input) > 1 {
+		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
 	}
-	set, err := data.Builtin(name)
+	if p.data.LabelColumn != "" || len(p.data.Drop) > 0 || p.data.Header != data.HeaderAuto {
+		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
+	}
+	set, err := data.Builtin(strings.TrimPrefix(name, builtinPrefix))
 	if err != nil {
 		return nil, err
 	}
 	return &datasetSource{set: set}, nil
 }
 
-// A datasetSource is a data set in memory as a pointSource.
+// A datasetSource is a data set in memory, with labels, as a pointSource.
 type datasetSource struct {
 	set      *data.Dataset
 	from, to int // the last block
 }
 
 func (s *datasetSource) D() int { return s.set.Points.D }
+
+func (s *datasetSource) Labelled() bool { return true }
 
 func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
 	s.from, s.to = s.to, min(s.set.Points.N, s.to+dst.N)
@@ -232,8 +287,6 @@ func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
 	return s.to - s.from, nil
 }
 
-func (s *datasetSource) Row(i int) string { return fmt.Sprintf("%s: row %d", s.set.Name, i+1) }
-
 func (s *datasetSource) Labels() []string {
 	var names []string
 	for _, c := range s.set.Labels.Class[s.from:s.to] {
@@ -241,6 +294,8 @@ func (s *datasetSource) Labels() []string {
 	}
 	return names
 }
+
+func (s *datasetSource) Row(i int) string { return fmt.Sprintf("%s: row %d", s.set.Name, i+1) }
 
 func (s *datasetSource) Close() error { return nil }
 
@@ -256,149 +311,251 @@ func (p *projection) checkWidth(d int) error {
 	return fmt.Errorf("the points of %s have %d values, but the model takes points of %d; give points of the same kind (--label-column and --drop leave columns of a table out)", p.input[0], d, want)
 }
 
-// projectBlock is how many values of points are read at a time, about.
-const projectBlock = 1 << 22
+// write writes the positions of all points.
+func (p *projection) write(ctx context.Context, points pointSource) error {
+	var errProject error
+	err := atomicfile.WriteSeek(p.output, func(w io.WriteSeeker) error {
+		errProject = p.project(ctx, points, w)
+		return errProject
+	})
+	if err != nil && errProject == nil {
+		return p.notWritten(err)
+	}
+	return err
+}
+
+func (p *projection) notWritten(err error) error {
+	return fmt.Errorf("the positions cannot be written to %s (%w); make room, or choose another --output", p.output, err)
+}
+
+// A pointBlock is some points of the input that follow each other.
+type pointBlock struct {
+	n         int // rows in use
+	points    *data.Matrix
+	positions *data.Matrix
+	labels    []string
+	bad       []bool // points without a position
+	err       error  // why there are no more points; io.EOF after the last
+}
+
+// Sizes of a block: about how many values, so that what is done to them finds
+// them in the cache, and how many rows at least and at most.
+const (
+	blockValues  = 1 << 21
+	minBlockRows = 16
+	maxBlockRows = 1 << 15
+)
+
+func newPointBlock(width, d int) *pointBlock {
+	rows := min(max(minBlockRows, blockValues/width), maxBlockRows)
+	return &pointBlock{points: data.NewMatrix(rows, width), positions: data.NewMatrix(rows, d), bad: make([]bool, rows)}
+}
+
+// read fills the block.
+func (b *pointBlock) read(points pointSource) {
+	if b.n, b.err = points.Next(b.points); b.err == nil {
+		b.labels = slices.Clone(points.Labels())
+	}
+}
 
 // project reads, places and writes all points.
 func (p *projection) project(ctx context.Context, points pointSource, w io.WriteSeeker) error {
 	start := time.Now()
 	defer func() { p.elapsed = time.Since(start) }()
 	_, d := p.network.Size()
-	out, err := newPositionWriter(p.output, w, d)
+	out, err := newPositionWriter(p.output, w, d, points.Labelled())
 	if err != nil {
-		return err
+		return p.notWritten(err)
 	}
-	rows := max(16, projectBlock/points.D())
-	block := data.NewMatrix(rows, points.D())
-	dst := data.NewMatrix(rows, d)
-	for ctx.Err() == nil {
-		n, err := points.Next(block)
-		if err == io.EOF {
-			return out.close()
+	current, next := newPointBlock(points.D(), d), newPointBlock(points.D(), d)
+	for current.err == nil {
+		// A block is read while the one before it is placed.
+		_, err := await(ctx, func() (_ struct{}, err error) {
+			parallel.For(2, 1, func(piece, _, _ int) {
+				if piece == 0 {
+					next.read(points)
+				} else {
+					err = p.place(current)
+				}
+			})
+			return
+		})
+		var bad *badPoint
+		if errors.As(err, &bad) {
+			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.count+bad.row), bad.fault)
 		}
 		if err != nil {
 			return err
 		}
-		here := &data.Matrix{N: n, D: d, X: dst.X[:n*d]}
-		if err := p.place(here, &data.Matrix{N: n, D: block.D, X: block.X[:n*block.D]}, points); err != nil {
-			return err
+		if err := p.record(out, current); err != nil {
+			return p.notWritten(err)
 		}
-		labels := points.Labels()
-		if err := out.write(here, labels); err != nil {
-			return err
-		}
-		if p.picture != "" {
-			p.positions, p.labels = append(p.positions, here.X...), append(p.labels, labels...)
-		}
-		p.count += n
+		current, next = next, current
 	}
-	return ctx.Err()
-}
-
-// place finds the positions of one block of points, which it scales in place.
-func (p *projection) place(dst, block *data.Matrix, points pointSource) error {
-	bad := p.badRows(block)
-	if len(bad) > 0 && !p.skipBad {
-		at := bad[0]
-		column := slices.IndexFunc(block.Row(at), notFinite)
-		return fmt.Errorf("%s, column %d (counted from 1) is %v; mend the value, or give --skip-bad to pass over such points", points.Row(p.count+at), column+1, block.Row(at)[column])
+	if current.err != io.EOF {
+		return current.err
 	}
-	for _, i := range bad {
-		clear(block.Row(i))
+	if err := out.close(); err != nil {
+		return p.notWritten(err)
 	}
-	x := block
-	if p.before != nil {
-		var err error
-		if x, err = p.before.Apply(block); err != nil {
-			return err
-		}
-	}
-	if err := p.network.ProjectTo(dst.X, x.X); err != nil {
-		return err
-	}
-	for _, i := range bad {
-		row := dst.Row(i)
-		for j := range row {
-			row[j] = float32(math.NaN())
-		}
-	}
-	p.bad += len(bad)
 	return nil
 }
 
+// A badPoint is a point of a block that has no position, and why.
+type badPoint struct {
+	row   int
+	fault string
+}
+
+func (e *badPoint) Error() string { return e.fault }
+
+// place finds the positions of a block of points, which it scales in place.
+func (p *projection) place(b *pointBlock) error {
+	if b.n == 0 {
+		return nil
+	}
+	clear(b.bad)
+	points, positions := b.points.Rows(0, b.n), b.positions.Rows(0, b.n)
+	if err := p.reject(b, points, func(row []float32) string {
+		at := slices.IndexFunc(row, notFinite)
+		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
+	}); err != nil {
+		return err
+	}
+	const tooLarge = "the values are too large for this model"
+	x := points
+	if p.before != nil {
+		var err error
+		if x, err = p.before.Apply(points); err != nil {
+			return err
+		}
+		if err := p.reject(b, x, func([]float32) string { return tooLarge }); err != nil {
+			return err
+		}
+	}
+	if err := p.network.ProjectTo(positions.X, x.X); err != nil {
+		return err
+	}
+	if err := p.reject(b, positions, func([]float32) string { return tooLarge }); err != nil {
+		return err
+	}
+	for i, bad := range b.bad[:b.n] {
+		if bad {
+			row := positions.Row(i)
+			for j := range row {
+				row[j] = float32(math.NaN())
+			}
+		}
+	}
+	return nil
+}
+
+// reject marks the rows of m with a value that is not finite as bad, and clears
+// them; or, unless such points are to be passed over, returns the first as a
+// badPoint, with its fault.
+func (p *projection) reject(b *pointBlock, m *data.Matrix, fault func(row []float32) string) error {
+	first := make([]int, parallel.Pieces(m.N, rowsPerCheck(m.D)))
+	parallel.For(m.N, rowsPerCheck(m.D), func(piece, lo, hi int) {
+		first[piece] = -1
+		for i := lo; i < hi; i++ {
+			row := m.Row(i)
+			if areFinite(row) {
+				continue
+			}
+			if first[piece] < 0 {
+				first[piece] = i
+			}
+			if p.skipBad {
+				b.bad[i] = true
+				clear(row)
+			}
+		}
+	})
+	at := slices.IndexFunc(first, func(i int) bool { return i >= 0 })
+	if at < 0 || p.skipBad {
+		return nil
+	}
+	return &badPoint{first[at], fault(m.Row(first[at]))}
+}
+
+// rowsPerCheck is how many rows of d values are looked at in one piece.
+func rowsPerCheck(d int) int { return max(1, 1<<16/d) }
+
 func notFinite(v float32) bool { return v-v != 0 }
 
-// badRows returns the rows with a value that is not finite.
-func (p *projection) badRows(m *data.Matrix) []int {
-	var bad []int
-	for i := range m.N {
-		var sum float32
-		for _, v := range m.Row(i) {
-			sum += v - v // 0, or NaN if v is not finite
-		}
-		if sum != 0 {
-			bad = append(bad, i)
-		}
+// areFinite tells whether all values are finite.
+func areFinite(x []float32) bool {
+	// A product with 0 is 0, or NaN if the value is not finite. The four sums
+	// need not wait for each other.
+	var a, b, c, d float32
+	for ; len(x) >= 4; x = x[4:] {
+		a += x[0] * 0
+		b += x[1] * 0
+		c += x[2] * 0
+		d += x[3] * 0
 	}
-	return bad
+	for _, v := range x {
+		a += v * 0
+	}
+	return a+b+c+d == 0
 }
 
-// draw makes the picture.
+// record writes the positions of a block, and keeps them for the picture.
+func (p *projection) record(out *positionWriter, b *pointBlock) error {
+	if b.n == 0 {
+		return nil
+	}
+	if err := out.write(b.positions.Rows(0, b.n), b.labels); err != nil {
+		return err
+	}
+	p.count += b.n
+	for i, bad := range b.bad[:b.n] {
+		switch {
+		case bad:
+			p.bad++
+		case p.picture != "":
+			p.positions = append(p.positions, b.positions.Row(i)...)
+			if b.labels != nil {
+				p.labels = append(p.labels, b.labels[i])
+			}
+		}
+	}
+	return nil
+}
+
+// draw makes the picture of the points that have a position.
 func (p *projection) draw() error {
 	_, d := p.network.Size()
-	m := &data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}
-	var labels *data.Labels
-	if len(p.labels) > 0 {
-		labels = data.NewLabels(p.labels)
-	}
-	// Points without a position are left out.
-	kept, names := data.NewMatrix(0, d), []string(nil)
-	for i := range m.N {
-		if slices.ContainsFunc(m.Row(i), notFinite) {
-			continue
-		}
-		kept.X = append(kept.X, m.Row(i)...)
-		kept.N++
-		if labels != nil {
-			names = append(names, p.labels[i])
-		}
-	}
-	if labels != nil {
-		labels = data.NewLabels(names)
-	}
-	if kept.N == 0 {
+	if len(p.positions) == 0 {
 		return errors.New("there is nothing to draw: no point has a position")
 	}
-	return scatterOf(kept, labels, Plot{}).Save(p.picture)
+	var labels *data.Labels
+	if p.labels != nil {
+		labels = data.NewLabels(p.labels)
+	}
+	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, Plot{}).Save(p.picture)
 }
 
-// A positionWriter writes positions block by block.
+// A positionWriter writes positions block by block, as an array or a table.
 type positionWriter struct {
 	array *data.NPYWriter
 	table *data.CSVWriter
-	d     int
-	w     io.Writer
 }
 
-func newPositionWriter(path string, w io.WriteSeeker, d int) (*positionWriter, error) {
-	p := &positionWriter{d: d, w: w}
-	if strings.EqualFold(filepath.Ext(path), ".csv") {
-		return p, nil // its head depends on whether there are labels
-	}
+func newPositionWriter(path string, w io.WriteSeeker, d int, labelled bool) (*positionWriter, error) {
+	var p positionWriter
 	var err error
-	p.array, err = data.NewNPYWriter(w, d)
-	return p, err
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		p.table, err = data.NewCSVWriter(w, d, labelled)
+	} else {
+		p.array, err = data.NewNPYWriter(w, d)
+	}
+	return &p, err
 }
 
 func (p *positionWriter) write(m *data.Matrix, labels []string) error {
 	if p.array != nil {
 		return p.array.Write(m)
-	}
-	if p.table == nil {
-		var err error
-		if p.table, err = data.NewCSVWriter(p.w, p.d, labels != nil); err != nil {
-			return err
-		}
 	}
 	return p.table.Write(m, labels)
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -51,12 +53,14 @@ type HoldoutMetrics struct {
 }
 
 // Seconds says where the time of a run went. PCA and Graph are next to nothing
-// when they come from the cache.
+// when they come from the cache. Of a run that was resumed, Optimize and Total
+// count the epochs before that, and the others the last process alone.
 type Seconds struct {
 	Load     float64 `json:"load"`
 	PCA      float64 `json:"pca"`
 	Graph    float64 `json:"graph"`
 	Optimize float64 `json:"optimize"`
+	Project  float64 `json:"project,omitempty"` // of held-out points
 	Quality  float64 `json:"quality"`
 	Total    float64 `json:"total"`
 }
@@ -97,7 +101,10 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 	}
 	m.Seconds = Seconds{
 		Load: t.load.Seconds(), PCA: t.near.pcaTime.Seconds(), Graph: t.near.graphTime.Seconds(),
-		Optimize: t.result.Elapsed.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+		Optimize: t.result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+	}
+	if t.from != nil {
+		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
 	err = t.dir.WriteFile("metrics.json", func(w io.Writer) error {
@@ -193,18 +200,17 @@ func (t *training) measureHeld(embedding, held *data.Matrix) (*HoldoutMetrics, e
 		m.KNNRecall = &recall
 	}
 	if q.Accuracy && t.in.points.Labels != nil && t.in.held.Labels != nil {
-		return m, measureHeldAccuracy(embedding, held, t.in.points.Labels, t.in.held.Labels, m)
+		return m, measureHeldAccuracy(t.Log, embedding, held, t.in.points.Labels, t.in.held.Labels, m)
 	}
 	return m, nil
 }
 
 // measureHeldAccuracy looks at the points that have a label.
-func measureHeldAccuracy(embedding, held *data.Matrix, labels, heldLabels *data.Labels, m *HoldoutMetrics) error {
-	both := joinLabels(labels, heldLabels)
-	rows, known := knownLabels(both)
-	if !known.Categorical() {
+func measureHeldAccuracy(log *slog.Logger, embedding, held *data.Matrix, labels, heldLabels *data.Labels, m *HoldoutMetrics) error {
+	if _, known := knownLabels(labels); !known.Categorical() {
 		return nil
 	}
+	rows, known := knownLabels(joinLabels(labels, heldLabels))
 	n := len(labels.Class)
 	var train, test data.Matrix
 	train.D, test.D = embedding.D, held.D
@@ -221,6 +227,10 @@ func measureHeldAccuracy(embedding, held *data.Matrix, labels, heldLabels *data.
 		}
 	}
 	if train.N < accuracyK || test.N == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(testClass, func(c int32) bool { return slices.Contains(trainClass, c) }) {
+		log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
 		return nil
 	}
 	accuracy, err := quality.HeldOutAccuracy(&train, trainClass, &test, testClass, accuracyK)

@@ -449,7 +449,7 @@ func widths() rule {
 }
 
 // maxWidth bounds the width of a layer.
-const maxWidth = 1 << 20
+const maxWidth = 1 << 16
 
 func parseItem(n *yaml.Node) (string, bool) { return n.Value, isScalar(n, "!!str") && n.Value != "" }
 
@@ -523,6 +523,9 @@ func readPhase(n *yaml.Node, phase *Phase) *problem {
 	}
 	if values["epochs"] == nil {
 		return &problem{text: "lacks its number of epochs"}
+	}
+	if w, ok := values["warm_up"].(int64); ok && w >= values["epochs"].(int64) {
+		return &problem{text: fmt.Sprintf("warms up for %d of its %d epochs; take fewer", w, values["epochs"])}
 	}
 	if values["s"] != nil && values["z_bar"] != nil {
 		return &problem{text: "gives both s and z_bar, which exclude each other; keep one of them"}

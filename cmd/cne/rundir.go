@@ -49,6 +49,8 @@ var errRunExists = errors.New("the folder holds the files of another run")
 type runDir struct {
 	path string
 	old  []string // files of an earlier run, which this one replaces
+	// damaged are checkpoints that cannot be read.
+	damaged []string
 }
 
 // openRunDir returns the run folder at a path, and makes it if it is missing.
@@ -209,8 +211,10 @@ func (d *runDir) writtenByUs() (bool, error) {
 	}
 	defer f.Close()
 	start := make([]byte, len(configHeader))
-	if _, err := io.ReadFull(f, start); err != nil {
-		return false, nil // empty, shorter, or a folder of that name
+	if _, err := io.ReadFull(f, start); err == io.EOF {
+		return true, nil // a run was killed as it began
+	} else if err != nil {
+		return false, nil // too short, or a folder of that name
 	}
 	return string(start) == configHeader, nil
 }

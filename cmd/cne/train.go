@@ -45,18 +45,22 @@ the program.`,
   cne train --resume runs/mine`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var c *Config
-			var err error
-			switch {
-			case !cmd.Flags().Changed("resume"):
-				c, _, err = loadConfig(cmd)
-			case force:
-				return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
-			default:
-				c, err = loadResumed(cmd, resume)
-			}
-			if err != nil {
-				return err
+			t := &training{force: force}
+			if cmd.Flags().Changed("resume") {
+				if force {
+					return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
+				}
+				unlock, err := t.reopen(cmd, resume)
+				if err != nil {
+					return err
+				}
+				defer unlock()
+			} else {
+				c, _, err := loadConfig(cmd)
+				if err != nil {
+					return err
+				}
+				t.config = c
 			}
 			if profile != "" {
 				f, err := os.Create(profile)
@@ -69,8 +73,7 @@ the program.`,
 				}
 				defer pprof.StopCPUProfile()
 			}
-			t := &training{config: c, force: force, resumed: cmd.Flags().Changed("resume"),
-				talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd))}
+			t.talker = newTalker(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
 			return t.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
@@ -88,21 +91,26 @@ type training struct {
 	resumed bool
 	*talker
 
-	dir    *runDir
-	in     *inputs
-	near   *neighbourhood
-	model  trainable
-	from   *train.Checkpoint // where the run goes on; nil: at its beginning
-	notes  map[string]string // of its checkpoints
-	result train.Result
-	load   time.Duration
-	saved  bool // there is something in the run folder that is worth keeping
+	dir               *runDir
+	in                *inputs
+	near              *neighbourhood
+	model             trainable
+	from              *train.Checkpoint // where the run goes on; nil: at its beginning
+	notes             map[string]string // of its checkpoints
+	result            train.Result
+	load, projectTime time.Duration
+	saved             bool // there is something in the run folder that is worth keeping
+	canGoOn           bool // there is a checkpoint from which the run can be resumed
 }
 
-func (t *training) run(ctx context.Context, stdout io.Writer) error {
+func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
+	defer func() {
+		if err != nil && t.canGoOn {
+			err = fmt.Errorf("%w; \"cne train --resume %s\" goes on", err, t.dir.path)
+		}
+	}()
 	start := time.Now()
 	c := t.config
-	var err error
 	if t.in, err = readInputs(c); err != nil {
 		return err
 	}
@@ -117,11 +125,16 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
-	unlock, err := t.openDir()
-	if err != nil {
-		return err
+	if !t.resumed {
+		if t.dir, err = openRunDir(c.Output.Dir, t.force, inputFiles(c)...); err != nil {
+			return err
+		}
+		unlock, err := t.dir.lock()
+		if err != nil {
+			return err
+		}
+		defer unlock()
 	}
-	defer unlock()
 	options := fitOptions(c)
 	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
@@ -148,7 +161,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	held, err := t.projectHeld()
+	held, err := t.projectHeld(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,29 +173,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) error {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
-}
-
-// openDir opens the run folder, and the checkpoint in it if the run is
-// resumed. No other process opens it until unlock is called.
-func (t *training) openDir() (unlock func(), err error) {
-	if t.resumed {
-		t.dir, err = reopenRunDir(t.config.Output.Dir)
-	} else {
-		t.dir, err = openRunDir(t.config.Output.Dir, t.force, inputFiles(t.config)...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if unlock, err = t.dir.lock(); err != nil {
-		return nil, err
-	}
-	if t.resumed {
-		if t.from, err = t.dir.latest(t.Log); err != nil {
-			unlock()
-			return nil, err
-		}
-	}
-	return unlock, nil
 }
 
 // inputFiles returns the files that a run reads, but for its configuration.
@@ -199,8 +189,10 @@ func inputFiles(c *Config) []string {
 }
 
 // begin makes the folder that of this run, or checks that it is.
-func (t *training) begin() error {
-	t.notes = map[string]string{pointsNote: t.near.key, graphNote: t.near.graphKey()}
+func (t *training) begin() (err error) {
+	if t.notes, err = t.identify(); err != nil {
+		return err
+	}
 	if t.from != nil {
 		if err := checkNotes(t.from, t.notes); err != nil {
 			return err
@@ -209,10 +201,13 @@ func (t *training) begin() error {
 	if err := t.dir.removeStale(); err != nil {
 		return err
 	}
-	if !t.resumed {
-		if err := t.dir.begin(); err != nil {
-			return err
-		}
+	if t.resumed {
+		err = t.beginAgain()
+	} else {
+		err = t.dir.begin()
+	}
+	if err != nil {
+		return err
 	}
 	if err := t.dir.WriteFile("config.yaml", t.config.WriteYAML); err != nil {
 		return err
@@ -221,6 +216,27 @@ func (t *training) begin() error {
 		return t.near.graph.WriteNPZ(t.dir.Path(graphFile))
 	}
 	return nil
+}
+
+// beginAgain prepares the folder of a run that goes on: what is damaged, and
+// what will be of an earlier state than the embedding, goes.
+func (t *training) beginAgain() error {
+	t.saved = true // whatever happens, the folder is not cleared
+	if t.from == nil {
+		t.Log.Warn("there is no checkpoint in the run folder; the run begins again")
+	} else {
+		t.canGoOn = true
+	}
+	for _, path := range t.dir.damaged {
+		t.Log.Warn("a checkpoint is damaged; going on from the one before", "file", path)
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
+		}
+	}
+	if t.from != nil && t.from.Progress.Epochs == t.config.Train.Epochs {
+		return nil
+	}
+	return t.dir.remove([]string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png"})
 }
 
 // lossNames and metricNames are the words of the configuration.
@@ -241,7 +257,6 @@ func lossOptions(l *Loss) op.ContrastiveOptions {
 // folder for the next.
 func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 	c := t.config
-	t.saved = t.from != nil
 	records, err := t.openRecords()
 	if err != nil {
 		return err
@@ -277,7 +292,7 @@ func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 			if err := t.dir.keepCheckpoint(s); err != nil {
 				return err
 			}
-			t.saved = true
+			t.saved, t.canGoOn = true, true
 			return nil
 		},
 	}
@@ -290,7 +305,11 @@ func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &diverged):
-		key := fmt.Sprintf("train.lr (%g in that epoch) or model.init_std", diverged.LR)
+		t.canGoOn = false // to the same end
+		key := fmt.Sprintf("train.lr (%g in that epoch)", diverged.LR)
+		if c.Model.Kind == "table" {
+			key += " or model.init_std"
+		}
 		if errors.Is(err, train.ErrLogZ) {
 			key = "train.lr_z"
 		}
@@ -308,13 +327,17 @@ func (t *training) fit(ctx context.Context, o train.Options) (err error) {
 func (t *training) keep(reason error) error {
 	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.result.Epochs, t.config.Train.Epochs)
 	embedding, err := t.save()
+	var held *data.Matrix
 	if err == nil {
-		err = t.draw(embedding, nil)
+		held, err = t.projectHeld(context.Background())
+	}
+	if err == nil {
+		err = t.draw(embedding, held)
 	}
 	if err != nil {
 		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
 	}
-	return fmt.Errorf("%s; the embedding so far is in %s, and \"cne train --resume %s\" goes on", ended, t.dir.Path("embedding.npy"), t.dir.path)
+	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
 }
 
 // openRecords opens metrics.jsonl. Of a run that goes on it keeps the records
@@ -327,6 +350,9 @@ func (t *training) openRecords() (*os.File, error) {
 			return nil, fmt.Errorf("cannot read the metrics so far: %w", err)
 		}
 		kept := recordsUpTo(old, t.from.Progress.Epochs)
+		if have, want := bytes.Count(kept, []byte("\n")), t.from.Progress.Epochs/t.config.Train.LogEvery; have < want {
+			t.Log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
+		}
 		if err := t.dir.WriteFile("metrics.jsonl", func(w io.Writer) error {
 			_, err := w.Write(kept)
 			return err
@@ -347,15 +373,14 @@ func (t *training) openRecords() (*os.File, error) {
 
 // recordsUpTo returns the lines of metrics.jsonl up to an epoch.
 func recordsUpTo(lines []byte, epoch int) []byte {
-	end := 0
+	var kept []byte
 	for line := range bytes.Lines(lines) {
 		var r train.Record
-		if json.Unmarshal(line, &r) != nil || r.Epoch > epoch || !bytes.HasSuffix(line, []byte("\n")) {
-			break
+		if json.Unmarshal(line, &r) == nil && r.Epoch <= epoch && bytes.HasSuffix(line, []byte("\n")) {
+			kept = append(kept, line...)
 		}
-		end += len(line)
 	}
-	return lines[:end]
+	return kept
 }
 
 // fitOptions translates the configuration.
