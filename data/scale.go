@@ -127,13 +127,18 @@ func (s *Scaler) check(d int) error {
 	case ScaleNone:
 		return nil
 	case ScaleUnit:
-		if !(s.Divisor > 0) {
-			return errorf(ErrOption, "the scaler divides by %v; fit it again, a divisor is above 0", s.Divisor)
+		if !(s.Divisor > 0) || math.IsInf(float64(s.Divisor), 0) {
+			return errorf(ErrOption, "the scaler divides by %v; fit it again, a divisor is a number above 0", s.Divisor)
 		}
 		return nil
 	case ScaleStandard:
 		if len(s.Mean) != d || len(s.SD) != d {
 			return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Mean), d)
+		}
+		for j, sd := range s.SD {
+			if !(sd >= 0) || math.IsInf(sd, 0) || math.IsNaN(s.Mean[j]-s.Mean[j]) {
+				return errorf(ErrOption, "the scaler has mean %v and standard deviation %v for column %d (counted from 1); fit it again", s.Mean[j], sd, j+1)
+			}
 		}
 		return nil
 	}

@@ -1,10 +1,140 @@
 package model_test
 
 import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
+	"cne/internal/rng"
 	"cne/model"
+	"cne/model/op"
 )
+
+// frozenOptions are all losses with both metrics.
+func frozenOptions() map[string]op.ContrastiveOptions {
+	all := map[string]op.ContrastiveOptions{}
+	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		all[loss.String()] = op.ContrastiveOptions{Loss: loss, Clamp: 1e-10}
+		if loss != op.UMAP { // whose similarities have to be below 1
+			all[loss.String()+" cosine"] = op.ContrastiveOptions{Loss: loss, Metric: op.Cosine, Temperature: 0.5}
+		}
+	}
+	return all
+}
+
+func newFrozen(t *testing.T, d int, o op.ContrastiveOptions) *model.Frozen {
+	t.Helper()
+	f, err := model.NewFrozen(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// frozenStep returns the loss and a copy of the gradient.
+func frozenStep(t *testing.T, f *model.Frozen, x []float32, q, m int) (float64, []float32) {
+	t.Helper()
+	loss, grad, err := f.Step(x, q, m, -0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loss, slices.Clone(grad)
+}
+
+func TestFrozenGradient(t *testing.T) {
+	const q, m = 5, 3
+	for name, o := range frozenOptions() {
+		for _, d := range []int{1, 2, 3} {
+			if d == 1 && o.Metric == op.Cosine {
+				continue // all cosines are ±1
+			}
+			t.Run(fmt.Sprintf("%s %dD", name, d), func(t *testing.T) {
+				f := newFrozen(t, d, o)
+				x := to32(normals(q*(2+m)*d, 3))
+				_, grad := frozenStep(t, f, x, q, m)
+				for i := range q * d {
+					// rise is how much the loss rises over 2h.
+					rise := func(h float32) float64 {
+						at := x[i]
+						defer func() { x[i] = at }()
+						x[i] = at + h
+						up, _ := frozenStep(t, f, x, q, m)
+						x[i] = at - h
+						down, _ := frozenStep(t, f, x, q, m)
+						return up - down
+					}
+					const h = 1e-2
+					if slope := (8*rise(h) - rise(2*h)) / (12 * h); math.Abs(slope-float64(grad[i])) > 2e-3*(1+math.Abs(slope)) {
+						t.Errorf("coordinate %d: gradient %g, by differences %g", i, grad[i], slope)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The gradient of a head has the same bits wherever it stands among others,
+// whatever they are, and whatever GOMAXPROCS is.
+func TestFrozenHeadsAreIndependent(t *testing.T) {
+	const q, few, m = 9000, 16, 5 // enough for several pieces
+	for name, o := range frozenOptions() {
+		for _, d := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s %dD", name, d), func(t *testing.T) {
+				x := to32(normals(q*(2+m)*d, 4))
+				f := newFrozen(t, d, o)
+				loss, grad := frozenStep(t, f, x, q, m)
+				order := rng.New(1, rng.Sample)
+				chosen := order.Perm(q)[:few]
+				part := make([]float32, 0, few*(2+m)*d)
+				for column := range 2 + m {
+					for _, i := range chosen {
+						at := (column*q + i) * d
+						part = append(part, x[at:at+d]...)
+					}
+				}
+				_, some := frozenStep(t, f, part, few, m)
+				for k, i := range chosen {
+					if !slices.Equal(some[k*d:(k+1)*d], grad[i*d:(i+1)*d]) {
+						t.Errorf("head %d: gradient %v among few, %v among many", i, some[k*d:(k+1)*d], grad[i*d:(i+1)*d])
+					}
+				}
+				for _, procs := range []int{1, 2, 7} {
+					old := runtime.GOMAXPROCS(procs)
+					again, grads := frozenStep(t, f, x, q, m)
+					runtime.GOMAXPROCS(old)
+					if again != loss || !slices.Equal(grads, grad) {
+						t.Errorf("GOMAXPROCS %d gives another loss or gradient", procs)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestFrozenRefuses(t *testing.T) {
+	for want, o := range map[string]struct {
+		d       int
+		options op.ContrastiveOptions
+	}{
+		"no positions of 0 dimensions": {0, op.ContrastiveOptions{}},
+		"temperature":                  {2, op.ContrastiveOptions{Metric: op.Cosine, Temperature: -1}},
+		"loss":                         {2, op.ContrastiveOptions{Loss: 99}},
+		"similarities below 1":         {2, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine, Temperature: 0.5}},
+	} {
+		if f, err := model.NewFrozen(o.d, o.options); err == nil || f != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	f := newFrozen(t, 2, op.ContrastiveOptions{Clamp: 1e-10})
+	for _, tc := range []struct{ values, q, m int }{{0, 0, 1}, {6, 1, 0}, {5, 1, 1}, {8, 1, 1}, {6, -1, -1}} {
+		if _, _, err := f.Step(make([]float32, tc.values), tc.q, tc.m, 0); err == nil {
+			t.Errorf("%d values for %d heads with %d negatives are taken", tc.values, tc.q, tc.m)
+		}
+	}
+}
 
 // A network of the default size on as many points as MNIST has.
 func BenchmarkProject(b *testing.B) {

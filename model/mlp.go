@@ -66,10 +66,10 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 		if w < 1 {
 			return nil, fmt.Errorf("model: a network cannot have a layer of width %d; take 1 or more", w)
 		}
+		if i > 0 && (w > math.MaxInt32/widths[i-1] || w*widths[i-1] > math.MaxInt32-size) {
+			return nil, fmt.Errorf("model: a network with layers of %v has too many weights; take narrower layers", widths)
+		}
 		if i > 0 {
-			if w > math.MaxInt32/widths[i-1] || size > math.MaxInt32 {
-				return nil, fmt.Errorf("model: a network with layers of %v has too many weights; take narrower layers", widths)
-			}
 			size += w * widths[i-1]
 		}
 	}
@@ -214,8 +214,8 @@ type Parametric[T op.Float] struct {
 	batch     batchProgram[T]
 }
 
-// NewParametric returns a model of the points [n, in], which it reads and does
-// not copy, embedded by a network. A metric of op.Cosine puts Normalize before
+// NewParametric returns a model of the points [n, in], which must not change
+// from then on, embedded by a network. A metric of op.Cosine puts Normalize before
 // the loss.
 func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
 	in, _ := network.Size()

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -70,6 +71,9 @@ func TestMLPInitialisation(t *testing.T) {
 				t.Fatalf("%s holds %g, beyond %g", x.Name, v, bound)
 			}
 			sum2 += v * v
+		}
+		if sum2 == 0 {
+			t.Errorf("%s is not drawn", x.Name)
 		}
 		// A uniform distribution of ±bound has variance bound²/3.
 		if len(values) >= 10000 && math.Abs(sum2/float64(len(values))/(bound*bound/3)-1) > 0.05 {
@@ -362,7 +366,7 @@ func TestLoadRefuses(t *testing.T) {
 		"no chain":      {tensors{"0.weight": w(2, 3), "0.bias": b(2), "2.weight": w(2, 5), "2.bias": b(2)}, "layers 0 and 2 do not follow each other"},
 		"two prefixes":  {tensors{"a.0.weight": w(3, 3), "a.0.bias": b(3), "b.2.weight": w(2, 3), "b.2.bias": b(2)}, "belongs to another architecture"},
 		"integers":      {tensors{"0.weight": safetensors.New(make([]int32, 6), 2, 3), "0.bias": safetensors.New(make([]int32, 2), 2)}, "of type I32"},
-		"mixed":         {tensors{"0.weight": w(2, 3), "0.bias": safetensors.New(make([]float64, 2), 2)}, "in its layer 0"},
+		"mixed":         {tensors{"0.weight": w(2, 3), "0.bias": safetensors.New(make([]float64, 2), 2)}, "its layer 0 is not of type F32"},
 		"not a number":  {tensors{"0.weight": nan, "0.bias": b(2)}, "value 0 is NaN"},
 		"nothing":       {tensors{}, "it holds no layers"},
 	} {
@@ -376,6 +380,91 @@ func TestLoadRefuses(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// Files with a right checksum, but contents that Save does not write.
+func TestLoadRefusesSealed(t *testing.T) {
+	dir := t.TempDir()
+	network, table, points := filepath.Join(dir, "network"), filepath.Join(dir, "table"), filepath.Join(dir, "points")
+	e, err := model.NewEmbedding([]float32{1, 2, 3, 4}, 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(newMLP[float32](t, 5, nil, 2, 1).Save(network, description()), e.Save(table, description()),
+		model.SavePoints(points, &data.Matrix{N: 2, D: 1, X: []float32{1, 2}})); err != nil {
+		t.Fatal(err)
+	}
+	set := func(key, value string) func(f *safetensors.File) {
+		return func(f *safetensors.File) { f.Metadata[key] = value }
+	}
+	nan := []float32{1, float32(math.NaN()), 3, 4}
+	for name, tc := range map[string]struct {
+		path   string
+		kind   string
+		format int
+		change func(f *safetensors.File)
+		want   string
+	}{
+		"kind":           {network, "model", 1, set("architecture", `{"kind":"resnet18","dtype":"float32"}`), `architecture is "resnet18"`},
+		"activation":     {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"tanh","dtype":"float32"}`), `with the activation "tanh"`},
+		"unknown field":  {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"relu","normalisation":"layer"}`), "its architecture cannot be read"},
+		"no kind":        {network, "model", 1, set("architecture", `null`), `architecture is "mlp"`},
+		"widths":         {network, "model", 1, set("architecture", `{"kind":"mlp","widths":[5,100,2],"activation":"relu","dtype":"float32"}`), "its layers are [5 100 100 100 2] wide"},
+		"training":       {network, "model", 1, set("training", `{"negatives":1125899906842624}`), "its training says"},
+		"negative":       {table, "model", 1, set("training", `{"neighbors":-1}`), "its training says"},
+		"loss":           {network, "model", 1, set("training", `{"objective":{"loss":"hinge","metric":"euclidean","clamp":0}}`), `no loss is named "hinge"`},
+		"preprocessing":  {network, "model", 1, set("preprocessing", `{"width":5,"scaler":{"kind":"unit"}}`), "divides by 0"},
+		"other width":    {network, "model", 1, set("preprocessing", `{"width":4}`), "its preprocessing gives points of 4 values, but the network takes 5"},
+		"huge width":     {network, "model", 1, set("preprocessing", `{"width":4611686018427387904}`), "the network takes 5"},
+		"newer":          {network, "model", 2, func(*safetensors.File) {}, "written by a newer version of cne"},
+		"a checkpoint":   {network, "checkpoint", 1, func(*safetensors.File) {}, "its kind is"},
+		"table size":     {table, "model", 1, set("architecture", `{"kind":"table","points":3,"dim":2,"dtype":"float32"}`), "a table of shape [2 2]"},
+		"second tensor":  {table, "model", 1, func(f *safetensors.File) { f.Tensors["more"] = safetensors.New([]float32{1}, 1) }, "it holds 2 tensors"},
+		"table with NaN": {table, "model", 1, func(f *safetensors.File) { f.Tensors["weight"] = safetensors.New(nan, 2, 2) }, "value 1 is NaN"},
+		"points, NaN":    {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan, 4, 1) }, "value 1 is NaN"},
+		"points, shape":  {points, "points", 1, func(f *safetensors.File) { f.Tensors["points"] = safetensors.New(nan[2:], 2) }, "not that of points"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := safetensors.ReadFile(tc.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.change(f)
+			f.Seal(tc.kind, tc.format)
+			path := filepath.Join(t.TempDir(), "f")
+			if err := f.WriteFile(path); err != nil {
+				t.Fatal(err)
+			}
+			if tc.path == points {
+				_, err = model.LoadPoints(path)
+			} else {
+				_, err = model.Load(path)
+			}
+			if !errors.Is(err, model.ErrFile) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// What a file says of its tensors' shapes does not make Load allocate.
+func TestLoadAllocatesWithinBounds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	header := `{"0.bias":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"0.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]},` +
+		`"2.weight":{"dtype":"X","shape":[134217728,1],"data_offsets":[8,12]},"2.bias":{"dtype":"X","shape":[134217728],"data_offsets":[12,16]}}`
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	if err := os.WriteFile(path, append(file, make([]byte, 16)...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := model.Load(path); !errors.Is(err, model.ErrFile) {
+		t.Errorf("error %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if size := after.TotalAlloc - before.TotalAlloc; size > 1<<20 {
+		t.Errorf("%d bytes allocated", size)
 	}
 }
 

@@ -52,6 +52,15 @@ type Training struct {
 	Clip float64 `json:"clip"`
 }
 
+// check refuses what no run leaves.
+func (t *Training) check() error {
+	const most = 1 << 30
+	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
+		return fmt.Errorf("its training says %d negatives, %d neighbours, step size %g and gradients up to %g, which no run has", t.Negatives, t.Neighbors, t.LR, t.Clip)
+	}
+	return nil
+}
+
 // A Network maps points to positions. *MLP is one.
 type Network interface {
 	// Size returns the numbers of values of a point and of its position.
@@ -104,6 +113,8 @@ type architecture struct {
 const (
 	kindMLP   = "mlp"
 	kindTable = "table"
+
+	activationReLU = "relu"
 )
 
 // Save writes the network to a safetensors file, complete or not at all. The
@@ -115,7 +126,7 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 		f.Tensors[n.name(l, "weight")] = tensorOf[T](n.weights[l])
 		f.Tensors[n.name(l, "bias")] = tensorOf[T](n.biases[l])
 	}
-	return save(path, f, architecture{Kind: kindMLP, Widths: n.widths, Activation: "relu", DType: op.Dtype[T]().String()}, d)
+	return save(path, f, architecture{Kind: kindMLP, Widths: n.widths, Activation: activationReLU, DType: op.Dtype[T]().String()}, d)
 }
 
 // Save writes the table to a safetensors file as MLP.Save writes a network,
@@ -219,9 +230,17 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 		if !ok && x.maybe {
 			continue
 		}
-		if err := json.Unmarshal([]byte(text), x.to); err != nil {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(x.to); err != nil {
 			return fmt.Errorf("its %s cannot be read: %w", x.key, err)
 		}
+	}
+	if a.Kind == kindMLP && (a.Activation != activationReLU || a.Widths == nil) {
+		return fmt.Errorf("its architecture is %q with the activation %q, which this version of cne does not know; use the version that wrote it", a.Kind, a.Activation)
+	}
+	if err := s.Training.check(); err != nil {
+		return err
 	}
 	if s.Preprocessing != nil {
 		if err := s.Preprocessing.Check(); err != nil {
@@ -246,13 +265,19 @@ func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 	if widths != nil && !slices.Equal(widths, found) {
 		return fmt.Errorf("its layers are %v wide, but its description says %v", found, widths)
 	}
-	switch layers[0].weight.DType {
+	dtype := layers[0].weight.DType
+	for _, l := range layers {
+		if l.weight.DType != dtype || l.bias.DType != dtype {
+			return fmt.Errorf("its layer %d is not of type %s as the first is; convert them to one type", l.number, dtype)
+		}
+	}
+	switch dtype {
 	case safetensors.F32:
 		s.Network, err = mlpOf(found, layers, safetensors.Tensor.Float32s)
 	case safetensors.F64:
 		s.Network, err = mlpOf(found, layers, safetensors.Tensor.Float64s)
 	default:
-		err = fmt.Errorf("its weights are of type %s; only F32 and F64 are known, so convert them", layers[0].weight.DType)
+		err = fmt.Errorf("its weights are of type %s; only F32 and F64 are known, so convert them", dtype)
 	}
 	return err
 }

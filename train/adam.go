@@ -73,6 +73,7 @@ func (o *Adam) Step(rows []int32, lr, clip float64) {
 	o.step.Clip = bound(clip)
 	for i := range o.targets {
 		o.t = &o.targets[i]
+		o.t.checkRows(rows)
 		o.grad = o.t.gradient(rows)
 		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
 		o.t.forget(rows)

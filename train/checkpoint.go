@@ -34,7 +34,9 @@ func (c *Checkpoints) after(epoch int) bool {
 }
 
 // A Checkpoint is the state of a run between two batches: all that is needed
-// to go on and end with the very bits of a run that never stopped.
+// to go on and end with the very bits of a run that never stopped. (On a
+// processor with another instruction set, the bits differ as those of a whole
+// run do.)
 type Checkpoint struct {
 	// Progress says how far the run has come.
 	Progress Progress
@@ -61,6 +63,9 @@ type Progress struct {
 	// of the batches since.
 	Elapsed      time.Duration `json:"elapsed"`
 	ElapsedSince time.Duration `json:"elapsed_since"`
+
+	// Total is the number of epochs the run was to have.
+	Total int `json:"total"`
 
 	// What the run must have in common with the one that goes on.
 	Seed      uint64 `json:"seed"`
@@ -127,7 +132,7 @@ func (f *fit) saveIf(wanted bool) error {
 	err := f.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
 			Epochs: f.at.epoch, Batches: f.at.batch, Loss: f.result.Loss, Sum: f.sum, Least: f.least,
-			Elapsed: f.result.Elapsed, ElapsedSince: f.elapsed,
+			Elapsed: f.result.Elapsed, ElapsedSince: f.elapsed, Total: f.epochs,
 			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
 		},
 		slots: f.slots(),
@@ -150,6 +155,11 @@ func (f *fit) restore(c *Checkpoint) error {
 	} {
 		if x.saved != x.now {
 			return fmt.Errorf("%w: the %s of its run is %d, that of this one %d; resume it with the options and data it was begun with", ErrCheckpoint, x.what, x.saved, x.now)
+		}
+	}
+	for i, phase := range f.Phases {
+		if phase.ExaggerateEarly && p.Total != f.epochs {
+			return fmt.Errorf("%w: its run had %d epochs, this one has %d, but phase %d exaggerates a share of them; resume it with as many", ErrCheckpoint, p.Total, f.epochs, i+1)
 		}
 	}
 	batches := (f.edges + f.size - 1) / f.size

@@ -56,7 +56,9 @@ type Options struct {
 	Checkpoints *Checkpoints
 	// Resume is where to go on; nil means from the beginning. Model, edges
 	// and the other options must be those of the run that was saved, but for
-	// Hooks, Checkpoints and a larger number of epochs in the last phase.
+	// Hooks, Checkpoints and a larger number of epochs in the last phase, whose
+	// schedule is from then on that of the longer run; a phase that exaggerates
+	// early cannot become longer.
 	Resume *Checkpoint
 }
 
@@ -110,6 +112,10 @@ type Result struct {
 	LogZ float64
 	// Edges is the number of directed edges.
 	Edges int
+	// Negatives is the number of negatives of each edge in the last phase, and
+	// Theta the logarithm of the loss's constant there (see op.Contrastive).
+	Negatives int
+	Theta     float64
 	// Elapsed is the time that the epochs took, without the hooks.
 	Elapsed time.Duration
 }
@@ -214,7 +220,8 @@ func (o *Options) batchSize(edges int) int {
 // Fit trains a model on the directed edges heads[k] → tails[k] of a graph.
 //
 // When ctx ends, Fit returns ctx.Err() with the result so far after at most a
-// few batches, and the model keeps what it has learnt. So it does when a hook
+// few batches, and the model keeps what it has learnt; a checkpoint that then
+// cannot be saved is joined to the error. So it does when a hook
 // returns an error, and when the run diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
 	n, _ := m.Points()
@@ -238,6 +245,9 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 		}
 		first = end
 	}
+	last := &f.Phases[len(f.Phases)-1]
+	f.result.Negatives = capNegatives(last.Negatives, f.size)
+	f.result.Theta = f.theta(last.Place, f.result.Negatives)
 	return f.result, f.saveAtEnd()
 }
 
@@ -284,6 +294,9 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 	if f.MethodZ == nil {
 		f.MethodZ = new(SGD)
 	}
+	if f.Method == f.MethodZ {
+		return nil, errors.New("train: Method and MethodZ are one; each needs a state of its own")
+	}
 	for _, p := range f.Phases {
 		f.epochs += p.Epochs
 	}
@@ -319,21 +332,32 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 	p := &f.Phases[phase]
 	place := placeAt(p, epoch)
 	count := (f.edges + f.size - 1) / f.size
-	began, from := time.Now(), f.at.batch
+	clock, from := time.Now(), f.at.batch
+	var spent time.Duration // on this epoch, here
+	// stop adds the time since clock, which then begins again.
+	stop := func() {
+		d := time.Since(clock)
+		spent += d
+		f.elapsed += d
+		clock = time.Now()
+	}
 	var lr float64
 	for f.at.batch < count {
 		block := f.feed.next()
 		for i := range block.batches {
-			if ctx.Err() != nil {
-				f.elapsed += time.Since(began)
-				return errors.Join(ctx.Err(), f.saveIf(f.Checkpoints != nil))
+			if err := ctx.Err(); err != nil {
+				stop()
+				if failed := f.saveIf(f.Checkpoints != nil); failed != nil {
+					return errors.Join(err, failed)
+				}
+				return err
 			}
 			if f.saves.due(f.Checkpoints) {
-				f.elapsed += time.Since(began)
-				began = time.Now()
+				stop()
 				if err := f.saveIf(true); err != nil {
 					return err
 				}
+				clock = time.Now()
 			}
 			lr = scheduled(p.Anneal, p.LR, epoch, f.at.batch, count, p.WarmUp, p.Epochs)
 			loss, err := f.step(&block.batches[i], p.Negatives, place, lr)
@@ -345,9 +369,8 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 		}
 		f.feed.recycle(block)
 	}
-	f.elapsed += time.Since(began)
-	done := min(f.edges, count*f.size) - from*f.size
-	speed := float64(done) / time.Since(began).Seconds()
+	stop()
+	speed := float64(f.edges-from*f.size) / spent.Seconds()
 	f.result.Epochs++
 	f.result.Loss = f.sum / float64(f.edges)
 	f.result.Elapsed += f.elapsed

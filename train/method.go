@@ -74,6 +74,14 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 	return targets, slots, nil
 }
 
+// checkRows panics if the rows are not those of a sparse gradient: the kernels
+// write where they say.
+func (t *target) checkRows(rows []int32) {
+	if n := t.Value.Rows(); t.Sparse && (len(rows) != t.Grad.Rows() || len(rows) > 0 && simd.MaxUint32(rows) >= uint32(n)) {
+		panic(fmt.Sprintf("train: %d rows of %s, which has %d, for a gradient of %d", len(rows), t.Name, n, t.Grad.Rows()))
+	}
+}
+
 // gradient returns the gradient of the whole parameter.
 func (t *target) gradient(rows []int32) *op.Array {
 	if t.dense == nil {

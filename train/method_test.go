@@ -51,6 +51,9 @@ func TestGoldenTrajectories(t *testing.T) {
 	}{
 		"sgd":             {func() train.Method { return new(train.SGD) }, 0.02},
 		"sgd_momentum_wd": {func() train.Method { return &train.SGD{Momentum: 0.9, WeightDecay: 5e-4} }, 0.02},
+		"sgd_dampening":   {func() train.Method { return &train.SGD{Momentum: 0.8, Dampening: 0.3, WeightDecay: 1e-3} }, 0.02},
+		"sgd_nesterov":    {func() train.Method { return &train.SGD{Momentum: 0.8, Nesterov: true} }, 0.02},
+		"sgd_wd":          {func() train.Method { return &train.SGD{WeightDecay: 0.1} }, 0.02},
 		"adam":            {func() train.Method { return new(train.Adam) }, 0.01},
 		"adam_wd":         {func() train.Method { return &train.Adam{WeightDecay: 0.01} }, 0.01},
 	} {
@@ -234,6 +237,7 @@ func TestInitRefusesOptions(t *testing.T) {
 	for want, m := range map[string]train.Method{
 		"momentum -1":     &train.SGD{Momentum: -1},
 		"dampening 2":     &train.SGD{Dampening: 2},
+		"without":         &train.SGD{Dampening: 0.5},
 		"weight decay -1": &train.SGD{WeightDecay: -1},
 		"Nesterov":        &train.SGD{Nesterov: true},
 		"betas 1 and":     &train.Adam{Beta1: 1},
@@ -243,6 +247,24 @@ func TestInitRefusesOptions(t *testing.T) {
 	} {
 		if err := m.Init(nil); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "train: ") {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// Rows that are not those of the gradient would be written outside the table.
+func TestStepRefusesOtherRows(t *testing.T) {
+	for name, rows := range map[string][]int32{"beyond": {0, 5}, "negative": {-1, 0}, "too few": {1}} {
+		for method, m := range methods {
+			m := m()
+			initMethod(t, m, model.Parameter{Name: "w", Value: arrayOf(t, make([]float32, 10), 5, 2), Grad: arrayOf(t, make([]float32, 4), 2, 2), Sparse: true})
+			func() {
+				defer func() {
+					if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "rows of w, which has 5") {
+						t.Errorf("%s, rows %s: %v", method, name, r)
+					}
+				}()
+				m.Step(rows, 0.1, 0)
+			}()
 		}
 	}
 }

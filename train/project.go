@@ -1,12 +1,14 @@
 package train
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
 	"cne/model"
@@ -26,8 +28,8 @@ const (
 // similarity φ = 1/(1+‖x−y‖²), and then moves against the gradient of the
 // loss on its edges to them, with negatives drawn from all training points,
 // which stay where they are. It is a model.Network: the position of a point
-// does not depend on the points that are projected with it. It must not be
-// used by two goroutines at once.
+// depends neither on the points that are projected with it nor on GOMAXPROCS.
+// A Projector may be used by several goroutines at once.
 type Projector struct {
 	// Epochs is how often each of a point's edges is used; 0 means 100, and a
 	// negative number leaves the points where they start.
@@ -35,17 +37,19 @@ type Projector struct {
 	// Seed is that of the negatives.
 	Seed uint64
 
-	training  model.Training
-	table     []float32
-	n, d      int
-	width     int
-	index     *neighbors.Index
-	frozen    *model.Frozen
-	positions []float32
+	training model.Training
+	table    []float32
+	n, d     int
+	width    int
+	index    *neighbors.Index
+
+	mu   sync.Mutex
+	idle []*placer
 }
 
 // NewProjector returns a projector beside a table of positions [n, d] of the
-// training points [n, p]. Nothing is copied.
+// training points [n, p]. Nothing is copied. The loss of a point is the sum
+// over its edges, even if the model was trained on a batch's mean.
 func NewProjector(points *data.Matrix, table []float32, d int, training model.Training) (*Projector, error) {
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
 		return nil, fmt.Errorf("train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
@@ -53,17 +57,27 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	if training.Neighbors < 1 || training.Negatives < 1 {
 		return nil, fmt.Errorf("train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
 	}
-	if !(training.LR > 0) || math.IsInf(training.LR, 0) || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxTheta*2) {
+	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxTheta*2) {
 		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.Theta)
 	}
+	for i, v := range table {
+		if notFinite(v) {
+			return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, v)
+		}
+	}
 	training.Neighbors = min(training.Neighbors, points.N)
+	training.Objective.Mean = false
 	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
 	var err error
 	if p.index, err = neighbors.NewIndex(points); err != nil {
 		return nil, err
 	}
-	p.frozen, err = model.NewFrozen(d, training.Objective)
-	return p, err
+	first, err := p.newPlacer()
+	if err != nil {
+		return nil, err
+	}
+	p.idle = append(p.idle, first)
+	return p, nil
 }
 
 // Size implements model.Network.
@@ -82,60 +96,109 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	if err != nil {
 		return err
 	}
-	for lo := 0; lo < rows; lo += projectionRows {
-		hi := min(rows, lo+projectionRows)
-		if err := p.place(dst[lo*p.d:hi*p.d], x[lo*p.width:hi*p.width], near, lo); err != nil {
+	failures := make([]error, parallel.Pieces(rows, projectionRows))
+	parallel.For(rows, projectionRows, func(piece, lo, hi int) {
+		failures[piece] = p.place(dst[lo*p.d:hi*p.d], x[lo*p.width:hi*p.width], near, lo)
+	})
+	for _, err := range failures {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// A placer is what one goroutine needs to place a block of points.
+type placer struct {
+	frozen    *model.Frozen
+	positions []float32 // as Frozen.Step takes them
+	others    []int32   // the training points among them: tails, then negatives
+	streams   []rng.Stream
+}
+
+func (p *Projector) newPlacer() (*placer, error) {
+	frozen, err := model.NewFrozen(p.d, p.training.Objective)
+	if err != nil {
+		return nil, err
+	}
+	return &placer{frozen: frozen}, nil
+}
+
+// take returns a placer that nobody else uses.
+func (p *Projector) take() (*placer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return p.newPlacer()
+	}
+	w := p.idle[last]
+	p.idle = p.idle[:last]
+	return w, nil
+}
+
+func (p *Projector) put(w *placer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, w)
+}
+
 // place finds positions for one block of points, whose neighbours are in near
 // from row first on.
 func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int) error {
-	q, m, k, d := len(dst)/p.d, p.training.Negatives, near.K, p.d
 	p.start(dst, near, first)
 	epochs := p.Epochs
 	if epochs == 0 {
 		epochs = projectionEpochs
 	}
+	if epochs < 0 {
+		return nil
+	}
+	w, err := p.take()
+	if err != nil {
+		return err
+	}
+	defer p.put(w)
+	q, m, k, d := len(dst)/p.d, p.training.Negatives, near.K, p.d
 	clip := float32(p.training.Clip)
 	if clip == 0 {
 		clip = float32(math.Inf(1))
 	}
 	// The block is filled up, so that all its points are computed alike.
 	rows := (q + 15) &^ 15
-	p.positions = resize(p.positions, rows*(2+m)*d)
-	clear(p.positions)
-	streams := make([]rng.Stream, q)
-	for i := range streams {
-		streams[i] = rng.New(p.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width]))
+	w.positions = resize(w.positions, rows*(2+m)*d)
+	clear(w.positions[q*d : rows*d])
+	w.others = resize(w.others, rows*(1+m))
+	clear(w.others)
+	w.streams = w.streams[:0]
+	for i := range q {
+		w.streams = append(w.streams, rng.New(p.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width])))
 	}
-	row := func(i int) []float32 { return p.positions[i*d : (i+1)*d] }
-	training := func(i int) []float32 { return p.table[i*d : (i+1)*d] }
 	for epoch := range epochs {
 		lr := float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))
 		for edge := range k {
-			copy(p.positions, dst)
 			for i := range q {
-				copy(row(rows+i), training(int(near.Index[(first+i)*k+edge])))
+				w.others[i] = near.Index[(first+i)*k+edge]
 				for j := range m {
-					copy(row((2+j)*rows+i), training(streams[i].IntN(p.n)))
+					w.others[(1+j)*rows+i] = int32(w.streams[i].IntN(p.n))
 				}
 			}
-			loss, grad, err := p.frozen.Step(p.positions, rows, m, p.training.Theta)
+			copy(w.positions, dst)
+			simd.GatherRows(w.positions[rows*d:], p.table, d, w.others)
+			_, grad, err := w.frozen.Step(w.positions, rows, m, p.training.Theta)
 			if err != nil {
 				return err
-			}
-			if math.IsNaN(loss) || math.IsInf(loss, 0) {
-				return errors.New("train: the loss of the new points is not finite; are they scaled as the training points were?")
 			}
 			simd.Descend(dst, grad[:q*d], lr, clip)
 		}
 	}
+	if slices.ContainsFunc(dst, notFinite) {
+		return fmt.Errorf("train: new points diverge at the model's step size, %g; train it again with a smaller one", p.training.LR)
+	}
 	return nil
 }
+
+func notFinite(v float32) bool { return v-v != 0 }
 
 // start puts the points at the weighted mean of their neighbours.
 func (p *Projector) start(dst []float32, near *neighbors.Neighbors, first int) {

@@ -20,6 +20,7 @@ import (
 // parameter untouched that have no gradient, as they would not move.
 type SGD struct {
 	// Momentum and Dampening are in [0, 1], WeightDecay is at least 0.
+	// Dampening needs a Momentum.
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
@@ -40,6 +41,9 @@ func (o *SGD) Init(params []model.Parameter) error {
 	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
 		return fmt.Errorf("train: SGD cannot have momentum %g, dampening %g and weight decay %g; the first two lie between 0 and 1, the last is at least 0", o.Momentum, o.Dampening, o.WeightDecay)
 	}
+	if o.Dampening != 0 && o.Momentum == 0 {
+		return fmt.Errorf("train: SGD without momentum cannot have dampening %g; leave it out", o.Dampening)
+	}
 	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
 		return fmt.Errorf("train: Nesterov's SGD needs a momentum and no dampening, not %g and %g", o.Momentum, o.Dampening)
 	}
@@ -54,7 +58,9 @@ func (o *SGD) Init(params []model.Parameter) error {
 	if o.begun, err = op.ArrayOf([]int32{0}, 1); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if !o.plain() {
+	if o.Momentum == 0 {
+		o.slots = nil // the buffer is the gradient of the last step, and no memory
+	} else {
 		o.slots = append(o.slots, Slot{"sgd.begun", o.begun})
 	}
 	o.loop.Body = o.piece
@@ -78,6 +84,7 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 	}
 	for i := range o.targets {
 		o.t = &o.targets[i]
+		o.t.checkRows(rows)
 		if o.t.Sparse && o.plain() {
 			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
 			continue

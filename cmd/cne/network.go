@@ -147,20 +147,14 @@ func classNames(l *data.Labels) []string {
 
 // trained returns what the end of the run leaves to new points.
 func (t *training) trained() model.Training {
-	c := t.config
-	options := fitOptions(c)
-	last := options.Phases[len(options.Phases)-1]
-	n, _ := t.model.Points()
-	m := last.Negatives
-	if m == train.Full {
-		m = 2*min(c.Train.BatchSize, t.near.graph.Edges()) - 2
-	}
-	theta := t.result.LogZ
-	if t.model.Objective().Loss != op.NC {
-		theta = train.Spectrum{N: n}.Theta(t.model.Objective().Loss, last.Place, m)
+	stages := t.config.Stages()
+	lr := stages[len(stages)-1].LR
+	if t.config.Loss.Reduction == "mean" { // new points are placed by the sum
+		lr /= float64(min(t.config.Train.BatchSize, t.near.graph.Edges()))
 	}
 	return model.Training{
-		Objective: t.model.Objective(), Theta: theta, Negatives: m, Neighbors: c.Graph.K, LR: last.LR, Clip: c.Train.Clip,
+		Objective: t.model.Objective(), Theta: t.result.Theta, Negatives: t.result.Negatives,
+		Neighbors: t.config.Graph.K, LR: lr, Clip: t.config.Train.Clip,
 	}
 }
 

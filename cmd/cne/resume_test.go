@@ -304,7 +304,8 @@ func TestResumeRefuses(t *testing.T) {
 	}{
 		"no folder":      {func(t *testing.T) { must(t, os.RemoveAll("run")) }, "there is no run in run to be resumed"},
 		"no run":         {func(t *testing.T) { must(t, os.Remove("run/config.yaml")) }, "there is no run in run to be resumed"},
-		"other config":   {func(t *testing.T) { writeTestFile(t, "run/config.yaml", "nonsense: 1") }, "the run in run cannot be resumed: run/config.yaml:1: nonsense is not a key"},
+		"other config":   {func(t *testing.T) { writeTestFile(t, "run/config.yaml", "nonsense: 1") }, "the folder run holds no config.yaml written by cne"},
+		"broken config":  {func(t *testing.T) { writeTestFile(t, "run/config.yaml", configHeader+"\nnonsense: 1") }, "run/config.yaml:2: nonsense is not a key"},
 		"other points":   {func(t *testing.T) { writePoints(t, "points.csv", 61, 5) }, "the points of data.path are not those that the run was begun with"},
 		"missing points": {func(t *testing.T) { must(t, os.Remove("points.csv")) }, "points.csv"},
 		"damaged": {func(t *testing.T) { damage(t, checkpointFile) },

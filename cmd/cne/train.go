@@ -388,7 +388,7 @@ func fitOptions(c *Config) train.Options {
 	o := train.Options{
 		BatchSize: c.Train.BatchSize, Seed: c.Seed, Clip: c.Train.Clip,
 		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
-		Method: method(&c.Train), MethodZ: method(&c.Train),
+		Method: method(&c.Train, c.Train.WeightDecay), MethodZ: method(&c.Train, 0),
 	}
 	for _, s := range c.Stages() {
 		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: anneals[s.Anneal], WarmUp: s.WarmUp,
@@ -407,11 +407,11 @@ func fitOptions(c *Config) train.Options {
 var anneals = map[string]train.Anneal{"linear": train.Linear, "cosine": train.Cosine, "none": train.Constant}
 
 // method returns a new optimiser.
-func method(c *Train) train.Method {
+func method(c *Train, weightDecay float64) train.Method {
 	if c.Optimizer == "adam" {
-		return &train.Adam{WeightDecay: c.WeightDecay}
+		return &train.Adam{WeightDecay: weightDecay}
 	}
-	return &train.SGD{Momentum: c.Momentum, WeightDecay: c.WeightDecay}
+	return &train.SGD{Momentum: c.Momentum, WeightDecay: weightDecay}
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {

@@ -120,7 +120,7 @@ func checkMatrix(length, ld, height, width int) {
 	if ld < max(1, width) {
 		panic(fmt.Sprintf("blas: a matrix of %d×%d cannot have rows %d apart", height, width, ld))
 	}
-	if height > 0 && width > 0 && length < (height-1)*ld+width {
+	if height > 0 && width > 0 && (length < width || height > 1 && ld > (length-width)/(height-1)) {
 		panic(fmt.Sprintf("blas: %d elements do not hold a matrix of %d×%d with rows %d apart", length, height, width, ld))
 	}
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // A Loop is For for a loop that runs many times: once its first run is over,
-// it does not allocate. Body must be set, and not changed while Run runs.
+// it does not allocate. Body must be set, and not changed while Run runs. A
+// Loop must not run twice at a time, and so not from its own Body.
 type Loop struct {
 	// Body handles the items [lo, hi) of one piece.
 	Body func(piece, lo, hi int)
@@ -49,12 +50,15 @@ func (l *Loop) finish() {
 	}
 }
 
+// fail notes what Run shall panic with. (That it is a function of its own keeps
+// the value off the heap where there is no panic.)
+func (l *Loop) fail(r any) { l.panicked.CompareAndSwap(nil, &r) }
+
 // take handles pieces until none is left.
 func (l *Loop) take() {
 	defer func() {
 		if r := recover(); r != nil {
-			v := r // r itself would be on the heap even without a panic
-			l.panicked.CompareAndSwap(nil, &v)
+			l.fail(r)
 		}
 	}()
 	for {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -73,6 +74,27 @@ func TestLoopDoesNotAllocate(t *testing.T) {
 			t.Errorf("GOMAXPROCS %d: pieces saw %v items in 1001 runs", procs, sums)
 		}
 		runtime.GOMAXPROCS(old)
+	}
+}
+
+// A body that ends its goroutine does not leave Run waiting.
+func TestForNoticesGoexit(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	done := make(chan any)
+	go func() {
+		defer func() { done <- recover() }()
+		var calls atomic.Int32
+		parallel.For(2, 1, func(int, int, int) {
+			if calls.Add(1) == 2 { // on whichever goroutine
+				runtime.Goexit()
+			}
+			for calls.Load() < 2 { // the two bodies run at the same time
+				runtime.Gosched()
+			}
+		})
+	}()
+	if r := <-done; r != nil && !strings.Contains(fmt.Sprint(r), "has ended its goroutine") {
+		t.Errorf("recovered %v", r)
 	}
 }
 

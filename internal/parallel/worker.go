@@ -100,16 +100,27 @@ func (w *worker) work() {
 		w.ready.wait()
 		l := w.loop
 		w.loop = nil
-		l.take()
-		idle.Lock()
-		keep := len(idle.workers) < runtime.GOMAXPROCS(0)
-		if keep {
-			idle.workers = append(idle.workers, w)
-		}
-		idle.Unlock()
-		l.finish()
-		if !keep {
+		if !w.help(l) {
 			return
 		}
 	}
+}
+
+// help takes part in a loop, and tells whether the worker is still wanted.
+func (w *worker) help(l *Loop) (wanted bool) {
+	ended := true
+	defer func() {
+		if ended {
+			l.fail("parallel: the body of a loop has ended its goroutine")
+		}
+		l.finish()
+	}()
+	l.take()
+	ended = false
+	idle.Lock()
+	defer idle.Unlock()
+	if wanted = len(idle.workers) < runtime.GOMAXPROCS(0); wanted {
+		idle.workers = append(idle.workers, w)
+	}
+	return wanted
 }

@@ -14,6 +14,10 @@ import (
 // sparse form of a matrix is the faster one.
 const sparseShare = 0.3
 
+// sparseWidth is the width up to which it is: the weights must stay in the
+// second-level cache.
+const sparseWidth = 4096
+
 // A Sparse is a constant float32 matrix held by its elements that are not
 // zero, for LinearOfSparse.
 type Sparse struct{ matrix *blas.Sparse }
@@ -22,7 +26,7 @@ type Sparse struct{ matrix *blas.Sparse }
 // given width, or nil if it would not be the faster one: if too few elements
 // are zero, or the rows are very wide.
 func NewSparse(x []float32, width int) *Sparse {
-	if width < 1 || width > blas.MaxSparseColumns || len(x)%width != 0 || float64(blas.Nonzeros(x)) > sparseShare*float64(len(x)) {
+	if width < 1 || width > sparseWidth || len(x)%width != 0 || float64(blas.Nonzeros(x)) > sparseShare*float64(len(x)) {
 		return nil
 	}
 	return &Sparse{blas.NewSparse(x, len(x)/width, width)}

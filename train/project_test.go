@@ -1,0 +1,279 @@
+package train_test
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// Training points around some corners of a cube, and a table of positions
+// in which they are apart, too.
+const (
+	corners       = 4
+	trainedPoints = 400
+	trainedWidth  = 6
+)
+
+// clustered draws n points around the corners of a cube, point i in cluster i
+// modulo their number.
+func clustered(n, d int, scatter float64, seed uint64) *data.Matrix {
+	s := rng.New(seed, rng.Sample)
+	m := data.NewMatrix(n, d)
+	for i := range n {
+		for j := range d {
+			m.Row(i)[j] = float32(10*float64(i%corners>>(j%2)&1) + scatter*s.Normal())
+		}
+	}
+	return m
+}
+
+// projectorOptions are what a run leaves behind, for all losses.
+func projectorOptions() map[string]model.Training {
+	all := map[string]model.Training{}
+	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		theta := 0.0
+		if loss == op.NC {
+			theta = -4
+		}
+		all[loss.String()] = model.Training{Objective: op.ContrastiveOptions{Loss: loss, Clamp: 1e-10, Scale: 1},
+			Theta: theta, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
+	}
+	for name, change := range map[string]func(t *model.Training){
+		"cosine":        func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
+		"mean":          func(t *model.Training) { t.Objective.Mean = true },
+		"no clip":       func(t *model.Training) { t.Clip, t.LR = 0, 0.1 },
+		"few neighbors": func(t *model.Training) { t.Neighbors = 1 },
+	} {
+		training := all[op.Neg.String()]
+		change(&training)
+		all[name] = training
+	}
+	return all
+}
+
+func newProjector(t testing.TB, d int, training model.Training) *train.Projector {
+	t.Helper()
+	p, err := train.NewProjector(clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func placeWith(t testing.TB, p model.Network, x *data.Matrix) *data.Matrix {
+	t.Helper()
+	_, d := p.Size()
+	dst := data.NewMatrix(x.N, d)
+	if err := p.ProjectTo(dst.X, x.X); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// New points come to lie in the cluster they belong to.
+func TestProjectorPlacesPointsInTheirClusters(t *testing.T) {
+	for name, training := range projectorOptions() {
+		t.Run(name, func(t *testing.T) {
+			for _, d := range []int{2, 3} {
+				placed := placeWith(t, newProjector(t, d, training), clustered(200, trainedWidth, 1, 3))
+				wrong := 0
+				for i := range placed.N {
+					row := placed.Row(i)
+					for j, v := range row {
+						if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+							t.Fatalf("point %d has position %v", i, row)
+						}
+						// The cosine leaves the length of a position open.
+						if training.Objective.Metric != op.Cosine && math.Abs(float64(v)-10*float64(i%corners>>(j%2)&1)) > 5 {
+							wrong++
+							break
+						}
+					}
+				}
+				if wrong > 4 {
+					t.Errorf("%d dimensions: %d of %d points are not in their cluster", d, wrong, placed.N)
+				}
+			}
+		})
+	}
+}
+
+// A training point whose neighbours lie together lands among them: nearer to
+// its own position than the size of the cluster.
+func TestProjectorPlacesTrainingPointsNearTheirPositions(t *testing.T) {
+	training := projectorOptions()[op.Neg.String()]
+	points := clustered(trainedPoints, trainedWidth, 0.01, 1)
+	table := clustered(trainedPoints, 2, 0.05, 1)
+	p, err := train.NewProjector(points, table.X, 2, training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed := placeWith(t, p, points)
+	for i := range placed.N {
+		a, b := placed.Row(i), table.Row(i)
+		if d := math.Hypot(float64(a[0]-b[0]), float64(a[1]-b[1])); d > 1.5 {
+			t.Errorf("point %d comes to lie at %v, %g from its position %v", i, a, d, b)
+		}
+	}
+}
+
+// The position of a point has the same bits alone and among others, wherever
+// it stands, however many cores there are and however many others project.
+func TestProjectorOneByOne(t *testing.T) {
+	const n = 1100 // more than two blocks
+	x := clustered(n, trainedWidth, 3, 4)
+	for name, training := range projectorOptions() {
+		t.Run(name, func(t *testing.T) {
+			for _, d := range []int{1, 2, 5} {
+				if d == 1 && training.Objective.Metric == op.Cosine {
+					continue
+				}
+				p := newProjector(t, d, training)
+				p.Epochs = 5
+				want := placeWith(t, p, x)
+				for _, i := range []int{0, 1, 17, 511, 512, 1023, 1024, n - 1} {
+					if got := placeWith(t, p, x.Rows(i, i+1)); !slices.Equal(got.X, want.Row(i)) {
+						t.Errorf("point %d lies at %v alone, at %v among others", i, got.X, want.Row(i))
+					}
+				}
+				s := rng.New(5, rng.Sample)
+				order := s.Perm(n)
+				permuted := data.NewMatrix(n, trainedWidth)
+				for k, i := range order {
+					copy(permuted.Row(k), x.Row(i))
+				}
+				got := placeWith(t, p, permuted)
+				for k, i := range order {
+					if !slices.Equal(got.Row(k), want.Row(i)) {
+						t.Fatalf("point %d lies at %v in another order, at %v before", i, got.Row(k), want.Row(i))
+					}
+				}
+				for _, procs := range []int{1, 2, 7} {
+					old := runtime.GOMAXPROCS(procs)
+					got := placeWith(t, p, x)
+					runtime.GOMAXPROCS(old)
+					if !slices.Equal(got.X, want.X) {
+						t.Errorf("GOMAXPROCS %d gives other positions", procs)
+					}
+				}
+			}
+		})
+	}
+	t.Run("together", func(t *testing.T) {
+		p := newProjector(t, 2, projectorOptions()[op.Neg.String()])
+		p.Epochs = 5
+		want := placeWith(t, p, x)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				got := make([]float32, len(want.X))
+				if err := p.ProjectTo(got, x.X); err != nil || !slices.Equal(got, want.X) {
+					t.Errorf("beside others it gives other positions (%v)", err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestProjectorEpochsAndSeed(t *testing.T) {
+	training := projectorOptions()[op.Neg.String()]
+	x := clustered(20, trainedWidth, 1, 3)
+	with := func(epochs int, seed uint64) []float32 {
+		p := newProjector(t, 2, training)
+		p.Epochs, p.Seed = epochs, seed
+		return placeWith(t, p, x).X
+	}
+	if !slices.Equal(with(0, 1), with(100, 1)) {
+		t.Error("0 epochs are not 100")
+	}
+	if slices.Equal(with(0, 1), with(0, 2)) || slices.Equal(with(0, 1), with(50, 1)) {
+		t.Error("seed or epochs change nothing")
+	}
+	if !slices.Equal(with(-1, 1), with(-1, 2)) {
+		t.Error("points that do not move depend on the seed")
+	}
+	// Without steps, a point lies at the weighted mean of its neighbours.
+	points, table := &data.Matrix{N: 3, D: 1, X: []float32{0, 2, 100}}, []float32{10, 20, 1000}
+	training.Neighbors = 2
+	p, err := train.NewProjector(points, table, 1, training)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Epochs = -1
+	// 0.5 from the first, 1.5 from the second.
+	a, b := 1/(1+0.25), 1/(1+2.25)
+	if got, want := placeWith(t, p, &data.Matrix{N: 1, D: 1, X: []float32{0.5}}).X[0], (10*a+20*b)/(a+b); math.Abs(float64(got)-want) > 1e-5 {
+		t.Errorf("the point starts at %g, want %g", got, want)
+	}
+}
+
+func TestProjectorRefuses(t *testing.T) {
+	good := projectorOptions()[op.Neg.String()]
+	for name, tc := range map[string]struct {
+		change func(points *data.Matrix, table *[]float32, d *int, t *model.Training)
+		want   string
+	}{
+		"no dimension":  {func(_ *data.Matrix, _ *[]float32, d *int, _ *model.Training) { *d = 0 }, "in 0 dimensions"},
+		"short table":   {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.Training) { *x = (*x)[1:] }, "no positions of 400 points"},
+		"no points":     {func(m *data.Matrix, x *[]float32, _ *int, _ *model.Training) { m.N, m.X, *x = 0, nil, nil }, "no positions of 0 points"},
+		"no neighbours": {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Neighbors = 0 }, "0 neighbours"},
+		"no negatives":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Negatives = -1 }, "-1 negatives"},
+		"no step":       {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = 0 }, "step size 0"},
+		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.NaN() }, "step size NaN"},
+		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.Inf(1) }, "step size +Inf"},
+		"clip":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Clip = math.NaN() }, "gradients up to NaN"},
+		"theta":         {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Theta = 1e9 }, "exp 1e+09"},
+		"loss":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Objective.Loss = 77 }, "loss"},
+		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.Training) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 is NaN"},
+		"NaN":           {func(m *data.Matrix, _ *[]float32, _ *int, _ *model.Training) { m.X[7] = float32(math.NaN()) }, "NaN"},
+	} {
+		points, table, d, training := clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, 2, 1, 2).X, 2, good
+		tc.change(points, &table, &d, &training)
+		if p, err := train.NewProjector(points, table, d, training); err == nil || p != nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
+		}
+	}
+	p := newProjector(t, 2, good)
+	for _, tc := range []struct{ dst, x int }{{2, 5}, {2, 7}, {3, 6}, {2, 12}, {0, 6}} {
+		if err := p.ProjectTo(make([]float32, tc.dst), make([]float32, tc.x)); err == nil {
+			t.Errorf("%d values are taken for points and %d for their positions", tc.x, tc.dst)
+		}
+	}
+	if err := p.ProjectTo(nil, nil); err != nil {
+		t.Errorf("no points: %v", err)
+	}
+	bad := make([]float32, trainedWidth)
+	bad[3] = float32(math.Inf(1))
+	if err := p.ProjectTo(make([]float32, 2), bad); err == nil {
+		t.Error("a point with an infinite value is placed")
+	}
+	good.LR, good.Clip = 3e38, 0
+	x := clustered(100, trainedWidth, 1, 3)
+	if err := newProjector(t, 2, good).ProjectTo(make([]float32, 2*x.N), x.X); err == nil || !strings.Contains(err.Error(), "diverge") {
+		t.Errorf("steps of 3e38: %v", err)
+	}
+}
+
+// 1000 new points beside 10 000.
+func BenchmarkProjector(b *testing.B) {
+	points := clustered(10000, 50, 1, 1)
+	p, err := train.NewProjector(points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := clustered(1000, 50, 1, 3)
+	for b.Loop() {
+		placeWith(b, p, x)
+	}
+	b.ReportMetric(float64(x.N*b.N)/b.Elapsed().Seconds(), "points/s")
+}
