@@ -25,7 +25,7 @@ func plotCmd() *cobra.Command {
 		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
 picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
 compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
-its embedding.npy. Of more than two coordinates the first two are drawn.
+its embedding.npy, with the points that were held out. Of more than two coordinates the first two are drawn.
 
 The labels of the points are drawn as classes with a legend if they are words,
 or whole numbers that look like those of classes, and on a continuous scale
@@ -123,10 +123,32 @@ func (p *plotting) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	held, err := p.openHeld(file)
+	if err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if held != nil {
+		return scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot).Save(p.output)
+	}
 	return scatterOf(set.Points, set.Labels, p.plot).Save(p.output)
+}
+
+// openHeld reads the positions of the points that a run has held out, which lie
+// beside its embedding; nil if there are none, or the input is no run folder.
+func (p *plotting) openHeld(embedding string) (*data.Dataset, error) {
+	if embedding == p.input {
+		return nil, nil
+	}
+	path := filepath.Join(p.input, "holdout"+filepath.Ext(embedding))
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	o := p.data
+	o.Labels = nil // they are those of the embedding
+	return openEmbedding(path, o)
 }
 
 // embeddingFile returns the path itself if it is that of a file, and the
@@ -251,15 +273,23 @@ func knownLabels(labels *data.Labels) (rows []int, known *data.Labels) {
 	return rows, data.NewLabels(names)
 }
 
+// orMissing returns labels, or for nil those of n points whose label is missing.
+func orMissing(l *data.Labels, n int) *data.Labels {
+	if l != nil {
+		return l
+	}
+	return &data.Labels{Class: make([]int32, n), Names: []string{""}}
+}
+
 // scatterOfBoth returns the picture of the training points with those that
-// were held out among them. Labels are shown if both have them.
+// were held out among them. Either may be without labels.
 func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p Plot) *plot.Scatter {
 	both := data.NewMatrix(embedding.N+held.N, embedding.D)
 	copy(both.X, embedding.X)
 	copy(both.X[len(embedding.X):], held.X)
 	var joined *data.Labels
-	if labels != nil && heldLabels != nil {
-		joined = joinLabels(labels, heldLabels)
+	if labels != nil || heldLabels != nil {
+		joined = joinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
 	}
 	s := scatterOf(both, joined, p)
 	s.HeldOut = make([]bool, both.N)

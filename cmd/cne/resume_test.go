@@ -238,6 +238,10 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	}{
 		"nothing":        {nil, ""},
 		"more epochs":    {[]string{"--epochs", "9"}, ""},
+		"neighbours":     {[]string{"--set", "quality.k=30"}, ""},
+		"no recall":      {[]string{"--set", "quality.recall=false"}, ""},
+		"same folder":    {[]string{"-o", "./run/"}, ""},
+		"moved data":     {[]string{"--set", "data.path=./points.csv"}, ""},
 		"what is kept":   {[]string{"--set", "output.csv=false", "--set", "plot.title=x", "--set", "quality.spearman=0", "--set", "train.log_every=2"}, ""},
 		"fewer epochs":   {[]string{"--epochs", "7"}, "cne: the run in run was begun with train.epochs 8, not 7 (--epochs); leave that as it was, or start another run\n"},
 		"another loss":   {[]string{"--set", "loss.name=umap", "--seed", "4"}, "cne: the run in run was begun with seed 0, not 4 (--seed), and with loss.name neg, not umap (--set loss.name); leave that"},
@@ -321,20 +325,103 @@ func TestResumeRefuses(t *testing.T) {
 			}
 		})
 	}
+	t.Run("no name", func(t *testing.T) {
+		if code, _, stderr := cne(t.Context(), "train", "--resume", ""); code != 2 || !strings.Contains(stderr, "--resume needs the folder of a run") {
+			t.Error(code, stderr)
+		}
+	})
+	t.Run("more of an exaggeration", func(t *testing.T) {
+		shortRun(t, "--set", "loss.s=0", "--set", "train.early_exaggeration=third")
+		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run", "--epochs", "60")
+		if code != 1 || !strings.Contains(stderr, "cannot be given more epochs than 8, since its early exaggeration is a share of them") {
+			t.Error(code, stderr)
+		}
+	})
+	// What the run was begun with is in the checkpoint, whatever config.yaml
+	// says meanwhile.
+	for name, spoil := range map[string]func(text string) string{
+		"edited":  func(text string) string { return strings.Replace(text, "name: neg", "name: umap", 1) },
+		"cut off": func(text string) string { return text[:strings.Index(text, "\ntrain:")] },
+	} {
+		t.Run("configuration "+name, func(t *testing.T) {
+			shortRun(t)
+			writeTestFile(t, "run/config.yaml", spoil(readText(t, "run/config.yaml")))
+			code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+			if code != 1 || !strings.Contains(stderr, "the run in run was begun with ") {
+				t.Error(code, stderr)
+			}
+		})
+	}
+	t.Run("checkpoint of another run", func(t *testing.T) {
+		shortRun(t, "--set", "loss.name=umap")
+		other := readText(t, "run/"+checkpointFile)
+		shortRun(t)
+		writeTestFile(t, "run/"+checkpointFile, other)
+		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+		if code != 1 || !strings.Contains(stderr, "was begun with loss.name umap, not neg") {
+			t.Error(code, stderr)
+		}
+	})
+	t.Run("other held-out points", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		writePoints(t, "points.csv", 60, 5)
+		writePoints(t, "held.csv", 9, 5)
+		if code, _, stderr := cne(t.Context(), short("--set", "data.holdout=held.csv")...); code != 0 {
+			t.Fatal(stderr)
+		}
+		writePoints(t, "moved.csv", 9, 5)
+		if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--set", "data.holdout=moved.csv"); code != 0 {
+			t.Error(stderr)
+		}
+		writePoints(t, "held.csv", 10, 5)
+		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run", "--set", "data.holdout=held.csv")
+		if code != 1 || !strings.Contains(stderr, "the points of data.holdout are not those that the run was begun with") {
+			t.Error(code, stderr)
+		}
+	})
+	// A resumed run that fails takes nothing away.
+	t.Run("nothing is lost", func(t *testing.T) {
+		shortRun(t)
+		must(t, os.Remove("run/"+checkpointFile))
+		must(t, os.Mkdir("run/"+checkpointFile, 0o777)) // no checkpoint can be written
+		before := listFiles(t, "run")
+		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+		if code != 1 || !strings.Contains(stderr, "the checkpoint cannot be read") || !slices.Equal(listFiles(t, "run"), before) {
+			t.Error(code, stderr, listFiles(t, "run"))
+		}
+		must(t, os.Remove("run/"+checkpointFile))
+		code, _, stderr = cne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "plot.width_cm=0.1")
+		if _, err := os.Stat("run/embedding.npy"); err != nil || !strings.Contains(stderr, "there is no checkpoint in the run folder; the run begins again") {
+			t.Error(code, stderr, err)
+		}
+	})
+	// A run that was killed as it began leaves a folder that can be used.
+	t.Run("begun", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		writePoints(t, "points.csv", 60, 5)
+		must(t, os.Mkdir("run", 0o777))
+		writeTestFile(t, "run/config.yaml", "")
+		if code, _, stderr := cne(t.Context(), "train", "--resume", "run"); code != 1 || !strings.Contains(stderr, "there is no run in run to be resumed") {
+			t.Error(code, stderr)
+		}
+		if code, _, stderr := cne(t.Context(), short("--force")...); code != 0 {
+			t.Error(stderr)
+		}
+	})
 	t.Run("the one before", func(t *testing.T) {
 		shortRun(t, "--set", "checkpoint.epochs=3")
-		want := results2(t)
+		want := embeddingAndModel(t)
 		damage(t, checkpointFile)
 		code, _, stderr := cne(t.Context(), "train", "--resume", "run")
-		if code != 0 || !strings.Contains(stderr, "going on from the one before") {
+		if code != 0 || !strings.Contains(stderr, "a checkpoint is damaged; going on from the one before") {
 			t.Fatal(code, stderr)
 		}
-		sameResults(t, results2(t), want)
+		sameResults(t, embeddingAndModel(t), want)
 	})
 }
 
-// results2 reads the embedding and the model.
-func results2(t *testing.T) map[string]string {
+// embeddingAndModel reads these two files of the run.
+func embeddingAndModel(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, name := range []string{"embedding.npy", modelFile} {

@@ -33,8 +33,10 @@ embedding (.npy and .csv), a picture, the trained model, the quality
 (metrics.json) and the configuration that gives the same run again.
 
 A run that was interrupted, or killed, is continued with --resume and ends as
-if nothing had happened. Its configuration is that in its folder; what the
-result depends on must not change, but for a larger number of epochs.
+if nothing had happened. Its configuration is that in its folder. --config, the
+environment and other flags may change what is written and measured, where the
+data lie (relative paths count from the current folder), and ask for more
+epochs, over which the learning rate is then annealed; nothing else.
 
 Without a configuration it embeds MNIST's 10 000 test images, which are part of
 the program.`,

@@ -20,6 +20,7 @@ type Metrics struct {
 	Z                 *float64 `json:"z"`
 	Loss              *float64 `json:"loss"`
 	Accuracy          *float64 `json:"accuracy"`
+	Holdout           Holdout  `json:"holdout"`
 	N                 int      `json:"n"`
 	Edges             int      `json:"edges"`
 	Epochs            int      `json:"epochs"`
@@ -27,6 +28,12 @@ type Metrics struct {
 	PeakRSSBytes      int64    `json:"peak_rss_bytes"`
 	Seed              uint64   `json:"seed"`
 	Version           string   `json:"version"`
+}
+
+// Holdout is about the points that were held out, if any were.
+type Holdout struct {
+	Accuracy  *float64 `json:"accuracy"`
+	KNNRecall *float64 `json:"knn_recall"`
 }
 
 // Seconds says where the time of a run went.

@@ -32,6 +32,22 @@ func withFigures(recall, seed string) string {
 	return strings.NewReplacer("RECALL", recall, "SEED", seed).Replace(runText)
 }
 
+// The figures of held-out points have columns where there are such points.
+func TestTableOfHeldOut(t *testing.T) {
+	root := t.TempDir()
+	writeRun(t, root, "table-0", withFigures("0.1", "0"))
+	writeRun(t, root, "mlp-0", strings.Replace(withFigures("0.1", "0"), `"loss"`, `"holdout": {"n": 9, "accuracy": 0.9, "knn_recall": 0.05}, "loss"`, 1))
+	var stdout, stderr bytes.Buffer
+	if err := run([]string{root}, &stdout, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| accuracy | held-out recall | held-out accuracy | optimisation, s |", "| 0.9680 | 0.0500 | 0.9000 | 30.00 |", "| 0.9680 | – | – | 30.00 |"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, &stdout)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	root := t.TempDir()
 	writeRun(t, root, "umap-0", withFigures("0.1080", "0"))

@@ -14,21 +14,27 @@ import (
 type column struct {
 	head  string
 	value func(*Metrics) *float64 // nil: the run has none
+	maybe bool                    // left out if no run has the figure
 }
 
 var columns = []column{
-	{"kNN recall", func(m *Metrics) *float64 { return m.KNNRecall }},
-	{"Spearman", func(m *Metrics) *float64 { return m.Spearman }},
-	{"partition function", func(m *Metrics) *float64 { return m.PartitionFunction }},
-	{"learnt Z", func(m *Metrics) *float64 { return m.Z }},
-	{"loss per edge", func(m *Metrics) *float64 { return m.Loss }},
-	{"accuracy", func(m *Metrics) *float64 { return m.Accuracy }},
-	{"optimisation, s", func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
+	{head: "kNN recall", value: func(m *Metrics) *float64 { return m.KNNRecall }},
+	{head: "Spearman", value: func(m *Metrics) *float64 { return m.Spearman }},
+	{head: "partition function", value: func(m *Metrics) *float64 { return m.PartitionFunction }},
+	{head: "learnt Z", value: func(m *Metrics) *float64 { return m.Z }},
+	{head: "loss per edge", value: func(m *Metrics) *float64 { return m.Loss }},
+	{head: "accuracy", value: func(m *Metrics) *float64 { return m.Accuracy }},
+	{head: "held-out recall", value: func(m *Metrics) *float64 { return m.Holdout.KNNRecall }, maybe: true},
+	{head: "held-out accuracy", value: func(m *Metrics) *float64 { return m.Holdout.Accuracy }, maybe: true},
+	{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
 }
 
 // writeTable writes a row for each group, and below what the runs have in
 // common.
 func writeTable(w io.Writer, groups []Group) error {
+	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+		return c.maybe && !slices.ContainsFunc(groups, func(g Group) bool { return len(c.values(g.Runs)) > 0 })
+	})
 	var b bytes.Buffer
 	b.WriteString("| run | runs |")
 	for _, c := range columns {
