@@ -18,8 +18,17 @@ import (
 
 // A run to be stopped and gone on with: a model at its start, and options.
 type resumable struct {
-	model   func(t *testing.T) model.Model
+	make    func() (model.Model, error)
 	options func() train.Options
+}
+
+func (r resumable) model(t *testing.T) model.Model {
+	t.Helper()
+	m, err := r.make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 const resumePoints = 40
@@ -33,35 +42,27 @@ func resumeEdges() (heads, tails []int32) {
 	return heads, tails
 }
 
-func resumeTable(loss op.Loss) func(t *testing.T) model.Model {
-	return func(t *testing.T) model.Model {
+func resumeTable(o op.ContrastiveOptions) func() (model.Model, error) {
+	return func() (model.Model, error) {
 		table, err := model.InitNormal[float32](resumePoints, 2, 1, 3)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		e, err := model.NewEmbedding(table, 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
+		return model.NewEmbedding(table, 2, o)
 	}
 }
 
-func resumeMLP[T op.Float](loss op.Loss) func(t *testing.T) model.Model {
-	return func(t *testing.T) model.Model {
+func resumeMLP[T op.Float](o op.ContrastiveOptions) func() (model.Model, error) {
+	return func() (model.Model, error) {
 		points, err := model.InitNormal[T](resumePoints, 6, 1, 4)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		network, err := model.NewMLP[T](6, []int{9, 7}, 2, 5)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		p, err := model.NewParametric(network, points, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return model.NewParametric(network, points, o)
 	}
 }
 
@@ -75,16 +76,33 @@ func resumables() map[string]resumable {
 			return train.Options{Phases: phases, BatchSize: 25, Seed: 11, Clip: 4, Method: method(), MethodZ: methodZ()}
 		}
 	}
+	// with changes options.
+	with := func(options func() train.Options, change func(o *train.Options)) func() train.Options {
+		return func() train.Options {
+			o := options()
+			o.Phases = slices.Clone(o.Phases)
+			change(&o)
+			return o
+		}
+	}
 	sgd := func() train.Method { return new(train.SGD) }
 	momentum := func() train.Method { return &train.SGD{Momentum: 0.9, WeightDecay: 1e-3} }
 	adam := func() train.Method { return new(train.Adam) }
+	loss := func(l op.Loss) op.ContrastiveOptions { return op.ContrastiveOptions{Loss: l, Clamp: 1e-10} }
 	return map[string]resumable{
-		"table, sgd":             {resumeTable(op.Neg), options(sgd, sgd)},
-		"table, momentum":        {resumeTable(op.InfoNC), options(momentum, sgd)},
-		"table, adam, learnt Z":  {resumeTable(op.NC), options(adam, adam)},
-		"mlp, adam":              {resumeMLP[float32](op.UMAP), options(adam, adam)},
-		"mlp, adam, learnt Z":    {resumeMLP[float64](op.NC), options(adam, adam)},
-		"mlp, momentum, float64": {resumeMLP[float64](op.Neg), options(momentum, momentum)},
+		"table, sgd":             {resumeTable(loss(op.Neg)), options(sgd, sgd)},
+		"table, momentum":        {resumeTable(loss(op.InfoNC)), options(momentum, sgd)},
+		"table, adam, learnt Z":  {resumeTable(loss(op.NC)), options(adam, adam)},
+		"mlp, adam":              {resumeMLP[float32](loss(op.UMAP)), options(adam, adam)},
+		"mlp, adam, learnt Z":    {resumeMLP[float64](loss(op.NC)), options(adam, adam)},
+		"mlp, momentum, float64": {resumeMLP[float64](loss(op.Neg)), options(momentum, momentum)},
+		"table, all negatives":   {resumeTable(loss(op.InfoNC)), with(options(sgd, sgd), func(o *train.Options) { o.Phases[1].Negatives = train.Full })},
+		"table, exaggerated": {resumeTable(loss(op.Neg)), with(options(sgd, sgd), func(o *train.Options) {
+			o.Phases[1].ExaggerateEarly, o.Phases[1].Place = true, train.AtS(0)
+		})},
+		"table, fixed Z": {resumeTable(loss(op.NC)), with(options(sgd, sgd), func(o *train.Options) { o.FixZ, o.LogZ = true, -3 })},
+		"table, cosine, mean": {resumeTable(op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Mean: true}),
+			with(options(sgd, sgd), func(o *train.Options) { o.Phases[0].Place = train.AtS(0.5) })},
 	}
 }
 
@@ -268,20 +286,16 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(o *train.Options)
-		model  func(t *testing.T) model.Model
+		model  func() (model.Model, error)
 		want   string
 	}{
-		"seed":       {func(o *train.Options) { o.Seed++ }, r.model, "the seed of its run is 11, that of this one 12"},
-		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.model, "batch size"},
-		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.model, "this run ends after 2 epochs"},
-		"method":     {func(o *train.Options) { o.Method = new(train.SGD) }, r.model, "arrays, but this run has"},
-		"model":      {func(*train.Options) {}, resumeMLP[float32](op.NC), "it has no parameter.0.weight"},
-		"other table": {func(*train.Options) {}, func(t *testing.T) model.Model {
-			e, err := model.NewEmbedding(make([]float32, 3*resumePoints), 3, op.ContrastiveOptions{Loss: op.NC})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e
+		"seed":       {func(o *train.Options) { o.Seed++ }, r.make, "the seed of its run is 11, that of this one 12"},
+		"batch size": {func(o *train.Options) { o.BatchSize = 30 }, r.make, "batch size"},
+		"fewer":      {func(o *train.Options) { o.Phases = o.Phases[:1] }, r.make, "this run ends after 2 epochs"},
+		"method":     {func(o *train.Options) { o.Method = new(train.SGD) }, r.make, "arrays, but this run has"},
+		"model":      {func(*train.Options) {}, resumeMLP[float32](op.ContrastiveOptions{Loss: op.NC}), "it has no parameter.0.weight"},
+		"other table": {func(*train.Options) {}, func() (model.Model, error) {
+			return model.NewEmbedding(make([]float32, 3*resumePoints), 3, op.ContrastiveOptions{Loss: op.NC})
 		}, "of float32 and shape [40 2], that of this run of float32 and shape [40 3]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +305,7 @@ func TestResumeRefuses(t *testing.T) {
 			if options.Resume, err = train.ReadCheckpoint(path); err != nil {
 				t.Fatal(err)
 			}
-			_, err = train.Fit(context.Background(), tc.model(t), heads, tails, options)
+			_, err = train.Fit(context.Background(), resumable{make: tc.model}.model(t), heads, tails, options)
 			if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}

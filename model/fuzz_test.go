@@ -1,0 +1,72 @@
+package model_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"cne/internal/safetensors"
+	"cne/model"
+	"cne/model/op"
+)
+
+// FuzzLoad changes the contents of model files behind a right checksum:
+// whatever they say, they are loaded or refused.
+func FuzzLoad(f *testing.F) {
+	dir := f.TempDir()
+	network, err := model.NewMLP[float32](2, []int{2}, 1, 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	table, err := model.NewEmbedding([]float32{1, 2}, 1, op.ContrastiveOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	path := filepath.Join(dir, "f")
+	for _, save := range []func(string, *model.Description) error{network.Save, table.Save} {
+		if err := save(path, description()); err != nil {
+			f.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, seal bool) {
+		path := filepath.Join(t.TempDir(), "f")
+		file, err := safetensors.Read(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return // safetensors has a fuzz test of its own
+		}
+		if seal {
+			if file.Metadata == nil {
+				file.Metadata = map[string]string{}
+			}
+			file.Seal("model", 1)
+		}
+		if err := file.WriteFile(path); err != nil {
+			return
+		}
+		s, err := model.Load(path)
+		if err != nil {
+			if !errors.Is(err, model.ErrFile) {
+				t.Errorf("error %v is not ErrFile", err)
+			}
+			return
+		}
+		if s.Network == nil {
+			if len(s.Table) != s.N*s.D || s.N < 1 || s.D < 1 {
+				t.Errorf("a table of %d values for %d×%d", len(s.Table), s.N, s.D)
+			}
+			return
+		}
+		in, out := s.Network.Size()
+		if err := s.Network.ProjectTo(make([]float32, out), make([]float32, in)); err != nil {
+			t.Errorf("a network from %d to %d does not project: %v", in, out, err)
+		}
+	})
+}
