@@ -47,11 +47,11 @@ type PCA struct {
 }
 
 // FitPCA finds the first k principal components of the points of m, exactly:
-// through the eigenvectors of the covariance matrix, or, with fewer points
-// than columns, of the n×n matrix of the points' inner products. Everything is
+// through the eigenvectors of the covariance matrix, or, with fewer points than
+// columns, of the n×n matrix of the points' inner products. Everything is
 // computed in float64, or without rounding in float32 where the values are
-// unscaled bytes, which is faster. Time grows as n·D·min(n,D) + min(n,D)³; memory beyond m
-// is of the order of min(n,D)².
+// unscaled bytes, which is faster. Time grows as n·D·min(n,D) + min(n,D)³;
+// memory beyond m is of the order of min(n,D)².
 //
 // If the points span fewer than k dimensions, the surplus axes are unit
 // vectors orthogonal to all others, but otherwise arbitrary, and their

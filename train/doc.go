@@ -9,9 +9,9 @@
 // to say.
 //
 // Everything random is drawn from counter-based streams per epoch and batch
-// (internal/rng), so that one seed gives the same bits on any number of
-// cores, and a run that goes on from a Checkpoint ends with the bits of one that
-// never stopped. A Projector places new points in an embedding that was learnt
-// as a table. Reading data, building the graph and writing results are not done
+// (internal/rng), so that one seed gives the same bits on any number of cores,
+// and a run that goes on from a Checkpoint ends with the bits of one that never
+// stopped. A Projector places new points in an embedding that was learnt as a
+// table. Reading data, building the graph and writing results are not done
 // here.
 package train

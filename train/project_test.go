@@ -51,7 +51,7 @@ func projectorOptions() map[string]model.Training {
 		"cosine":        func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
 		"mean":          func(t *model.Training) { t.Objective.Mean = true },
 		"no clip":       func(t *model.Training) { t.Clip, t.LR = 0, 0.1 },
-		"few neighbors": func(t *model.Training) { t.Neighbors = 1 },
+		"few neighbours": func(t *model.Training) { t.Neighbors = 1 },
 	} {
 		training := all[op.Neg.String()]
 		change(&training)

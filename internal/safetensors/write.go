@@ -107,7 +107,8 @@ func (f *File) header(names []string) ([]byte, error) {
 
 // WriteFile writes the file to path, under a temporary name in the same folder
 // that is renamed at the end: whoever opens path sees the old contents or the
-// new, never a part, also after a crash (see package atomicfile). Errors name the path; those of Write are wrapped.
+// new, never a part, also after a crash (see package atomicfile). Errors name
+// the path; those of Write are wrapped.
 func (f *File) WriteFile(path string) error {
 	if err := atomicfile.Write(path, f.Write); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

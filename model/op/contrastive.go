@@ -138,12 +138,13 @@ func (o ContrastiveOptions) check() error {
 
 // Contrastive returns the contrastive loss of a batch of b edges, a scalar.
 //
-// features [r, d] holds the embedding of the heads, then that of the tails:
-// row i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
-// serve as negatives alone. negatives [m, b] (int32) names the rows of
-// features that head i is contrasted with: negatives[j, i] for j = 0 … m−1. (This is the paper's matrix of tails, transposed and without
-// the column of the positives, which is known.) theta is a scalar: log c for
-// Neg, log Z for NC, log ρ for InfoNC; UMAP ignores it.
+// features [r, d] holds the embedding of the heads, then that of the tails: row
+// i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
+// serve as negatives alone. negatives [m, b] (int32) names the rows of features
+// that head i is contrasted with: negatives[j, i] for j = 0 … m−1. (This is the
+// paper's matrix of tails, transposed and without the column of the positives,
+// which is known.) theta is a scalar: log c for Neg, log Z for NC, log ρ for
+// InfoNC; UMAP ignores it.
 //
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same sweep over the pairs as the loss itself, once

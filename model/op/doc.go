@@ -1,10 +1,11 @@
 // Package op holds the differentiable operations from which the models of cne
 // are made: Gather and ScatterAdd (rows of a table), Linear (a layer of a
 // network, with its activation; LinearRows and LinearOfSparse of some rows of a
-// matrix), Normalize (rows to unit length) and Contrastive (the four losses). Each is a gorgonia.Op and SDOp:
-// it runs under Gorgonia's own machines, and gorgonia.Grad differentiates
-// through it. Each is also a Kernel, which writes its result into memory that
-// the caller provides, and which package vm runs without allocating.
+// matrix), Normalize (rows to unit length) and Contrastive (the four losses).
+// Each is a gorgonia.Op and SDOp: it runs under Gorgonia's own machines, and
+// gorgonia.Grad differentiates through it. Each is also a Kernel, which writes
+// its result into memory that the caller provides, and which package vm runs
+// without allocating.
 //
 // Gorgonia's own operations may stand beside them in a graph; Accelerate makes
 // its matrix products as fast as those of this package.
