@@ -48,9 +48,9 @@ func projectorOptions() map[string]model.Training {
 			Theta: theta, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
 	}
 	for name, change := range map[string]func(t *model.Training){
-		"cosine":        func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
-		"mean":          func(t *model.Training) { t.Objective.Mean = true },
-		"no clip":       func(t *model.Training) { t.Clip, t.LR = 0, 0.1 },
+		"cosine":         func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
+		"mean":           func(t *model.Training) { t.Objective.Mean = true },
+		"no clip":        func(t *model.Training) { t.Clip, t.LR = 0, 0.1 },
 		"few neighbours": func(t *model.Training) { t.Neighbors = 1 },
 	} {
 		training := all[op.Neg.String()]
