@@ -5413,18 +5413,38 @@ store:
 	VZEROUPPER
 	RET
 
-// func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum1AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	TESTQ   AX, AX
-	JE      done
+// func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum1AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -5448,21 +5468,41 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread1AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS.Z (BX), K1, Z0
-	TESTQ     AX, AX
-	JE        done
+// func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread1AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS.Z  (BX), K1, Z0
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -5481,19 +5521,39 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum2AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	TESTQ   AX, AX
-	JE      done
+// func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum2AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -5520,22 +5580,42 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread2AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	TESTQ     AX, AX
-	JE        done
+// func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread2AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS.Z  64(BX), K1, Z1
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -5557,20 +5637,40 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum3AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	TESTQ   AX, AX
-	JE      done
+// func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum3AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -5600,23 +5700,43 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread3AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS   64(BX), Z1
-	VMOVUPS.Z 128(BX), K1, Z2
-	TESTQ     AX, AX
-	JE        done
+// func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread3AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+	VMOVUPS.Z  128(BX), K1, Z2
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -5641,21 +5761,41 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum4AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	TESTQ   AX, AX
-	JE      done
+// func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum4AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	VMOVUPS    192(DI), Z3
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -5688,24 +5828,44 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread4AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS   64(BX), Z1
-	VMOVUPS   128(BX), Z2
-	VMOVUPS.Z 192(BX), K1, Z3
-	TESTQ     AX, AX
-	JE        done
+// func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread4AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+	VMOVUPS    128(BX), Z2
+	VMOVUPS.Z  192(BX), K1, Z3
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -5733,22 +5893,42 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum5AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	TESTQ   AX, AX
-	JE      done
+// func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum5AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	VMOVUPS    192(DI), Z3
+	VMOVUPS    256(DI), Z4
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -5784,25 +5964,45 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread5AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS   64(BX), Z1
-	VMOVUPS   128(BX), Z2
-	VMOVUPS   192(BX), Z3
-	VMOVUPS.Z 256(BX), K1, Z4
-	TESTQ     AX, AX
-	JE        done
+// func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread5AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+	VMOVUPS    128(BX), Z2
+	VMOVUPS    192(BX), Z3
+	VMOVUPS.Z  256(BX), K1, Z4
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -5833,23 +6033,43 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum6AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	TESTQ   AX, AX
-	JE      done
+// func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum6AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	VMOVUPS    192(DI), Z3
+	VMOVUPS    256(DI), Z4
+	VMOVUPS    320(DI), Z5
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -5888,26 +6108,46 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread6AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS   64(BX), Z1
-	VMOVUPS   128(BX), Z2
-	VMOVUPS   192(BX), Z3
-	VMOVUPS   256(BX), Z4
-	VMOVUPS.Z 320(BX), K1, Z5
-	TESTQ     AX, AX
-	JE        done
+// func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread6AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+	VMOVUPS    128(BX), Z2
+	VMOVUPS    192(BX), Z3
+	VMOVUPS    256(BX), Z4
+	VMOVUPS.Z  320(BX), K1, Z5
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -5941,24 +6181,44 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum7AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	VMOVUPS 384(DI), Z6
-	TESTQ   AX, AX
-	JE      done
+// func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum7AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	VMOVUPS    192(DI), Z3
+	VMOVUPS    256(DI), Z4
+	VMOVUPS    320(DI), Z5
+	VMOVUPS    384(DI), Z6
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -6000,27 +6260,47 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread7AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS   64(BX), Z1
-	VMOVUPS   128(BX), Z2
-	VMOVUPS   192(BX), Z3
-	VMOVUPS   256(BX), Z4
-	VMOVUPS   320(BX), Z5
-	VMOVUPS.Z 384(BX), K1, Z6
-	TESTQ     AX, AX
-	JE        done
+// func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread7AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+	VMOVUPS    128(BX), Z2
+	VMOVUPS    192(BX), Z3
+	VMOVUPS    256(BX), Z4
+	VMOVUPS    320(BX), Z5
+	VMOVUPS.Z  384(BX), K1, Z6
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -6057,25 +6337,45 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sum8AVX512(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	VMOVUPS 256(DI), Z4
-	VMOVUPS 320(DI), Z5
-	VMOVUPS 384(DI), Z6
-	VMOVUPS 448(DI), Z7
-	TESTQ   AX, AX
-	JE      done
+// func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·sum8AVX512(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Z0
+	VMOVUPS    64(DI), Z1
+	VMOVUPS    128(DI), Z2
+	VMOVUPS    192(DI), Z3
+	VMOVUPS    256(DI), Z4
+	VMOVUPS    320(DI), Z5
+	VMOVUPS    384(DI), Z6
+	VMOVUPS    448(DI), Z7
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -6120,28 +6420,48 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·spread8AVX512(SB), NOSPLIT, $0-56
-	MOVQ      n+0(FP), AX
-	MOVQ      col+8(FP), CX
-	MOVQ      val+16(FP), DX
-	MOVQ      grad+24(FP), BX
-	MOVQ      dw+40(FP), SI
-	MOVQ      stride+48(FP), DI
-	MOVQ      mask+32(FP), R8
-	VMOVUPS   (R8), Z0
-	VPMOVD2M  Z0, K1
-	VMOVUPS   (BX), Z0
-	VMOVUPS   64(BX), Z1
-	VMOVUPS   128(BX), Z2
-	VMOVUPS   192(BX), Z3
-	VMOVUPS   256(BX), Z4
-	VMOVUPS   320(BX), Z5
-	VMOVUPS   384(BX), Z6
-	VMOVUPS.Z 448(BX), K1, Z7
-	TESTQ     AX, AX
-	JE        done
+// func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·spread8AVX512(SB), NOSPLIT, $0-72
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       grad+24(FP), BX
+	MOVQ       dw+40(FP), SI
+	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	MOVQ       mask+32(FP), R8
+	VMOVUPS    (R8), Z0
+	VPMOVD2M   Z0, K1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    64(BX), Z1
+	VMOVUPS    128(BX), Z2
+	VMOVUPS    192(BX), Z3
+	VMOVUPS    256(BX), Z4
+	VMOVUPS    320(BX), Z5
+	VMOVUPS    384(BX), Z6
+	VMOVUPS.Z  448(BX), K1, Z7
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), BX
@@ -7617,18 +7937,38 @@ store:
 	VZEROUPPER
 	RET
 
-// func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum1AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	TESTQ   AX, AX
-	JE      done
+// func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum1AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -7651,15 +7991,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread1AVX2(SB), NOSPLIT, $0-56
+// func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread1AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y0
 	VMASKMOVPS (BX), Y0, Y0
@@ -7683,19 +8043,39 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum2AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	TESTQ   AX, AX
-	JE      done
+// func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum2AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -7721,15 +8101,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread2AVX2(SB), NOSPLIT, $0-56
+// func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread2AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y1
 	VMOVUPS    (BX), Y0
@@ -7757,20 +8157,40 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum3AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	TESTQ   AX, AX
-	JE      done
+// func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum3AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	VMOVUPS    64(DI), Y2
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -7799,15 +8219,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread3AVX2(SB), NOSPLIT, $0-56
+// func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread3AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y2
 	VMOVUPS    (BX), Y0
@@ -7839,21 +8279,41 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum4AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	TESTQ   AX, AX
-	JE      done
+// func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum4AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	VMOVUPS    64(DI), Y2
+	VMOVUPS    96(DI), Y3
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -7885,15 +8345,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread4AVX2(SB), NOSPLIT, $0-56
+// func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread4AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y3
 	VMOVUPS    (BX), Y0
@@ -7929,22 +8409,42 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum5AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	TESTQ   AX, AX
-	JE      done
+// func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum5AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	VMOVUPS    64(DI), Y2
+	VMOVUPS    96(DI), Y3
+	VMOVUPS    128(DI), Y4
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -7979,15 +8479,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread5AVX2(SB), NOSPLIT, $0-56
+// func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread5AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y4
 	VMOVUPS    (BX), Y0
@@ -8027,23 +8547,43 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum6AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	TESTQ   AX, AX
-	JE      done
+// func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum6AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	VMOVUPS    64(DI), Y2
+	VMOVUPS    96(DI), Y3
+	VMOVUPS    128(DI), Y4
+	VMOVUPS    160(DI), Y5
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -8081,15 +8621,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread6AVX2(SB), NOSPLIT, $0-56
+// func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread6AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y5
 	VMOVUPS    (BX), Y0
@@ -8133,24 +8693,44 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum7AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	TESTQ   AX, AX
-	JE      done
+// func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum7AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	VMOVUPS    64(DI), Y2
+	VMOVUPS    96(DI), Y3
+	VMOVUPS    128(DI), Y4
+	VMOVUPS    160(DI), Y5
+	VMOVUPS    192(DI), Y6
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -8191,15 +8771,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread7AVX2(SB), NOSPLIT, $0-56
+// func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread7AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y6
 	VMOVUPS    (BX), Y0
@@ -8247,25 +8847,45 @@ done:
 	VZEROUPPER
 	RET
 
-// func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-// Requires: AVX, FMA3
-TEXT ·sum8AVX2(SB), NOSPLIT, $0-72
-	MOVQ    n+0(FP), AX
-	MOVQ    col+8(FP), CX
-	MOVQ    val+16(FP), DX
-	MOVQ    w+24(FP), BX
-	MOVQ    stride+32(FP), SI
-	MOVQ    bias+40(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	VMOVUPS 128(DI), Y4
-	VMOVUPS 160(DI), Y5
-	VMOVUPS 192(DI), Y6
-	VMOVUPS 224(DI), Y7
-	TESTQ   AX, AX
-	JE      done
+// func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·sum8AVX2(SB), NOSPLIT, $0-88
+	MOVQ       n+0(FP), AX
+	MOVQ       col+8(FP), CX
+	MOVQ       val+16(FP), DX
+	MOVQ       w+24(FP), BX
+	MOVQ       stride+32(FP), SI
+	MOVQ       bias+40(FP), DI
+	MOVQ       nextCol+72(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+80(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
+	VMOVUPS    (DI), Y0
+	VMOVUPS    32(DI), Y1
+	VMOVUPS    64(DI), Y2
+	VMOVUPS    96(DI), Y3
+	VMOVUPS    128(DI), Y4
+	VMOVUPS    160(DI), Y5
+	VMOVUPS    192(DI), Y6
+	VMOVUPS    224(DI), Y7
+	TESTQ      AX, AX
+	JE         done
 
 loop:
 	MOVWQZX      (CX), DI
@@ -8309,15 +8929,35 @@ done:
 	VZEROUPPER
 	RET
 
-// func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
-// Requires: AVX, FMA3
-TEXT ·spread8AVX2(SB), NOSPLIT, $0-56
+// func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·spread8AVX2(SB), NOSPLIT, $0-72
 	MOVQ       n+0(FP), AX
 	MOVQ       col+8(FP), CX
 	MOVQ       val+16(FP), DX
 	MOVQ       grad+24(FP), BX
 	MOVQ       dw+40(FP), SI
 	MOVQ       stride+48(FP), DI
+	MOVQ       nextCol+56(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	MOVQ       nextVal+64(FP), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	PREFETCHT0 512(R8)
+	PREFETCHT0 576(R8)
+	PREFETCHT0 640(R8)
+	PREFETCHT0 704(R8)
 	MOVQ       mask+32(FP), R8
 	VMOVUPS    (R8), Y7
 	VMOVUPS    (BX), Y0

@@ -174,13 +174,22 @@ func (p *sparseProduct) put() {
 	sparseProducts.put(p)
 }
 
-// elements returns the elements of row i of the product.
-func (p *sparseProduct) elements(i int) (col []uint16, val []float32) {
+// A sparseRow is the elements of a row.
+type sparseRow struct {
+	col []uint16
+	val []float32
+}
+
+// row returns row i of the product, or an empty one beyond the last.
+func (p *sparseProduct) row(i int) sparseRow {
+	if i >= p.m {
+		return sparseRow{}
+	}
 	r := i
 	if p.index != nil {
 		r = int(p.index[i])
 	}
-	return p.col[p.start[r]:p.start[r+1]], p.val[p.start[r]:p.start[r+1]]
+	return sparseRow{p.col[p.start[r]:p.start[r+1]], p.val[p.start[r]:p.start[r+1]]}
 }
 
 // chunk returns the outputs [lo, hi) of the chunk that begins at lo, their
@@ -208,9 +217,11 @@ func (p *sparseProduct) forwardRows(first, last int) {
 	bias := p.weights[p.cols*p.padded:]
 	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
 		hi, width, weights := p.chunk(lo, p.weights)
+		next := p.row(first)
 		for i := first; i < last; i++ {
-			col, val := p.elements(i)
-			p.sumRow(col, val, weights, bias[lo:lo+width], p.y[i*p.ldy+lo:i*p.ldy+hi])
+			row := next
+			next = p.row(i + 1)
+			p.sumRow(row, next, weights, bias[lo:lo+width], p.y[i*p.ldy+lo:i*p.ldy+hi])
 		}
 	}
 }
@@ -221,9 +232,11 @@ func (p *sparseProduct) backwardRows(piece, first, last int) {
 	clear(all)
 	for lo := 0; lo < p.n; lo += maxChunk * p.lanes {
 		hi, width, grad := p.chunk(lo, all)
+		next := p.row(first)
 		for i := first; i < last; i++ {
-			col, val := p.elements(i)
-			p.spreadRow(col, val, p.y[i*p.ldy+lo:i*p.ldy+hi], grad, width)
+			row := next
+			next = p.row(i + 1)
+			p.spreadRow(row, next, p.y[i*p.ldy+lo:i*p.ldy+hi], grad, width)
 		}
 	}
 }
@@ -244,16 +257,16 @@ func (p *sparseProduct) collectColumns(k0, k1 int) {
 	}
 }
 
-// sumRow writes to y the sum of the bias and of the rows of w that col names,
-// each times its val.
-func (p *sparseProduct) sumRow(col []uint16, val, w, bias, y []float32) {
+// sumRow writes to y the sum of the bias and of the rows of w that the columns
+// of row name, each times its value. The row after it is fetched meanwhile.
+func (p *sparseProduct) sumRow(row, next sparseRow, w, bias, y []float32) {
 	if current != isa.Portable {
-		sumRowVector(col, val, w, bias, p.relu, y)
+		sumRowVector(row, next, w, bias, p.relu, y)
 		return
 	}
 	copy(y, bias)
-	for i, c := range col {
-		x := val[i]
+	for i, c := range row.col {
+		x := row.val[i]
 		for j, v := range w[int(c)*len(bias):][:len(y)] {
 			y[j] += x * v
 		}
@@ -267,17 +280,17 @@ func (p *sparseProduct) sumRow(col []uint16, val, w, bias, y []float32) {
 	}
 }
 
-// spreadRow adds g times each val to the row of dw, whose rows are width apart,
-// that its col names.
-func (p *sparseProduct) spreadRow(col []uint16, val, g, dw []float32, width int) {
+// spreadRow adds g times each value of row to the row of dw, whose rows are
+// width apart, that its column names. The row after it is fetched meanwhile.
+func (p *sparseProduct) spreadRow(row, next sparseRow, g, dw []float32, width int) {
 	if current != isa.Portable {
-		spreadRowVector(col, val, g, dw, width)
+		spreadRowVector(row, next, g, dw, width)
 		return
 	}
-	for i, c := range col {
-		row, x := dw[int(c)*width:][:len(g)], val[i]
+	for i, c := range row.col {
+		to, x := dw[int(c)*width:][:len(g)], row.val[i]
 		for j, v := range g {
-			row[j] += x * v
+			to[j] += x * v
 		}
 	}
 }

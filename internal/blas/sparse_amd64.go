@@ -12,8 +12,8 @@ import (
 // A sumFunc and a spreadFunc are the inner loops over the elements of a sparse
 // row: see stubs_amd64.go.
 type (
-	sumFunc    func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
-	spreadFunc func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+	sumFunc    func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
+	spreadFunc func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 )
 
 // The inner loops by the number of vectors − 1.
@@ -32,7 +32,7 @@ func sparseLanes() int {
 	return 8
 }
 
-func sumRowVector(col []uint16, val, w, bias []float32, relu bool, y []float32) {
+func sumRowVector(row, next sparseRow, w, bias []float32, relu bool, y []float32) {
 	floor := float32(math.Inf(-1))
 	if relu {
 		floor = 0
@@ -42,16 +42,18 @@ func sumRowVector(col []uint16, val, w, bias []float32, relu bool, y []float32) 
 	if current == isa.AVX512 {
 		sum = sums512[vectors-1]
 	}
-	sum(len(col), unsafe.SliceData(col), unsafe.SliceData(val), &w[0], 4*len(bias), &bias[0], floor, &y[0], mask(last))
+	sum(len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &w[0], 4*len(bias), &bias[0], floor, &y[0], mask(last),
+		unsafe.SliceData(next.col), unsafe.SliceData(next.val))
 }
 
-func spreadRowVector(col []uint16, val, g, dw []float32, width int) {
+func spreadRowVector(row, next sparseRow, g, dw []float32, width int) {
 	vectors, last := lastVector(len(g))
 	spread := spreads2[vectors-1]
 	if current == isa.AVX512 {
 		spread = spreads512[vectors-1]
 	}
-	spread(len(col), unsafe.SliceData(col), unsafe.SliceData(val), &g[0], mask(last), &dw[0], 4*width)
+	spread(len(row.col), unsafe.SliceData(row.col), unsafe.SliceData(row.val), &g[0], mask(last), &dw[0], 4*width,
+		unsafe.SliceData(next.col), unsafe.SliceData(next.val))
 }
 
 // lastVector returns how many vectors n outputs take and how many of them are

@@ -125,52 +125,52 @@ func copyRows8AVX512(dst *float32, dstStride int, src *float32, srcStride int, n
 func aheadAVX512(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
 
 // sum1AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 1 vectors under the mask; stride is in bytes.
-func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum1AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread1AVX512 adds the elements at grad, the last of 1 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread1AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum2AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 2 vectors under the mask; stride is in bytes.
-func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum2AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread2AVX512 adds the elements at grad, the last of 2 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread2AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum3AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 3 vectors under the mask; stride is in bytes.
-func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum3AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread3AVX512 adds the elements at grad, the last of 3 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread3AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum4AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 4 vectors under the mask; stride is in bytes.
-func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum4AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread4AVX512 adds the elements at grad, the last of 4 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread4AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum5AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 5 vectors under the mask; stride is in bytes.
-func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum5AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread5AVX512 adds the elements at grad, the last of 5 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread5AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum6AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 6 vectors under the mask; stride is in bytes.
-func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum6AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread6AVX512 adds the elements at grad, the last of 6 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread6AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum7AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 7 vectors under the mask; stride is in bytes.
-func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum7AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread7AVX512 adds the elements at grad, the last of 7 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread7AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum8AVX512 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 8 vectors under the mask; stride is in bytes.
-func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread8AVX512 adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // tile1x16AVX2 adds up a tile of 1 rows and 16 columns; strides are in bytes.
 func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
@@ -218,52 +218,52 @@ func copyRows8AVX2(dst *float32, dstStride int, src *float32, srcStride int, num
 func aheadAVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32, next *uintptr, lines int)
 
 // sum1AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 1 vectors under the mask; stride is in bytes.
-func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum1AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread1AVX2 adds the elements at grad, the last of 1 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread1AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum2AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 2 vectors under the mask; stride is in bytes.
-func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum2AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread2AVX2 adds the elements at grad, the last of 2 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread2AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum3AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 3 vectors under the mask; stride is in bytes.
-func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum3AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread3AVX2 adds the elements at grad, the last of 3 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread3AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum4AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 4 vectors under the mask; stride is in bytes.
-func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum4AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread4AVX2 adds the elements at grad, the last of 4 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread4AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum5AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 5 vectors under the mask; stride is in bytes.
-func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum5AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread5AVX2 adds the elements at grad, the last of 5 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread5AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum6AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 6 vectors under the mask; stride is in bytes.
-func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum6AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread6AVX2 adds the elements at grad, the last of 6 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread6AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum7AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 7 vectors under the mask; stride is in bytes.
-func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum7AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread7AVX2 adds the elements at grad, the last of 7 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread7AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // sum8AVX2 adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of 8 vectors under the mask; stride is in bytes.
-func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)
+func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)
 
 // spread8AVX2 adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
-func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)
+func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
 // transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.
 func transpose8(dst *float32, dstStride int, src *float32, srcStride int, k int)

@@ -7,10 +7,10 @@ func multiplyVectors(*product[float32]) { panic("blas: no vector form") }
 // sparseLanes is how many outputs the sparse products pad to.
 func sparseLanes() int { return 8 }
 
-func sumRowVector([]uint16, []float32, []float32, []float32, bool, []float32) {
+func sumRowVector(_, _ sparseRow, _, _ []float32, _ bool, _ []float32) {
 	panic("blas: no vector form")
 }
 
-func spreadRowVector([]uint16, []float32, []float32, []float32, int) { panic("blas: no vector form") }
+func spreadRowVector(_, _ sparseRow, _, _ []float32, _ int) { panic("blas: no vector form") }
 
 func transposeVector([]float32, int, []float32, int, int, int) int { panic("blas: no vector form") }

@@ -24,10 +24,11 @@ func (i *isa) sparse() {
 // sum computes a row of a layer.
 func (s shape) sum() {
 	name := fmt.Sprintf("sum%d%s", s.vectors, s.name)
-	TEXT(name, NOSPLIT, "func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32)")
+	TEXT(name, NOSPLIT, "func(n int, col *uint16, val *float32, w *float32, stride int, bias *float32, floor float32, y *float32, mask *uint32, nextCol *uint16, nextVal *float32)")
 	Doc(fmt.Sprintf("%s adds the rows of w that col names, each times its val, to the bias, clips the sums below at floor and writes them to y, the last of %d vectors under the mask; stride is in bytes.", name, s.vectors))
 	n, col, val := Load(Param("n"), GP64()), Load(Param("col"), GP64()), Load(Param("val"), GP64())
 	w, stride, bias := Load(Param("w"), GP64()), Load(Param("stride"), GP64()), Load(Param("bias"), GP64())
+	prefetchNext()
 	sums, x := s.vecs(), s.vec()
 	for j, v := range sums {
 		VMOVUPS(s.at(bias, j), v)
@@ -55,10 +56,11 @@ func (s shape) sum() {
 // spread adds a row, times each element, to rows of dw.
 func (s shape) spread() {
 	name := fmt.Sprintf("spread%d%s", s.vectors, s.name)
-	TEXT(name, NOSPLIT, "func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int)")
+	TEXT(name, NOSPLIT, "func(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)")
 	Doc(fmt.Sprintf("%s adds the elements at grad, the last of %d vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.", name, s.vectors))
 	n, col, val := Load(Param("n"), GP64()), Load(Param("col"), GP64()), Load(Param("val"), GP64())
 	from, dw, stride := Load(Param("grad"), GP64()), Load(Param("dw"), GP64()), Load(Param("stride"), GP64())
+	prefetchNext()
 	grad, x, y := s.vecs(), s.vec(), s.vec()
 	mask := s.lastMask()
 	for j, v := range grad {
@@ -77,6 +79,23 @@ func (s shape) spread() {
 	})
 	VZEROUPPER()
 	RET()
+}
+
+// aheadElements is how many elements of the next row are fetched while one is
+// worked on: rows of a batch lie anywhere in memory.
+const aheadElements = 192
+
+// prefetchNext fetches the beginning of the next row's elements.
+func prefetchNext() {
+	for _, x := range []struct {
+		name string
+		size int
+	}{{"nextCol", 2}, {"nextVal", 4}} {
+		p := Load(Param(x.name), GP64())
+		for at := 0; at < x.size*aheadElements; at += 64 {
+			PREFETCHT0(Mem{Base: p}.Offset(at))
+		}
+	}
 }
 
 // elements goes through the n elements of a sparse row: body gets the address
