@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"cne/internal/safetensors"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -307,6 +308,34 @@ func TestResumeRefuses(t *testing.T) {
 			}
 			_, err = train.Fit(context.Background(), resumable{make: tc.model}.model(t), heads, tails, options)
 			if !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// Checkpoints of another version, and other files, are not read.
+func TestReadCheckpointRefusesOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind   string
+		format int
+		want   string
+	}{
+		"newer": {"checkpoint", 2, "written by a newer version of cne (format 2, this program reads 1)"},
+		"older": {"checkpoint", 0, "written by an older version of cne"},
+		"model": {"model", 1, "its kind is"},
+		"plain": {"", 0, "not a file of kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "c")
+			f := &safetensors.File{Metadata: map[string]string{"progress": "{}"}}
+			if tc.kind != "" {
+				f.Seal(tc.kind, tc.format)
+			}
+			if err := f.WriteFile(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := train.ReadCheckpoint(path); !errors.Is(err, train.ErrCheckpoint) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
 		})
