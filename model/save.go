@@ -168,7 +168,10 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 // Load reads a model that Save has written, or the state of a PyTorch module
 // made of linear layers with ReLU between them (Saved.Foreign). Errors name
 // the file; they wrap ErrFile if its contents are damaged or no such model.
-func Load(path string) (*Saved, error) {
+func Load(path string) (*Saved, error) { return read(path, decode) }
+
+// read reads a file that decode understands.
+func read[T any](path string, decode func(*safetensors.File) (*T, error)) (*T, error) {
 	f, err := safetensors.ReadFile(path)
 	if errors.Is(err, safetensors.ErrFormat) {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
@@ -176,11 +179,11 @@ func Load(path string) (*Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := decode(f)
+	x, err := decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
 	}
-	return s, nil
+	return x, nil
 }
 
 func decode(f *safetensors.File) (*Saved, error) {
@@ -273,9 +276,9 @@ func (s *Saved) decodeMLP(f *safetensors.File, widths []int) error {
 	}
 	switch dtype {
 	case safetensors.F32:
-		s.Network, err = mlpOf(found, layers, safetensors.Tensor.Float32s)
+		s.Network, err = mlpOf[float32](found, layers)
 	case safetensors.F64:
-		s.Network, err = mlpOf(found, layers, safetensors.Tensor.Float64s)
+		s.Network, err = mlpOf[float64](found, layers)
 	default:
 		err = fmt.Errorf("its weights are of type %s; only F32 and F64 are known, so convert them", dtype)
 	}
@@ -338,8 +341,8 @@ func hasTensor(f *safetensors.File, name string) bool {
 	return ok
 }
 
-// mlpOf makes a network of layers; values reads a tensor.
-func mlpOf[T op.Float](widths []int, layers []layer, values func(safetensors.Tensor) ([]T, error)) (*MLP[T], error) {
+// mlpOf makes a network of layers of type T.
+func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 	n, err := newMLP[T](widths)
 	if err != nil {
 		return nil, err
@@ -349,14 +352,13 @@ func mlpOf[T op.Float](widths []int, layers []layer, values func(safetensors.Ten
 			from safetensors.Tensor
 			to   *op.Array
 		}{{l.weight, n.weights[i]}, {l.bias, n.biases[i]}} {
-			v, err := values(x.from)
-			if err != nil {
+			v := op.Data[T](x.to)
+			if err := safetensors.Copy(v, x.from); err != nil {
 				return nil, fmt.Errorf("in its layer %d, %w", l.number, err)
 			}
 			if err := checkFinite(v); err != nil {
 				return nil, fmt.Errorf("in its layer %d, %w", l.number, err)
 			}
-			copy(op.Data[T](x.to), v)
 		}
 	}
 	return n, nil
@@ -411,20 +413,7 @@ func SavePoints(path string, points *data.Matrix) error {
 }
 
 // LoadPoints reads what SavePoints has written. Errors are those of Load.
-func LoadPoints(path string) (*data.Matrix, error) {
-	f, err := safetensors.ReadFile(path)
-	if errors.Is(err, safetensors.ErrFormat) {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	points, err := decodePoints(f)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
-	}
-	return points, nil
-}
+func LoadPoints(path string) (*data.Matrix, error) { return read(path, decodePoints) }
 
 func decodePoints(f *safetensors.File) (*data.Matrix, error) {
 	if err := f.Unseal(pointsKind, pointsFormat); err != nil {

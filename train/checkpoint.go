@@ -273,25 +273,21 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 
 // arrayOf returns a tensor's elements as an array.
 func arrayOf(t safetensors.Tensor) (*op.Array, error) {
-	switch t.DType {
-	case safetensors.F32:
-		v, err := t.Float32s()
-		if err != nil {
-			return nil, err
-		}
-		return op.ArrayOf(v, t.Shape...)
-	case safetensors.F64:
-		v, err := t.Float64s()
-		if err != nil {
-			return nil, err
-		}
-		return op.ArrayOf(v, t.Shape...)
-	case safetensors.I32:
-		v, err := t.Int32s()
-		if err != nil {
-			return nil, err
-		}
-		return op.ArrayOf(v, t.Shape...)
+	dtype, ok := map[safetensors.DType]tensor.Dtype{safetensors.F32: tensor.Float32, safetensors.F64: tensor.Float64, safetensors.I32: tensor.Int32}[t.DType]
+	if !ok {
+		return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
 	}
-	return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
+	a, err := op.NewArray(dtype, t.Shape...)
+	if err != nil {
+		return nil, err
+	}
+	switch dtype {
+	case tensor.Float32:
+		err = safetensors.Copy(op.Data[float32](a), t)
+	case tensor.Float64:
+		err = safetensors.Copy(op.Data[float64](a), t)
+	default:
+		err = safetensors.Copy(op.Data[int32](a), t)
+	}
+	return a, err
 }

@@ -204,11 +204,14 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 
 // heldPoints returns the points that were held out, which are scaled already,
 // as p leaves them.
-func (t *training) heldPoints(p *data.Preprocessing) (*data.Matrix, error) {
+func (t *training) heldPoints(p *data.Preprocessing) (_ *data.Matrix, err error) {
 	if p.PCA == nil {
 		return t.in.held.Points, nil
 	}
-	return p.PCA.Transform(t.in.held.Points)
+	if t.in.heldComponents == nil {
+		t.in.heldComponents, err = p.PCA.Transform(t.in.held.Points)
+	}
+	return t.in.heldComponents, err
 }
 
 // network returns what places new points.

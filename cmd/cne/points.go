@@ -18,6 +18,8 @@ type inputs struct {
 	// points are those to train on, scaled; held are those kept from it, nil
 	// if there are none, scaled alike.
 	points, held *data.Dataset
+	// heldComponents are the principal components of held, once asked for.
+	heldComponents *data.Matrix
 	// heldRows says which rows of the input were held out, counted from 0, if
 	// a share of them was; nil otherwise.
 	heldRows []int
