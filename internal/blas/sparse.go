@@ -16,8 +16,9 @@ const (
 	// weights, make a task.
 	forwardRows, packedColumns = 64, 64
 	// gradRows is the least number of rows that get a gradient of their own,
-	// and maxGrads bounds the number of these gradients, which are added up.
-	gradRows, maxGrads = 512, 8
+	// and maxGrads bounds the number of these gradients, which are added up;
+	// there are two of them, or as many as have gradElements in all.
+	gradRows, maxGrads, gradElements = 512, 8, 1 << 24
 	// maxChunk is the number of vectors of outputs that fit the registers.
 	maxChunk = 8
 )
@@ -116,7 +117,7 @@ func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []floa
 	p.Sparse, p.index, p.m, p.n = s, rows, m, n
 	p.y, p.ldy, p.w, p.ldw = g, ldg, dw, lddw
 	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
-	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows))))
+	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows, max(2, gradElements/(s.cols*p.padded))))))
 	p.grads = parallel.Pieces(m, p.grain)
 	p.weights = grow(p.weights, (p.grads+1)*s.cols*p.padded)
 	p.backward.Run(m, p.grain)
