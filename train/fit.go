@@ -113,7 +113,8 @@ type Result struct {
 	// Edges is the number of directed edges.
 	Edges int
 	// Negatives is the number of negatives of each edge in the last phase, and
-	// Theta the logarithm of the loss's constant there (see op.Contrastive).
+	// Theta the logarithm of the loss's constant there (see op.Contrastive),
+	// also if the run ended before.
 	Negatives int
 	Theta     float64
 	// Elapsed is the time that the epochs took, without the hooks.
@@ -235,20 +236,26 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	}
 	f.feed = newFeed(edges, n, f.size, f.Seed, f.at, f.epochs)
 	defer f.feed.close()
+	err = f.run(ctx)
+	last := &f.Phases[len(f.Phases)-1]
+	f.result.Negatives = capNegatives(last.Negatives, f.size)
+	f.result.Theta = f.theta(last.Place, f.result.Negatives)
+	return f.result, err
+}
+
+// run runs what is left of the phases.
+func (f *fit) run(ctx context.Context) error {
 	first := 0 // epoch of the phase
 	for i := range f.Phases {
 		end := first + f.Phases[i].Epochs
 		for f.at.epoch < end {
 			if err := f.epoch(ctx, i, f.at.epoch-first); err != nil {
-				return f.result, err
+				return err
 			}
 		}
 		first = end
 	}
-	last := &f.Phases[len(f.Phases)-1]
-	f.result.Negatives = capNegatives(last.Negatives, f.size)
-	f.result.Theta = f.theta(last.Place, f.result.Negatives)
-	return f.result, f.saveAtEnd()
+	return f.saveAtEnd()
 }
 
 // A position is a point in a run: that many epochs, and batches of the next

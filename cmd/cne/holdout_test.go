@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,6 +77,40 @@ func TestHoldout(t *testing.T) {
 			want := readText(t, "run/embedding.png")
 			if code, _, stderr := cne(t.Context(), "plot", "run", "-o", "again.png"); code != 0 || readText(t, "again.png") != want {
 				t.Errorf("cne plot draws another picture: %s", stderr)
+			}
+		})
+	}
+}
+
+// A run that is interrupted places its held-out points too, and its model can
+// place others.
+func TestHoldoutOfInterruptedRun(t *testing.T) {
+	for _, kind := range []string{"table", "mlp"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writeClusters(t, "points.csv", 0, 240, animal)
+			flags := []string{"--set", "data.holdout=0.25", "--set", "model.kind=" + kind, "--epochs", "1000000"}
+			if kind == "table" {
+				flags = append(flags, "--set", "model.keep_data=true")
+			}
+			cmd, stderr := program(t, holdoutRun(flags...)...)
+			waitForRecords(t, 20)
+			must(t, cmd.Process.Signal(os.Interrupt))
+			if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), "the embedding so far is in run/embedding.npy") {
+				t.Fatal(err, stderr)
+			}
+			want := readText(t, "run/holdout.npy")
+			var held strings.Builder
+			points := strings.SplitAfter(readText(t, "points.csv"), "\n")
+			for _, line := range strings.Fields(readText(t, "run/holdout_rows.csv"))[1:] {
+				i, err := strconv.Atoi(line)
+				must(t, err)
+				held.WriteString(points[i])
+			}
+			writeTestFile(t, "held.csv", held.String())
+			code, _, text := cne(t.Context(), "project", "-m", "run", "held.csv", "--label-column", "5", "--header", "no", "-o", "again.npy")
+			if code != 0 || readText(t, "again.npy") != want {
+				t.Errorf("exit code %d, %s; or other positions", code, text)
 			}
 		})
 	}
