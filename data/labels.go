@@ -87,42 +87,6 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
-// Align returns the same labels with the class numbers of another set of
-// points, whose Names these are: a label that is among names gets its index
-// there, and new ones follow in the order that they have in l. Numbers are
-// compared as NewLabels compares them, by value, if l's labels and all names
-// are numbers. l must be sound, as Dataset.Check demands; it stays as it is.
-func (l *Labels) Align(names []string) *Labels {
-	numeric := l.Value != nil && !slices.ContainsFunc(names, func(s string) bool { _, ok := number(s); return !ok })
-	// key is what equal labels have in common.
-	key := func(name string) string {
-		if v, _ := number(name); numeric {
-			return strconv.FormatFloat(v+0, 'g', -1, 64)
-		}
-		return name
-	}
-	aligned := &Labels{Class: make([]int32, len(l.Class)), Names: slices.Clone(names), Value: slices.Clone(l.Value)}
-	class := make(map[string]int32, len(names))
-	for c, name := range names {
-		if _, ok := class[key(name)]; !ok {
-			class[key(name)] = int32(c)
-		}
-	}
-	renumbered := make([]int32, len(l.Names))
-	for c, name := range l.Names {
-		to, ok := class[key(name)]
-		if !ok {
-			to = int32(len(aligned.Names))
-			aligned.Names = append(aligned.Names, name)
-		}
-		renumbered[c] = to
-	}
-	for i, c := range l.Class {
-		aligned.Class[i] = renumbered[c]
-	}
-	return aligned
-}
-
 // Bounds of what Categorical takes for classes.
 const (
 	maxNumberedClasses = 50 // distinct numbers

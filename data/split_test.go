@@ -177,30 +177,3 @@ func TestSplitErrors(t *testing.T) {
 	_, _, _, err = (&data.Dataset{}).Split(0.5, 1)
 	wantError(t, err, data.ErrEmpty, "there are no points")
 }
-
-func TestAlign(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		names  []string
-		labels []string
-		class  []int32
-		want   []string
-	}{
-		{"same", []string{"a", "b"}, []string{"b", "a"}, []int32{1, 0}, []string{"a", "b"}},
-		{"missing", []string{"a", "b", "c"}, []string{"c", "c"}, []int32{2, 2}, []string{"a", "b", "c"}},
-		{"new", []string{"b", "d"}, []string{"d", "c", "a", "b"}, []int32{1, 3, 2, 0}, []string{"b", "d", "a", "c"}},
-		{"numbers however written", []string{"0", "5", "10"}, []string{"5.0", "7", "1e1"}, []int32{1, 3, 2}, []string{"0", "5", "10", "7"}},
-		{"numbers among words stay text", []string{"5", "x"}, []string{"5.0", "5.0"}, []int32{2, 2}, []string{"5", "x", "5.0"}},
-		{"words for numbers", []string{"5", "7"}, []string{"7", "y"}, []int32{1, 2}, []string{"5", "7", "y"}},
-		{"no names", nil, []string{"b", "a"}, []int32{1, 0}, []string{"a", "b"}},
-	} {
-		l := data.NewLabels(tc.labels)
-		got := l.Align(tc.names)
-		if !slices.Equal(got.Class, tc.class) || !slices.Equal(got.Names, tc.want) {
-			t.Errorf("%s: the classes are %v of %q, want %v of %q", tc.name, got.Class, got.Names, tc.class, tc.want)
-		}
-		if !slices.Equal(got.Value, l.Value) {
-			t.Errorf("%s: the values are %v, want %v", tc.name, got.Value, l.Value)
-		}
-	}
-}

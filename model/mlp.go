@@ -292,5 +292,8 @@ func (p *Parametric[T]) EmbedTo(dst []float32) error {
 	return nil
 }
 
+// Save writes the network: see MLP.Save.
+func (p *Parametric[T]) Save(path string, d *Description) error { return p.network.Save(path, d) }
+
 // Network returns the network, whose weights the model learns.
 func (p *Parametric[T]) Network() *MLP[T] { return p.network }

@@ -50,6 +50,8 @@ type Training struct {
 	// LR is the step size at the beginning, Clip the bound of the gradients.
 	LR   float64 `json:"lr"`
 	Clip float64 `json:"clip"`
+	// Seed is that of the run.
+	Seed uint64 `json:"seed"`
 }
 
 // check refuses what no run leaves.

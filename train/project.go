@@ -34,8 +34,6 @@ type Projector struct {
 	// Epochs is how often each of a point's edges is used; 0 means 100, and a
 	// negative number leaves the points where they start.
 	Epochs int
-	// Seed is that of the negatives.
-	Seed uint64
 
 	training model.Training
 	table    []float32
@@ -172,7 +170,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 	clear(w.others)
 	w.streams = w.streams[:0]
 	for i := range q {
-		w.streams = append(w.streams, rng.New(p.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width])))
+		w.streams = append(w.streams, rng.New(p.training.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width])))
 	}
 	for epoch := range epochs {
 		lr := float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))

@@ -189,8 +189,9 @@ func TestProjectorEpochsAndSeed(t *testing.T) {
 	training := projectorOptions()[op.Neg.String()]
 	x := clustered(20, trainedWidth, 1, 3)
 	with := func(epochs int, seed uint64) []float32 {
+		training.Seed = seed
 		p := newProjector(t, 2, training)
-		p.Epochs, p.Seed = epochs, seed
+		p.Epochs = epochs
 		return placeWith(t, p, x).X
 	}
 	if !slices.Equal(with(0, 1), with(100, 1)) {

@@ -67,6 +67,10 @@ type Model struct {
 	KeepData bool    `mapstructure:"keep_data"` // for projection
 }
 
+// seesPoints tells whether the model is computed of the points themselves, not
+// of what the graph is built on.
+func (m *Model) seesPoints() bool { return m.Kind != "table" && m.Input == "points" }
+
 // Loss describes the contrastive loss.
 type Loss struct {
 	Name                  string    `mapstructure:"name"`        // neg, nc, infonce or umap

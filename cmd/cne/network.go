@@ -20,13 +20,6 @@ type trainable interface {
 	Save(path string, d *model.Description) error
 }
 
-// A parametric model saves its network.
-type parametric[T op.Float] struct{ *model.Parametric[T] }
-
-func (p parametric[T]) Save(path string, d *model.Description) error {
-	return p.Network().Save(path, d)
-}
-
 // newModel returns the model of a run at its start.
 func newModel(c *Config, in *inputs, near *neighbourhood) (trainable, error) {
 	if c.Model.DType == "float64" {
@@ -55,19 +48,15 @@ func newModelOf[T op.Float](c *Config, in *inputs, near *neighbourhood) (trainab
 			x[i] = T(v)
 		}
 	}
-	p, err := model.NewParametric(network, x, lossOptions(&c.Loss))
-	if err != nil {
-		return nil, err
-	}
-	return parametric[T]{p}, nil
+	return model.NewParametric(network, x, lossOptions(&c.Loss))
 }
 
 // networkInput returns what a network sees of the training points.
 func networkInput(c *Config, in *inputs, near *neighbourhood) *data.Matrix {
-	if c.Model.Input == "pca" {
-		return near.points
+	if c.Model.seesPoints() {
+		return in.points.Points
 	}
-	return in.points.Points
+	return near.points
 }
 
 func startingTable[T op.Float](c *Config, points *data.Matrix) ([]T, error) {
@@ -96,7 +85,7 @@ func leadingComponents(points *data.Matrix, d int) (*data.Matrix, error) {
 // a table, before their neighbours are looked for.
 func (t *training) preprocessing() *data.Preprocessing {
 	p := &data.Preprocessing{Width: t.in.width, Scaler: t.in.scaler}
-	if t.config.Model.Kind == "table" || t.config.Model.Input == "pca" {
+	if !t.config.Model.seesPoints() {
 		p.PCA = t.near.pca
 	}
 	return p
@@ -154,7 +143,7 @@ func (t *training) trained() model.Training {
 	}
 	return model.Training{
 		Objective: t.model.Objective(), Theta: t.result.Theta, Negatives: t.result.Negatives,
-		Neighbors: t.config.Graph.K, LR: lr, Clip: t.config.Train.Clip,
+		Neighbors: t.config.Graph.K, LR: lr, Clip: t.config.Train.Clip, Seed: t.config.Seed,
 	}
 }
 
@@ -217,9 +206,9 @@ func (t *training) heldPoints(p *data.Preprocessing) (_ *data.Matrix, err error)
 // network returns what places new points.
 func (t *training) network() (model.Network, error) {
 	switch m := t.model.(type) {
-	case parametric[float32]:
+	case *model.Parametric[float32]:
 		return m.Network(), nil
-	case parametric[float64]:
+	case *model.Parametric[float64]:
 		return m.Network(), nil
 	}
 	n, d := t.model.Points()
@@ -227,10 +216,5 @@ func (t *training) network() (model.Network, error) {
 	if err := t.model.EmbedTo(table); err != nil {
 		return nil, err
 	}
-	p, err := train.NewProjector(t.near.points, table, d, t.trained())
-	if err != nil {
-		return nil, err
-	}
-	p.Seed = t.config.Seed
-	return p, nil
+	return train.NewProjector(t.near.points, table, d, t.trained())
 }

@@ -113,8 +113,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	if c.Graph.Cache && h.load(dir, raw, n, k) {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	} else {
-		keep := c.Model.Kind != "table" && c.Model.Input == "points"
-		if err := h.compute(ctx, log, set, components, k, keep); err != nil {
+		if err := h.compute(ctx, log, set, components, k, c.Model.seesPoints()); err != nil {
 			return nil, err
 		}
 		if c.Graph.Cache {
@@ -123,7 +122,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 			}
 		}
 	}
-	if c.Model.Kind == "table" || c.Model.Input == "pca" {
+	if !c.Model.seesPoints() {
 		set.Points = nil
 	}
 	if h.graph == nil {

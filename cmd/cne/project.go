@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
 	"cne/data"
 	"cne/internal/atomicfile"
@@ -222,19 +221,10 @@ func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, 
 	if p.before != nil && p.before.Out() != points.D {
 		return nil, fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, p.before.Out(), beside, points.D)
 	}
-	// The seed is that of the run, so that a point comes to lie where the run
-	// itself would have placed it.
-	var config struct {
-		Seed uint64 `yaml:"seed"`
-	}
-	if err := yaml.Unmarshal([]byte(saved.Config), &config); err != nil {
-		return nil, fmt.Errorf("the configuration in %s cannot be read (%w); train the model again", path, err)
-	}
 	projector, err := train.NewProjector(points, saved.Table, saved.D, saved.Training)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	projector.Seed = config.Seed
 	return projector, nil
 }
 

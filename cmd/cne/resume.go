@@ -20,7 +20,7 @@ import (
 // lie. The checkpoint knows the points, those held out and the graph by their
 // contents; labels take no part in training.
 var mayChange = []string{
-	"output", "plot", "log", "quality", "checkpoint", "train.log_every", "train.epochs",
+	"output", "plot", "log", "quality", "checkpoint", "train.log_every",
 	"data.path", "data.labels", "data.holdout_labels",
 }
 
@@ -94,8 +94,7 @@ func (t *training) begunWith(path string) (*Config, error) {
 	return parseConfig("the configuration in the checkpoint", []byte(t.from.Notes[configNote]))
 }
 
-// differences lists in words the keys that must not change and have, and a
-// number of epochs that has become smaller.
+// differences lists in words the keys that must not change and have.
 func differences(begun, now *Config, origins Origins) []string {
 	before := map[string]any{}
 	for k, v := range fields(*begun) {
@@ -103,20 +102,22 @@ func differences(begun, now *Config, origins Origins) []string {
 	}
 	var list []string
 	for k, v := range fields(*now) {
-		if reflect.DeepEqual(before[k], v) || k != "train.epochs" && changeable(k, before[k], v) ||
-			k == "train.epochs" && now.Train.Epochs > begun.Train.Epochs {
-			continue
+		if !reflect.DeepEqual(before[k], v) && !changeable(k, before[k], v) {
+			list = append(list, fmt.Sprintf("%s %s, not %s (%s)", k, inline(before[k]), inline(v), origins[k]))
 		}
-		list = append(list, fmt.Sprintf("%s %s, not %s (%s)", k, inline(before[k]), inline(v), origins[k]))
 	}
 	return list
 }
 
-// changeable tells whether a key may have other values. Files may have moved,
-// but a share of the points is not a file.
+// changeable tells whether the value of a key may become another. Files may
+// have moved, but a share of the points is not a file; epochs may be added.
 func changeable(key string, before, now any) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch key {
+	case "train.epochs":
+		a, okA := before.(int)
+		b, okB := now.(int)
+		return okA && okB && b > a
 	case "graph.file":
 		return before != nil && now != nil
 	case "data.holdout":

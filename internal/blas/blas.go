@@ -3,6 +3,7 @@ package blas
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"cne/internal/isa"
 )
@@ -147,6 +148,9 @@ func multiply[T Float](p product[T]) {
 	}
 	multiplyPortable(&p)
 }
+
+// resize returns x with n elements, whatever they are.
+func resize(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 

@@ -5,7 +5,6 @@ package blas
 import (
 	"math"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -148,9 +147,6 @@ func (p *blocked) round() {
 	}
 	p.loop.Run(tasks, 1)
 }
-
-// resize returns x with n elements, whatever they are.
-func resize(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 
 // stripSize is how many elements a tile's rows of A take in packedA: the last
 // step of them is written by whole vectors.

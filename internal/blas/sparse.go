@@ -96,7 +96,7 @@ func (s *Sparse) Linear(rows []int32, n int, w []float32, ldw int, bias []float3
 	p.Sparse, p.index, p.m, p.n = s, rows, m, n
 	p.w, p.ldw, p.bias, p.relu, p.y, p.ldy = w, ldw, bias, relu, y, ldy
 	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
-	p.weights = grow(p.weights, (s.cols+1)*p.padded)
+	p.weights = resize(p.weights, (s.cols+1)*p.padded)
 	clear(p.weights[s.cols*p.padded:])
 	copy(p.weights[s.cols*p.padded:], bias)
 	p.pack.Run(s.cols, packedColumns)
@@ -119,7 +119,7 @@ func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []floa
 	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
 	p.grain = max(1, ceil(m, max(1, min(maxGrads, m/gradRows, max(2, gradElements/(s.cols*p.padded))))))
 	p.grads = parallel.Pieces(m, p.grain)
-	p.weights = grow(p.weights, (p.grads+1)*s.cols*p.padded)
+	p.weights = resize(p.weights, (p.grads+1)*s.cols*p.padded)
 	p.backward.Run(m, p.grain)
 	p.collect.Run(s.cols, packedColumns)
 	p.put()
@@ -308,12 +308,4 @@ func transpose(dst []float32, ldDst int, src []float32, ldSrc, rows, cols int) {
 			dst[c*ldDst+r] = v
 		}
 	}
-}
-
-// grow returns a slice of n elements, s's memory if that is enough.
-func grow(s []float32, n int) []float32 {
-	if n <= cap(s) {
-		return s[:n]
-	}
-	return make([]float32, n)
 }

@@ -95,7 +95,7 @@ func (o *linear) ResultShape(dst []int, in []*Array) ([]int, error) {
 
 func (o *linear) Run(dst *Array, in []*Array) error {
 	x, index, w, b := o.operands(in)
-	rows, err := rowsOf(o.name, x, index)
+	rows, err := rowsOf(o.name, x.Rows(), index)
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,14 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// rowsOf returns the row numbers of an index, nil if there is none, checked.
-func rowsOf(name string, x, index *Array) ([]int32, error) {
+// rowsOf returns the numbers of n rows that an index holds, nil if there is
+// none, checked.
+func rowsOf(name string, n int, index *Array) ([]int32, error) {
 	if index == nil {
 		return nil, nil
 	}
-	if bad := outOfRange(index.i32, x.Rows()); bad >= 0 {
-		return nil, fmt.Errorf("op: %s: row %d of the index is %d, but there are %d points", name, bad, index.i32[bad], x.Rows())
+	if bad := outOfRange(index.i32, n); bad >= 0 {
+		return nil, fmt.Errorf("op: %s: row %d of the index is %d, but there are %d points", name, bad, index.i32[bad], n)
 	}
 	if index.i32 == nil {
 		return []int32{}, nil // nil stands for all rows
@@ -286,7 +287,7 @@ func (o *weightGrad) Run(dst *Array, in []*Array) error {
 	if o.indexed {
 		index = in[2]
 	}
-	rows, err := rowsOf(o.name, x, index)
+	rows, err := rowsOf(o.name, x.Rows(), index)
 	if err != nil {
 		return err
 	}

@@ -71,25 +71,14 @@ func (o *sparseLinear) Run(dst *Array, in []*Array) error {
 	if dst.dtype != tensor.Float32 {
 		return fmt.Errorf("op: %s computes in float32, not %v", o.name, dst.dtype)
 	}
-	rows, err := sparseRowsOf(o.name, o.points, in[2])
+	points, _ := o.points.Size()
+	rows, err := rowsOf(o.name, points, in[2])
 	if err != nil {
 		return err
 	}
 	n := dst.shape[1]
 	o.points.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLU, dst.f32, n)
 	return nil
-}
-
-// sparseRowsOf returns the row numbers of an index, checked.
-func sparseRowsOf(name string, points *blas.Sparse, index *Array) ([]int32, error) {
-	n, _ := points.Size()
-	if bad := outOfRange(index.i32, n); bad >= 0 {
-		return nil, fmt.Errorf("op: %s: row %d of the index is %d, but there are %d points", name, bad, index.i32[bad], n)
-	}
-	if index.i32 == nil {
-		return []int32{}, nil // nil stands for all rows
-	}
-	return index.i32, nil
 }
 
 func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
@@ -135,7 +124,8 @@ func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *sparseWeightGrad) Run(dst *Array, in []*Array) error {
-	rows, err := sparseRowsOf(o.name, o.points, in[1])
+	points, _ := o.points.Size()
+	rows, err := rowsOf(o.name, points, in[1])
 	if err != nil {
 		return err
 	}
