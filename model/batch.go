@@ -16,10 +16,10 @@ import (
 type batchProgram[T op.Float] struct {
 	program *vm.Program
 
-	rows, slots, negatives, theta *op.Array
-	thetaValue                    []T
-	loss, dTheta                  *op.Array
-	grads                         []*op.Array // with respect to what compile was told
+	rows, slots, negatives, runs, theta *op.Array
+	thetaValue                          []T
+	loss, dTheta                        *op.Array
+	grads                               []*op.Array // with respect to what compile was told
 }
 
 // compile completes a graph and makes a program of it. The input rows is what
@@ -30,6 +30,7 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 	const b, m = 1, 1
 	slots := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("slots"))
 	negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
+	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
 	theta := gorgonia.NewScalar(g, op.Dtype[T](), gorgonia.WithName("theta"))
 
 	features, err := op.Gather(distinct, slots)
@@ -41,7 +42,7 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 			return err
 		}
 	}
-	loss, err := op.Contrastive(features, negatives, theta, options)
+	loss, err := op.Contrastive(features, negatives, runs, theta, options)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 		return err
 	}
 	p.rows, p.slots = p.program.Input(rows), p.program.Input(slots)
-	p.negatives, p.theta = p.program.Input(negatives), p.program.Input(theta)
+	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
 	p.thetaValue = make([]T, 1)
 	if err := op.Share(p.theta, p.thetaValue); err != nil {
 		return err
@@ -66,16 +67,24 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 	return nil
 }
 
+// oneByOne are the runs of a batch that has none.
+var oneByOne = []int32{0}
+
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
 	if edges == 0 || len(b.Slots) != 2*edges || len(b.Negatives)%edges != 0 {
 		return 0, fmt.Errorf("model: %d slots and %d negatives are no batch", len(b.Slots), len(b.Negatives))
 	}
+	runs := b.Runs
+	if len(runs) == 0 {
+		runs = oneByOne
+	}
 	if err := errors.Join(
 		op.Share(p.rows, b.Rows, len(b.Rows)),
 		op.Share(p.slots, b.Slots, len(b.Slots)),
 		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
+		op.Share(p.runs, runs, len(runs)),
 	); err != nil {
 		return 0, err
 	}

@@ -19,12 +19,13 @@ import (
 // of which the heads alone are new points.
 type Frozen struct {
 	d, edges, negatives int
+	shared              bool
 	program             *vm.Program
 
-	features, index, theta *op.Array
-	indexOf                []int32
-	thetaValue             []float32
-	loss, grad             *op.Array
+	features, index, runs, theta *op.Array
+	indexOf, runsOf              []int32
+	thetaValue                   []float32
+	loss, grad                   *op.Array
 }
 
 // NewFrozen returns a model for positions in d dimensions.
@@ -36,6 +37,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	g := gorgonia.NewGraph()
 	all := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(3, d), gorgonia.WithName("positions"))
 	index := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 1), gorgonia.WithName("negatives"))
+	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
 	theta := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta"))
 	features := all
 	var err error
@@ -44,7 +46,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 			return nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	loss, err := op.Contrastive(features, index, theta, options)
+	loss, err := op.Contrastive(features, index, runs, theta, options)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
@@ -55,30 +57,46 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	if f.program, err = vm.Compile(loss, grads[0]); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	f.features, f.index, f.theta = f.program.Input(all), f.program.Input(index), f.program.Input(theta)
+	f.features, f.theta = f.program.Input(all), f.program.Input(theta)
+	f.index, f.runs = f.program.Input(index), f.program.Input(runs)
 	f.loss, f.grad = f.program.Output(loss), f.program.Output(grads[0])
 	return f, nil
 }
 
 // Step takes the positions of q heads, of their q tails and of m negatives for
-// each head, [q(2+m), d], negative j of head i in row 2q + j·q + i, and the
-// logarithm of the loss's constant. It returns the loss and its gradient with
-// respect to the heads, [q, d], which the next Step overwrites.
-func (f *Frozen) Step(positions []float32, q, m int, theta float64) (float64, []float32, error) {
-	if q < 1 || m < 1 || len(positions) != q*(2+m)*f.d {
-		return 0, nil, fmt.Errorf("model: %d values are no positions of %d heads, their tails and %d negatives for each", len(positions), q, m)
+// each head, [q(2+m), d], negative j of head i in row 2q + j·q + i, or of m
+// negatives that all heads share, [2q+m, d]; and the logarithm of the loss's
+// constant. It returns the loss and its gradient with respect to the heads,
+// [q, d], which the next Step overwrites.
+func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64) (float64, []float32, error) {
+	rows := q * (2 + m)
+	if shared {
+		rows = 2*q + m
 	}
-	if f.edges != q || f.negatives != m {
-		f.edges, f.negatives = q, m
-		f.indexOf = f.indexOf[:0]
-		for i := range q * m {
-			f.indexOf = append(f.indexOf, int32(2*q+i))
+	if q < 1 || m < 1 || len(positions) != rows*f.d {
+		return 0, nil, fmt.Errorf("model: %d values are no positions of %d heads, their tails and %d negatives", len(positions), q, m)
+	}
+	if f.edges != q || f.negatives != m || f.shared != shared {
+		f.edges, f.negatives, f.shared = q, m, shared
+		f.indexOf, f.runsOf = f.indexOf[:0], append(f.runsOf[:0], oneByOne...)
+		if shared {
+			f.runsOf[0] = int32(m)
+			for head := 0; head < q; head += op.GroupHeads {
+				// The negatives come after the ends of the others' edges.
+				own := min(op.GroupHeads, q-head)
+				f.runsOf = append(f.runsOf, int32(2*(q-own)))
+			}
+		} else {
+			for i := range q * m {
+				f.indexOf = append(f.indexOf, int32(2*q+i))
+			}
 		}
 	}
 	f.thetaValue[0] = float32(theta)
 	err := errors.Join(
-		op.Share(f.features, positions, q*(2+m), f.d),
-		op.Share(f.index, f.indexOf, m, q),
+		op.Share(f.features, positions, rows, f.d),
+		op.Share(f.index, f.indexOf, len(f.indexOf)/q, q),
+		op.Share(f.runs, f.runsOf, len(f.runsOf)),
 		op.Share(f.theta, f.thetaValue),
 	)
 	if err != nil {

@@ -37,7 +37,7 @@ func newFrozen(t *testing.T, d int, o op.ContrastiveOptions) *model.Frozen {
 // frozenStep returns the loss and a copy of the gradient.
 func frozenStep(t *testing.T, f *model.Frozen, x []float32, q, m int) (float64, []float32) {
 	t.Helper()
-	loss, grad, err := f.Step(x, q, m, -0.5)
+	loss, grad, err := f.Step(x, q, m, false, -0.5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestFrozenRefuses(t *testing.T) {
 	}
 	f := newFrozen(t, 2, op.ContrastiveOptions{Clamp: 1e-10})
 	for _, tc := range []struct{ values, q, m int }{{0, 0, 1}, {6, 1, 0}, {5, 1, 1}, {8, 1, 1}, {6, -1, -1}} {
-		if _, _, err := f.Step(make([]float32, tc.values), tc.q, tc.m, 0); err == nil {
+		if _, _, err := f.Step(make([]float32, tc.values), tc.q, tc.m, false, 0); err == nil {
 			t.Errorf("%d values for %d heads with %d negatives are taken", tc.values, tc.q, tc.m)
 		}
 	}

@@ -14,6 +14,11 @@ type Batch struct {
 	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
 	// is contrasted with: negative j of head i is Negatives[j·b+i].
 	Negatives []int32
+	// Runs says what heads are contrasted with: [0], or nothing, the
+	// endpoints that Negatives names, [−1] every endpoint but those of their
+	// own edge, and [m, first, …] runs of m that every 16 consecutive heads
+	// share: see op.Contrastive.
+	Runs []int32
 }
 
 // Edges returns b, the number of edges of the batch.

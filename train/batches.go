@@ -4,14 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"cne/internal/rng"
-	"cne/internal/simd"
 	"cne/model"
 )
-
-// Full, as a number of negatives, stands for every row of the batch but the
-// head and its tail, once.
-const Full = -1
 
 const (
 	// blockEdges is about how many edges are prepared between two hand-offs
@@ -21,8 +15,6 @@ const (
 	// pause in which the next epoch's edges are spread over the buckets. Where
 	// a block is one large batch, fewer are kept.
 	blocksAhead = 8
-	// maxNegatives bounds the negatives of a batch: their rows are 1 GiB.
-	maxNegatives = 1 << 28
 )
 
 // A feed prepares the batches of a run on a goroutine of its own, ahead of the
@@ -154,67 +146,6 @@ func (s *slotter) number(slots, rows []int32, edges []edge, bit int, used int) i
 		next -= fresh
 	}
 	return int(next)
-}
-
-// A contrast draws the negatives of batches, one batch at a time.
-type contrast struct {
-	seed uint64
-	// rows are the negatives of the last batch; full is the number of edges
-	// it had if they are all other rows, which are the same for every batch
-	// of that size, else 0.
-	rows []int32
-	full int
-}
-
-// draw sets a batch's Negatives: m for each head, uniformly and with
-// replacement from the 2b−1 other rows (the head's own tail may come up), or
-// every row but the head and its tail once if m is Full or at least their
-// number, 2b−2. (In-batch negative sampling: Section 3 of the paper.) They are
-// valid until the next call.
-func (c *contrast) draw(to *model.Batch, m, epoch, batch int) {
-	b := to.Edges()
-	m = capNegatives(m, b)
-	if m == 2*b-2 {
-		if c.full != b {
-			c.rows = resize(c.rows, m*b)
-			allOthers(c.rows, b)
-			c.full = b
-		}
-	} else {
-		c.full = 0
-		c.rows = resize(c.rows, m*b)
-		stream := rng.New(c.seed, rng.Negatives, uint64(epoch), uint64(batch))
-		for j := range m {
-			stream = simd.DrawOthers(c.rows[j*b:(j+1)*b], stream)
-		}
-	}
-	to.Negatives = c.rows
-}
-
-// allOthers lists for each head every row but the head and its tail.
-func allOthers(rows []int32, b int) {
-	for j := range 2*b - 2 {
-		column := rows[j*b : (j+1)*b]
-		for i := range column {
-			r := j
-			if r >= i {
-				r++
-			}
-			if r >= b+i {
-				r++
-			}
-			column[i] = int32(r)
-		}
-	}
-}
-
-// capNegatives returns how many negatives each head of a batch of b edges
-// gets when m (or Full) are asked for.
-func capNegatives(m, b int) int {
-	if most := 2*b - 2; m == Full || m > most {
-		return most
-	}
-	return m
 }
 
 func resize[E any](s []E, n int) []E {

@@ -39,6 +39,8 @@ type Options struct {
 	// are taken at once if there are fewer.
 	BatchSize int
 	Seed      uint64
+	// Draw is how negatives are drawn.
+	Draw Draw
 	// Method moves the parameters; nil means plain SGD.
 	Method Method
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
@@ -164,6 +166,9 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 	if len(o.Phases) == 0 {
 		return errors.New("train: no phases to run")
 	}
+	if o.Draw < DrawAuto || o.Draw > DrawRuns {
+		return fmt.Errorf("train: there is no way %d to draw negatives; take DrawAuto, DrawSingly or DrawRuns", int(o.Draw))
+	}
 	if edges == 0 {
 		return errors.New("train: the graph has no edges")
 	}
@@ -195,8 +200,8 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
 		}
 		size := o.batchSize(edges)
-		if m := capNegatives(p.Negatives, size); m > maxNegatives/size {
-			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory; take fewer of either", i+1, m, size)
+		if m := capNegatives(p.Negatives, size); m < 2*size-2 && !o.Draw.inRuns(m, size) && m > maxNegatives/size {
+			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or DrawRuns", i+1, m, size)
 		}
 		if !p.Place.suits(objective.Loss) {
 			return fmt.Errorf("train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
@@ -307,7 +312,7 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 	for _, p := range f.Phases {
 		f.epochs += p.Epochs
 	}
-	f.contrast = contrast{seed: f.Seed}
+	f.contrast = contrast{seed: f.Seed, how: f.Draw}
 	value, err := op.ArrayOf([]float64{f.LogZ}, 1)
 	if err != nil {
 		return nil, err

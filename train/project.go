@@ -183,7 +183,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 			}
 			copy(w.positions, dst)
 			simd.GatherRows(w.positions[rows*d:], p.table, d, w.others)
-			_, grad, err := w.frozen.Step(w.positions, rows, m, p.training.Theta)
+			_, grad, err := w.frozen.Step(w.positions, rows, m, false, p.training.Theta)
 			if err != nil {
 				return err
 			}

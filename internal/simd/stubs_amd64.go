@@ -76,6 +76,45 @@ func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum fl
 // drawOthersAVX512 is the vector form of drawOthers.
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
+// denseNeg1AVX512 is the vector form of denseNeg for d = 1.
+func denseNeg1AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+
+// denseUMAP1AVX512 is the vector form of denseUMAP for d = 1.
+func denseUMAP1AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+
+// denseTotals1AVX512 is the vector form of denseTotals for d = 1.
+func denseTotals1AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+
+// denseSpread1AVX512 is the vector form of denseSpread for d = 1.
+func denseSpread1AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+
+// denseNeg2AVX512 is the vector form of denseNeg for d = 2.
+func denseNeg2AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+
+// denseUMAP2AVX512 is the vector form of denseUMAP for d = 2.
+func denseUMAP2AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+
+// denseTotals2AVX512 is the vector form of denseTotals for d = 2.
+func denseTotals2AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+
+// denseSpread2AVX512 is the vector form of denseSpread for d = 2.
+func denseSpread2AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+
+// denseNeg3AVX512 is the vector form of denseNeg for d = 3.
+func denseNeg3AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+
+// denseUMAP3AVX512 is the vector form of denseUMAP for d = 3.
+func denseUMAP3AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+
+// denseTotals3AVX512 is the vector form of denseTotals for d = 3.
+func denseTotals3AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+
+// denseSpread3AVX512 is the vector form of denseSpread for d = 3.
+func denseSpread3AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+
+// foldSlotsAVX512 is the vector form of foldSlots.
+func foldSlotsAVX512(dst []float32, src []float32)
+
 // pairs2AVX2 is the vector form of pairs2.
 func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
@@ -147,3 +186,42 @@ func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum floa
 
 // drawOthersAVX2 is the vector form of drawOthers.
 func drawOthersAVX2(column []int32, state uint64, others uint32)
+
+// denseNeg1AVX2 is the vector form of denseNeg for d = 1.
+func denseNeg1AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+
+// denseUMAP1AVX2 is the vector form of denseUMAP for d = 1.
+func denseUMAP1AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+
+// denseTotals1AVX2 is the vector form of denseTotals for d = 1.
+func denseTotals1AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+
+// denseSpread1AVX2 is the vector form of denseSpread for d = 1.
+func denseSpread1AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+
+// denseNeg2AVX2 is the vector form of denseNeg for d = 2.
+func denseNeg2AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+
+// denseUMAP2AVX2 is the vector form of denseUMAP for d = 2.
+func denseUMAP2AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+
+// denseTotals2AVX2 is the vector form of denseTotals for d = 2.
+func denseTotals2AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+
+// denseSpread2AVX2 is the vector form of denseSpread for d = 2.
+func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+
+// denseNeg3AVX2 is the vector form of denseNeg for d = 3.
+func denseNeg3AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+
+// denseUMAP3AVX2 is the vector form of denseUMAP for d = 3.
+func denseUMAP3AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+
+// denseTotals3AVX2 is the vector form of denseTotals for d = 3.
+func denseTotals3AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+
+// denseSpread3AVX2 is the vector form of denseSpread for d = 3.
+func denseSpread3AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
+
+// foldSlotsAVX2 is the vector form of foldSlots.
+func foldSlotsAVX2(dst []float32, src []float32)

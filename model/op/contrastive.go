@@ -140,24 +140,38 @@ func (o ContrastiveOptions) check() error {
 //
 // features [r, d] holds the embedding of the heads, then that of the tails: row
 // i and row b+i are the ends of edge i. Rows from 2b on, if there are any,
-// serve as negatives alone. negatives [m, b] (int32) names the rows of features
-// that head i is contrasted with: negatives[j, i] for j = 0 … m−1. (This is the
-// paper's matrix of tails, transposed and without the column of the positives,
-// which is known.) theta is a scalar: log c for Neg, log Z for NC, log ρ for
-// InfoNC; UMAP ignores it.
+// serve as negatives alone. theta is a scalar: log c for Neg, log Z for NC,
+// log ρ for InfoNC; UMAP ignores it. runs (int32), a vector, says what a head is
+// contrasted with:
+//
+//   - 0: the rows that negatives [m, b] (int32) names one by one: negatives[j, i]
+//     for j = 0 … m−1 are those of head i. (This is the paper's matrix of tails,
+//     transposed and without the column of the positives, which is known. It
+//     has no rows for a batch of one edge, which has no negatives.)
+//   - −1: every row but the head and its tail, once; m = r−2.
+//   - m, first₀, first₁, …: every 16 consecutive heads share m negatives. Of the
+//     rows without the ends of these 16 edges, counted from 0 in their order and
+//     in a circle, group k takes the m that begin with firstₖ; there must be as
+//     many.
+//
+// In the last two, of negatives only b counts, and the pairs are dense blocks,
+// which cost a fraction of what pairs cost whose rows have to be looked up.
 //
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same sweep over the pairs as the loss itself, once
 // Gorgonia has differentiated the node; the gradient nodes read what the last
-// sweep left, so that a graph must not run on two machines at once. A batch of
-// one edge has no negatives.
-func Contrastive(features, negatives, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
+// sweep left, so that a graph must not run on two machines at once.
+func Contrastive(features, negatives, runs, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.ApplyOp(o, features, negatives, theta)
+	return gorgonia.ApplyOp(o, features, negatives, runs, theta)
 }
+
+// GroupHeads is the number of consecutive heads that share their negatives by a
+// row of Contrastive's runs.
+const GroupHeads = groupHeads
 
 type contrastive struct {
 	base
@@ -166,8 +180,8 @@ type contrastive struct {
 	// differentiated is set once a gradient node exists.
 	differentiated bool
 
-	single sweep[float32]
-	double sweep[float64]
+	single sweeps[float32]
+	double sweeps[float64]
 }
 
 func newContrastive(options ContrastiveOptions) (*contrastive, error) {
@@ -181,7 +195,7 @@ func newContrastive(options ContrastiveOptions) (*contrastive, error) {
 		options.Scale = 1
 	}
 	o := &contrastive{
-		base:    base{name: "contrastive_" + options.Loss.String(), arity: 3, typ: hm.NewFnType(matrix, table, real, real), id: newID()},
+		base:    base{name: "contrastive_" + options.Loss.String(), arity: 4, typ: hm.NewFnType(matrix, table, indices, real, real), id: newID()},
 		options: options,
 	}
 	o.single.init(options)
@@ -196,29 +210,61 @@ func (o *contrastive) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 }
 
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
-	f, n, theta := in[0], in[1], in[2]
-	if f.dims != 2 || n.dims != 2 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
-		return nil, fmt.Errorf("op: contrastive takes features [r,d] with r ≥ 2b, negatives [m,b] and a scalar, not shapes %v, %v and %v",
-			f.Shape(), n.Shape(), theta.Shape())
+	f, n, runs, theta := in[0], in[1], in[2], in[3]
+	if f.dims != 2 || n.dims != 2 || runs.dims != 1 || runs.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
+		return nil, fmt.Errorf("op: contrastive takes features [r,d] with r ≥ 2b, negatives [m,b], a vector of runs and a scalar, not shapes %v, %v, %v and %v",
+			f.Shape(), n.Shape(), runs.Shape(), theta.Shape())
 	}
 	return dst, nil
 }
 
 func (o *contrastive) Run(dst *Array, in []*Array) error {
-	f, n := in[0], in[1]
-	if bad := outOfRange(n.i32, f.Rows()); bad >= 0 {
-		b := n.shape[1]
-		return fmt.Errorf("op: contrastive: negative %d of head %d is row %d, but there are %d rows", bad/b, bad%b, n.i32[bad], f.Rows())
+	f, n, runs := in[0], in[1], in[2].i32
+	b := n.shape[1]
+	if err := checkRuns(runs, b, f.Rows()); err != nil {
+		return err
+	}
+	if runs[0] == 0 {
+		if bad := outOfRange(n.i32, f.Rows()); bad >= 0 {
+			return fmt.Errorf("op: contrastive: negative %d of head %d is row %d, but there are %d rows", bad/b, bad%b, n.i32[bad], f.Rows())
+		}
 	}
 	if f.dtype == tensor.Float64 {
-		dst.f64[0] = o.double.run(f.f64, f.shape[1], n.i32, n.shape[1], in[2].f64[0], o.differentiated)
+		dst.f64[0] = o.double.run(f.f64, f.shape[1], n.i32, runs, b, in[3].f64[0], o.differentiated)
 		return nil
 	}
-	dst.f32[0] = float32(o.single.run(f.f32, f.shape[1], n.i32, n.shape[1], float64(in[2].f32[0]), o.differentiated))
+	dst.f32[0] = float32(o.single.run(f.f32, f.shape[1], n.i32, runs, b, float64(in[3].f32[0]), o.differentiated))
 	return nil
 }
 
-func (o *contrastive) DiffWRT(int) []bool { return []bool{true, false, true} }
+// What runs may begin with, instead of a number of shared negatives.
+const (
+	oneByOne = 0
+	allRows  = -1
+)
+
+// checkRuns says what is wrong with the runs of a batch of b edges.
+func checkRuns(runs []int32, b, rows int) error {
+	m := int(runs[0])
+	groups := parallel.Pieces(b, groupHeads)
+	switch {
+	case m == oneByOne || m == allRows:
+		groups = 0
+	case m < 0:
+		return fmt.Errorf("op: contrastive: runs begin with %d; take 0, −1 or a number of negatives", m)
+	}
+	if len(runs) != 1+groups {
+		return fmt.Errorf("op: contrastive: %d numbers for runs of %d edges that begin with %d; there must be %d", len(runs), b, m, 1+groups)
+	}
+	for k, first := range runs[1:] {
+		if outside := rows - 2*min(groupHeads, b-k*groupHeads); first < 0 || int(first) >= outside || m > outside {
+			return fmt.Errorf("op: contrastive: group %d takes %d rows from row %d on, but there are %d to take from", k, m, first, outside)
+		}
+	}
+	return nil
+}
+
+func (o *contrastive) DiffWRT(int) []bool { return []bool{true, false, false, true} }
 
 func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	o.differentiated = true
@@ -228,11 +274,11 @@ func (o *contrastive) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 		return nil, err
 	}
 	dTheta, err := gorgonia.ApplyOp(&contrastiveGradTheta{
-		base: base{name: o.name + "_grad_theta", arity: 3, typ: hm.NewFnType(real, real, real, real), id: o.id}, of: o}, in[2], out, grad)
+		base: base{name: o.name + "_grad_theta", arity: 3, typ: hm.NewFnType(real, real, real, real), id: o.id}, of: o}, in[3], out, grad)
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.Nodes{df, nil, dTheta}, nil
+	return gorgonia.Nodes{df, nil, nil, dTheta}, nil
 }
 
 // contrastiveGrad is the gradient with respect to the features. Its inputs are
@@ -284,6 +330,65 @@ func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// sweeps are the ways to go over the pairs of a batch, and what the last one
+// left.
+type sweeps[T Float] struct {
+	options ContrastiveOptions
+	listed  sweep[T]
+	planes  planeSweep[T]
+	norm    float64 // scale, and 1/b for the mean
+	dTheta  float64
+	// parts, whose sum times norm is the gradient of the last batch.
+	parts [][]T
+	grad  []T // of planes
+}
+
+func (s *sweeps[T]) init(options ContrastiveOptions) {
+	s.options = options
+	s.listed.init(options)
+	s.planes.init(options)
+}
+
+// run computes the loss and, if asked, leaves its gradient for gradTo.
+func (s *sweeps[T]) run(features []T, d int, negatives, runs []int32, b int, theta float64, withGrad bool) float64 {
+	var sum simd.Sum
+	s.parts = s.parts[:0]
+	if runs[0] == oneByOne {
+		sum = s.listed.run(features, d, negatives, b, theta, withGrad)
+		for i := range parallel.Pieces(b, s.listed.grain) {
+			s.parts = append(s.parts, s.listed.pieces[i].grad)
+		}
+	} else {
+		s.grad = grow(s.grad, len(features))
+		sum = s.planes.run(features, d, len(features)/d, b, runs, theta, withGrad, s.grad)
+		s.parts = append(s.parts, s.grad)
+	}
+	if !withGrad {
+		s.parts = s.parts[:0]
+	}
+	s.norm = s.options.Scale
+	if s.options.Mean {
+		s.norm /= float64(b)
+	}
+	s.dTheta = s.norm * sum.DTheta
+	return s.norm * sum.Loss
+}
+
+// gradTo writes the gradient of the last run times a factor to dst.
+func (s *sweeps[T]) gradTo(dst []T, factor float64) error {
+	if len(s.parts) == 0 || len(dst) != len(s.parts[0]) {
+		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
+	}
+	copy(dst, s.parts[0])
+	for _, part := range s.parts[1:] {
+		simd.Add(dst, part)
+	}
+	if f := T(factor * s.norm); f != 1 {
+		simd.Scale(dst, f)
+	}
+	return nil
+}
+
 const (
 	// tileHeads is how many heads are worked on at a time: few enough for
 	// what is kept of their pairs to stay in the first-level cache at m = 5,
@@ -314,8 +419,6 @@ type sweep[T Float] struct {
 	theta    float64
 	grain    int
 	withGrad bool
-	norm     float64 // scale, and 1/b for the mean
-	dTheta   float64
 }
 
 // A piece is what one share of the heads leaves behind, and its scratch.
@@ -338,8 +441,9 @@ func (s *sweep[T]) init(options ContrastiveOptions) {
 	s.loop.Body = s.piece
 }
 
-// run computes the loss and, if asked, leaves its gradient for gradTo.
-func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float64, withGrad bool) float64 {
+// run computes the loss, without the factor Scale or 1/b; if withGrad, the sum
+// of the pieces' gradients is its gradient.
+func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float64, withGrad bool) simd.Sum {
 	s.features, s.d, s.negative, s.b, s.m = features, d, negative, b, len(negative)/b
 	s.theta, s.withGrad = theta, withGrad
 	if len(s.own) != b {
@@ -361,27 +465,7 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 	for i := range count {
 		sum.Add(s.pieces[i].sum)
 	}
-	s.norm = s.options.Scale
-	if s.options.Mean {
-		s.norm /= float64(b)
-	}
-	s.dTheta = s.norm * sum.DTheta
-	return s.norm * sum.Loss
-}
-
-// gradTo writes the gradient of the last run times a factor to dst.
-func (s *sweep[T]) gradTo(dst []T, factor float64) error {
-	if s.b == 0 || len(dst) != len(s.features) {
-		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
-	}
-	copy(dst, s.pieces[0].grad)
-	for i := 1; i < parallel.Pieces(s.b, s.grain); i++ {
-		simd.Add(dst, s.pieces[i].grad)
-	}
-	if f := T(factor * s.norm); f != 1 {
-		simd.Scale(dst, f)
-	}
-	return nil
+	return sum
 }
 
 // piece works on the heads [lo, hi).

@@ -84,18 +84,26 @@ func readGolden(t *testing.T, path string) golden {
 // A lossGraph is Contrastive as a Gorgonia graph with its gradients.
 type lossGraph struct {
 	graph                            *gorgonia.ExprGraph
-	features, negatives, theta       *gorgonia.Node
+	features, negatives, runs, theta *gorgonia.Node
 	loss, gradFeatures, gradOfTheta  *gorgonia.Node
 	dtype                            tensor.Dtype
-	featureData, thetaData, negsData gorgonia.Value
+	featureData, thetaData           gorgonia.Value
+	negsData, runsData               gorgonia.Value
 }
 
 func newLossGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, negatives []int32, b int, theta float64, o op.ContrastiveOptions) *lossGraph {
 	t.Helper()
+	return newDenseGraph(t, dtype, features, d, negatives, []int32{0}, b, theta, o)
+}
+
+// newDenseGraph is newLossGraph with runs.
+func newDenseGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, negatives, runs []int32, b int, theta float64, o op.ContrastiveOptions) *lossGraph {
+	t.Helper()
 	g := &lossGraph{graph: gorgonia.NewGraph(), dtype: dtype}
 	m := len(negatives) / b
-	g.features = gorgonia.NewMatrix(g.graph, dtype, gorgonia.WithShape(2*b, d), gorgonia.WithName("features"))
+	g.features = gorgonia.NewMatrix(g.graph, dtype, gorgonia.WithShape(len(features)/d, d), gorgonia.WithName("features"))
 	g.negatives = gorgonia.NewMatrix(g.graph, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
+	g.runs = gorgonia.NewVector(g.graph, tensor.Int32, gorgonia.WithShape(len(runs)), gorgonia.WithName("runs"))
 	g.theta = gorgonia.NewScalar(g.graph, dtype, gorgonia.WithName("theta"))
 	f := g.features
 	var err error
@@ -104,7 +112,7 @@ func newLossGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, n
 			t.Fatal(err)
 		}
 	}
-	if g.loss, err = op.Contrastive(f, g.negatives, g.theta, o); err != nil {
+	if g.loss, err = op.Contrastive(f, g.negatives, g.runs, g.theta, o); err != nil {
 		t.Fatal(err)
 	}
 	grads, err := gorgonia.Grad(g.loss, g.features, g.theta)
@@ -113,6 +121,7 @@ func newLossGraph(t *testing.T, dtype tensor.Dtype, features []float64, d int, n
 	}
 	g.gradFeatures, g.gradOfTheta = grads[0], grads[1]
 	g.negsData = tensor.New(tensor.WithShape(m, b), tensor.WithBacking(negatives))
+	g.runsData = tensor.New(tensor.WithShape(len(runs)), tensor.WithBacking(runs))
 	g.let(t, features, theta)
 	return g
 }
@@ -132,7 +141,7 @@ func (g *lossGraph) let(t *testing.T, features []float64, theta float64) {
 		g.featureData = tensor.New(shape, tensor.WithBacking(single))
 		g.thetaData = gorgonia.NewF32(float32(theta))
 	}
-	for n, v := range map[*gorgonia.Node]gorgonia.Value{g.features: g.featureData, g.negatives: g.negsData, g.theta: g.thetaData} {
+	for n, v := range map[*gorgonia.Node]gorgonia.Value{g.features: g.featureData, g.negatives: g.negsData, g.runs: g.runsData, g.theta: g.thetaData} {
 		if err := gorgonia.Let(n, v); err != nil {
 			t.Fatal(err)
 		}

@@ -86,6 +86,11 @@ func TestGradientsByFiniteDifferences(t *testing.T) {
 	}
 }
 
+// noRuns returns a node that says that negatives are named one by one.
+func noRuns(g *gorgonia.ExprGraph) *gorgonia.Node {
+	return gorgonia.NewVector(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(1), tensor.WithBacking([]int32{0}))))
+}
+
 // differences computes the gradient of f with respect to x, which f reads.
 func differences(x []float64, f func() float64) []float64 {
 	const h = 1e-5
@@ -315,7 +320,8 @@ func TestNoNegatives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			loss, err := op.Contrastive(unit, n, theta, tc.o)
+			runs := noRuns(g)
+			loss, err := op.Contrastive(unit, n, runs, theta, tc.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,6 +337,9 @@ func TestNoNegatives(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := op.Share(p.Input(n), []int32{}, 0, 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := op.Share(p.Input(runs), []int32{0}, 1); err != nil {
 				t.Fatal(err)
 			}
 			zero := gorgonia.Value(gorgonia.NewF64(0))
@@ -456,29 +465,29 @@ func TestBadOperands(t *testing.T) {
 		want string
 	}{
 		"UMAP with cosine": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine})
+			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine})
 			return err
 		}, "UMAP's loss needs similarities below 1"},
 		"clamp": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Clamp: 1})
+			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Clamp: 1})
 			return err
 		}, "clamp 1 is not in [0, 1)"},
 		"temperature": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Temperature: 1e-40})
+			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Temperature: 1e-40})
 			return err
 		}, "temperature 1e-40"},
 		"scale": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Scale: 1e300})
+			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Scale: 1e300})
 			return err
 		}, "scale 1e+300"},
 		"loss": {func(g *gorgonia.ExprGraph) error {
-			_, err := op.Contrastive(nil, nil, nil, op.ContrastiveOptions{Loss: 7})
+			_, err := op.Contrastive(nil, nil, nil, nil, op.ContrastiveOptions{Loss: 7})
 			return err
 		}, "no loss 7"},
 		"batch sizes": {func(g *gorgonia.ExprGraph) error {
 			f := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(5, 2))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(5, 3))
-			_, err := op.Contrastive(f, n, gorgonia.NewScalar(g, tensor.Float64), op.ContrastiveOptions{})
+			_, err := op.Contrastive(f, n, noRuns(g), gorgonia.NewScalar(g, tensor.Float64), op.ContrastiveOptions{})
 			return err
 		}, "contrastive takes features [r,d] with r ≥ 2b"},
 		"gather shapes": {func(g *gorgonia.ExprGraph) error {
@@ -502,7 +511,7 @@ func TestBadOperands(t *testing.T) {
 		"negative index": {func(g *gorgonia.ExprGraph) error {
 			x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithValue(tensor.New(tensor.WithShape(4, 2), tensor.Of(tensor.Float64))))
 			n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithValue(tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]int32{0, -1}))))
-			y, err := op.Contrastive(x, n, gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithValue(0.0)), op.ContrastiveOptions{})
+			y, err := op.Contrastive(x, n, noRuns(g), gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithValue(0.0)), op.ContrastiveOptions{})
 			if err != nil {
 				return err
 			}

@@ -69,8 +69,8 @@ func TestForeignGraphAgainstTapeMachine(t *testing.T) {
 // table is a small embedding graph: gathered rows and their loss.
 type table struct {
 	g                                     *gorgonia.ExprGraph
-	source, index, negatives, theta, loss *gorgonia.Node
-	grad                                  *gorgonia.Node
+	source, index, negatives, runs, theta *gorgonia.Node
+	loss, grad                            *gorgonia.Node
 }
 
 func newTable(t testing.TB) *table {
@@ -81,13 +81,14 @@ func newTable(t testing.TB) *table {
 		source:    gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(4, 2), gorgonia.WithName("source")),
 		index:     gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(4), gorgonia.WithName("index")),
 		negatives: gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, 2), gorgonia.WithName("negatives")),
+		runs:      gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs")),
 		theta:     gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("theta")),
 	}
 	features, err := op.Gather(n.source, n.index)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.loss, err = op.Contrastive(features, n.negatives, n.theta, op.ContrastiveOptions{Clamp: 1e-10}); err != nil {
+	if n.loss, err = op.Contrastive(features, n.negatives, n.runs, n.theta, op.ContrastiveOptions{Clamp: 1e-10}); err != nil {
 		t.Fatal(err)
 	}
 	grads, err := gorgonia.Grad(n.loss, n.source)
@@ -115,6 +116,7 @@ func (n *table) fill(p *vm.Program, b, m int) {
 		op.Share(p.Input(n.source), points, b+1, 2),
 		op.Share(p.Input(n.index), index, 2*b),
 		op.Share(p.Input(n.negatives), negatives, m, b),
+		op.Share(p.Input(n.runs), []int32{0}, 1),
 		op.Share(p.Input(n.theta), []float32{0}),
 	); err != nil {
 		panic(err)

@@ -40,6 +40,8 @@ func main() {
 		s.maxUint32()
 		s.inverseSum2()
 		s.drawOthers()
+		s.dense()
+		s.foldSlots()
 	}
 	Generate()
 }

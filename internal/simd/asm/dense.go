@@ -1,0 +1,548 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// quadHeads is the number of heads that the dense kernels take at once: so many
+// pairs share each load of a column and each update of its gradient.
+const quadHeads = 4
+
+// dense is what the dense kernels of one instruction set and width have in
+// common: four heads against a run of columns, which lie in planes, one for each
+// coordinate.
+type dense struct {
+	*isa
+	d             int
+	heads         Register
+	columns, grad []Register // planes
+	masks         []Register // AVX-512: one for each head
+	maskMemory    Register   // AVX2
+}
+
+func (s *isa) dense() {
+	for d := 1; d <= 3; d++ {
+		s.denseNeg(d)
+		s.denseUMAP(d)
+		s.denseTotals(d)
+		s.denseSpread(d)
+	}
+}
+
+// perPass is how many of the four heads go over the columns together.
+func (s *isa) perPass() int {
+	if s.wide() {
+		return quadHeads
+	}
+	return 1
+}
+
+func (s *isa) newDense(d int, withGradient bool) *dense {
+	k := &dense{isa: s, d: d}
+	stride := Load(Param("stride"), GP64())
+	planes := func(name string) (out []Register) {
+		p := s.pointer(name)
+		for i := range d {
+			out = append(out, p)
+			if i+1 < d {
+				next := GP64()
+				LEAQ(Mem{Base: p, Index: stride, Scale: 4}, next)
+				p = next
+			}
+		}
+		return out
+	}
+	k.columns = planes("columns")
+	if withGradient {
+		k.grad = planes("gradient")
+	}
+	k.heads = s.pointer("heads")
+	m := s.pointer("masks")
+	if !s.wide() {
+		k.maskMemory = m
+		return k
+	}
+	for h := range quadHeads {
+		v, mask := s.vec(), K()
+		VMOVUPS(Mem{Base: m}.Offset(64*h), v)
+		VPMOVD2M(v, mask)
+		k.masks = append(k.masks, mask)
+	}
+	return k
+}
+
+// passes emits body once for each pass over the n columns; sums returns where
+// to keep what is added up for a head, by its number in the pass.
+func (k *dense) passes(body func(first int)) {
+	for first := 0; first < quadHeads; first += k.perPass() {
+		body(first)
+	}
+}
+
+// overColumns emits a loop over the vectors of columns.
+func (k *dense) overColumns(label string, body func(i Register)) {
+	n, i := Load(Param("n"), GP64()), GP64()
+	XORQ(i, i)
+	Label(label)
+	CMPQ(i, n)
+	JGE(LabelRef(label + "_done"))
+	body(i)
+	ADDQ(Imm(uint64(k.lanes)), i)
+	JMP(LabelRef(label))
+	Label(label + "_done")
+}
+
+// slots are vectors of sums in memory, 16 numbers each.
+type slots struct {
+	base Register
+	vecs map[int]VecVirtual
+}
+
+// loadSlots loads the vectors with the given numbers from a parameter.
+func (k *dense) loadSlots(param string, numbers []int) slots {
+	t := slots{k.pointer(param), map[int]VecVirtual{}}
+	for _, j := range numbers {
+		v := k.vec()
+		VMOVUPS(Mem{Base: t.base}.Offset(64*j), v)
+		t.vecs[j] = v
+	}
+	return t
+}
+
+func (k *dense) storeSlots(param string, t slots) {
+	p := k.pointer(param)
+	for j := range 64 {
+		if v, ok := t.vecs[j]; ok {
+			VMOVUPS(v, Mem{Base: p}.Offset(64*j))
+		}
+	}
+}
+
+func numbersFrom(first, count int) (out []int) {
+	for j := range count {
+		out = append(out, first+j)
+	}
+	return out
+}
+
+// differences returns the column's coordinates at i minus those of a head.
+func (k *dense) differences(columns []VecVirtual, i Register, head int) (out []VecVirtual) {
+	for c := range k.d {
+		at4 := Mem{Base: k.heads}.Offset(4 * (head*k.d + c))
+		v := k.vec()
+		switch {
+		case columns != nil:
+			VSUBPS_BCST(at4, columns[c], v)
+		case k.wide():
+			VMOVUPS(at(k.columns[c], i), v)
+			VSUBPS_BCST(at4, v, v)
+		default:
+			t := k.vec()
+			VBROADCASTSS(at4, t)
+			VMOVUPS(at(k.columns[c], i), v)
+			VSUBPS(t, v, v)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// squares adds the squares of the differences to v.
+func (k *dense) squares(v VecVirtual, differences []VecVirtual) {
+	for _, x := range differences {
+		VFMADD231PS(x, x, v)
+	}
+}
+
+// inverses returns 1/p for each of some numbers where the mask of the head with
+// the same number, from first on, is set for the columns at i, else 0. Neither
+// p nor their product is near the limits of float32.
+//
+// AVX-512 refines an approximation of 14 bits once by Newton's method, which
+// is faster than to divide, and gets the inverses of all from that of their
+// product, which is faster than one by one.
+func (k *dense) inverses(p []VecVirtual, i Register, first int) (out []VecVirtual) {
+	if !k.wide() {
+		for h, v := range p {
+			r := k.vec()
+			VMOVUPS(number(1), r)
+			VDIVPS(v, r, r)
+			// A mask has 16 lanes: those of two vectors.
+			half := GP64()
+			MOVQ(i, half)
+			ANDQ(Imm(uint64(k.lanes)), half)
+			VANDPS(at(k.maskMemory, half).Offset(64*(first+h)), r, r)
+			out = append(out, r)
+		}
+		return out
+	}
+	product := func(a, b VecVirtual) VecVirtual {
+		v := k.vec()
+		VMULPS(a, b, v)
+		return v
+	}
+	masked := func(a, b VecVirtual, head int) VecVirtual {
+		v := k.vec()
+		VMULPS_Z(a, b, k.masks[head], v)
+		return v
+	}
+	if len(p) == 1 {
+		r, e := k.newton(p[0])
+		return []VecVirtual{masked(e, r, first)}
+	}
+	if len(p) == 2 {
+		r, e := k.newton(product(p[0], p[1]))
+		VMULPS(e, r, r)
+		return []VecVirtual{masked(p[1], r, first), masked(p[0], r, first+1)}
+	}
+	a, b := product(p[0], p[1]), product(p[2], p[3])
+	r, e := k.newton(product(a, b))
+	VMULPS(e, r, r)
+	VMULPS(r, a, a) // 1/b
+	VMULPS(r, b, b) // 1/a
+	return []VecVirtual{masked(p[1], b, first), masked(p[0], b, first+1), masked(p[3], a, first+2), masked(p[2], a, first+3)}
+}
+
+// newton returns two factors of 1/p.
+func (k *dense) newton(p VecVirtual) (r, e VecVirtual) {
+	r, e = k.vec(), k.vec()
+	VRCP14PS(p, r)
+	VMOVAPS(r, e)
+	VFNMADD213PS(number(2), p, e)
+	return r, e
+}
+
+// multiplyIn multiplies the running product by v and moves its exponent to the
+// sum of exponents.
+func (k *dense) multiplyIn(product, exponents, v VecVirtual) {
+	e := k.vec()
+	VMULPS(v, product, product)
+	if k.wide() {
+		VGETEXPPS(product, e)
+		VADDPS(e, exponents, exponents)
+		VGETMANTPS(Imm(0), product, product)
+		return
+	}
+	VPSRLD(Imm(23), product, e)
+	VPSUBD(table(127), e, e)
+	VCVTDQ2PS(e, e)
+	VADDPS(e, exponents, exponents)
+	VANDPS(table(0x7fffff), product, product)
+	VORPS(number(1), product, product)
+}
+
+// loadColumns loads the column's coordinates and its gradient, as far as the
+// registers suffice.
+func (k *dense) loadColumns(i Register) (columns, grad []VecVirtual) {
+	if !k.wide() {
+		return nil, nil
+	}
+	if k.d < 3 {
+		for _, p := range k.columns {
+			columns = append(columns, k.load(p, i))
+		}
+	}
+	for _, p := range k.grad {
+		grad = append(grad, k.load(p, i))
+	}
+	return columns, grad
+}
+
+// addTo adds w·x to component c of the column's gradient.
+func (k *dense) addTo(grad []VecVirtual, i Register, c int, w, x VecVirtual) {
+	if k.wide() {
+		VFMADD231PS(w, x, grad[c])
+		return
+	}
+	t := k.load(k.grad[c], i)
+	VFMADD231PS(w, x, t)
+	VMOVUPS(t, at(k.grad[c], i))
+}
+
+func (k *dense) storeGradient(grad []VecVirtual, i Register) {
+	for c, v := range grad {
+		VMOVUPS(v, at(k.grad[c], i))
+	}
+}
+
+const denseParams = "(columns, gradient []float32, n, stride int, heads []float32, masks []int32, sums, state []float32, "
+
+func (s *isa) denseNeg(d int) {
+	s.begin(fmt.Sprintf("denseNeg%d", d), denseParams+"constants []float32)", fmt.Sprintf("is the vector form of denseNeg for d = %d.", d))
+	k := s.newDense(d, true)
+	constants := s.pointer("constants")
+	c, invC := k.scalar(Mem{Base: constants}), k.scalar(Mem{Base: constants}.Offset(4))
+	k.passes(func(first int) {
+		sums := k.loadSlots("sums", numbersFrom(first*d, k.perPass()*d))
+		state := k.loadSlots("state", numbersFrom(0, 3))
+		product, exponents, shares := state.vecs[0], state.vecs[1], state.vecs[2]
+		k.overColumns(fmt.Sprintf("pass%d", first), func(i Register) {
+			columns, grad := k.loadColumns(i)
+			var factors VecVirtual
+			k.together(first, []int{0, 2, 2, 1}[d], func(h, n int) {
+				x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
+				for g := range n {
+					x[g] = k.differences(columns, i, h+g)
+					u[g], t[g], p[g] = s.vec(), s.vec(), s.vec()
+					VMOVUPS(number(1), u[g])
+					k.squares(u[g], x[g])
+					VMOVUPS(number(1), t[g])
+					c.timesPlus(u[g], t[g])
+					VMULPS(u[g], t[g], p[g])
+				}
+				for g, r := range k.inverses(p, i, h) { // 1/(u(1+cu))
+					VFMADD231PS(u[g], r, shares)
+					VMULPS(r, t[g], t[g])
+					v := s.vec()
+					VMOVUPS(number(1), v)
+					invC.timesPlus(t[g], v) // 1 + 1/(cu)
+					for j, dx := range x[g] {
+						VFMADD231PS(r, dx, sums.vecs[(h+g)*d+j])
+						k.addTo(grad, i, j, r, dx)
+					}
+					if factors == nil {
+						factors = v
+					} else {
+						VMULPS(v, factors, factors)
+					}
+				}
+			})
+			k.multiplyIn(product, exponents, factors)
+			k.storeGradient(grad, i)
+		})
+		k.storeSlots("sums", sums)
+		k.storeSlots("state", state)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// A scalar is a number to multiply by: in a register or, where the instruction
+// set can take it from there, in memory.
+type scalar struct {
+	memory   Mem
+	register VecVirtual
+}
+
+func (k *dense) scalar(m Mem) scalar {
+	if k.wide() {
+		return scalar{memory: m}
+	}
+	v := k.vec()
+	VBROADCASTSS(m, v)
+	return scalar{register: v}
+}
+
+// timesPlus adds the scalar times v to sum.
+func (f scalar) timesPlus(v, sum VecVirtual) {
+	if f.register != nil {
+		VFMADD231PS(f.register, v, sum)
+	} else {
+		VFMADD231PS_BCST(f.memory, v, sum)
+	}
+}
+
+// together emits body for the heads of a pass, n of them at a time if the pass
+// has so many.
+func (k *dense) together(first, n int, body func(head, n int)) {
+	n = min(n, k.perPass())
+	for h := first; h < first+k.perPass(); h += n {
+		body(h, n)
+	}
+}
+
+func (s *isa) denseUMAP(d int) {
+	s.begin(fmt.Sprintf("denseUMAP%d", d), denseParams+"least float32)", fmt.Sprintf("is the vector form of denseUMAP for d = %d.", d))
+	k := s.newDense(d, true)
+	least := s.broadcast("least")
+	k.passes(func(first int) {
+		sums := k.loadSlots("sums", numbersFrom(first*d, k.perPass()*d))
+		state := k.loadSlots("state", numbersFrom(0, 2))
+		product, exponents := state.vecs[0], state.vecs[1]
+		k.overColumns(fmt.Sprintf("pass%d", first), func(i Register) {
+			columns, grad := k.loadColumns(i)
+			k.together(first, 2, func(h, n int) {
+				x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
+				for g := range n {
+					x[g] = k.differences(columns, i, h+g)
+					d2 := s.vec()
+					u[g], p[g] = s.vec(), s.vec()
+					VMULPS(x[g][0], x[g][0], d2)
+					k.squares(d2, x[g][1:])
+					apart[g] = s.aboveClamp(d2, least)
+					VMAXPS(d2, least, d2) // the second source, d2, if one is a NaN
+					VADDPS(number(1), d2, u[g])
+					VMULPS(u[g], d2, p[g])
+				}
+				var factors VecVirtual
+				for g, r := range k.inverses(p, i, h) { // 1/(x(1+x))
+					VFMADD213PS(number(1), r, u[g]) // 1 + 1/x
+					s.keep(apart[g], r)
+					for j, v := range x[g] {
+						VFMADD231PS(r, v, sums.vecs[(h+g)*d+j])
+						k.addTo(grad, i, j, r, v)
+					}
+					if factors == nil {
+						factors = u[g]
+					} else {
+						VMULPS(u[g], factors, factors)
+					}
+				}
+				k.multiplyIn(product, exponents, factors)
+			})
+			k.storeGradient(grad, i)
+		})
+		k.storeSlots("sums", sums)
+		k.storeSlots("state", state)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) denseTotals(d int) {
+	s.begin(fmt.Sprintf("denseTotals%d", d), "(columns []float32, n, stride int, heads []float32, masks []int32, sums, squares []float32, width int)",
+		fmt.Sprintf("is the vector form of denseTotals for d = %d.", d))
+	k := s.newDense(d, false)
+	squares, width := s.pointer("squares"), Load(Param("width"), GP64())
+	k.passes(func(first int) {
+		sums := k.loadSlots("sums", numbersFrom(first*(d+1), k.perPass()*(d+1)))
+		var rows []Register
+		for h := first; h < first+k.perPass(); h++ {
+			rows = append(rows, squares)
+			if h+1 < quadHeads {
+				next := GP64()
+				LEAQ(Mem{Base: squares, Index: width, Scale: 4}, next)
+				squares = next
+			}
+		}
+		k.overColumns(fmt.Sprintf("pass%d", first), func(i Register) {
+			columns, _ := k.loadColumns(i)
+			// With d = 3 the registers do not suffice for four heads.
+			k.together(first, []int{0, 4, 4, 2}[d], func(h, n int) {
+				x, u := make([][]VecVirtual, n), make([]VecVirtual, n)
+				for g := range n {
+					x[g] = k.differences(columns, i, h+g)
+					u[g] = s.vec()
+					VMOVUPS(number(1), u[g])
+					k.squares(u[g], x[g])
+				}
+				for g, q := range k.inverses(u, i, h) {
+					total := sums.vecs[(h+g)*(d+1)+d]
+					VADDPS(q, total, total)
+					VMULPS(q, q, q)
+					VMOVUPS(q, at(rows[h+g-first], i))
+					for j, v := range x[g] {
+						VFMADD231PS(q, v, sums.vecs[(h+g)*(d+1)+j])
+					}
+				}
+			})
+		})
+		k.storeSlots("sums", sums)
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// denseSpread is the product of a [1+d, heads] matrix and the squares. Several
+// vectors of columns are computed at once, so that each coefficient is loaded
+// once for all of them.
+func (s *isa) denseSpread(d int) {
+	s.begin(fmt.Sprintf("denseSpread%d", d), "(out []float32, n, stride int, squares []float32, width int, coefficients []float32)",
+		fmt.Sprintf("is the vector form of denseSpread for d = %d.", d))
+	n, i := Load(Param("n"), GP64()), GP64()
+	stride, out := Load(Param("stride"), GP64()), []Register{s.pointer("out")}
+	for range d {
+		next := GP64()
+		LEAQ(Mem{Base: out[len(out)-1], Index: stride, Scale: 4}, next)
+		out = append(out, next)
+	}
+	width, squares := Load(Param("width"), GP64()), s.pointer("squares")
+	SHLQ(Imm(2), width)
+	end := Load(Param("coefficients").Len(), GP64())
+	first := s.pointer("coefficients")
+	LEAQ(Mem{Base: first, Index: end, Scale: 4}, end)
+	many := 2
+	if s.wide() {
+		many = []int{0, 8, 8, 6}[d]
+	}
+	XORQ(i, i)
+	for _, vectors := range []int{many, 1} {
+		label := fmt.Sprintf("columns%d", vectors)
+		last := GP64()
+		MOVQ(n, last)
+		SUBQ(Imm(uint64(vectors*s.lanes)), last)
+		Label(label)
+		CMPQ(i, last)
+		JG(LabelRef(label + "_done"))
+		var sums []VecVirtual
+		for _, p := range out {
+			for v := range vectors {
+				sum := s.vec()
+				VMOVUPS(at(p, i).Offset(v*s.bytes()), sum)
+				sums = append(sums, sum)
+			}
+		}
+		coefficient, row := GP64(), GP64()
+		MOVQ(first, coefficient)
+		LEAQ(at(squares, i), row)
+		Label(label + "_heads")
+		var factors []VecVirtual
+		for j := range out {
+			f := s.vec()
+			VBROADCASTSS(Mem{Base: coefficient}.Offset(4*j), f)
+			factors = append(factors, f)
+		}
+		for v := range vectors {
+			q := s.vec()
+			VMOVUPS(Mem{Base: row}.Offset(v*s.bytes()), q)
+			for j, f := range factors {
+				VFMADD231PS(f, q, sums[j*vectors+v])
+			}
+		}
+		ADDQ(width, row)
+		ADDQ(Imm(uint64(4*len(out))), coefficient)
+		CMPQ(coefficient, end)
+		JL(LabelRef(label + "_heads"))
+		for j, p := range out {
+			for v := range vectors {
+				VMOVUPS(sums[j*vectors+v], at(p, i).Offset(v*s.bytes()))
+			}
+		}
+		ADDQ(Imm(uint64(vectors*s.lanes)), i)
+		JMP(LabelRef(label))
+		Label(label + "_done")
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// foldSlots adds up the 16 numbers of each vector.
+func (s *isa) foldSlots() {
+	s.begin("foldSlots", "(dst, src []float32)", "is the vector form of foldSlots.")
+	dst, src := s.pointer("dst"), s.pointer("src")
+	n, i := Load(Param("dst").Len(), GP64()), GP64()
+	XORQ(i, i)
+	Label("loop")
+	CMPQ(i, n)
+	JGE(LabelRef("loop_done"))
+	v, t := YMM(), YMM()
+	VMOVUPS(Mem{Base: src}, v)
+	VADDPS(Mem{Base: src}.Offset(32), v, v)
+	VEXTRACTF128(Imm(1), v, t.AsX())
+	VADDPS(t.AsX(), v.AsX(), v.AsX())
+	VMOVHLPS(v.AsX(), v.AsX(), t.AsX())
+	VADDPS(t.AsX(), v.AsX(), v.AsX())
+	VMOVSHDUP(v.AsX(), t.AsX())
+	VADDSS(t.AsX(), v.AsX(), v.AsX())
+	VMOVSS(v.AsX(), at(dst, i))
+	ADDQ(Imm(64), src)
+	INCQ(i)
+	JMP(LabelRef("loop"))
+	Label("loop_done")
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,233 @@
+package simd
+
+import "math"
+
+const (
+	// QuadHeads is the number of heads that the dense kernels take at once,
+	// and MaxDenseWidth the largest width of an embedding that they know.
+	QuadHeads     = 4
+	MaxDenseWidth = 3
+	// Lanes is how many numbers a mask or a slot of sums has.
+	Lanes = lanes
+)
+
+// A Quad is four heads that meet a run of columns: rows of an embedding of d
+// coordinates, 1 ≤ d ≤ MaxDenseWidth, that lie in planes, coordinate k of all
+// columns in one run of memory.
+type Quad[T Float] struct {
+	D int
+	// Columns holds the planes, from the first column of the run on: coordinate
+	// k of column j is Columns[k·Stride+j]. There are N columns, a multiple of
+	// Lanes.
+	Columns   []T
+	N, Stride int
+	// Heads [4, d] are the heads' coordinates, row after row.
+	Heads []T
+	// Masks [4, Lanes] says which columns a head meets: column j if element
+	// j modulo Lanes of its mask is −1, and not if it is 0.
+	Masks []int32
+	// Most is at least 1 + the largest squared distance between a head and a
+	// column.
+	Most T
+	// Sums [4, d, Lanes] are added to for each head: the sum over the columns
+	// of weight·(column − head), in parts that Fold adds up. DenseTotals has
+	// [4, d+1, Lanes], the last of a head for the sum of its similarities.
+	Sums []T
+	// Gradient holds planes as Columns does, to which weight·(column − head)
+	// is added as well. DenseTotals leaves it alone.
+	Gradient []T
+	// State [3, Lanes] holds the loss, as Fresh and Sum make and read it.
+	// DenseTotals leaves it alone.
+	State []T
+
+	constants [2]T // c and 1/c
+}
+
+// Fresh makes the sums of a quad's heads zero, and the loss if state is set.
+func (q *Quad[T]) Fresh(state bool) {
+	clear(q.Sums)
+	if state {
+		clear(q.State)
+		for i := range lanes {
+			q.State[i] = 1
+		}
+	}
+}
+
+// Sum returns the loss that the kernels have left in State, and its derivative
+// with respect to log c: the loss is Σ log of the first Lanes numbers plus
+// log 2 times the sum of the next, and the derivative is minus the sum of the
+// last.
+func (q *Quad[T]) Sum() (sum Sum) {
+	var bits float64
+	product := 1.0
+	for i := range lanes {
+		product *= float64(q.State[i])
+		bits += float64(q.State[lanes+i])
+		sum.DTheta -= float64(q.State[2*lanes+i])
+	}
+	sum.Loss = math.Log(product) + math.Ln2*bits
+	return sum
+}
+
+// largest bounds products in float32, with room for a factor of 2.
+const largest = 1e38
+
+// DenseNeg adds up Neg-t-SNE's loss of all pairs of a quad as negatives,
+// −log(1 − q/(q+c)) = log(1 + 1/(c(1+x))) with the squared distance x. The
+// weight of a pair is minus the derivative with respect to x. Where the
+// argument of the logarithm is below the clamp, the loss is that of the clamp
+// and the weight zero.
+func DenseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
+	factor := float64(1 + 1/c)
+	most := float64(q.Most) * (1 + float64(c)*float64(q.Most))
+	if f, ok := any(q).(*Quad[float32]); ok && vectors() && factor <= float64(bound.limit) &&
+		factor*factor*factor*factor <= largest && most*most <= largest {
+		denseNegVector(f, float32(c))
+		return
+	}
+	denseNeg(q, c, bound)
+}
+
+// DenseUMAP is DenseNeg for UMAP's loss, −log(1−q) = log(1+1/x).
+func DenseUMAP[T Float](q *Quad[T], bound Bound[T]) {
+	limit, most := float64(bound.limit), float64(q.Most)*float64(q.Most)
+	if f, ok := any(q).(*Quad[float32]); ok && vectors() && limit <= 1e15 && most*most <= largest {
+		denseUMAPVector(f, float32(1/(limit-1)))
+		return
+	}
+	denseUMAP(q, bound)
+}
+
+// DenseTotals is the first half of InfoNC-t-SNE's loss. It writes the squares
+// of the pairs' similarities q = 1/(1+x), [4, width], to squares, 0 for pairs
+// that do not meet or are clamped, and adds up in Sums the similarities and
+// q²·(column − head).
+func DenseTotals[T Float](q *Quad[T], squares []T, width int, bound Bound[T]) {
+	most := float64(q.Most) * float64(q.Most)
+	if f, ok := any(q).(*Quad[float32]); ok && vectors() && q.Most < bound.limit && most*most <= largest {
+		denseTotalsVector(f, any(squares).([]float32), width)
+		return
+	}
+	denseTotals(q, squares, width, bound.Clamp())
+}
+
+// DenseSpread is the second half, for any number of heads: it multiplies the
+// squares [heads, width] of n columns, a multiple of Lanes, from the left by
+// coefficients [heads, 1+d], transposed, and adds the result to the 1+d planes
+// of out, stride apart.
+func DenseSpread[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
+	if f, ok := float32s(out); ok {
+		denseSpreadVector(f, d, n, stride, any(squares).([]float32), width, any(coefficients).([]float32))
+		return
+	}
+	denseSpread(out, d, n, stride, squares, width, coefficients)
+}
+
+// Fold adds up the Lanes numbers of each of the slots in src, [len(dst), Lanes].
+func Fold[T Float](dst, src []T) {
+	if f, ok := float32s(dst); ok {
+		foldSlotsVector(f, any(src).([]float32))
+		return
+	}
+	foldSlots(dst, src)
+}
+
+// meet calls pair for the pairs of a quad that meet, with the differences
+// column − head and their squares' sum.
+func (q *Quad[T]) meet(pair func(head, column int, difference []T, d2 T)) {
+	var buffer [MaxDenseWidth]T
+	difference := buffer[:q.D]
+	for h := range QuadHeads {
+		at, mask := q.Heads[h*q.D:(h+1)*q.D], q.Masks[h*lanes:(h+1)*lanes]
+		for j := range q.N {
+			if mask[j%lanes] == 0 {
+				continue
+			}
+			var d2 T
+			for k, v := range at {
+				difference[k] = q.Columns[k*q.Stride+j] - v
+				d2 += difference[k] * difference[k]
+			}
+			pair(h, j, difference, d2)
+		}
+	}
+}
+
+// pull adds weight times the difference to both ends' sums.
+func (q *Quad[T]) pull(head, column int, difference []T, weight T) {
+	for k, v := range difference {
+		q.Sums[(head*q.D+k)*lanes+column%lanes] += weight * v
+		q.Gradient[k*q.Stride+column] += weight * v
+	}
+}
+
+func denseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
+	q.meet(func(head, column int, difference []T, d2 T) {
+		s := 1 / (1 + d2)
+		r := s / c
+		v := 1 + r
+		lane := column % lanes
+		if v > bound.limit {
+			q.State[lanes+lane] += T(bound.log / math.Ln2)
+			return
+		}
+		q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
+		q.State[2*lanes+lane] += r / v
+		q.pull(head, column, difference, s*(r/v))
+	})
+}
+
+func denseUMAP[T Float](q *Quad[T], bound Bound[T]) {
+	q.meet(func(head, column int, difference []T, d2 T) {
+		r := 1 / d2
+		lane := column % lanes
+		if 1+r > bound.limit {
+			q.State[lanes+lane] += T(bound.log / math.Ln2)
+			return
+		}
+		q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
+		q.pull(head, column, difference, r/(1+d2))
+	})
+}
+
+func denseTotals[T Float](q *Quad[T], squares []T, width int, clamp T) {
+	for h := range QuadHeads {
+		clear(squares[h*width : h*width+q.N])
+	}
+	slots := q.D + 1
+	q.meet(func(head, column int, difference []T, d2 T) {
+		s := max(clamp, 1/(1+d2))
+		lane := column % lanes
+		q.Sums[(head*slots+q.D)*lanes+lane] += s
+		if s <= clamp {
+			return
+		}
+		squares[head*width+column] = s * s
+		for k, v := range difference {
+			q.Sums[(head*slots+k)*lanes+lane] += s * s * v
+		}
+	})
+}
+
+func denseSpread[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {
+	for h := range len(coefficients) / (1 + d) {
+		row := squares[h*width : h*width+n]
+		for k := range 1 + d {
+			f, plane := coefficients[h*(1+d)+k], out[k*stride:k*stride+n]
+			for j, v := range row {
+				plane[j] += f * v
+			}
+		}
+	}
+}
+
+func foldSlots[T Float](dst, src []T) {
+	for i := range dst {
+		var sum T
+		for _, v := range src[i*lanes : (i+1)*lanes] {
+			sum += v
+		}
+		dst[i] = sum
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !amd64 || noasm
+
+package simd
+
+func denseNegVector(q *Quad[float32], c float32) { panic("simd: no vector form") }
+
+func denseUMAPVector(q *Quad[float32], least float32) { panic("simd: no vector form") }
+
+func denseTotalsVector(q *Quad[float32], squares []float32, width int) {
+	panic("simd: no vector form")
+}
+
+func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {
+	panic("simd: no vector form")
+}
+
+func foldSlotsVector(dst, src []float32) { panic("simd: no vector form") }

@@ -1,0 +1,178 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// newQuad returns four heads and n columns at random, in float32 and float64.
+// Some columns lie where a head is.
+func newQuad(d, n int, seed uint64, withTotals bool) (*Quad[float32], *Quad[float64]) {
+	s := rng.New(seed, rng.Sample)
+	stride := n + 5
+	slots := d
+	if withTotals {
+		slots++
+	}
+	a := &Quad[float32]{D: d, N: n, Stride: stride, Most: 1e4,
+		Columns: make([]float32, d*stride), Heads: make([]float32, QuadHeads*d), Masks: make([]int32, QuadHeads*Lanes),
+		Sums: make([]float32, QuadHeads*slots*Lanes), Gradient: make([]float32, d*stride), State: make([]float32, 3*Lanes)}
+	for i := range a.Columns {
+		a.Columns[i] = float32(3 * s.Normal())
+	}
+	for i := range a.Heads {
+		a.Heads[i] = float32(3 * s.Normal())
+	}
+	for h := range QuadHeads {
+		if j := s.IntN(n); h > 0 {
+			for k := range d {
+				a.Columns[k*stride+j] = a.Heads[h*d+k]
+			}
+		}
+	}
+	for i := range a.Masks {
+		a.Masks[i] = -int32(min(1, s.IntN(5)))
+	}
+	b := &Quad[float64]{D: d, N: n, Stride: stride, Most: 1e4, Columns: widen(a.Columns), Heads: widen(a.Heads), Masks: a.Masks,
+		Sums: widen(a.Sums), Gradient: widen(a.Gradient), State: widen(a.State)}
+	a.Fresh(true)
+	b.Fresh(true)
+	return a, b
+}
+
+func widen(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// near compares with the largest magnitude.
+func near(t *testing.T, what string, got []float32, want []float64, tol float64) {
+	t.Helper()
+	var most float64
+	for _, v := range want {
+		most = max(most, math.Abs(v))
+	}
+	for i := range want {
+		if !(math.Abs(float64(got[i])-want[i]) <= tol*most) {
+			t.Errorf("%s[%d] of %d: %g, want %g; the largest is %g", what, i, len(want), got[i], want[i], most)
+			return
+		}
+	}
+}
+
+// fold adds up the slots, whose parts differ between the forms.
+func fold[T Float](slots []T) []T {
+	sums := make([]T, len(slots)/Lanes)
+	Fold(sums, slots)
+	return sums
+}
+
+func TestDenseKernels(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for d := 1; d <= MaxDenseWidth; d++ {
+			for _, n := range []int{16, 32, 160} {
+				for _, clamp := range []float64{0, 1e-10, 1e-4, 0.3} {
+					bound32 := BoundOf[float32](clamp)
+					bound64 := Bound[float64]{float64(bound32.limit), bound32.log}
+					for name, f := range map[string]struct {
+						single func(q *Quad[float32])
+						double func(q *Quad[float64])
+					}{
+						"neg 1":    {func(q *Quad[float32]) { DenseNeg(q, 1, bound32) }, func(q *Quad[float64]) { DenseNeg(q, 1, bound64) }},
+						"neg 1e-3": {func(q *Quad[float32]) { DenseNeg(q, 1e-3, bound32) }, func(q *Quad[float64]) { DenseNeg(q, float64(float32(1e-3)), bound64) }},
+						"neg 400":  {func(q *Quad[float32]) { DenseNeg(q, 400, bound32) }, func(q *Quad[float64]) { DenseNeg(q, 400, bound64) }},
+						"umap":     {func(q *Quad[float32]) { DenseUMAP(q, bound32) }, func(q *Quad[float64]) { DenseUMAP(q, bound64) }},
+					} {
+						if name == "umap" && clamp == 0 {
+							continue // what is added up then is of the order of 1/clamp
+						}
+						a, b := newQuad(d, n, uint64(n+d), false)
+						for range 2 { // a second call adds to the first
+							f.single(a)
+							f.double(b)
+						}
+						what := fmt.Sprintf("%s d=%d n=%d clamp=%g", name, d, n, clamp)
+						near(t, what+" sums", fold(a.Sums), fold(b.Sums), 1e-5)
+						near(t, what+" gradient", a.Gradient, b.Gradient, 1e-5)
+						compareScalar(t, what+" loss", a.Sum().Loss, b.Sum().Loss, 10)
+						compareScalar(t, what+" dTheta", a.Sum().DTheta, b.Sum().DTheta, 1)
+					}
+
+					a, b := newQuad(d, n, uint64(n+d), true)
+					width := n + 3
+					squares32, squares64 := make([]float32, QuadHeads*width), make([]float64, QuadHeads*width)
+					out32, out64 := make([]float32, (1+d)*a.Stride), make([]float64, (1+d)*a.Stride)
+					coefficients, _ := draw(QuadHeads*(1+d), 3, (*rng.Stream).Normal)
+					for range 2 {
+						DenseTotals(a, squares32, width, bound32)
+						DenseTotals(b, squares64, width, bound64)
+						DenseSpread(out32, d, n, a.Stride, squares32, width, coefficients)
+						DenseSpread(out64, d, n, a.Stride, squares64, width, widen(coefficients))
+					}
+					what := fmt.Sprintf("infonce d=%d n=%d clamp=%g", d, n, clamp)
+					near(t, what+" squares", squares32, squares64, 1e-6)
+					near(t, what+" sums", fold(a.Sums), fold(b.Sums), 1e-5)
+					near(t, what+" spread", out32, out64, 1e-5)
+				}
+			}
+		}
+	})
+}
+
+// A number that is none shows in what is added up, whatever the form.
+func TestDenseKernelsKeepNaN(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for name, f := range map[string]func(q *Quad[float32]){
+			"neg":  func(q *Quad[float32]) { DenseNeg(q, 1, BoundOf[float32](1e-10)) },
+			"umap": func(q *Quad[float32]) { DenseUMAP(q, BoundOf[float32](1e-10)) },
+			"infonce": func(q *Quad[float32]) {
+				DenseTotals(q, make([]float32, QuadHeads*q.N), q.N, BoundOf[float32](1e-10))
+			},
+		} {
+			q, _ := newQuad(2, 32, 1, name == "infonce")
+			q.Columns[7] = float32(math.NaN())
+			for i := range q.Masks {
+				q.Masks[i] = -1
+			}
+			f(q)
+			if !slices.ContainsFunc(fold(q.Sums), func(v float32) bool { return v != v }) {
+				t.Errorf("%s: the sums do not show it: %v", name, fold(q.Sums))
+			}
+		}
+	})
+}
+
+func BenchmarkDense(b *testing.B) {
+	const n, width = 2048, 2048
+	for d := 1; d <= MaxDenseWidth; d++ {
+		q, _ := newQuad(d, n, 1, true)
+		bound := BoundOf[float32](1e-10)
+		squares, out := make([]float32, 16*width), make([]float32, (1+d)*q.Stride)
+		coefficients := make([]float32, 16*(1+d))
+		for name, f := range map[string]func(){
+			"neg":    func() { DenseNeg(q, 1, bound) },
+			"umap":   func() { DenseUMAP(q, bound) },
+			"totals": func() { DenseTotals(q, squares, width, bound) },
+			"spread": func() { DenseSpread(out, d, n, q.Stride, squares, width, coefficients) },
+		} {
+			b.Run(fmt.Sprintf("%s/d=%d", name, d), func(b *testing.B) {
+				for range b.N {
+					q.Fresh(true)
+					f()
+				}
+				heads := QuadHeads
+				if name == "spread" {
+					heads = 16
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*heads*n/16), "ns/vector")
+			})
+		}
+	}
+}

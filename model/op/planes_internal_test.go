@@ -1,0 +1,285 @@
+package op
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"cne/internal/rng"
+	"cne/internal/simd"
+)
+
+// A contrasted is a way to contrast the heads of a batch, in both forms.
+type contrasted struct {
+	runs      []int32
+	negatives []int32 // [m, b]
+}
+
+// everyRow contrasts each head with every row but its own edge's.
+func everyRow(b, rows int) contrasted {
+	c := contrasted{runs: []int32{allRows}}
+	for j := range rows - 2 {
+		for i := range b {
+			r := j
+			if r >= i {
+				r++
+			}
+			if r >= b+i {
+				r++
+			}
+			c.negatives = append(c.negatives, int32(r))
+		}
+	}
+	return c
+}
+
+// inRuns contrasts the heads of a group with m rows from a random one on, as
+// the definition in Contrastive's documentation says.
+func inRuns(b, rows, m int, s *rng.Stream) contrasted {
+	c := contrasted{runs: []int32{int32(m)}, negatives: make([]int32, m*b)}
+	for head := 0; head < b; head += groupHeads {
+		last := min(b, head+groupHeads)
+		var outside []int32
+		for r := range rows {
+			if r < head || r >= last && r < b+head || r >= b+last {
+				outside = append(outside, int32(r))
+			}
+		}
+		first := s.IntN(len(outside))
+		c.runs = append(c.runs, int32(first))
+		for i := head; i < last; i++ {
+			for j := range m {
+				c.negatives[j*b+i] = outside[(first+j)%len(outside)]
+			}
+		}
+	}
+	return c
+}
+
+// A denseSweep goes over a batch whose heads are contrasted with stretches of
+// rows.
+type denseSweep[T Float] interface {
+	init(options ContrastiveOptions)
+	run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum
+}
+
+// listed computes a batch by the sweep over negatives that are named one by one.
+func listed[T Float](o ContrastiveOptions, features []T, d int, negatives []int32, b int, theta float64) (simd.Sum, []T) {
+	var s sweep[T]
+	s.init(o)
+	sum := s.run(features, d, negatives, b, theta, true)
+	grad := make([]T, len(features))
+	for _, p := range s.pieces {
+		simd.Add(grad, p.grad)
+	}
+	return sum, grad
+}
+
+// sameAs compares with the largest magnitude.
+func sameAs[T Float](t *testing.T, what string, got, want []T, tol float64) {
+	t.Helper()
+	var most float64
+	for _, v := range want {
+		most = max(most, math.Abs(float64(v)))
+	}
+	for i := range want {
+		if diff := math.Abs(float64(got[i] - want[i])); !(diff <= tol*most+1e-30) {
+			t.Errorf("%s[%d]: %v, want %v; the largest is %g", what, i, got[i], want[i], most)
+			return
+		}
+	}
+}
+
+// completeOptions are all losses of a metric, with and without their options.
+func completeOptions(metric Metric, clamps ...float64) (all []ContrastiveOptions) {
+	for _, clamp := range clamps {
+		for _, loss := range []Loss{Neg, NC, InfoNC, UMAP} {
+			if loss == UMAP && metric == Cosine {
+				continue
+			}
+			o := ContrastiveOptions{Loss: loss, Metric: metric, Clamp: clamp, Temperature: 0.5, Scale: 1}
+			all = append(all, o)
+			if loss == InfoNC {
+				o.ExcludePositive = true
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// testDense compares a dense sweep with the one over listed negatives.
+func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, b, extra int, tol float64) {
+	t.Helper()
+	random := rng.New(uint64(b*100+d), rng.Sample)
+	rows := 2*b + extra
+	features := make([]T, rows*d)
+	for i := range features {
+		features[i] = T(float32(2*random.Normal() + 5))
+	}
+	if b > 3 { // a point that is met twice, and one met by its own edge's tail
+		copy(features[3*d:4*d], features[:d])
+		copy(features[(b+2)*d:(b+3)*d], features[d:2*d])
+	}
+	if o.Metric == Cosine {
+		for i := range rows {
+			row := features[i*d : (i+1)*d]
+			var norm float64
+			for _, v := range row {
+				norm += float64(v) * float64(v)
+			}
+			for k := range row {
+				row[k] /= T(math.Sqrt(norm))
+			}
+		}
+	}
+	cases := map[string]contrasted{"every row": everyRow(b, rows)}
+	if outside := rows - 2*min(b, groupHeads); outside > 0 {
+		for _, m := range []int{1, 7, 16, 50, outside} {
+			if m <= outside {
+				cases[fmt.Sprintf("runs of %d", m)] = inRuns(b, rows, m, &random)
+			}
+		}
+	}
+	for name, c := range cases {
+		what := fmt.Sprintf("%v %v clamp %g exclude %v, d=%d b=%d extra=%d %T, %s", o.Loss, o.Metric, o.Clamp, o.ExcludePositive, d, b, extra, T(0), name)
+		const theta = -0.3
+		s.init(o)
+		grad := make([]T, len(features))
+		for i := range grad {
+			grad[i] = 7 // whatever is there is written over
+		}
+		got := s.run(features, d, rows, b, c.runs, theta, true, grad)
+		want, wantGrad := listed(o, features, d, c.negatives, b, theta)
+		sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, tol)
+		sameAs(t, what+": dTheta", []float64{got.DTheta}, []float64{want.DTheta}, tol)
+		sameAs(t, what+": gradient", grad, wantGrad, tol)
+		if again := s.run(features, d, rows, b, c.runs, theta, false, nil); again.Loss != got.Loss {
+			t.Errorf("%s: loss %g without the gradient, %g with it", what, again.Loss, got.Loss)
+		}
+	}
+}
+
+func TestPlanesAgreeWithListedNegatives(t *testing.T) {
+	for _, o := range completeOptions(Euclidean, 1e-10, 0, 0.05) {
+		for d := 1; d <= simd.MaxDenseWidth; d++ {
+			for _, b := range []int{1, 2, 15, 16, 17, 33, 64, 100, 129} {
+				for _, extra := range []int{0, 1, 40} {
+					if o.Loss == UMAP && o.Clamp == 0 {
+						continue // coincident points weigh what the largest float allows
+					}
+					testDense[float64](t, &planeSweep[float64]{}, o, d, b, extra, 1e-9)
+					testDense[float32](t, &planeSweep[float32]{}, o, d, b, extra, 1e-4)
+				}
+			}
+		}
+	}
+}
+
+// TestDenseSameBits: the bits of a dense sweep do not depend on how many cores
+// there are, nor on what was computed before.
+func TestDenseSameBits(t *testing.T) {
+	const b, rows = 300, 610
+	random := rng.New(3, rng.Sample)
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		for name, runs := range map[string][]int32{"every row": {allRows}, "runs": inRuns(b, rows, 133, &random).runs} {
+			for d := 1; d <= simd.MaxDenseWidth; d++ {
+				features := make([]float32, rows*d)
+				for i := range features {
+					features[i] = float32(3 * random.Normal())
+				}
+				var first []float32
+				var loss float64
+				var s planeSweep[float32]
+				s.init(o)
+				for _, procs := range []int{1, 2, 7} {
+					old := runtime.GOMAXPROCS(procs)
+					grad := make([]float32, len(features))
+					sum := s.run(features, d, rows, b, runs, 0, true, grad)
+					runtime.GOMAXPROCS(old)
+					if first == nil {
+						first, loss = grad, sum.Loss
+					}
+					if !slices.Equal(grad, first) || sum.Loss != loss {
+						t.Errorf("%v, %s, d=%d: other bits with %d processors", o.Loss, name, d, procs)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestDenseDoesNotAllocate(t *testing.T) {
+	const b, rows = 300, 600
+	features, grad := make([]float32, rows*2), make([]float32, rows*2)
+	for i := range features {
+		features[i] = float32(i % 13)
+	}
+	random := rng.New(3, rng.Sample)
+	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random).runs
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		var s planeSweep[float32]
+		s.init(o)
+		step := func() {
+			s.run(features, 2, rows, b, all, 0, true, grad)
+			s.run(features, 2, rows, b, runs, 0, true, grad)
+		}
+		step()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			step()
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.Mallocs - before.Mallocs; n > 50 { // a worker or two may be new
+			t.Errorf("%v: %d allocations in 100 runs", o.Loss, n)
+		}
+	}
+}
+
+// A number that is none shows in the loss.
+func TestDenseKeepsNaN(t *testing.T) {
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		features := make([]float32, 2*64*2)
+		for i := range features {
+			features[i] = float32(i)
+		}
+		features[33] = float32(math.NaN())
+		var s planeSweep[float32]
+		s.init(o)
+		if sum := s.run(features, 2, 128, 64, []int32{allRows}, 0, true, make([]float32, len(features))); !math.IsNaN(sum.Loss) {
+			t.Errorf("%v: loss %g", o.Loss, sum.Loss)
+		}
+	}
+}
+
+func BenchmarkDenseSweep(b *testing.B) {
+	const edges = 1024
+	for d := 1; d <= simd.MaxDenseWidth; d++ {
+		random := rng.New(1, rng.Sample)
+		features, grad := make([]float32, 2*edges*d), make([]float32, 2*edges*d)
+		for i := range features {
+			features[i] = float32(20 * random.Normal())
+		}
+		for _, o := range completeOptions(Euclidean, 1e-10) {
+			if o.ExcludePositive {
+				continue
+			}
+			var s planeSweep[float32]
+			s.init(o)
+			for _, m := range []int{50, 500, allRows} {
+				runs := []int32{allRows}
+				if m != allRows {
+					runs = inRuns(edges, 2*edges, m, &random).runs
+				}
+				b.Run(fmt.Sprintf("d=%d/%v/m=%d", d, o.Loss, m), func(b *testing.B) {
+					for range b.N {
+						s.run(features, d, 2*edges, edges, runs, 0, true, grad)
+					}
+				})
+			}
+		}
+	}
+}

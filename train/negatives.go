@@ -1,0 +1,91 @@
+package train
+
+import (
+	"cne/internal/rng"
+	"cne/internal/simd"
+	"cne/model"
+	"cne/model/op"
+)
+
+// Full, as a number of negatives, stands for every row of the batch but the
+// head and its tail, once.
+const Full = -1
+
+// A Draw is a way to draw m negatives for the heads of a batch of b edges, out
+// of its 2b rows. (In-batch negative sampling: Section 3 of the paper.) With m =
+// 2b−2, all other rows, there is nothing to draw.
+type Draw int
+
+const (
+	// DrawAuto is DrawRuns from 32 negatives on, which is then the faster by
+	// far, and DrawSingly below.
+	DrawAuto Draw = iota
+	// DrawSingly draws for each head on its own, uniformly and with
+	// replacement from the 2b−1 other rows (the head's own tail may come up):
+	// the paper's way.
+	DrawSingly
+	// DrawRuns lets every 16 consecutive heads of the batch, whose order is
+	// random, share m negatives: of the rows without the ends of these 16
+	// edges a run that begins at a random one. Each of a head's negatives is
+	// uniform, as the edges of a batch are in random order, and none comes up
+	// twice; but the negatives of the 16 heads are the same. Where there are
+	// fewer than m such rows, in a small batch, it is DrawSingly.
+	DrawRuns
+)
+
+const (
+	// runsFrom is the number of negatives from which on DrawAuto draws runs.
+	runsFrom = 32
+	// maxNegatives bounds the negatives of a batch that are drawn singly: their
+	// rows are 1 GiB.
+	maxNegatives = 1 << 28
+)
+
+// inRuns tells whether m negatives for each head of a batch of b edges are drawn
+// in runs.
+func (d Draw) inRuns(m, b int) bool {
+	return (d == DrawRuns || d == DrawAuto && m >= runsFrom) && m <= 2*b-2*op.GroupHeads
+}
+
+// A contrast draws the negatives of batches, one batch at a time.
+type contrast struct {
+	seed uint64
+	how  Draw
+	rows []int32 // the negatives of the last batch
+	runs []int32 // or its runs
+}
+
+// draw sets what a batch's heads are contrasted with: m negatives, or all other
+// rows if m is Full or at least their number. It is valid until the next call.
+func (c *contrast) draw(to *model.Batch, m, epoch, batch int) {
+	b := to.Edges()
+	m = capNegatives(m, b)
+	to.Negatives, to.Runs = nil, nil
+	stream := rng.New(c.seed, rng.Negatives, uint64(epoch), uint64(batch))
+	switch {
+	case m == 2*b-2:
+		c.runs = append(c.runs[:0], -1)
+		to.Runs = c.runs
+	case c.how.inRuns(m, b):
+		c.runs = append(c.runs[:0], int32(m))
+		for head := 0; head < b; head += op.GroupHeads {
+			c.runs = append(c.runs, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
+		}
+		to.Runs = c.runs
+	default:
+		c.rows = resize(c.rows, m*b)
+		for j := range m {
+			stream = simd.DrawOthers(c.rows[j*b:(j+1)*b], stream)
+		}
+		to.Negatives = c.rows
+	}
+}
+
+// capNegatives returns how many negatives each head of a batch of b edges
+// gets when m (or Full) are asked for.
+func capNegatives(m, b int) int {
+	if most := 2*b - 2; m == Full || m > most {
+		return most
+	}
+	return m
+}
