@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -84,16 +85,10 @@ func TestShuffleDependsOnEpochAlone(t *testing.T) {
 	}
 }
 
-func negativesOf(b, m int) []int32 {
-	batch := model.Batch{Slots: make([]int32, 2*b)}
-	new(contrast).draw(&batch, m, 0, 0)
-	return batch.Negatives
-}
-
 // Supp. D of the paper: the negatives of a head are uniform over the other
 // rows of the batch.
 func TestNegativesAreUniform(t *testing.T) {
-	const b, m = 8, 13 // m < 2b − 2 = 14: drawn, not listed
+	const b, m = 8, 13 // m < 2b − 2 = 14
 	batch := model.Batch{Slots: make([]int32, 2*b)}
 	var count [b][2 * b]float64
 	const batches = 2000
@@ -156,18 +151,17 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 	}
 }
 
-// Batches of one size share the list of all others; sizes may alternate with
-// drawn ones.
+// What is drawn for a batch does not depend on the batches before.
 func TestContrastsDoNotMixUp(t *testing.T) {
 	var c contrast
-	for _, tc := range []struct{ b, m int }{{5, Full}, {5, 3}, {5, Full}, {7, Full}, {5, Full}, {1, 4}, {7, 2}, {7, Full}} {
+	for _, tc := range []struct{ b, m int }{{5, Full}, {5, 3}, {50, 40}, {7, Full}, {50, 33}, {1, 4}, {7, 2}, {100, 40}} {
 		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
 		c.draw(&batch, tc.m, 3, 4)
 		var fresh contrast
 		want := model.Batch{Slots: batch.Slots}
 		fresh.draw(&want, tc.m, 3, 4)
-		if !slices.Equal(batch.Negatives, want.Negatives) {
-			t.Errorf("b=%d m=%d: negatives %v, want %v", tc.b, tc.m, batch.Negatives, want.Negatives)
+		if !slices.Equal(batch.Negatives, want.Negatives) || !slices.Equal(batch.Runs, want.Runs) {
+			t.Errorf("b=%d m=%d: negatives %v and runs %v, want %v and %v", tc.b, tc.m, batch.Negatives, batch.Runs, want.Negatives, want.Runs)
 		}
 	}
 }
@@ -187,25 +181,69 @@ func TestSlotsStartAnew(t *testing.T) {
 	}
 }
 
-func TestFullNegatives(t *testing.T) {
-	for _, b := range []int{1, 2, 5} {
-		for _, m := range []int{Full, 2*b - 2, 2*b - 1, 100} {
-			if m == 0 {
-				continue
-			}
-			got := negativesOf(b, m)
-			if len(got) != b*(2*b-2) {
-				t.Fatalf("b=%d m=%d: %d negatives", b, m, len(got))
-			}
-			for i := range b {
-				seen := map[int32]bool{int32(i): true, int32(b + i): true}
-				for j := range 2*b - 2 {
-					seen[got[j*b+i]] = true
-				}
-				if len(seen) != 2*b {
-					t.Errorf("b=%d: head %d sees %d rows of %d", b, i, len(seen), 2*b)
-				}
-			}
+// How negatives are drawn depends on their number and the batch's size.
+func TestWaysToDraw(t *testing.T) {
+	for _, tc := range []struct {
+		how  Draw
+		b, m int
+		want string
+	}{
+		{DrawAuto, 1, Full, "full"},
+		{DrawAuto, 1, 5, "full"},
+		{DrawAuto, 20, Full, "full"},
+		{DrawAuto, 20, 38, "full"},
+		{DrawAuto, 20, 39, "full"},
+		{DrawAuto, 20, 37, "singly"}, // too many for runs of 40 − 32 rows
+		{DrawAuto, 1024, 31, "singly"},
+		{DrawAuto, 1024, 32, "runs"},
+		{DrawAuto, 1024, 2016, "runs"},
+		{DrawAuto, 1024, 2017, "singly"},
+		{DrawAuto, 1024, 2046, "full"},
+		{DrawSingly, 1024, 500, "singly"},
+		{DrawSingly, 1024, Full, "full"},
+		{DrawRuns, 1024, 5, "runs"},
+		{DrawRuns, 10, 5, "singly"},
+		{DrawRuns, 10, Full, "full"},
+	} {
+		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
+		c := contrast{how: tc.how}
+		c.draw(&batch, tc.m, 0, 0)
+		got := "singly"
+		switch {
+		case len(batch.Negatives) == 0 && slices.Equal(batch.Runs, []int32{-1}):
+			got = "full"
+		case len(batch.Negatives) == 0 && len(batch.Runs) == 1+(tc.b+15)/16 && batch.Runs[0] == int32(tc.m):
+			got = "runs"
+		case batch.Runs != nil || len(batch.Negatives) != tc.m*tc.b:
+			got = fmt.Sprintf("%d negatives and runs %v", len(batch.Negatives), batch.Runs)
+		}
+		if got != tc.want {
+			t.Errorf("%d, b=%d, m=%d: %s, want %s", tc.how, tc.b, tc.m, got, tc.want)
+		}
+	}
+}
+
+// Runs begin at any of the rows outside their group with equal probability, in
+// the last, smaller group too.
+func TestRunsAreUniform(t *testing.T) {
+	const b, m, batches = 20, 3, 4000
+	batch := model.Batch{Slots: make([]int32, 2*b)}
+	counts := [2][]float64{make([]float64, 2*b-32), make([]float64, 2*b-8)}
+	c := contrast{how: DrawRuns}
+	for k := range batches {
+		c.draw(&batch, m, 0, k)
+		for group, first := range batch.Runs[1:] {
+			counts[group][first]++
+		}
+	}
+	for group, count := range counts {
+		var chi2 float64
+		want := batches / float64(len(count))
+		for _, c := range count {
+			chi2 += (c - want) * (c - want) / want
+		}
+		if limit := []float64{24.3, 61.1}[group]; chi2 > limit { // 0.1 % points with 7 and 31 degrees of freedom
+			t.Errorf("group %d: chi-squared %.1f", group, chi2)
 		}
 	}
 }

@@ -111,12 +111,13 @@ func TestSmallLastBatch(t *testing.T) {
 // recorder is a model that notes its batches and learns nothing.
 type recorder struct {
 	*model.Embedding[float64]
-	negatives [][]int32
-	thetas    []float64
+	negatives, runs [][]int32
+	thetas          []float64
 }
 
 func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
 	r.negatives = append(r.negatives, slices.Clone(b.Negatives))
+	r.runs = append(r.runs, slices.Clone(b.Runs))
 	r.thetas = append(r.thetas, theta)
 	return r.Embedding.Step(b, theta)
 }
@@ -148,8 +149,8 @@ func TestNegativesAreDrawnAnew(t *testing.T) {
 		}
 	}
 	full := record(1, train.Full)
-	if got, want := len(full.negatives[0]), 40*78; got != want {
-		t.Errorf("%d full negatives, want %d", got, want)
+	if got := full.runs[0]; !slices.Equal(got, []int32{-1}) {
+		t.Errorf("runs %v with full negatives, want [-1]", got)
 	}
 	if got, want := full.thetas[0], math.Log(80*78/1600.); math.Abs(got-want) > 1e-12 {
 		t.Errorf("θ = %g with full negatives, want %g", got, want)
@@ -620,14 +621,14 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 }
 
 // More negatives than fit in memory are refused, not allocated.
-func TestFullNegativesOfHugeBatches(t *testing.T) {
+func TestNegativesOfHugeBatches(t *testing.T) {
 	heads, tails := randomEdges(1000, 100000)
 	m, err := model.NewEmbedding(normal[float32](1000, 1), 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Phases: phase(1, train.Place{}, train.Full)})
-	if err == nil || !strings.Contains(err.Error(), "199998 negatives for each of the 100000 edges of a batch, more than fit in memory") {
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Draw: train.DrawSingly, Phases: phase(1, train.Place{}, 199997)})
+	if err == nil || !strings.Contains(err.Error(), "199997 negatives for each of the 100000 edges of a batch, more than fit in memory if each head draws its own") {
 		t.Errorf("error %v", err)
 	}
 }
