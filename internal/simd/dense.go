@@ -133,6 +133,42 @@ func Fold[T Float](dst, src []T) {
 	foldSlots(dst, src)
 }
 
+// Planes writes the rows of src, [n, d], less the centre [d], to planes: row i's
+// coordinate k goes to dst[k·stride+i].
+func Planes[T Float](dst []T, stride int, src []T, d int, centre []T) {
+	n, whole := len(src)/d, 0
+	if f, ok := float32s(src); ok && n >= lanes {
+		whole = n - n%lanes
+		planesVector(any(dst).([]float32), stride, f, d, whole, any(centre).([]float32))
+	}
+	for i := whole; i < n; i++ {
+		for k, c := range centre[:d] {
+			dst[k*stride+i] = src[i*d+k] - c
+		}
+	}
+}
+
+// Extents finds the least and the largest coordinates, [d] each, d ≤
+// MaxDenseWidth, of the rows of src, [n, d], n > 0. It may pass over a NaN.
+func Extents[T Float](least, most, src []T, d int) {
+	copy(least, src[:d])
+	copy(most, src[:d])
+	if f, ok := float32s(src); ok && len(f) >= lanes*d {
+		whole := len(f) - len(f)%(lanes*d)
+		var lo, hi [MaxDenseWidth * lanes]float32
+		extentsVector(lo[:], hi[:], f[:whole], d)
+		for i := range lanes * d {
+			least[i%d] = min(least[i%d], T(lo[i]))
+			most[i%d] = max(most[i%d], T(hi[i]))
+		}
+		src = src[whole:]
+	}
+	for i, v := range src {
+		least[i%d] = min(least[i%d], v)
+		most[i%d] = max(most[i%d], v)
+	}
+}
+
 // meet calls pair for the pairs of a quad that meet, with the differences
 // column − head and their squares' sum.
 func (q *Quad[T]) meet(pair func(head, column int, difference []T, d2 T)) {

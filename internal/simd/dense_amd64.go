@@ -6,27 +6,33 @@ import "cne/internal/isa"
 
 // The vector forms of the dense kernels, by d − 1.
 type denseKernels struct {
-	neg    [MaxDenseWidth]func(columns, gradient []float32, n, stride int, heads []float32, masks []int32, sums, state, constants []float32)
-	umap   [MaxDenseWidth]func(columns, gradient []float32, n, stride int, heads []float32, masks []int32, sums, state []float32, least float32)
-	totals [MaxDenseWidth]func(columns []float32, n, stride int, heads []float32, masks []int32, sums, squares []float32, width int)
-	spread [MaxDenseWidth]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32)
-	fold   func(dst, src []float32)
+	neg     [MaxDenseWidth]func(columns, gradient []float32, n, stride int, heads []float32, masks []int32, sums, state, constants []float32)
+	umap    [MaxDenseWidth]func(columns, gradient []float32, n, stride int, heads []float32, masks []int32, sums, state []float32, least float32)
+	totals  [MaxDenseWidth]func(columns []float32, n, stride int, heads []float32, masks []int32, sums, squares []float32, width int)
+	spread  [MaxDenseWidth]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32)
+	extents [MaxDenseWidth]func(least, most, src []float32)
+	planes  func(dst []float32, stride int, src []float32, d, n int, centre []float32)
+	fold    func(dst, src []float32)
 }
 
 var (
 	dense512 = denseKernels{
-		neg:    [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, []float32){denseNeg1AVX512, denseNeg2AVX512, denseNeg3AVX512},
-		umap:   [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, float32){denseUMAP1AVX512, denseUMAP2AVX512, denseUMAP3AVX512},
-		totals: [...]func([]float32, int, int, []float32, []int32, []float32, []float32, int){denseTotals1AVX512, denseTotals2AVX512, denseTotals3AVX512},
-		spread: [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX512, denseSpread2AVX512, denseSpread3AVX512},
-		fold:   foldSlotsAVX512,
+		neg:     [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, []float32){denseNeg1AVX512, denseNeg2AVX512, denseNeg3AVX512},
+		umap:    [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, float32){denseUMAP1AVX512, denseUMAP2AVX512, denseUMAP3AVX512},
+		totals:  [...]func([]float32, int, int, []float32, []int32, []float32, []float32, int){denseTotals1AVX512, denseTotals2AVX512, denseTotals3AVX512},
+		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX512, denseSpread2AVX512, denseSpread3AVX512},
+		extents: [...]func([]float32, []float32, []float32){extents1AVX512, extents2AVX512, extents3AVX512},
+		planes:  planesAVX512,
+		fold:    foldSlotsAVX512,
 	}
 	dense256 = denseKernels{
-		neg:    [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, []float32){denseNeg1AVX2, denseNeg2AVX2, denseNeg3AVX2},
-		umap:   [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, float32){denseUMAP1AVX2, denseUMAP2AVX2, denseUMAP3AVX2},
-		totals: [...]func([]float32, int, int, []float32, []int32, []float32, []float32, int){denseTotals1AVX2, denseTotals2AVX2, denseTotals3AVX2},
-		spread: [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX2, denseSpread2AVX2, denseSpread3AVX2},
-		fold:   foldSlotsAVX2,
+		neg:     [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, []float32){denseNeg1AVX2, denseNeg2AVX2, denseNeg3AVX2},
+		umap:    [...]func([]float32, []float32, int, int, []float32, []int32, []float32, []float32, float32){denseUMAP1AVX2, denseUMAP2AVX2, denseUMAP3AVX2},
+		totals:  [...]func([]float32, int, int, []float32, []int32, []float32, []float32, int){denseTotals1AVX2, denseTotals2AVX2, denseTotals3AVX2},
+		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX2, denseSpread2AVX2, denseSpread3AVX2},
+		extents: [...]func([]float32, []float32, []float32){extents1AVX2, extents2AVX2, extents3AVX2},
+		planes:  planesAVX2,
+		fold:    foldSlotsAVX2,
 	}
 )
 
@@ -55,3 +61,11 @@ func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width
 }
 
 func foldSlotsVector(dst, src []float32) { denseInUse().fold(dst, src) }
+
+func planesVector(dst []float32, stride int, src []float32, d, n int, centre []float32) {
+	denseInUse().planes(dst, stride, src, d, n, centre)
+}
+
+func extentsVector(least, most, src []float32, d int) {
+	denseInUse().extents[d-1](least, most, src)
+}

@@ -15,3 +15,9 @@ func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width
 }
 
 func foldSlotsVector(dst, src []float32) { panic("simd: no vector form") }
+
+func planesVector(dst []float32, stride int, src []float32, d, n int, centre []float32) {
+	panic("simd: no vector form")
+}
+
+func extentsVector(least, most, src []float32, d int) { panic("simd: no vector form") }

@@ -126,6 +126,40 @@ func TestDenseKernels(t *testing.T) {
 	})
 }
 
+func TestPlanesAndExtents(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for d := 1; d <= MaxDenseWidth; d++ {
+			for _, n := range lengths[1:] {
+				src, _ := draw(n*d, uint64(n), (*rng.Stream).Normal)
+				centre, _ := draw(d, 9, (*rng.Stream).Normal)
+				stride := n + 3
+				dst := make([]float32, d*stride)
+				Planes(dst, stride, src, d, centre)
+				least, most := make([]float32, d), make([]float32, d)
+				Extents(least, most, src, d)
+				for k := range d {
+					lo, hi := src[k], src[k]
+					for i := range n {
+						v := src[i*d+k]
+						lo, hi = min(lo, v), max(hi, v)
+						if dst[k*stride+i] != v-centre[k] {
+							t.Fatalf("d=%d n=%d: row %d, coordinate %d is %g, want %g", d, n, i, k, dst[k*stride+i], v-centre[k])
+						}
+					}
+					if least[k] != lo || most[k] != hi {
+						t.Errorf("d=%d n=%d: coordinate %d lies in [%g, %g], want [%g, %g]", d, n, k, least[k], most[k], lo, hi)
+					}
+					for _, v := range dst[k*stride+n : (k+1)*stride] {
+						if v != 0 {
+							t.Errorf("d=%d n=%d: something is written after plane %d", d, n, k)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 // A number that is none shows in what is added up, whatever the form.
 func TestDenseKernelsKeepNaN(t *testing.T) {
 	forms(t, func(t *testing.T) {

@@ -35,13 +35,14 @@ type planeSweep[T Float] struct {
 	c             T       // of Neg and NC
 	weight        T       // 1/ρ of InfoNC
 
-	// planes [d, stride] are the coordinates less their mean: of the heads, of
+	// planes [d, stride] are the coordinates less the centre of the box that
+	// holds them (which keeps InfoNC's sums of products small): of the heads, of
 	// the tails from column tails on, and of the other rows from column others
 	// on, each part filled up with zeros to whole vectors.
 	planes                []T
 	stride, tails, others int
-	mean                  [simd.MaxDenseWidth]T
-	most                  T // 1 + the square of the diagonal of the box that holds the rows
+	centre                [simd.MaxDenseWidth]T
+	most                  T // 1 + the square of the diagonal of the box
 
 	// Of the positive pairs: squared distances, which become derivatives, if
 	// d = 2 the coordinates' differences and the heads' gradient, and the tails'
@@ -133,18 +134,10 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 func (s *planeSweep[T]) layOut(features []T) {
 	d := s.d
 	var least, most [simd.MaxDenseWidth]T
-	for k := range d {
-		least[k], most[k] = features[k], features[k]
-		var sum T
-		for at := k; at < len(features); at += d {
-			v := features[at]
-			sum += v
-			least[k], most[k] = min(least[k], v), max(most[k], v)
-		}
-		s.mean[k] = sum / T(s.rows)
-	}
+	simd.Extents(least[:], most[:], features, d)
 	s.most = 1
 	for k := range d {
+		s.centre[k] = (least[k] + most[k]) / 2
 		s.most += (most[k] - least[k]) * (most[k] - least[k])
 	}
 	s.most *= 1 + 1e-5 // for rounding
@@ -156,17 +149,11 @@ func (s *planeSweep[T]) layOut(features []T) {
 	s.planes = grow(s.planes, d*s.stride)
 	clear(s.planes)
 	for part, column := range [3]int{0, s.tails, s.others} {
-		first, count := part*s.b, s.b
-		if part == 2 {
-			count = s.rows - 2*s.b
+		rows := features[min(part*s.b*d, len(features)):]
+		if part < 2 {
+			rows = rows[:s.b*d]
 		}
-		for k, mean := range s.mean[:d] {
-			plane, at := s.planes[k*s.stride+column:], first*d+k
-			for i := range plane[:count] {
-				plane[i] = features[at] - mean
-				at += d
-			}
-		}
+		simd.Planes(s.planes[column:], s.stride, rows, d, s.centre[:])
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -30,7 +31,10 @@ func (s *isa) dense() {
 		s.denseUMAP(d)
 		s.denseTotals(d)
 		s.denseSpread(d)
+		s.extents(d)
 	}
+	s.planes()
+	s.foldSlots()
 }
 
 // perPass is how many of the four heads go over the columns together.
@@ -518,6 +522,107 @@ func (s *isa) denseSpread(d int) {
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// planes gathers each coordinate of the rows into a plane.
+func (s *isa) planes() {
+	s.begin("planes", "(dst []float32, stride int, src []float32, d, n int, centre []float32)", "is the vector form of planes.")
+	dst, src, centre := s.pointer("dst"), s.pointer("src"), s.pointer("centre")
+	stride, d, n := Load(Param("stride"), GP64()), Load(Param("d"), GP64()), Load(Param("n"), GP64())
+	// index holds 0, d, 2d, …: where the same coordinate of the next rows is.
+	index, width := s.vec(), s.vec()
+	VMOVQ(d, width.AsX())
+	VPBROADCASTD(width.AsX(), width)
+	VPMULLD(s.words("countUp", func(i int) uint32 { return uint32(i) }), width, index)
+	step := GP64()
+	MOVQ(d, step)
+	SHLQ(Imm(uint64(bits.TrailingZeros(uint(s.bytes())))), step)
+	left := GP64()
+	MOVQ(d, left)
+	Label("coordinate")
+	CMPQ(left, Imm(0))
+	JE(LabelRef("done"))
+	at0, row, i := GP64(), GP64(), GP64()
+	MOVQ(dst, at0)
+	MOVQ(src, row)
+	XORQ(i, i)
+	c := s.vec()
+	VBROADCASTSS(Mem{Base: centre}, c)
+	Label("rows")
+	CMPQ(i, n)
+	JGE(LabelRef("rows_done"))
+	v := s.zero()
+	from := Mem{Base: row, Index: index, Scale: 4}
+	if s.wide() {
+		k := K()
+		KXNORW(k, k, k)
+		VGATHERDPS(from, k, v)
+	} else {
+		all := YMM()
+		VPCMPEQD(all, all, all)
+		VGATHERDPS(all, from, v)
+	}
+	VSUBPS(c, v, v)
+	VMOVUPS(v, at(at0, i))
+	ADDQ(step, row)
+	ADDQ(Imm(uint64(s.lanes)), i)
+	JMP(LabelRef("rows"))
+	Label("rows_done")
+	LEAQ(Mem{Base: dst, Index: stride, Scale: 4}, dst)
+	ADDQ(Imm(4), src)
+	ADDQ(Imm(4), centre)
+	DECQ(left)
+	JMP(LabelRef("coordinate"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// extents finds the least and the largest coordinates of 16 rows at a time,
+// which are d vectors.
+func (s *isa) extents(d int) {
+	s.begin(fmt.Sprintf("extents%d", d), "(least, most, src []float32)", fmt.Sprintf("is the vector form of extents for d = %d.", d))
+	least, most, src := s.pointer("least"), s.pointer("most"), s.pointer("src")
+	parts := d * 16 / s.lanes
+	lo, hi := make([]VecVirtual, parts), make([]VecVirtual, parts)
+	for v := range parts {
+		lo[v], hi[v] = s.vec(), s.vec()
+		VMOVUPS(Mem{Base: src}.Offset(v*s.bytes()), lo[v])
+		VMOVAPS(lo[v], hi[v])
+	}
+	n, i := Load(Param("src").Len(), GP64()), GP64()
+	MOVQ(U32(uint32(16*d)), i)
+	Label("loop")
+	CMPQ(i, n)
+	JGE(LabelRef("done"))
+	for v := range parts {
+		x := s.vec()
+		VMOVUPS(at(src, i).Offset(v*s.bytes()), x)
+		VMINPS(x, lo[v], lo[v])
+		VMAXPS(x, hi[v], hi[v])
+	}
+	ADDQ(Imm(uint64(16*d)), i)
+	JMP(LabelRef("loop"))
+	Label("done")
+	for v := range parts {
+		VMOVUPS(lo[v], Mem{Base: least}.Offset(v*s.bytes()))
+		VMOVUPS(hi[v], Mem{Base: most}.Offset(v*s.bytes()))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// words returns a vector of 16 words in read-only memory.
+func (s *isa) words(name string, word func(i int) uint32) Mem {
+	if m, ok := tables[name]; ok {
+		return m
+	}
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, U32(word(i)))
+	}
+	tables[name] = m
+	return m
 }
 
 // foldSlots adds up the 16 numbers of each vector.

@@ -41,7 +41,6 @@ func main() {
 		s.inverseSum2()
 		s.drawOthers()
 		s.dense()
-		s.foldSlots()
 	}
 	Generate()
 }
