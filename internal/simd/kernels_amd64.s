@@ -1825,6 +1825,733 @@ DATA c00000001<>+56(SB)/4, $0x00000001
 DATA c00000001<>+60(SB)/4, $0x00000001
 GLOBL c00000001<>(SB), RODATA|NOPTR, $64
 
+// func rowDistancesAVX512(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
+// Requires: AVX, AVX512F, SSE
+TEXT ·rowDistancesAVX512(SB), NOSPLIT, $0-88
+	MOVQ         x_base+0(FP), AX
+	MOVQ         norms_base+24(FP), CX
+	MOVQ         found_base+64(FP), DX
+	MOVSS        norm+48(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        slack+52(FP), X1
+	VBROADCASTSS X1, Z1
+	MOVSS        near+56(FP), X2
+	VBROADCASTSS X2, Z2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), BX
+	XORQ         SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VADDPS  (CX)(SI*4), Z0, Z4
+	VADDPS  (AX)(SI*4), Z4, Z5
+	VMAXPS  Z5, Z3, Z5
+	VMOVUPS Z5, (AX)(SI*4)
+	VADDPS  Z1, Z5, Z5
+	VMULPS  Z2, Z4, Z4
+	VCMPPS  $0x11, Z4, Z5, K1
+	MOVQ    SI, DI
+	SHRQ    $0x03, DI
+	KMOVW   K1, (DX)(DI*1)
+	ADDQ    $0x10, SI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rowSimilaritiesAVX512(x []float32, clamp float32) (sum float32)
+// Requires: AVX, AVX512F, SSE, SSE2
+TEXT ·rowSimilaritiesAVX512(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        clamp+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Z1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Z4
+	VCMPPS       $0x05, Z2, Z4, K1
+	VADDPS       Z1, Z4, Z4
+	VMOVUPS      c7e167699<>+0(SB), Z5
+	VMINPS       Z4, Z5, Z4
+	VRCP14PS     Z4, Z5
+	VMOVAPS      Z1, Z6
+	VFNMADD231PS Z4, Z5, Z6
+	VFMADD231PS  Z5, Z6, Z5
+	VMAXPS       Z5, Z0, Z5
+	VMOVAPS.Z    Z5, K1, Z5
+	VMOVUPS      Z5, (AX)(DX*4)
+	VADDPS       Z5, Z3, Z3
+	ADDQ         $0x10, DX
+	JMP          loop
+
+loop_done:
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	MOVSS         X3, sum+32(FP)
+	VZEROUPPER
+	RET
+
+DATA c7e167699<>+0(SB)/4, $0x7e167699
+DATA c7e167699<>+4(SB)/4, $0x7e167699
+DATA c7e167699<>+8(SB)/4, $0x7e167699
+DATA c7e167699<>+12(SB)/4, $0x7e167699
+DATA c7e167699<>+16(SB)/4, $0x7e167699
+DATA c7e167699<>+20(SB)/4, $0x7e167699
+DATA c7e167699<>+24(SB)/4, $0x7e167699
+DATA c7e167699<>+28(SB)/4, $0x7e167699
+DATA c7e167699<>+32(SB)/4, $0x7e167699
+DATA c7e167699<>+36(SB)/4, $0x7e167699
+DATA c7e167699<>+40(SB)/4, $0x7e167699
+DATA c7e167699<>+44(SB)/4, $0x7e167699
+DATA c7e167699<>+48(SB)/4, $0x7e167699
+DATA c7e167699<>+52(SB)/4, $0x7e167699
+DATA c7e167699<>+56(SB)/4, $0x7e167699
+DATA c7e167699<>+60(SB)/4, $0x7e167699
+GLOBL c7e167699<>(SB), RODATA|NOPTR, $64
+
+// func rowInfoNCAVX512(q []float32, share float32, clamp float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·rowInfoNCAVX512(SB), NOSPLIT, $0-32
+	MOVQ         q_base+0(FP), AX
+	MOVSS        share+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        clamp+28(FP), X1
+	VBROADCASTSS X1, Z1
+	VMULPS       cbf800000<>+0(SB), Z0, Z0
+	MOVQ         q_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ      DX, CX
+	JGE       loop_done
+	VMOVUPS   (AX)(DX*4), Z2
+	VMULPS    Z0, Z2, Z3
+	VMULPS    Z2, Z3, Z3
+	VCMPPS    $0x06, Z1, Z2, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VMOVUPS   Z3, (AX)(DX*4)
+	ADDQ      $0x10, DX
+	JMP       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rowNegAVX512(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX512F, SSE, SSE2
+TEXT ·rowNegAVX512(SB), NOSPLIT, $0-48
+	MOVQ         x_base+0(FP), AX
+	MOVSS        c+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVSS        invC+28(FP), X1
+	VBROADCASTSS X1, Z1
+	MOVSS        limit+32(FP), X2
+	VBROADCASTSS X2, Z2
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X3
+	VPBROADCASTD X3, Z3
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X4
+	VPBROADCASTD X4, Z4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Z7
+	VMOVUPS      c5d5e0b6b<>+0(SB), Z8
+	VCMPPS       $0x0a, Z8, Z7, K1
+	VMOVUPS      c5d5e0b6b<>+0(SB), Z8
+	VMINPS       Z7, Z8, Z7
+	VADDPS       Z3, Z7, Z7
+	VMOVAPS      Z3, Z8
+	VFMADD231PS  Z0, Z7, Z8
+	VMULPS       Z7, Z8, Z9
+	VMOVUPS      c7e167699<>+0(SB), Z10
+	VMINPS       Z9, Z10, Z9
+	VRCP14PS     Z9, Z10
+	VMOVAPS      Z3, Z11
+	VFNMADD231PS Z9, Z10, Z11
+	VFMADD231PS  Z10, Z11, Z10
+	VMOVAPS.Z    Z10, K1, Z10
+	VMULPS       Z10, Z8, Z9
+	VFMADD213PS  Z3, Z1, Z9
+	VCMPPS       $0x0a, Z2, Z9, K1
+	VMOVAPS.Z    Z10, K1, Z10
+	VMINPS       Z9, Z2, Z9
+	VGETEXPPS    Z9, Z8
+	VGETMANTPS   $0x00, Z9, Z9
+	VADDPS       Z8, Z5, Z5
+	VMULPS       Z9, Z4, Z4
+	VFNMADD231PS Z10, Z7, Z6
+	VMULPS       cbf800000<>+0(SB), Z10, Z10
+	VMOVUPS      Z10, (AX)(DX*4)
+	ADDQ         $0x10, DX
+	JMP          loop
+
+loop_done:
+	VPSUBD        c3f3504f3<>+0(SB), Z4, Z1
+	VPSRAD        $0x17, Z1, Z0
+	VCVTDQ2PS     Z0, Z0
+	VPANDD        c007fffff<>+0(SB), Z1, Z1
+	VPADDD        c3f3504f3<>+0(SB), Z1, Z1
+	VSUBPS        Z3, Z1, Z1
+	VMULPS        Z1, Z1, Z3
+	VMOVUPS       c3d9021bb<>+0(SB), Z2
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z1, Z2
+	VFMADD213PS   c3def251a<>+0(SB), Z1, Z2
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z1, Z2
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z1, Z2
+	VFMADD213PS   cbe2aae50<>+0(SB), Z1, Z2
+	VFMADD213PS   c3e4cceac<>+0(SB), Z1, Z2
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z1, Z2
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z1, Z2
+	VMULPS        Z1, Z2, Z2
+	VMULPS        Z3, Z2, Z2
+	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z2
+	VFNMADD231PS  c3f000000<>+0(SB), Z3, Z2
+	VADDPS        Z1, Z2, Z2
+	VFMADD231PS   c3f318000<>+0(SB), Z0, Z2
+	VFMADD231PS   c00000000<>+0(SB), Z4, Z2
+	VFMADD231PS   c3f317218<>+0(SB), Z5, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	MOVSS         X2, loss+40(FP)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VMOVHLPS      X6, X6, X0
+	VADDPS        X0, X6, X6
+	VMOVSHDUP     X6, X0
+	VADDSS        X0, X6, X6
+	MOVSS         X6, dTheta+44(FP)
+	VZEROUPPER
+	RET
+
+DATA c5d5e0b6b<>+0(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+4(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+8(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+12(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+16(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+20(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+24(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+28(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+32(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+36(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+40(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+44(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+48(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+52(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+56(SB)/4, $0x5d5e0b6b
+DATA c5d5e0b6b<>+60(SB)/4, $0x5d5e0b6b
+GLOBL c5d5e0b6b<>(SB), RODATA|NOPTR, $64
+
+DATA c3f317218<>+0(SB)/4, $0x3f317218
+DATA c3f317218<>+4(SB)/4, $0x3f317218
+DATA c3f317218<>+8(SB)/4, $0x3f317218
+DATA c3f317218<>+12(SB)/4, $0x3f317218
+DATA c3f317218<>+16(SB)/4, $0x3f317218
+DATA c3f317218<>+20(SB)/4, $0x3f317218
+DATA c3f317218<>+24(SB)/4, $0x3f317218
+DATA c3f317218<>+28(SB)/4, $0x3f317218
+DATA c3f317218<>+32(SB)/4, $0x3f317218
+DATA c3f317218<>+36(SB)/4, $0x3f317218
+DATA c3f317218<>+40(SB)/4, $0x3f317218
+DATA c3f317218<>+44(SB)/4, $0x3f317218
+DATA c3f317218<>+48(SB)/4, $0x3f317218
+DATA c3f317218<>+52(SB)/4, $0x3f317218
+DATA c3f317218<>+56(SB)/4, $0x3f317218
+DATA c3f317218<>+60(SB)/4, $0x3f317218
+GLOBL c3f317218<>(SB), RODATA|NOPTR, $64
+
+// func rowUMAPAVX512(x []float32, limit float32) (loss float32)
+// Requires: AVX, AVX512F, SSE, SSE2
+TEXT ·rowUMAPAVX512(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        limit+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X2
+	VPBROADCASTD X2, Z2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Z4
+	VMOVUPS      c5d5e0b6b<>+0(SB), Z5
+	VCMPPS       $0x0a, Z5, Z4, K1
+	VMOVUPS      c5d5e0b6b<>+0(SB), Z5
+	VMINPS       Z4, Z5, Z4
+	VADDPS       Z1, Z4, Z5
+	VMULPS       Z5, Z4, Z4
+	VMOVUPS      c0082ab1e<>+0(SB), Z6
+	VMAXPS       Z4, Z6, Z4
+	VRCP14PS     Z4, Z6
+	VMOVAPS      Z1, Z7
+	VFNMADD231PS Z4, Z6, Z7
+	VFMADD231PS  Z6, Z7, Z6
+	VMOVAPS.Z    Z6, K1, Z6
+	VMOVAPS      Z1, Z4
+	VFMADD231PS  Z5, Z6, Z4
+	VCMPPS       $0x0a, Z0, Z4, K1
+	VMOVAPS.Z    Z6, K1, Z6
+	VMINPS       Z4, Z0, Z4
+	VGETEXPPS    Z4, Z5
+	VGETMANTPS   $0x00, Z4, Z4
+	VADDPS       Z5, Z3, Z3
+	VMULPS       Z4, Z2, Z2
+	VMULPS       cbf800000<>+0(SB), Z6, Z6
+	VMOVUPS      Z6, (AX)(DX*4)
+	ADDQ         $0x10, DX
+	JMP          loop
+
+loop_done:
+	VPSUBD        c3f3504f3<>+0(SB), Z2, Z4
+	VPSRAD        $0x17, Z4, Z0
+	VCVTDQ2PS     Z0, Z0
+	VPANDD        c007fffff<>+0(SB), Z4, Z4
+	VPADDD        c3f3504f3<>+0(SB), Z4, Z4
+	VSUBPS        Z1, Z4, Z4
+	VMULPS        Z4, Z4, Z5
+	VMOVUPS       c3d9021bb<>+0(SB), Z1
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z4, Z1
+	VFMADD213PS   c3def251a<>+0(SB), Z4, Z1
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z4, Z1
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z4, Z1
+	VFMADD213PS   cbe2aae50<>+0(SB), Z4, Z1
+	VFMADD213PS   c3e4cceac<>+0(SB), Z4, Z1
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z4, Z1
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z4, Z1
+	VMULPS        Z4, Z1, Z1
+	VMULPS        Z5, Z1, Z1
+	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z1
+	VFNMADD231PS  c3f000000<>+0(SB), Z5, Z1
+	VADDPS        Z4, Z1, Z1
+	VFMADD231PS   c3f318000<>+0(SB), Z0, Z1
+	VFMADD231PS   c00000000<>+0(SB), Z2, Z1
+	VFMADD231PS   c3f317218<>+0(SB), Z3, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	MOVSS         X1, loss+32(FP)
+	VZEROUPPER
+	RET
+
+DATA c0082ab1e<>+0(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+4(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+8(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+12(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+16(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+20(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+24(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+28(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+32(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+36(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+40(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+44(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+48(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+52(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+56(SB)/4, $0x0082ab1e
+DATA c0082ab1e<>+60(SB)/4, $0x0082ab1e
+GLOBL c0082ab1e<>(SB), RODATA|NOPTR, $64
+
+// func rowMaxAVX512(x []float32, least float32) float32
+// Requires: AVX, AVX512F, SSE
+TEXT ·rowMaxAVX512(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        least+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ   DX, CX
+	JGE    loop_done
+	VMAXPS (AX)(DX*4), Z0, Z0
+	ADDQ   $0x10, DX
+	JMP    loop
+
+loop_done:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VMAXPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VMAXSS        X1, X0, X0
+	MOVSS         X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowExpAVX512(x []float32, top float32) (sum float32)
+// Requires: AVX, AVX512F, SSE, SSE2
+TEXT ·rowExpAVX512(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        top+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Z1
+	VXORPS       X2, X2, X2
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Z3
+	VSUBPS       Z0, Z3, Z3
+	VMOVUPS      cc2ae0000<>+0(SB), Z4
+	VCMPPS       $0x0a, Z3, Z4, K1
+	VMAXPS       Z3, Z4, Z3
+	VMOVUPS      c4b400000<>+0(SB), Z4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Z3, Z4
+	VSUBPS       c4b400000<>+0(SB), Z4, Z5
+	VFNMADD231PS c3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS cb95e8083<>+0(SB), Z5, Z3
+	VMOVUPS      c39506967<>+0(SB), Z5
+	VFMADD213PS  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS  c3f000000<>+0(SB), Z3, Z5
+	VMULPS       Z3, Z3, Z6
+	VFMADD213PS  Z3, Z6, Z5
+	VADDPS       Z1, Z5, Z5
+	VPSLLD       $0x17, Z4, Z4
+	VPADDD       Z4, Z5, Z5
+	VFMADD231PS  c00000000<>+0(SB), Z3, Z5
+	VMOVAPS.Z    Z5, K1, Z5
+	VMOVUPS      Z5, (AX)(DX*4)
+	VADDPS       Z5, Z2, Z2
+	ADDQ         $0x10, DX
+	JMP          loop
+
+loop_done:
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	MOVSS         X2, sum+32(FP)
+	VZEROUPPER
+	RET
+
+DATA cc2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+28(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+32(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+36(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+40(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+44(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+48(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+52(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+56(SB)/4, $0xc2ae0000
+DATA cc2ae0000<>+60(SB)/4, $0xc2ae0000
+GLOBL cc2ae0000<>(SB), RODATA|NOPTR, $64
+
+DATA c4b400000<>+0(SB)/4, $0x4b400000
+DATA c4b400000<>+4(SB)/4, $0x4b400000
+DATA c4b400000<>+8(SB)/4, $0x4b400000
+DATA c4b400000<>+12(SB)/4, $0x4b400000
+DATA c4b400000<>+16(SB)/4, $0x4b400000
+DATA c4b400000<>+20(SB)/4, $0x4b400000
+DATA c4b400000<>+24(SB)/4, $0x4b400000
+DATA c4b400000<>+28(SB)/4, $0x4b400000
+DATA c4b400000<>+32(SB)/4, $0x4b400000
+DATA c4b400000<>+36(SB)/4, $0x4b400000
+DATA c4b400000<>+40(SB)/4, $0x4b400000
+DATA c4b400000<>+44(SB)/4, $0x4b400000
+DATA c4b400000<>+48(SB)/4, $0x4b400000
+DATA c4b400000<>+52(SB)/4, $0x4b400000
+DATA c4b400000<>+56(SB)/4, $0x4b400000
+DATA c4b400000<>+60(SB)/4, $0x4b400000
+GLOBL c4b400000<>(SB), RODATA|NOPTR, $64
+
+DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
+GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA c39506967<>+0(SB)/4, $0x39506967
+DATA c39506967<>+4(SB)/4, $0x39506967
+DATA c39506967<>+8(SB)/4, $0x39506967
+DATA c39506967<>+12(SB)/4, $0x39506967
+DATA c39506967<>+16(SB)/4, $0x39506967
+DATA c39506967<>+20(SB)/4, $0x39506967
+DATA c39506967<>+24(SB)/4, $0x39506967
+DATA c39506967<>+28(SB)/4, $0x39506967
+DATA c39506967<>+32(SB)/4, $0x39506967
+DATA c39506967<>+36(SB)/4, $0x39506967
+DATA c39506967<>+40(SB)/4, $0x39506967
+DATA c39506967<>+44(SB)/4, $0x39506967
+DATA c39506967<>+48(SB)/4, $0x39506967
+DATA c39506967<>+52(SB)/4, $0x39506967
+DATA c39506967<>+56(SB)/4, $0x39506967
+DATA c39506967<>+60(SB)/4, $0x39506967
+GLOBL c39506967<>(SB), RODATA|NOPTR, $64
+
+DATA c3ab743ce<>+0(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+4(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+8(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+12(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+16(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+20(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+24(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+28(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+32(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+36(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+40(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+44(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+48(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+52(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+56(SB)/4, $0x3ab743ce
+DATA c3ab743ce<>+60(SB)/4, $0x3ab743ce
+GLOBL c3ab743ce<>(SB), RODATA|NOPTR, $64
+
+DATA c3c088908<>+0(SB)/4, $0x3c088908
+DATA c3c088908<>+4(SB)/4, $0x3c088908
+DATA c3c088908<>+8(SB)/4, $0x3c088908
+DATA c3c088908<>+12(SB)/4, $0x3c088908
+DATA c3c088908<>+16(SB)/4, $0x3c088908
+DATA c3c088908<>+20(SB)/4, $0x3c088908
+DATA c3c088908<>+24(SB)/4, $0x3c088908
+DATA c3c088908<>+28(SB)/4, $0x3c088908
+DATA c3c088908<>+32(SB)/4, $0x3c088908
+DATA c3c088908<>+36(SB)/4, $0x3c088908
+DATA c3c088908<>+40(SB)/4, $0x3c088908
+DATA c3c088908<>+44(SB)/4, $0x3c088908
+DATA c3c088908<>+48(SB)/4, $0x3c088908
+DATA c3c088908<>+52(SB)/4, $0x3c088908
+DATA c3c088908<>+56(SB)/4, $0x3c088908
+DATA c3c088908<>+60(SB)/4, $0x3c088908
+GLOBL c3c088908<>(SB), RODATA|NOPTR, $64
+
+DATA c3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+4(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+8(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+12(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+16(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+20(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+24(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+28(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+32(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+36(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+40(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+44(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+48(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+52(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+56(SB)/4, $0x3d2aa9c1
+DATA c3d2aa9c1<>+60(SB)/4, $0x3d2aa9c1
+GLOBL c3d2aa9c1<>(SB), RODATA|NOPTR, $64
+
+DATA c3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+4(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+8(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+12(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+16(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+20(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+24(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+28(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+32(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+36(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+40(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+44(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+48(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+52(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+56(SB)/4, $0x3e2aaaaa
+DATA c3e2aaaaa<>+60(SB)/4, $0x3e2aaaaa
+GLOBL c3e2aaaaa<>(SB), RODATA|NOPTR, $64
+
+// func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX512DQ, AVX512F, SSE, SSE2
+TEXT ·rowLogisticAVX512(SB), NOSPLIT, $0-40
+	MOVQ         x_base+0(FP), AX
+	MOVSS        theta+24(FP), X0
+	VBROADCASTSS X0, Z0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Z1
+	VXORPS       X2, X2, X2
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X3
+	VPBROADCASTD X3, Z3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Z7
+	VSUBPS       Z0, Z7, Z7
+	VORPS        c80000000<>+0(SB), Z7, Z8
+	VCMPPS       $0x0a, Z2, Z7, K1
+	VMAXPS       Z7, Z2, Z7
+	VADDPS       Z7, Z5, Z5
+	VMOVUPS      cc2ae0000<>+0(SB), Z7
+	VCMPPS       $0x0a, Z8, Z7, K2
+	VMAXPS       Z8, Z7, Z8
+	VMOVUPS      c4b400000<>+0(SB), Z7
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Z8, Z7
+	VSUBPS       c4b400000<>+0(SB), Z7, Z9
+	VFNMADD231PS c3f318000<>+0(SB), Z9, Z8
+	VFNMADD231PS cb95e8083<>+0(SB), Z9, Z8
+	VMOVUPS      c39506967<>+0(SB), Z9
+	VFMADD213PS  c3ab743ce<>+0(SB), Z8, Z9
+	VFMADD213PS  c3c088908<>+0(SB), Z8, Z9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Z8, Z9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Z8, Z9
+	VFMADD213PS  c3f000000<>+0(SB), Z8, Z9
+	VMULPS       Z8, Z8, Z10
+	VFMADD213PS  Z8, Z10, Z9
+	VADDPS       Z1, Z9, Z9
+	VPSLLD       $0x17, Z7, Z7
+	VPADDD       Z7, Z9, Z9
+	VFMADD231PS  c00000000<>+0(SB), Z8, Z9
+	VMOVAPS.Z    Z9, K2, Z9
+	VADDPS       Z1, Z9, Z7
+	VRCP14PS     Z7, Z8
+	VMOVAPS      Z1, Z10
+	VFNMADD231PS Z7, Z8, Z10
+	VFMADD231PS  Z8, Z10, Z8
+	VBLENDMPS    Z9, Z1, K1, Z9
+	VMULPS       Z9, Z8, Z9
+	VSUBPS       Z9, Z6, Z6
+	VMOVUPS      Z9, (AX)(DX*4)
+	VGETEXPPS    Z7, Z8
+	VGETMANTPS   $0x00, Z7, Z7
+	VADDPS       Z8, Z4, Z4
+	VMULPS       Z7, Z3, Z3
+	ADDQ         $0x10, DX
+	JMP          loop
+
+loop_done:
+	VPSUBD        c3f3504f3<>+0(SB), Z3, Z2
+	VPSRAD        $0x17, Z2, Z0
+	VCVTDQ2PS     Z0, Z0
+	VPANDD        c007fffff<>+0(SB), Z2, Z2
+	VPADDD        c3f3504f3<>+0(SB), Z2, Z2
+	VSUBPS        Z1, Z2, Z2
+	VMULPS        Z2, Z2, Z7
+	VMOVUPS       c3d9021bb<>+0(SB), Z1
+	VFMADD213PS   cbdebd1b8<>+0(SB), Z2, Z1
+	VFMADD213PS   c3def251a<>+0(SB), Z2, Z1
+	VFMADD213PS   cbdfe5d4f<>+0(SB), Z2, Z1
+	VFMADD213PS   c3e11e9bf<>+0(SB), Z2, Z1
+	VFMADD213PS   cbe2aae50<>+0(SB), Z2, Z1
+	VFMADD213PS   c3e4cceac<>+0(SB), Z2, Z1
+	VFMADD213PS   cbe7ffffc<>+0(SB), Z2, Z1
+	VFMADD213PS   c3eaaaaaa<>+0(SB), Z2, Z1
+	VMULPS        Z2, Z1, Z1
+	VMULPS        Z7, Z1, Z1
+	VFMADD231PS   cb95e8083<>+0(SB), Z0, Z1
+	VFNMADD231PS  c3f000000<>+0(SB), Z7, Z1
+	VADDPS        Z2, Z1, Z1
+	VFMADD231PS   c3f318000<>+0(SB), Z0, Z1
+	VFMADD231PS   c00000000<>+0(SB), Z3, Z1
+	VFMADD231PS   c3f317218<>+0(SB), Z4, Z1
+	VADDPS        Z1, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	MOVSS         X5, loss+32(FP)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VMOVHLPS      X6, X6, X0
+	VADDPS        X0, X6, X6
+	VMOVSHDUP     X6, X0
+	VADDSS        X0, X6, X6
+	MOVSS         X6, dTheta+36(FP)
+	VZEROUPPER
+	RET
+
+DATA c80000000<>+0(SB)/4, $0x80000000
+DATA c80000000<>+4(SB)/4, $0x80000000
+DATA c80000000<>+8(SB)/4, $0x80000000
+DATA c80000000<>+12(SB)/4, $0x80000000
+DATA c80000000<>+16(SB)/4, $0x80000000
+DATA c80000000<>+20(SB)/4, $0x80000000
+DATA c80000000<>+24(SB)/4, $0x80000000
+DATA c80000000<>+28(SB)/4, $0x80000000
+DATA c80000000<>+32(SB)/4, $0x80000000
+DATA c80000000<>+36(SB)/4, $0x80000000
+DATA c80000000<>+40(SB)/4, $0x80000000
+DATA c80000000<>+44(SB)/4, $0x80000000
+DATA c80000000<>+48(SB)/4, $0x80000000
+DATA c80000000<>+52(SB)/4, $0x80000000
+DATA c80000000<>+56(SB)/4, $0x80000000
+DATA c80000000<>+60(SB)/4, $0x80000000
+GLOBL c80000000<>(SB), RODATA|NOPTR, $64
+
 // func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·pairs2AVX2(SB), NOSPLIT, $0-128
@@ -3064,5 +3791,540 @@ loop:
 	JMP      loop
 
 loop_done:
+	VZEROUPPER
+	RET
+
+// func rowDistancesAVX2(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
+// Requires: AVX, AVX2, SSE
+TEXT ·rowDistancesAVX2(SB), NOSPLIT, $0-88
+	MOVQ         x_base+0(FP), AX
+	MOVQ         norms_base+24(FP), CX
+	MOVQ         found_base+64(FP), DX
+	MOVSS        norm+48(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        slack+52(FP), X1
+	VBROADCASTSS X1, Y1
+	MOVSS        near+56(FP), X2
+	VBROADCASTSS X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), BX
+	XORQ         SI, SI
+
+loop:
+	CMPQ      SI, BX
+	JGE       loop_done
+	VADDPS    (CX)(SI*4), Y0, Y4
+	VADDPS    (AX)(SI*4), Y4, Y5
+	VMAXPS    Y5, Y3, Y5
+	VMOVUPS   Y5, (AX)(SI*4)
+	VADDPS    Y1, Y5, Y5
+	VMULPS    Y2, Y4, Y4
+	VCMPPS    $0x11, Y4, Y5, Y4
+	MOVQ      SI, DI
+	SHRQ      $0x03, DI
+	VMOVMSKPS Y4, R8
+	MOVB      R8, (DX)(DI*1)
+	ADDQ      $0x08, SI
+	JMP       loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rowSimilaritiesAVX2(x []float32, clamp float32) (sum float32)
+// Requires: AVX, AVX2, SSE, SSE2
+TEXT ·rowSimilaritiesAVX2(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        clamp+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ    DX, CX
+	JGE     loop_done
+	VMOVUPS (AX)(DX*4), Y4
+	VCMPPS  $0x05, Y2, Y4, Y5
+	VADDPS  Y1, Y4, Y4
+	VMOVUPS c7e167699<>+0(SB), Y6
+	VMINPS  Y4, Y6, Y4
+	VDIVPS  Y4, Y1, Y4
+	VMAXPS  Y4, Y0, Y4
+	VANDPS  Y5, Y4, Y4
+	VMOVUPS Y4, (AX)(DX*4)
+	VADDPS  Y4, Y3, Y3
+	ADDQ    $0x08, DX
+	JMP     loop
+
+loop_done:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	MOVSS        X3, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowInfoNCAVX2(q []float32, share float32, clamp float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·rowInfoNCAVX2(SB), NOSPLIT, $0-32
+	MOVQ         q_base+0(FP), AX
+	MOVSS        share+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        clamp+28(FP), X1
+	VBROADCASTSS X1, Y1
+	VMULPS       cbf800000<>+0(SB), Y0, Y0
+	MOVQ         q_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ    DX, CX
+	JGE     loop_done
+	VMOVUPS (AX)(DX*4), Y2
+	VMULPS  Y0, Y2, Y3
+	VMULPS  Y2, Y3, Y3
+	VCMPPS  $0x06, Y1, Y2, Y2
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (AX)(DX*4)
+	ADDQ    $0x08, DX
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func rowNegAVX2(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX2, FMA3, SSE, SSE2
+TEXT ·rowNegAVX2(SB), NOSPLIT, $0-48
+	MOVQ         x_base+0(FP), AX
+	MOVSS        c+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        invC+28(FP), X1
+	VBROADCASTSS X1, Y1
+	MOVSS        limit+32(FP), X2
+	VBROADCASTSS X2, Y2
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X4
+	VPBROADCASTD X4, Y4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Y7
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y8
+	VCMPPS       $0x0a, Y8, Y7, Y8
+	VMOVUPS      c5d5e0b6b<>+0(SB), Y9
+	VMINPS       Y7, Y9, Y7
+	VADDPS       Y3, Y7, Y7
+	VMOVAPS      Y3, Y9
+	VFMADD231PS  Y0, Y7, Y9
+	VMULPS       Y7, Y9, Y10
+	VMOVUPS      c7e167699<>+0(SB), Y11
+	VMINPS       Y10, Y11, Y10
+	VDIVPS       Y10, Y3, Y11
+	VANDPS       Y8, Y11, Y11
+	VMULPS       Y11, Y9, Y10
+	VFMADD213PS  Y3, Y1, Y10
+	VCMPPS       $0x0a, Y2, Y10, Y8
+	VANDPS       Y8, Y11, Y11
+	VMINPS       Y10, Y2, Y10
+	VPAND        c7f800000<>+0(SB), Y10, Y8
+	VMOVUPS      c7f000000<>+0(SB), Y9
+	VPSUBD       Y8, Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	VMULPS       Y9, Y4, Y4
+	VPSRLD       $0x17, Y8, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VFNMADD231PS Y11, Y7, Y6
+	VMULPS       cbf800000<>+0(SB), Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	ADDQ         $0x08, DX
+	JMP          loop
+
+loop_done:
+	VCVTDQ2PS    Y5, Y5
+	VPSUBD       c3f3504f3<>+0(SB), Y4, Y1
+	VPSRAD       $0x17, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y1, Y1
+	VPADDD       c3f3504f3<>+0(SB), Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      c3d9021bb<>+0(SB), Y2
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y1, Y2
+	VFMADD213PS  c3def251a<>+0(SB), Y1, Y2
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y1, Y2
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y1, Y2
+	VFMADD213PS  cbe2aae50<>+0(SB), Y1, Y2
+	VFMADD213PS  c3e4cceac<>+0(SB), Y1, Y2
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y1, Y2
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y2
+	VFNMADD231PS c3f000000<>+0(SB), Y3, Y2
+	VADDPS       Y1, Y2, Y2
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y2
+	VFMADD231PS  c00000000<>+0(SB), Y4, Y2
+	VFMADD231PS  c3f317218<>+0(SB), Y5, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	MOVSS        X2, loss+40(FP)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	MOVSS        X6, dTheta+44(FP)
+	VZEROUPPER
+	RET
+
+DATA c7f800000<>+0(SB)/4, $0x7f800000
+DATA c7f800000<>+4(SB)/4, $0x7f800000
+DATA c7f800000<>+8(SB)/4, $0x7f800000
+DATA c7f800000<>+12(SB)/4, $0x7f800000
+DATA c7f800000<>+16(SB)/4, $0x7f800000
+DATA c7f800000<>+20(SB)/4, $0x7f800000
+DATA c7f800000<>+24(SB)/4, $0x7f800000
+DATA c7f800000<>+28(SB)/4, $0x7f800000
+DATA c7f800000<>+32(SB)/4, $0x7f800000
+DATA c7f800000<>+36(SB)/4, $0x7f800000
+DATA c7f800000<>+40(SB)/4, $0x7f800000
+DATA c7f800000<>+44(SB)/4, $0x7f800000
+DATA c7f800000<>+48(SB)/4, $0x7f800000
+DATA c7f800000<>+52(SB)/4, $0x7f800000
+DATA c7f800000<>+56(SB)/4, $0x7f800000
+DATA c7f800000<>+60(SB)/4, $0x7f800000
+GLOBL c7f800000<>(SB), RODATA|NOPTR, $64
+
+DATA c7f000000<>+0(SB)/4, $0x7f000000
+DATA c7f000000<>+4(SB)/4, $0x7f000000
+DATA c7f000000<>+8(SB)/4, $0x7f000000
+DATA c7f000000<>+12(SB)/4, $0x7f000000
+DATA c7f000000<>+16(SB)/4, $0x7f000000
+DATA c7f000000<>+20(SB)/4, $0x7f000000
+DATA c7f000000<>+24(SB)/4, $0x7f000000
+DATA c7f000000<>+28(SB)/4, $0x7f000000
+DATA c7f000000<>+32(SB)/4, $0x7f000000
+DATA c7f000000<>+36(SB)/4, $0x7f000000
+DATA c7f000000<>+40(SB)/4, $0x7f000000
+DATA c7f000000<>+44(SB)/4, $0x7f000000
+DATA c7f000000<>+48(SB)/4, $0x7f000000
+DATA c7f000000<>+52(SB)/4, $0x7f000000
+DATA c7f000000<>+56(SB)/4, $0x7f000000
+DATA c7f000000<>+60(SB)/4, $0x7f000000
+GLOBL c7f000000<>(SB), RODATA|NOPTR, $64
+
+DATA c0000007f<>+0(SB)/4, $0x0000007f
+DATA c0000007f<>+4(SB)/4, $0x0000007f
+DATA c0000007f<>+8(SB)/4, $0x0000007f
+DATA c0000007f<>+12(SB)/4, $0x0000007f
+DATA c0000007f<>+16(SB)/4, $0x0000007f
+DATA c0000007f<>+20(SB)/4, $0x0000007f
+DATA c0000007f<>+24(SB)/4, $0x0000007f
+DATA c0000007f<>+28(SB)/4, $0x0000007f
+DATA c0000007f<>+32(SB)/4, $0x0000007f
+DATA c0000007f<>+36(SB)/4, $0x0000007f
+DATA c0000007f<>+40(SB)/4, $0x0000007f
+DATA c0000007f<>+44(SB)/4, $0x0000007f
+DATA c0000007f<>+48(SB)/4, $0x0000007f
+DATA c0000007f<>+52(SB)/4, $0x0000007f
+DATA c0000007f<>+56(SB)/4, $0x0000007f
+DATA c0000007f<>+60(SB)/4, $0x0000007f
+GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
+
+// func rowUMAPAVX2(x []float32, limit float32) (loss float32)
+// Requires: AVX, AVX2, FMA3, SSE, SSE2
+TEXT ·rowUMAPAVX2(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        limit+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ        DX, CX
+	JGE         loop_done
+	VMOVUPS     (AX)(DX*4), Y4
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
+	VCMPPS      $0x0a, Y5, Y4, Y6
+	VMOVUPS     c5d5e0b6b<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VADDPS      Y1, Y4, Y5
+	VMULPS      Y5, Y4, Y4
+	VMOVUPS     c0082ab1e<>+0(SB), Y7
+	VMAXPS      Y4, Y7, Y4
+	VDIVPS      Y4, Y1, Y7
+	VANDPS      Y6, Y7, Y7
+	VMOVAPS     Y1, Y4
+	VFMADD231PS Y5, Y7, Y4
+	VCMPPS      $0x0a, Y0, Y4, Y5
+	VANDPS      Y5, Y7, Y7
+	VMINPS      Y4, Y0, Y4
+	VPAND       c7f800000<>+0(SB), Y4, Y5
+	VMOVUPS     c7f000000<>+0(SB), Y6
+	VPSUBD      Y5, Y6, Y6
+	VMULPS      Y4, Y6, Y6
+	VMULPS      Y6, Y2, Y2
+	VPSRLD      $0x17, Y5, Y5
+	VPSUBD      c0000007f<>+0(SB), Y5, Y5
+	VPADDD      Y5, Y3, Y3
+	VMULPS      cbf800000<>+0(SB), Y7, Y7
+	VMOVUPS     Y7, (AX)(DX*4)
+	ADDQ        $0x08, DX
+	JMP         loop
+
+loop_done:
+	VCVTDQ2PS    Y3, Y3
+	VPSUBD       c3f3504f3<>+0(SB), Y2, Y4
+	VPSRAD       $0x17, Y4, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y4, Y4
+	VPADDD       c3f3504f3<>+0(SB), Y4, Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9021bb<>+0(SB), Y1
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y4, Y1
+	VFMADD213PS  c3def251a<>+0(SB), Y4, Y1
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y4, Y1
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y4, Y1
+	VFMADD213PS  cbe2aae50<>+0(SB), Y4, Y1
+	VFMADD213PS  c3e4cceac<>+0(SB), Y4, Y1
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y4, Y1
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y4, Y1
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
+	VFNMADD231PS c3f000000<>+0(SB), Y5, Y1
+	VADDPS       Y4, Y1, Y1
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y2, Y1
+	VFMADD231PS  c3f317218<>+0(SB), Y3, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, loss+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowMaxAVX2(x []float32, least float32) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·rowMaxAVX2(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        least+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ   DX, CX
+	JGE    loop_done
+	VMAXPS (AX)(DX*4), Y0, Y0
+	ADDQ   $0x08, DX
+	JMP    loop
+
+loop_done:
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	MOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowExpAVX2(x []float32, top float32) (sum float32)
+// Requires: AVX, AVX2, FMA3, SSE, SSE2
+TEXT ·rowExpAVX2(SB), NOSPLIT, $0-36
+	MOVQ         x_base+0(FP), AX
+	MOVSS        top+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      cc2ae0000<>+0(SB), Y4
+	VCMPPS       $0x0a, Y3, Y4, Y6
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      c39506967<>+0(SB), Y5
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y5
+	VADDPS       Y1, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y5
+	VANDPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (AX)(DX*4)
+	VADDPS       Y5, Y2, Y2
+	ADDQ         $0x08, DX
+	JMP          loop
+
+loop_done:
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	MOVSS        X2, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
+// Requires: AVX, AVX2, FMA3, SSE, SSE2
+TEXT ·rowLogisticAVX2(SB), NOSPLIT, $0-40
+	MOVQ         x_base+0(FP), AX
+	MOVSS        theta+24(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X1
+	VPBROADCASTD X1, Y1
+	VXORPS       X2, X2, X2
+	MOVL         $0x3f800000, CX
+	MOVD         CX, X3
+	VPBROADCASTD X3, Y3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Y7
+	VSUBPS       Y0, Y7, Y7
+	VORPS        c80000000<>+0(SB), Y7, Y8
+	VCMPPS       $0x0a, Y2, Y7, Y9
+	VMAXPS       Y7, Y2, Y7
+	VADDPS       Y7, Y5, Y5
+	VMOVUPS      cc2ae0000<>+0(SB), Y7
+	VCMPPS       $0x0a, Y8, Y7, Y11
+	VMAXPS       Y8, Y7, Y8
+	VMOVUPS      c4b400000<>+0(SB), Y7
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y8, Y7
+	VSUBPS       c4b400000<>+0(SB), Y7, Y10
+	VFNMADD231PS c3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS cb95e8083<>+0(SB), Y10, Y8
+	VMOVUPS      c39506967<>+0(SB), Y10
+	VFMADD213PS  c3ab743ce<>+0(SB), Y8, Y10
+	VFMADD213PS  c3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  c3f000000<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y8, Y12
+	VFMADD213PS  Y8, Y12, Y10
+	VADDPS       Y1, Y10, Y10
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y10, Y10
+	VFMADD231PS  c00000000<>+0(SB), Y8, Y10
+	VANDPS       Y11, Y10, Y10
+	VADDPS       Y1, Y10, Y7
+	VDIVPS       Y7, Y1, Y8
+	VBLENDVPS    Y9, Y10, Y1, Y10
+	VMULPS       Y10, Y8, Y10
+	VSUBPS       Y10, Y6, Y6
+	VMOVUPS      Y10, (AX)(DX*4)
+	VPAND        c7f800000<>+0(SB), Y7, Y8
+	VMOVUPS      c7f000000<>+0(SB), Y9
+	VPSUBD       Y8, Y9, Y9
+	VMULPS       Y7, Y9, Y9
+	VMULPS       Y9, Y3, Y3
+	VPSRLD       $0x17, Y8, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	ADDQ         $0x08, DX
+	JMP          loop
+
+loop_done:
+	VCVTDQ2PS    Y4, Y4
+	VPSUBD       c3f3504f3<>+0(SB), Y3, Y2
+	VPSRAD       $0x17, Y2, Y0
+	VCVTDQ2PS    Y0, Y0
+	VPAND        c007fffff<>+0(SB), Y2, Y2
+	VPADDD       c3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y2, Y2, Y7
+	VMOVUPS      c3d9021bb<>+0(SB), Y1
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y2, Y1
+	VFMADD213PS  c3def251a<>+0(SB), Y2, Y1
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y2, Y1
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y2, Y1
+	VFMADD213PS  cbe2aae50<>+0(SB), Y2, Y1
+	VFMADD213PS  c3e4cceac<>+0(SB), Y2, Y1
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y2, Y1
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y2, Y1
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VFMADD231PS  cb95e8083<>+0(SB), Y0, Y1
+	VFNMADD231PS c3f000000<>+0(SB), Y7, Y1
+	VADDPS       Y2, Y1, Y1
+	VFMADD231PS  c3f318000<>+0(SB), Y0, Y1
+	VFMADD231PS  c00000000<>+0(SB), Y3, Y1
+	VFMADD231PS  c3f317218<>+0(SB), Y4, Y1
+	VADDPS       Y1, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	MOVSS        X5, loss+32(FP)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	MOVSS        X6, dTheta+36(FP)
 	VZEROUPPER
 	RET

@@ -10,8 +10,13 @@ import "math"
 // never gives one to a pair of finite rows that are not 1e19 apart), −1 for
 // RowSimilarities, and minus infinity for a tempered cosine.
 
-// rowChunk bounds the pairs that the vector forms add up in float32.
-const rowChunk = 4096
+const (
+	// rowChunk bounds the pairs that the vector forms add up in float32.
+	rowChunk = 4096
+	// logChunk bounds the pairs whose logarithms they add up, since they
+	// multiply up to logChunk/8 numbers below 2.
+	logChunk = 960
+)
 
 // RowDistances turns −2 times the inner products of a row with others into
 // squared distances: x[j] += norm + norms[j], at least 0, where norm and
@@ -21,7 +26,12 @@ const rowChunk = 4096
 func RowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64) {
 	found = found[:(len(x)+63)/64]
 	clear(found)
-	rowDistances(x, norms, norm, slack, near, found, 0)
+	first := 0
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		first = len(x) - len(x)%lanes
+		rowDistancesVector(f[:first], any(norms).([]float32), float32(norm), float32(slack), float32(near), found)
+	}
+	rowDistances(x, norms, norm, slack, near, found, first)
 }
 
 func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, first int) {
@@ -39,8 +49,17 @@ func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, fi
 // q = 1/(1+x), but at least clamp, and returns their sum. A pair with a
 // negative x is excluded.
 func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
-	return rowSimilarities(x, clamp)
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, rowChunk); n > 0; n = wholeVectors(x, rowChunk) {
+			sum += float64(rowSimilaritiesVector(f[:n], float32(clamp)))
+			f, x = f[n:], x[n:]
+		}
+	}
+	return sum + rowSimilarities(x, clamp)
 }
+
+// wholeVectors returns how many pairs the vector form takes next.
+func wholeVectors[T Float](x []T, most int) int { return min(len(x)&^(lanes-1), most) }
 
 func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	for j, d2 := range x {
@@ -59,6 +78,11 @@ func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
 // InfoNC-t-SNE's derivatives with respect to the squared distances, as
 // InfoNCNegative does, with one share for all.
 func RowInfoNC[T Float](q []T, share, clamp T) {
+	if f, ok := float32s(q); ok && len(q) >= lanes {
+		whole := len(q) - len(q)%lanes
+		rowInfoNCVector(f[:whole], float32(share), float32(clamp))
+		q = q[whole:]
+	}
 	rowInfoNC(q, share, clamp)
 }
 
@@ -72,8 +96,13 @@ func rowInfoNC[T Float](q []T, share, clamp T) {
 	}
 }
 
-// RowMax returns the largest element of x, or least if none is above it.
+// RowMax returns the largest element of x, or least if none is above it. It may
+// pass over NaNs.
 func RowMax[T Float](x []T, least T) T {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		least, x = T(rowMaxVector(f[:whole], float32(least))), x[whole:]
+	}
 	return rowMax(x, least)
 }
 
@@ -86,7 +115,13 @@ func rowMax[T Float](x []T, m T) T {
 
 // RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
 func RowExp[T Float](x []T, top T) (sum float64) {
-	return rowExp(x, top)
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, rowChunk); n > 0; n = wholeVectors(x, rowChunk) {
+			sum += float64(rowExpVector(f[:n], float32(top)))
+			f, x = f[n:], x[n:]
+		}
+	}
+	return sum + rowExp(x, top)
 }
 
 func rowExp[T Float](x []T, top T) (sum float64) {
@@ -98,8 +133,39 @@ func rowExp[T Float](x []T, top T) (sum float64) {
 	return sum
 }
 
+// RowNeg is NegNegative for many pairs.
+func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+			loss, dTheta := rowNegVector(f[:n], float32(c), 1/float32(c), float32(bound.limit))
+			sum.Add(Sum{float64(loss), float64(dTheta)})
+			f, x = f[n:], x[n:]
+		}
+	}
+	sum.Add(negNegative(x, c, bound))
+	return sum
+}
+
+// RowUMAP is UMAPNegative for many pairs.
+func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+			loss += float64(rowUMAPVector(f[:n], float32(bound.limit)))
+			f, x = f[n:], x[n:]
+		}
+	}
+	return loss + umapNegative(x, bound)
+}
+
 // RowLogistic is LogisticNegative for many pairs.
 func RowLogistic[T Float](x []T, theta T) (sum Sum) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+			loss, dTheta := rowLogisticVector(f[:n], float32(theta))
+			sum.Add(Sum{float64(loss), float64(dTheta)})
+			f, x = f[n:], x[n:]
+		}
+	}
 	sum.Add(LogisticNegative(x, theta))
 	return sum
 }

@@ -76,6 +76,30 @@ func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum fl
 // drawOthersAVX512 is the vector form of drawOthers.
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
+// rowDistancesAVX512 is the vector form of rowDistances.
+func rowDistancesAVX512(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
+
+// rowSimilaritiesAVX512 is the vector form of rowSimilarities.
+func rowSimilaritiesAVX512(x []float32, clamp float32) (sum float32)
+
+// rowInfoNCAVX512 is the vector form of rowInfoNC.
+func rowInfoNCAVX512(q []float32, share float32, clamp float32)
+
+// rowNegAVX512 is the vector form of negNegative for at most 960 pairs.
+func rowNegAVX512(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
+
+// rowUMAPAVX512 is the vector form of umapNegative for at most 960 pairs.
+func rowUMAPAVX512(x []float32, limit float32) (loss float32)
+
+// rowMaxAVX512 is the vector form of rowMax, but for NaNs, which it may pass over.
+func rowMaxAVX512(x []float32, least float32) float32
+
+// rowExpAVX512 is the vector form of rowExp.
+func rowExpAVX512(x []float32, top float32) (sum float32)
+
+// rowLogisticAVX512 is the vector form of LogisticNegative for at most 960 pairs.
+func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
+
 // pairs2AVX2 is the vector form of pairs2.
 func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
@@ -147,3 +171,27 @@ func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum floa
 
 // drawOthersAVX2 is the vector form of drawOthers.
 func drawOthersAVX2(column []int32, state uint64, others uint32)
+
+// rowDistancesAVX2 is the vector form of rowDistances.
+func rowDistancesAVX2(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
+
+// rowSimilaritiesAVX2 is the vector form of rowSimilarities.
+func rowSimilaritiesAVX2(x []float32, clamp float32) (sum float32)
+
+// rowInfoNCAVX2 is the vector form of rowInfoNC.
+func rowInfoNCAVX2(q []float32, share float32, clamp float32)
+
+// rowNegAVX2 is the vector form of negNegative for at most 960 pairs.
+func rowNegAVX2(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
+
+// rowUMAPAVX2 is the vector form of umapNegative for at most 960 pairs.
+func rowUMAPAVX2(x []float32, limit float32) (loss float32)
+
+// rowMaxAVX2 is the vector form of rowMax, but for NaNs, which it may pass over.
+func rowMaxAVX2(x []float32, least float32) float32
+
+// rowExpAVX2 is the vector form of rowExp.
+func rowExpAVX2(x []float32, top float32) (sum float32)
+
+// rowLogisticAVX2 is the vector form of LogisticNegative for at most 960 pairs.
+func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)

@@ -487,10 +487,10 @@ func (s *productSweep[T]) euclidean(p *productPiece[T], head int, x []T, n int) 
 	switch s.options.Loss {
 	case Neg, NC:
 		s.exclude(x, head, n, T(math.Inf(1)))
-		p.sum.Add(simd.NegNegative(x, s.c, s.bound))
+		p.sum.Add(simd.RowNeg(x, s.c, s.bound))
 	case UMAP:
 		s.exclude(x, head, n, T(math.Inf(1)))
-		p.sum.Loss += simd.UMAPNegative(x, s.bound)
+		p.sum.Loss += simd.RowUMAP(x, s.bound)
 	case InfoNC:
 		s.exclude(x, head, n, -1)
 		q := max(s.clamp, 1/(1+s.positive[head]))

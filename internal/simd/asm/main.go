@@ -40,6 +40,7 @@ func main() {
 		s.maxUint32()
 		s.inverseSum2()
 		s.drawOthers()
+		s.rows()
 	}
 	Generate()
 }
