@@ -228,17 +228,14 @@ loop_done:
 	RET
 
 // func negPositiveAVX512(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·negPositiveAVX512(SB), NOSPLIT, $0-48
 	MOVQ         x_base+0(FP), AX
-	MOVSS        c+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        limit+28(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        logLimit+32(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS c+24(FP), Z0
+	VBROADCASTSS limit+28(FP), Z1
+	VBROADCASTSS logLimit+32(FP), Z2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Z3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
@@ -296,7 +293,7 @@ loop_done:
 	VADDPS        X0, X4, X4
 	VMOVSHDUP     X4, X0
 	VADDSS        X0, X4, X4
-	MOVSS         X4, loss+40(FP)
+	VMOVSS        X4, loss+40(FP)
 	VEXTRACTF64X4 $0x01, Z5, Y0
 	VADDPS        Y0, Y5, Y5
 	VEXTRACTF128  $0x01, Y5, X0
@@ -305,7 +302,7 @@ loop_done:
 	VADDPS        X0, X5, X5
 	VMOVSHDUP     X5, X0
 	VADDSS        X0, X5, X5
-	MOVSS         X5, dTheta+44(FP)
+	VMOVSS        X5, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -580,17 +577,14 @@ DATA c00000000<>+60(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $64
 
 // func negNegativeAVX512(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·negNegativeAVX512(SB), NOSPLIT, $0-48
 	MOVQ         x_base+0(FP), AX
-	MOVSS        invC+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        limit+28(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        logLimit+32(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS invC+24(FP), Z0
+	VBROADCASTSS limit+28(FP), Z1
+	VBROADCASTSS logLimit+32(FP), Z2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Z3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
@@ -647,7 +641,7 @@ loop_done:
 	VADDPS        X0, X4, X4
 	VMOVSHDUP     X4, X0
 	VADDSS        X0, X4, X4
-	MOVSS         X4, loss+40(FP)
+	VMOVSS        X4, loss+40(FP)
 	VEXTRACTF64X4 $0x01, Z5, Y0
 	VADDPS        Y0, Y5, Y5
 	VEXTRACTF128  $0x01, Y5, X0
@@ -656,20 +650,18 @@ loop_done:
 	VADDPS        X0, X5, X5
 	VMOVSHDUP     X5, X0
 	VADDSS        X0, X5, X5
-	MOVSS         X5, dTheta+44(FP)
+	VMOVSS        X5, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
 // func umapPositiveAVX512(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·umapPositiveAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        limit+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        logLimit+28(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS limit+24(FP), Z0
+	VBROADCASTSS logLimit+28(FP), Z1
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Z2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), CX
@@ -720,20 +712,18 @@ loop_done:
 	VADDPS        X0, X3, X3
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
-	MOVSS         X3, loss+32(FP)
+	VMOVSS        X3, loss+32(FP)
 	VZEROUPPER
 	RET
 
 // func umapNegativeAVX512(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·umapNegativeAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        limit+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        logLimit+28(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS limit+24(FP), Z0
+	VBROADCASTSS logLimit+28(FP), Z1
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Z2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), CX
@@ -788,7 +778,7 @@ loop_done:
 	VADDPS        X0, X3, X3
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
-	MOVSS         X3, loss+32(FP)
+	VMOVSS        X3, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -811,14 +801,13 @@ DATA cbf800000<>+60(SB)/4, $0xbf800000
 GLOBL cbf800000<>(SB), RODATA|NOPTR, $64
 
 // func similaritiesAVX512(x []float32, total []float32, clamp float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·similaritiesAVX512(SB), NOSPLIT, $0-52
 	MOVQ         x_base+0(FP), AX
 	MOVQ         total_base+24(FP), CX
-	MOVSS        clamp+48(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS clamp+48(FP), Z0
 	MOVL         $0x3f800000, DX
-	MOVD         DX, X1
+	VMOVD        DX, X1
 	VPBROADCASTD X1, Z1
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
@@ -840,13 +829,12 @@ loop_done:
 	RET
 
 // func logTotalsAVX512(total []float32, weight float32) (loss float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·logTotalsAVX512(SB), NOSPLIT, $0-36
 	MOVQ         total_base+0(FP), AX
-	MOVSS        weight+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS weight+24(FP), Z0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
 	VXORPS       X2, X2, X2
 	MOVQ         total_len+8(FP), CX
@@ -894,21 +882,19 @@ loop_done:
 	VADDPS        X0, X2, X2
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
-	MOVSS         X2, loss+32(FP)
+	VMOVSS        X2, loss+32(FP)
 	VZEROUPPER
 	RET
 
 // func infoncPositiveAVX512(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·infoncPositiveAVX512(SB), NOSPLIT, $0-60
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
-	MOVSS        clamp+48(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        inTotal+52(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS clamp+48(FP), Z0
+	VBROADCASTSS inTotal+52(FP), Z1
 	MOVL         $0x3f800000, DX
-	MOVD         DX, X2
+	VMOVD        DX, X2
 	VPBROADCASTD X2, Z2
 	VXORPS       X3, X3, X3
 	MOVQ         q_len+8(FP), DX
@@ -960,17 +946,16 @@ loop_done:
 	VADDPS        X0, X3, X3
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
-	MOVSS         X3, loss+56(FP)
+	VMOVSS        X3, loss+56(FP)
 	VZEROUPPER
 	RET
 
 // func infoncNegativeAVX512(q []float32, share []float32, clamp float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·infoncNegativeAVX512(SB), NOSPLIT, $0-52
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
-	MOVSS        clamp+48(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS clamp+48(FP), Z0
 	VXORPS       X1, X1, X1
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
@@ -1013,11 +998,10 @@ loop_done:
 	RET
 
 // func scaleAVX512(x []float32, f float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x_base+0(FP), AX
-	MOVSS        f+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS f+24(FP), Z0
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -1245,14 +1229,12 @@ loop_done:
 	RET
 
 // func descendAVX512(x []float32, grad []float32, step float32, clip float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·descendAVX512(SB), NOSPLIT, $0-56
 	MOVQ         x_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
-	MOVSS        step+48(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        clip+52(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS step+48(FP), Z0
+	VBROADCASTSS clip+52(FP), Z1
 	VMULPS       cbf800000<>+0(SB), Z1, Z2
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
@@ -1275,15 +1257,13 @@ loop_done:
 	RET
 
 // func descendRows2AVX512(table []float32, grad []float32, rows []int32, step float32, clip float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·descendRows2AVX512(SB), NOSPLIT, $0-80
 	MOVQ         table_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
 	MOVQ         rows_base+48(FP), DX
-	MOVSS        step+72(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        clip+76(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS step+72(FP), Z0
+	VBROADCASTSS clip+76(FP), Z1
 	VMULPS       cbf800000<>+0(SB), Z1, Z2
 	MOVQ         rows_len+56(FP), BX
 	XORQ         SI, SI
@@ -1385,26 +1365,19 @@ loop_done:
 	RET
 
 // func momentumStepAVX512(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·momentumStepAVX512(SB), NOSPLIT, $0-100
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         buf_base+48(FP), DX
-	MOVSS        step+72(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        clip+76(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS step+72(FP), Z0
+	VBROADCASTSS clip+76(FP), Z1
 	VMULPS       cbf800000<>+0(SB), Z1, Z2
-	MOVSS        decay+80(FP), X3
-	VBROADCASTSS X3, Z3
-	MOVSS        keep+84(FP), X4
-	VBROADCASTSS X4, Z4
-	MOVSS        add+88(FP), X5
-	VBROADCASTSS X5, Z5
-	MOVSS        ofG+92(FP), X6
-	VBROADCASTSS X6, Z6
-	MOVSS        ofBuf+96(FP), X7
-	VBROADCASTSS X7, Z7
+	VBROADCASTSS decay+80(FP), Z3
+	VBROADCASTSS keep+84(FP), Z4
+	VBROADCASTSS add+88(FP), Z5
+	VBROADCASTSS ofG+92(FP), Z6
+	VBROADCASTSS ofBuf+96(FP), Z7
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
@@ -1436,29 +1409,21 @@ loop_done:
 	RET
 
 // func adamStepAVX512(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·adamStepAVX512(SB), NOSPLIT, $0-128
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         m_base+48(FP), DX
 	MOVQ         v_base+72(FP), BX
-	MOVSS        step+96(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        clip+100(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS step+96(FP), Z0
+	VBROADCASTSS clip+100(FP), Z1
 	VMULPS       cbf800000<>+0(SB), Z1, Z2
-	MOVSS        decay+104(FP), X3
-	VBROADCASTSS X3, Z3
-	MOVSS        ofG+108(FP), X4
-	VBROADCASTSS X4, Z4
-	MOVSS        keep+112(FP), X5
-	VBROADCASTSS X5, Z5
-	MOVSS        ofG2+116(FP), X6
-	VBROADCASTSS X6, Z6
-	MOVSS        scale+120(FP), X7
-	VBROADCASTSS X7, Z7
-	MOVSS        epsilon+124(FP), X8
-	VBROADCASTSS X8, Z8
+	VBROADCASTSS decay+104(FP), Z3
+	VBROADCASTSS ofG+108(FP), Z4
+	VBROADCASTSS keep+112(FP), Z5
+	VBROADCASTSS ofG2+116(FP), Z6
+	VBROADCASTSS scale+120(FP), Z7
+	VBROADCASTSS epsilon+124(FP), Z8
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
@@ -1688,16 +1653,14 @@ loop_done:
 	RET
 
 // func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·inverseSum2AVX512(SB), NOSPLIT, $0-60
 	MOVQ         xs_base+0(FP), AX
 	MOVQ         ys_base+24(FP), CX
-	MOVSS        x+48(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        y+52(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS x+48(FP), Z0
+	VBROADCASTSS y+52(FP), Z1
 	MOVL         $0x3f800000, DX
-	MOVD         DX, X2
+	VMOVD        DX, X2
 	VPBROADCASTD X2, Z2
 	VXORPS       X3, X3, X3
 	MOVQ         xs_len+8(FP), DX
@@ -1725,33 +1688,33 @@ loop_done:
 	VADDPS        X0, X3, X3
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
-	MOVSS         X3, sum+56(FP)
+	VMOVSS        X3, sum+56(FP)
 	VZEROUPPER
 	RET
 
 // func drawOthersAVX512(column []int32, state uint64, others uint32)
-// Requires: AVX, AVX512DQ, AVX512F, SSE2
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
 	MOVQ         column_base+0(FP), AX
 	MOVQ         state+24(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
 	VPADDQ       gammas<>+0(SB), Z0, Z0
 	MOVQ         $0xf1bbcdcbfa53e0a8, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTQ X1, Z1
 	MOVL         others+32(FP), CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTQ X2, Z2
 	VMOVUPS      before<>+0(SB), Z3
 	MOVQ         $0x0000001000000010, CX
-	MOVQ         CX, X4
+	VMOVQ        CX, X4
 	VPBROADCASTQ X4, Z4
 	MOVQ         $0xbf58476d1ce4e5b9, CX
-	MOVQ         CX, X5
+	VMOVQ        CX, X5
 	VPBROADCASTQ X5, Z5
 	MOVQ         $0x94d049bb133111eb, CX
-	MOVQ         CX, X6
+	VMOVQ        CX, X6
 	VPBROADCASTQ X6, Z6
 	MOVQ         column_len+8(FP), CX
 	XORQ         DX, DX
@@ -1826,17 +1789,14 @@ DATA c00000001<>+60(SB)/4, $0x00000001
 GLOBL c00000001<>(SB), RODATA|NOPTR, $64
 
 // func rowDistancesAVX512(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·rowDistancesAVX512(SB), NOSPLIT, $0-88
 	MOVQ         x_base+0(FP), AX
 	MOVQ         norms_base+24(FP), CX
 	MOVQ         found_base+64(FP), DX
-	MOVSS        norm+48(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        slack+52(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        near+56(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS norm+48(FP), Z0
+	VBROADCASTSS slack+52(FP), Z1
+	VBROADCASTSS near+56(FP), Z2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), BX
 	XORQ         SI, SI
@@ -1862,13 +1822,12 @@ loop_done:
 	RET
 
 // func rowSimilaritiesAVX512(x []float32, clamp float32) (sum float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·rowSimilaritiesAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        clamp+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS clamp+24(FP), Z0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
 	VXORPS       X2, X2, X2
 	VXORPS       X3, X3, X3
@@ -1903,7 +1862,7 @@ loop_done:
 	VADDPS        X0, X3, X3
 	VMOVSHDUP     X3, X0
 	VADDSS        X0, X3, X3
-	MOVSS         X3, sum+32(FP)
+	VMOVSS        X3, sum+32(FP)
 	VZEROUPPER
 	RET
 
@@ -1926,13 +1885,11 @@ DATA c7e167699<>+60(SB)/4, $0x7e167699
 GLOBL c7e167699<>(SB), RODATA|NOPTR, $64
 
 // func rowInfoNCAVX512(q []float32, share float32, clamp float32)
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·rowInfoNCAVX512(SB), NOSPLIT, $0-32
 	MOVQ         q_base+0(FP), AX
-	MOVSS        share+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        clamp+28(FP), X1
-	VBROADCASTSS X1, Z1
+	VBROADCASTSS share+24(FP), Z0
+	VBROADCASTSS clamp+28(FP), Z1
 	VMULPS       cbf800000<>+0(SB), Z0, Z0
 	MOVQ         q_len+8(FP), CX
 	XORQ         DX, DX
@@ -1954,20 +1911,17 @@ loop_done:
 	RET
 
 // func rowNegAVX512(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·rowNegAVX512(SB), NOSPLIT, $0-48
 	MOVQ         x_base+0(FP), AX
-	MOVSS        c+24(FP), X0
-	VBROADCASTSS X0, Z0
-	MOVSS        invC+28(FP), X1
-	VBROADCASTSS X1, Z1
-	MOVSS        limit+32(FP), X2
-	VBROADCASTSS X2, Z2
+	VBROADCASTSS c+24(FP), Z0
+	VBROADCASTSS invC+28(FP), Z1
+	VBROADCASTSS limit+32(FP), Z2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Z3
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X4
+	VMOVD        CX, X4
 	VPBROADCASTD X4, Z4
 	VXORPS       X5, X5, X5
 	VXORPS       X6, X6, X6
@@ -2041,7 +1995,7 @@ loop_done:
 	VADDPS        X0, X2, X2
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
-	MOVSS         X2, loss+40(FP)
+	VMOVSS        X2, loss+40(FP)
 	VEXTRACTF64X4 $0x01, Z6, Y0
 	VADDPS        Y0, Y6, Y6
 	VEXTRACTF128  $0x01, Y6, X0
@@ -2050,7 +2004,7 @@ loop_done:
 	VADDPS        X0, X6, X6
 	VMOVSHDUP     X6, X0
 	VADDSS        X0, X6, X6
-	MOVSS         X6, dTheta+44(FP)
+	VMOVSS        X6, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -2091,16 +2045,15 @@ DATA c3f317218<>+60(SB)/4, $0x3f317218
 GLOBL c3f317218<>(SB), RODATA|NOPTR, $64
 
 // func rowUMAPAVX512(x []float32, limit float32) (loss float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·rowUMAPAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        limit+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS limit+24(FP), Z0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Z2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), CX
@@ -2170,7 +2123,7 @@ loop_done:
 	VADDPS        X0, X1, X1
 	VMOVSHDUP     X1, X0
 	VADDSS        X0, X1, X1
-	MOVSS         X1, loss+32(FP)
+	VMOVSS        X1, loss+32(FP)
 	VZEROUPPER
 	RET
 
@@ -2193,11 +2146,10 @@ DATA c0082ab1e<>+60(SB)/4, $0x0082ab1e
 GLOBL c0082ab1e<>(SB), RODATA|NOPTR, $64
 
 // func rowMaxAVX512(x []float32, least float32) float32
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F
 TEXT ·rowMaxAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        least+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS least+24(FP), Z0
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -2217,18 +2169,17 @@ loop_done:
 	VMAXPS        X1, X0, X0
 	VMOVSHDUP     X0, X1
 	VMAXSS        X1, X0, X0
-	MOVSS         X0, ret+32(FP)
+	VMOVSS        X0, ret+32(FP)
 	VZEROUPPER
 	RET
 
 // func rowExpAVX512(x []float32, top float32) (sum float32)
-// Requires: AVX, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512F
 TEXT ·rowExpAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        top+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS top+24(FP), Z0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
 	VXORPS       X2, X2, X2
 	MOVQ         x_len+8(FP), CX
@@ -2274,7 +2225,7 @@ loop_done:
 	VADDPS        X0, X2, X2
 	VMOVSHDUP     X2, X0
 	VADDSS        X0, X2, X2
-	MOVSS         X2, sum+32(FP)
+	VMOVSS        X2, sum+32(FP)
 	VZEROUPPER
 	RET
 
@@ -2423,17 +2374,16 @@ DATA c3e2aaaaa<>+60(SB)/4, $0x3e2aaaaa
 GLOBL c3e2aaaaa<>(SB), RODATA|NOPTR, $64
 
 // func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX512DQ, AVX512F, SSE, SSE2
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·rowLogisticAVX512(SB), NOSPLIT, $0-40
 	MOVQ         x_base+0(FP), AX
-	MOVSS        theta+24(FP), X0
-	VBROADCASTSS X0, Z0
+	VBROADCASTSS theta+24(FP), Z0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Z1
 	VXORPS       X2, X2, X2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Z3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
@@ -2521,7 +2471,7 @@ loop_done:
 	VADDPS        X0, X5, X5
 	VMOVSHDUP     X5, X0
 	VADDSS        X0, X5, X5
-	MOVSS         X5, loss+32(FP)
+	VMOVSS        X5, loss+32(FP)
 	VEXTRACTF64X4 $0x01, Z6, Y0
 	VADDPS        Y0, Y6, Y6
 	VEXTRACTF128  $0x01, Y6, X0
@@ -2530,7 +2480,7 @@ loop_done:
 	VADDPS        X0, X6, X6
 	VMOVSHDUP     X6, X0
 	VADDSS        X0, X6, X6
-	MOVSS         X6, dTheta+36(FP)
+	VMOVSS        X6, dTheta+36(FP)
 	VZEROUPPER
 	RET
 
@@ -2678,17 +2628,14 @@ loop_done:
 	RET
 
 // func negPositiveAVX2(x []float32, c float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·negPositiveAVX2(SB), NOSPLIT, $0-48
 	MOVQ         x_base+0(FP), AX
-	MOVSS        c+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        limit+28(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        logLimit+32(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS c+24(FP), Y0
+	VBROADCASTSS limit+28(FP), Y1
+	VBROADCASTSS logLimit+32(FP), Y2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Y3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
@@ -2744,29 +2691,26 @@ loop_done:
 	VADDPS       X0, X4, X4
 	VMOVSHDUP    X4, X0
 	VADDSS       X0, X4, X4
-	MOVSS        X4, loss+40(FP)
+	VMOVSS       X4, loss+40(FP)
 	VEXTRACTF128 $0x01, Y5, X0
 	VADDPS       X0, X5, X5
 	VMOVHLPS     X5, X5, X0
 	VADDPS       X0, X5, X5
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
-	MOVSS        X5, dTheta+44(FP)
+	VMOVSS       X5, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
 // func negNegativeAVX2(x []float32, invC float32, limit float32, logLimit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·negNegativeAVX2(SB), NOSPLIT, $0-48
 	MOVQ         x_base+0(FP), AX
-	MOVSS        invC+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        limit+28(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        logLimit+32(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS invC+24(FP), Y0
+	VBROADCASTSS limit+28(FP), Y1
+	VBROADCASTSS logLimit+32(FP), Y2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Y3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
@@ -2821,27 +2765,25 @@ loop_done:
 	VADDPS       X0, X4, X4
 	VMOVSHDUP    X4, X0
 	VADDSS       X0, X4, X4
-	MOVSS        X4, loss+40(FP)
+	VMOVSS       X4, loss+40(FP)
 	VEXTRACTF128 $0x01, Y5, X0
 	VADDPS       X0, X5, X5
 	VMOVHLPS     X5, X5, X0
 	VADDPS       X0, X5, X5
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
-	MOVSS        X5, dTheta+44(FP)
+	VMOVSS       X5, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
 // func umapPositiveAVX2(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·umapPositiveAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        limit+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        logLimit+28(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS limit+24(FP), Y0
+	VBROADCASTSS logLimit+28(FP), Y1
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), CX
@@ -2890,20 +2832,18 @@ loop_done:
 	VADDPS       X0, X3, X3
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
-	MOVSS        X3, loss+32(FP)
+	VMOVSS       X3, loss+32(FP)
 	VZEROUPPER
 	RET
 
 // func umapNegativeAVX2(x []float32, limit float32, logLimit float32) (loss float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·umapNegativeAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        limit+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        logLimit+28(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS limit+24(FP), Y0
+	VBROADCASTSS logLimit+28(FP), Y1
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), CX
@@ -2956,19 +2896,18 @@ loop_done:
 	VADDPS       X0, X3, X3
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
-	MOVSS        X3, loss+32(FP)
+	VMOVSS       X3, loss+32(FP)
 	VZEROUPPER
 	RET
 
 // func similaritiesAVX2(x []float32, total []float32, clamp float32)
-// Requires: AVX, AVX2, SSE, SSE2
+// Requires: AVX, AVX2
 TEXT ·similaritiesAVX2(SB), NOSPLIT, $0-52
 	MOVQ         x_base+0(FP), AX
 	MOVQ         total_base+24(FP), CX
-	MOVSS        clamp+48(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS clamp+48(FP), Y0
 	MOVL         $0x3f800000, DX
-	MOVD         DX, X1
+	VMOVD        DX, X1
 	VPBROADCASTD X1, Y1
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
@@ -2990,13 +2929,12 @@ loop_done:
 	RET
 
 // func logTotalsAVX2(total []float32, weight float32) (loss float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·logTotalsAVX2(SB), NOSPLIT, $0-36
 	MOVQ         total_base+0(FP), AX
-	MOVSS        weight+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS weight+24(FP), Y0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VXORPS       X2, X2, X2
 	MOVQ         total_len+8(FP), CX
@@ -3042,21 +2980,19 @@ loop_done:
 	VADDPS       X0, X2, X2
 	VMOVSHDUP    X2, X0
 	VADDSS       X0, X2, X2
-	MOVSS        X2, loss+32(FP)
+	VMOVSS       X2, loss+32(FP)
 	VZEROUPPER
 	RET
 
 // func infoncPositiveAVX2(q []float32, share []float32, clamp float32, inTotal float32) (loss float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·infoncPositiveAVX2(SB), NOSPLIT, $0-60
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
-	MOVSS        clamp+48(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        inTotal+52(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS clamp+48(FP), Y0
+	VBROADCASTSS inTotal+52(FP), Y1
 	MOVL         $0x3f800000, DX
-	MOVD         DX, X2
+	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
 	VXORPS       X3, X3, X3
 	MOVQ         q_len+8(FP), DX
@@ -3106,17 +3042,16 @@ loop_done:
 	VADDPS       X0, X3, X3
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
-	MOVSS        X3, loss+56(FP)
+	VMOVSS       X3, loss+56(FP)
 	VZEROUPPER
 	RET
 
 // func infoncNegativeAVX2(q []float32, share []float32, clamp float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·infoncNegativeAVX2(SB), NOSPLIT, $0-52
 	MOVQ         q_base+0(FP), AX
 	MOVQ         share_base+24(FP), CX
-	MOVSS        clamp+48(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS clamp+48(FP), Y0
 	VXORPS       X1, X1, X1
 	MOVQ         q_len+8(FP), DX
 	XORQ         BX, BX
@@ -3159,11 +3094,10 @@ loop_done:
 	RET
 
 // func scaleAVX2(x []float32, f float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
 	MOVQ         x_base+0(FP), AX
-	MOVSS        f+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS f+24(FP), Y0
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -3315,14 +3249,12 @@ loop_done:
 	RET
 
 // func descendAVX2(x []float32, grad []float32, step float32, clip float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·descendAVX2(SB), NOSPLIT, $0-56
 	MOVQ         x_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
-	MOVSS        step+48(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        clip+52(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS step+48(FP), Y0
+	VBROADCASTSS clip+52(FP), Y1
 	VMULPS       cbf800000<>+0(SB), Y1, Y2
 	MOVQ         x_len+8(FP), DX
 	XORQ         BX, BX
@@ -3345,15 +3277,13 @@ loop_done:
 	RET
 
 // func descendRows2AVX2(table []float32, grad []float32, rows []int32, step float32, clip float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·descendRows2AVX2(SB), NOSPLIT, $0-80
 	MOVQ         table_base+0(FP), AX
 	MOVQ         grad_base+24(FP), CX
 	MOVQ         rows_base+48(FP), DX
-	MOVSS        step+72(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        clip+76(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS step+72(FP), Y0
+	VBROADCASTSS clip+76(FP), Y1
 	VMULPS       cbf800000<>+0(SB), Y1, Y2
 	MOVQ         rows_len+56(FP), BX
 	XORQ         SI, SI
@@ -3415,26 +3345,19 @@ loop_done:
 	RET
 
 // func momentumStepAVX2(w []float32, g []float32, buf []float32, step float32, clip float32, decay float32, keep float32, add float32, ofG float32, ofBuf float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·momentumStepAVX2(SB), NOSPLIT, $0-100
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         buf_base+48(FP), DX
-	MOVSS        step+72(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        clip+76(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS step+72(FP), Y0
+	VBROADCASTSS clip+76(FP), Y1
 	VMULPS       cbf800000<>+0(SB), Y1, Y2
-	MOVSS        decay+80(FP), X3
-	VBROADCASTSS X3, Y3
-	MOVSS        keep+84(FP), X4
-	VBROADCASTSS X4, Y4
-	MOVSS        add+88(FP), X5
-	VBROADCASTSS X5, Y5
-	MOVSS        ofG+92(FP), X6
-	VBROADCASTSS X6, Y6
-	MOVSS        ofBuf+96(FP), X7
-	VBROADCASTSS X7, Y7
+	VBROADCASTSS decay+80(FP), Y3
+	VBROADCASTSS keep+84(FP), Y4
+	VBROADCASTSS add+88(FP), Y5
+	VBROADCASTSS ofG+92(FP), Y6
+	VBROADCASTSS ofBuf+96(FP), Y7
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
@@ -3466,29 +3389,21 @@ loop_done:
 	RET
 
 // func adamStepAVX2(w []float32, g []float32, m []float32, v []float32, step float32, clip float32, decay float32, ofG float32, keep float32, ofG2 float32, scale float32, epsilon float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·adamStepAVX2(SB), NOSPLIT, $0-128
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         m_base+48(FP), DX
 	MOVQ         v_base+72(FP), BX
-	MOVSS        step+96(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        clip+100(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS step+96(FP), Y0
+	VBROADCASTSS clip+100(FP), Y1
 	VMULPS       cbf800000<>+0(SB), Y1, Y2
-	MOVSS        decay+104(FP), X3
-	VBROADCASTSS X3, Y3
-	MOVSS        ofG+108(FP), X4
-	VBROADCASTSS X4, Y4
-	MOVSS        keep+112(FP), X5
-	VBROADCASTSS X5, Y5
-	MOVSS        ofG2+116(FP), X6
-	VBROADCASTSS X6, Y6
-	MOVSS        scale+120(FP), X7
-	VBROADCASTSS X7, Y7
-	MOVSS        epsilon+124(FP), X8
-	VBROADCASTSS X8, Y8
+	VBROADCASTSS decay+104(FP), Y3
+	VBROADCASTSS ofG+108(FP), Y4
+	VBROADCASTSS keep+112(FP), Y5
+	VBROADCASTSS ofG2+116(FP), Y6
+	VBROADCASTSS scale+120(FP), Y7
+	VBROADCASTSS epsilon+124(FP), Y8
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
@@ -3681,16 +3596,14 @@ loop_done:
 	RET
 
 // func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·inverseSum2AVX2(SB), NOSPLIT, $0-60
 	MOVQ         xs_base+0(FP), AX
 	MOVQ         ys_base+24(FP), CX
-	MOVSS        x+48(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        y+52(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS x+48(FP), Y0
+	VBROADCASTSS y+52(FP), Y1
 	MOVL         $0x3f800000, DX
-	MOVD         DX, X2
+	VMOVD        DX, X2
 	VPBROADCASTD X2, Y2
 	VXORPS       X3, X3, X3
 	MOVQ         xs_len+8(FP), DX
@@ -3716,39 +3629,39 @@ loop_done:
 	VADDPS       X0, X3, X3
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
-	MOVSS        X3, sum+56(FP)
+	VMOVSS       X3, sum+56(FP)
 	VZEROUPPER
 	RET
 
 // func drawOthersAVX2(column []int32, state uint64, others uint32)
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2
 TEXT ·drawOthersAVX2(SB), NOSPLIT, $0-36
 	MOVQ         column_base+0(FP), AX
 	MOVQ         state+24(FP), CX
-	MOVQ         CX, X0
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Y0
 	VPADDQ       gammas<>+0(SB), Y0, Y0
 	MOVQ         $0x78dde6e5fd29f054, CX
-	MOVQ         CX, X1
+	VMOVQ        CX, X1
 	VPBROADCASTQ X1, Y1
 	MOVL         others+32(FP), CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTQ X2, Y2
 	VMOVUPS      before<>+0(SB), Y3
 	MOVQ         $0x0000000800000008, CX
-	MOVQ         CX, X4
+	VMOVQ        CX, X4
 	VPBROADCASTQ X4, Y4
 	MOVQ         $0xbf58476d1ce4e5b9, CX
-	MOVQ         CX, X5
+	VMOVQ        CX, X5
 	VPBROADCASTQ X5, Y5
 	MOVQ         $0x00000000bf58476d, CX
-	MOVQ         CX, X6
+	VMOVQ        CX, X6
 	VPBROADCASTQ X6, Y6
 	MOVQ         $0x94d049bb133111eb, CX
-	MOVQ         CX, X7
+	VMOVQ        CX, X7
 	VPBROADCASTQ X7, Y7
 	MOVQ         $0x0000000094d049bb, CX
-	MOVQ         CX, X8
+	VMOVQ        CX, X8
 	VPBROADCASTQ X8, Y8
 	MOVQ         column_len+8(FP), CX
 	XORQ         DX, DX
@@ -3795,17 +3708,14 @@ loop_done:
 	RET
 
 // func rowDistancesAVX2(x []float32, norms []float32, norm float32, slack float32, near float32, found []uint64)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·rowDistancesAVX2(SB), NOSPLIT, $0-88
 	MOVQ         x_base+0(FP), AX
 	MOVQ         norms_base+24(FP), CX
 	MOVQ         found_base+64(FP), DX
-	MOVSS        norm+48(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        slack+52(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        near+56(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS norm+48(FP), Y0
+	VBROADCASTSS slack+52(FP), Y1
+	VBROADCASTSS near+56(FP), Y2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), BX
 	XORQ         SI, SI
@@ -3832,13 +3742,12 @@ loop_done:
 	RET
 
 // func rowSimilaritiesAVX2(x []float32, clamp float32) (sum float32)
-// Requires: AVX, AVX2, SSE, SSE2
+// Requires: AVX, AVX2
 TEXT ·rowSimilaritiesAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        clamp+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS clamp+24(FP), Y0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VXORPS       X2, X2, X2
 	VXORPS       X3, X3, X3
@@ -3868,18 +3777,16 @@ loop_done:
 	VADDPS       X0, X3, X3
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
-	MOVSS        X3, sum+32(FP)
+	VMOVSS       X3, sum+32(FP)
 	VZEROUPPER
 	RET
 
 // func rowInfoNCAVX2(q []float32, share float32, clamp float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·rowInfoNCAVX2(SB), NOSPLIT, $0-32
 	MOVQ         q_base+0(FP), AX
-	MOVSS        share+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        clamp+28(FP), X1
-	VBROADCASTSS X1, Y1
+	VBROADCASTSS share+24(FP), Y0
+	VBROADCASTSS clamp+28(FP), Y1
 	VMULPS       cbf800000<>+0(SB), Y0, Y0
 	MOVQ         q_len+8(FP), CX
 	XORQ         DX, DX
@@ -3901,20 +3808,17 @@ loop_done:
 	RET
 
 // func rowNegAVX2(x []float32, c float32, invC float32, limit float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·rowNegAVX2(SB), NOSPLIT, $0-48
 	MOVQ         x_base+0(FP), AX
-	MOVSS        c+24(FP), X0
-	VBROADCASTSS X0, Y0
-	MOVSS        invC+28(FP), X1
-	VBROADCASTSS X1, Y1
-	MOVSS        limit+32(FP), X2
-	VBROADCASTSS X2, Y2
+	VBROADCASTSS c+24(FP), Y0
+	VBROADCASTSS invC+28(FP), Y1
+	VBROADCASTSS limit+32(FP), Y2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Y3
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X4
+	VMOVD        CX, X4
 	VPBROADCASTD X4, Y4
 	VXORPS       X5, X5, X5
 	VXORPS       X6, X6, X6
@@ -3988,14 +3892,14 @@ loop_done:
 	VADDPS       X0, X2, X2
 	VMOVSHDUP    X2, X0
 	VADDSS       X0, X2, X2
-	MOVSS        X2, loss+40(FP)
+	VMOVSS       X2, loss+40(FP)
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X0, X6, X6
 	VMOVHLPS     X6, X6, X0
 	VADDPS       X0, X6, X6
 	VMOVSHDUP    X6, X0
 	VADDSS       X0, X6, X6
-	MOVSS        X6, dTheta+44(FP)
+	VMOVSS       X6, dTheta+44(FP)
 	VZEROUPPER
 	RET
 
@@ -4054,16 +3958,15 @@ DATA c0000007f<>+60(SB)/4, $0x0000007f
 GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
 
 // func rowUMAPAVX2(x []float32, limit float32) (loss float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·rowUMAPAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        limit+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS limit+24(FP), Y0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X2
+	VMOVD        CX, X2
 	VPBROADCASTD X2, Y2
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+8(FP), CX
@@ -4133,16 +4036,15 @@ loop_done:
 	VADDPS       X0, X1, X1
 	VMOVSHDUP    X1, X0
 	VADDSS       X0, X1, X1
-	MOVSS        X1, loss+32(FP)
+	VMOVSS       X1, loss+32(FP)
 	VZEROUPPER
 	RET
 
 // func rowMaxAVX2(x []float32, least float32) float32
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·rowMaxAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        least+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS least+24(FP), Y0
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
@@ -4160,18 +4062,17 @@ loop_done:
 	VMAXPS       X1, X0, X0
 	VMOVSHDUP    X0, X1
 	VMAXSS       X1, X0, X0
-	MOVSS        X0, ret+32(FP)
+	VMOVSS       X0, ret+32(FP)
 	VZEROUPPER
 	RET
 
 // func rowExpAVX2(x []float32, top float32) (sum float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·rowExpAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_base+0(FP), AX
-	MOVSS        top+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS top+24(FP), Y0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VXORPS       X2, X2, X2
 	MOVQ         x_len+8(FP), CX
@@ -4215,22 +4116,21 @@ loop_done:
 	VADDPS       X0, X2, X2
 	VMOVSHDUP    X2, X0
 	VADDSS       X0, X2, X2
-	MOVSS        X2, sum+32(FP)
+	VMOVSS       X2, sum+32(FP)
 	VZEROUPPER
 	RET
 
 // func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
-// Requires: AVX, AVX2, FMA3, SSE, SSE2
+// Requires: AVX, AVX2, FMA3
 TEXT ·rowLogisticAVX2(SB), NOSPLIT, $0-40
 	MOVQ         x_base+0(FP), AX
-	MOVSS        theta+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS theta+24(FP), Y0
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X1
+	VMOVD        CX, X1
 	VPBROADCASTD X1, Y1
 	VXORPS       X2, X2, X2
 	MOVL         $0x3f800000, CX
-	MOVD         CX, X3
+	VMOVD        CX, X3
 	VPBROADCASTD X3, Y3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
@@ -4318,13 +4218,13 @@ loop_done:
 	VADDPS       X0, X5, X5
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
-	MOVSS        X5, loss+32(FP)
+	VMOVSS       X5, loss+32(FP)
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X0, X6, X6
 	VMOVHLPS     X6, X6, X0
 	VADDPS       X0, X6, X6
 	VMOVSHDUP    X6, X0
 	VADDSS       X0, X6, X6
-	MOVSS        X6, dTheta+36(FP)
+	VMOVSS       X6, dTheta+36(FP)
 	VZEROUPPER
 	RET

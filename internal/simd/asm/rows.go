@@ -254,7 +254,7 @@ func (s *isa) rowMax() {
 	VMAXPS(t.AsX(), m.AsX(), m.AsX())
 	VMOVSHDUP(m.AsX(), t.AsX())
 	VMAXSS(t.AsX(), m.AsX(), m.AsX())
-	Store(m.AsX(), ReturnIndex(0))
+	VMOVSS(m.AsX(), memory(ReturnIndex(0)))
 	VZEROUPPER()
 	RET()
 }
