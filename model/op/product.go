@@ -18,6 +18,9 @@ const (
 	// productGrain is the least number of pairs for whose losses another core
 	// is worth waking.
 	productGrain = 1 << 13
+	// groupWork bounds the multiplications of a product of a group with rows,
+	// so that package blas does not spread it over cores: groups are.
+	groupWork = 1<<18 - 1
 	// finishGrain is how many elements of the gradient are finished at a time.
 	finishGrain = 1 << 14
 )
@@ -346,16 +349,18 @@ func (s *productSweep[T]) group(p *productPiece[T], g int) {
 }
 
 // segments appends the rows that the group of heads [lo, hi) is contrasted
-// with: m of the rows outside the group from number first on.
+// with: m of the rows outside the group from number first on. Long segments are
+// cut.
 func (s *productSweep[T]) segments(list []segment, lo, hi, first int) []segment {
-	column := 0
+	column, most := 0, max(32, groupWork/(groupHeads*s.width)&^31)
 	for from, end := first, first+s.m; column < s.m; from, end = 0, s.m-column {
 		at := 0 // the number of the next row outside the group
 		for _, r := range [3][2]int{{0, lo}, {hi, s.b + lo}, {s.b + hi, s.rows}} {
 			n := r[1] - r[0]
-			if a, z := max(from, at), min(end, at+n); a < z {
-				list = append(list, segment{row: r[0] + a - at, n: z - a, column: column})
-				column += z - a
+			for a, z := max(from, at), min(end, at+n); a < z; a += most {
+				q := segment{row: r[0] + a - at, n: min(most, z-a), column: column}
+				list = append(list, q)
+				column += q.n
 			}
 			at += n
 		}

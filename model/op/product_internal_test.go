@@ -334,7 +334,6 @@ func BenchmarkProductSweep(b *testing.B) {
 		{Euclidean, Neg, 1024, 10, 512, false, true},
 		{Euclidean, Neg, 1024, 10, 128, true, true},
 		{Euclidean, InfoNC, 1024, 50, 0, false, true},
-		{Euclidean, InfoNC, 8192, 10, 0, false, true},
 	} {
 		name := fmt.Sprintf("%v/%v/b=%d/d=%d/m=%d/grad=%v/sweep=%v", tc.metric, tc.loss, tc.b, tc.d, tc.m, tc.gradient, tc.sweep)
 		b.Run(name, func(b *testing.B) {
