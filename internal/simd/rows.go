@@ -133,11 +133,14 @@ func rowExp[T Float](x []T, top T) (sum float64) {
 	return sum
 }
 
-// RowNeg is NegNegative for many pairs.
+// RowNeg is NegNegative for many pairs. The vector forms count c as 1.2e-38 or
+// 1e20 where it is beyond.
 func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, ok := float32s(x); ok {
+		// Here infinite intermediate results would make NaNs.
+		c := min(max(float32(c), 1.2e-38), 1e20)
 		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
-			loss, dTheta := rowNegVector(f[:n], float32(c), 1/float32(c), float32(bound.limit))
+			loss, dTheta := rowNegVector(f[:n], c, 1/c, float32(bound.limit))
 			sum.Add(Sum{float64(loss), float64(dTheta)})
 			f, x = f[n:], x[n:]
 		}

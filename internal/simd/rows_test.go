@@ -83,6 +83,27 @@ func TestRowKernels(t *testing.T) {
 	})
 }
 
+// Where c leaves the numbers that are computed with, the loss is still one.
+func TestRowNegOfExtremes(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, tc := range []struct{ c, clamp, loss float64 }{
+			{1e30, 0, 0}, {3e38, 1e-10, 0}, {math.Inf(1), 0, 0}, {1e-44, 1e-10, -math.Log(1e-10)},
+		} {
+			x, _ := draw(64, 1, func(s *rng.Stream) float64 { return math.Exp(40*s.Float64() - 20) })
+			got := RowNeg(x, float32(tc.c), BoundOf[float32](tc.clamp))
+			compareSum(t, fmt.Sprintf("c=%g: loss", tc.c), got.Loss, 64*tc.loss, 1)
+			if !(math.Abs(got.DTheta) < 1e-18) {
+				t.Errorf("c=%g: dTheta is %g", tc.c, got.DTheta)
+			}
+			for j, v := range x {
+				if !(math.Abs(float64(v)) < 1e-19) {
+					t.Fatalf("c=%g: derivative %d is %g", tc.c, j, v)
+				}
+			}
+		}
+	})
+}
+
 // cosines are tempered cosines, up to those of the lowest temperature.
 func cosines(s *rng.Stream) float64 {
 	if s.IntN(4) == 0 {

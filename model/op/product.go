@@ -131,7 +131,7 @@ func (s *productSweep[T]) init(options ContrastiveOptions) {
 // are the runs[2k+1] rows from the runs[2k]-th on, where the first row follows
 // upon the last. All groups have as many.
 func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
-	s.features, s.d, s.rows, s.b, s.runs = features, d, rows, b, runs
+	s.features, s.d, s.rows, s.b, s.runs = features[:rows*d], d, rows, b, runs
 	s.theta, s.withGrad, s.grad = theta, withGrad, grad
 	s.m = rows - 2
 	if len(runs) > 0 {
@@ -232,7 +232,8 @@ func (s *productSweep[T]) addSums(pieces int) {
 // byTiles contrasts each head with all rows.
 func (s *productSweep[T]) byTiles() {
 	s.ld = stride(s.rows)
-	s.tile = min(s.b, max(groupHeads, productBlock/s.ld))
+	tiles := parallel.Pieces(s.b, max(groupHeads, productBlock/s.ld))
+	s.tile = parallel.Pieces(s.b, tiles) // tiles of a size
 	s.whole[0] = segment{row: 0, n: s.rows}
 	s.block = grow(s.block, s.tile*s.ld)
 	sums := s.grad

@@ -213,6 +213,10 @@ func TestProductSweepIsSweep(t *testing.T) {
 	cases := productCases([]int{1, 2, 15, 16, 17, 33, 100, 129}, []int{1, 2, 5, 10, 50}, productOptions(1e-10))
 	cases = append(cases, productCases([]int{1, 17, 33}, []int{2, 3, 10, 128}, productOptions(0, 1e-10, 0.05))...)
 	cases = append(cases, productCases([]int{129}, []int{128}, productOptions(0.05))...)
+	areSweeps(t, cases)
+}
+
+func areSweeps(t *testing.T, cases []productCase) {
 	var single productSweep[float32]
 	var double productSweep[float64]
 	for i := range cases {
@@ -228,7 +232,7 @@ func TestProductSweepOnEverySet(t *testing.T) {
 		if got := isa.Best().String(); got != os.Getenv(variable) {
 			t.Fatalf("the set in use is %s", got)
 		}
-		TestProductSweepIsSweep(t)
+		areSweeps(t, productCases([]int{1, 17, 100}, []int{2, 10, 50}, productOptions(1e-10, 0.05)))
 		return
 	}
 	off := map[isa.Set]string{isa.Portable: "cpu.avx512f=off,cpu.avx2=off", isa.AVX2: "cpu.avx512f=off"}
@@ -287,6 +291,27 @@ func TestProductSweepOfSeveralTiles(t *testing.T) {
 	againstSweep(t, new(productSweep[float64]), &c, 1e-10)
 }
 
+// A feature that is no number does not go unseen.
+func TestProductSweepKeepsNaNs(t *testing.T) {
+	for _, c := range productCases([]int{33}, []int{10}, productOptions(1e-10)) {
+		if n := len(c.runs); n > 0 && int(c.runs[1]) < c.rows-2*groupHeads {
+			continue // not every row is a negative
+		}
+		for _, row := range []int{3, 40, c.rows - 1} {
+			features, grad := converted[float32](c.features), make([]float32, len(c.features))
+			features[row*c.d+4] = float32(math.NaN())
+			var s productSweep[float32]
+			s.init(c.options)
+			if sum := s.run(features, c.d, c.rows, c.b, c.runs, c.theta, true, grad); !math.IsNaN(sum.Loss) {
+				t.Errorf("%s: with a NaN in row %d the loss is %g", c.name, row, sum.Loss)
+			}
+			if g := float64(grad[row*c.d+4]); !math.IsNaN(g) {
+				t.Errorf("%s: with a NaN in row %d its gradient is %g", c.name, row, g)
+			}
+		}
+	}
+}
+
 func TestProductSweepDoesNotAllocate(t *testing.T) {
 	for _, c := range productCases([]int{129}, []int{10}, productOptions(1e-10)) {
 		for _, procs := range []int{1, 2} {
@@ -301,12 +326,12 @@ func TestProductSweepDoesNotAllocate(t *testing.T) {
 			// testing.AllocsPerRun would run it on one processor.
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			for range 100 {
+			for range 40 {
 				run()
 			}
 			runtime.ReadMemStats(&after)
-			if allocs := after.Mallocs - before.Mallocs; allocs > 50 { // a worker or two may be new
-				t.Errorf("%s, GOMAXPROCS %d: %d allocations in 100 runs", c.name, procs, allocs)
+			if allocs := after.Mallocs - before.Mallocs; allocs >= 40 { // a worker or two may be new
+				t.Errorf("%s, GOMAXPROCS %d: %d allocations in 40 runs", c.name, procs, allocs)
 			}
 			runtime.GOMAXPROCS(old)
 		}
@@ -315,28 +340,27 @@ func TestProductSweepDoesNotAllocate(t *testing.T) {
 
 func BenchmarkProductSweep(b *testing.B) {
 	for _, tc := range []struct {
-		metric   Metric
-		loss     Loss
-		b, d, m  int
-		sweep    bool
-		gradient bool
+		metric  Metric
+		loss    Loss
+		b, d, m int
+		how     string
 	}{
-		{Cosine, InfoNC, 1024, 128, 0, false, true},
-		{Cosine, InfoNC, 1024, 128, 512, false, true},
-		{Cosine, InfoNC, 1024, 128, 128, false, true},
-		{Cosine, InfoNC, 1024, 128, 128, true, true},
-		{Cosine, Neg, 1024, 128, 0, false, true},
-		{Euclidean, InfoNC, 1024, 10, 0, false, true},
-		{Euclidean, InfoNC, 1024, 10, 0, false, false},
-		{Euclidean, Neg, 1024, 10, 0, false, true},
-		{Euclidean, UMAP, 1024, 10, 0, false, true},
-		{Euclidean, Neg, 1024, 10, 128, false, true},
-		{Euclidean, Neg, 1024, 10, 512, false, true},
-		{Euclidean, Neg, 1024, 10, 128, true, true},
-		{Euclidean, InfoNC, 1024, 50, 0, false, true},
+		{Cosine, InfoNC, 1024, 128, 0, "products"},
+		{Cosine, InfoNC, 1024, 128, 512, "products"},
+		{Cosine, InfoNC, 1024, 128, 128, "products"},
+		{Cosine, InfoNC, 1024, 128, 128, "sweep"},
+		{Cosine, Neg, 1024, 128, 0, "products"},
+		{Euclidean, InfoNC, 1024, 10, 0, "products"},
+		{Euclidean, InfoNC, 1024, 10, 0, "loss"},
+		{Euclidean, Neg, 1024, 10, 0, "products"},
+		{Euclidean, Neg, 1024, 10, 0, "clusters"},
+		{Euclidean, UMAP, 1024, 10, 0, "products"},
+		{Euclidean, Neg, 1024, 10, 512, "products"},
+		{Euclidean, Neg, 1024, 10, 128, "products"},
+		{Euclidean, Neg, 1024, 10, 128, "sweep"},
+		{Euclidean, InfoNC, 1024, 50, 0, "products"},
 	} {
-		name := fmt.Sprintf("%v/%v/b=%d/d=%d/m=%d/grad=%v/sweep=%v", tc.metric, tc.loss, tc.b, tc.d, tc.m, tc.gradient, tc.sweep)
-		b.Run(name, func(b *testing.B) {
+		b.Run(fmt.Sprintf("%v/%v/b=%d/d=%d/m=%d/%s", tc.metric, tc.loss, tc.b, tc.d, tc.m, tc.how), func(b *testing.B) {
 			o := ContrastiveOptions{Loss: tc.loss, Metric: tc.metric, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
 			c := productCase{options: o, d: tc.d, b: tc.b, rows: 2 * tc.b}
 			if tc.m > 0 {
@@ -349,21 +373,24 @@ func BenchmarkProductSweep(b *testing.B) {
 				if tc.metric == Cosine {
 					features[i] /= float32(math.Sqrt(float64(c.d)))
 				}
+				if tc.how == "clusters" { // ten, far from each other
+					features[i] = 0.3*features[i] + 10*float32(math.Sin(float64(7*(i/c.d%10)+i%c.d)))
+				}
 			}
 			grad := make([]float32, len(features))
-			if tc.sweep {
+			if tc.how == "sweep" {
 				negatives := c.negatives()
 				var s sweep[float32]
 				s.init(o)
 				for b.Loop() {
-					s.run(features, c.d, negatives, c.b, 0, tc.gradient)
+					s.run(features, c.d, negatives, c.b, 0, true)
 				}
 				return
 			}
 			var s productSweep[float32]
 			s.init(o)
 			for b.Loop() {
-				s.run(features, c.d, c.rows, c.b, c.runs, 0, tc.gradient, grad)
+				s.run(features, c.d, c.rows, c.b, c.runs, 0, tc.how != "loss", grad)
 			}
 		})
 	}
