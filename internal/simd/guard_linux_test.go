@@ -48,6 +48,13 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				AdamStep(x[0], x[1], x[2], x[3], &adam)
 				MaskPositive(x[0], x[1], x[2])
 				ColumnSums(x[0], table, n)
+				RowDistances(x[0], x[1], 1, 1, 1, make([]uint64, (n+63)/64))
+				RowSimilarities(x[0], 1e-10)
+				RowInfoNC(x[0], 1, 1e-10)
+				RowNeg(x[0], 1, BoundOf[float32](0))
+				RowUMAP(x[0], BoundOf[float32](0))
+				RowExp(x[0], RowMax(x[0], 0))
+				RowLogistic(x[0], 0)
 			})
 		}
 	}

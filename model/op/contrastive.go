@@ -333,20 +333,22 @@ func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
 // sweeps are the ways to go over the pairs of a batch, and what the last one
 // left.
 type sweeps[T Float] struct {
-	options ContrastiveOptions
-	listed  sweep[T]
-	planes  planeSweep[T]
-	norm    float64 // scale, and 1/b for the mean
-	dTheta  float64
+	options  ContrastiveOptions
+	listed   sweep[T]
+	planes   planeSweep[T]
+	products productSweep[T]
+	norm     float64 // scale, and 1/b for the mean
+	dTheta   float64
 	// parts, whose sum times norm is the gradient of the last batch.
 	parts [][]T
-	grad  []T // of planes
+	grad  []T // of planes and products
 }
 
 func (s *sweeps[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.listed.init(options)
 	s.planes.init(options)
+	s.products.init(options)
 }
 
 // run computes the loss and, if asked, leaves its gradient for gradTo.
@@ -360,7 +362,11 @@ func (s *sweeps[T]) run(features []T, d int, negatives, runs []int32, b int, the
 		}
 	} else {
 		s.grad = grow(s.grad, len(features))
-		sum = s.planes.run(features, d, len(features)/d, b, runs, theta, withGrad, s.grad)
+		run := s.products.run
+		if s.options.Metric == Euclidean && d <= simd.MaxDenseWidth {
+			run = s.planes.run
+		}
+		sum = run(features, d, len(features)/d, b, runs, theta, withGrad, s.grad)
 		s.parts = append(s.parts, s.grad)
 	}
 	if !withGrad {

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
@@ -41,6 +42,7 @@ func main() {
 		s.inverseSum2()
 		s.drawOthers()
 		s.dense()
+		s.rows()
 	}
 	Generate()
 }
@@ -81,7 +83,7 @@ func (s *isa) constant(x float64) VecVirtual { return s.bits(math.Float32bits(fl
 func (s *isa) bits(x uint32) VecVirtual {
 	v, r := s.vec(), GP32()
 	MOVL(U32(x), r)
-	MOVD(r, v.AsX())
+	VMOVD(r, v.AsX())
 	VPBROADCASTD(v.AsX(), v)
 	return v
 }
@@ -89,9 +91,19 @@ func (s *isa) bits(x uint32) VecVirtual {
 // broadcast returns a register with the float32 parameter in every lane.
 func (s *isa) broadcast(param string) VecVirtual {
 	v := s.vec()
-	Load(Param(param), v.AsX())
-	VBROADCASTSS(v.AsX(), v)
+	VBROADCASTSS(memory(Param(param)), v)
 	return v
+}
+
+// memory returns where a parameter or result lies, for what avo's Load and
+// Store would use an instruction of SSE: among those of AVX it takes some
+// processors (Sapphire Rapids is one) 30 ns.
+func memory(c gotypes.Component) Mem {
+	b, err := c.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
 }
 
 func (s *isa) zero() VecVirtual {
@@ -169,7 +181,7 @@ func (s *isa) sum(v VecVirtual, result string) {
 	VADDPS(t.AsX(), v.AsX(), v.AsX())
 	VMOVSHDUP(v.AsX(), t.AsX())
 	VADDSS(t.AsX(), v.AsX(), v.AsX())
-	Store(v.AsX(), ReturnIndex(resultIndex[result]))
+	VMOVSS(v.AsX(), memory(ReturnIndex(resultIndex[result])))
 }
 
 var resultIndex = map[string]int{"loss": 0, "sum": 0, "dTheta": 1}
@@ -952,7 +964,7 @@ func (s *isa) drawOthers() {
 	VPADDQ(s.quads("gammas", func(i int) uint64 { return uint64(i+1) * gamma }), counter, counter)
 	s.splat64(words*gamma, step)
 	others := Load(Param("others"), GP32())
-	MOVD(others, bound.AsX())
+	VMOVD(others, bound.AsX())
 	VPBROADCASTQ(bound.AsX(), bound)
 	VMOVUPS(s.quads("before", func(i int) uint64 { return uint64(uint32(2*i-1)) | uint64(uint32(2*i))<<32 }), before)
 	s.splat64(uint64(s.lanes)<<32|uint64(s.lanes), advance)
@@ -994,14 +1006,14 @@ func (s *isa) drawOthers() {
 // broadcast64 sets every 64-bit lane of v to a parameter.
 func (s *isa) broadcast64(param string, v VecVirtual) {
 	r := Load(Param(param), GP64())
-	MOVQ(r, v.AsX())
+	VMOVQ(r, v.AsX())
 	VPBROADCASTQ(v.AsX(), v)
 }
 
 func (s *isa) splat64(x uint64, v VecVirtual) {
 	r := GP64()
 	MOVQ(U64(x), r)
-	MOVQ(r, v.AsX())
+	VMOVQ(r, v.AsX())
 	VPBROADCASTQ(v.AsX(), v)
 }
 

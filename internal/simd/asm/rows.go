@@ -1,0 +1,346 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// rows generates the kernels of one head's pairs with many rows. Reciprocals
+// are those of reciprocal, so that arguments are bounded first.
+func (s *isa) rows() {
+	s.rowDistances()
+	s.rowSimilarities()
+	s.rowInfoNC()
+	s.rowNeg()
+	s.rowUMAP()
+	s.rowMax()
+	s.rowExp()
+	s.rowLogistic()
+}
+
+// Predicates of comparisons: less, and not less, where a NaN is not less.
+const (
+	ltOQ  = 0x11
+	nltUS = 0x05
+)
+
+// compare returns the mask of the lanes where the predicate holds for a and b.
+func (s *isa) compare(predicate uint64, a VecVirtual, b Op) Register {
+	if s.wide() {
+		k := K()
+		VCMPPS(Imm(predicate), b, a, k)
+		return k
+	}
+	m := YMM()
+	VCMPPS(Imm(predicate), b, a, m)
+	return m
+}
+
+// loaded is number in a register, for where it cannot be read from memory.
+func (s *isa) loaded(x float64) VecVirtual {
+	v := s.vec()
+	VMOVUPS(number(x), v)
+	return v
+}
+
+// reciprocal returns 1/v to 2 units in the last place, for v from 1.2e-38 to
+// 8e37 (and NaN for a NaN).
+func (s *isa) reciprocal(v, one VecVirtual) VecVirtual {
+	y := s.vec()
+	if !s.wide() {
+		VDIVPS(v, one, y)
+		return y
+	}
+	e := s.vec()
+	VRCP14PS(v, y)
+	VMOVAPS(one, e)
+	VFNMADD231PS(v, y, e)
+	VFMADD231PS(y, e, y)
+	return y
+}
+
+// most bounds v from above and keeps NaNs, least from below.
+func (s *isa) most(v VecVirtual, x float64)  { VMINPS(v, s.loaded(x), v) }
+func (s *isa) least(v VecVirtual, x float64) { VMAXPS(v, s.loaded(x), v) }
+
+// far is a squared distance that only excluded pairs are beyond.
+const far = 1e18
+
+// A logSum adds up the logarithms of numbers from 1 to 8e37, by multiplying
+// their mantissas and adding up their exponents. It takes 127 vectors at most.
+type logSum struct {
+	s                  *isa
+	product, exponents VecVirtual
+}
+
+func (s *isa) logSum() logSum {
+	return logSum{s: s, product: s.constant(1), exponents: s.zero()}
+}
+
+func (l *logSum) add(v VecVirtual) {
+	s := l.s
+	if s.wide() {
+		e, m := s.vec(), s.vec()
+		VGETEXPPS(v, e)
+		VGETMANTPS(Imm(0), v, m)
+		VADDPS(e, l.exponents, l.exponents)
+		VMULPS(m, l.product, l.product)
+		return
+	}
+	// The scale 2^(127−e) leaves a NaN one.
+	e, scale := s.vec(), s.vec()
+	VPAND(table(0x7f800000), v, e)
+	VMOVUPS(table(0x7f000000), scale)
+	VPSUBD(e, scale, scale)
+	VMULPS(v, scale, scale)
+	VMULPS(scale, l.product, l.product)
+	VPSRLD(Imm(23), e, e)
+	VPSUBD(table(127), e, e)
+	VPADDD(e, l.exponents, l.exponents)
+}
+
+// total returns the sums of the lanes.
+func (l *logSum) total(log logarithm) VecVirtual {
+	if !l.s.wide() {
+		VCVTDQ2PS(l.exponents, l.exponents)
+	}
+	y := log.of(l.product)
+	VFMADD231PS(number(0.6931471805599453), l.exponents, y)
+	return y
+}
+
+func (s *isa) rowDistances() {
+	s.begin("rowDistances", "(x, norms []float32, norm, slack, near float32, found []uint64)", "is the vector form of rowDistances.")
+	x, norms, found := s.pointer("x"), s.pointer("norms"), s.pointer("found")
+	norm, slack, near, zero := s.broadcast("norm"), s.broadcast("slack"), s.broadcast("near"), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		sum, d2, bound := s.vec(), s.vec(), s.vec()
+		VADDPS(at(norms, i), norm, sum)
+		VADDPS(at(x, i), sum, d2)
+		VMAXPS(d2, zero, d2) // the second source, d2, if one is a NaN
+		VMOVUPS(d2, at(x, i))
+		VADDPS(slack, d2, d2)
+		VMULPS(near, sum, bound)
+		mask := s.compare(ltOQ, d2, bound)
+		byteOf := GP64()
+		MOVQ(i, byteOf)
+		SHRQ(Imm(3), byteOf)
+		to := Mem{Base: found, Index: byteOf, Scale: 1}
+		if s.wide() {
+			KMOVW(mask, to)
+		} else {
+			bits := GP32()
+			VMOVMSKPS(mask, bits)
+			MOVB(bits.As8(), to)
+		}
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) rowSimilarities() {
+	s.begin("rowSimilarities", "(x []float32, clamp float32) (sum float32)", "is the vector form of rowSimilarities.")
+	x := s.pointer("x")
+	clamp, one, zero, sum := s.broadcast("clamp"), s.constant(1), s.zero(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		d2, u := s.load(x, i), s.vec()
+		pairs := s.compare(nltUS, d2, zero)
+		VADDPS(one, d2, u)
+		s.most(u, 5e37)
+		q := s.reciprocal(u, one)
+		VMAXPS(q, clamp, q)
+		s.keep(pairs, q)
+		VMOVUPS(q, at(x, i))
+		VADDPS(q, sum, sum)
+	})
+	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) rowInfoNC() {
+	s.begin("rowInfoNC", "(q []float32, share, clamp float32)", "is the vector form of rowInfoNC.")
+	q := s.pointer("q")
+	share, clamp := s.broadcast("share"), s.broadcast("clamp")
+	VMULPS(number(-1), share, share)
+	s.loop("q", "loop", func(i Register) {
+		v, g := s.load(q, i), s.vec()
+		VMULPS(share, v, g)
+		VMULPS(v, g, g)
+		s.keep(s.aboveClamp(v, clamp), g)
+		VMOVUPS(g, at(q, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// rowNeg computes with u = 1+x and w = 1+cu: the derivative −1/(uw), the pair's
+// part in dTheta −1/w, and the loss log(1+1/(cu)).
+func (s *isa) rowNeg() {
+	s.begin("rowNeg", "(x []float32, c, invC, limit float32) (loss, dTheta float32)", "is the vector form of negNegative for at most 960 pairs.")
+	x := s.pointer("x")
+	c, invC, limit := s.broadcast("c"), s.broadcast("invC"), s.broadcast("limit")
+	log := s.logarithm()
+	one := log.one
+	logs, dTheta := s.logSum(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		d2, u, w, v := s.load(x, i), s.vec(), s.vec(), s.vec()
+		pairs := s.notGreater(d2, s.loaded(far))
+		s.most(d2, far)
+		VADDPS(one, d2, u)
+		VMOVAPS(one, w)
+		VFMADD231PS(c, u, w)
+		VMULPS(u, w, v)
+		s.most(v, 5e37)
+		t := s.reciprocal(v, one)
+		s.keep(pairs, t)
+		VMULPS(t, w, v)
+		VFMADD213PS(one, invC, v)
+		s.keep(s.notGreater(v, limit), t)
+		VMINPS(v, limit, v)
+		logs.add(v)
+		VFNMADD231PS(t, u, dTheta)
+		VMULPS(number(-1), t, t)
+		VMOVUPS(t, at(x, i))
+	})
+	s.sum(logs.total(log), "loss")
+	s.sum(dTheta, "dTheta")
+	VZEROUPPER()
+	RET()
+}
+
+// rowUMAP computes the derivative −1/(x(1+x)) and the loss log(1+1/x).
+func (s *isa) rowUMAP() {
+	s.begin("rowUMAP", "(x []float32, limit float32) (loss float32)", "is the vector form of umapNegative for at most 960 pairs.")
+	x := s.pointer("x")
+	limit := s.broadcast("limit")
+	log := s.logarithm()
+	one, logs := log.one, s.logSum()
+	s.loop("x", "loop", func(i Register) {
+		d2, u, v := s.load(x, i), s.vec(), s.vec()
+		pairs := s.notGreater(d2, s.loaded(far))
+		s.most(d2, far)
+		VADDPS(one, d2, u)
+		VMULPS(u, d2, v)
+		s.least(v, 1.2e-38) // its inverse is beyond any limit
+		t := s.reciprocal(v, one)
+		s.keep(pairs, t)
+		VMOVAPS(one, v)
+		VFMADD231PS(u, t, v)
+		s.keep(s.notGreater(v, limit), t)
+		VMINPS(v, limit, v)
+		logs.add(v)
+		VMULPS(number(-1), t, t)
+		VMOVUPS(t, at(x, i))
+	})
+	s.sum(logs.total(log), "loss")
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) rowMax() {
+	s.begin("rowMax", "(x []float32, least float32) float32", "is the vector form of rowMax, but for NaNs, which it may pass over.")
+	x := s.pointer("x")
+	m, t := s.broadcast("least"), YMM()
+	s.loop("x", "loop", func(i Register) { VMAXPS(at(x, i), m, m) })
+	if s.wide() {
+		VEXTRACTF64X4(Imm(1), m, t)
+		VMAXPS(t, m.AsY(), m.AsY())
+	}
+	VEXTRACTF128(Imm(1), m.AsY(), t.AsX())
+	VMAXPS(t.AsX(), m.AsX(), m.AsX())
+	VMOVHLPS(m.AsX(), m.AsX(), t.AsX())
+	VMAXPS(t.AsX(), m.AsX(), m.AsX())
+	VMOVSHDUP(m.AsX(), t.AsX())
+	VMAXSS(t.AsX(), m.AsX(), m.AsX())
+	VMOVSS(m.AsX(), memory(ReturnIndex(0)))
+	VZEROUPPER()
+	RET()
+}
+
+var expCoefficients = []float64{
+	1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1,
+}
+
+// exp returns the exponential of t ≤ 0, and changes t: 2^n·exp(r) with r in
+// [−½log 2, ½log 2] and exp(r) a polynomial (the coefficients are those of
+// Cephes' expf; the error is below 2 units in the last place). Below −87 it is
+// 0, and NaN for a NaN.
+func (s *isa) exp(t, one VecVirtual) VecVirtual {
+	const (
+		lowest = -87
+		// Added to a number and taken off again, it rounds it to an integer,
+		// which then is in the sum's last bits.
+		rounder = 3 << 22
+	)
+	n, k, y, r2 := s.vec(), s.vec(), s.vec(), s.vec()
+	low := s.loaded(lowest)
+	inside := s.notGreater(low, t)
+	VMAXPS(t, low, t) // the second source, t, if one is a NaN
+	VMOVUPS(number(rounder), n)
+	VFMADD231PS(number(1.4426950408889634), t, n)
+	VSUBPS(number(rounder), n, k)
+	VFNMADD231PS(number(0.693359375), k, t)
+	VFNMADD231PS(number(-2.12194440e-4), k, t)
+	VMOVUPS(number(expCoefficients[0]), y)
+	for _, c := range expCoefficients[1:] {
+		VFMADD213PS(number(c), t, y)
+	}
+	VMULPS(t, t, r2)
+	VFMADD213PS(t, r2, y)
+	VADDPS(one, y, y)
+	VPSLLD(Imm(23), n, n)
+	VPADDD(n, y, y)
+	VFMADD231PS(number(0), t, y) // adds 0, or NaN
+	s.keep(inside, y)
+	return y
+}
+
+func (s *isa) rowExp() {
+	s.begin("rowExp", "(x []float32, top float32) (sum float32)", "is the vector form of rowExp.")
+	x := s.pointer("x")
+	top, one, sum := s.broadcast("top"), s.constant(1), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		t := s.load(x, i)
+		VSUBPS(top, t, t)
+		e := s.exp(t, one)
+		VMOVUPS(e, at(x, i))
+		VADDPS(e, sum, sum)
+	})
+	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+// rowLogistic computes with e = exp(−|x−θ|): the slope 1/(1+e) or, where x is
+// below θ, e/(1+e), and the loss max(x−θ, 0) + log(1+e).
+func (s *isa) rowLogistic() {
+	s.begin("rowLogistic", "(x []float32, theta float32) (loss, dTheta float32)", "is the vector form of LogisticNegative for at most 960 pairs.")
+	x := s.pointer("x")
+	theta := s.broadcast("theta")
+	log := s.logarithm()
+	one, zero := log.one, s.zero()
+	logs, loss, dTheta := s.logSum(), s.zero(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		t, a, u := s.load(x, i), s.vec(), s.vec()
+		VSUBPS(theta, t, t)
+		VORPS(table(1<<31), t, a)
+		below := s.notGreater(t, zero)
+		VMAXPS(t, zero, t) // the second source, t, if one is a NaN
+		VADDPS(t, loss, loss)
+		e := s.exp(a, one)
+		VADDPS(one, e, u)
+		r := s.reciprocal(u, one)
+		s.choose(below, e, one)
+		VMULPS(e, r, e)
+		VSUBPS(e, dTheta, dTheta)
+		VMOVUPS(e, at(x, i))
+		logs.add(u)
+	})
+	VADDPS(logs.total(log), loss, loss)
+	s.sum(loss, "loss")
+	s.sum(dTheta, "dTheta")
+	VZEROUPPER()
+	RET()
+}

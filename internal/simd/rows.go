@@ -1,0 +1,174 @@
+package simd
+
+import "math"
+
+// The kernels of rows take the pairs of one head with many rows of a batch, as
+// a matrix product leaves them: one number per pair, and one set of parameters
+// for them all. The vector forms take multiples of 16 pairs; callers that have
+// fewer fill the row up with excluded pairs, which have an exact loss,
+// similarity and derivative of zero: an infinite squared distance (RowDistances
+// never gives one to a pair of finite rows that are not 1e19 apart), −1 for
+// RowSimilarities, and minus infinity for a tempered cosine.
+
+const (
+	// rowChunk bounds the pairs that the vector forms add up in float32.
+	rowChunk = 4096
+	// logChunk bounds the pairs whose logarithms they add up, since they
+	// multiply up to logChunk/8 numbers below 2.
+	logChunk = 960
+)
+
+// RowDistances turns −2 times the inner products of a row with others into
+// squared distances: x[j] += norm + norms[j], at least 0, where norm and
+// norms[j] are the squared lengths. This cancels where rows are near each
+// other: bit j%64 of found[j/64] says whether x[j]+slack is below
+// near·(norm+norms[j]). found has a word for each 64 pairs begun.
+func RowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64) {
+	found = found[:(len(x)+63)/64]
+	clear(found)
+	first := 0
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		first = len(x) - len(x)%lanes
+		rowDistancesVector(f[:first], any(norms).([]float32), float32(norm), float32(slack), float32(near), found)
+	}
+	rowDistances(x, norms, norm, slack, near, found, first)
+}
+
+func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, first int) {
+	for j := first; j < len(x); j++ {
+		sum := norm + norms[j]
+		d2 := max(0, sum+x[j])
+		x[j] = d2
+		if d2+slack < near*sum {
+			found[j/64] |= 1 << (j % 64)
+		}
+	}
+}
+
+// RowSimilarities replaces squared distances by the Cauchy similarities
+// q = 1/(1+x), but at least clamp, and returns their sum. A pair with a
+// negative x is excluded.
+func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, rowChunk); n > 0; n = wholeVectors(x, rowChunk) {
+			sum += float64(rowSimilaritiesVector(f[:n], float32(clamp)))
+			f, x = f[n:], x[n:]
+		}
+	}
+	return sum + rowSimilarities(x, clamp)
+}
+
+// wholeVectors returns how many pairs the vector form takes next.
+func wholeVectors[T Float](x []T, most int) int { return min(len(x)&^(lanes-1), most) }
+
+func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
+	for j, d2 := range x {
+		if d2 < 0 {
+			x[j] = 0
+			continue
+		}
+		q := max(clamp, 1/(1+d2))
+		x[j] = q
+		sum += float64(q)
+	}
+	return sum
+}
+
+// RowInfoNC replaces the similarities of one head's negative pairs by
+// InfoNC-t-SNE's derivatives with respect to the squared distances, as
+// InfoNCNegative does, with one share for all.
+func RowInfoNC[T Float](q []T, share, clamp T) {
+	if f, ok := float32s(q); ok && len(q) >= lanes {
+		whole := len(q) - len(q)%lanes
+		rowInfoNCVector(f[:whole], float32(share), float32(clamp))
+		q = q[whole:]
+	}
+	rowInfoNC(q, share, clamp)
+}
+
+func rowInfoNC[T Float](q []T, share, clamp T) {
+	for j, v := range q {
+		if v <= clamp {
+			q[j] = 0
+			continue
+		}
+		q[j] = -v * (v * share)
+	}
+}
+
+// RowMax returns the largest element of x, or least if none is above it. It may
+// pass over NaNs.
+func RowMax[T Float](x []T, least T) T {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		least, x = T(rowMaxVector(f[:whole], float32(least))), x[whole:]
+	}
+	return rowMax(x, least)
+}
+
+func rowMax[T Float](x []T, m T) T {
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}
+
+// RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
+func RowExp[T Float](x []T, top T) (sum float64) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, rowChunk); n > 0; n = wholeVectors(x, rowChunk) {
+			sum += float64(rowExpVector(f[:n], float32(top)))
+			f, x = f[n:], x[n:]
+		}
+	}
+	return sum + rowExp(x, top)
+}
+
+func rowExp[T Float](x []T, top T) (sum float64) {
+	for j, v := range x {
+		e := T(math.Exp(float64(v - top)))
+		x[j] = e
+		sum += float64(e)
+	}
+	return sum
+}
+
+// RowNeg is NegNegative for many pairs. The vector forms count c as 1.2e-38 or
+// 1e20 where it is beyond.
+func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
+	if f, ok := float32s(x); ok {
+		// Here infinite intermediate results would make NaNs.
+		c := min(max(float32(c), 1.2e-38), 1e20)
+		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+			loss, dTheta := rowNegVector(f[:n], c, 1/c, float32(bound.limit))
+			sum.Add(Sum{float64(loss), float64(dTheta)})
+			f, x = f[n:], x[n:]
+		}
+	}
+	sum.Add(negNegative(x, c, bound))
+	return sum
+}
+
+// RowUMAP is UMAPNegative for many pairs.
+func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+			loss += float64(rowUMAPVector(f[:n], float32(bound.limit)))
+			f, x = f[n:], x[n:]
+		}
+	}
+	return loss + umapNegative(x, bound)
+}
+
+// RowLogistic is LogisticNegative for many pairs.
+func RowLogistic[T Float](x []T, theta T) (sum Sum) {
+	if f, ok := float32s(x); ok {
+		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+			loss, dTheta := rowLogisticVector(f[:n], float32(theta))
+			sum.Add(Sum{float64(loss), float64(dTheta)})
+			f, x = f[n:], x[n:]
+		}
+	}
+	sum.Add(LogisticNegative(x, theta))
+	return sum
+}
