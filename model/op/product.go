@@ -57,11 +57,11 @@ type productSweep[T Float] struct {
 	slack, near T
 
 	mean []T
-	// y is the matrix that is multiplied, [rows, width] in steps of ldy: the
-	// features, or the centred features and a one. A head's gradient is found
-	// in sums, of the same shape.
+	// y is the matrix that is multiplied, [rows, ldy]: the features, or the
+	// centred features and a one. sums is its product with the derivatives, of
+	// the same shape.
 	y, centred, sums []T
-	ldy, width       int
+	ldy              int
 	norms            []T // [ld] of the rows of y, 0 beyond
 	block            []T // [tile, ld]
 	ld, tile         int
@@ -73,7 +73,6 @@ type productSweep[T Float] struct {
 	total            simd.Sum
 
 	centreLoop, rowLoop, groupLoop, finishLoop parallel.Loop
-	rowGrain, groupGrain, finishGrain          int
 }
 
 // A productPiece is what one share of the heads leaves behind, and its scratch.
@@ -104,6 +103,7 @@ func (s *productSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.clamp = s.bound.Clamp()
+	// The products' squared distances are good to some ε/near.
 	s.near = 1e-4
 	if _, single := any(s.near).(float32); single {
 		s.near = 1e-2
@@ -140,12 +140,12 @@ func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta 
 		s.byTiles()
 	}
 	if withGrad {
-		s.finishGrain = max(1, finishGrain/d)
-		s.finishLoop.Run(rows, s.finishGrain)
+		s.finishLoop.Run(rows, max(1, finishGrain/d))
 	}
 	return s.total
 }
 
+// setConstants sets what theta stands for.
 func (s *productSweep[T]) setConstants() {
 	s.c, s.logC = T(math.Exp(s.theta)), T(s.theta)
 	if s.options.Loss == NC {
@@ -158,10 +158,10 @@ func (s *productSweep[T]) setConstants() {
 // setMatrix sets y.
 func (s *productSweep[T]) setMatrix() {
 	if s.options.Metric == Cosine {
-		s.y, s.ldy, s.width = s.features, s.d, s.d
+		s.y, s.ldy = s.features, s.d
 		return
 	}
-	s.ldy, s.width = s.d+1, s.d+1
+	s.ldy = s.d + 1
 	s.centred = grow(s.centred, s.rows*s.ldy)
 	s.y = s.centred
 	s.mean = grow(s.mean, s.d)
@@ -200,7 +200,8 @@ func (s *productSweep[T]) centre(_, lo, hi int) {
 	}
 }
 
-// setPieces cuts n items of so much work each, and returns the grain.
+// setPieces cuts n items of so many pairs each into pieces whose sums begin at
+// zero, and returns the grain.
 func (s *productSweep[T]) setPieces(n, work int) (grain int) {
 	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/productGrain))
 	count := parallel.Pieces(n, grain)
@@ -216,6 +217,7 @@ func (s *productSweep[T]) setPieces(n, work int) (grain int) {
 	return grain
 }
 
+// addSums adds what the first pieces have added up to the total.
 func (s *productSweep[T]) addSums(pieces int) {
 	for i := range pieces {
 		s.total.Add(s.pieces[i].sum)
@@ -240,9 +242,9 @@ func (s *productSweep[T]) byTiles() {
 		if s.m > 0 {
 			blas.Gemm(false, true, s.count, s.rows, s.d, s.factor(), heads, s.ldy, s.y, s.ldy, 0, s.block, s.ld)
 		}
-		s.rowGrain = s.setPieces(s.count, s.ld)
-		s.rowLoop.Run(s.count, s.rowGrain)
-		s.addSums(parallel.Pieces(s.count, s.rowGrain))
+		grain := s.setPieces(s.count, s.ld)
+		s.rowLoop.Run(s.count, grain)
+		s.addSums(parallel.Pieces(s.count, grain))
 		if !s.withGrad {
 			continue
 		}
@@ -255,8 +257,8 @@ func (s *productSweep[T]) byTiles() {
 			continue
 		}
 		alpha := s.gradFactor()
-		blas.Gemm(true, false, s.rows, s.width, s.count, alpha, s.block, s.ld, heads, s.ldy, beta, sums, s.ldy)
-		blas.Gemm(false, false, s.count, s.width, s.rows, alpha, s.block, s.ld, s.y, s.ldy, 1, sums[s.head*s.ldy:], s.ldy)
+		blas.Gemm(true, false, s.rows, s.ldy, s.count, alpha, s.block, s.ld, heads, s.ldy, beta, sums, s.ldy)
+		blas.Gemm(false, false, s.count, s.ldy, s.rows, alpha, s.block, s.ld, s.y, s.ldy, 1, sums[s.head*s.ldy:], s.ldy)
 	}
 }
 
@@ -294,8 +296,7 @@ func (s *productSweep[T]) headRows(number, lo, hi int) {
 func (s *productSweep[T]) byGroups() {
 	s.ld = stride(s.m)
 	n := parallel.Pieces(s.b, groupHeads)
-	s.groupGrain = s.setPieces(n, groupHeads*s.ld*(1+s.d/16))
-	s.groupLoop.Run(n, s.groupGrain)
+	s.groupLoop.Run(n, s.setPieces(n, groupHeads*s.ld*(1+s.d/16)))
 	s.addSums(s.used)
 }
 
@@ -314,6 +315,7 @@ func (s *productSweep[T]) groups(number, lo, hi int) {
 	s.finishPositives(p, groupHeads*lo, min(s.b, groupHeads*hi))
 }
 
+// group works on group g.
 func (s *productSweep[T]) group(p *productPiece[T], g int) {
 	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
 	p.segments = s.segments(p.segments[:0], lo, hi, int(s.runs[g]))
@@ -337,8 +339,8 @@ func (s *productSweep[T]) group(p *productPiece[T], g int) {
 	alpha := s.gradFactor()
 	for _, q := range p.segments {
 		w, y := p.block[q.column:], s.y[q.row*s.ldy:]
-		blas.Gemm(true, false, q.n, s.width, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
-		blas.Gemm(false, false, hi-lo, s.width, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
+		blas.Gemm(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
+		blas.Gemm(false, false, hi-lo, s.ldy, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
 	}
 }
 
@@ -346,7 +348,7 @@ func (s *productSweep[T]) group(p *productPiece[T], g int) {
 // with: m of the rows outside the group from number first on. Long segments are
 // cut.
 func (s *productSweep[T]) segments(list []segment, lo, hi, first int) []segment {
-	column, most := 0, max(32, groupWork/(groupHeads*s.width)&^31)
+	column, most := 0, max(32, groupWork/(groupHeads*s.ldy)&^31)
 	for from, end := first, first+s.m; column < s.m; from, end = 0, s.m-column {
 		at := 0 // the number of the next row outside the group
 		for _, r := range [3][2]int{{0, lo}, {hi, s.b + lo}, {s.b + hi, s.rows}} {
@@ -576,12 +578,12 @@ func (s *productSweep[T]) finish(_, lo, hi int) {
 		if i >= 2*s.b {
 			continue
 		}
-		other, w := i+s.b, T(0)
+		other := i + s.b
 		if i >= s.b {
 			other = i - s.b
 		}
-		o := s.features[other*d:][:d]
-		if w = s.positive[min(i, other)]; euclidean {
+		o, w := s.features[other*d:][:d], s.positive[min(i, other)]
+		if euclidean {
 			for k, v := range s.features[i*d:][:d] {
 				g[k] += 2 * w * (v - o[k])
 			}

@@ -313,6 +313,9 @@ func TestProductSweepKeepsNaNs(t *testing.T) {
 
 func TestProductSweepDoesNotAllocate(t *testing.T) {
 	for _, c := range productCases([]int{129}, []int{10}, productOptions(1e-10)) {
+		if isa.Best() == isa.Portable && len(c.runs) > 0 {
+			continue // products of groups use more workers than there are processors, which come and go
+		}
 		for _, procs := range []int{1, 2} {
 			old := runtime.GOMAXPROCS(procs)
 			var s productSweep[float32]
