@@ -148,20 +148,21 @@ func Planes[T Float](dst []T, stride int, src []T, d int, centre []T) {
 	}
 }
 
-// Extents finds the least and the largest coordinates, [d] each, d ≤
-// MaxDenseWidth, of the rows of src, [n, d], n > 0. It may pass over a NaN.
+// Extents finds the least and the largest coordinates of the rows of src,
+// [n, d], n > 0, d ≤ MaxDenseWidth: the first d numbers of least and most, whose
+// others, up to d·Lanes in all, are its scratch. It may pass over a NaN.
 func Extents[T Float](least, most, src []T, d int) {
-	copy(least, src[:d])
-	copy(most, src[:d])
 	if f, ok := float32s(src); ok && len(f) >= lanes*d {
 		whole := len(f) - len(f)%(lanes*d)
-		var lo, hi [MaxDenseWidth * lanes]float32
-		extentsVector(lo[:], hi[:], f[:whole], d)
-		for i := range lanes * d {
-			least[i%d] = min(least[i%d], T(lo[i]))
-			most[i%d] = max(most[i%d], T(hi[i]))
-		}
+		extentsVector(any(least).([]float32), any(most).([]float32), f[:whole], d)
 		src = src[whole:]
+		for i := d; i < lanes*d; i++ {
+			least[i%d] = min(least[i%d], least[i])
+			most[i%d] = max(most[i%d], most[i])
+		}
+	} else {
+		copy(least, src[:d])
+		copy(most, src[:d])
 	}
 	for i, v := range src {
 		least[i%d] = min(least[i%d], v)

@@ -135,7 +135,7 @@ func TestPlanesAndExtents(t *testing.T) {
 				stride := n + 3
 				dst := make([]float32, d*stride)
 				Planes(dst, stride, src, d, centre)
-				least, most := make([]float32, d), make([]float32, d)
+				least, most := make([]float32, d*Lanes), make([]float32, d*Lanes)
 				Extents(least, most, src, d)
 				for k := range d {
 					lo, hi := src[k], src[k]

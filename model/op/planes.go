@@ -42,7 +42,8 @@ type planeSweep[T Float] struct {
 	planes                []T
 	stride, tails, others int
 	centre                [simd.MaxDenseWidth]T
-	most                  T // 1 + the square of the diagonal of the box
+	least, most           []T // the corners of the box
+	reach                 T   // 1 + the square of its diagonal
 
 	// Of the positive pairs: squared distances, which become derivatives, if
 	// d = 2 the coordinates' differences and the heads' gradient, and the tails'
@@ -133,14 +134,15 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 // layOut fills the planes.
 func (s *planeSweep[T]) layOut(features []T) {
 	d := s.d
-	var least, most [simd.MaxDenseWidth]T
-	simd.Extents(least[:], most[:], features, d)
-	s.most = 1
+	s.least, s.most = grow(s.least, d*simd.Lanes), grow(s.most, d*simd.Lanes)
+	simd.Extents(s.least, s.most, features, d)
+	s.reach = 1
 	for k := range d {
-		s.centre[k] = (least[k] + most[k]) / 2
-		s.most += (most[k] - least[k]) * (most[k] - least[k])
+		least, most := s.least[k], s.most[k]
+		s.centre[k] = (least + most) / 2
+		s.reach += (most - least) * (most - least)
 	}
-	s.most *= 1 + 1e-5 // for rounding
+	s.reach *= 1 + 1e-5 // for rounding
 
 	s.tails = wholeVectors(s.b)
 	s.others = 2 * s.tails
@@ -198,7 +200,7 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 	p.sum = simd.Sum{}
 	p.masks = grow(p.masks, simd.QuadHeads*simd.Lanes)
 	p.heads = grow(p.heads, groupHeads*s.d)
-	p.quad = simd.Quad[T]{D: s.d, Stride: s.stride, Most: s.most}
+	p.quad = simd.Quad[T]{D: s.d, Stride: s.stride, Most: s.reach}
 	if s.options.Loss == InfoNC {
 		p.once.resize((1+s.d)*s.stride, simd.QuadHeads*(1+s.d)*simd.Lanes)
 		p.width = s.stride + maxStretches*simd.Lanes

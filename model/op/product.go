@@ -134,7 +134,7 @@ func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta 
 	s.setMatrix()
 	s.positive = grow(s.positive, b)
 	s.used, s.total = 0, simd.Sum{}
-	if len(runs) > 0 {
+	if len(s.runs) > 0 {
 		s.byGroups()
 	} else {
 		s.byTiles()

@@ -285,7 +285,7 @@ func sameBits[T Float](t *testing.T, c *productCase) {
 func TestProductSweepOfSeveralTiles(t *testing.T) {
 	const b, extra, d = 40, 70000, 2
 	o := ContrastiveOptions{Loss: UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
-	c := productCase{name: "tiles", options: o, d: d, b: b, rows: 2*b + extra, features: productFeatures(o, 2*b+extra, d, 1)}
+	c := productCase{name: "tiles", options: o, d: d, b: b, rows: 2*b + extra, runs: []int32{allRows}, features: productFeatures(o, 2*b+extra, d, 1)}
 	againstSweep(t, new(productSweep[float32]), &c, 1e-4)
 	againstSweep(t, new(productSweep[float64]), &c, 1e-10)
 }
@@ -313,7 +313,7 @@ func TestProductSweepKeepsNaNs(t *testing.T) {
 
 func TestProductSweepDoesNotAllocate(t *testing.T) {
 	for _, c := range productCases([]int{129}, []int{10}, productOptions(1e-10)) {
-		if isa.Best() == isa.Portable && len(c.runs) > 0 {
+		if isa.Best() == isa.Portable && len(c.runs) > 1 {
 			continue // products of groups use more workers than there are processors, which come and go
 		}
 		for _, procs := range []int{1, 2} {
