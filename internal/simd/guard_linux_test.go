@@ -48,6 +48,8 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				AdamStep(x[0], x[1], x[2], x[3], &adam)
 				MaskPositive(x[0], x[1], x[2])
 				ColumnSums(x[0], table, n)
+				AddSquares(x[0], x[1], 1)
+				InverseSum(x[0])
 			})
 		}
 	}
