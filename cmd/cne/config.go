@@ -130,6 +130,7 @@ type Quality struct {
 	Recall    bool `mapstructure:"recall"`   // kNN recall
 	Spearman  int  `mapstructure:"spearman"` // points sampled; 0: off
 	Partition bool `mapstructure:"partition"`
+	KL        bool `mapstructure:"kl"` // Kullback–Leibler divergence
 	Accuracy  bool `mapstructure:"accuracy"`
 }
 

@@ -93,6 +93,7 @@ var badFiles = []struct{ text, want string }{
 	{"loss: {name: nc, s: 0}", `run.yaml:1: loss.s is 0.0, but loss.name is nc; only neg and infonce have a spectrum, so set loss.s to null or choose one of them`},
 	{"loss: {name: infonce, z_bar: uniform}", `run.yaml:1: loss.z_bar is uniform, but loss.name is infonce; only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
 	{"loss: {s: 0, z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.s is 0.0; they exclude each other, so set one of them to null`},
+	{"loss: {name: infonce, metric: cosine}\nmodel: {dim: 1}", `run.yaml:2: model.dim is 1, but loss.metric is cosine (run.yaml:1); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
 	{"loss: {name: umap, metric: cosine}", `run.yaml:1: loss.metric is cosine, but loss.name is umap; umap needs the metric euclidean`},
 	{"loss: {positive_in_denominator: false}", `run.yaml:1: loss.positive_in_denominator is false, but loss.name is neg (default); only infonce has such a denominator, so set it to true or choose infonce`},
 	{"loss: {learn_z: false}", `run.yaml:1: loss.learn_z is false, but loss.name is neg (default); only nc learns a normalisation constant, so set it to true or choose nc`},

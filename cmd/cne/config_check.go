@@ -66,6 +66,11 @@ func clashes(c *Config, origins Origins) []clash {
 			remedy: "umap needs the metric euclidean",
 		},
 		{
+			found: loss.Metric == "cosine" && c.Model.Dim == 1,
+			key:   "model.dim", value: c.Model.Dim, other: "loss.metric",
+			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
+		},
+		{
 			found: !loss.PositiveInDenominator && loss.Name != "infonce",
 			key:   "loss.positive_in_denominator", value: loss.PositiveInDenominator, other: "loss.name",
 			remedy: "only infonce has such a denominator, so set it to true or choose infonce",

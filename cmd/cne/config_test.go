@@ -115,7 +115,7 @@ func TestDefaults(t *testing.T) {
 		Loss:       Loss{Name: "neg", Metric: "euclidean", Temperature: 0.5, Negatives: 5, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
 		Train:      Train{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Anneal: "linear", Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
 		Checkpoint: Checkpoint{Minutes: 5},
-		Quality:    Quality{K: 15, Recall: true, Spearman: 5000, Partition: true, Accuracy: true},
+		Quality:    Quality{K: 15, Recall: true, Spearman: 5000, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},
 	}
 	c, origins, err := sources{}.load()

@@ -78,10 +78,21 @@ func makeEmbeddings(t *testing.T) {
 	}
 }
 
+// pictureTexts returns the texts of an SVG: note, title and legend, but not the
+// length of the scale bar, which is the last.
+func pictureTexts(svg string) []string {
+	shown := strings.Split(svg, "</text>")
+	for i, s := range shown {
+		shown[i] = s[strings.LastIndexByte(s, '>')+1:]
+	}
+	return shown[:len(shown)-2]
+}
+
 func TestPlot(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t)
 	words := []string{"ant", "bee", "cat"}
+	const density = "one coordinate; height: density of points"
 	for _, tc := range []struct {
 		args   string
 		output string
@@ -115,9 +126,9 @@ func TestPlot(t *testing.T) {
 		{"e.v2.csv -o e.svg --labels numbers.txt", "e.svg", []string{"4", "5", "6", "7"}},
 		{"headerless.csv -o h.svg --label-column 3", "h.svg", words},
 		{"headerless.csv -o h.svg --drop 3", "h.svg", nil},
-		{"headerless.csv -o h.svg --drop 1 --drop 3", "h.svg", nil},
+		{"headerless.csv -o h.svg --drop 1 --drop 3", "h.svg", []string{density}},
 		{"ages.csv -o g.svg", "g.svg", []string{"20", "40", "60", "no label"}},
-		{"both.csv -o b.svg --label-column kind --drop label --drop 1", "b.svg", words},
+		{"both.csv -o b.svg --label-column kind --drop label --drop 1", "b.svg", append([]string{density}, words...)},
 	} {
 		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if want := filepath.FromSlash(tc.output) + "\n"; code != 0 || stdout != want || stderr != "" {
@@ -130,13 +141,7 @@ func TestPlot(t *testing.T) {
 			continue
 		}
 		if strings.HasSuffix(tc.output, ".svg") {
-			shown := strings.Split(string(content), "</text>")
-			shown = shown[:len(shown)-1]
-			for i, s := range shown {
-				shown[i] = s[strings.LastIndexByte(s, '>')+1:]
-			}
-			// Title, legend, and the scale bar at the end.
-			if got := shown[:len(shown)-1]; !slices.Equal(got, tc.text) {
+			if got := pictureTexts(string(content)); !slices.Equal(got, tc.text) {
 				t.Errorf("cne plot %s: the picture says %q, want %q", tc.args, got, tc.text)
 			}
 			if got := strings.Count(string(content), "h0"); got != 24 {

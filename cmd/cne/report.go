@@ -24,6 +24,7 @@ type Metrics struct {
 	KNNRecall         *float64 `json:"knn_recall,omitempty"` // of quality.k neighbours
 	Spearman          *float64 `json:"spearman,omitempty"`   // of distances
 	PartitionFunction *float64 `json:"partition_function,omitempty"`
+	KL                *float64 `json:"kl,omitempty"`       // between graph and embedding, in nats
 	Accuracy          *float64 `json:"accuracy,omitempty"` // of a kNN classifier
 	// Holdout is about the points that were held out.
 	Holdout *HoldoutMetrics `json:"holdout,omitempty"`
@@ -140,17 +141,39 @@ func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 			m.Spearman = &rho
 		}
 	}
-	if q.Partition {
+	if q.Partition || q.KL {
 		z, err := quality.PartitionFunction(embedding.X, embedding.D)
 		if err != nil {
 			return err
 		}
-		m.PartitionFunction = &z
+		if q.Partition {
+			m.PartitionFunction = &z
+		}
+		if q.KL {
+			if m.KL, err = divergence(t.near.graph, embedding, z); err != nil {
+				return err
+			}
+		}
 	}
 	if labels := t.in.points.Labels; q.Accuracy && labels != nil {
 		return measureAccuracy(embedding, labels, t.config.Seed, m)
 	}
 	return nil
+}
+
+// divergence returns the Kullback–Leibler divergence between the graph and the
+// embedding, or nil if there are no edges, or if all points are so far from each
+// other that the partition function is 0 in single precision.
+func divergence(graph *neighbors.Graph, embedding *data.Matrix, partition float64) (*float64, error) {
+	if graph.Edges() == 0 || partition == 0 {
+		return nil, nil
+	}
+	heads, tails := graph.EdgeList()
+	kl, err := quality.KL(heads, tails, embedding.X, embedding.D, partition)
+	if err != nil {
+		return nil, err
+	}
+	return &kl, nil
 }
 
 // measureAccuracy looks at the points that have a label. It leaves the figure
@@ -269,6 +292,7 @@ func (t *training) print(w io.Writer, m *Metrics) error {
 	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)
 	optional("Spearman correlation", "%.3f", m.Spearman)
 	optional("partition function", "%.3g", m.PartitionFunction)
+	optional("KL divergence", "%.4g", m.KL)
 	optional("learnt Z", "%.3g", m.Z)
 	optional("kNN accuracy", "%.4f (k = %d)", m.Accuracy, accuracyK)
 	if h := m.Holdout; h != nil {

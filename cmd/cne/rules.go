@@ -114,6 +114,7 @@ var keys = []key{
 	{"quality.recall", boolean()},
 	{"quality.spearman", zeroOr(3, 20000)},
 	{"quality.partition", boolean()},
+	{"quality.kl", boolean()},
 	{"quality.accuracy", boolean()},
 
 	{"plot.point_size", number(upTo100)},

@@ -24,6 +24,7 @@ const (
 	defaultSide = 5 * 72
 	smallestBox = 24 // least width and height for the points
 	titleHeight = 22
+	noteHeight  = 16
 	scaleHeight = 20 // strip below the points for the scale bar
 	legendGap   = 14 // between points and legend
 	legendLine  = 13 // from one entry to the next
@@ -117,8 +118,16 @@ func (s *Scatter) layout() (*layout, error) {
 		l.background = color.White
 	}
 	top := l.height - margin
-	if printable(s.Title) != "" || s.Embedding.D > 2 {
+	view, err := s.view()
+	if err != nil {
+		return nil, err
+	}
+	title := printable(s.Title)
+	if title != "" {
 		top -= titleHeight
+	}
+	if view.note != "" {
+		top -= noteHeight
 	}
 	bottom := float64(margin + scaleHeight)
 
@@ -149,17 +158,23 @@ func (s *Scatter) layout() (*layout, error) {
 	l.box = vg.Rectangle{Min: vg.Point{X: margin, Y: vg.Length(bottom)}, Max: vg.Point{X: vg.Length(margin + w), Y: vg.Length(top)}}
 
 	l.layers = s.layers(palette, w*h)
-	scale := s.place(l, colour)
+	scale := s.place(l, view.xy, colour)
 
-	if title := s.title(l.width - 2*margin); title != "" {
-		l.add(func(c draw.Canvas) {
-			sty, x := titleStyle, margin+w/2
-			if width := sty.Width(title).Points(); width > w { // wider than the points: use the room beside them
-				sty.XAlign, x = text.XLeft, margin
-			}
-			c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(top + titleHeight*0.6)}, title)
-		})
+	above := top
+	heading := func(sty text.Style, height float64, txt string) {
+		if txt == "" {
+			return
+		}
+		txt = fit(sty, txt, l.width-2*margin)
+		x, y := margin+w/2, above+0.6*height
+		if sty.XAlign = text.XCenter; sty.Width(txt).Points() > w { // wider than the points: use the room beside them
+			sty.XAlign, x = text.XLeft, margin
+		}
+		l.add(func(c draw.Canvas) { c.FillText(sty, vg.Point{X: vg.Length(x), Y: vg.Length(y)}, txt) })
+		above += height
 	}
+	heading(legendStyle, noteHeight, view.note)
+	heading(titleStyle, titleHeight, title)
 	if legend.draw != nil {
 		l.add(func(c draw.Canvas) { legend.draw(c, l.width-margin-legend.width, top) })
 	}
@@ -231,10 +246,10 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 }
 
 // place fills the layers with the points, at equal axes and centred in the box,
-// and returns the printer's points per unit of the embedding. colour holds the
-// colour of each row, −1 for a row without a label.
-func (s *Scatter) place(l *layout, colour []int32) (scale float64) {
-	p := s.coordinates()
+// and returns the printer's points per unit of the embedding. p holds their
+// places, x and y alternating, colour the colour of each row, −1 for a row
+// without a label.
+func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) {
 	x0, x1, y0, y1 := p[0], p[0], p[1], p[1]
 	for i := 0; i < len(p); i += 2 {
 		x0, x1 = min(x0, p[i]), max(x1, p[i])

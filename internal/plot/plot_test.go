@@ -554,6 +554,12 @@ func TestDegenerate(t *testing.T) {
 		"close together":    {Embedding: points(0, 0, math.SmallestNonzeroFloat32, 0)},
 		"line":              {Embedding: line(1, 2, 3)},
 		"line, equal":       {Embedding: line(2, 2)},
+		"line, far apart":   {Embedding: line(-math.MaxFloat32, math.MaxFloat32)},
+		"line, one point":   {Embedding: line(2)},
+		"space, one point":  {Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, 3}}},
+		"space, all equal":  {Embedding: &data.Matrix{N: 2, D: 3, X: []float32{1, 2, 3, 1, 2, 3}}},
+		"space, a line":     {Embedding: &data.Matrix{N: 3, D: 3, X: []float32{1, 2, 3, 2, 4, 6, 3, 6, 9}}},
+		"space, far apart":  {Embedding: &data.Matrix{N: 2, D: 3, X: slices.Repeat([]float32{math.MaxFloat32, -math.MaxFloat32}, 3)}},
 		"smallest":          {Embedding: points(1, 2), Width: 1, Height: 1, DPI: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -638,28 +644,128 @@ func TestLegendOfGreyPoints(t *testing.T) {
 	}
 }
 
+// shownTexts returns the texts of a picture in the order of drawing, the length
+// of the scale bar left out.
+func shownTexts(t *testing.T, s *Scatter) []string {
+	t.Helper()
+	parts := strings.Split(string(write(t, s, SVG)), "</text>")
+	for i, part := range parts {
+		parts[i] = part[strings.LastIndexByte(part, '>')+1:]
+	}
+	return parts[:len(parts)-2]
+}
+
 func TestTitle(t *testing.T) {
 	long := strings.Repeat("title ", 50)
+	const plane = "first 2 of 8 principal axes of the embedding, 25 % of its variance"
 	for name, tc := range map[string]struct {
 		d      int
 		title  string
+		note   string
 		prefix string
 		suffix string
 	}{
-		"plain":         {2, "a\tb\n", "a b", "a b"},
-		"none":          {2, " ", "", ""},
-		"note":          {3, "", "first 2 of 3 coordinates", "coordinates"},
-		"with note":     {8, "T", "T (first 2 of 8 coordinates)", ")"},
-		"cut":           {2, long, "title title", "…"},
-		"very long":     {2, strings.Repeat("long ", 1_000_000), "long long", "…"},
-		"marks":         {2, "e" + strings.Repeat("\u0301", 1_000_000), "e\u0301", "…"},
-		"cut with note": {3, long, "title title", "… (first 2 of 3 coordinates)"},
+		"plain":     {2, "a\tb\n", "", "a b", "a b"},
+		"none":      {2, " ", "", "", ""},
+		"note":      {8, "", plane, "", ""},
+		"with note": {8, "T", plane, "T", "T"},
+		"density":   {1, "T", "one coordinate; height: density of points", "T", "T"},
+		"cut":       {2, long, "", "title title", "…"},
+		"very long": {2, strings.Repeat("long ", 1_000_000), "", "long long", "…"},
+		"marks":     {2, "e" + strings.Repeat("\u0301", 1_000_000), "", "e\u0301", "…"},
+		"both long": {8, long, plane, "title title", "…"},
 	} {
-		s := &Scatter{Embedding: data.NewMatrix(4, tc.d), Title: tc.title}
-		got := s.title(340)
-		if !strings.HasPrefix(got, tc.prefix) || !strings.HasSuffix(got, tc.suffix) || titleStyle.Width(got) > 340 || len(got) > 4000 {
-			t.Errorf("%s: %q", name, got)
+		// The corners of a cross: equal variance along all axes.
+		m := data.NewMatrix(2*tc.d, tc.d)
+		for i := range tc.d {
+			m.Row(2 * i)[i], m.Row(2*i + 1)[i] = 1, -1
 		}
+		got := shownTexts(t, &Scatter{Embedding: m, Title: tc.title})
+		var title, note string
+		if tc.note != "" && len(got) > 0 {
+			note, got = got[0], got[1:]
+		}
+		if len(got) > 0 {
+			title = got[0]
+		}
+		if note != tc.note || len(got) > 1 || (title == "") != (tc.prefix == "") ||
+			!strings.HasPrefix(title, tc.prefix) || !strings.HasSuffix(title, tc.suffix) || titleStyle.Width(title) > 340 || len(title) > 4000 {
+			t.Errorf("%s: title %q, note %q", name, title, note)
+		}
+	}
+	// Title and note do not cover each other or the points.
+	m, _ := clusters(2, 50, 3)
+	heights := map[string]vg.Length{}
+	for _, s := range []*Scatter{{Embedding: m}, {Embedding: m, Title: "T"}} {
+		l, err := s.layout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		heights[s.Title] = l.box.Max.Y
+	}
+	if heights["T"] != heights[""]-titleHeight || heights[""] > defaultSide-margin-noteHeight {
+		t.Errorf("the points reach up to %v", heights)
+	}
+}
+
+// Points of more than two coordinates are drawn in the plane in which they
+// spread, wherever that lies.
+func TestPrincipalPlane(t *testing.T) {
+	const n = 60
+	flat := points(make([]float32, 2*n)...)
+	tilted := data.NewMatrix(n, 5)
+	stream := rng.New(3, rng.Init)
+	for i := range n {
+		x, y := 10*stream.Normal(), 3*stream.Normal()
+		flat.Row(i)[0], flat.Row(i)[1] = float32(x), float32(y)
+		copy(tilted.Row(i), []float32{1000, float32(0.6 * x), float32(0.8 * x), float32(0.6 * y), float32(-0.8*y) + 7})
+	}
+	a, err1 := (&Scatter{Embedding: flat}).view()
+	b, err2 := (&Scatter{Embedding: tilted}).view()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	if want := "first 2 of 5 principal axes of the embedding, 100 % of its variance"; b.note != want || a.note != "" {
+		t.Errorf("notes %q and %q, want none and %q", a.note, b.note, want)
+	}
+	for i := range n {
+		for j := range i {
+			da := math.Hypot(a.xy[2*i]-a.xy[2*j], a.xy[2*i+1]-a.xy[2*j+1])
+			db := math.Hypot(b.xy[2*i]-b.xy[2*j], b.xy[2*i+1]-b.xy[2*j+1])
+			if math.Abs(da-db) > 1e-3 {
+				t.Fatalf("points %d and %d are %g apart, drawn %g apart", i, j, da, db)
+			}
+		}
+	}
+}
+
+// Points of a single coordinate stand as high as they are dense.
+func TestStanding(t *testing.T) {
+	var x []float32
+	for i := range 3000 { // two thirds in [0, 10), the rest in [10, 20)
+		if x = append(x, float32(i%1000)/100); i >= 2000 {
+			x[i] += 10
+		}
+	}
+	s := &Scatter{Embedding: &data.Matrix{N: len(x), D: 1, X: x}}
+	v, err := s.view()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var low, high float64 // highest points of either half
+	for i, x := range x {
+		if v.xy[2*i] != float64(x) || v.xy[2*i+1] < 0 {
+			t.Fatalf("the point %g is drawn at %v", x, v.xy[2*i:2*i+2])
+		}
+		if x > 1 && x < 9 {
+			high = max(high, v.xy[2*i+1])
+		}
+		if x > 11 && x < 19 {
+			low = max(low, v.xy[2*i+1])
+		}
+	}
+	if high < 4.7 || high > 5 || math.Abs(low/high-0.5) > 0.05 {
+		t.Errorf("where points are twice as dense they reach %g, and %g elsewhere", high, low)
 	}
 }
 
@@ -735,6 +841,7 @@ func TestRefusals(t *testing.T) {
 		"no coordinates":  {Scatter{Embedding: &data.Matrix{N: 1}}, ErrInput, "1 points with 0 coordinates"},
 		"too few numbers": {Scatter{Embedding: &data.Matrix{N: 3, D: 2, X: make([]float32, 4)}}, ErrInput, "4 numbers are not an embedding of 3 points with 2"},
 		"NaN":             {Scatter{Embedding: points(0, 0, 0, nan)}, ErrNotFinite, "row 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"NaN beyond two":  {Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}, ErrNotFinite, "row 0 of the embedding (counted from 0) has NaN as coordinate 2"},
 		"infinite":        {Scatter{Embedding: points(float32(inf), 0)}, ErrNotFinite, "row 0 of the embedding"},
 		"infinite value":  {Scatter{Embedding: m, Values: []float64{1, inf}}, ErrNotFinite, "row 1 (counted from 0) has the value +Inf"},
 		"classes":         {Scatter{Embedding: m, Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
@@ -763,10 +870,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if err := (&Scatter{Embedding: m}).Write(io.Discard, "jpg"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `"jpg"; give png or svg`) {
 		t.Errorf("jpg: %v", err)
-	}
-	// A coordinate that is not drawn may be anything.
-	if err := (&Scatter{Embedding: &data.Matrix{N: 1, D: 3, X: []float32{1, 2, nan}}}).Write(io.Discard, SVG); err != nil {
-		t.Error(err)
 	}
 }
 

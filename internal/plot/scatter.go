@@ -22,7 +22,6 @@ import (
 
 	"cne/data"
 	"cne/internal/atomicfile"
-	"cne/internal/rng"
 )
 
 // ErrInput is wrapped by errors about a Scatter that cannot be drawn: no
@@ -54,9 +53,10 @@ const (
 // otherwise. They are drawn in an order that Seed shuffles, so that no class
 // systematically covers another.
 type Scatter struct {
-	// Embedding holds the points. Of more than two coordinates the first two
-	// are drawn, and the title says so; points of a single coordinate are
-	// scattered vertically at random.
+	// Embedding holds the points. Those of more than two coordinates are
+	// projected to the plane of their first two principal axes, those of a
+	// single coordinate scattered vertically between a line and the density of
+	// points; a note above the points says so.
 	Embedding *data.Matrix
 
 	// Classes[i] is the class of row i. A negative one means none: the point
@@ -192,7 +192,7 @@ func (s *Scatter) check() error {
 		}
 	}
 	for i := range m.N {
-		for j, v := range m.Row(i)[:min(m.D, 2)] {
+		for j, v := range m.Row(i) {
 			if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 				return fmt.Errorf("%w: row %d of the embedding (counted from 0) has %v as coordinate %d", ErrNotFinite, i, v, j)
 			}
@@ -236,41 +236,6 @@ func (s *Scatter) height() float64 {
 		return 2
 	}
 	return 5
-}
-
-// title returns the title, cut to a width in printer's points, with a note
-// where the picture does not show the whole embedding; it may be empty.
-func (s *Scatter) title(width float64) string {
-	title, note := printable(s.Title), ""
-	if s.Embedding.D > 2 {
-		note = fmt.Sprintf("first 2 of %d coordinates", s.Embedding.D)
-		if title == "" {
-			return fit(titleStyle, note, width)
-		}
-		note = " (" + note + ")"
-	}
-	return fit(titleStyle, title, width-titleStyle.Width(note).Points()) + note
-}
-
-// coordinates returns the points to be drawn, x and y alternating.
-func (s *Scatter) coordinates() []float64 {
-	m := s.Embedding
-	out := make([]float64, 0, 2*m.N)
-	if m.D > 1 {
-		for i := range m.N {
-			out = append(out, float64(m.X[i*m.D]), float64(m.X[i*m.D+1]))
-		}
-		return out
-	}
-	lowest, highest := float64(m.X[0]), float64(m.X[0])
-	for _, v := range m.X {
-		lowest, highest = min(lowest, float64(v)), max(highest, float64(v))
-	}
-	jitter := rng.New(s.Seed, rng.Sample)
-	for _, v := range m.X {
-		out = append(out, float64(v), (highest-lowest)*0.15*jitter.Float64())
-	}
-	return out
 }
 
 // diameter returns the diameter of n points in printer's points on an area of

@@ -3,6 +3,7 @@ package quality
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"path/filepath"
@@ -209,7 +210,7 @@ func partitionNaive[T Float](e []T, d int) float64 {
 }
 
 func TestPartitionFunction(t *testing.T) {
-	for _, d := range []int{1, 2, 3, 6} {
+	for _, d := range []int{1, 2, 3, 6, 50} {
 		for _, n := range []int{0, 1, 2, 3, 63, 64, 65, 300, 1500} {
 			x := normal[float64](uint64(n), n, d, 2)
 			got, err := PartitionFunction(x, d)
@@ -222,11 +223,7 @@ func TestPartitionFunction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tolerance := 1e-12
-			if d == 2 {
-				tolerance = 1e-6
-			}
-			near(t, "float32", got, partitionNaive(y, d), tolerance)
+			near(t, "float32", got, partitionNaive(y, d), 1e-6)
 		}
 	}
 }
@@ -743,6 +740,16 @@ func BenchmarkPartitionFunction(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
 	})
+	for _, d := range []int{1, 10, 50} {
+		y := normal[float32](1, 5000, d, 3)
+		b.Run(fmt.Sprintf("float32, d=%d", d), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				PartitionFunction(y, d)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(5000*4999/2), "ns/pair")
+		})
+	}
 	z := normal[float64](1, 20000, 2, 10)
 	b.Run("float64", func(b *testing.B) {
 		for b.Loop() {

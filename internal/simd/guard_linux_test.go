@@ -55,6 +55,8 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				RowUMAP(x[0], BoundOf[float32](0))
 				RowExp(x[0], RowMax(x[0], 0))
 				RowLogistic(x[0], 0)
+				AddSquares(x[0], x[1], 1)
+				InverseSum(x[0])
 			})
 		}
 	}

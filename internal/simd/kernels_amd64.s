@@ -1692,6 +1692,62 @@ loop_done:
 	VZEROUPPER
 	RET
 
+// func addSquaresAVX512(dst []float32, xs []float32, x float32)
+// Requires: AVX, AVX512F
+TEXT ·addSquaresAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         xs_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Z0
+	MOVQ         xs_len+32(FP), DX
+	XORQ         BX, BX
+
+loop:
+	CMPQ        BX, DX
+	JGE         loop_done
+	VMOVUPS     (AX)(BX*4), Z1
+	VSUBPS      (CX)(BX*4), Z0, Z2
+	VFMADD231PS Z2, Z2, Z1
+	VMOVUPS     Z1, (AX)(BX*4)
+	ADDQ        $0x10, BX
+	JMP         loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func inverseSumAVX512(d2 []float32) (sum float32)
+// Requires: AVX, AVX512F
+TEXT ·inverseSumAVX512(SB), NOSPLIT, $0-28
+	MOVQ         d2_base+0(FP), AX
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Z0
+	VXORPS       X1, X1, X1
+	MOVQ         d2_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ   DX, CX
+	JGE    loop_done
+	VADDPS (AX)(DX*4), Z0, Z2
+	VDIVPS Z2, Z0, Z2
+	VADDPS Z2, Z1, Z1
+	ADDQ   $0x10, DX
+	JMP    loop
+
+loop_done:
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, sum+24(FP)
+	VZEROUPPER
+	RET
+
 // func drawOthersAVX512(column []int32, state uint64, others uint32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
@@ -5526,6 +5582,60 @@ loop_done:
 	VMOVSHDUP    X3, X0
 	VADDSS       X0, X3, X3
 	VMOVSS       X3, sum+56(FP)
+	VZEROUPPER
+	RET
+
+// func addSquaresAVX2(dst []float32, xs []float32, x float32)
+// Requires: AVX, FMA3
+TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         xs_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Y0
+	MOVQ         xs_len+32(FP), DX
+	XORQ         BX, BX
+
+loop:
+	CMPQ        BX, DX
+	JGE         loop_done
+	VMOVUPS     (AX)(BX*4), Y1
+	VSUBPS      (CX)(BX*4), Y0, Y2
+	VFMADD231PS Y2, Y2, Y1
+	VMOVUPS     Y1, (AX)(BX*4)
+	ADDQ        $0x08, BX
+	JMP         loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func inverseSumAVX2(d2 []float32) (sum float32)
+// Requires: AVX, AVX2
+TEXT ·inverseSumAVX2(SB), NOSPLIT, $0-28
+	MOVQ         d2_base+0(FP), AX
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Y0
+	VXORPS       X1, X1, X1
+	MOVQ         d2_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ   DX, CX
+	JGE    loop_done
+	VADDPS (AX)(DX*4), Y0, Y2
+	VDIVPS Y2, Y0, Y2
+	VADDPS Y2, Y1, Y1
+	ADDQ   $0x08, DX
+	JMP    loop
+
+loop_done:
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VMOVSS       X1, sum+24(FP)
 	VZEROUPPER
 	RET
 

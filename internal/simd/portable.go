@@ -173,6 +173,19 @@ func inverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 	return sum
 }
 
+func addSquares[T Float](dst, xs []T, x T) {
+	for i, xi := range xs {
+		dst[i] += (x - xi) * (x - xi)
+	}
+}
+
+func inverseSum[T Float](d2 []T) (sum float64) {
+	for _, v := range d2 {
+		sum += float64(1 / (1 + v))
+	}
+	return sum
+}
+
 func maskPositive[T Float](dst, y, g []T) {
 	for i, v := range y {
 		if v > 0 {

@@ -240,3 +240,23 @@ func InverseSum2[T Float](xs, ys []T, x, y T) (sum float64) {
 	}
 	return sum + inverseSum2(xs, ys, x, y)
 }
+
+// AddSquares adds (x−xs[i])² to dst[i]; dst is at least as long as xs.
+func AddSquares[T Float](dst, xs []T, x T) {
+	if f, ok := float32s(xs); ok && len(xs) >= lanes {
+		whole := len(xs) - len(xs)%lanes
+		addSquaresVector(any(dst).([]float32), f[:whole], float32(x))
+		dst, xs = dst[whole:], xs[whole:]
+	}
+	addSquares(dst, xs, x)
+}
+
+// InverseSum returns Σ 1/(1 + d2[i]), with the precision of InverseSum2.
+func InverseSum[T Float](d2 []T) (sum float64) {
+	if f, ok := float32s(d2); ok && len(d2) >= lanes {
+		whole := len(d2) - len(d2)%lanes
+		sum = float64(inverseSumVector(f[:whole]))
+		d2 = d2[whole:]
+	}
+	return sum + inverseSum(d2)
+}

@@ -288,6 +288,11 @@ func TestReductions(t *testing.T) {
 			a32, a64 := draw(n, 3, func(s *rng.Stream) float64 { return 10 * s.Normal() })
 			b32, b64 := draw(n, 4, func(s *rng.Stream) float64 { return 10 * s.Normal() })
 			compareScalar(t, "InverseSum2", InverseSum2(a32, b32, 0.5, -2), InverseSum2(a64, b64, 0.5, -2), 1)
+			d32, d64 := draw(n, 6, func(s *rng.Stream) float64 { return 20 * s.Float64() })
+			compareScalar(t, "InverseSum", InverseSum(d32), InverseSum(d64), 1)
+			AddSquares(d32, a32, 0.5)
+			AddSquares(d64, a64, 0.5)
+			compare(t, "AddSquares", d32, d64, 1e-4)
 			Add(a32, b32)
 			Add(a64, b64)
 			compare(t, "Add", a32, a64, 1e-4)
@@ -345,6 +350,8 @@ func BenchmarkKernels(b *testing.B) {
 			{"Similarities", func() { copy(work, x); Similarities(work, v[3], 1e-10) }},
 			{"LogTotals", func() { copy(work, x); LogTotals(work, 1) }},
 			{"DrawOthers", func() { DrawOthers(tails, s) }},
+			{"AddSquares", func() { clear(work); AddSquares(work, x, 1) }},
+			{"InverseSum", func() { InverseSum(x) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 		} {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {

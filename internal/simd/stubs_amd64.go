@@ -73,6 +73,12 @@ func maxUint32AVX512(x []int32) uint32
 // inverseSum2AVX512 is the vector form of inverseSum2.
 func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
+// addSquaresAVX512 is the vector form of addSquares.
+func addSquaresAVX512(dst []float32, xs []float32, x float32)
+
+// inverseSumAVX512 is the vector form of inverseSum.
+func inverseSumAVX512(d2 []float32) (sum float32)
+
 // drawOthersAVX512 is the vector form of drawOthers.
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
@@ -219,6 +225,12 @@ func maxUint32AVX2(x []int32) uint32
 
 // inverseSum2AVX2 is the vector form of inverseSum2.
 func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
+
+// addSquaresAVX2 is the vector form of addSquares.
+func addSquaresAVX2(dst []float32, xs []float32, x float32)
+
+// inverseSumAVX2 is the vector form of inverseSum.
+func inverseSumAVX2(d2 []float32) (sum float32)
 
 // drawOthersAVX2 is the vector form of drawOthers.
 func drawOthersAVX2(column []int32, state uint64, others uint32)

@@ -100,6 +100,21 @@ func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
 	return inverseSum2AVX2(xs, ys, x, y)
 }
 
+func addSquaresVector(dst, xs []float32, x float32) {
+	if current == isa.AVX512 {
+		addSquaresAVX512(dst, xs, x)
+	} else {
+		addSquaresAVX2(dst, xs, x)
+	}
+}
+
+func inverseSumVector(d2 []float32) (sum float32) {
+	if current == isa.AVX512 {
+		return inverseSumAVX512(d2)
+	}
+	return inverseSumAVX2(d2)
+}
+
 func scaleVector(x []float32, f float32) {
 	if current == isa.AVX512 {
 		scaleAVX512(x, f)

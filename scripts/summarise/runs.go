@@ -17,6 +17,7 @@ type Metrics struct {
 	KNNRecall         *float64 `json:"knn_recall"`
 	Spearman          *float64 `json:"spearman"`
 	PartitionFunction *float64 `json:"partition_function"`
+	KL                *float64 `json:"kl"`
 	Z                 *float64 `json:"z"`
 	Loss              *float64 `json:"loss"`
 	Accuracy          *float64 `json:"accuracy"`

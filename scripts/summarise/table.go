@@ -21,6 +21,7 @@ var columns = []column{
 	{head: "kNN recall", value: func(m *Metrics) *float64 { return m.KNNRecall }},
 	{head: "Spearman", value: func(m *Metrics) *float64 { return m.Spearman }},
 	{head: "partition function", value: func(m *Metrics) *float64 { return m.PartitionFunction }},
+	{head: "KL", value: func(m *Metrics) *float64 { return m.KL }},
 	{head: "learnt Z", value: func(m *Metrics) *float64 { return m.Z }},
 	{head: "loss per edge", value: func(m *Metrics) *float64 { return m.Loss }},
 	{head: "accuracy", value: func(m *Metrics) *float64 { return m.Accuracy }},

@@ -40,6 +40,8 @@ func main() {
 		s.columnSums()
 		s.maxUint32()
 		s.inverseSum2()
+		s.addSquares()
+		s.inverseSum()
 		s.drawOthers()
 		s.dense()
 		s.rows()
@@ -938,6 +940,33 @@ func (s *isa) inverseSum2() {
 		VMOVAPS(one, u)
 		VFMADD231PS(dx, dx, u)
 		VFMADD231PS(dy, dy, u)
+		VDIVPS(u, one, u)
+		VADDPS(u, sum, sum)
+	})
+	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) addSquares() {
+	s.begin("addSquares", "(dst, xs []float32, x float32)", "is the vector form of addSquares.")
+	dst, xs, x := s.pointer("dst"), s.pointer("xs"), s.broadcast("x")
+	s.loop("xs", "loop", func(i Register) {
+		sum, dx := s.load(dst, i), s.vec()
+		VSUBPS(at(xs, i), x, dx)
+		VFMADD231PS(dx, dx, sum)
+		VMOVUPS(sum, at(dst, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) inverseSum() {
+	s.begin("inverseSum", "(d2 []float32) (sum float32)", "is the vector form of inverseSum.")
+	d2, one, sum := s.pointer("d2"), s.constant(1), s.zero()
+	s.loop("d2", "loop", func(i Register) {
+		u := s.vec()
+		VADDPS(at(d2, i), one, u)
 		VDIVPS(u, one, u)
 		VADDPS(u, sum, sum)
 	})

@@ -1,0 +1,116 @@
+package plot
+
+import (
+	"fmt"
+	"slices"
+
+	"cne/data"
+	"cne/internal/rng"
+)
+
+// A view is what is drawn of an embedding.
+type view struct {
+	xy   []float64 // of the points, x and y alternating
+	note string    // what the picture does not tell by itself; may be empty
+}
+
+// view returns the points of an embedding in the plane as they are, others as
+// told at Scatter.Embedding.
+func (s *Scatter) view() (view, error) {
+	switch m := s.Embedding; {
+	case m.D == 1:
+		return view{s.standing(), "one coordinate; height: density of points"}, nil
+	case m.D > 2 && m.N > 1: // a single point has no axes
+		return principalPlane(m)
+	default:
+		v := view{xy: make([]float64, 0, 2*m.N)}
+		for i := range m.N {
+			v.xy = append(v.xy, float64(m.X[i*m.D]), float64(m.X[i*m.D+1]))
+		}
+		return v, nil
+	}
+}
+
+// principalPlane projects the points of m orthogonally to the plane in which
+// they vary most. Distances in it are at most those in the embedding.
+func principalPlane(m *data.Matrix) (view, error) {
+	pca, err := data.FitPCA(m, 2)
+	if err != nil {
+		return view{}, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	v := view{make([]float64, 2*m.N), fmt.Sprintf("first 2 of %d principal axes of the embedding", m.D)}
+	if pca.TotalVariance > 0 {
+		v.note += fmt.Sprintf(", %.0f %% of its variance", 100*(pca.Variance[0]+pca.Variance[1])/pca.TotalVariance)
+	}
+	for i := range m.N {
+		for j, x := range m.Row(i) {
+			x := float64(x) - pca.Mean[j]
+			v.xy[2*i] += x * pca.Axes[j]
+			v.xy[2*i+1] += x * pca.Axes[m.D+j]
+		}
+	}
+	return v, nil
+}
+
+// standing scatters the points of a single coordinate at random between the
+// ground and the density of points at their place.
+func (s *Scatter) standing() []float64 {
+	const height = 0.25 // of the densest place, as a share of the whole length
+	x := s.Embedding.X
+	lowest, highest := float64(slices.Min(x)), float64(slices.Max(x))
+	length := highest - lowest
+	density := newDensity(x, lowest, highest)
+	jitter := rng.New(s.Seed, rng.Sample)
+	xy := make([]float64, 0, 2*len(x))
+	for _, v := range x {
+		xy = append(xy, float64(v), height*length*density.at(float64(v))*jitter.Float64())
+	}
+	return xy
+}
+
+// A density tells how many of some numbers are near a place, as a share of
+// those at the place with most of them.
+type density struct {
+	lowest, width float64   // of the first bin
+	bins          []float64 // at their middles
+}
+
+// newDensity counts numbers from lowest to highest in bins, and smooths the
+// counts with binomial weights, whose standard deviation is one bin.
+func newDensity(x []float32, lowest, highest float64) *density {
+	const n = 100
+	d := &density{lowest, (highest - lowest) / n, make([]float64, n)}
+	if d.width == 0 {
+		return d
+	}
+	for _, v := range x {
+		d.bins[min(n-1, int((float64(v)-lowest)/d.width))]++
+	}
+	counts := slices.Clone(d.bins)
+	var most float64
+	for i := range d.bins {
+		d.bins[i] = 0
+		for k, weight := range []float64{1, 4, 6, 4, 1} {
+			if j := i + k - 2; j >= 0 && j < n {
+				d.bins[i] += weight * counts[j]
+			}
+		}
+		most = max(most, d.bins[i])
+	}
+	for i := range d.bins {
+		d.bins[i] /= most
+	}
+	return d
+}
+
+// at interpolates between the middles of the bins.
+func (d *density) at(x float64) float64 {
+	if d.width == 0 {
+		return 0
+	}
+	last := len(d.bins) - 1
+	place := min(float64(last), max(0, (x-d.lowest)/d.width-0.5))
+	i := min(last-1, int(place))
+	share := place - float64(i)
+	return (1-share)*d.bins[i] + share*d.bins[i+1]
+}
