@@ -11,21 +11,33 @@ const (
 	Lanes = lanes
 )
 
-// A Quad is four heads that meet a run of columns: rows of an embedding of d
-// coordinates, 1 ≤ d ≤ MaxDenseWidth, that lie in planes, coordinate k of all
-// columns in one run of memory.
+// A Stretch is a run of columns that a quad meets.
+type Stretch struct {
+	// First is the number of the first column, and N that of columns, a
+	// multiple of Lanes.
+	First, N int
+	// At is where DenseTotals puts the squares of the first column.
+	At int
+	// Masks [4, Lanes] says which columns a head meets: column First+j if
+	// element j modulo Lanes of its mask is −1, and not if it is 0.
+	Masks *Masks
+}
+
+// Masks are those of four heads.
+type Masks [QuadHeads * lanes]int32
+
+// A Quad is four heads that meet stretches of columns. These are rows of an
+// embedding of d coordinates, 1 ≤ d ≤ MaxDenseWidth, that lie in planes,
+// coordinate k of all columns in one run of memory.
 type Quad[T Float] struct {
 	D int
-	// Columns holds the planes, from the first column of the run on: coordinate
-	// k of column j is Columns[k·Stride+j]. There are N columns, a multiple of
-	// Lanes.
+	// Columns [d, Stride] are the planes: coordinate k of column j is
+	// Columns[k·Stride+j].
 	Columns   []T
-	N, Stride int
+	Stride    int
+	Stretches []Stretch
 	// Heads [4, d] are the heads' coordinates, row after row.
 	Heads []T
-	// Masks [4, Lanes] says which columns a head meets: column j if element
-	// j modulo Lanes of its mask is −1, and not if it is 0.
-	Masks []int32
 	// Most is at least 1 + the largest squared distance between a head and a
 	// column.
 	Most T
@@ -33,8 +45,8 @@ type Quad[T Float] struct {
 	// of weight·(column − head), in parts that Fold adds up. DenseTotals has
 	// [4, d+1, Lanes], the last of a head for the sum of its similarities.
 	Sums []T
-	// Gradient holds planes as Columns does, to which weight·(column − head)
-	// is added as well. DenseTotals leaves it alone.
+	// Gradient [d, Stride] holds planes as Columns does, to which
+	// weight·(column − head) is added as well. DenseTotals leaves it alone.
 	Gradient []T
 	// State [3, Lanes] holds the loss, as Fresh and Sum make and read it.
 	// DenseTotals leaves it alone.
@@ -100,9 +112,9 @@ func DenseUMAP[T Float](q *Quad[T], bound Bound[T]) {
 }
 
 // DenseTotals is the first half of InfoNC-t-SNE's loss. It writes the squares
-// of the pairs' similarities q = 1/(1+x), [4, width], to squares, 0 for pairs
-// that do not meet or are clamped, and adds up in Sums the similarities and
-// q²·(column − head).
+// of the pairs' similarities q = 1/(1+x) to squares [4, width], where At of the
+// stretches says, 0 for pairs that do not meet or are clamped, and adds up in
+// Sums the similarities and q²·(column − head).
 func DenseTotals[T Float](q *Quad[T], squares []T, width int, bound Bound[T]) {
 	most := float64(q.Most) * float64(q.Most)
 	if f, ok := any(q).(*Quad[float32]); ok && vectors() && q.Most < bound.limit && most*most <= largest {
@@ -148,6 +160,32 @@ func Planes[T Float](dst []T, stride int, src []T, d int, centre []T) {
 	}
 }
 
+// LessProduct subtracts a·b, element by element, from dst. a and b are at least
+// as long.
+func LessProduct[T Float](dst, a, b []T) {
+	if f, ok := float32s(dst); ok && len(dst) >= lanes {
+		whole := len(dst) - len(dst)%lanes
+		lessProductVector(f[:whole], any(a).([]float32), any(b).([]float32))
+		dst, a, b = dst[whole:], a[whole:], b[whole:]
+	}
+	for i := range dst {
+		dst[i] -= a[i] * b[i]
+	}
+}
+
+// Pull adds f·w·(a−b), element by element, to dst. w, a and b are at least as
+// long.
+func Pull[T Float](dst, w, a, b []T, f T) {
+	if v, ok := float32s(dst); ok && len(dst) >= lanes {
+		whole := len(dst) - len(dst)%lanes
+		pullVector(v[:whole], any(w).([]float32), any(a).([]float32), any(b).([]float32), float32(f))
+		dst, w, a, b = dst[whole:], w[whole:], a[whole:], b[whole:]
+	}
+	for i := range dst {
+		dst[i] += f * w[i] * (a[i] - b[i])
+	}
+}
+
 // Extents finds the least and the largest coordinates of the rows of src,
 // [n, d], n > 0, d ≤ MaxDenseWidth: the first d numbers of least and most, whose
 // others, up to d·Lanes in all, are its scratch. It may pass over a NaN.
@@ -171,22 +209,25 @@ func Extents[T Float](least, most, src []T, d int) {
 }
 
 // meet calls pair for the pairs of a quad that meet, with the differences
-// column − head and their squares' sum.
-func (q *Quad[T]) meet(pair func(head, column int, difference []T, d2 T)) {
+// column − head and their squares' sum. at is where the squares of the column
+// belong.
+func (q *Quad[T]) meet(pair func(head, column, at int, difference []T, d2 T)) {
 	var buffer [MaxDenseWidth]T
 	difference := buffer[:q.D]
-	for h := range QuadHeads {
-		at, mask := q.Heads[h*q.D:(h+1)*q.D], q.Masks[h*lanes:(h+1)*lanes]
-		for j := range q.N {
-			if mask[j%lanes] == 0 {
-				continue
+	for _, s := range q.Stretches {
+		for h := range QuadHeads {
+			coordinates, mask := q.Heads[h*q.D:(h+1)*q.D], s.Masks[h*lanes:(h+1)*lanes]
+			for j := range s.N {
+				if mask[j%lanes] == 0 {
+					continue
+				}
+				var d2 T
+				for k, v := range coordinates {
+					difference[k] = q.Columns[k*q.Stride+s.First+j] - v
+					d2 += difference[k] * difference[k]
+				}
+				pair(h, s.First+j, s.At+j, difference, d2)
 			}
-			var d2 T
-			for k, v := range at {
-				difference[k] = q.Columns[k*q.Stride+j] - v
-				d2 += difference[k] * difference[k]
-			}
-			pair(h, j, difference, d2)
 		}
 	}
 }
@@ -200,7 +241,7 @@ func (q *Quad[T]) pull(head, column int, difference []T, weight T) {
 }
 
 func denseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
-	q.meet(func(head, column int, difference []T, d2 T) {
+	q.meet(func(head, column, _ int, difference []T, d2 T) {
 		s := 1 / (1 + d2)
 		r := s / c
 		v := 1 + r
@@ -216,7 +257,7 @@ func denseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
 }
 
 func denseUMAP[T Float](q *Quad[T], bound Bound[T]) {
-	q.meet(func(head, column int, difference []T, d2 T) {
+	q.meet(func(head, column, _ int, difference []T, d2 T) {
 		r := 1 / d2
 		lane := column % lanes
 		if 1+r > bound.limit {
@@ -230,17 +271,19 @@ func denseUMAP[T Float](q *Quad[T], bound Bound[T]) {
 
 func denseTotals[T Float](q *Quad[T], squares []T, width int, clamp T) {
 	for h := range QuadHeads {
-		clear(squares[h*width : h*width+q.N])
+		for _, s := range q.Stretches {
+			clear(squares[h*width+s.At : h*width+s.At+s.N])
+		}
 	}
 	slots := q.D + 1
-	q.meet(func(head, column int, difference []T, d2 T) {
+	q.meet(func(head, column, at int, difference []T, d2 T) {
 		s := max(clamp, 1/(1+d2))
 		lane := column % lanes
 		q.Sums[(head*slots+q.D)*lanes+lane] += s
 		if s <= clamp {
 			return
 		}
-		squares[head*width+column] = s * s
+		squares[head*width+at] = s * s
 		for k, v := range difference {
 			q.Sums[(head*slots+k)*lanes+lane] += s * s * v
 		}

@@ -21,3 +21,7 @@ func planesVector(dst []float32, stride int, src []float32, d, n int, centre []f
 }
 
 func extentsVector(least, most, src []float32, d int) { panic("simd: no vector form") }
+
+func lessProductVector(dst, a, b []float32) { panic("simd: no vector form") }
+
+func pullVector(dst, w, a, b []float32, f float32) { panic("simd: no vector form") }

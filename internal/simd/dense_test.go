@@ -18,8 +18,8 @@ func newQuad(d, n int, seed uint64, withTotals bool) (*Quad[float32], *Quad[floa
 	if withTotals {
 		slots++
 	}
-	a := &Quad[float32]{D: d, N: n, Stride: stride, Most: 1e4,
-		Columns: make([]float32, d*stride), Heads: make([]float32, QuadHeads*d), Masks: make([]int32, QuadHeads*Lanes),
+	a := &Quad[float32]{D: d, Stride: stride, Most: 1e4,
+		Columns: make([]float32, d*stride), Heads: make([]float32, QuadHeads*d),
 		Sums: make([]float32, QuadHeads*slots*Lanes), Gradient: make([]float32, d*stride), State: make([]float32, 3*Lanes)}
 	for i := range a.Columns {
 		a.Columns[i] = float32(3 * s.Normal())
@@ -34,10 +34,16 @@ func newQuad(d, n int, seed uint64, withTotals bool) (*Quad[float32], *Quad[floa
 			}
 		}
 	}
-	for i := range a.Masks {
-		a.Masks[i] = -int32(min(1, s.IntN(5)))
+	// The first stretch is met wholly, and another one in part; its squares come
+	// first.
+	all, some := new(Masks), new(Masks)
+	for i := range all {
+		all[i] = -1
+		some[i] = -int32(min(1, s.IntN(5)))
 	}
-	b := &Quad[float64]{D: d, N: n, Stride: stride, Most: 1e4, Columns: widen(a.Columns), Heads: widen(a.Heads), Masks: a.Masks,
+	first := n / 2 / Lanes * Lanes
+	a.Stretches = []Stretch{{First: 0, N: first, At: n - first, Masks: all}, {First: first, N: n - first, At: 0, Masks: some}}
+	b := &Quad[float64]{D: d, Stride: stride, Stretches: a.Stretches, Most: 1e4, Columns: widen(a.Columns), Heads: widen(a.Heads),
 		Sums: widen(a.Sums), Gradient: widen(a.Gradient), State: widen(a.State)}
 	a.Fresh(true)
 	b.Fresh(true)
@@ -160,6 +166,23 @@ func TestPlanesAndExtents(t *testing.T) {
 	})
 }
 
+func TestFinishingKernels(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			x, y := make([][]float32, 4), make([][]float64, 4)
+			for i := range x {
+				x[i], y[i] = draw(n, uint64(i), (*rng.Stream).Normal)
+			}
+			LessProduct(x[0], x[1], x[2])
+			LessProduct(y[0], y[1], y[2])
+			near(t, "LessProduct", x[0], y[0], 1e-6)
+			Pull(x[0], x[1], x[2], x[3], -2)
+			Pull(y[0], y[1], y[2], y[3], -2)
+			near(t, "Pull", x[0], y[0], 1e-6)
+		}
+	})
+}
+
 // A number that is none shows in what is added up, whatever the form.
 func TestDenseKernelsKeepNaN(t *testing.T) {
 	forms(t, func(t *testing.T) {
@@ -167,14 +190,12 @@ func TestDenseKernelsKeepNaN(t *testing.T) {
 			"neg":  func(q *Quad[float32]) { DenseNeg(q, 1, BoundOf[float32](1e-10)) },
 			"umap": func(q *Quad[float32]) { DenseUMAP(q, BoundOf[float32](1e-10)) },
 			"infonce": func(q *Quad[float32]) {
-				DenseTotals(q, make([]float32, QuadHeads*q.N), q.N, BoundOf[float32](1e-10))
+				DenseTotals(q, make([]float32, QuadHeads*q.Stride), q.Stride, BoundOf[float32](1e-10))
 			},
 		} {
 			q, _ := newQuad(2, 32, 1, name == "infonce")
 			q.Columns[7] = float32(math.NaN())
-			for i := range q.Masks {
-				q.Masks[i] = -1
-			}
+			q.Stretches[1].Masks = q.Stretches[0].Masks
 			f(q)
 			if !slices.ContainsFunc(fold(q.Sums), func(v float32) bool { return v != v }) {
 				t.Errorf("%s: the sums do not show it: %v", name, fold(q.Sums))
@@ -187,6 +208,7 @@ func BenchmarkDense(b *testing.B) {
 	const n, width = 2048, 2048
 	for d := 1; d <= MaxDenseWidth; d++ {
 		q, _ := newQuad(d, n, 1, true)
+		q.Stretches[1].Masks = q.Stretches[0].Masks
 		bound := BoundOf[float32](1e-10)
 		squares, out := make([]float32, 16*width), make([]float32, (1+d)*q.Stride)
 		coefficients := make([]float32, 16*(1+d))

@@ -1844,40 +1844,49 @@ DATA c00000001<>+56(SB)/4, $0x00000001
 DATA c00000001<>+60(SB)/4, $0x00000001
 GLOBL c00000001<>(SB), RODATA|NOPTR, $64
 
-// func denseNeg1AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+// func denseNeg1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNeg1AVX512(SB), NOSPLIT, $0-184
-	MOVQ     stride+56(FP), AX
-	MOVQ     columns_base+0(FP), AX
-	MOVQ     gradient_base+24(FP), CX
-	MOVQ     heads_base+64(FP), DX
-	MOVQ     masks_base+88(FP), BX
-	VMOVUPS  (BX), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  64(BX), Z0
-	VPMOVD2M Z0, K2
-	VMOVUPS  128(BX), Z0
-	VPMOVD2M Z0, K3
-	VMOVUPS  192(BX), Z0
-	VPMOVD2M Z0, K4
-	MOVQ     constants_base+160(FP), BX
-	MOVQ     sums_base+112(FP), SI
-	VMOVUPS  (SI), Z0
-	VMOVUPS  64(SI), Z1
-	VMOVUPS  128(SI), Z2
-	VMOVUPS  192(SI), Z3
-	MOVQ     state_base+136(FP), SI
-	VMOVUPS  (SI), Z4
-	VMOVUPS  64(SI), Z5
-	VMOVUPS  128(SI), Z6
-	MOVQ     n+48(FP), SI
-	XORQ     DI, DI
+TEXT ·denseNeg1AVX512(SB), NOSPLIT, $0-168
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), AX
+	MOVQ    gradient_base+24(FP), CX
+	MOVQ    heads_base+72(FP), DX
+	MOVQ    constants_base+144(FP), BX
+	MOVQ    sums_base+96(FP), SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    state_base+120(FP), SI
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	MOVQ    stretches+56(FP), SI
+	MOVQ    count+64(FP), DI
+	SHLQ    $0x05, DI
+	ADDQ    SI, DI
 
 pass0:
-	CMPQ             DI, SI
-	JGE              pass0_done
-	VMOVUPS          (AX)(DI*4), Z7
-	VMOVUPS          (CX)(DI*4), Z8
+	CMPQ     SI, DI
+	JGE      pass0_done
+	MOVQ     (SI), R9
+	MOVQ     8(SI), R8
+	ADDQ     R9, R8
+	MOVQ     24(SI), R10
+	VMOVUPS  (R10), Z7
+	VPMOVD2M Z7, K1
+	VMOVUPS  64(R10), Z7
+	VPMOVD2M Z7, K2
+	VMOVUPS  128(R10), Z7
+	VPMOVD2M Z7, K3
+	VMOVUPS  192(R10), Z7
+	VPMOVD2M Z7, K4
+
+pass0_columns:
+	CMPQ             R9, R8
+	JGE              pass0_next
+	VMOVUPS          (AX)(R9*4), Z7
+	VMOVUPS          (CX)(R9*4), Z8
 	VSUBPS.BCST      (DX), Z7, Z9
 	VMOVUPS          c3f800000<>+0(SB), Z10
 	VFMADD231PS      Z9, Z9, Z10
@@ -1947,17 +1956,21 @@ pass0:
 	VGETEXPPS        Z4, Z7
 	VADDPS           Z7, Z5, Z5
 	VGETMANTPS       $0x00, Z4, Z4
-	VMOVUPS          Z8, (CX)(DI*4)
-	ADDQ             $0x10, DI
-	JMP              pass0
+	VMOVUPS          Z8, (CX)(R9*4)
+	ADDQ             $0x10, R9
+	JMP              pass0_columns
+
+pass0_next:
+	ADDQ $0x20, SI
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
 	VMOVUPS Z3, 192(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Z4, (AX)
 	VMOVUPS Z5, 64(AX)
 	VMOVUPS Z6, 128(AX)
@@ -2000,39 +2013,48 @@ DATA c40000000<>+56(SB)/4, $0x40000000
 DATA c40000000<>+60(SB)/4, $0x40000000
 GLOBL c40000000<>(SB), RODATA|NOPTR, $64
 
-// func denseUMAP1AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+// func denseUMAP1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAP1AVX512(SB), NOSPLIT, $0-164
-	MOVQ         stride+56(FP), AX
+TEXT ·denseUMAP1AVX512(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), AX
 	MOVQ         gradient_base+24(FP), CX
-	MOVQ         heads_base+64(FP), DX
-	MOVQ         masks_base+88(FP), BX
-	VMOVUPS      (BX), Z0
-	VPMOVD2M     Z0, K1
-	VMOVUPS      64(BX), Z0
-	VPMOVD2M     Z0, K2
-	VMOVUPS      128(BX), Z0
-	VPMOVD2M     Z0, K3
-	VMOVUPS      192(BX), Z0
-	VPMOVD2M     Z0, K4
-	VBROADCASTSS least+160(FP), Z0
-	MOVQ         sums_base+112(FP), BX
+	MOVQ         heads_base+72(FP), DX
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), BX
 	VMOVUPS      (BX), Z1
 	VMOVUPS      64(BX), Z2
 	VMOVUPS      128(BX), Z3
 	VMOVUPS      192(BX), Z4
-	MOVQ         state_base+136(FP), BX
+	MOVQ         state_base+120(FP), BX
 	VMOVUPS      (BX), Z5
 	VMOVUPS      64(BX), Z6
-	MOVQ         n+48(FP), BX
-	XORQ         SI, SI
+	MOVQ         stretches+56(FP), BX
+	MOVQ         count+64(FP), SI
+	SHLQ         $0x05, SI
+	ADDQ         BX, SI
 
 pass0:
-	CMPQ         SI, BX
-	JGE          pass0_done
-	VMOVUPS      (AX)(SI*4), Z7
-	VMOVUPS      (CX)(SI*4), Z8
+	CMPQ     BX, SI
+	JGE      pass0_done
+	MOVQ     (BX), R8
+	MOVQ     8(BX), DI
+	ADDQ     R8, DI
+	MOVQ     24(BX), R9
+	VMOVUPS  (R9), Z7
+	VPMOVD2M Z7, K1
+	VMOVUPS  64(R9), Z7
+	VPMOVD2M Z7, K2
+	VMOVUPS  128(R9), Z7
+	VPMOVD2M Z7, K3
+	VMOVUPS  192(R9), Z7
+	VPMOVD2M Z7, K4
+
+pass0_columns:
+	CMPQ         R8, DI
+	JGE          pass0_next
+	VMOVUPS      (AX)(R8*4), Z7
+	VMOVUPS      (CX)(R8*4), Z8
 	VSUBPS.BCST  (DX), Z7, Z9
 	VMULPS       Z9, Z9, Z10
 	VCMPPS       $0x06, Z0, Z10, K5
@@ -2097,58 +2119,78 @@ pass0:
 	VGETEXPPS    Z5, Z7
 	VADDPS       Z7, Z6, Z6
 	VGETMANTPS   $0x00, Z5, Z5
-	VMOVUPS      Z8, (CX)(SI*4)
-	ADDQ         $0x10, SI
-	JMP          pass0
+	VMOVUPS      Z8, (CX)(R8*4)
+	ADDQ         $0x10, R8
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, BX
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
 	VMOVUPS Z4, 192(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Z5, (AX)
 	VMOVUPS Z6, 64(AX)
 	VZEROUPPER
 	RET
 
-// func denseTotals1AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+// func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals1AVX512(SB), NOSPLIT, $0-144
-	MOVQ     stride+32(FP), AX
-	MOVQ     columns_base+0(FP), AX
-	MOVQ     heads_base+40(FP), CX
-	MOVQ     masks_base+64(FP), DX
-	VMOVUPS  (DX), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  64(DX), Z0
-	VPMOVD2M Z0, K2
-	VMOVUPS  128(DX), Z0
-	VPMOVD2M Z0, K3
-	VMOVUPS  192(DX), Z0
-	VPMOVD2M Z0, K4
-	MOVQ     squares_base+112(FP), DX
-	MOVQ     width+136(FP), BX
-	MOVQ     sums_base+88(FP), SI
-	VMOVUPS  (SI), Z0
-	VMOVUPS  64(SI), Z1
-	VMOVUPS  128(SI), Z2
-	VMOVUPS  192(SI), Z3
-	VMOVUPS  256(SI), Z4
-	VMOVUPS  320(SI), Z5
-	VMOVUPS  384(SI), Z6
-	VMOVUPS  448(SI), Z7
-	LEAQ     (DX)(BX*4), SI
-	LEAQ     (SI)(BX*4), DI
-	LEAQ     (DI)(BX*4), BX
-	MOVQ     n+24(FP), R8
-	XORQ     R9, R9
+TEXT ·denseTotals1AVX512(SB), NOSPLIT, $0-128
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), AX
+	MOVQ    heads_base+48(FP), CX
+	MOVQ    squares_base+96(FP), DX
+	MOVQ    width+120(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VMOVUPS 256(SI), Z4
+	VMOVUPS 320(SI), Z5
+	VMOVUPS 384(SI), Z6
+	VMOVUPS 448(SI), Z7
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass0:
-	CMPQ         R9, R8
-	JGE          pass0_done
-	VMOVUPS      (AX)(R9*4), Z8
+	CMPQ     R10, R11
+	JGE      pass0_done
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), SI
+	VMOVUPS  (SI), Z8
+	VPMOVD2M Z8, K1
+	VMOVUPS  64(SI), Z8
+	VPMOVD2M Z8, K2
+	VMOVUPS  128(SI), Z8
+	VPMOVD2M Z8, K3
+	VMOVUPS  192(SI), Z8
+	VPMOVD2M Z8, K4
+	MOVQ     16(R10), R9
+	SUBQ     R13, R9
+	LEAQ     (DX)(R9*4), R9
+	MOVQ     R9, SI
+	ADDQ     BX, R9
+	MOVQ     R9, DI
+	ADDQ     BX, R9
+	MOVQ     R9, R8
+	ADDQ     BX, R9
+
+pass0_columns:
+	CMPQ         R13, R12
+	JGE          pass0_next
+	VMOVUPS      (AX)(R13*4), Z8
 	VSUBPS.BCST  (CX), Z8, Z9
 	VMOVUPS      c3f800000<>+0(SB), Z10
 	VFMADD231PS  Z9, Z9, Z10
@@ -2176,25 +2218,29 @@ pass0:
 	VMULPS.Z     Z14, Z16, K4, Z14
 	VADDPS       Z12, Z1, Z1
 	VMULPS       Z12, Z12, Z12
-	VMOVUPS      Z12, (DX)(R9*4)
+	VMOVUPS      Z12, (SI)(R13*4)
 	VFMADD231PS  Z12, Z9, Z0
 	VADDPS       Z10, Z3, Z3
 	VMULPS       Z10, Z10, Z10
-	VMOVUPS      Z10, (SI)(R9*4)
+	VMOVUPS      Z10, (DI)(R13*4)
 	VFMADD231PS  Z10, Z11, Z2
 	VADDPS       Z15, Z5, Z5
 	VMULPS       Z15, Z15, Z15
-	VMOVUPS      Z15, (DI)(R9*4)
+	VMOVUPS      Z15, (R8)(R13*4)
 	VFMADD231PS  Z15, Z13, Z4
 	VADDPS       Z14, Z7, Z7
 	VMULPS       Z14, Z14, Z14
-	VMOVUPS      Z14, (BX)(R9*4)
+	VMOVUPS      Z14, (R9)(R13*4)
 	VFMADD231PS  Z14, Z8, Z6
-	ADDQ         $0x10, R9
-	JMP          pass0
+	ADDQ         $0x10, R13
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+88(FP), AX
+	MOVQ    sums_base+72(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2351,48 +2397,57 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseNeg2AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+// func denseNeg2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNeg2AVX512(SB), NOSPLIT, $0-184
-	MOVQ     stride+56(FP), AX
-	MOVQ     columns_base+0(FP), CX
-	LEAQ     (CX)(AX*4), DX
-	MOVQ     gradient_base+24(FP), BX
-	LEAQ     (BX)(AX*4), AX
-	MOVQ     heads_base+64(FP), SI
-	MOVQ     masks_base+88(FP), DI
-	VMOVUPS  (DI), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  64(DI), Z0
-	VPMOVD2M Z0, K2
-	VMOVUPS  128(DI), Z0
-	VPMOVD2M Z0, K3
-	VMOVUPS  192(DI), Z0
-	VPMOVD2M Z0, K4
-	MOVQ     constants_base+160(FP), DI
-	MOVQ     sums_base+112(FP), R8
-	VMOVUPS  (R8), Z0
-	VMOVUPS  64(R8), Z1
-	VMOVUPS  128(R8), Z2
-	VMOVUPS  192(R8), Z3
-	VMOVUPS  256(R8), Z4
-	VMOVUPS  320(R8), Z5
-	VMOVUPS  384(R8), Z6
-	VMOVUPS  448(R8), Z7
-	MOVQ     state_base+136(FP), R8
-	VMOVUPS  (R8), Z8
-	VMOVUPS  64(R8), Z9
-	VMOVUPS  128(R8), Z10
-	MOVQ     n+48(FP), R8
-	XORQ     R9, R9
+TEXT ·denseNeg2AVX512(SB), NOSPLIT, $0-168
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    gradient_base+24(FP), BX
+	LEAQ    (BX)(AX*4), AX
+	MOVQ    heads_base+72(FP), SI
+	MOVQ    constants_base+144(FP), DI
+	MOVQ    sums_base+96(FP), R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS 192(R8), Z3
+	VMOVUPS 256(R8), Z4
+	VMOVUPS 320(R8), Z5
+	VMOVUPS 384(R8), Z6
+	VMOVUPS 448(R8), Z7
+	MOVQ    state_base+120(FP), R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	VMOVUPS 128(R8), Z10
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
 
 pass0:
-	CMPQ             R9, R8
-	JGE              pass0_done
-	VMOVUPS          (CX)(R9*4), Z11
-	VMOVUPS          (DX)(R9*4), Z12
-	VMOVUPS          (BX)(R9*4), Z13
-	VMOVUPS          (AX)(R9*4), Z14
+	CMPQ     R8, R9
+	JGE      pass0_done
+	MOVQ     (R8), R11
+	MOVQ     8(R8), R10
+	ADDQ     R11, R10
+	MOVQ     24(R8), R12
+	VMOVUPS  (R12), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R12), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R12), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R12), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columns:
+	CMPQ             R11, R10
+	JGE              pass0_next
+	VMOVUPS          (CX)(R11*4), Z11
+	VMOVUPS          (DX)(R11*4), Z12
+	VMOVUPS          (BX)(R11*4), Z13
+	VMOVUPS          (AX)(R11*4), Z14
 	VSUBPS.BCST      (SI), Z11, Z15
 	VSUBPS.BCST      4(SI), Z12, Z16
 	VMOVUPS          c3f800000<>+0(SB), Z17
@@ -2478,13 +2533,17 @@ pass0:
 	VGETEXPPS        Z8, Z11
 	VADDPS           Z11, Z9, Z9
 	VGETMANTPS       $0x00, Z8, Z8
-	VMOVUPS          Z13, (BX)(R9*4)
-	VMOVUPS          Z14, (AX)(R9*4)
-	ADDQ             $0x10, R9
-	JMP              pass0
+	VMOVUPS          Z13, (BX)(R11*4)
+	VMOVUPS          Z14, (AX)(R11*4)
+	ADDQ             $0x10, R11
+	JMP              pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R8
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2493,33 +2552,24 @@ pass0_done:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
 	VMOVUPS Z7, 448(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Z8, (AX)
 	VMOVUPS Z9, 64(AX)
 	VMOVUPS Z10, 128(AX)
 	VZEROUPPER
 	RET
 
-// func denseUMAP2AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+// func denseUMAP2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAP2AVX512(SB), NOSPLIT, $0-164
-	MOVQ         stride+56(FP), AX
+TEXT ·denseUMAP2AVX512(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), DX
 	MOVQ         gradient_base+24(FP), BX
 	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+64(FP), SI
-	MOVQ         masks_base+88(FP), DI
-	VMOVUPS      (DI), Z0
-	VPMOVD2M     Z0, K1
-	VMOVUPS      64(DI), Z0
-	VPMOVD2M     Z0, K2
-	VMOVUPS      128(DI), Z0
-	VPMOVD2M     Z0, K3
-	VMOVUPS      192(DI), Z0
-	VPMOVD2M     Z0, K4
-	VBROADCASTSS least+160(FP), Z0
-	MOVQ         sums_base+112(FP), DI
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), DI
 	VMOVUPS      (DI), Z1
 	VMOVUPS      64(DI), Z2
 	VMOVUPS      128(DI), Z3
@@ -2528,19 +2578,37 @@ TEXT ·denseUMAP2AVX512(SB), NOSPLIT, $0-164
 	VMOVUPS      320(DI), Z6
 	VMOVUPS      384(DI), Z7
 	VMOVUPS      448(DI), Z8
-	MOVQ         state_base+136(FP), DI
+	MOVQ         state_base+120(FP), DI
 	VMOVUPS      (DI), Z9
 	VMOVUPS      64(DI), Z10
-	MOVQ         n+48(FP), DI
-	XORQ         R8, R8
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
 
 pass0:
-	CMPQ         R8, DI
-	JGE          pass0_done
-	VMOVUPS      (CX)(R8*4), Z11
-	VMOVUPS      (DX)(R8*4), Z12
-	VMOVUPS      (BX)(R8*4), Z13
-	VMOVUPS      (AX)(R8*4), Z14
+	CMPQ     DI, R8
+	JGE      pass0_done
+	MOVQ     (DI), R10
+	MOVQ     8(DI), R9
+	ADDQ     R10, R9
+	MOVQ     24(DI), R11
+	VMOVUPS  (R11), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R11), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R11), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R11), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columns:
+	CMPQ         R10, R9
+	JGE          pass0_next
+	VMOVUPS      (CX)(R10*4), Z11
+	VMOVUPS      (DX)(R10*4), Z12
+	VMOVUPS      (BX)(R10*4), Z13
+	VMOVUPS      (AX)(R10*4), Z14
 	VSUBPS.BCST  (SI), Z11, Z15
 	VSUBPS.BCST  4(SI), Z12, Z16
 	VMULPS       Z15, Z15, Z17
@@ -2621,13 +2689,17 @@ pass0:
 	VGETEXPPS    Z9, Z11
 	VADDPS       Z11, Z10, Z10
 	VGETMANTPS   $0x00, Z9, Z9
-	VMOVUPS      Z13, (BX)(R8*4)
-	VMOVUPS      Z14, (AX)(R8*4)
-	ADDQ         $0x10, R8
-	JMP          pass0
+	VMOVUPS      Z13, (BX)(R10*4)
+	VMOVUPS      Z14, (AX)(R10*4)
+	ADDQ         $0x10, R10
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, DI
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -2636,54 +2708,70 @@ pass0_done:
 	VMOVUPS Z6, 320(AX)
 	VMOVUPS Z7, 384(AX)
 	VMOVUPS Z8, 448(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Z9, (AX)
 	VMOVUPS Z10, 64(AX)
 	VZEROUPPER
 	RET
 
-// func denseTotals2AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+// func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals2AVX512(SB), NOSPLIT, $0-144
-	MOVQ     stride+32(FP), AX
-	MOVQ     columns_base+0(FP), CX
-	LEAQ     (CX)(AX*4), AX
-	MOVQ     heads_base+40(FP), DX
-	MOVQ     masks_base+64(FP), BX
-	VMOVUPS  (BX), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  64(BX), Z0
-	VPMOVD2M Z0, K2
-	VMOVUPS  128(BX), Z0
-	VPMOVD2M Z0, K3
-	VMOVUPS  192(BX), Z0
-	VPMOVD2M Z0, K4
-	MOVQ     squares_base+112(FP), BX
-	MOVQ     width+136(FP), SI
-	MOVQ     sums_base+88(FP), DI
-	VMOVUPS  (DI), Z0
-	VMOVUPS  64(DI), Z1
-	VMOVUPS  128(DI), Z2
-	VMOVUPS  192(DI), Z3
-	VMOVUPS  256(DI), Z4
-	VMOVUPS  320(DI), Z5
-	VMOVUPS  384(DI), Z6
-	VMOVUPS  448(DI), Z7
-	VMOVUPS  512(DI), Z8
-	VMOVUPS  576(DI), Z9
-	VMOVUPS  640(DI), Z10
-	VMOVUPS  704(DI), Z11
-	LEAQ     (BX)(SI*4), DI
-	LEAQ     (DI)(SI*4), R8
-	LEAQ     (R8)(SI*4), SI
-	MOVQ     n+24(FP), R9
-	XORQ     R10, R10
+TEXT ·denseTotals2AVX512(SB), NOSPLIT, $0-128
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), AX
+	MOVQ    heads_base+48(FP), DX
+	MOVQ    squares_base+96(FP), BX
+	MOVQ    width+120(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    sums_base+72(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 256(DI), Z4
+	VMOVUPS 320(DI), Z5
+	VMOVUPS 384(DI), Z6
+	VMOVUPS 448(DI), Z7
+	VMOVUPS 512(DI), Z8
+	VMOVUPS 576(DI), Z9
+	VMOVUPS 640(DI), Z10
+	VMOVUPS 704(DI), Z11
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass0:
-	CMPQ         R10, R9
-	JGE          pass0_done
-	VMOVUPS      (CX)(R10*4), Z12
-	VMOVUPS      (AX)(R10*4), Z13
+	CMPQ     R11, R12
+	JGE      pass0_done
+	MOVQ     (R11), R14
+	MOVQ     8(R11), R13
+	ADDQ     R14, R13
+	MOVQ     24(R11), DI
+	VMOVUPS  (DI), Z12
+	VPMOVD2M Z12, K1
+	VMOVUPS  64(DI), Z12
+	VPMOVD2M Z12, K2
+	VMOVUPS  128(DI), Z12
+	VPMOVD2M Z12, K3
+	VMOVUPS  192(DI), Z12
+	VPMOVD2M Z12, K4
+	MOVQ     16(R11), R10
+	SUBQ     R14, R10
+	LEAQ     (BX)(R10*4), R10
+	MOVQ     R10, DI
+	ADDQ     SI, R10
+	MOVQ     R10, R8
+	ADDQ     SI, R10
+	MOVQ     R10, R9
+	ADDQ     SI, R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
+	VMOVUPS      (CX)(R14*4), Z12
+	VMOVUPS      (AX)(R14*4), Z13
 	VSUBPS.BCST  (DX), Z12, Z14
 	VSUBPS.BCST  4(DX), Z13, Z15
 	VMOVUPS      c3f800000<>+0(SB), Z16
@@ -2719,29 +2807,33 @@ pass0:
 	VMULPS.Z     Z22, Z24, K4, Z22
 	VADDPS       Z19, Z2, Z2
 	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (BX)(R10*4)
+	VMOVUPS      Z19, (DI)(R14*4)
 	VFMADD231PS  Z19, Z14, Z0
 	VFMADD231PS  Z19, Z15, Z1
 	VADDPS       Z16, Z5, Z5
 	VMULPS       Z16, Z16, Z16
-	VMOVUPS      Z16, (DI)(R10*4)
+	VMOVUPS      Z16, (R8)(R14*4)
 	VFMADD231PS  Z16, Z17, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VADDPS       Z23, Z8, Z8
 	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R8)(R10*4)
+	VMOVUPS      Z23, (R9)(R14*4)
 	VFMADD231PS  Z23, Z20, Z6
 	VFMADD231PS  Z23, Z21, Z7
 	VADDPS       Z22, Z11, Z11
 	VMULPS       Z22, Z22, Z22
-	VMOVUPS      Z22, (SI)(R10*4)
+	VMOVUPS      Z22, (R10)(R14*4)
 	VFMADD231PS  Z22, Z12, Z9
 	VFMADD231PS  Z22, Z13, Z10
-	ADDQ         $0x10, R10
-	JMP          pass0
+	ADDQ         $0x10, R14
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+88(FP), AX
+	MOVQ    sums_base+72(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2939,58 +3031,67 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseNeg3AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+// func denseNeg3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseNeg3AVX512(SB), NOSPLIT, $0-184
-	MOVQ     stride+56(FP), AX
-	MOVQ     columns_base+0(FP), CX
-	LEAQ     (CX)(AX*4), DX
-	LEAQ     (DX)(AX*4), BX
-	MOVQ     gradient_base+24(FP), SI
-	LEAQ     (SI)(AX*4), DI
-	LEAQ     (DI)(AX*4), AX
-	MOVQ     heads_base+64(FP), R8
-	MOVQ     masks_base+88(FP), R9
-	VMOVUPS  (R9), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  64(R9), Z0
-	VPMOVD2M Z0, K2
-	VMOVUPS  128(R9), Z0
-	VPMOVD2M Z0, K3
-	VMOVUPS  192(R9), Z0
-	VPMOVD2M Z0, K4
-	MOVQ     constants_base+160(FP), R9
-	MOVQ     sums_base+112(FP), R10
-	VMOVUPS  (R10), Z0
-	VMOVUPS  64(R10), Z1
-	VMOVUPS  128(R10), Z2
-	VMOVUPS  192(R10), Z3
-	VMOVUPS  256(R10), Z4
-	VMOVUPS  320(R10), Z5
-	VMOVUPS  384(R10), Z6
-	VMOVUPS  448(R10), Z7
-	VMOVUPS  512(R10), Z8
-	VMOVUPS  576(R10), Z9
-	VMOVUPS  640(R10), Z10
-	VMOVUPS  704(R10), Z11
-	MOVQ     state_base+136(FP), R10
-	VMOVUPS  (R10), Z12
-	VMOVUPS  64(R10), Z13
-	VMOVUPS  128(R10), Z14
-	MOVQ     n+48(FP), R10
-	XORQ     R11, R11
+TEXT ·denseNeg3AVX512(SB), NOSPLIT, $0-168
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), BX
+	MOVQ    gradient_base+24(FP), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), AX
+	MOVQ    heads_base+72(FP), R8
+	MOVQ    constants_base+144(FP), R9
+	MOVQ    sums_base+96(FP), R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	VMOVUPS 256(R10), Z4
+	VMOVUPS 320(R10), Z5
+	VMOVUPS 384(R10), Z6
+	VMOVUPS 448(R10), Z7
+	VMOVUPS 512(R10), Z8
+	VMOVUPS 576(R10), Z9
+	VMOVUPS 640(R10), Z10
+	VMOVUPS 704(R10), Z11
+	MOVQ    state_base+120(FP), R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass0:
-	CMPQ             R11, R10
-	JGE              pass0_done
-	VMOVUPS          (SI)(R11*4), Z15
-	VMOVUPS          (DI)(R11*4), Z16
-	VMOVUPS          (AX)(R11*4), Z17
-	VMOVUPS          (CX)(R11*4), Z18
+	CMPQ     R10, R11
+	JGE      pass0_done
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), R14
+	VMOVUPS  (R14), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R14), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R14), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R14), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columns:
+	CMPQ             R13, R12
+	JGE              pass0_next
+	VMOVUPS          (SI)(R13*4), Z15
+	VMOVUPS          (DI)(R13*4), Z16
+	VMOVUPS          (AX)(R13*4), Z17
+	VMOVUPS          (CX)(R13*4), Z18
 	VSUBPS.BCST      (R8), Z18, Z18
-	VMOVUPS          (DX)(R11*4), Z19
+	VMOVUPS          (DX)(R13*4), Z19
 	VSUBPS.BCST      4(R8), Z19, Z19
-	VMOVUPS          (BX)(R11*4), Z20
+	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      8(R8), Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z21
 	VFMADD231PS      Z18, Z18, Z21
@@ -3013,11 +3114,11 @@ pass0:
 	VFMADD231PS      Z23, Z19, Z16
 	VFMADD231PS      Z23, Z20, Z2
 	VFMADD231PS      Z23, Z20, Z17
-	VMOVUPS          (CX)(R11*4), Z18
+	VMOVUPS          (CX)(R13*4), Z18
 	VSUBPS.BCST      12(R8), Z18, Z18
-	VMOVUPS          (DX)(R11*4), Z19
+	VMOVUPS          (DX)(R13*4), Z19
 	VSUBPS.BCST      16(R8), Z19, Z19
-	VMOVUPS          (BX)(R11*4), Z20
+	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      20(R8), Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z22
 	VFMADD231PS      Z18, Z18, Z22
@@ -3041,11 +3142,11 @@ pass0:
 	VFMADD231PS      Z24, Z20, Z5
 	VFMADD231PS      Z24, Z20, Z17
 	VMULPS           Z22, Z21, Z21
-	VMOVUPS          (CX)(R11*4), Z18
+	VMOVUPS          (CX)(R13*4), Z18
 	VSUBPS.BCST      24(R8), Z18, Z18
-	VMOVUPS          (DX)(R11*4), Z19
+	VMOVUPS          (DX)(R13*4), Z19
 	VSUBPS.BCST      28(R8), Z19, Z19
-	VMOVUPS          (BX)(R11*4), Z20
+	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      32(R8), Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z22
 	VFMADD231PS      Z18, Z18, Z22
@@ -3069,11 +3170,11 @@ pass0:
 	VFMADD231PS      Z24, Z20, Z8
 	VFMADD231PS      Z24, Z20, Z17
 	VMULPS           Z22, Z21, Z21
-	VMOVUPS          (CX)(R11*4), Z18
+	VMOVUPS          (CX)(R13*4), Z18
 	VSUBPS.BCST      36(R8), Z18, Z18
-	VMOVUPS          (DX)(R11*4), Z19
+	VMOVUPS          (DX)(R13*4), Z19
 	VSUBPS.BCST      40(R8), Z19, Z19
-	VMOVUPS          (BX)(R11*4), Z20
+	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      44(R8), Z20, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z22
 	VFMADD231PS      Z18, Z18, Z22
@@ -3101,14 +3202,18 @@ pass0:
 	VGETEXPPS        Z12, Z18
 	VADDPS           Z18, Z13, Z13
 	VGETMANTPS       $0x00, Z12, Z12
-	VMOVUPS          Z15, (SI)(R11*4)
-	VMOVUPS          Z16, (DI)(R11*4)
-	VMOVUPS          Z17, (AX)(R11*4)
-	ADDQ             $0x10, R11
-	JMP              pass0
+	VMOVUPS          Z15, (SI)(R13*4)
+	VMOVUPS          Z16, (DI)(R13*4)
+	VMOVUPS          Z17, (AX)(R13*4)
+	ADDQ             $0x10, R13
+	JMP              pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3121,35 +3226,26 @@ pass0_done:
 	VMOVUPS Z9, 576(AX)
 	VMOVUPS Z10, 640(AX)
 	VMOVUPS Z11, 704(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Z12, (AX)
 	VMOVUPS Z13, 64(AX)
 	VMOVUPS Z14, 128(AX)
 	VZEROUPPER
 	RET
 
-// func denseUMAP3AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+// func denseUMAP3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseUMAP3AVX512(SB), NOSPLIT, $0-164
-	MOVQ         stride+56(FP), AX
+TEXT ·denseUMAP3AVX512(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), DX
 	LEAQ         (DX)(AX*4), BX
 	MOVQ         gradient_base+24(FP), SI
 	LEAQ         (SI)(AX*4), DI
 	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+64(FP), R8
-	MOVQ         masks_base+88(FP), R9
-	VMOVUPS      (R9), Z0
-	VPMOVD2M     Z0, K1
-	VMOVUPS      64(R9), Z0
-	VPMOVD2M     Z0, K2
-	VMOVUPS      128(R9), Z0
-	VPMOVD2M     Z0, K3
-	VMOVUPS      192(R9), Z0
-	VPMOVD2M     Z0, K4
-	VBROADCASTSS least+160(FP), Z0
-	MOVQ         sums_base+112(FP), R9
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), R9
 	VMOVUPS      (R9), Z1
 	VMOVUPS      64(R9), Z2
 	VMOVUPS      128(R9), Z3
@@ -3162,23 +3258,41 @@ TEXT ·denseUMAP3AVX512(SB), NOSPLIT, $0-164
 	VMOVUPS      576(R9), Z10
 	VMOVUPS      640(R9), Z11
 	VMOVUPS      704(R9), Z12
-	MOVQ         state_base+136(FP), R9
+	MOVQ         state_base+120(FP), R9
 	VMOVUPS      (R9), Z13
 	VMOVUPS      64(R9), Z14
-	MOVQ         n+48(FP), R9
-	XORQ         R10, R10
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
 
 pass0:
-	CMPQ         R10, R9
-	JGE          pass0_done
-	VMOVUPS      (SI)(R10*4), Z15
-	VMOVUPS      (DI)(R10*4), Z16
-	VMOVUPS      (AX)(R10*4), Z17
-	VMOVUPS      (CX)(R10*4), Z18
+	CMPQ     R9, R10
+	JGE      pass0_done
+	MOVQ     (R9), R12
+	MOVQ     8(R9), R11
+	ADDQ     R12, R11
+	MOVQ     24(R9), R13
+	VMOVUPS  (R13), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R13), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R13), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R13), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
+	VMOVUPS      (SI)(R12*4), Z15
+	VMOVUPS      (DI)(R12*4), Z16
+	VMOVUPS      (AX)(R12*4), Z17
+	VMOVUPS      (CX)(R12*4), Z18
 	VSUBPS.BCST  (R8), Z18, Z18
-	VMOVUPS      (DX)(R10*4), Z19
+	VMOVUPS      (DX)(R12*4), Z19
 	VSUBPS.BCST  4(R8), Z19, Z19
-	VMOVUPS      (BX)(R10*4), Z20
+	VMOVUPS      (BX)(R12*4), Z20
 	VSUBPS.BCST  8(R8), Z20, Z20
 	VMULPS       Z18, Z18, Z21
 	VFMADD231PS  Z19, Z19, Z21
@@ -3187,11 +3301,11 @@ pass0:
 	VMAXPS       Z21, Z0, Z21
 	VADDPS       c3f800000<>+0(SB), Z21, Z22
 	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (CX)(R10*4), Z23
+	VMOVUPS      (CX)(R12*4), Z23
 	VSUBPS.BCST  12(R8), Z23, Z23
-	VMOVUPS      (DX)(R10*4), Z24
+	VMOVUPS      (DX)(R12*4), Z24
 	VSUBPS.BCST  16(R8), Z24, Z24
-	VMOVUPS      (BX)(R10*4), Z25
+	VMOVUPS      (BX)(R12*4), Z25
 	VSUBPS.BCST  20(R8), Z25, Z25
 	VMULPS       Z23, Z23, Z26
 	VFMADD231PS  Z24, Z24, Z26
@@ -3228,11 +3342,11 @@ pass0:
 	VGETEXPPS    Z13, Z18
 	VADDPS       Z18, Z14, Z14
 	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      (CX)(R10*4), Z18
+	VMOVUPS      (CX)(R12*4), Z18
 	VSUBPS.BCST  24(R8), Z18, Z18
-	VMOVUPS      (DX)(R10*4), Z19
+	VMOVUPS      (DX)(R12*4), Z19
 	VSUBPS.BCST  28(R8), Z19, Z19
-	VMOVUPS      (BX)(R10*4), Z20
+	VMOVUPS      (BX)(R12*4), Z20
 	VSUBPS.BCST  32(R8), Z20, Z20
 	VMULPS       Z18, Z18, Z21
 	VFMADD231PS  Z19, Z19, Z21
@@ -3241,11 +3355,11 @@ pass0:
 	VMAXPS       Z21, Z0, Z21
 	VADDPS       c3f800000<>+0(SB), Z21, Z22
 	VMULPS       Z22, Z21, Z21
-	VMOVUPS      (CX)(R10*4), Z23
+	VMOVUPS      (CX)(R12*4), Z23
 	VSUBPS.BCST  36(R8), Z23, Z23
-	VMOVUPS      (DX)(R10*4), Z24
+	VMOVUPS      (DX)(R12*4), Z24
 	VSUBPS.BCST  40(R8), Z24, Z24
-	VMOVUPS      (BX)(R10*4), Z25
+	VMOVUPS      (BX)(R12*4), Z25
 	VSUBPS.BCST  44(R8), Z25, Z25
 	VMULPS       Z23, Z23, Z26
 	VFMADD231PS  Z24, Z24, Z26
@@ -3282,14 +3396,18 @@ pass0:
 	VGETEXPPS    Z13, Z18
 	VADDPS       Z18, Z14, Z14
 	VGETMANTPS   $0x00, Z13, Z13
-	VMOVUPS      Z15, (SI)(R10*4)
-	VMOVUPS      Z16, (DI)(R10*4)
-	VMOVUPS      Z17, (AX)(R10*4)
-	ADDQ         $0x10, R10
-	JMP          pass0
+	VMOVUPS      Z15, (SI)(R12*4)
+	VMOVUPS      Z16, (DI)(R12*4)
+	VMOVUPS      Z17, (AX)(R12*4)
+	ADDQ         $0x10, R12
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Z1, (AX)
 	VMOVUPS Z2, 64(AX)
 	VMOVUPS Z3, 128(AX)
@@ -3302,72 +3420,88 @@ pass0_done:
 	VMOVUPS Z10, 576(AX)
 	VMOVUPS Z11, 640(AX)
 	VMOVUPS Z12, 704(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Z13, (AX)
 	VMOVUPS Z14, 64(AX)
 	VZEROUPPER
 	RET
 
-// func denseTotals3AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+// func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals3AVX512(SB), NOSPLIT, $0-144
-	MOVQ     stride+32(FP), AX
-	MOVQ     columns_base+0(FP), CX
-	LEAQ     (CX)(AX*4), DX
-	LEAQ     (DX)(AX*4), AX
-	MOVQ     heads_base+40(FP), BX
-	MOVQ     masks_base+64(FP), SI
-	VMOVUPS  (SI), Z0
-	VPMOVD2M Z0, K1
-	VMOVUPS  64(SI), Z0
-	VPMOVD2M Z0, K2
-	VMOVUPS  128(SI), Z0
-	VPMOVD2M Z0, K3
-	VMOVUPS  192(SI), Z0
-	VPMOVD2M Z0, K4
-	MOVQ     squares_base+112(FP), SI
-	MOVQ     width+136(FP), DI
-	MOVQ     sums_base+88(FP), R8
-	VMOVUPS  (R8), Z0
-	VMOVUPS  64(R8), Z1
-	VMOVUPS  128(R8), Z2
-	VMOVUPS  192(R8), Z3
-	VMOVUPS  256(R8), Z4
-	VMOVUPS  320(R8), Z5
-	VMOVUPS  384(R8), Z6
-	VMOVUPS  448(R8), Z7
-	VMOVUPS  512(R8), Z8
-	VMOVUPS  576(R8), Z9
-	VMOVUPS  640(R8), Z10
-	VMOVUPS  704(R8), Z11
-	VMOVUPS  768(R8), Z12
-	VMOVUPS  832(R8), Z13
-	VMOVUPS  896(R8), Z14
-	VMOVUPS  960(R8), Z15
-	LEAQ     (SI)(DI*4), R8
-	LEAQ     (R8)(DI*4), R9
-	LEAQ     (R9)(DI*4), DI
-	MOVQ     n+24(FP), R10
-	XORQ     R11, R11
+TEXT ·denseTotals3AVX512(SB), NOSPLIT, $0-128
+	MOVQ    stride+24(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), AX
+	MOVQ    heads_base+48(FP), BX
+	MOVQ    squares_base+96(FP), SI
+	MOVQ    width+120(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    sums_base+72(FP), R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS 192(R8), Z3
+	VMOVUPS 256(R8), Z4
+	VMOVUPS 320(R8), Z5
+	VMOVUPS 384(R8), Z6
+	VMOVUPS 448(R8), Z7
+	VMOVUPS 512(R8), Z8
+	VMOVUPS 576(R8), Z9
+	VMOVUPS 640(R8), Z10
+	VMOVUPS 704(R8), Z11
+	VMOVUPS 768(R8), Z12
+	VMOVUPS 832(R8), Z13
+	VMOVUPS 896(R8), Z14
+	VMOVUPS 960(R8), Z15
+	MOVQ    stretches+32(FP), R12
+	MOVQ    count+40(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
 
 pass0:
-	CMPQ         R11, R10
-	JGE          pass0_done
-	VMOVUPS      (CX)(R11*4), Z16
+	CMPQ     R12, R13
+	JGE      pass0_done
+	MOVQ     (R12), R15
+	MOVQ     8(R12), R14
+	ADDQ     R15, R14
+	MOVQ     24(R12), R8
+	VMOVUPS  (R8), Z16
+	VPMOVD2M Z16, K1
+	VMOVUPS  64(R8), Z16
+	VPMOVD2M Z16, K2
+	VMOVUPS  128(R8), Z16
+	VPMOVD2M Z16, K3
+	VMOVUPS  192(R8), Z16
+	VPMOVD2M Z16, K4
+	MOVQ     16(R12), R11
+	SUBQ     R15, R11
+	LEAQ     (SI)(R11*4), R11
+	MOVQ     R11, R8
+	ADDQ     DI, R11
+	MOVQ     R11, R9
+	ADDQ     DI, R11
+	MOVQ     R11, R10
+	ADDQ     DI, R11
+
+pass0_columns:
+	CMPQ         R15, R14
+	JGE          pass0_next
+	VMOVUPS      (CX)(R15*4), Z16
 	VSUBPS.BCST  (BX), Z16, Z16
-	VMOVUPS      (DX)(R11*4), Z17
+	VMOVUPS      (DX)(R15*4), Z17
 	VSUBPS.BCST  4(BX), Z17, Z17
-	VMOVUPS      (AX)(R11*4), Z18
+	VMOVUPS      (AX)(R15*4), Z18
 	VSUBPS.BCST  8(BX), Z18, Z18
 	VMOVUPS      c3f800000<>+0(SB), Z19
 	VFMADD231PS  Z16, Z16, Z19
 	VFMADD231PS  Z17, Z17, Z19
 	VFMADD231PS  Z18, Z18, Z19
-	VMOVUPS      (CX)(R11*4), Z20
+	VMOVUPS      (CX)(R15*4), Z20
 	VSUBPS.BCST  12(BX), Z20, Z20
-	VMOVUPS      (DX)(R11*4), Z21
+	VMOVUPS      (DX)(R15*4), Z21
 	VSUBPS.BCST  16(BX), Z21, Z21
-	VMOVUPS      (AX)(R11*4), Z22
+	VMOVUPS      (AX)(R15*4), Z22
 	VSUBPS.BCST  20(BX), Z22, Z22
 	VMOVUPS      c3f800000<>+0(SB), Z23
 	VFMADD231PS  Z20, Z20, Z23
@@ -3382,31 +3516,31 @@ pass0:
 	VMULPS.Z     Z19, Z25, K2, Z19
 	VADDPS       Z23, Z3, Z3
 	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (SI)(R11*4)
+	VMOVUPS      Z23, (R8)(R15*4)
 	VFMADD231PS  Z23, Z16, Z0
 	VFMADD231PS  Z23, Z17, Z1
 	VFMADD231PS  Z23, Z18, Z2
 	VADDPS       Z19, Z7, Z7
 	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (R8)(R11*4)
+	VMOVUPS      Z19, (R9)(R15*4)
 	VFMADD231PS  Z19, Z20, Z4
 	VFMADD231PS  Z19, Z21, Z5
 	VFMADD231PS  Z19, Z22, Z6
-	VMOVUPS      (CX)(R11*4), Z16
+	VMOVUPS      (CX)(R15*4), Z16
 	VSUBPS.BCST  24(BX), Z16, Z16
-	VMOVUPS      (DX)(R11*4), Z17
+	VMOVUPS      (DX)(R15*4), Z17
 	VSUBPS.BCST  28(BX), Z17, Z17
-	VMOVUPS      (AX)(R11*4), Z18
+	VMOVUPS      (AX)(R15*4), Z18
 	VSUBPS.BCST  32(BX), Z18, Z18
 	VMOVUPS      c3f800000<>+0(SB), Z19
 	VFMADD231PS  Z16, Z16, Z19
 	VFMADD231PS  Z17, Z17, Z19
 	VFMADD231PS  Z18, Z18, Z19
-	VMOVUPS      (CX)(R11*4), Z20
+	VMOVUPS      (CX)(R15*4), Z20
 	VSUBPS.BCST  36(BX), Z20, Z20
-	VMOVUPS      (DX)(R11*4), Z21
+	VMOVUPS      (DX)(R15*4), Z21
 	VSUBPS.BCST  40(BX), Z21, Z21
-	VMOVUPS      (AX)(R11*4), Z22
+	VMOVUPS      (AX)(R15*4), Z22
 	VSUBPS.BCST  44(BX), Z22, Z22
 	VMOVUPS      c3f800000<>+0(SB), Z23
 	VFMADD231PS  Z20, Z20, Z23
@@ -3421,21 +3555,25 @@ pass0:
 	VMULPS.Z     Z19, Z25, K4, Z19
 	VADDPS       Z23, Z11, Z11
 	VMULPS       Z23, Z23, Z23
-	VMOVUPS      Z23, (R9)(R11*4)
+	VMOVUPS      Z23, (R10)(R15*4)
 	VFMADD231PS  Z23, Z16, Z8
 	VFMADD231PS  Z23, Z17, Z9
 	VFMADD231PS  Z23, Z18, Z10
 	VADDPS       Z19, Z15, Z15
 	VMULPS       Z19, Z19, Z19
-	VMOVUPS      Z19, (DI)(R11*4)
+	VMOVUPS      Z19, (R11)(R15*4)
 	VFMADD231PS  Z19, Z20, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z19, Z22, Z14
-	ADDQ         $0x10, R11
-	JMP          pass0
+	ADDQ         $0x10, R15
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R12
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+88(FP), AX
+	MOVQ    sums_base+72(FP), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3711,6 +3849,56 @@ DATA countUp<>+52(SB)/4, $0x0000000d
 DATA countUp<>+56(SB)/4, $0x0000000e
 DATA countUp<>+60(SB)/4, $0x0000000f
 GLOBL countUp<>(SB), RODATA|NOPTR, $64
+
+// func lessProductAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F
+TEXT ·lessProductAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ         SI, BX
+	JGE          loop_done
+	VMOVUPS      (AX)(SI*4), Z0
+	VMOVUPS      (CX)(SI*4), Z1
+	VFNMADD231PS (DX)(SI*4), Z1, Z0
+	VMOVUPS      Z0, (AX)(SI*4)
+	ADDQ         $0x10, SI
+	JMP          loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func pullAVX512(dst []float32, w []float32, a []float32, b []float32, f float32)
+// Requires: AVX, AVX512F
+TEXT ·pullAVX512(SB), NOSPLIT, $0-100
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         w_base+24(FP), CX
+	MOVQ         a_base+48(FP), DX
+	MOVQ         b_base+72(FP), BX
+	VBROADCASTSS f+96(FP), Z0
+	MOVQ         dst_len+8(FP), SI
+	XORQ         DI, DI
+
+loop:
+	CMPQ        DI, SI
+	JGE         loop_done
+	VMOVUPS     (AX)(DI*4), Z1
+	VMOVUPS     (DX)(DI*4), Z2
+	VSUBPS      (BX)(DI*4), Z2, Z2
+	VMULPS      (CX)(DI*4), Z0, Z3
+	VFMADD231PS Z2, Z3, Z1
+	VMOVUPS     Z1, (AX)(DI*4)
+	ADDQ        $0x10, DI
+	JMP         loop
+
+loop_done:
+	VZEROUPPER
+	RET
 
 // func foldSlotsAVX512(dst []float32, src []float32)
 // Requires: AVX
@@ -5713,31 +5901,41 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func denseNeg1AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+// func denseNeg1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·denseNeg1AVX2(SB), NOSPLIT, $0-184
-	MOVQ         stride+56(FP), AX
+TEXT ·denseNeg1AVX2(SB), NOSPLIT, $0-168
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), AX
 	MOVQ         gradient_base+24(FP), CX
-	MOVQ         heads_base+64(FP), DX
-	MOVQ         masks_base+88(FP), BX
-	MOVQ         constants_base+160(FP), SI
-	VBROADCASTSS (SI), Y0
-	VBROADCASTSS 4(SI), Y1
-	MOVQ         sums_base+112(FP), SI
-	VMOVUPS      (SI), Y2
-	MOVQ         state_base+136(FP), SI
-	VMOVUPS      (SI), Y3
-	VMOVUPS      64(SI), Y4
-	VMOVUPS      128(SI), Y5
-	MOVQ         n+48(FP), SI
-	XORQ         DI, DI
+	MOVQ         heads_base+72(FP), DX
+	MOVQ         constants_base+144(FP), BX
+	VBROADCASTSS (BX), Y0
+	VBROADCASTSS 4(BX), Y1
+	MOVQ         sums_base+96(FP), BX
+	VMOVUPS      (BX), Y2
+	MOVQ         state_base+120(FP), BX
+	VMOVUPS      (BX), Y3
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      128(BX), Y5
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
 
 pass0:
-	CMPQ         DI, SI
-	JGE          pass0_done
+	CMPQ DI, R8
+	JGE  pass0_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass0_columns:
+	CMPQ         R10, R9
+	JGE          pass0_next
 	VBROADCASTSS (DX), Y7
-	VMOVUPS      (AX)(DI*4), Y6
+	VMOVUPS      (AX)(R10*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -5746,17 +5944,15 @@ pass0:
 	VMULPS       Y7, Y8, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       (BX)(R8*4), Y10, Y10
+	VANDPS       (BX)(SI*4), Y10, Y10
 	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y1, Y8, Y7
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(DI*4), Y8
+	VMOVUPS      (CX)(R10*4), Y8
 	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(DI*4)
+	VMOVUPS      Y8, (CX)(R10*4)
 	VMULPS       Y7, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -5764,30 +5960,46 @@ pass0:
 	VADDPS       Y6, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, DI
-	JMP          pass0
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, DI
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS Y2, (SI)
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS Y3, (SI)
-	VMOVUPS Y4, 64(SI)
-	VMOVUPS Y5, 128(SI)
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS 64(SI), Y2
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS (SI), Y3
-	VMOVUPS 64(SI), Y4
-	VMOVUPS 128(SI), Y5
-	MOVQ    n+48(FP), SI
-	XORQ    DI, DI
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y2, (BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y3, (BX)
+	VMOVUPS Y4, 64(BX)
+	VMOVUPS Y5, 128(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 64(BX), Y2
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 64(BX), Y4
+	VMOVUPS 128(BX), Y5
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
 
 pass1:
-	CMPQ         DI, SI
-	JGE          pass1_done
+	CMPQ DI, R8
+	JGE  pass1_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass1_columns:
+	CMPQ         R10, R9
+	JGE          pass1_next
 	VBROADCASTSS 4(DX), Y7
-	VMOVUPS      (AX)(DI*4), Y6
+	VMOVUPS      (AX)(R10*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -5796,17 +6008,15 @@ pass1:
 	VMULPS       Y7, Y8, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       64(BX)(R8*4), Y10, Y10
+	VANDPS       64(BX)(SI*4), Y10, Y10
 	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y1, Y8, Y7
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(DI*4), Y8
+	VMOVUPS      (CX)(R10*4), Y8
 	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(DI*4)
+	VMOVUPS      Y8, (CX)(R10*4)
 	VMULPS       Y7, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -5814,30 +6024,46 @@ pass1:
 	VADDPS       Y6, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, DI
-	JMP          pass1
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, DI
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS Y2, 64(SI)
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS Y3, (SI)
-	VMOVUPS Y4, 64(SI)
-	VMOVUPS Y5, 128(SI)
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS 128(SI), Y2
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS (SI), Y3
-	VMOVUPS 64(SI), Y4
-	VMOVUPS 128(SI), Y5
-	MOVQ    n+48(FP), SI
-	XORQ    DI, DI
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y2, 64(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y3, (BX)
+	VMOVUPS Y4, 64(BX)
+	VMOVUPS Y5, 128(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 128(BX), Y2
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 64(BX), Y4
+	VMOVUPS 128(BX), Y5
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
 
 pass2:
-	CMPQ         DI, SI
-	JGE          pass2_done
+	CMPQ DI, R8
+	JGE  pass2_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass2_columns:
+	CMPQ         R10, R9
+	JGE          pass2_next
 	VBROADCASTSS 8(DX), Y7
-	VMOVUPS      (AX)(DI*4), Y6
+	VMOVUPS      (AX)(R10*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -5846,17 +6072,15 @@ pass2:
 	VMULPS       Y7, Y8, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       128(BX)(R8*4), Y10, Y10
+	VANDPS       128(BX)(SI*4), Y10, Y10
 	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y1, Y8, Y7
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(DI*4), Y8
+	VMOVUPS      (CX)(R10*4), Y8
 	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(DI*4)
+	VMOVUPS      Y8, (CX)(R10*4)
 	VMULPS       Y7, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -5864,30 +6088,46 @@ pass2:
 	VADDPS       Y6, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, DI
-	JMP          pass2
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, DI
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS Y2, 128(SI)
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS Y3, (SI)
-	VMOVUPS Y4, 64(SI)
-	VMOVUPS Y5, 128(SI)
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS 192(SI), Y2
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS (SI), Y3
-	VMOVUPS 64(SI), Y4
-	VMOVUPS 128(SI), Y5
-	MOVQ    n+48(FP), SI
-	XORQ    DI, DI
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y2, 128(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y3, (BX)
+	VMOVUPS Y4, 64(BX)
+	VMOVUPS Y5, 128(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 192(BX), Y2
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 64(BX), Y4
+	VMOVUPS 128(BX), Y5
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
 
 pass3:
-	CMPQ         DI, SI
-	JGE          pass3_done
+	CMPQ DI, R8
+	JGE  pass3_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass3_columns:
+	CMPQ         R10, R9
+	JGE          pass3_next
 	VBROADCASTSS 12(DX), Y7
-	VMOVUPS      (AX)(DI*4), Y6
+	VMOVUPS      (AX)(R10*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -5896,17 +6136,15 @@ pass3:
 	VMULPS       Y7, Y8, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       192(BX)(R8*4), Y10, Y10
+	VANDPS       192(BX)(SI*4), Y10, Y10
 	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y1, Y8, Y7
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(DI*4), Y8
+	VMOVUPS      (CX)(R10*4), Y8
 	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(DI*4)
+	VMOVUPS      Y8, (CX)(R10*4)
 	VMULPS       Y7, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -5914,13 +6152,18 @@ pass3:
 	VADDPS       Y6, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, DI
-	JMP          pass3
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, DI
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Y2, 192(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Y3, (AX)
 	VMOVUPS Y4, 64(AX)
 	VMOVUPS Y5, 128(AX)
@@ -5945,28 +6188,38 @@ DATA c0000007f<>+56(SB)/4, $0x0000007f
 DATA c0000007f<>+60(SB)/4, $0x0000007f
 GLOBL c0000007f<>(SB), RODATA|NOPTR, $64
 
-// func denseUMAP1AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+// func denseUMAP1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAP1AVX2(SB), NOSPLIT, $0-164
-	MOVQ         stride+56(FP), AX
+TEXT ·denseUMAP1AVX2(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), AX
 	MOVQ         gradient_base+24(FP), CX
-	MOVQ         heads_base+64(FP), DX
-	MOVQ         masks_base+88(FP), BX
-	VBROADCASTSS least+160(FP), Y0
-	MOVQ         sums_base+112(FP), SI
-	VMOVUPS      (SI), Y1
-	MOVQ         state_base+136(FP), SI
-	VMOVUPS      (SI), Y2
-	VMOVUPS      64(SI), Y3
-	MOVQ         n+48(FP), SI
-	XORQ         DI, DI
+	MOVQ         heads_base+72(FP), DX
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), BX
+	VMOVUPS      (BX), Y1
+	MOVQ         state_base+120(FP), BX
+	VMOVUPS      (BX), Y2
+	VMOVUPS      64(BX), Y3
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
 
 pass0:
-	CMPQ         DI, SI
-	JGE          pass0_done
+	CMPQ DI, R8
+	JGE  pass0_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass0_columns:
+	CMPQ         R10, R9
+	JGE          pass0_next
 	VBROADCASTSS (DX), Y5
-	VMOVUPS      (AX)(DI*4), Y4
+	VMOVUPS      (AX)(R10*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMULPS       Y4, Y4, Y5
 	VCMPPS       $0x06, Y0, Y5, Y7
@@ -5975,15 +6228,13 @@ pass0:
 	VMULPS       Y6, Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y5, Y8, Y8
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       (BX)(R8*4), Y8, Y8
+	VANDPS       (BX)(SI*4), Y8, Y8
 	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
 	VANDPS       Y7, Y8, Y8
 	VFMADD231PS  Y8, Y4, Y1
-	VMOVUPS      (CX)(DI*4), Y5
+	VMOVUPS      (CX)(R10*4), Y5
 	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, (CX)(DI*4)
+	VMOVUPS      Y5, (CX)(R10*4)
 	VMULPS       Y6, Y2, Y2
 	VPSRLD       $0x17, Y2, Y4
 	VPSUBD       c0000007f<>+0(SB), Y4, Y4
@@ -5991,28 +6242,44 @@ pass0:
 	VADDPS       Y4, Y3, Y3
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
-	ADDQ         $0x08, DI
-	JMP          pass0
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, DI
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS Y1, (SI)
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS Y2, (SI)
-	VMOVUPS Y3, 64(SI)
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS 64(SI), Y1
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS (SI), Y2
-	VMOVUPS 64(SI), Y3
-	MOVQ    n+48(FP), SI
-	XORQ    DI, DI
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y1, (BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 64(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 64(BX), Y1
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y2
+	VMOVUPS 64(BX), Y3
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
 
 pass1:
-	CMPQ         DI, SI
-	JGE          pass1_done
+	CMPQ DI, R8
+	JGE  pass1_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass1_columns:
+	CMPQ         R10, R9
+	JGE          pass1_next
 	VBROADCASTSS 4(DX), Y5
-	VMOVUPS      (AX)(DI*4), Y4
+	VMOVUPS      (AX)(R10*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMULPS       Y4, Y4, Y5
 	VCMPPS       $0x06, Y0, Y5, Y7
@@ -6021,15 +6288,13 @@ pass1:
 	VMULPS       Y6, Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y5, Y8, Y8
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       64(BX)(R8*4), Y8, Y8
+	VANDPS       64(BX)(SI*4), Y8, Y8
 	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
 	VANDPS       Y7, Y8, Y8
 	VFMADD231PS  Y8, Y4, Y1
-	VMOVUPS      (CX)(DI*4), Y5
+	VMOVUPS      (CX)(R10*4), Y5
 	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, (CX)(DI*4)
+	VMOVUPS      Y5, (CX)(R10*4)
 	VMULPS       Y6, Y2, Y2
 	VPSRLD       $0x17, Y2, Y4
 	VPSUBD       c0000007f<>+0(SB), Y4, Y4
@@ -6037,28 +6302,44 @@ pass1:
 	VADDPS       Y4, Y3, Y3
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
-	ADDQ         $0x08, DI
-	JMP          pass1
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, DI
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS Y1, 64(SI)
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS Y2, (SI)
-	VMOVUPS Y3, 64(SI)
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS 128(SI), Y1
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS (SI), Y2
-	VMOVUPS 64(SI), Y3
-	MOVQ    n+48(FP), SI
-	XORQ    DI, DI
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y1, 64(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 64(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 128(BX), Y1
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y2
+	VMOVUPS 64(BX), Y3
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
 
 pass2:
-	CMPQ         DI, SI
-	JGE          pass2_done
+	CMPQ DI, R8
+	JGE  pass2_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass2_columns:
+	CMPQ         R10, R9
+	JGE          pass2_next
 	VBROADCASTSS 8(DX), Y5
-	VMOVUPS      (AX)(DI*4), Y4
+	VMOVUPS      (AX)(R10*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMULPS       Y4, Y4, Y5
 	VCMPPS       $0x06, Y0, Y5, Y7
@@ -6067,15 +6348,13 @@ pass2:
 	VMULPS       Y6, Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y5, Y8, Y8
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       128(BX)(R8*4), Y8, Y8
+	VANDPS       128(BX)(SI*4), Y8, Y8
 	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
 	VANDPS       Y7, Y8, Y8
 	VFMADD231PS  Y8, Y4, Y1
-	VMOVUPS      (CX)(DI*4), Y5
+	VMOVUPS      (CX)(R10*4), Y5
 	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, (CX)(DI*4)
+	VMOVUPS      Y5, (CX)(R10*4)
 	VMULPS       Y6, Y2, Y2
 	VPSRLD       $0x17, Y2, Y4
 	VPSUBD       c0000007f<>+0(SB), Y4, Y4
@@ -6083,28 +6362,44 @@ pass2:
 	VADDPS       Y4, Y3, Y3
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
-	ADDQ         $0x08, DI
-	JMP          pass2
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, DI
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS Y1, 128(SI)
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS Y2, (SI)
-	VMOVUPS Y3, 64(SI)
-	MOVQ    sums_base+112(FP), SI
-	VMOVUPS 192(SI), Y1
-	MOVQ    state_base+136(FP), SI
-	VMOVUPS (SI), Y2
-	VMOVUPS 64(SI), Y3
-	MOVQ    n+48(FP), SI
-	XORQ    DI, DI
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y1, 128(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 64(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 192(BX), Y1
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y2
+	VMOVUPS 64(BX), Y3
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
 
 pass3:
-	CMPQ         DI, SI
-	JGE          pass3_done
+	CMPQ DI, R8
+	JGE  pass3_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass3_columns:
+	CMPQ         R10, R9
+	JGE          pass3_next
 	VBROADCASTSS 12(DX), Y5
-	VMOVUPS      (AX)(DI*4), Y4
+	VMOVUPS      (AX)(R10*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMULPS       Y4, Y4, Y5
 	VCMPPS       $0x06, Y0, Y5, Y7
@@ -6113,15 +6408,13 @@ pass3:
 	VMULPS       Y6, Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y5, Y8, Y8
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       192(BX)(R8*4), Y8, Y8
+	VANDPS       192(BX)(SI*4), Y8, Y8
 	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
 	VANDPS       Y7, Y8, Y8
 	VFMADD231PS  Y8, Y4, Y1
-	VMOVUPS      (CX)(DI*4), Y5
+	VMOVUPS      (CX)(R10*4), Y5
 	VFMADD231PS  Y8, Y4, Y5
-	VMOVUPS      Y5, (CX)(DI*4)
+	VMOVUPS      Y5, (CX)(R10*4)
 	VMULPS       Y6, Y2, Y2
 	VPSRLD       $0x17, Y2, Y4
 	VPSUBD       c0000007f<>+0(SB), Y4, Y4
@@ -6129,148 +6422,224 @@ pass3:
 	VADDPS       Y4, Y3, Y3
 	VANDPS       c007fffff<>+0(SB), Y2, Y2
 	VORPS        c3f800000<>+0(SB), Y2, Y2
-	ADDQ         $0x08, DI
-	JMP          pass3
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, DI
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Y1, 192(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Y2, (AX)
 	VMOVUPS Y3, 64(AX)
 	VZEROUPPER
 	RET
 
-// func denseTotals1AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+// func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 // Requires: AVX, FMA3
-TEXT ·denseTotals1AVX2(SB), NOSPLIT, $0-144
-	MOVQ    stride+32(FP), AX
+TEXT ·denseTotals1AVX2(SB), NOSPLIT, $0-128
+	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), AX
-	MOVQ    heads_base+40(FP), CX
-	MOVQ    masks_base+64(FP), DX
-	MOVQ    squares_base+112(FP), BX
-	MOVQ    width+136(FP), SI
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 64(DI), Y1
-	LEAQ    (BX)(SI*4), DI
-	MOVQ    n+24(FP), R8
-	XORQ    R9, R9
+	MOVQ    heads_base+48(FP), CX
+	MOVQ    squares_base+96(FP), SI
+	MOVQ    width+120(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS (DX), Y0
+	VMOVUPS 64(DX), Y1
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass0:
-	CMPQ         R9, R8
-	JGE          pass0_done
+	CMPQ R9, R10
+	JGE  pass0_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
 	VBROADCASTSS (CX), Y3
-	VMOVUPS      (AX)(R9*4), Y2
+	VMOVUPS      (AX)(R12*4), Y2
 	VSUBPS       Y3, Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFMADD231PS  Y2, Y2, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VDIVPS       Y3, Y4, Y4
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       (DX)(R10*4), Y4, Y4
+	VANDPS       (DX)(BX*4), Y4, Y4
 	VADDPS       Y4, Y1, Y1
 	VMULPS       Y4, Y4, Y4
-	VMOVUPS      Y4, (BX)(R9*4)
+	VMOVUPS      Y4, (R8)(R12*4)
 	VFMADD231PS  Y4, Y2, Y0
-	ADDQ         $0x08, R9
-	JMP          pass0
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+88(FP), BX
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 64(BX)
-	MOVQ    sums_base+88(FP), BX
-	VMOVUPS 128(BX), Y0
-	VMOVUPS 192(BX), Y1
-	LEAQ    (DI)(SI*4), BX
-	MOVQ    n+24(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 64(DX)
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS 128(DX), Y0
+	VMOVUPS 192(DX), Y1
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass1:
-	CMPQ         R9, R8
-	JGE          pass1_done
+	CMPQ R9, R10
+	JGE  pass1_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+	ADDQ DI, R8
+
+pass1_columns:
+	CMPQ         R12, R11
+	JGE          pass1_next
 	VBROADCASTSS 4(CX), Y3
-	VMOVUPS      (AX)(R9*4), Y2
+	VMOVUPS      (AX)(R12*4), Y2
 	VSUBPS       Y3, Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFMADD231PS  Y2, Y2, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VDIVPS       Y3, Y4, Y4
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       64(DX)(R10*4), Y4, Y4
+	VANDPS       64(DX)(BX*4), Y4, Y4
 	VADDPS       Y4, Y1, Y1
 	VMULPS       Y4, Y4, Y4
-	VMOVUPS      Y4, (DI)(R9*4)
+	VMOVUPS      Y4, (R8)(R12*4)
 	VFMADD231PS  Y4, Y2, Y0
-	ADDQ         $0x08, R9
-	JMP          pass1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R9
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS Y0, 128(DI)
-	VMOVUPS Y1, 192(DI)
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS 256(DI), Y0
-	VMOVUPS 320(DI), Y1
-	LEAQ    (BX)(SI*4), SI
-	MOVQ    n+24(FP), DI
-	XORQ    R8, R8
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS Y0, 128(DX)
+	VMOVUPS Y1, 192(DX)
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS 256(DX), Y0
+	VMOVUPS 320(DX), Y1
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass2:
-	CMPQ         R8, DI
-	JGE          pass2_done
+	CMPQ R9, R10
+	JGE  pass2_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+	ADDQ DI, R8
+	ADDQ DI, R8
+
+pass2_columns:
+	CMPQ         R12, R11
+	JGE          pass2_next
 	VBROADCASTSS 8(CX), Y3
-	VMOVUPS      (AX)(R8*4), Y2
+	VMOVUPS      (AX)(R12*4), Y2
 	VSUBPS       Y3, Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFMADD231PS  Y2, Y2, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VDIVPS       Y3, Y4, Y4
-	MOVQ         R8, R9
-	ANDQ         $0x08, R9
-	VANDPS       128(DX)(R9*4), Y4, Y4
+	VANDPS       128(DX)(BX*4), Y4, Y4
 	VADDPS       Y4, Y1, Y1
 	VMULPS       Y4, Y4, Y4
-	VMOVUPS      Y4, (BX)(R8*4)
+	VMOVUPS      Y4, (R8)(R12*4)
 	VFMADD231PS  Y4, Y2, Y0
-	ADDQ         $0x08, R8
-	JMP          pass2
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R9
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+88(FP), BX
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS Y1, 320(BX)
-	MOVQ    sums_base+88(FP), BX
-	VMOVUPS 384(BX), Y0
-	VMOVUPS 448(BX), Y1
-	MOVQ    n+24(FP), BX
-	XORQ    DI, DI
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS Y0, 256(DX)
+	VMOVUPS Y1, 320(DX)
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS 384(DX), Y0
+	VMOVUPS 448(DX), Y1
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass3:
-	CMPQ         DI, BX
-	JGE          pass3_done
+	CMPQ R9, R10
+	JGE  pass3_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+	ADDQ DI, R8
+	ADDQ DI, R8
+	ADDQ DI, R8
+
+pass3_columns:
+	CMPQ         R12, R11
+	JGE          pass3_next
 	VBROADCASTSS 12(CX), Y3
-	VMOVUPS      (AX)(DI*4), Y2
+	VMOVUPS      (AX)(R12*4), Y2
 	VSUBPS       Y3, Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFMADD231PS  Y2, Y2, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VDIVPS       Y3, Y4, Y4
-	MOVQ         DI, R8
-	ANDQ         $0x08, R8
-	VANDPS       192(DX)(R8*4), Y4, Y4
+	VANDPS       192(DX)(BX*4), Y4, Y4
 	VADDPS       Y4, Y1, Y1
 	VMULPS       Y4, Y4, Y4
-	VMOVUPS      Y4, (SI)(DI*4)
+	VMOVUPS      Y4, (R8)(R12*4)
 	VFMADD231PS  Y4, Y2, Y0
-	ADDQ         $0x08, DI
-	JMP          pass3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R9
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+88(FP), AX
+	MOVQ    sums_base+72(FP), AX
 	VMOVUPS Y0, 384(AX)
 	VMOVUPS Y1, 448(AX)
 	VZEROUPPER
@@ -6386,37 +6755,47 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseNeg2AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+// func denseNeg2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·denseNeg2AVX2(SB), NOSPLIT, $0-184
-	MOVQ         stride+56(FP), AX
+TEXT ·denseNeg2AVX2(SB), NOSPLIT, $0-168
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), DX
 	MOVQ         gradient_base+24(FP), BX
 	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+64(FP), SI
-	MOVQ         masks_base+88(FP), DI
-	MOVQ         constants_base+160(FP), R8
-	VBROADCASTSS (R8), Y0
-	VBROADCASTSS 4(R8), Y1
-	MOVQ         sums_base+112(FP), R8
-	VMOVUPS      (R8), Y2
-	VMOVUPS      64(R8), Y3
-	MOVQ         state_base+136(FP), R8
-	VMOVUPS      (R8), Y4
-	VMOVUPS      64(R8), Y5
-	VMOVUPS      128(R8), Y6
-	MOVQ         n+48(FP), R8
-	XORQ         R9, R9
+	MOVQ         heads_base+72(FP), SI
+	MOVQ         constants_base+144(FP), DI
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y2
+	VMOVUPS      64(DI), Y3
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y4
+	VMOVUPS      64(DI), Y5
+	VMOVUPS      128(DI), Y6
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
 
 pass0:
-	CMPQ         R9, R8
-	JGE          pass0_done
+	CMPQ R9, R10
+	JGE  pass0_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
 	VBROADCASTSS (SI), Y8
-	VMOVUPS      (CX)(R9*4), Y7
+	VMOVUPS      (CX)(R12*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 4(SI), Y9
-	VMOVUPS      (DX)(R9*4), Y8
+	VMOVUPS      (DX)(R12*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -6426,21 +6805,19 @@ pass0:
 	VMULPS       Y9, Y10, Y11
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       (DI)(R10*4), Y12, Y12
+	VANDPS       (DI)(R8*4), Y12, Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y1, Y10, Y9
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R9*4), Y10
+	VMOVUPS      (BX)(R12*4), Y10
 	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R9*4)
+	VMOVUPS      Y10, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R9*4), Y7
+	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R9*4)
+	VMOVUPS      Y7, (AX)(R12*4)
 	VMULPS       Y9, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
@@ -6448,35 +6825,51 @@ pass0:
 	VADDPS       Y7, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R9
-	JMP          pass0
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 64(R8)
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 64(R8)
-	VMOVUPS Y6, 128(R8)
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS 128(R8), Y2
-	VMOVUPS 192(R8), Y3
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 64(R8), Y5
-	VMOVUPS 128(R8), Y6
-	MOVQ    n+48(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y2
+	VMOVUPS 192(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass1:
-	CMPQ         R9, R8
-	JGE          pass1_done
+	CMPQ R9, R10
+	JGE  pass1_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass1_columns:
+	CMPQ         R12, R11
+	JGE          pass1_next
 	VBROADCASTSS 8(SI), Y8
-	VMOVUPS      (CX)(R9*4), Y7
+	VMOVUPS      (CX)(R12*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 12(SI), Y9
-	VMOVUPS      (DX)(R9*4), Y8
+	VMOVUPS      (DX)(R12*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -6486,21 +6879,19 @@ pass1:
 	VMULPS       Y9, Y10, Y11
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       64(DI)(R10*4), Y12, Y12
+	VANDPS       64(DI)(R8*4), Y12, Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y1, Y10, Y9
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R9*4), Y10
+	VMOVUPS      (BX)(R12*4), Y10
 	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R9*4)
+	VMOVUPS      Y10, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R9*4), Y7
+	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R9*4)
+	VMOVUPS      Y7, (AX)(R12*4)
 	VMULPS       Y9, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
@@ -6508,35 +6899,51 @@ pass1:
 	VADDPS       Y7, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R9
-	JMP          pass1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R9
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS Y2, 128(R8)
-	VMOVUPS Y3, 192(R8)
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 64(R8)
-	VMOVUPS Y6, 128(R8)
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS 256(R8), Y2
-	VMOVUPS 320(R8), Y3
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 64(R8), Y5
-	VMOVUPS 128(R8), Y6
-	MOVQ    n+48(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y2
+	VMOVUPS 320(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass2:
-	CMPQ         R9, R8
-	JGE          pass2_done
+	CMPQ R9, R10
+	JGE  pass2_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass2_columns:
+	CMPQ         R12, R11
+	JGE          pass2_next
 	VBROADCASTSS 16(SI), Y8
-	VMOVUPS      (CX)(R9*4), Y7
+	VMOVUPS      (CX)(R12*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 20(SI), Y9
-	VMOVUPS      (DX)(R9*4), Y8
+	VMOVUPS      (DX)(R12*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -6546,21 +6953,19 @@ pass2:
 	VMULPS       Y9, Y10, Y11
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       128(DI)(R10*4), Y12, Y12
+	VANDPS       128(DI)(R8*4), Y12, Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y1, Y10, Y9
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R9*4), Y10
+	VMOVUPS      (BX)(R12*4), Y10
 	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R9*4)
+	VMOVUPS      Y10, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R9*4), Y7
+	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R9*4)
+	VMOVUPS      Y7, (AX)(R12*4)
 	VMULPS       Y9, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
@@ -6568,35 +6973,51 @@ pass2:
 	VADDPS       Y7, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R9
-	JMP          pass2
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R9
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS Y2, 256(R8)
-	VMOVUPS Y3, 320(R8)
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 64(R8)
-	VMOVUPS Y6, 128(R8)
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS 384(R8), Y2
-	VMOVUPS 448(R8), Y3
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 64(R8), Y5
-	VMOVUPS 128(R8), Y6
-	MOVQ    n+48(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 256(DI)
+	VMOVUPS Y3, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y2
+	VMOVUPS 448(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass3:
-	CMPQ         R9, R8
-	JGE          pass3_done
+	CMPQ R9, R10
+	JGE  pass3_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass3_columns:
+	CMPQ         R12, R11
+	JGE          pass3_next
 	VBROADCASTSS 24(SI), Y8
-	VMOVUPS      (CX)(R9*4), Y7
+	VMOVUPS      (CX)(R12*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 28(SI), Y9
-	VMOVUPS      (DX)(R9*4), Y8
+	VMOVUPS      (DX)(R12*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -6606,21 +7027,19 @@ pass3:
 	VMULPS       Y9, Y10, Y11
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       192(DI)(R10*4), Y12, Y12
+	VANDPS       192(DI)(R8*4), Y12, Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y9
 	VFMADD231PS  Y1, Y10, Y9
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R9*4), Y10
+	VMOVUPS      (BX)(R12*4), Y10
 	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R9*4)
+	VMOVUPS      Y10, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R9*4), Y7
+	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
-	VMOVUPS      Y7, (AX)(R9*4)
+	VMOVUPS      Y7, (AX)(R12*4)
 	VMULPS       Y9, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
@@ -6628,48 +7047,63 @@ pass3:
 	VADDPS       Y7, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R9
-	JMP          pass3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R9
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Y2, 384(AX)
 	VMOVUPS Y3, 448(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Y4, (AX)
 	VMOVUPS Y5, 64(AX)
 	VMOVUPS Y6, 128(AX)
 	VZEROUPPER
 	RET
 
-// func denseUMAP2AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+// func denseUMAP2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAP2AVX2(SB), NOSPLIT, $0-164
-	MOVQ         stride+56(FP), AX
+TEXT ·denseUMAP2AVX2(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), DX
 	MOVQ         gradient_base+24(FP), BX
 	LEAQ         (BX)(AX*4), AX
-	MOVQ         heads_base+64(FP), SI
-	MOVQ         masks_base+88(FP), DI
-	VBROADCASTSS least+160(FP), Y0
-	MOVQ         sums_base+112(FP), R8
-	VMOVUPS      (R8), Y1
-	VMOVUPS      64(R8), Y2
-	MOVQ         state_base+136(FP), R8
-	VMOVUPS      (R8), Y3
-	VMOVUPS      64(R8), Y4
-	MOVQ         n+48(FP), R8
-	XORQ         R9, R9
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y1
+	VMOVUPS      64(DI), Y2
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y3
+	VMOVUPS      64(DI), Y4
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
 
 pass0:
-	CMPQ         R9, R8
-	JGE          pass0_done
+	CMPQ R9, R10
+	JGE  pass0_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
 	VBROADCASTSS (SI), Y6
-	VMOVUPS      (CX)(R9*4), Y5
+	VMOVUPS      (CX)(R12*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 4(SI), Y7
-	VMOVUPS      (DX)(R9*4), Y6
+	VMOVUPS      (DX)(R12*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -6679,19 +7113,17 @@ pass0:
 	VMULPS       Y8, Y7, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y7, Y10, Y10
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       (DI)(R10*4), Y10, Y10
+	VANDPS       (DI)(R8*4), Y10, Y10
 	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
 	VANDPS       Y9, Y10, Y10
 	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R9*4), Y7
+	VMOVUPS      (BX)(R12*4), Y7
 	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R9*4)
+	VMOVUPS      Y7, (BX)(R12*4)
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R9*4), Y5
+	VMOVUPS      (AX)(R12*4), Y5
 	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R9*4)
+	VMOVUPS      Y5, (AX)(R12*4)
 	VMULPS       Y8, Y3, Y3
 	VPSRLD       $0x17, Y3, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
@@ -6699,33 +7131,49 @@ pass0:
 	VADDPS       Y5, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R9
-	JMP          pass0
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS Y1, (R8)
-	VMOVUPS Y2, 64(R8)
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS Y3, (R8)
-	VMOVUPS Y4, 64(R8)
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS 128(R8), Y1
-	VMOVUPS 192(R8), Y2
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS (R8), Y3
-	VMOVUPS 64(R8), Y4
-	MOVQ    n+48(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y1
+	VMOVUPS 192(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass1:
-	CMPQ         R9, R8
-	JGE          pass1_done
+	CMPQ R9, R10
+	JGE  pass1_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass1_columns:
+	CMPQ         R12, R11
+	JGE          pass1_next
 	VBROADCASTSS 8(SI), Y6
-	VMOVUPS      (CX)(R9*4), Y5
+	VMOVUPS      (CX)(R12*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 12(SI), Y7
-	VMOVUPS      (DX)(R9*4), Y6
+	VMOVUPS      (DX)(R12*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -6735,19 +7183,17 @@ pass1:
 	VMULPS       Y8, Y7, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y7, Y10, Y10
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       64(DI)(R10*4), Y10, Y10
+	VANDPS       64(DI)(R8*4), Y10, Y10
 	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
 	VANDPS       Y9, Y10, Y10
 	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R9*4), Y7
+	VMOVUPS      (BX)(R12*4), Y7
 	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R9*4)
+	VMOVUPS      Y7, (BX)(R12*4)
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R9*4), Y5
+	VMOVUPS      (AX)(R12*4), Y5
 	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R9*4)
+	VMOVUPS      Y5, (AX)(R12*4)
 	VMULPS       Y8, Y3, Y3
 	VPSRLD       $0x17, Y3, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
@@ -6755,33 +7201,49 @@ pass1:
 	VADDPS       Y5, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R9
-	JMP          pass1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R9
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS Y1, 128(R8)
-	VMOVUPS Y2, 192(R8)
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS Y3, (R8)
-	VMOVUPS Y4, 64(R8)
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS 256(R8), Y1
-	VMOVUPS 320(R8), Y2
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS (R8), Y3
-	VMOVUPS 64(R8), Y4
-	MOVQ    n+48(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 128(DI)
+	VMOVUPS Y2, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y1
+	VMOVUPS 320(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass2:
-	CMPQ         R9, R8
-	JGE          pass2_done
+	CMPQ R9, R10
+	JGE  pass2_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass2_columns:
+	CMPQ         R12, R11
+	JGE          pass2_next
 	VBROADCASTSS 16(SI), Y6
-	VMOVUPS      (CX)(R9*4), Y5
+	VMOVUPS      (CX)(R12*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 20(SI), Y7
-	VMOVUPS      (DX)(R9*4), Y6
+	VMOVUPS      (DX)(R12*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -6791,19 +7253,17 @@ pass2:
 	VMULPS       Y8, Y7, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y7, Y10, Y10
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       128(DI)(R10*4), Y10, Y10
+	VANDPS       128(DI)(R8*4), Y10, Y10
 	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
 	VANDPS       Y9, Y10, Y10
 	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R9*4), Y7
+	VMOVUPS      (BX)(R12*4), Y7
 	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R9*4)
+	VMOVUPS      Y7, (BX)(R12*4)
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R9*4), Y5
+	VMOVUPS      (AX)(R12*4), Y5
 	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R9*4)
+	VMOVUPS      Y5, (AX)(R12*4)
 	VMULPS       Y8, Y3, Y3
 	VPSRLD       $0x17, Y3, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
@@ -6811,33 +7271,49 @@ pass2:
 	VADDPS       Y5, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R9
-	JMP          pass2
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R9
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS Y1, 256(R8)
-	VMOVUPS Y2, 320(R8)
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS Y3, (R8)
-	VMOVUPS Y4, 64(R8)
-	MOVQ    sums_base+112(FP), R8
-	VMOVUPS 384(R8), Y1
-	VMOVUPS 448(R8), Y2
-	MOVQ    state_base+136(FP), R8
-	VMOVUPS (R8), Y3
-	VMOVUPS 64(R8), Y4
-	MOVQ    n+48(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 256(DI)
+	VMOVUPS Y2, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y1
+	VMOVUPS 448(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
 
 pass3:
-	CMPQ         R9, R8
-	JGE          pass3_done
+	CMPQ R9, R10
+	JGE  pass3_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass3_columns:
+	CMPQ         R12, R11
+	JGE          pass3_next
 	VBROADCASTSS 24(SI), Y6
-	VMOVUPS      (CX)(R9*4), Y5
+	VMOVUPS      (CX)(R12*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 28(SI), Y7
-	VMOVUPS      (DX)(R9*4), Y6
+	VMOVUPS      (DX)(R12*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMULPS       Y5, Y5, Y7
 	VFMADD231PS  Y6, Y6, Y7
@@ -6847,19 +7323,17 @@ pass3:
 	VMULPS       Y8, Y7, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y7, Y10, Y10
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       192(DI)(R10*4), Y10, Y10
+	VANDPS       192(DI)(R8*4), Y10, Y10
 	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
 	VANDPS       Y9, Y10, Y10
 	VFMADD231PS  Y10, Y5, Y1
-	VMOVUPS      (BX)(R9*4), Y7
+	VMOVUPS      (BX)(R12*4), Y7
 	VFMADD231PS  Y10, Y5, Y7
-	VMOVUPS      Y7, (BX)(R9*4)
+	VMOVUPS      Y7, (BX)(R12*4)
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (AX)(R9*4), Y5
+	VMOVUPS      (AX)(R12*4), Y5
 	VFMADD231PS  Y10, Y6, Y5
-	VMOVUPS      Y5, (AX)(R9*4)
+	VMOVUPS      Y5, (AX)(R12*4)
 	VMULPS       Y8, Y3, Y3
 	VPSRLD       $0x17, Y3, Y5
 	VPSUBD       c0000007f<>+0(SB), Y5, Y5
@@ -6867,177 +7341,253 @@ pass3:
 	VADDPS       Y5, Y4, Y4
 	VANDPS       c007fffff<>+0(SB), Y3, Y3
 	VORPS        c3f800000<>+0(SB), Y3, Y3
-	ADDQ         $0x08, R9
-	JMP          pass3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R9
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Y1, 384(AX)
 	VMOVUPS Y2, 448(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Y3, (AX)
 	VMOVUPS Y4, 64(AX)
 	VZEROUPPER
 	RET
 
-// func denseTotals2AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+// func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 // Requires: AVX, FMA3
-TEXT ·denseTotals2AVX2(SB), NOSPLIT, $0-144
-	MOVQ    stride+32(FP), AX
+TEXT ·denseTotals2AVX2(SB), NOSPLIT, $0-128
+	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), AX
-	MOVQ    heads_base+40(FP), DX
-	MOVQ    masks_base+64(FP), BX
-	MOVQ    squares_base+112(FP), SI
-	MOVQ    width+136(FP), DI
-	MOVQ    sums_base+88(FP), R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 64(R8), Y1
-	VMOVUPS 128(R8), Y2
-	LEAQ    (SI)(DI*4), R8
-	MOVQ    n+24(FP), R9
-	XORQ    R10, R10
+	MOVQ    heads_base+48(FP), DX
+	MOVQ    squares_base+96(FP), DI
+	MOVQ    width+120(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 64(BX), Y1
+	VMOVUPS 128(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass0:
-	CMPQ         R10, R9
-	JGE          pass0_done
+	CMPQ R10, R11
+	JGE  pass0_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+
+pass0_columns:
+	CMPQ         R13, R12
+	JGE          pass0_next
 	VBROADCASTSS (DX), Y4
-	VMOVUPS      (CX)(R10*4), Y3
+	VMOVUPS      (CX)(R13*4), Y3
 	VSUBPS       Y4, Y3, Y3
 	VBROADCASTSS 4(DX), Y5
-	VMOVUPS      (AX)(R10*4), Y4
+	VMOVUPS      (AX)(R13*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VFMADD231PS  Y3, Y3, Y5
 	VFMADD231PS  Y4, Y4, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VDIVPS       Y5, Y6, Y6
-	MOVQ         R10, R11
-	ANDQ         $0x08, R11
-	VANDPS       (BX)(R11*4), Y6, Y6
+	VANDPS       (BX)(SI*4), Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (SI)(R10*4)
+	VMOVUPS      Y6, (R9)(R13*4)
 	VFMADD231PS  Y6, Y3, Y0
 	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R10
-	JMP          pass0
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+88(FP), SI
-	VMOVUPS Y0, (SI)
-	VMOVUPS Y1, 64(SI)
-	VMOVUPS Y2, 128(SI)
-	MOVQ    sums_base+88(FP), SI
-	VMOVUPS 192(SI), Y0
-	VMOVUPS 256(SI), Y1
-	VMOVUPS 320(SI), Y2
-	LEAQ    (R8)(DI*4), SI
-	MOVQ    n+24(FP), R9
-	XORQ    R10, R10
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 64(BX)
+	VMOVUPS Y2, 128(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 192(BX), Y0
+	VMOVUPS 256(BX), Y1
+	VMOVUPS 320(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass1:
-	CMPQ         R10, R9
-	JGE          pass1_done
+	CMPQ R10, R11
+	JGE  pass1_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+
+pass1_columns:
+	CMPQ         R13, R12
+	JGE          pass1_next
 	VBROADCASTSS 8(DX), Y4
-	VMOVUPS      (CX)(R10*4), Y3
+	VMOVUPS      (CX)(R13*4), Y3
 	VSUBPS       Y4, Y3, Y3
 	VBROADCASTSS 12(DX), Y5
-	VMOVUPS      (AX)(R10*4), Y4
+	VMOVUPS      (AX)(R13*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VFMADD231PS  Y3, Y3, Y5
 	VFMADD231PS  Y4, Y4, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VDIVPS       Y5, Y6, Y6
-	MOVQ         R10, R11
-	ANDQ         $0x08, R11
-	VANDPS       64(BX)(R11*4), Y6, Y6
+	VANDPS       64(BX)(SI*4), Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (R8)(R10*4)
+	VMOVUPS      Y6, (R9)(R13*4)
 	VFMADD231PS  Y6, Y3, Y0
 	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R10
-	JMP          pass1
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R10
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+88(FP), R8
-	VMOVUPS Y0, 192(R8)
-	VMOVUPS Y1, 256(R8)
-	VMOVUPS Y2, 320(R8)
-	MOVQ    sums_base+88(FP), R8
-	VMOVUPS 384(R8), Y0
-	VMOVUPS 448(R8), Y1
-	VMOVUPS 512(R8), Y2
-	LEAQ    (SI)(DI*4), DI
-	MOVQ    n+24(FP), R8
-	XORQ    R9, R9
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y0, 192(BX)
+	VMOVUPS Y1, 256(BX)
+	VMOVUPS Y2, 320(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 384(BX), Y0
+	VMOVUPS 448(BX), Y1
+	VMOVUPS 512(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass2:
-	CMPQ         R9, R8
-	JGE          pass2_done
+	CMPQ R10, R11
+	JGE  pass2_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass2_columns:
+	CMPQ         R13, R12
+	JGE          pass2_next
 	VBROADCASTSS 16(DX), Y4
-	VMOVUPS      (CX)(R9*4), Y3
+	VMOVUPS      (CX)(R13*4), Y3
 	VSUBPS       Y4, Y3, Y3
 	VBROADCASTSS 20(DX), Y5
-	VMOVUPS      (AX)(R9*4), Y4
+	VMOVUPS      (AX)(R13*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VFMADD231PS  Y3, Y3, Y5
 	VFMADD231PS  Y4, Y4, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VDIVPS       Y5, Y6, Y6
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       128(BX)(R10*4), Y6, Y6
+	VANDPS       128(BX)(SI*4), Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (SI)(R9*4)
+	VMOVUPS      Y6, (R9)(R13*4)
 	VFMADD231PS  Y6, Y3, Y0
 	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R9
-	JMP          pass2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R10
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+88(FP), SI
-	VMOVUPS Y0, 384(SI)
-	VMOVUPS Y1, 448(SI)
-	VMOVUPS Y2, 512(SI)
-	MOVQ    sums_base+88(FP), SI
-	VMOVUPS 576(SI), Y0
-	VMOVUPS 640(SI), Y1
-	VMOVUPS 704(SI), Y2
-	MOVQ    n+24(FP), SI
-	XORQ    R8, R8
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y0, 384(BX)
+	VMOVUPS Y1, 448(BX)
+	VMOVUPS Y2, 512(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 576(BX), Y0
+	VMOVUPS 640(BX), Y1
+	VMOVUPS 704(BX), Y2
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
 
 pass3:
-	CMPQ         R8, SI
-	JGE          pass3_done
+	CMPQ R10, R11
+	JGE  pass3_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass3_columns:
+	CMPQ         R13, R12
+	JGE          pass3_next
 	VBROADCASTSS 24(DX), Y4
-	VMOVUPS      (CX)(R8*4), Y3
+	VMOVUPS      (CX)(R13*4), Y3
 	VSUBPS       Y4, Y3, Y3
 	VBROADCASTSS 28(DX), Y5
-	VMOVUPS      (AX)(R8*4), Y4
+	VMOVUPS      (AX)(R13*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VFMADD231PS  Y3, Y3, Y5
 	VFMADD231PS  Y4, Y4, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VDIVPS       Y5, Y6, Y6
-	MOVQ         R8, R9
-	ANDQ         $0x08, R9
-	VANDPS       192(BX)(R9*4), Y6, Y6
+	VANDPS       192(BX)(SI*4), Y6, Y6
 	VADDPS       Y6, Y2, Y2
 	VMULPS       Y6, Y6, Y6
-	VMOVUPS      Y6, (DI)(R8*4)
+	VMOVUPS      Y6, (R9)(R13*4)
 	VFMADD231PS  Y6, Y3, Y0
 	VFMADD231PS  Y6, Y4, Y1
-	ADDQ         $0x08, R8
-	JMP          pass3
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R10
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+88(FP), AX
+	MOVQ    sums_base+72(FP), AX
 	VMOVUPS Y0, 576(AX)
 	VMOVUPS Y1, 640(AX)
 	VMOVUPS Y2, 704(AX)
@@ -7180,43 +7730,53 @@ done:
 	VZEROUPPER
 	RET
 
-// func denseNeg3AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+// func denseNeg3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·denseNeg3AVX2(SB), NOSPLIT, $0-184
-	MOVQ         stride+56(FP), AX
+TEXT ·denseNeg3AVX2(SB), NOSPLIT, $0-168
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), DX
 	LEAQ         (DX)(AX*4), BX
 	MOVQ         gradient_base+24(FP), SI
 	LEAQ         (SI)(AX*4), DI
 	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+64(FP), R8
-	MOVQ         masks_base+88(FP), R9
-	MOVQ         constants_base+160(FP), R10
-	VBROADCASTSS (R10), Y0
-	VBROADCASTSS 4(R10), Y1
-	MOVQ         sums_base+112(FP), R10
-	VMOVUPS      (R10), Y2
-	VMOVUPS      64(R10), Y3
-	VMOVUPS      128(R10), Y4
-	MOVQ         state_base+136(FP), R10
-	VMOVUPS      (R10), Y5
-	VMOVUPS      64(R10), Y6
-	VMOVUPS      128(R10), Y7
-	MOVQ         n+48(FP), R10
-	XORQ         R11, R11
+	MOVQ         heads_base+72(FP), R8
+	MOVQ         constants_base+144(FP), R9
+	VBROADCASTSS (R9), Y0
+	VBROADCASTSS 4(R9), Y1
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y2
+	VMOVUPS      64(R9), Y3
+	VMOVUPS      128(R9), Y4
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y5
+	VMOVUPS      64(R9), Y6
+	VMOVUPS      128(R9), Y7
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
 pass0:
-	CMPQ         R11, R10
-	JGE          pass0_done
+	CMPQ R11, R12
+	JGE  pass0_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
 	VBROADCASTSS (R8), Y9
-	VMOVUPS      (CX)(R11*4), Y8
+	VMOVUPS      (CX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VBROADCASTSS 4(R8), Y10
-	VMOVUPS      (DX)(R11*4), Y9
+	VMOVUPS      (DX)(R14*4), Y9
 	VSUBPS       Y10, Y9, Y9
 	VBROADCASTSS 8(R8), Y11
-	VMOVUPS      (BX)(R11*4), Y10
+	VMOVUPS      (BX)(R14*4), Y10
 	VSUBPS       Y11, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y8, Y8, Y11
@@ -7227,25 +7787,23 @@ pass0:
 	VMULPS       Y11, Y12, Y13
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       (R9)(R12*4), Y14, Y14
+	VANDPS       (R9)(R10*4), Y14, Y14
 	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y1, Y12, Y11
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R11*4), Y12
+	VMOVUPS      (SI)(R14*4), Y12
 	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R11*4)
+	VMOVUPS      Y12, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R11*4), Y8
+	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R11*4)
+	VMOVUPS      Y8, (DI)(R14*4)
 	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R11*4), Y8
+	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R11*4)
+	VMOVUPS      Y8, (AX)(R14*4)
 	VMULPS       Y11, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
@@ -7253,40 +7811,56 @@ pass0:
 	VADDPS       Y8, Y6, Y6
 	VANDPS       c007fffff<>+0(SB), Y5, Y5
 	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R11
-	JMP          pass0
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 64(R10)
-	VMOVUPS Y4, 128(R10)
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS Y5, (R10)
-	VMOVUPS Y6, 64(R10)
-	VMOVUPS Y7, 128(R10)
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS 192(R10), Y2
-	VMOVUPS 256(R10), Y3
-	VMOVUPS 320(R10), Y4
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS (R10), Y5
-	VMOVUPS 64(R10), Y6
-	VMOVUPS 128(R10), Y7
-	MOVQ    n+48(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 64(R9)
+	VMOVUPS Y4, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y2
+	VMOVUPS 256(R9), Y3
+	VMOVUPS 320(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass1:
-	CMPQ         R11, R10
-	JGE          pass1_done
+	CMPQ R11, R12
+	JGE  pass1_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass1_columns:
+	CMPQ         R14, R13
+	JGE          pass1_next
 	VBROADCASTSS 12(R8), Y9
-	VMOVUPS      (CX)(R11*4), Y8
+	VMOVUPS      (CX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VBROADCASTSS 16(R8), Y10
-	VMOVUPS      (DX)(R11*4), Y9
+	VMOVUPS      (DX)(R14*4), Y9
 	VSUBPS       Y10, Y9, Y9
 	VBROADCASTSS 20(R8), Y11
-	VMOVUPS      (BX)(R11*4), Y10
+	VMOVUPS      (BX)(R14*4), Y10
 	VSUBPS       Y11, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y8, Y8, Y11
@@ -7297,25 +7871,23 @@ pass1:
 	VMULPS       Y11, Y12, Y13
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       64(R9)(R12*4), Y14, Y14
+	VANDPS       64(R9)(R10*4), Y14, Y14
 	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y1, Y12, Y11
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R11*4), Y12
+	VMOVUPS      (SI)(R14*4), Y12
 	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R11*4)
+	VMOVUPS      Y12, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R11*4), Y8
+	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R11*4)
+	VMOVUPS      Y8, (DI)(R14*4)
 	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R11*4), Y8
+	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R11*4)
+	VMOVUPS      Y8, (AX)(R14*4)
 	VMULPS       Y11, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
@@ -7323,40 +7895,56 @@ pass1:
 	VADDPS       Y8, Y6, Y6
 	VANDPS       c007fffff<>+0(SB), Y5, Y5
 	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R11
-	JMP          pass1
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R11
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS Y2, 192(R10)
-	VMOVUPS Y3, 256(R10)
-	VMOVUPS Y4, 320(R10)
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS Y5, (R10)
-	VMOVUPS Y6, 64(R10)
-	VMOVUPS Y7, 128(R10)
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS 384(R10), Y2
-	VMOVUPS 448(R10), Y3
-	VMOVUPS 512(R10), Y4
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS (R10), Y5
-	VMOVUPS 64(R10), Y6
-	VMOVUPS 128(R10), Y7
-	MOVQ    n+48(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 192(R9)
+	VMOVUPS Y3, 256(R9)
+	VMOVUPS Y4, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y2
+	VMOVUPS 448(R9), Y3
+	VMOVUPS 512(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass2:
-	CMPQ         R11, R10
-	JGE          pass2_done
+	CMPQ R11, R12
+	JGE  pass2_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass2_columns:
+	CMPQ         R14, R13
+	JGE          pass2_next
 	VBROADCASTSS 24(R8), Y9
-	VMOVUPS      (CX)(R11*4), Y8
+	VMOVUPS      (CX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VBROADCASTSS 28(R8), Y10
-	VMOVUPS      (DX)(R11*4), Y9
+	VMOVUPS      (DX)(R14*4), Y9
 	VSUBPS       Y10, Y9, Y9
 	VBROADCASTSS 32(R8), Y11
-	VMOVUPS      (BX)(R11*4), Y10
+	VMOVUPS      (BX)(R14*4), Y10
 	VSUBPS       Y11, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y8, Y8, Y11
@@ -7367,25 +7955,23 @@ pass2:
 	VMULPS       Y11, Y12, Y13
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       128(R9)(R12*4), Y14, Y14
+	VANDPS       128(R9)(R10*4), Y14, Y14
 	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y1, Y12, Y11
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R11*4), Y12
+	VMOVUPS      (SI)(R14*4), Y12
 	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R11*4)
+	VMOVUPS      Y12, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R11*4), Y8
+	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R11*4)
+	VMOVUPS      Y8, (DI)(R14*4)
 	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R11*4), Y8
+	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R11*4)
+	VMOVUPS      Y8, (AX)(R14*4)
 	VMULPS       Y11, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
@@ -7393,40 +7979,56 @@ pass2:
 	VADDPS       Y8, Y6, Y6
 	VANDPS       c007fffff<>+0(SB), Y5, Y5
 	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R11
-	JMP          pass2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R11
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS Y2, 384(R10)
-	VMOVUPS Y3, 448(R10)
-	VMOVUPS Y4, 512(R10)
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS Y5, (R10)
-	VMOVUPS Y6, 64(R10)
-	VMOVUPS Y7, 128(R10)
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS 576(R10), Y2
-	VMOVUPS 640(R10), Y3
-	VMOVUPS 704(R10), Y4
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS (R10), Y5
-	VMOVUPS 64(R10), Y6
-	VMOVUPS 128(R10), Y7
-	MOVQ    n+48(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 384(R9)
+	VMOVUPS Y3, 448(R9)
+	VMOVUPS Y4, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y2
+	VMOVUPS 640(R9), Y3
+	VMOVUPS 704(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass3:
-	CMPQ         R11, R10
-	JGE          pass3_done
+	CMPQ R11, R12
+	JGE  pass3_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass3_columns:
+	CMPQ         R14, R13
+	JGE          pass3_next
 	VBROADCASTSS 36(R8), Y9
-	VMOVUPS      (CX)(R11*4), Y8
+	VMOVUPS      (CX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VBROADCASTSS 40(R8), Y10
-	VMOVUPS      (DX)(R11*4), Y9
+	VMOVUPS      (DX)(R14*4), Y9
 	VSUBPS       Y10, Y9, Y9
 	VBROADCASTSS 44(R8), Y11
-	VMOVUPS      (BX)(R11*4), Y10
+	VMOVUPS      (BX)(R14*4), Y10
 	VSUBPS       Y11, Y10, Y10
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y8, Y8, Y11
@@ -7437,25 +8039,23 @@ pass3:
 	VMULPS       Y11, Y12, Y13
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       192(R9)(R12*4), Y14, Y14
+	VANDPS       192(R9)(R10*4), Y14, Y14
 	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
 	VMOVUPS      c3f800000<>+0(SB), Y11
 	VFMADD231PS  Y1, Y12, Y11
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R11*4), Y12
+	VMOVUPS      (SI)(R14*4), Y12
 	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R11*4)
+	VMOVUPS      Y12, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
-	VMOVUPS      (DI)(R11*4), Y8
+	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
-	VMOVUPS      Y8, (DI)(R11*4)
+	VMOVUPS      Y8, (DI)(R14*4)
 	VFMADD231PS  Y14, Y10, Y4
-	VMOVUPS      (AX)(R11*4), Y8
+	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
-	VMOVUPS      Y8, (AX)(R11*4)
+	VMOVUPS      Y8, (AX)(R14*4)
 	VMULPS       Y11, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
@@ -7463,55 +8063,70 @@ pass3:
 	VADDPS       Y8, Y6, Y6
 	VANDPS       c007fffff<>+0(SB), Y5, Y5
 	VORPS        c3f800000<>+0(SB), Y5, Y5
-	ADDQ         $0x08, R11
-	JMP          pass3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R11
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Y2, 576(AX)
 	VMOVUPS Y3, 640(AX)
 	VMOVUPS Y4, 704(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Y5, (AX)
 	VMOVUPS Y6, 64(AX)
 	VMOVUPS Y7, 128(AX)
 	VZEROUPPER
 	RET
 
-// func denseUMAP3AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+// func denseUMAP3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·denseUMAP3AVX2(SB), NOSPLIT, $0-164
-	MOVQ         stride+56(FP), AX
+TEXT ·denseUMAP3AVX2(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
 	MOVQ         columns_base+0(FP), CX
 	LEAQ         (CX)(AX*4), DX
 	LEAQ         (DX)(AX*4), BX
 	MOVQ         gradient_base+24(FP), SI
 	LEAQ         (SI)(AX*4), DI
 	LEAQ         (DI)(AX*4), AX
-	MOVQ         heads_base+64(FP), R8
-	MOVQ         masks_base+88(FP), R9
-	VBROADCASTSS least+160(FP), Y0
-	MOVQ         sums_base+112(FP), R10
-	VMOVUPS      (R10), Y1
-	VMOVUPS      64(R10), Y2
-	VMOVUPS      128(R10), Y3
-	MOVQ         state_base+136(FP), R10
-	VMOVUPS      (R10), Y4
-	VMOVUPS      64(R10), Y5
-	MOVQ         n+48(FP), R10
-	XORQ         R11, R11
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      128(R9), Y3
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y4
+	VMOVUPS      64(R9), Y5
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
 
 pass0:
-	CMPQ         R11, R10
-	JGE          pass0_done
+	CMPQ R11, R12
+	JGE  pass0_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
 	VBROADCASTSS (R8), Y7
-	VMOVUPS      (CX)(R11*4), Y6
+	VMOVUPS      (CX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VBROADCASTSS 4(R8), Y8
-	VMOVUPS      (DX)(R11*4), Y7
+	VMOVUPS      (DX)(R14*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 8(R8), Y9
-	VMOVUPS      (BX)(R11*4), Y8
+	VMOVUPS      (BX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMULPS       Y6, Y6, Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -7522,23 +8137,21 @@ pass0:
 	VMULPS       Y10, Y9, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y9, Y12, Y12
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       (R9)(R12*4), Y12, Y12
+	VANDPS       (R9)(R10*4), Y12, Y12
 	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
 	VANDPS       Y11, Y12, Y12
 	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R11*4), Y9
+	VMOVUPS      (SI)(R14*4), Y9
 	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R11*4)
+	VMOVUPS      Y9, (SI)(R14*4)
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R11*4), Y6
+	VMOVUPS      (DI)(R14*4), Y6
 	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R11*4)
+	VMOVUPS      Y6, (DI)(R14*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R11*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R11*4)
+	VMOVUPS      Y6, (AX)(R14*4)
 	VMULPS       Y10, Y4, Y4
 	VPSRLD       $0x17, Y4, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -7546,38 +8159,54 @@ pass0:
 	VADDPS       Y6, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R11
-	JMP          pass0
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS Y1, (R10)
-	VMOVUPS Y2, 64(R10)
-	VMOVUPS Y3, 128(R10)
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 64(R10)
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS 192(R10), Y1
-	VMOVUPS 256(R10), Y2
-	VMOVUPS 320(R10), Y3
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 64(R10), Y5
-	MOVQ    n+48(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y1
+	VMOVUPS 256(R9), Y2
+	VMOVUPS 320(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass1:
-	CMPQ         R11, R10
-	JGE          pass1_done
+	CMPQ R11, R12
+	JGE  pass1_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass1_columns:
+	CMPQ         R14, R13
+	JGE          pass1_next
 	VBROADCASTSS 12(R8), Y7
-	VMOVUPS      (CX)(R11*4), Y6
+	VMOVUPS      (CX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VBROADCASTSS 16(R8), Y8
-	VMOVUPS      (DX)(R11*4), Y7
+	VMOVUPS      (DX)(R14*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 20(R8), Y9
-	VMOVUPS      (BX)(R11*4), Y8
+	VMOVUPS      (BX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMULPS       Y6, Y6, Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -7588,23 +8217,21 @@ pass1:
 	VMULPS       Y10, Y9, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y9, Y12, Y12
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       64(R9)(R12*4), Y12, Y12
+	VANDPS       64(R9)(R10*4), Y12, Y12
 	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
 	VANDPS       Y11, Y12, Y12
 	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R11*4), Y9
+	VMOVUPS      (SI)(R14*4), Y9
 	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R11*4)
+	VMOVUPS      Y9, (SI)(R14*4)
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R11*4), Y6
+	VMOVUPS      (DI)(R14*4), Y6
 	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R11*4)
+	VMOVUPS      Y6, (DI)(R14*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R11*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R11*4)
+	VMOVUPS      Y6, (AX)(R14*4)
 	VMULPS       Y10, Y4, Y4
 	VPSRLD       $0x17, Y4, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -7612,38 +8239,54 @@ pass1:
 	VADDPS       Y6, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R11
-	JMP          pass1
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R11
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS Y1, 192(R10)
-	VMOVUPS Y2, 256(R10)
-	VMOVUPS Y3, 320(R10)
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 64(R10)
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS 384(R10), Y1
-	VMOVUPS 448(R10), Y2
-	VMOVUPS 512(R10), Y3
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 64(R10), Y5
-	MOVQ    n+48(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 192(R9)
+	VMOVUPS Y2, 256(R9)
+	VMOVUPS Y3, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y1
+	VMOVUPS 448(R9), Y2
+	VMOVUPS 512(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass2:
-	CMPQ         R11, R10
-	JGE          pass2_done
+	CMPQ R11, R12
+	JGE  pass2_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass2_columns:
+	CMPQ         R14, R13
+	JGE          pass2_next
 	VBROADCASTSS 24(R8), Y7
-	VMOVUPS      (CX)(R11*4), Y6
+	VMOVUPS      (CX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VBROADCASTSS 28(R8), Y8
-	VMOVUPS      (DX)(R11*4), Y7
+	VMOVUPS      (DX)(R14*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 32(R8), Y9
-	VMOVUPS      (BX)(R11*4), Y8
+	VMOVUPS      (BX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMULPS       Y6, Y6, Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -7654,23 +8297,21 @@ pass2:
 	VMULPS       Y10, Y9, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y9, Y12, Y12
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       128(R9)(R12*4), Y12, Y12
+	VANDPS       128(R9)(R10*4), Y12, Y12
 	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
 	VANDPS       Y11, Y12, Y12
 	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R11*4), Y9
+	VMOVUPS      (SI)(R14*4), Y9
 	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R11*4)
+	VMOVUPS      Y9, (SI)(R14*4)
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R11*4), Y6
+	VMOVUPS      (DI)(R14*4), Y6
 	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R11*4)
+	VMOVUPS      Y6, (DI)(R14*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R11*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R11*4)
+	VMOVUPS      Y6, (AX)(R14*4)
 	VMULPS       Y10, Y4, Y4
 	VPSRLD       $0x17, Y4, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -7678,38 +8319,54 @@ pass2:
 	VADDPS       Y6, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R11
-	JMP          pass2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R11
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS Y1, 384(R10)
-	VMOVUPS Y2, 448(R10)
-	VMOVUPS Y3, 512(R10)
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 64(R10)
-	MOVQ    sums_base+112(FP), R10
-	VMOVUPS 576(R10), Y1
-	VMOVUPS 640(R10), Y2
-	VMOVUPS 704(R10), Y3
-	MOVQ    state_base+136(FP), R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 64(R10), Y5
-	MOVQ    n+48(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 384(R9)
+	VMOVUPS Y2, 448(R9)
+	VMOVUPS Y3, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y1
+	VMOVUPS 640(R9), Y2
+	VMOVUPS 704(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass3:
-	CMPQ         R11, R10
-	JGE          pass3_done
+	CMPQ R11, R12
+	JGE  pass3_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass3_columns:
+	CMPQ         R14, R13
+	JGE          pass3_next
 	VBROADCASTSS 36(R8), Y7
-	VMOVUPS      (CX)(R11*4), Y6
+	VMOVUPS      (CX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VBROADCASTSS 40(R8), Y8
-	VMOVUPS      (DX)(R11*4), Y7
+	VMOVUPS      (DX)(R14*4), Y7
 	VSUBPS       Y8, Y7, Y7
 	VBROADCASTSS 44(R8), Y9
-	VMOVUPS      (BX)(R11*4), Y8
+	VMOVUPS      (BX)(R14*4), Y8
 	VSUBPS       Y9, Y8, Y8
 	VMULPS       Y6, Y6, Y9
 	VFMADD231PS  Y7, Y7, Y9
@@ -7720,23 +8377,21 @@ pass3:
 	VMULPS       Y10, Y9, Y9
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y9, Y12, Y12
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       192(R9)(R12*4), Y12, Y12
+	VANDPS       192(R9)(R10*4), Y12, Y12
 	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
 	VANDPS       Y11, Y12, Y12
 	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      (SI)(R11*4), Y9
+	VMOVUPS      (SI)(R14*4), Y9
 	VFMADD231PS  Y12, Y6, Y9
-	VMOVUPS      Y9, (SI)(R11*4)
+	VMOVUPS      Y9, (SI)(R14*4)
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (DI)(R11*4), Y6
+	VMOVUPS      (DI)(R14*4), Y6
 	VFMADD231PS  Y12, Y7, Y6
-	VMOVUPS      Y6, (DI)(R11*4)
+	VMOVUPS      Y6, (DI)(R14*4)
 	VFMADD231PS  Y12, Y8, Y3
-	VMOVUPS      (AX)(R11*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VFMADD231PS  Y12, Y8, Y6
-	VMOVUPS      Y6, (AX)(R11*4)
+	VMOVUPS      Y6, (AX)(R14*4)
 	VMULPS       Y10, Y4, Y4
 	VPSRLD       $0x17, Y4, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
@@ -7744,51 +8399,69 @@ pass3:
 	VADDPS       Y6, Y5, Y5
 	VANDPS       c007fffff<>+0(SB), Y4, Y4
 	VORPS        c3f800000<>+0(SB), Y4, Y4
-	ADDQ         $0x08, R11
-	JMP          pass3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R11
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+112(FP), AX
+	MOVQ    sums_base+96(FP), AX
 	VMOVUPS Y1, 576(AX)
 	VMOVUPS Y2, 640(AX)
 	VMOVUPS Y3, 704(AX)
-	MOVQ    state_base+136(FP), AX
+	MOVQ    state_base+120(FP), AX
 	VMOVUPS Y4, (AX)
 	VMOVUPS Y5, 64(AX)
 	VZEROUPPER
 	RET
 
-// func denseTotals3AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+// func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 // Requires: AVX, FMA3
-TEXT ·denseTotals3AVX2(SB), NOSPLIT, $0-144
-	MOVQ    stride+32(FP), AX
+TEXT ·denseTotals3AVX2(SB), NOSPLIT, $0-128
+	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), DX
 	LEAQ    (DX)(AX*4), AX
-	MOVQ    heads_base+40(FP), BX
-	MOVQ    masks_base+64(FP), SI
-	MOVQ    squares_base+112(FP), DI
-	MOVQ    width+136(FP), R8
-	MOVQ    sums_base+88(FP), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 64(R9), Y1
-	VMOVUPS 128(R9), Y2
-	VMOVUPS 192(R9), Y3
-	LEAQ    (DI)(R8*4), R9
-	MOVQ    n+24(FP), R10
-	XORQ    R11, R11
+	MOVQ    heads_base+48(FP), BX
+	MOVQ    squares_base+96(FP), R8
+	MOVQ    width+120(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 64(SI), Y1
+	VMOVUPS 128(SI), Y2
+	VMOVUPS 192(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass0:
-	CMPQ         R11, R10
-	JGE          pass0_done
+	CMPQ R11, R12
+	JGE  pass0_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
 	VBROADCASTSS (BX), Y5
-	VMOVUPS      (CX)(R11*4), Y4
+	VMOVUPS      (CX)(R14*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VBROADCASTSS 4(BX), Y6
-	VMOVUPS      (DX)(R11*4), Y5
+	VMOVUPS      (DX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 8(BX), Y7
-	VMOVUPS      (AX)(R11*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y4, Y4, Y7
@@ -7796,44 +8469,61 @@ pass0:
 	VFMADD231PS  Y6, Y6, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y7, Y8, Y8
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       (SI)(R12*4), Y8, Y8
+	VANDPS       (SI)(DI*4), Y8, Y8
 	VADDPS       Y8, Y3, Y3
 	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (DI)(R11*4)
+	VMOVUPS      Y8, (R10)(R14*4)
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R11
-	JMP          pass0
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
 
 pass0_done:
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 64(DI)
-	VMOVUPS Y2, 128(DI)
-	VMOVUPS Y3, 192(DI)
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS 256(DI), Y0
-	VMOVUPS 320(DI), Y1
-	VMOVUPS 384(DI), Y2
-	VMOVUPS 448(DI), Y3
-	LEAQ    (R9)(R8*4), DI
-	MOVQ    n+24(FP), R10
-	XORQ    R11, R11
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 64(SI)
+	VMOVUPS Y2, 128(SI)
+	VMOVUPS Y3, 192(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 256(SI), Y0
+	VMOVUPS 320(SI), Y1
+	VMOVUPS 384(SI), Y2
+	VMOVUPS 448(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass1:
-	CMPQ         R11, R10
-	JGE          pass1_done
+	CMPQ R11, R12
+	JGE  pass1_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+
+pass1_columns:
+	CMPQ         R14, R13
+	JGE          pass1_next
 	VBROADCASTSS 12(BX), Y5
-	VMOVUPS      (CX)(R11*4), Y4
+	VMOVUPS      (CX)(R14*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VBROADCASTSS 16(BX), Y6
-	VMOVUPS      (DX)(R11*4), Y5
+	VMOVUPS      (DX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 20(BX), Y7
-	VMOVUPS      (AX)(R11*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y4, Y4, Y7
@@ -7841,44 +8531,62 @@ pass1:
 	VFMADD231PS  Y6, Y6, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y7, Y8, Y8
-	MOVQ         R11, R12
-	ANDQ         $0x08, R12
-	VANDPS       64(SI)(R12*4), Y8, Y8
+	VANDPS       64(SI)(DI*4), Y8, Y8
 	VADDPS       Y8, Y3, Y3
 	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R9)(R11*4)
+	VMOVUPS      Y8, (R10)(R14*4)
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R11
-	JMP          pass1
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R11
+	JMP  pass1
 
 pass1_done:
-	MOVQ    sums_base+88(FP), R9
-	VMOVUPS Y0, 256(R9)
-	VMOVUPS Y1, 320(R9)
-	VMOVUPS Y2, 384(R9)
-	VMOVUPS Y3, 448(R9)
-	MOVQ    sums_base+88(FP), R9
-	VMOVUPS 512(R9), Y0
-	VMOVUPS 576(R9), Y1
-	VMOVUPS 640(R9), Y2
-	VMOVUPS 704(R9), Y3
-	LEAQ    (DI)(R8*4), R8
-	MOVQ    n+24(FP), R9
-	XORQ    R10, R10
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y0, 256(SI)
+	VMOVUPS Y1, 320(SI)
+	VMOVUPS Y2, 384(SI)
+	VMOVUPS Y3, 448(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 512(SI), Y0
+	VMOVUPS 576(SI), Y1
+	VMOVUPS 640(SI), Y2
+	VMOVUPS 704(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass2:
-	CMPQ         R10, R9
-	JGE          pass2_done
+	CMPQ R11, R12
+	JGE  pass2_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass2_columns:
+	CMPQ         R14, R13
+	JGE          pass2_next
 	VBROADCASTSS 24(BX), Y5
-	VMOVUPS      (CX)(R10*4), Y4
+	VMOVUPS      (CX)(R14*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VBROADCASTSS 28(BX), Y6
-	VMOVUPS      (DX)(R10*4), Y5
+	VMOVUPS      (DX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 32(BX), Y7
-	VMOVUPS      (AX)(R10*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y4, Y4, Y7
@@ -7886,43 +8594,63 @@ pass2:
 	VFMADD231PS  Y6, Y6, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y7, Y8, Y8
-	MOVQ         R10, R11
-	ANDQ         $0x08, R11
-	VANDPS       128(SI)(R11*4), Y8, Y8
+	VANDPS       128(SI)(DI*4), Y8, Y8
 	VADDPS       Y8, Y3, Y3
 	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (DI)(R10*4)
+	VMOVUPS      Y8, (R10)(R14*4)
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R10
-	JMP          pass2
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R11
+	JMP  pass2
 
 pass2_done:
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS Y0, 512(DI)
-	VMOVUPS Y1, 576(DI)
-	VMOVUPS Y2, 640(DI)
-	VMOVUPS Y3, 704(DI)
-	MOVQ    sums_base+88(FP), DI
-	VMOVUPS 768(DI), Y0
-	VMOVUPS 832(DI), Y1
-	VMOVUPS 896(DI), Y2
-	VMOVUPS 960(DI), Y3
-	MOVQ    n+24(FP), DI
-	XORQ    R9, R9
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y0, 512(SI)
+	VMOVUPS Y1, 576(SI)
+	VMOVUPS Y2, 640(SI)
+	VMOVUPS Y3, 704(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 768(SI), Y0
+	VMOVUPS 832(SI), Y1
+	VMOVUPS 896(SI), Y2
+	VMOVUPS 960(SI), Y3
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
 
 pass3:
-	CMPQ         R9, DI
-	JGE          pass3_done
+	CMPQ R11, R12
+	JGE  pass3_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass3_columns:
+	CMPQ         R14, R13
+	JGE          pass3_next
 	VBROADCASTSS 36(BX), Y5
-	VMOVUPS      (CX)(R9*4), Y4
+	VMOVUPS      (CX)(R14*4), Y4
 	VSUBPS       Y5, Y4, Y4
 	VBROADCASTSS 40(BX), Y6
-	VMOVUPS      (DX)(R9*4), Y5
+	VMOVUPS      (DX)(R14*4), Y5
 	VSUBPS       Y6, Y5, Y5
 	VBROADCASTSS 44(BX), Y7
-	VMOVUPS      (AX)(R9*4), Y6
+	VMOVUPS      (AX)(R14*4), Y6
 	VSUBPS       Y7, Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFMADD231PS  Y4, Y4, Y7
@@ -7930,20 +8658,23 @@ pass3:
 	VFMADD231PS  Y6, Y6, Y7
 	VMOVUPS      c3f800000<>+0(SB), Y8
 	VDIVPS       Y7, Y8, Y8
-	MOVQ         R9, R10
-	ANDQ         $0x08, R10
-	VANDPS       192(SI)(R10*4), Y8, Y8
+	VANDPS       192(SI)(DI*4), Y8, Y8
 	VADDPS       Y8, Y3, Y3
 	VMULPS       Y8, Y8, Y8
-	VMOVUPS      Y8, (R8)(R9*4)
+	VMOVUPS      Y8, (R10)(R14*4)
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
-	ADDQ         $0x08, R9
-	JMP          pass3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R11
+	JMP  pass3
 
 pass3_done:
-	MOVQ    sums_base+88(FP), AX
+	MOVQ    sums_base+72(FP), AX
 	VMOVUPS Y0, 768(AX)
 	VMOVUPS Y1, 832(AX)
 	VMOVUPS Y2, 896(AX)
@@ -8156,6 +8887,56 @@ rows_done:
 	JMP  coordinate
 
 done:
+	VZEROUPPER
+	RET
+
+// func lessProductAVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX, FMA3
+TEXT ·lessProductAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+	XORQ SI, SI
+
+loop:
+	CMPQ         SI, BX
+	JGE          loop_done
+	VMOVUPS      (AX)(SI*4), Y0
+	VMOVUPS      (CX)(SI*4), Y1
+	VFNMADD231PS (DX)(SI*4), Y1, Y0
+	VMOVUPS      Y0, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func pullAVX2(dst []float32, w []float32, a []float32, b []float32, f float32)
+// Requires: AVX, FMA3
+TEXT ·pullAVX2(SB), NOSPLIT, $0-100
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         w_base+24(FP), CX
+	MOVQ         a_base+48(FP), DX
+	MOVQ         b_base+72(FP), BX
+	VBROADCASTSS f+96(FP), Y0
+	MOVQ         dst_len+8(FP), SI
+	XORQ         DI, DI
+
+loop:
+	CMPQ        DI, SI
+	JGE         loop_done
+	VMOVUPS     (AX)(DI*4), Y1
+	VMOVUPS     (DX)(DI*4), Y2
+	VSUBPS      (BX)(DI*4), Y2, Y2
+	VMULPS      (CX)(DI*4), Y0, Y3
+	VFMADD231PS Y2, Y3, Y1
+	VMOVUPS     Y1, (AX)(DI*4)
+	ADDQ        $0x08, DI
+	JMP         loop
+
+loop_done:
 	VZEROUPPER
 	RET
 

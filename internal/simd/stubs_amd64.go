@@ -83,13 +83,13 @@ func inverseSumAVX512(d2 []float32) (sum float32)
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
 // denseNeg1AVX512 is the vector form of denseNeg for d = 1.
-func denseNeg1AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+func denseNeg1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP1AVX512 is the vector form of denseUMAP for d = 1.
-func denseUMAP1AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+func denseUMAP1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals1AVX512 is the vector form of denseTotals for d = 1.
-func denseTotals1AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 
 // denseSpread1AVX512 is the vector form of denseSpread for d = 1.
 func denseSpread1AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
@@ -98,13 +98,13 @@ func denseSpread1AVX512(out []float32, n int, stride int, squares []float32, wid
 func extents1AVX512(least []float32, most []float32, src []float32)
 
 // denseNeg2AVX512 is the vector form of denseNeg for d = 2.
-func denseNeg2AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+func denseNeg2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP2AVX512 is the vector form of denseUMAP for d = 2.
-func denseUMAP2AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+func denseUMAP2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals2AVX512 is the vector form of denseTotals for d = 2.
-func denseTotals2AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 
 // denseSpread2AVX512 is the vector form of denseSpread for d = 2.
 func denseSpread2AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
@@ -113,13 +113,13 @@ func denseSpread2AVX512(out []float32, n int, stride int, squares []float32, wid
 func extents2AVX512(least []float32, most []float32, src []float32)
 
 // denseNeg3AVX512 is the vector form of denseNeg for d = 3.
-func denseNeg3AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+func denseNeg3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP3AVX512 is the vector form of denseUMAP for d = 3.
-func denseUMAP3AVX512(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+func denseUMAP3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals3AVX512 is the vector form of denseTotals for d = 3.
-func denseTotals3AVX512(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 
 // denseSpread3AVX512 is the vector form of denseSpread for d = 3.
 func denseSpread3AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
@@ -129,6 +129,12 @@ func extents3AVX512(least []float32, most []float32, src []float32)
 
 // planesAVX512 is the vector form of planes.
 func planesAVX512(dst []float32, stride int, src []float32, d int, n int, centre []float32)
+
+// lessProductAVX512 is the vector form of lessProduct.
+func lessProductAVX512(dst []float32, a []float32, b []float32)
+
+// pullAVX512 is the vector form of pull.
+func pullAVX512(dst []float32, w []float32, a []float32, b []float32, f float32)
 
 // foldSlotsAVX512 is the vector form of foldSlots.
 func foldSlotsAVX512(dst []float32, src []float32)
@@ -236,13 +242,13 @@ func inverseSumAVX2(d2 []float32) (sum float32)
 func drawOthersAVX2(column []int32, state uint64, others uint32)
 
 // denseNeg1AVX2 is the vector form of denseNeg for d = 1.
-func denseNeg1AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+func denseNeg1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP1AVX2 is the vector form of denseUMAP for d = 1.
-func denseUMAP1AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+func denseUMAP1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals1AVX2 is the vector form of denseTotals for d = 1.
-func denseTotals1AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 
 // denseSpread1AVX2 is the vector form of denseSpread for d = 1.
 func denseSpread1AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
@@ -251,13 +257,13 @@ func denseSpread1AVX2(out []float32, n int, stride int, squares []float32, width
 func extents1AVX2(least []float32, most []float32, src []float32)
 
 // denseNeg2AVX2 is the vector form of denseNeg for d = 2.
-func denseNeg2AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+func denseNeg2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP2AVX2 is the vector form of denseUMAP for d = 2.
-func denseUMAP2AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+func denseUMAP2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals2AVX2 is the vector form of denseTotals for d = 2.
-func denseTotals2AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 
 // denseSpread2AVX2 is the vector form of denseSpread for d = 2.
 func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
@@ -266,13 +272,13 @@ func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width
 func extents2AVX2(least []float32, most []float32, src []float32)
 
 // denseNeg3AVX2 is the vector form of denseNeg for d = 3.
-func denseNeg3AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, constants []float32)
+func denseNeg3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
 // denseUMAP3AVX2 is the vector form of denseUMAP for d = 3.
-func denseUMAP3AVX2(columns []float32, gradient []float32, n int, stride int, heads []float32, masks []int32, sums []float32, state []float32, least float32)
+func denseUMAP3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
 // denseTotals3AVX2 is the vector form of denseTotals for d = 3.
-func denseTotals3AVX2(columns []float32, n int, stride int, heads []float32, masks []int32, sums []float32, squares []float32, width int)
+func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
 
 // denseSpread3AVX2 is the vector form of denseSpread for d = 3.
 func denseSpread3AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
@@ -282,6 +288,12 @@ func extents3AVX2(least []float32, most []float32, src []float32)
 
 // planesAVX2 is the vector form of planes.
 func planesAVX2(dst []float32, stride int, src []float32, d int, n int, centre []float32)
+
+// lessProductAVX2 is the vector form of lessProduct.
+func lessProductAVX2(dst []float32, a []float32, b []float32)
+
+// pullAVX2 is the vector form of pull.
+func pullAVX2(dst []float32, w []float32, a []float32, b []float32, f float32)
 
 // foldSlotsAVX2 is the vector form of foldSlots.
 func foldSlotsAVX2(dst []float32, src []float32)

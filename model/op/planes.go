@@ -2,6 +2,7 @@ package op
 
 import (
 	"math"
+	"sync"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -11,9 +12,15 @@ import (
 // contrasted with. The last group of a batch may be smaller.
 const groupHeads = 16
 
-// maxStretches is into how many stretches the negatives of a group fall: a run
-// that begins and ends within one of five parts.
-const maxStretches = 6
+const (
+	// maxParts is into how many parts the negatives of a group fall: a run that
+	// begins and ends within one of five.
+	maxParts = 6
+	// maxMasks is how many masks of its own a group may need: for the end of
+	// each of its stretches, fewer than 10, for its own edges in each quad, and
+	// for all stretches in a quad of fewer heads.
+	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
+)
 
 // A planeSweep computes a loss of Euclidean distances in at most
 // simd.MaxDenseWidth dimensions where whole stretches of rows are the negatives
@@ -29,6 +36,13 @@ type planeSweep[T Float] struct {
 	bound   simd.Bound[T]
 	loop    parallel.Loop
 	pieces  []planePiece[T]
+	used    int        // how many pieces
+	mu      sync.Mutex // guards idle
+	idle    []*planeScratch[T]
+
+	// finishing adds up the pieces, columns by columns.
+	finishing      parallel.Loop
+	features, grad []T
 
 	d, rows, b, m int
 	runs          []int32 // where those of the groups begin; empty: every row
@@ -45,52 +59,60 @@ type planeSweep[T Float] struct {
 	least, most           []T // the corners of the box
 	reach                 T   // 1 + the square of its diagonal
 
-	// Of the positive pairs: squared distances, which become derivatives, if
-	// d = 2 the coordinates' differences and the heads' gradient, and the tails'
-	// rows.
+	// Of the positive pairs: squared distances, which become derivatives, and
+	// the tails' rows.
 	x, dx, dy []T
-	hx, hy    []T
 	own       []int32
 	share     []T // InfoNC: the sums of similarities, which become shares
-	headGrad  []T // [b, d]
+	headGrad  []T // planes [d, tails]
 	grain     int
 }
 
-// A stretch is a run of columns of the planes. InfoNC's squares of it begin at
-// column at.
-type stretch struct{ first, count, at int }
-
-// A planePiece is what one share of the groups leaves behind, and its scratch.
+// A planePiece is what one share of the groups leaves behind: its loss, and
+// planes of the gradient of pairs that count once and twice. Of InfoNC once
+// holds the planes of simd.DenseSpread.
 type planePiece[T Float] struct {
-	sum simd.Sum
-	// once and twice hold planes of the gradient, of pairs that count once and
-	// twice. Of InfoNC once holds the planes of simd.DenseSpread.
-	once, twice tally[T]
-	quad        simd.Quad[T]
-	masks       []int32
-	heads       []T // [groupHeads, d]
-	squares     []T // InfoNC: [groupHeads, width]
-	width       int
-	factors     []T // InfoNC: the coefficients of simd.DenseSpread
-	folded      []T
-	stretches   []stretch
+	sum         simd.Sum
+	once, twice []T
 	_           [64]byte // keeps two pieces out of one cache line
 }
 
-// A tally is what the kernels add up of the pairs of a kind.
-type tally[T Float] struct{ planes, sums, state []T }
+// A planeScratch is what is needed to work on a piece, and nothing that outlasts
+// it. It is large, and so it is kept for the next piece on the same core rather
+// than for the same piece.
+type planeScratch[T Float] struct {
+	*planePiece[T]
+	quad simd.Quad[T]
+	// onceSums and twiceSums are what the kernels add up of the pairs that
+	// count once and twice.
+	onceSums, twiceSums sums[T]
 
-func (t *tally[T]) resize(planes, sums int) {
-	t.planes = grow(t.planes, planes)
-	clear(t.planes)
-	t.sums = grow(t.sums, sums)
-	t.state = grow(t.state, 3*simd.Lanes)
+	heads   []T // [groupHeads, d]
+	squares []T // InfoNC: [groupHeads, width]
+	width   int
+	factors []T // InfoNC: the coefficients of simd.DenseSpread
+	folded  []T
+	// stretches are what the group at hand meets: first pairs that count once,
+	// then those that count twice. If every row is a negative, own and own+1
+	// are the group's own edges. masks are for those that need their own.
+	stretches []simd.Stretch
+	own       int
+	masks     []simd.Masks
+}
+
+// sums are what the kernels add up beside the planes of the gradient.
+type sums[T Float] struct{ heads, state []T }
+
+func (u *sums[T]) resize(heads int) {
+	u.heads = grow(u.heads, heads)
+	u.state = grow(u.state, 3*simd.Lanes)
 }
 
 func (s *planeSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.loop.Body = s.piece
+	s.finishing.Body = s.finish
 }
 
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
@@ -126,7 +148,8 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 		sum.Loss += simd.InfoNCPositive(s.x, s.share, s.bound.Clamp(), inTotal)
 	}
 	if withGrad {
-		s.assemble(features, grad, s.pieces[:count])
+		s.features, s.grad, s.used = features, grad, count
+		s.finishing.Run(s.stride, finishColumns)
 	}
 	return sum
 }
@@ -177,7 +200,8 @@ func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
 	} else {
 		simd.Pairs(s.x, features, s.d, 0, s.own)
 	}
-	s.headGrad = grow(s.headGrad, s.b*s.d)
+	s.headGrad = grow(s.headGrad, s.d*s.tails)
+	clear(s.headGrad)
 	switch s.options.Loss {
 	case Neg, NC:
 		return simd.NegPositive(s.x, s.c, s.bound)
@@ -196,33 +220,56 @@ func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
 
 // piece works on the groups [lo, hi).
 func (s *planeSweep[T]) piece(number, lo, hi int) {
-	p := &s.pieces[number]
+	p := s.take()
+	p.planePiece = &s.pieces[number]
 	p.sum = simd.Sum{}
-	p.masks = grow(p.masks, simd.QuadHeads*simd.Lanes)
+	// Masks must stay where they are while the stretches refer to them.
+	p.masks = grow(p.masks, maxMasks)
 	p.heads = grow(p.heads, groupHeads*s.d)
-	p.quad = simd.Quad[T]{D: s.d, Stride: s.stride, Most: s.reach}
+	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride, Most: s.reach}
+	slots, work := s.d, s.group
 	if s.options.Loss == InfoNC {
-		p.once.resize((1+s.d)*s.stride, simd.QuadHeads*(1+s.d)*simd.Lanes)
-		p.width = s.stride + maxStretches*simd.Lanes
+		slots, work = 1+s.d, s.totals
+		p.width = s.stride + maxParts*simd.Lanes
 		p.squares = grow(p.squares, groupHeads*p.width)
-		p.factors = grow(p.factors, groupHeads*(1+s.d))
-		p.folded = grow(p.folded, simd.QuadHeads*(1+s.d))
-		for g := lo; g < hi; g++ {
-			s.totals(p, g)
-		}
-		return
+		p.factors = grow(p.factors, groupHeads*slots)
+	} else {
+		p.twice = grow(p.twice, slots*s.stride)
+		clear(p.twice)
 	}
-	p.once.resize(s.d*s.stride, simd.QuadHeads*s.d*simd.Lanes)
-	p.twice.resize(s.d*s.stride, simd.QuadHeads*s.d*simd.Lanes)
-	p.folded = grow(p.folded, simd.QuadHeads*s.d)
+	p.once = grow(p.once, slots*s.stride)
+	clear(p.once)
+	p.onceSums.resize(simd.QuadHeads * slots * simd.Lanes)
+	p.twiceSums.resize(simd.QuadHeads * slots * simd.Lanes)
+	p.folded = grow(p.folded, simd.QuadHeads*slots)
 	for g := lo; g < hi; g++ {
-		s.group(p, g)
+		work(p, g)
 	}
+	s.put(p)
+}
+
+// take returns scratch that is not in use.
+func (s *planeSweep[T]) take() *planeScratch[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.idle) - 1
+	if last < 0 {
+		return new(planeScratch[T])
+	}
+	p := s.idle[last]
+	s.idle = s.idle[:last]
+	return p
+}
+
+func (s *planeSweep[T]) put(p *planeScratch[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, p)
 }
 
 // place puts the coordinates of a group's heads side by side; what is missing in
 // a smaller group is zero.
-func (s *planeSweep[T]) place(p *planePiece[T], group int) (first, size int) {
+func (s *planeSweep[T]) place(p *planeScratch[T], group int) (first, size int) {
 	first = group * groupHeads
 	size = min(groupHeads, s.b-first)
 	clear(p.heads)
@@ -235,112 +282,99 @@ func (s *planeSweep[T]) place(p *planePiece[T], group int) (first, size int) {
 }
 
 // group adds up the pairs of a group's heads, of all losses but InfoNC.
-func (s *planeSweep[T]) group(p *planePiece[T], group int) {
+func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
 	first, size := s.place(p, group)
-	others, both := s.stretches(p, group)
-	p.quad.State = p.once.state
-	p.quad.Fresh(true)
-	p.quad.State = p.twice.state
-	p.quad.Fresh(true)
+	once := s.meet(p, group)
+	for _, to := range [2]*sums[T]{&p.onceSums, &p.twiceSums} {
+		p.quad.Sums, p.quad.State = to.heads, to.state
+		p.quad.Fresh(true)
+	}
 	for head := 0; head < size; head += simd.QuadHeads {
-		heads := min(simd.QuadHeads, size-head)
-		p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
-		p.enter(&p.twice)
-		for _, t := range both {
-			s.along(p, t, heads, s.pairs)
-		}
-		simd.Fold(p.folded, p.twice.sums)
-		to := s.headGrad[(first+head)*s.d:]
-		for i := range heads * s.d {
-			to[i] = 4 * p.folded[i]
-		}
-		p.enter(&p.once)
-		for _, t := range others {
-			s.along(p, t, heads, s.pairs)
-		}
-		if len(s.runs) == 0 {
-			s.within(p, first, size, head, s.pairs)
-		}
-		simd.Fold(p.folded, p.once.sums)
-		for i := range heads * s.d {
-			to[i] += 2 * p.folded[i]
+		heads := s.enter(p, head, size)
+		s.along(p, &p.twiceSums, p.twice, p.stretches[once:])
+		s.toHeads(p.folded, first+head, heads, s.d, 4)
+		s.along(p, &p.onceSums, p.once, p.stretches[:once])
+		s.toHeads(p.folded, first+head, heads, s.d, 2)
+		for _, v := range p.folded {
+			// The vector forms may lose a NaN from the loss, but not from the
+			// sums.
+			p.sum.Loss += 0 * float64(v)
 		}
 	}
-	p.sum.Add(p.once.sum(1))
-	p.sum.Add(p.twice.sum(2))
-	for _, v := range s.headGrad[first*s.d : (first+size)*s.d] {
-		// The vector forms may lose a NaN from the loss, but not from the sums.
-		p.sum.Loss += 0 * float64(v)
+	p.sum.Add(p.onceSums.sum(1))
+	p.sum.Add(p.twiceSums.sum(2))
+}
+
+// toHeads adds a factor times sums, [heads, slots], of which the first d count,
+// to the gradient of some heads from the first on.
+func (s *planeSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
+	for h := range heads {
+		for k := range s.d {
+			s.headGrad[k*s.tails+first+h] += factor * sums[h*slots+k]
+		}
 	}
 }
 
-// enter lets the quad add to a tally, whose sums it makes zero.
-func (p *planePiece[T]) enter(t *tally[T]) {
-	p.quad.Sums, p.quad.State = t.sums, t.state
-	p.quad.Fresh(false)
-}
-
-// sum returns the loss of the pairs, times a factor.
-func (t *tally[T]) sum(factor float64) simd.Sum {
-	sum := (&simd.Quad[T]{State: t.state}).Sum()
-	return simd.Sum{Loss: factor * sum.Loss, DTheta: factor * sum.DTheta}
-}
-
-// pairs lets a quad meet the columns from one on.
-func (s *planeSweep[T]) pairs(p *planePiece[T], column, _ int) {
+// along lets the quad meet some of the stretches and folds its sums.
+func (s *planeSweep[T]) along(p *planeScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
 	q := &p.quad
-	if &q.Sums[0] == &p.once.sums[0] {
-		q.Gradient = p.once.planes[column:]
-	} else {
-		q.Gradient = p.twice.planes[column:]
-	}
+	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
+	q.Fresh(false)
 	if s.options.Loss == UMAP {
 		simd.DenseUMAP(q, s.bound)
 	} else {
 		simd.DenseNeg(q, s.c, s.bound)
 	}
+	simd.Fold(p.folded, q.Sums)
 }
 
-// stretches returns what a group's heads are contrasted with but for its own
-// edges: columns that count once and, if every row is a negative and the loss
-// allows it, heads that count twice, for both.
-func (s *planeSweep[T]) stretches(p *planePiece[T], group int) (once, twice []stretch) {
-	out := p.stretches[:0]
+// sum returns the loss of the pairs, times a factor.
+func (u *sums[T]) sum(factor float64) simd.Sum {
+	sum := (&simd.Quad[T]{State: u.state}).Sum()
+	return simd.Sum{Loss: factor * sum.Loss, DTheta: factor * sum.DTheta}
+}
+
+// meet sets what a group's heads are contrasted with, and returns how many
+// stretches count once.
+func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
+	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
 	first := group * groupHeads
 	next := min(s.b, first+groupHeads)
-	add := func(lo, hi int) {
-		if n := len(out); hi > lo && n > 0 && out[n-1].first+out[n-1].count == lo {
-			out[n-1].count += hi - lo
-		} else if hi > lo {
-			out = append(out, stretch{first: lo, count: hi - lo, at: lo})
-		}
-	}
-	switch {
-	case len(s.runs) > 0:
-		// The rows without the group's own are five parts, the first two of
-		// heads, then two of tails.
-		parts := [5]stretch{{0, first, 0}, {next, s.b - next, 0}, {s.tails, first, 0}, {s.tails + next, s.b - next, 0}, {s.others, s.rows - 2*s.b, 0}}
+	rest := s.rows - 2*s.b
+	if len(s.runs) > 0 {
+		// The rows without the group's own are five parts: two of heads, two
+		// of tails, and the others.
+		parts := [5][2]int{{0, first}, {next, s.b - next}, {s.tails, first}, {s.tails + next, s.b - next}, {s.others, rest}}
 		at, count := int(s.runs[group]), s.m
 		for count > 0 {
 			for _, part := range parts {
-				n := min(count, max(0, part.count-at))
-				add(part.first+at, part.first+at+n)
+				n := min(count, max(0, part[1]-at))
+				p.add(part[0]+at, part[0]+at+n)
 				count -= n
-				at = max(0, at-part.count)
+				at = max(0, at-part[1])
 			}
 		}
 		// Stretches may follow each other within a vector, squares must not.
-		for i, end := 0, 0; i < len(out); i++ {
-			out[i].at = end
-			end += wholeVectors(out[i].count)
+		end := 0
+		for i := range p.stretches {
+			p.stretches[i].At = end
+			end += p.stretches[i].N
 		}
-	case s.options.Loss == InfoNC:
-		add(0, first)
-		add(next, s.b)
-		add(s.tails, s.tails+first)
-		add(s.tails+next, s.tails+s.b)
-		add(s.others, s.others+s.rows-2*s.b)
-	default:
+		return len(p.stretches)
+	}
+	if s.options.Loss == InfoNC {
+		p.add(0, first)
+		p.add(next, s.b)
+	}
+	p.add(s.tails, s.tails+first)
+	p.add(s.tails+next, s.tails+s.b)
+	p.add(s.others, s.others+rest)
+	p.own = len(p.stretches)
+	for _, column := range [2]int{first, s.tails + first} {
+		p.stretches = append(p.stretches, simd.Stretch{First: column, N: simd.Lanes, At: column})
+	}
+	once = len(p.stretches)
+	if s.options.Loss != InfoNC {
 		// Each of an odd number of groups meets the following half of the
 		// others, in a circle. Of an even number, the first half of the groups
 		// meets the one that lies opposite, too.
@@ -350,127 +384,110 @@ func (s *planeSweep[T]) stretches(p *planePiece[T], group int) (once, twice []st
 			half++
 		}
 		last := group + 1 + half
-		add(next, min(s.b, last*groupHeads))
-		add(0, min(s.b, (last-groups)*groupHeads))
-		pairs := len(out)
-		if s.tails == s.b && pairs > 0 {
-			// What follows must not be joined to heads that count twice.
-			out = append(out, stretch{})
-			pairs++
-		}
-		add(s.tails, s.tails+first)
-		add(s.tails+next, s.tails+s.b)
-		add(s.others, s.others+s.rows-2*s.b)
-		p.stretches = out
-		return out[pairs:], out[:pairs]
+		p.add(next, min(s.b, last*groupHeads))
+		p.add(0, min(s.b, (last-groups)*groupHeads))
 	}
-	p.stretches = out
-	return out, nil
+	return once
 }
 
-// along lets the first so many heads of a quad meet the columns of a stretch.
-func (s *planeSweep[T]) along(p *planePiece[T], t stretch, heads int, meet func(p *planePiece[T], column, at int)) {
-	q := &p.quad
-	whole := t.count / simd.Lanes * simd.Lanes
-	if whole > 0 {
-		q.Masks = p.mask(heads, simd.Lanes)
-		q.Columns, q.N = s.planes[t.first:], whole
-		meet(p, t.first, t.at)
+// add appends the columns [lo, hi) to the stretches: those that fill vectors and
+// the rest.
+func (p *planeScratch[T]) add(lo, hi int) {
+	if hi <= lo {
+		return
 	}
-	if rest := t.count - whole; rest > 0 {
-		q.Masks = p.mask(heads, rest)
-		q.Columns, q.N = s.planes[t.first+whole:], simd.Lanes
-		meet(p, t.first+whole, t.at+whole)
+	whole := (hi - lo) / simd.Lanes * simd.Lanes
+	if last := len(p.stretches) - 1; whole > 0 {
+		if last >= 0 && p.stretches[last].Masks == &allMasks && p.stretches[last].First+p.stretches[last].N == lo {
+			p.stretches[last].N += whole
+		} else {
+			p.stretches = append(p.stretches, simd.Stretch{First: lo, N: whole, At: lo, Masks: &allMasks})
+		}
+	}
+	if lo += whole; lo < hi {
+		m := p.mask()
+		for j := range m {
+			m[j] = 0
+			if j%simd.Lanes < hi-lo {
+				m[j] = -1
+			}
+		}
+		p.stretches = append(p.stretches, simd.Stretch{First: lo, N: simd.Lanes, At: lo, Masks: m})
 	}
 }
 
-// within lets four heads of a group meet the ends of the other edges of the
-// group, of which there are size from the first on. head is the number of the
-// first of the four in the group.
-func (s *planeSweep[T]) within(p *planePiece[T], first, size, head int, meet func(p *planePiece[T], column, at int)) {
-	q := &p.quad
-	if size == groupHeads {
-		q.Masks = ownMasks[head/simd.QuadHeads]
-	} else {
-		q.Masks = p.mask(min(simd.QuadHeads, size-head), size)
-		for h := range simd.QuadHeads {
-			q.Masks[h*simd.Lanes+head+h] = 0
-		}
-	}
-	q.N = simd.Lanes
-	for _, column := range [2]int{first, s.tails + first} {
-		q.Columns = s.planes[column:]
-		meet(p, column, column)
-	}
+// mask returns masks for a stretch. Of a piece there are enough of them.
+func (p *planeScratch[T]) mask() *simd.Masks {
+	p.masks = p.masks[:len(p.masks)+1]
+	return &p.masks[len(p.masks)-1]
 }
 
 // Masks that are used over and over: all ones, and those of the four quads of a
 // whole group, in which each head is left out itself.
 var (
-	allMasks = ones()
-	ownMasks = func() (out [groupHeads / simd.QuadHeads][]int32) {
-		for quad := range out {
-			out[quad] = ones()
-			for h := range simd.QuadHeads {
-				out[quad][h*simd.Lanes+quad*simd.QuadHeads+h] = 0
-			}
-		}
-		return out
-	}()
+	allMasks simd.Masks
+	ownMasks [groupHeads / simd.QuadHeads]simd.Masks
 )
 
-func ones() []int32 {
-	m := make([]int32, simd.QuadHeads*simd.Lanes)
-	for i := range m {
-		m[i] = -1
+func init() {
+	for i := range allMasks {
+		allMasks[i] = -1
 	}
-	return m
-}
-
-// mask returns masks that let the first so many heads meet so many columns.
-func (p *planePiece[T]) mask(heads, columns int) []int32 {
-	if heads == simd.QuadHeads && columns == simd.Lanes {
-		return allMasks
-	}
-	clear(p.masks)
-	for h := range heads {
-		for j := range columns {
-			p.masks[h*simd.Lanes+j] = -1
+	for quad := range ownMasks {
+		ownMasks[quad] = allMasks
+		for h := range simd.QuadHeads {
+			ownMasks[quad][h*simd.Lanes+quad*simd.QuadHeads+h] = 0
 		}
 	}
-	return p.masks
+}
+
+// enter makes four heads of a group, of which there are size, the quad's, and
+// returns how many of them there are. head is the number of the first of them.
+func (s *planeSweep[T]) enter(p *planeScratch[T], head, size int) (heads int) {
+	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
+	heads = min(simd.QuadHeads, size-head)
+	if len(s.runs) == 0 {
+		own := &ownMasks[head/simd.QuadHeads]
+		if size < groupHeads {
+			own = p.mask()
+			*own = ownMasks[head/simd.QuadHeads]
+			for j := range own {
+				if j%simd.Lanes >= size {
+					own[j] = 0
+				}
+			}
+		}
+		p.stretches[p.own].Masks, p.stretches[p.own+1].Masks = own, own
+	}
+	if heads < simd.QuadHeads {
+		for i := range p.stretches {
+			m := p.mask()
+			copy(m[:heads*simd.Lanes], p.stretches[i].Masks[:])
+			clear(m[heads*simd.Lanes:])
+			p.stretches[i].Masks = m
+		}
+	}
+	return heads
 }
 
 // totals adds up the pairs of a group's heads for InfoNC.
-func (s *planeSweep[T]) totals(p *planePiece[T], group int) {
+func (s *planeSweep[T]) totals(p *planeScratch[T], group int) {
 	first, size := s.place(p, group)
-	stretches, _ := s.stretches(p, group)
+	s.meet(p, group)
 	slots := 1 + s.d
 	for head := 0; head < size; head += simd.QuadHeads {
-		heads := min(simd.QuadHeads, size-head)
-		p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
-		p.quad.Sums = p.once.sums
+		heads := s.enter(p, head, size)
+		p.quad.Stretches, p.quad.Sums = p.stretches, p.onceSums.heads
 		p.quad.Fresh(false)
-		squares := p.squares[head*p.width:]
-		meet := func(p *planePiece[T], _, at int) {
-			simd.DenseTotals(&p.quad, squares[at:], p.width, s.bound)
-		}
-		for _, t := range stretches {
-			s.along(p, t, heads, meet)
-		}
-		if len(s.runs) == 0 {
-			s.within(p, first, size, head, meet)
-		}
-		simd.Fold(p.folded, p.once.sums)
+		simd.DenseTotals(&p.quad, p.squares[head*p.width:], p.width, s.bound)
+		simd.Fold(p.folded, p.onceSums.heads)
+		s.toHeads(p.folded, first+head, heads, slots, 2)
 		for h := range heads {
-			i := first + head + h
-			copy(s.headGrad[i*s.d:(i+1)*s.d], p.folded[h*slots:])
-			s.share[i] += p.folded[h*slots+s.d]
+			s.share[first+head+h] += p.folded[h*slots+s.d]
 		}
 	}
 	share := s.share[first : first+size]
 	if s.options.ExcludePositive && s.m == 0 {
-		clear(s.headGrad[first*s.d : (first+size)*s.d])
 		return // nothing to contrast with: the sum drops out
 	}
 	logs := simd.LogTotals(share, s.weight)
@@ -478,63 +495,81 @@ func (s *planeSweep[T]) totals(p *planePiece[T], group int) {
 	p.sum.DTheta -= logs
 	for i, v := range share {
 		for k := range s.d {
-			s.headGrad[(first+i)*s.d+k] *= 2 * v
+			s.headGrad[k*s.tails+first+i] *= v
 			p.factors[i*slots+1+k] = v * p.heads[i*s.d+k]
 		}
 		p.factors[i*slots] = v
 	}
 	if len(s.runs) == 0 {
-		// The group's own edges lie between the stretches.
-		stretches = append(stretches[:0], stretch{count: s.others + s.rows - 2*s.b})
+		// The stretches follow each other without a gap.
+		p.stretches = append(p.stretches[:0], simd.Stretch{N: s.others + wholeVectors(s.rows-2*s.b)})
 	}
-	for _, t := range stretches {
-		simd.DenseSpread(p.once.planes[t.first:], s.d, wholeVectors(t.count), s.stride, p.squares[t.at:], p.width, p.factors[:size*slots])
+	for _, t := range p.stretches {
+		simd.DenseSpread(p.once[t.First:], s.d, t.N, s.stride, p.squares[t.At:], p.width, p.factors[:size*slots])
 	}
 }
 
-// assemble writes the gradient from what the pieces have left.
-func (s *planeSweep[T]) assemble(features, grad []T, pieces []planePiece[T]) {
-	d := s.d
-	sum, twice := pieces[0].once.planes, pieces[0].twice.planes
-	for i := 1; i < len(pieces); i++ {
-		simd.Add(sum, pieces[i].once.planes)
+// finishColumns is how many columns of the planes are finished at a time.
+const finishColumns = 512
+
+// finish writes the gradient of the rows that columns [lo, hi) hold, from what
+// the pieces have left and the positive pairs.
+func (s *planeSweep[T]) finish(_, lo, hi int) {
+	d, factor, slots := s.d, T(-2), s.d
+	if s.options.Loss == InfoNC {
+		factor, slots = 2, 1+s.d
 	}
-	if s.options.Loss != InfoNC {
-		for i := 1; i < len(pieces); i++ {
-			simd.Add(twice, pieces[i].twice.planes)
+	once := s.pieces[0].once
+	for k := range slots {
+		sum := once[k*s.stride+lo:][:hi-lo]
+		for _, p := range s.pieces[1:s.used] {
+			simd.Add(sum, p.once[k*s.stride+lo:][:hi-lo])
+		}
+		if s.options.Loss == InfoNC {
+			continue
+		}
+		for _, p := range s.pieces[:s.used] {
+			twice := p.twice[k*s.stride+lo:][:hi-lo]
+			simd.Scale(twice, 2)
+			simd.Add(sum, twice)
 		}
 	}
 	for part, column := range [3]int{0, s.tails, s.others} {
-		first, count := part*s.b, s.b
+		count := s.b
 		if part == 2 {
 			count = s.rows - 2*s.b
 		}
+		from, to := max(lo, column), min(hi, column+count)
+		if from >= to {
+			continue
+		}
+		first := from - column // in its part
 		for k := range d {
-			at := first*d + k
-			at0 := k*s.stride + column
+			at := k*s.stride + from
+			x, g := s.planes[at:][:to-from], once[at:][:to-from]
 			if s.options.Loss == InfoNC {
-				x, weights, weighted := s.planes[at0:][:count], sum[column:][:count], sum[at0+s.stride:][:count]
-				for i, v := range x {
-					grad[at] = 2 * (weighted[i] - v*weights[i])
-					at += d
-				}
-				continue
+				g = once[at+s.stride:][:to-from]
+				simd.LessProduct(g, x, once[from:])
 			}
-			once, twice := sum[at0:][:count], twice[at0:][:count]
-			for i, v := range once {
-				grad[at] = -2 * (v + 2*twice[i])
-				at += d
+			simd.Scale(g, factor)
+			// A head is pulled towards its tail, and the tail towards the head.
+			switch part {
+			case 0:
+				simd.Add(g, s.headGrad[k*s.tails+first:][:to-from])
+				simd.Pull(g, s.x[first:], x, s.planes[at+s.tails:], 2)
+			case 1:
+				simd.Pull(g, s.x[first:], x, s.planes[at-s.tails:], 2)
 			}
+			s.interleave(g, part*s.b+first, k)
 		}
 	}
-	simd.Add(grad, s.headGrad)
-	if d == 2 {
-		s.hx, s.hy = grow(s.hx, s.b), grow(s.hy, s.b)
-		clear(s.hx)
-		clear(s.hy)
-		simd.Spread2(grad, s.hx, s.hy, s.x, s.dx, s.dy, s.own)
-		simd.AddPlane(grad[:2*s.b], s.hx, s.hy)
-		return
+}
+
+// interleave writes coordinate k of the gradient of some rows, from the first
+// one on.
+func (s *planeSweep[T]) interleave(g []T, first, k int) {
+	grad := s.grad[first*s.d+k:]
+	for i, v := range g {
+		grad[i*s.d] = v
 	}
-	simd.Spread(grad, features, s.x, d, 0, s.own)
 }

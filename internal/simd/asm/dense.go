@@ -14,15 +14,17 @@ import (
 const quadHeads = 4
 
 // dense is what the dense kernels of one instruction set and width have in
-// common: four heads against a run of columns, which lie in planes, one for each
-// coordinate.
+// common: four heads against stretches of columns, which lie in planes, one for
+// each coordinate.
 type dense struct {
 	*isa
 	d             int
 	heads         Register
 	columns, grad []Register // planes
-	masks         []Register // AVX-512: one for each head
-	maskMemory    Register   // AVX2
+	masks         []Register // of the stretch: AVX-512, one for each head
+	// AVX2: where the stretch's masks are. They have 16 lanes, those of two
+	// vectors, and half says which of the two is next.
+	maskMemory, half Register
 }
 
 func (s *isa) dense() {
@@ -34,6 +36,8 @@ func (s *isa) dense() {
 		s.extents(d)
 	}
 	s.planes()
+	s.lessProduct()
+	s.pull()
 	s.foldSlots()
 }
 
@@ -65,37 +69,71 @@ func (s *isa) newDense(d int, withGradient bool) *dense {
 		k.grad = planes("gradient")
 	}
 	k.heads = s.pointer("heads")
-	m := s.pointer("masks")
 	if !s.wide() {
-		k.maskMemory = m
+		k.maskMemory, k.half = GP64(), GP64()
 		return k
 	}
-	for h := range quadHeads {
-		v, mask := s.vec(), K()
-		VMOVUPS(Mem{Base: m}.Offset(64*h), v)
-		VPMOVD2M(v, mask)
-		k.masks = append(k.masks, mask)
+	for range quadHeads {
+		k.masks = append(k.masks, K())
 	}
 	return k
 }
 
-// passes emits body once for each pass over the n columns; sums returns where
-// to keep what is added up for a head, by its number in the pass.
+// passes emits body once for each pass over the columns.
 func (k *dense) passes(body func(first int)) {
 	for first := 0; first < quadHeads; first += k.perPass() {
 		body(first)
 	}
 }
 
-// overColumns emits a loop over the vectors of columns.
-func (k *dense) overColumns(label string, body func(i Register)) {
-	n, i := Load(Param("n"), GP64()), GP64()
-	XORQ(i, i)
+// The fields of a Stretch, of 8 bytes each, and its size.
+const (
+	stretchFirst = 0
+	stretchN     = 8
+	stretchAt    = 16
+	stretchMasks = 24
+	stretchSize  = 32
+)
+
+// overStretches emits a loop over the vectors of columns of all stretches. begin
+// is emitted where a stretch begins, in which i is its first column.
+func (k *dense) overStretches(label string, begin func(stretch, i Register), body func(i Register)) {
+	stretch, end, n, i := Load(Param("stretches"), GP64()), Load(Param("count"), GP64()), GP64(), GP64()
+	SHLQ(Imm(uint64(bits.TrailingZeros(stretchSize))), end)
+	ADDQ(stretch, end)
 	Label(label)
-	CMPQ(i, n)
+	CMPQ(stretch, end)
 	JGE(LabelRef(label + "_done"))
+	field := func(offset int) Mem { return Mem{Base: stretch}.Offset(offset) }
+	MOVQ(field(stretchFirst), i)
+	MOVQ(field(stretchN), n)
+	ADDQ(i, n)
+	if k.wide() {
+		m := GP64()
+		MOVQ(field(stretchMasks), m)
+		for h, mask := range k.masks {
+			v := k.vec()
+			VMOVUPS(Mem{Base: m}.Offset(64*h), v)
+			VPMOVD2M(v, mask)
+		}
+	} else {
+		MOVQ(field(stretchMasks), k.maskMemory)
+		XORQ(k.half, k.half)
+	}
+	if begin != nil {
+		begin(stretch, i)
+	}
+	Label(label + "_columns")
+	CMPQ(i, n)
+	JGE(LabelRef(label + "_next"))
 	body(i)
 	ADDQ(Imm(uint64(k.lanes)), i)
+	if !k.wide() {
+		XORQ(Imm(uint64(k.lanes)), k.half)
+	}
+	JMP(LabelRef(label + "_columns"))
+	Label(label + "_next")
+	ADDQ(Imm(stretchSize), stretch)
 	JMP(LabelRef(label))
 	Label(label + "_done")
 }
@@ -163,23 +201,19 @@ func (k *dense) squares(v VecVirtual, differences []VecVirtual) {
 }
 
 // inverses returns 1/p for each of some numbers where the mask of the head with
-// the same number, from first on, is set for the columns at i, else 0. Neither
+// the same number, from first on, is set in the stretch, else 0. Neither
 // p nor their product is near the limits of float32.
 //
 // AVX-512 refines an approximation of 14 bits once by Newton's method, which
 // is faster than to divide, and gets the inverses of all from that of their
 // product, which is faster than one by one.
-func (k *dense) inverses(p []VecVirtual, i Register, first int) (out []VecVirtual) {
+func (k *dense) inverses(p []VecVirtual, first int) (out []VecVirtual) {
 	if !k.wide() {
 		for h, v := range p {
 			r := k.vec()
 			VMOVUPS(number(1), r)
 			VDIVPS(v, r, r)
-			// A mask has 16 lanes: those of two vectors.
-			half := GP64()
-			MOVQ(i, half)
-			ANDQ(Imm(uint64(k.lanes)), half)
-			VANDPS(at(k.maskMemory, half).Offset(64*(first+h)), r, r)
+			VANDPS(at(k.maskMemory, k.half).Offset(64*(first+h)), r, r)
 			out = append(out, r)
 		}
 		return out
@@ -273,7 +307,7 @@ func (k *dense) storeGradient(grad []VecVirtual, i Register) {
 	}
 }
 
-const denseParams = "(columns, gradient []float32, n, stride int, heads []float32, masks []int32, sums, state []float32, "
+const denseParams = "(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state []float32, "
 
 func (s *isa) denseNeg(d int) {
 	s.begin(fmt.Sprintf("denseNeg%d", d), denseParams+"constants []float32)", fmt.Sprintf("is the vector form of denseNeg for d = %d.", d))
@@ -284,7 +318,7 @@ func (s *isa) denseNeg(d int) {
 		sums := k.loadSlots("sums", numbersFrom(first*d, k.perPass()*d))
 		state := k.loadSlots("state", numbersFrom(0, 3))
 		product, exponents, shares := state.vecs[0], state.vecs[1], state.vecs[2]
-		k.overColumns(fmt.Sprintf("pass%d", first), func(i Register) {
+		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			var factors VecVirtual
 			k.together(first, []int{0, 2, 2, 1}[d], func(h, n int) {
@@ -298,7 +332,7 @@ func (s *isa) denseNeg(d int) {
 					c.timesPlus(u[g], t[g])
 					VMULPS(u[g], t[g], p[g])
 				}
-				for g, r := range k.inverses(p, i, h) { // 1/(u(1+cu))
+				for g, r := range k.inverses(p, h) { // 1/(u(1+cu))
 					VFMADD231PS(u[g], r, shares)
 					VMULPS(r, t[g], t[g])
 					v := s.vec()
@@ -367,7 +401,7 @@ func (s *isa) denseUMAP(d int) {
 		sums := k.loadSlots("sums", numbersFrom(first*d, k.perPass()*d))
 		state := k.loadSlots("state", numbersFrom(0, 2))
 		product, exponents := state.vecs[0], state.vecs[1]
-		k.overColumns(fmt.Sprintf("pass%d", first), func(i Register) {
+		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			k.together(first, 2, func(h, n int) {
 				x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
@@ -383,7 +417,7 @@ func (s *isa) denseUMAP(d int) {
 					VMULPS(u[g], d2, p[g])
 				}
 				var factors VecVirtual
-				for g, r := range k.inverses(p, i, h) { // 1/(x(1+x))
+				for g, r := range k.inverses(p, h) { // 1/(x(1+x))
 					VFMADD213PS(number(1), r, u[g]) // 1 + 1/x
 					s.keep(apart[g], r)
 					for j, v := range x[g] {
@@ -408,22 +442,34 @@ func (s *isa) denseUMAP(d int) {
 }
 
 func (s *isa) denseTotals(d int) {
-	s.begin(fmt.Sprintf("denseTotals%d", d), "(columns []float32, n, stride int, heads []float32, masks []int32, sums, squares []float32, width int)",
+	s.begin(fmt.Sprintf("denseTotals%d", d), "(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int)",
 		fmt.Sprintf("is the vector form of denseTotals for d = %d.", d))
 	k := s.newDense(d, false)
 	squares, width := s.pointer("squares"), Load(Param("width"), GP64())
+	SHLQ(Imm(2), width)
 	k.passes(func(first int) {
 		sums := k.loadSlots("sums", numbersFrom(first*(d+1), k.perPass()*(d+1)))
-		var rows []Register
-		for h := first; h < first+k.perPass(); h++ {
-			rows = append(rows, squares)
-			if h+1 < quadHeads {
-				next := GP64()
-				LEAQ(Mem{Base: squares, Index: width, Scale: 4}, next)
-				squares = next
+		rows := make([]Register, k.perPass())
+		for h := range rows {
+			rows[h] = GP64()
+		}
+		// The rows of squares, from which column i is i elements away.
+		begin := func(stretch, i Register) {
+			row := GP64()
+			MOVQ(Mem{Base: stretch}.Offset(stretchAt), row)
+			SUBQ(i, row)
+			LEAQ(at(squares, row), row)
+			for range first {
+				ADDQ(width, row)
+			}
+			for h, r := range rows {
+				if h > 0 {
+					ADDQ(width, row)
+				}
+				MOVQ(row, r)
 			}
 		}
-		k.overColumns(fmt.Sprintf("pass%d", first), func(i Register) {
+		k.overStretches(fmt.Sprintf("pass%d", first), begin, func(i Register) {
 			columns, _ := k.loadColumns(i)
 			// With d = 3 the registers do not suffice for four heads.
 			k.together(first, []int{0, 4, 4, 2}[d], func(h, n int) {
@@ -434,7 +480,7 @@ func (s *isa) denseTotals(d int) {
 					VMOVUPS(number(1), u[g])
 					k.squares(u[g], x[g])
 				}
-				for g, q := range k.inverses(u, i, h) {
+				for g, q := range k.inverses(u, h) {
 					total := sums.vecs[(h+g)*(d+1)+d]
 					VADDPS(q, total, total)
 					VMULPS(q, q, q)
@@ -574,6 +620,33 @@ func (s *isa) planes() {
 	DECQ(left)
 	JMP(LabelRef("coordinate"))
 	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// lessProduct and pull finish gradients that lie in planes.
+func (s *isa) lessProduct() {
+	s.begin("lessProduct", "(dst, a, b []float32)", "is the vector form of lessProduct.")
+	dst, a, b := s.pointer("dst"), s.pointer("a"), s.pointer("b")
+	s.loop("dst", "loop", func(i Register) {
+		v, x := s.load(dst, i), s.load(a, i)
+		VFNMADD231PS(at(b, i), x, v)
+		VMOVUPS(v, at(dst, i))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) pull() {
+	s.begin("pull", "(dst, w, a, b []float32, f float32)", "is the vector form of pull.")
+	dst, w, a, b, f := s.pointer("dst"), s.pointer("w"), s.pointer("a"), s.pointer("b"), s.broadcast("f")
+	s.loop("dst", "loop", func(i Register) {
+		v, x, y := s.load(dst, i), s.load(a, i), s.vec()
+		VSUBPS(at(b, i), x, x)
+		VMULPS(at(w, i), f, y)
+		VFMADD231PS(x, y, v)
+		VMOVUPS(v, at(dst, i))
+	})
 	VZEROUPPER()
 	RET()
 }
