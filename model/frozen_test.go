@@ -114,6 +114,61 @@ func TestFrozenHeadsAreIndependent(t *testing.T) {
 	}
 }
 
+// Negatives that all heads share are as those of each head on its own, and what
+// four consecutive heads give does not depend on the others.
+func TestFrozenSharedNegatives(t *testing.T) {
+	const q, m = 48, 37
+	for name, o := range frozenOptions() {
+		for _, d := range []int{2, 3, 7} {
+			t.Run(fmt.Sprintf("%s %dD", name, d), func(t *testing.T) {
+				f := newFrozen(t, d, o)
+				x := to32(normals((2*q+m)*d, 4))
+				alone := slices.Clone(x[:2*q*d])
+				for j := range m {
+					for range q {
+						alone = append(alone, x[(2*q+j)*d:(2*q+j+1)*d]...)
+					}
+				}
+				want, wantGrad := frozenStep(t, f, alone, q, m)
+				loss, grad, err := f.Step(x, q, m, true, -0.5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				grad = slices.Clone(grad)
+				if math.Abs(loss-want) > 1e-5*math.Abs(want) {
+					t.Errorf("loss %g, want %g", loss, want)
+				}
+				var most float64
+				for _, v := range wantGrad {
+					most = max(most, math.Abs(float64(v)))
+				}
+				for i, v := range wantGrad {
+					if math.Abs(float64(grad[i]-v)) > 1e-4*most {
+						t.Fatalf("gradient[%d] is %g, want %g", i, grad[i], v)
+					}
+				}
+				// The last 16 heads, the second four of them first.
+				part := slices.Clone(x[(q-12)*d : (q-8)*d])
+				part = append(part, x[(q-16)*d:(q-12)*d]...)
+				part = append(part, x[(q-8)*d:q*d]...)
+				part = append(part, x[(2*q-12)*d:(2*q-8)*d]...)
+				part = append(part, x[(2*q-16)*d:(2*q-12)*d]...)
+				part = append(part, x[(2*q-8)*d:]...)
+				_, some, err := f.Step(part, 16, m, true, -0.5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				same := slices.Clone(grad[(q-12)*d : (q-8)*d])
+				same = append(same, grad[(q-16)*d:(q-12)*d]...)
+				same = append(same, grad[(q-8)*d:]...)
+				if !slices.Equal(some, same) {
+					t.Errorf("the bits of heads depend on others: %v, %v", some, same)
+				}
+			})
+		}
+	}
+}
+
 func TestFrozenRefuses(t *testing.T) {
 	for want, o := range map[string]struct {
 		d       int

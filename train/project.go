@@ -27,7 +27,8 @@ const (
 // Each starts at the mean of its k nearest training points, weighted by their
 // similarity φ = 1/(1+‖x−y‖²), and then moves against the gradient of the
 // loss on its edges to them, with negatives drawn from all training points,
-// which stay where they are. It is a model.Network: the position of a point
+// which stay where they are: for each point on its own, or from 32 negatives on
+// the same for all. It is a model.Network: the position of a point
 // depends neither on the points that are projected with it nor on GOMAXPROCS.
 // A Projector may be used by several goroutines at once.
 type Projector struct {
@@ -112,6 +113,7 @@ type placer struct {
 	positions []float32 // as Frozen.Step takes them
 	others    []int32   // the training points among them: tails, then negatives
 	streams   []rng.Stream
+	grad      []float32 // of the points
 }
 
 func (p *Projector) newPlacer() (*placer, error) {
@@ -162,32 +164,64 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 	if clip == 0 {
 		clip = float32(math.Inf(1))
 	}
-	// The block is filled up, so that all its points are computed alike.
-	rows := (q + 15) &^ 15
-	w.positions = resize(w.positions, rows*(2+m)*d)
-	clear(w.positions[q*d : rows*d])
-	w.others = resize(w.others, rows*(1+m))
+	// So many of a point's edges are used at a time: four if negatives are
+	// shared, which is what the dense kernels take, so that they compute a point
+	// alike whatever others there are.
+	at, shared := 1, m >= runsFrom
+	if shared {
+		at = simd.QuadHeads
+	}
+	// The block is filled up, for the same reason.
+	heads := (q*at + 15) &^ 15
+	negatives := m * heads
+	if shared {
+		negatives = m
+	}
+	w.positions = resize(w.positions, (2*heads+negatives)*d)
+	clear(w.positions[:heads*d])
+	w.others = resize(w.others, heads+negatives)
 	clear(w.others)
+	w.grad = resize(w.grad, q*d)
 	w.streams = w.streams[:0]
 	for i := range q {
 		w.streams = append(w.streams, rng.New(p.training.Seed, rng.Projection, contentKey(x[i*p.width:(i+1)*p.width])))
 	}
 	for epoch := range epochs {
 		lr := float32(p.training.LR * (1 - float64(epoch)/float64(epochs)))
-		for edge := range k {
+		for edge := 0; edge < k; edge += at {
+			some := min(at, k-edge)
 			for i := range q {
-				w.others[i] = near.Index[(first+i)*k+edge]
-				for j := range m {
-					w.others[(1+j)*rows+i] = int32(w.streams[i].IntN(p.n))
+				for e := range some {
+					w.others[i*at+e] = near.Index[(first+i)*k+edge+e]
+				}
+				for e := range at {
+					copy(w.positions[(i*at+e)*d:], dst[i*d:(i+1)*d])
 				}
 			}
-			copy(w.positions, dst)
-			simd.GatherRows(w.positions[rows*d:], p.table, d, w.others)
-			_, grad, err := w.frozen.Step(w.positions, rows, m, false, p.training.Theta)
+			if shared {
+				stream := rng.New(p.training.Seed, rng.Projection, uint64(epoch), uint64(edge))
+				for j := range m {
+					w.others[heads+j] = int32(stream.IntN(p.n))
+				}
+			} else {
+				for j := range m {
+					for i := range q {
+						w.others[(1+j)*heads+i] = int32(w.streams[i].IntN(p.n))
+					}
+				}
+			}
+			simd.GatherRows(w.positions[heads*d:], p.table, d, w.others)
+			_, grad, err := w.frozen.Step(w.positions, heads, m, shared, p.training.Theta)
 			if err != nil {
 				return err
 			}
-			simd.Descend(dst, grad[:q*d], lr, clip)
+			clear(w.grad)
+			for i := range q {
+				for e := range some {
+					simd.Add(w.grad[i*d:], grad[(i*at+e)*d:(i*at+e+1)*d])
+				}
+			}
+			simd.Descend(dst, w.grad, lr, clip)
 		}
 	}
 	if slices.ContainsFunc(dst, notFinite) {

@@ -52,6 +52,12 @@ func projectorOptions() map[string]model.Training {
 		"mean":           func(t *model.Training) { t.Objective.Mean = true },
 		"no clip":        func(t *model.Training) { t.Clip, t.LR = 0, 0.1 },
 		"few neighbours": func(t *model.Training) { t.Neighbors = 1 },
+		"shared":         func(t *model.Training) { t.Negatives = 40 },
+		"shared infonce": func(t *model.Training) { t.Negatives, t.Objective.Loss = 40, op.InfoNC },
+		"shared umap":    func(t *model.Training) { t.Negatives, t.Objective.Loss = 40, op.UMAP },
+		"shared cosine": func(t *model.Training) {
+			t.Negatives, t.Objective.Loss, t.Objective.Metric, t.Objective.Temperature = 40, op.InfoNC, op.Cosine, 0.5
+		},
 	} {
 		training := all[op.Neg.String()]
 		change(&training)

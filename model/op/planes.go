@@ -165,6 +165,14 @@ func (s *planeSweep[T]) layOut(features []T) {
 		s.centre[k] = (least + most) / 2
 		s.reach += (most - least) * (most - least)
 	}
+	if s.rows > 2*s.b {
+		// With negatives from elsewhere the centre is theirs, so that the bits
+		// of an edge do not depend on the other edges.
+		simd.Extents(s.least, s.most, features[2*s.b*d:], d)
+		for k := range d {
+			s.centre[k] = (s.least[k] + s.most[k]) / 2
+		}
+	}
 	s.reach *= 1 + 1e-5 // for rounding
 
 	s.tails = wholeVectors(s.b)

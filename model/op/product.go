@@ -166,8 +166,14 @@ func (s *productSweep[T]) setMatrix() {
 	s.y = s.centred
 	s.mean = grow(s.mean, s.d)
 	clear(s.mean)
-	simd.ColumnSums(s.mean, s.features, s.d)
-	simd.Scale(s.mean, 1/T(s.rows))
+	of := s.features
+	if s.rows > 2*s.b {
+		// With negatives from elsewhere the centre is theirs, so that the bits
+		// of an edge do not depend on the other edges.
+		of = of[2*s.b*s.d:]
+	}
+	simd.ColumnSums(s.mean, of, s.d)
+	simd.Scale(s.mean, T(s.d)/T(len(of)))
 	padded := stride(s.rows)
 	s.norms = grow(s.norms, padded)
 	clear(s.norms[s.rows:])
