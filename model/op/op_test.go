@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -171,6 +172,51 @@ func TestContrastiveByFiniteDifferences(t *testing.T) {
 				}
 				closeTo(t, "gradient of theta", gradTheta, differences(theta, evaluate), 1e-7)
 			})
+		}
+	}
+}
+
+// Heads that share stretches of rows, under both machines. What negatives names
+// does not matter then.
+func TestDenseByFiniteDifferences(t *testing.T) {
+	for name, o := range allOptions() {
+		for _, tc := range []struct {
+			b, rows, d int
+			runs       []int32
+		}{
+			{1, 2, 2, []int32{-1}},
+			{5, 10, 1, []int32{-1}},
+			{20, 40, 2, []int32{-1}},
+			{20, 43, 3, []int32{-1}},
+			{20, 40, 2, []int32{7, 3, 30}},
+			{20, 40, 5, []int32{-1}},
+			{20, 43, 5, []int32{7, 6, 30}},
+		} {
+			if tc.d == 1 && o.Metric == op.Cosine {
+				continue // rows of unit length on a line do not move
+			}
+			for machine, newMachine := range machines {
+				t.Run(fmt.Sprintf("%s/b%d_rows%d_d%d_m%d/%s", name, tc.b, tc.rows, tc.d, tc.runs[0], machine), func(t *testing.T) {
+					features := normals(tc.rows*tc.d, 5)
+					theta := []float64{-0.3}
+					g := newDenseGraph(t, tensor.Float64, features, tc.d, make([]int32, tc.b), tc.runs, tc.b, theta[0], o)
+					m := newMachine(t, g.graph, g.loss, g.gradFeatures, g.gradOfTheta)
+					defer m.Close()
+					evaluate := func() float64 {
+						m.Reset()
+						g.let(t, features, theta[0])
+						if err := m.RunAll(); err != nil {
+							t.Fatal(err)
+						}
+						return float64sOf(t, g.loss.Value())[0]
+					}
+					evaluate()
+					grad := slices.Clone(float64sOf(t, g.gradFeatures.Value()))
+					gradTheta := slices.Clone(float64sOf(t, g.gradOfTheta.Value()))
+					closeTo(t, "gradient", grad, differences(features, evaluate), 1e-7)
+					closeTo(t, "gradient of theta", gradTheta, differences(theta, evaluate), 1e-7)
+				})
+			}
 		}
 	}
 }
@@ -459,6 +505,34 @@ func TestUMAPIsNegWithInverseSquareKernel(t *testing.T) {
 	closeTo(t, "loss", []float64{umap}, []float64{neg}, 1e-12)
 }
 
+// runDense computes a loss of 20 edges with runs.
+func runDense(runs []int32) func(g *gorgonia.ExprGraph) error {
+	return func(g *gorgonia.ExprGraph) error {
+		const b, d = 20, 2
+		x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(2*b, d))
+		n := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(1, b))
+		r := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1))
+		theta := gorgonia.NewScalar(g, tensor.Float64)
+		y, err := op.Contrastive(x, n, r, theta, op.ContrastiveOptions{})
+		if err != nil {
+			return err
+		}
+		p, err := vm.Compile(y)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(
+			op.Share(p.Input(x), normals(2*b*d, 1), 2*b, d),
+			op.Share(p.Input(n), []int32{}, 0, b),
+			op.Share(p.Input(r), runs, len(runs)),
+			op.Share(p.Input(theta), []float64{0}),
+		); err != nil {
+			return err
+		}
+		return p.Run()
+	}
+}
+
 func TestBadOperands(t *testing.T) {
 	for name, tc := range map[string]struct {
 		run  func(g *gorgonia.ExprGraph) error
@@ -521,6 +595,13 @@ func TestBadOperands(t *testing.T) {
 			}
 			return p.RunAll()
 		}, "negative 0 of head 1 is row -1, but there are 4 rows"},
+		"no runs":            {runDense(nil), "a vector of runs"},
+		"runs of nothing":    {runDense([]int32{-2}), "runs begin with -2"},
+		"too many runs":      {runDense([]int32{-1, 0}), "2 numbers for runs of 20 edges that begin with -1; there must be 1"},
+		"too few runs":       {runDense([]int32{3, 0}), "2 numbers for runs of 20 edges that begin with 3; there must be 3"},
+		"run outside":        {runDense([]int32{3, 8, 0}), "group 0 takes 3 rows from row 8 on, but there are 8 to take from"},
+		"run before all":     {runDense([]int32{3, 0, -1}), "group 1 takes 3 rows from row -1 on, but there are 32 to take from"},
+		"run round and over": {runDense([]int32{9, 0, 0}), "group 0 takes 9 rows from row 0 on, but there are 8 to take from"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.run(gorgonia.NewGraph())
