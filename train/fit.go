@@ -201,7 +201,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 		}
 		size := o.batchSize(edges)
 		if m := capNegatives(p.Negatives, size); m < 2*size-2 && !o.Draw.inRuns(m, size) && m > maxNegatives/size {
-			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or DrawRuns", i+1, m, size)
+			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
 		}
 		if !p.Place.suits(objective.Loss) {
 			return fmt.Errorf("train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)

@@ -77,6 +77,7 @@ type Loss struct {
 	Metric                string    `mapstructure:"metric"`      // euclidean or cosine
 	Temperature           float64   `mapstructure:"temperature"` // above 0; cosine
 	Negatives             Negatives `mapstructure:"negatives"`
+	Draw                  string    `mapstructure:"draw"`  // auto, singly or runs
 	S                     *float64  `mapstructure:"s"`     // neg and infonce
 	ZBar                  *ZBar     `mapstructure:"z_bar"` // neg
 	Scale                 *float64  `mapstructure:"scale"` // above 0; see Factor

@@ -84,6 +84,7 @@ var keys = []key{
 	{"loss.metric", oneOf("euclidean", "cosine")},
 	{"loss.temperature", number(above0)},
 	{"loss.negatives", negatives()},
+	{"loss.draw", oneOf("auto", "singly", "runs")},
 	{"loss.s", orNull(number(anyReal))},
 	{"loss.z_bar", orNull(zBar())},
 	{"loss.scale", orNull(number(above0))},

@@ -388,7 +388,7 @@ func recordsUpTo(lines []byte, epoch int) []byte {
 // fitOptions translates the configuration.
 func fitOptions(c *Config) train.Options {
 	o := train.Options{
-		BatchSize: c.Train.BatchSize, Seed: c.Seed, Clip: c.Train.Clip,
+		BatchSize: c.Train.BatchSize, Seed: c.Seed, Draw: draws[c.Loss.Draw], Clip: c.Train.Clip,
 		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
 		Method: method(&c.Train, c.Train.WeightDecay), MethodZ: method(&c.Train, 0),
 	}
@@ -405,6 +405,8 @@ func fitOptions(c *Config) train.Options {
 	}
 	return o
 }
+
+var draws = map[string]train.Draw{"auto": train.DrawAuto, "singly": train.DrawSingly, "runs": train.DrawRuns}
 
 var anneals = map[string]train.Anneal{"linear": train.Linear, "cosine": train.Cosine, "none": train.Constant}
 
