@@ -49,10 +49,10 @@ type planeSweep[T Float] struct {
 	c             T       // of Neg and NC
 	weight        T       // 1/ρ of InfoNC
 
-	// planes [d, stride] are the coordinates less the centre of the box that
-	// holds them (which keeps InfoNC's sums of products small): of the heads, of
-	// the tails from column tails on, and of the other rows from column others
-	// on, each part filled up with zeros to whole vectors.
+	// planes [d, stride] are the coordinates, of InfoNC less the centre of the
+	// box that holds them, which keeps its sums of products small: of the heads,
+	// of the tails from column tails on, and of the other rows from column
+	// others on, each part filled up with zeros to whole vectors.
 	planes                []T
 	stride, tails, others int
 	centre                [simd.MaxDenseWidth]T
@@ -165,7 +165,10 @@ func (s *planeSweep[T]) layOut(features []T) {
 		s.centre[k] = (least + most) / 2
 		s.reach += (most - least) * (most - least)
 	}
-	if s.rows > 2*s.b {
+	switch {
+	case s.options.Loss != InfoNC:
+		clear(s.centre[:]) // to move the rows would cost small distances digits
+	case s.rows > 2*s.b:
 		// With negatives from elsewhere the centre is theirs, so that the bits
 		// of an edge do not depend on the other edges.
 		simd.Extents(s.least, s.most, features[2*s.b*d:], d)
@@ -241,7 +244,8 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 		p.width = s.stride + maxParts*simd.Lanes
 		p.squares = grow(p.squares, groupHeads*p.width)
 		p.factors = grow(p.factors, groupHeads*slots)
-	} else {
+	}
+	if s.countsTwice() {
 		p.twice = grow(p.twice, slots*s.stride)
 		clear(p.twice)
 	}
@@ -255,6 +259,9 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 	}
 	s.put(p)
 }
+
+// countsTwice tells whether two heads meet once for both of them.
+func (s *planeSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
 
 // take returns scratch that is not in use.
 func (s *planeSweep[T]) take() *planeScratch[T] {
@@ -299,8 +306,10 @@ func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
 	}
 	for head := 0; head < size; head += simd.QuadHeads {
 		heads := s.enter(p, head, size)
-		s.along(p, &p.twiceSums, p.twice, p.stretches[once:])
-		s.toHeads(p.folded, first+head, heads, s.d, 4)
+		if once < len(p.stretches) {
+			s.along(p, &p.twiceSums, p.twice, p.stretches[once:])
+			s.toHeads(p.folded, first+head, heads, s.d, 4)
+		}
 		s.along(p, &p.onceSums, p.once, p.stretches[:once])
 		s.toHeads(p.folded, first+head, heads, s.d, 2)
 		for _, v := range p.folded {
@@ -382,7 +391,7 @@ func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
 		p.stretches = append(p.stretches, simd.Stretch{First: column, N: simd.Lanes, At: column})
 	}
 	once = len(p.stretches)
-	if s.options.Loss != InfoNC {
+	if s.countsTwice() {
 		// Each of an odd number of groups meets the following half of the
 		// others, in a circle. Of an even number, the first half of the groups
 		// meets the one that lies opposite, too.
@@ -533,7 +542,7 @@ func (s *planeSweep[T]) finish(_, lo, hi int) {
 		for _, p := range s.pieces[1:s.used] {
 			simd.Add(sum, p.once[k*s.stride+lo:][:hi-lo])
 		}
-		if s.options.Loss == InfoNC {
+		if !s.countsTwice() {
 			continue
 		}
 		for _, p := range s.pieces[:s.used] {
