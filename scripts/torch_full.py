@@ -7,14 +7,15 @@ A batch of b edges has 2b rows of features: row i is the head and row b + i the
 tail of edge i. The negatives of head i are all rows but these two (m = 2b - 2,
 loss.negatives: full in cne). Timed is what model/op's Contrastive and its
 gradient do: from the features to the loss, summed over the batch, and back to
-the gradient of all features by autograd.
+the gradient of all features by autograd. Takes 2.5 GB of memory.
 
     neg, nc, infonce, umap   q = 1 / (1 + d2) in the plane, arguments of
-                             logarithms clamped to [1e-10, 1], c = 1 for neg
+                             logarithms clamped to [1e-10, 1], c = 1 for neg;
+                             infonce and umap in other dimensions, too
     infonce, cosine          q = exp(cos / 0.5) of unit rows of width 128
 
 A user of PyTorch may write each in several forms: squared distances through the
-differences of all pairs [b, 2b, 2], coordinate by coordinate, by torch.cdist, or
+differences of all pairs [b, 2b, d], coordinate by coordinate, by torch.cdist, or
 by |a|2 + |b|2 - 2ab; the softmax by logsumexp or by cross_entropy. All leave head
 and tail out by a constant matrix that is added, which costs nothing on the way
 back. A form whose loss or gradient differs from the first one's is not timed:
@@ -24,7 +25,8 @@ least median over the rounds, as comma-separated values
 
     loss,metric,width,batch,form,milliseconds
 
-or all forms with --forms. How to install PyTorch and run it at its best:
+or all forms with --forms. cne's figures are those of BenchmarkFullBatch of
+package model/op; scripts/bench has both take turns. How to install PyTorch and run it at its best:
 scripts/bench -h, and
 
     LD_LIBRARY_PATH=$(dirname $(dpkg -L libopenblas0-openmp | grep libopenblas.so.0$)) \\
@@ -42,7 +44,7 @@ from torch.nn import functional
 FLOOR = 1e-10
 FAR = 1e30  # squared distance of what is no negative; finite, for NC's gradient
 TEMPERATURE = 0.5
-PLANE = 2
+SPREAD = 20  # standard deviation of an embedding's coordinates
 WIDTH = 128
 
 
@@ -61,8 +63,11 @@ def differences(f, b):
 
 def planes(f, b):
     """Coordinate by coordinate."""
-    x, y = f.t().contiguous()
-    return (x[:b, None] - x).square() + (y[:b, None] - y).square()
+    first, *others = f.t().contiguous()
+    away = (first[:b, None] - first).square()
+    for x in others:
+        away += (x[:b, None] - x).square()
+    return away
 
 
 def cdist(f, b):
@@ -117,10 +122,10 @@ def cross_entropy(f, b, none):
     return functional.cross_entropy(logits, torch.arange(b, 2 * b), reduction="sum")
 
 
-def euclidean_steps(loss, b):
+def euclidean_steps(loss, width, b):
     """Return the steps of a Euclidean loss, by the names of their forms."""
     torch.manual_seed(0)
-    f = (3 * torch.randn(2 * b, PLANE)).requires_grad_()
+    f = (SPREAD * torch.randn(2 * b, width)).requires_grad_()
     log_z = torch.tensor(-2.0, requires_grad=loss is nc)
     rows = torch.arange(b)
     far = torch.zeros(b, 2 * b)
@@ -177,11 +182,13 @@ def main():
         parser.error("a batch has at least 2 edges; rounds and threads must be at least 1")
     torch.set_num_threads(options.threads)
     b = options.batch
-    cases = [(loss.__name__, "euclidean", PLANE, euclidean_steps(loss, b)) for loss in (neg, nc, infonce, umap)]
+    euclidean = [(loss, 2) for loss in (neg, nc, infonce, umap)]
+    euclidean += [(infonce, width) for width in (1, 3, 10, 50)] + [(umap, 3)]
+    cases = [(loss.__name__, "euclidean", width, euclidean_steps(loss, width, b)) for loss, width in euclidean]
     cases.append(("infonce", "cosine", WIDTH, cosine_steps(b)))
     print("loss,metric,width,batch,form,milliseconds")
     for loss, metric, width, steps in cases:
-        steps = exact(f"{loss}, {metric}", steps)
+        steps = exact(f"{loss}, {metric}, width {width}", steps)
         times = {form: [] for form in steps}
         for _ in range(options.rounds):
             for form, step in steps.items():

@@ -23,38 +23,79 @@ func randomEdges(n, e int) (heads, tails []int32) {
 	return heads, tails
 }
 
-// normal returns n points in the plane, normally distributed.
-func normal[T op.Float](n int, seed uint64) []T {
-	table, err := model.InitNormal[T](n, 2, 1, seed)
+// normal returns n points of d coordinates, normally distributed.
+func normal[T op.Float](n, d int, seed uint64) []T {
+	table, err := model.InitNormal[T](n, d, 1, seed)
 	if err != nil {
 		panic(err)
 	}
 	return table
 }
 
-// BenchmarkEpoch times epochs over as many edges as MNIST's graph has: an
-// operation is one epoch.
+// Points and directed edges of MNIST's graph.
+const mnistPoints, mnistEdges = 70000, 1499592
+
+// benchmarkEpochs times epochs over as many edges as MNIST's graph has, of a
+// table in d dimensions with step size 1: an operation is one epoch.
+func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, draw train.Draw) {
+	m, err := model.NewEmbedding(normal[float32](mnistPoints, d, 1), d, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	if _, err = train.Fit(context.Background(), m, heads, tails, train.Options{
+		BatchSize: size, Clip: 4, Draw: draw,
+		Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: negatives}},
+	}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/mnistEdges, "ns/edge")
+}
+
+// BenchmarkEpoch times the losses with five negatives, with batches of two
+// sizes.
 func BenchmarkEpoch(b *testing.B) {
-	const n, edges = 70000, 1499592
-	heads, tails := randomEdges(n, edges)
+	heads, tails := randomEdges(mnistPoints, mnistEdges)
 	for _, size := range []int{1024, 32768} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
 			b.Run(fmt.Sprintf("%v/b=%d", loss, size), func(b *testing.B) {
-				m, err := model.NewEmbedding(normal[float32](n, 1), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ResetTimer()
-				_, err = train.Fit(context.Background(), m, heads, tails, train.Options{
-					BatchSize: size, Clip: 4,
-					Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: 5}},
-				})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/edges, "ns/edge")
+				benchmarkEpochs(b, 2, loss, heads, tails, size, 5, train.DrawAuto)
 			})
 		}
+	}
+}
+
+// BenchmarkNegatives times InfoNC-t-SNE with few and many negatives, drawn in
+// either way, and with all other rows of a batch of 1024 edges.
+func BenchmarkNegatives(b *testing.B) {
+	heads, tails := randomEdges(mnistPoints, mnistEdges)
+	for _, c := range []struct {
+		name      string
+		negatives int
+		draw      train.Draw
+	}{
+		{"m=5/singly", 5, train.DrawSingly},
+		{"m=5/runs", 5, train.DrawRuns},
+		{"m=50/singly", 50, train.DrawSingly},
+		{"m=50/runs", 50, train.DrawRuns},
+		{"m=500/singly", 500, train.DrawSingly},
+		{"m=500/runs", 500, train.DrawRuns},
+		{"m=full/all", train.Full, train.DrawAuto},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			benchmarkEpochs(b, 2, op.InfoNC, heads, tails, 1024, c.negatives, c.draw)
+		})
+	}
+}
+
+// BenchmarkDimensions times InfoNC-t-SNE with all other rows of a batch of 1024
+// edges as negatives, in several dimensions.
+func BenchmarkDimensions(b *testing.B) {
+	heads, tails := randomEdges(mnistPoints, mnistEdges)
+	for _, d := range []int{1, 2, 3, 10, 50} {
+		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+			benchmarkEpochs(b, d, op.InfoNC, heads, tails, 1024, train.Full, train.DrawAuto)
+		})
 	}
 }
 
@@ -82,10 +123,10 @@ func grounded(n int, share float64) []float32 {
 // BenchmarkNetworkEpoch is BenchmarkEpoch for the network 784-100-100-100-2 on
 // as many points as MNIST has, with Adam.
 func BenchmarkNetworkEpoch(b *testing.B) {
-	const n, in, edges = 70000, 784, 1499592
-	heads, tails := randomEdges(n, edges)
+	const in = 784
+	heads, tails := randomEdges(mnistPoints, mnistEdges)
 	for _, ground := range grounds {
-		points := grounded(n, ground.share)
+		points := grounded(mnistPoints, ground.share)
 		for _, size := range []int{1024, 32768, 524288} {
 			b.Run(fmt.Sprintf("neg-%s/b=%d", ground.name, size), func(b *testing.B) {
 				network, err := model.NewMLP[float32](in, nil, 2, 1)
@@ -103,7 +144,7 @@ func BenchmarkNetworkEpoch(b *testing.B) {
 				}); err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/edges, "ns/edge")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/mnistEdges, "ns/edge")
 			})
 		}
 	}

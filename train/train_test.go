@@ -88,7 +88,7 @@ func TestSmallLastBatch(t *testing.T) {
 	const n, z = 500, 0.01
 	heads, tails := randomEdges(n, 2000)
 	fit := func(o op.ContrastiveOptions, place train.Place) []float64 {
-		m, err := model.NewEmbedding(normal[float64](n, 5), 2, o)
+		m, err := model.NewEmbedding(normal[float64](n, 2, 5), 2, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
 func TestNegativesAreDrawnAnew(t *testing.T) {
 	heads, tails := ring(40, 2) // 160 edges: 4 batches
 	record := func(seed uint64, m int) *recorder {
-		e, err := model.NewEmbedding(normal[float64](40, 5), 2, op.ContrastiveOptions{})
+		e, err := model.NewEmbedding(normal[float64](40, 2, 5), 2, op.ContrastiveOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func fitRing(t *testing.T, loss op.Loss, o train.Options, dtype string) []float6
 	heads, tails := ring(200, 5)
 	options := op.ContrastiveOptions{Loss: loss, Clamp: 1e-10}
 	if dtype == "float64" {
-		m, err := model.NewEmbedding(normal[float64](200, 5), 2, options)
+		m, err := model.NewEmbedding(normal[float64](200, 2, 5), 2, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func fitRing(t *testing.T, loss op.Loss, o train.Options, dtype string) []float6
 		}
 		return m.Table()
 	}
-	m, err := model.NewEmbedding(normal[float32](200, 5), 2, options)
+	m, err := model.NewEmbedding(normal[float32](200, 2, 5), 2, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 			var wantResult train.Result
 			for _, procs := range []int{1, 2, 7} {
 				runtime.GOMAXPROCS(procs)
-				m, err := model.NewEmbedding(normal[float32](3000, 5), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
+				m, err := model.NewEmbedding(normal[float32](3000, 2, 5), 2, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -267,7 +267,7 @@ func TestSameBitsOfLargeBatches(t *testing.T) {
 	var want []float32
 	for _, procs := range []int{1, 2, 7} {
 		runtime.GOMAXPROCS(procs)
-		m, err := model.NewEmbedding(normal[float32](n, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
+		m, err := model.NewEmbedding(normal[float32](n, 2, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestSameBitsOfLargeBatches(t *testing.T) {
 		if want == nil {
 			want = m.Table()
 			moved := 0
-			for i, v := range normal[float32](n, 5) {
+			for i, v := range normal[float32](n, 2, 5) {
 				if v != want[i] {
 					moved++
 				}
@@ -297,7 +297,7 @@ func TestSameBitsOfLargeBatches(t *testing.T) {
 func TestLogZConverges(t *testing.T) {
 	heads, tails := ring(200, 5)
 	for _, start := range []float64{-8, 0, 3} {
-		m, err := model.NewEmbedding(normal[float64](200, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
+		m, err := model.NewEmbedding(normal[float64](200, 2, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +363,7 @@ func TestBatchSizes(t *testing.T) {
 	for _, size := range []int{2, 7, 13, 39, 40, 1000} {
 		for _, m := range []int{1, 5, 77, 1000, train.Full} {
 			var epochs int
-			e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
+			e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -390,7 +390,7 @@ func TestSchedules(t *testing.T) {
 	}
 	var got []epoch
 	heads, tails := ring(20, 1)
-	e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{})
+	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +468,7 @@ func TestExaggerateEarly(t *testing.T) {
 func TestMeanLoss(t *testing.T) {
 	heads, tails := ring(20, 1) // 40 edges
 	fit := func(mean bool, lr float64) (train.Result, []float64) {
-		e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{Mean: mean})
+		e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Mean: mean})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -493,7 +493,7 @@ func TestMeanLoss(t *testing.T) {
 
 func TestCancelKeepsTheModel(t *testing.T) {
 	heads, tails := ring(20, 1)
-	e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{})
+	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -529,7 +529,7 @@ func TestDivergenceIsReported(t *testing.T) {
 		"infinite": {math.MaxFloat32, "the run diverged in epoch 1"},
 		"far":      {1e7, "flown apart"},
 	} {
-		m, err := model.NewEmbedding(normal[float32](200, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
+		m, err := model.NewEmbedding(normal[float32](200, 2, 5), 2, op.ContrastiveOptions{Clamp: 1e-10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -540,7 +540,7 @@ func TestDivergenceIsReported(t *testing.T) {
 			t.Errorf("%s: error %v, want a DivergedError with %q", name, err, tc.want)
 		}
 	}
-	nc, err := model.NewEmbedding(normal[float32](200, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
+	nc, err := model.NewEmbedding(normal[float32](200, 2, 5), 2, op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -548,7 +548,7 @@ func TestDivergenceIsReported(t *testing.T) {
 	if !errors.Is(err, train.ErrLogZ) {
 		t.Errorf("error %v, want ErrLogZ", err)
 	}
-	start := normal[float64](200, 5)
+	start := normal[float64](200, 2, 5)
 	start[17] = math.NaN()
 	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{})
 	if err != nil {
@@ -591,7 +591,7 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: good, LRZ: -1}, "the step size of log Z, -1"},
 		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1000}, "log Z cannot start at 1000"},
 	} {
-		m, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{})
+		m, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -608,7 +608,7 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 		op.UMAP:   {train.AtZBar(3), train.AtS(0)},
 	} {
 		for _, place := range places {
-			m, err := model.NewEmbedding(normal[float64](3, 1), 2, op.ContrastiveOptions{Loss: loss})
+			m, err := model.NewEmbedding(normal[float64](3, 2, 1), 2, op.ContrastiveOptions{Loss: loss})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -623,7 +623,7 @@ func TestPlacesThatTheLossDoesNotHave(t *testing.T) {
 // More negatives than fit in memory are refused, not allocated.
 func TestNegativesOfHugeBatches(t *testing.T) {
 	heads, tails := randomEdges(1000, 100000)
-	m, err := model.NewEmbedding(normal[float32](1000, 1), 2, op.ContrastiveOptions{})
+	m, err := model.NewEmbedding(normal[float32](1000, 2, 1), 2, op.ContrastiveOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -636,7 +636,7 @@ func TestNegativesOfHugeBatches(t *testing.T) {
 func TestHooks(t *testing.T) {
 	heads, tails := ring(20, 1)
 	for _, loss := range []op.Loss{op.Neg, op.NC} {
-		e, err := model.NewEmbedding(normal[float64](20, 1), 2, op.ContrastiveOptions{Loss: loss})
+		e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Loss: loss})
 		if err != nil {
 			t.Fatal(err)
 		}
