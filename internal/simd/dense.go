@@ -52,7 +52,7 @@ type Quad[T Float] struct {
 	// DenseTotals leaves it alone.
 	State []T
 
-	constants [2]T // c and 1/c
+	constants [2]T // c and 1/c, where the vector form finds them
 }
 
 // Fresh makes the sums of a quad's heads zero, and the loss if state is set.
@@ -95,7 +95,8 @@ func DenseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
 	most := float64(q.Most) * (1 + float64(c)*float64(q.Most))
 	if f, ok := any(q).(*Quad[float32]); ok && vectors() && factor <= float64(bound.limit) &&
 		factor*factor*factor*factor <= largest && most*most <= largest {
-		denseNegVector(f, float32(c))
+		f.constants = [2]float32{float32(c), 1 / float32(c)}
+		denseNegVector(f)
 		return
 	}
 	denseNeg(q, c, bound)
@@ -208,86 +209,95 @@ func Extents[T Float](least, most, src []T, d int) {
 	}
 }
 
-// meet calls pair for the pairs of a quad that meet, with the differences
-// column − head and their squares' sum. at is where the squares of the column
-// belong.
-func (q *Quad[T]) meet(pair func(head, column, at int, difference []T, d2 T)) {
-	var buffer [MaxDenseWidth]T
-	difference := buffer[:q.D]
-	for _, s := range q.Stretches {
-		for h := range QuadHeads {
-			coordinates, mask := q.Heads[h*q.D:(h+1)*q.D], s.Masks[h*lanes:(h+1)*lanes]
-			for j := range s.N {
-				if mask[j%lanes] == 0 {
-					continue
-				}
-				var d2 T
-				for k, v := range coordinates {
-					difference[k] = q.Columns[k*q.Stride+s.First+j] - v
-					d2 += difference[k] * difference[k]
-				}
-				pair(h, s.First+j, s.At+j, difference, d2)
-			}
-		}
+// The portable forms go over the pairs of a quad one by one.
+
+// differences writes column − head to x, [d], and returns the sum of its squares.
+func (q *Quad[T]) differences(x []T, head, column int) (d2 T) {
+	for k := range x {
+		x[k] = q.Columns[k*q.Stride+column] - q.Heads[head*q.D+k]
+		d2 += x[k] * x[k]
 	}
+	return d2
 }
 
-// pull adds weight times the difference to both ends' sums.
-func (q *Quad[T]) pull(head, column int, difference []T, weight T) {
-	for k, v := range difference {
+// pull adds weight times the difference x to the sums of both ends.
+func (q *Quad[T]) pull(head, column int, x []T, weight T) {
+	for k, v := range x {
 		q.Sums[(head*q.D+k)*lanes+column%lanes] += weight * v
 		q.Gradient[k*q.Stride+column] += weight * v
 	}
 }
 
 func denseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
-	q.meet(func(head, column, _ int, difference []T, d2 T) {
-		s := 1 / (1 + d2)
-		r := s / c
-		v := 1 + r
-		lane := column % lanes
-		if v > bound.limit {
-			q.State[lanes+lane] += T(bound.log / math.Ln2)
-			return
+	var buffer [MaxDenseWidth]T
+	x := buffer[:q.D]
+	for _, s := range q.Stretches {
+		for i := range QuadHeads * s.N {
+			h, j := i/s.N, i%s.N
+			if s.Masks[h*lanes+j%lanes] == 0 {
+				continue
+			}
+			column, lane := s.First+j, j%lanes
+			similarity := 1 / (1 + q.differences(x, h, column))
+			r := similarity / c
+			v := 1 + r
+			if v > bound.limit {
+				q.State[lanes+lane] += T(bound.log / math.Ln2)
+				continue
+			}
+			q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
+			q.State[2*lanes+lane] += r / v
+			q.pull(h, column, x, similarity*(r/v))
 		}
-		q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
-		q.State[2*lanes+lane] += r / v
-		q.pull(head, column, difference, s*(r/v))
-	})
+	}
 }
 
 func denseUMAP[T Float](q *Quad[T], bound Bound[T]) {
-	q.meet(func(head, column, _ int, difference []T, d2 T) {
-		r := 1 / d2
-		lane := column % lanes
-		if 1+r > bound.limit {
-			q.State[lanes+lane] += T(bound.log / math.Ln2)
-			return
+	var buffer [MaxDenseWidth]T
+	x := buffer[:q.D]
+	for _, s := range q.Stretches {
+		for i := range QuadHeads * s.N {
+			h, j := i/s.N, i%s.N
+			if s.Masks[h*lanes+j%lanes] == 0 {
+				continue
+			}
+			column, lane := s.First+j, j%lanes
+			d2 := q.differences(x, h, column)
+			r := 1 / d2
+			if 1+r > bound.limit {
+				q.State[lanes+lane] += T(bound.log / math.Ln2)
+				continue
+			}
+			q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
+			q.pull(h, column, x, r/(1+d2))
 		}
-		q.State[lanes+lane] += T(math.Log1p(float64(r)) / math.Ln2)
-		q.pull(head, column, difference, r/(1+d2))
-	})
+	}
 }
 
 func denseTotals[T Float](q *Quad[T], squares []T, width int, clamp T) {
-	for h := range QuadHeads {
-		for _, s := range q.Stretches {
-			clear(squares[h*width+s.At : h*width+s.At+s.N])
+	var buffer [MaxDenseWidth]T
+	x := buffer[:q.D]
+	slots := q.D + 1
+	for _, s := range q.Stretches {
+		for i := range QuadHeads * s.N {
+			h, j := i/s.N, i%s.N
+			square := &squares[h*width+s.At+j]
+			*square = 0
+			if s.Masks[h*lanes+j%lanes] == 0 {
+				continue
+			}
+			lane := j % lanes
+			similarity := max(clamp, 1/(1+q.differences(x, h, s.First+j)))
+			q.Sums[(h*slots+q.D)*lanes+lane] += similarity
+			if similarity <= clamp {
+				continue
+			}
+			*square = similarity * similarity
+			for k, v := range x {
+				q.Sums[(h*slots+k)*lanes+lane] += *square * v
+			}
 		}
 	}
-	slots := q.D + 1
-	q.meet(func(head, column, at int, difference []T, d2 T) {
-		s := max(clamp, 1/(1+d2))
-		lane := column % lanes
-		q.Sums[(head*slots+q.D)*lanes+lane] += s
-		if s <= clamp {
-			return
-		}
-		squares[head*width+at] = s * s
-		for k, v := range difference {
-			q.Sums[(head*slots+k)*lanes+lane] += s * s * v
-		}
-	})
 }
 
 func denseSpread[T Float](out []T, d, n, stride int, squares []T, width int, coefficients []T) {

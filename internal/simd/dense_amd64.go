@@ -50,8 +50,7 @@ func denseInUse() *denseKernels {
 // stretches returns where the stretches are, as the kernels take it.
 func (q *Quad[T]) stretches() *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(q.Stretches))) }
 
-func denseNegVector(q *Quad[float32], c float32) {
-	q.constants = [2]float32{c, 1 / c}
+func denseNegVector(q *Quad[float32]) {
 	denseInUse().neg[q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, q.constants[:])
 }
 

@@ -2,7 +2,7 @@
 
 package simd
 
-func denseNegVector(q *Quad[float32], c float32) { panic("simd: no vector form") }
+func denseNegVector(q *Quad[float32]) { panic("simd: no vector form") }
 
 func denseUMAPVector(q *Quad[float32], least float32) { panic("simd: no vector form") }
 

@@ -233,7 +233,7 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 			step()
 		}
 		runtime.ReadMemStats(&after)
-		if n := after.Mallocs - before.Mallocs; n > 50 { // a worker or two may be new
+		if n := after.Mallocs - before.Mallocs; n > 100 { // a worker or two may be new
 			t.Errorf("%v: %d allocations in 100 runs", o.Loss, n)
 		}
 	}
