@@ -52,7 +52,7 @@ type Quad[T Float] struct {
 	// DenseTotals leaves it alone.
 	State []T
 
-	constants [2]T // c and 1/c, where the vector form finds them
+	constants [3]T // c, 1/c and the limit, where the vector form finds them
 }
 
 // Fresh makes the sums of a quad's heads zero, and the loss if state is set.
@@ -82,7 +82,10 @@ func (q *Quad[T]) Sum() (sum Sum) {
 	return sum
 }
 
-// largest bounds products in float32, with room for a factor of 2.
+// largest bounds products in float32, with room for a factor of 2. The vector
+// forms come in two variants: the faster one neither clamps nor minds the range
+// of what it multiplies. Beyond that of the careful one, with distances of 1e9
+// and more, the portable form is left.
 const largest = 1e38
 
 // DenseNeg adds up Neg-t-SNE's loss of all pairs of a quad as negatives,
@@ -91,25 +94,26 @@ const largest = 1e38
 // argument of the logarithm is below the clamp, the loss is that of the clamp
 // and the weight zero.
 func DenseNeg[T Float](q *Quad[T], c T, bound Bound[T]) {
-	factor := float64(1 + 1/c)
+	f, ok := any(q).(*Quad[float32])
+	factor, limit := float64(1+1/c), float64(bound.limit)
 	most := float64(q.Most) * (1 + float64(c)*float64(q.Most))
-	if f, ok := any(q).(*Quad[float32]); ok && vectors() && factor <= float64(bound.limit) &&
-		factor*factor*factor*factor <= largest && most*most <= largest {
-		f.constants = [2]float32{float32(c), 1 / float32(c)}
-		denseNegVector(f)
+	if !ok || !vectors() || !(most <= largest) || math.IsInf(factor, 1) || math.Pow(min(factor, limit), QuadHeads) > largest {
+		denseNeg(q, c, bound)
 		return
 	}
-	denseNeg(q, c, bound)
+	f.constants = [3]float32{float32(c), 1 / float32(c), float32(limit)}
+	denseNegVector(f, factor > limit || most*most > largest)
 }
 
 // DenseUMAP is DenseNeg for UMAP's loss, −log(1−q) = log(1+1/x).
 func DenseUMAP[T Float](q *Quad[T], bound Bound[T]) {
+	f, ok := any(q).(*Quad[float32])
 	limit, most := float64(bound.limit), float64(q.Most)*float64(q.Most)
-	if f, ok := any(q).(*Quad[float32]); ok && vectors() && limit <= 1e15 && most*most <= largest {
-		denseUMAPVector(f, float32(1/(limit-1)))
+	if !ok || !vectors() || !(most <= largest) {
+		denseUMAP(q, bound)
 		return
 	}
-	denseUMAP(q, bound)
+	denseUMAPVector(f, float32(1/(limit-1)), limit > 1e15 || most*most > largest)
 }
 
 // DenseTotals is the first half of InfoNC-t-SNE's loss. It writes the squares
@@ -117,12 +121,14 @@ func DenseUMAP[T Float](q *Quad[T], bound Bound[T]) {
 // stretches says, 0 for pairs that do not meet or are clamped, and adds up in
 // Sums the similarities and q²·(column − head).
 func DenseTotals[T Float](q *Quad[T], squares []T, width int, bound Bound[T]) {
-	most := float64(q.Most) * float64(q.Most)
-	if f, ok := any(q).(*Quad[float32]); ok && vectors() && q.Most < bound.limit && most*most <= largest {
-		denseTotalsVector(f, any(squares).([]float32), width)
+	f, ok := any(q).(*Quad[float32])
+	most := float64(q.Most)
+	if !ok || !vectors() || !(most <= largest) {
+		denseTotals(q, squares, width, bound.Clamp())
 		return
 	}
-	denseTotals(q, squares, width, bound.Clamp())
+	careful := most >= float64(bound.limit) || most*most*most*most > largest
+	denseTotalsVector(f, any(squares).([]float32), width, float32(bound.Clamp()), careful)
 }
 
 // DenseSpread is the second half, for any number of heads: it multiplies the
@@ -146,31 +152,31 @@ func Fold[T Float](dst, src []T) {
 	foldSlots(dst, src)
 }
 
-// Planes writes the rows of src, [n, d], less the centre [d], to planes: row i's
-// coordinate k goes to dst[k·stride+i].
-func Planes[T Float](dst []T, stride int, src []T, d int, centre []T) {
+// Planes writes the rows of src, [n, d], to planes: row i's coordinate k goes to
+// dst[k·stride+i].
+func Planes[T Float](dst []T, stride int, src []T, d int) {
 	n, whole := len(src)/d, 0
 	if f, ok := float32s(src); ok && n >= lanes {
 		whole = n - n%lanes
-		planesVector(any(dst).([]float32), stride, f, d, whole, any(centre).([]float32))
+		planesVector(any(dst).([]float32), stride, f, d, whole)
 	}
 	for i := whole; i < n; i++ {
-		for k, c := range centre[:d] {
-			dst[k*stride+i] = src[i*d+k] - c
+		for k := range d {
+			dst[k*stride+i] = src[i*d+k]
 		}
 	}
 }
 
-// LessProduct subtracts a·b, element by element, from dst. a and b are at least
-// as long.
-func LessProduct[T Float](dst, a, b []T) {
+// LessProduct subtracts (a−c)·b, element by element, from dst. a and b are at
+// least as long.
+func LessProduct[T Float](dst, a, b []T, c T) {
 	if f, ok := float32s(dst); ok && len(dst) >= lanes {
 		whole := len(dst) - len(dst)%lanes
-		lessProductVector(f[:whole], any(a).([]float32), any(b).([]float32))
+		lessProductVector(f[:whole], any(a).([]float32), any(b).([]float32), float32(c))
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
 	for i := range dst {
-		dst[i] -= a[i] * b[i]
+		dst[i] -= (a[i] - c) * b[i]
 	}
 }
 
@@ -188,24 +194,28 @@ func Pull[T Float](dst, w, a, b []T, f T) {
 }
 
 // Extents finds the least and the largest coordinates of the rows of src,
-// [n, d], n > 0, d ≤ MaxDenseWidth: the first d numbers of least and most, whose
-// others, up to d·Lanes in all, are its scratch. It may pass over a NaN.
-func Extents[T Float](least, most, src []T, d int) {
+// [n, d], n > 0, d ≤ MaxDenseWidth, and their sums: the first d numbers of least,
+// most and sum, whose others, up to d·Lanes in all, are its scratch. Least and
+// largest may pass over a NaN.
+func Extents[T Float](least, most, sum, src []T, d int) {
 	if f, ok := float32s(src); ok && len(f) >= lanes*d {
 		whole := len(f) - len(f)%(lanes*d)
-		extentsVector(any(least).([]float32), any(most).([]float32), f[:whole], d)
+		extentsVector(any(least).([]float32), any(most).([]float32), any(sum).([]float32), f[:whole], d)
 		src = src[whole:]
 		for i := d; i < lanes*d; i++ {
 			least[i%d] = min(least[i%d], least[i])
 			most[i%d] = max(most[i%d], most[i])
+			sum[i%d] += sum[i]
 		}
 	} else {
 		copy(least, src[:d])
 		copy(most, src[:d])
+		clear(sum[:d])
 	}
 	for i, v := range src {
 		least[i%d] = min(least[i%d], v)
 		most[i%d] = max(most[i%d], v)
+		sum[i%d] += v
 	}
 }
 

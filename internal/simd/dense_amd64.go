@@ -8,33 +8,43 @@ import (
 	"cne/internal/isa"
 )
 
-// The vector forms of the dense kernels, by d − 1.
+type (
+	negKernel    = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state, constants []float32)
+	umapKernel   = func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state []float32, least float32)
+	totalsKernel = func(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)
+)
+
+// The assembly knows the layout of a Stretch.
+var _ = [1]struct{}{}[unsafe.Sizeof(Stretch{})-32+unsafe.Offsetof(Stretch{}.N)-8+unsafe.Offsetof(Stretch{}.At)-16+unsafe.Offsetof(Stretch{}.Masks)-24]
+
+// The vector forms of the dense kernels, by d − 1. Of those in pairs the second
+// is the careful variant.
 type denseKernels struct {
-	neg     [MaxDenseWidth]func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state, constants []float32)
-	umap    [MaxDenseWidth]func(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state []float32, least float32)
-	totals  [MaxDenseWidth]func(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int)
+	neg     [2][MaxDenseWidth]negKernel
+	umap    [2][MaxDenseWidth]umapKernel
+	totals  [2][MaxDenseWidth]totalsKernel
 	spread  [MaxDenseWidth]func(out []float32, n, stride int, squares []float32, width int, coefficients []float32)
-	extents [MaxDenseWidth]func(least, most, src []float32)
-	planes  func(dst []float32, stride int, src []float32, d, n int, centre []float32)
+	extents [MaxDenseWidth]func(least, most, sum, src []float32)
+	planes  func(dst []float32, stride int, src []float32, d, n int)
 	fold    func(dst, src []float32)
 }
 
 var (
 	dense512 = denseKernels{
-		neg:     [...]func([]float32, []float32, int, *byte, int, []float32, []float32, []float32, []float32){denseNeg1AVX512, denseNeg2AVX512, denseNeg3AVX512},
-		umap:    [...]func([]float32, []float32, int, *byte, int, []float32, []float32, []float32, float32){denseUMAP1AVX512, denseUMAP2AVX512, denseUMAP3AVX512},
-		totals:  [...]func([]float32, int, *byte, int, []float32, []float32, []float32, int){denseTotals1AVX512, denseTotals2AVX512, denseTotals3AVX512},
+		neg:     [...][MaxDenseWidth]negKernel{{denseNeg1AVX512, denseNeg2AVX512, denseNeg3AVX512}, {denseNegCareful1AVX512, denseNegCareful2AVX512, denseNegCareful3AVX512}},
+		umap:    [...][MaxDenseWidth]umapKernel{{denseUMAP1AVX512, denseUMAP2AVX512, denseUMAP3AVX512}, {denseUMAPCareful1AVX512, denseUMAPCareful2AVX512, denseUMAPCareful3AVX512}},
+		totals:  [...][MaxDenseWidth]totalsKernel{{denseTotals1AVX512, denseTotals2AVX512, denseTotals3AVX512}, {denseTotalsCareful1AVX512, denseTotalsCareful2AVX512, denseTotalsCareful3AVX512}},
 		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX512, denseSpread2AVX512, denseSpread3AVX512},
-		extents: [...]func([]float32, []float32, []float32){extents1AVX512, extents2AVX512, extents3AVX512},
+		extents: [...]func([]float32, []float32, []float32, []float32){extents1AVX512, extents2AVX512, extents3AVX512},
 		planes:  planesAVX512,
 		fold:    foldSlotsAVX512,
 	}
 	dense256 = denseKernels{
-		neg:     [...]func([]float32, []float32, int, *byte, int, []float32, []float32, []float32, []float32){denseNeg1AVX2, denseNeg2AVX2, denseNeg3AVX2},
-		umap:    [...]func([]float32, []float32, int, *byte, int, []float32, []float32, []float32, float32){denseUMAP1AVX2, denseUMAP2AVX2, denseUMAP3AVX2},
-		totals:  [...]func([]float32, int, *byte, int, []float32, []float32, []float32, int){denseTotals1AVX2, denseTotals2AVX2, denseTotals3AVX2},
+		neg:     [...][MaxDenseWidth]negKernel{{denseNeg1AVX2, denseNeg2AVX2, denseNeg3AVX2}, {denseNegCareful1AVX2, denseNegCareful2AVX2, denseNegCareful3AVX2}},
+		umap:    [...][MaxDenseWidth]umapKernel{{denseUMAP1AVX2, denseUMAP2AVX2, denseUMAP3AVX2}, {denseUMAPCareful1AVX2, denseUMAPCareful2AVX2, denseUMAPCareful3AVX2}},
+		totals:  [...][MaxDenseWidth]totalsKernel{{denseTotals1AVX2, denseTotals2AVX2, denseTotals3AVX2}, {denseTotalsCareful1AVX2, denseTotalsCareful2AVX2, denseTotalsCareful3AVX2}},
 		spread:  [...]func([]float32, int, int, []float32, int, []float32){denseSpread1AVX2, denseSpread2AVX2, denseSpread3AVX2},
-		extents: [...]func([]float32, []float32, []float32){extents1AVX2, extents2AVX2, extents3AVX2},
+		extents: [...]func([]float32, []float32, []float32, []float32){extents1AVX2, extents2AVX2, extents3AVX2},
 		planes:  planesAVX2,
 		fold:    foldSlotsAVX2,
 	}
@@ -50,16 +60,23 @@ func denseInUse() *denseKernels {
 // stretches returns where the stretches are, as the kernels take it.
 func (q *Quad[T]) stretches() *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(q.Stretches))) }
 
-func denseNegVector(q *Quad[float32]) {
-	denseInUse().neg[q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, q.constants[:])
+func variant(careful bool) int {
+	if careful {
+		return 1
+	}
+	return 0
 }
 
-func denseUMAPVector(q *Quad[float32], least float32) {
-	denseInUse().umap[q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, least)
+func denseNegVector(q *Quad[float32], careful bool) {
+	denseInUse().neg[variant(careful)][q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, q.constants[:])
 }
 
-func denseTotalsVector(q *Quad[float32], squares []float32, width int) {
-	denseInUse().totals[q.D-1](q.Columns, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, squares, width)
+func denseUMAPVector(q *Quad[float32], least float32, careful bool) {
+	denseInUse().umap[variant(careful)][q.D-1](q.Columns, q.Gradient, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, q.State, least)
+}
+
+func denseTotalsVector(q *Quad[float32], squares []float32, width int, clamp float32, careful bool) {
+	denseInUse().totals[variant(careful)][q.D-1](q.Columns, q.Stride, q.stretches(), len(q.Stretches), q.Heads, q.Sums, squares, width, clamp)
 }
 
 func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width int, coefficients []float32) {
@@ -68,19 +85,19 @@ func denseSpreadVector(out []float32, d, n, stride int, squares []float32, width
 
 func foldSlotsVector(dst, src []float32) { denseInUse().fold(dst, src) }
 
-func planesVector(dst []float32, stride int, src []float32, d, n int, centre []float32) {
-	denseInUse().planes(dst, stride, src, d, n, centre)
+func planesVector(dst []float32, stride int, src []float32, d, n int) {
+	denseInUse().planes(dst, stride, src, d, n)
 }
 
-func extentsVector(least, most, src []float32, d int) {
-	denseInUse().extents[d-1](least, most, src)
+func extentsVector(least, most, sum, src []float32, d int) {
+	denseInUse().extents[d-1](least, most, sum, src)
 }
 
-func lessProductVector(dst, a, b []float32) {
+func lessProductVector(dst, a, b []float32, c float32) {
 	if current == isa.AVX512 {
-		lessProductAVX512(dst, a, b)
+		lessProductAVX512(dst, a, b, c)
 	} else {
-		lessProductAVX2(dst, a, b)
+		lessProductAVX2(dst, a, b, c)
 	}
 }
 

@@ -30,6 +30,43 @@ func guarded(t *testing.T, n int, before bool) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&region[at])), n)
 }
 
+// The dense kernels stay within theirs, and read stretches that do not begin or
+// end with a vector.
+func TestDenseKernelsStayWithinTheirArrays(t *testing.T) {
+	bound := BoundOf[float32](1e-10)
+	masks := new(Masks)
+	for i := range masks {
+		masks[i] = -1
+	}
+	for _, before := range []bool{true, false} {
+		for d := 1; d <= MaxDenseWidth; d++ {
+			for _, n := range []int{16, 48, 272} {
+				const slots = QuadHeads * (MaxDenseWidth + 1) * Lanes
+				q := &Quad[float32]{D: d, Columns: guarded(t, d*(n+7), before), Stride: n + 7, Heads: guarded(t, QuadHeads*d, before),
+					Sums: guarded(t, slots, before), Gradient: guarded(t, d*(n+7), before), State: guarded(t, 3*Lanes, before)}
+				squares, out := guarded(t, QuadHeads*n, before), guarded(t, (1+d)*(n+7), before)
+				coefficients, folded := guarded(t, QuadHeads*(1+d), before), guarded(t, slots/Lanes, before)
+				corners, rows := guarded(t, 3*d*Lanes, before), guarded(t, n*d, before)
+				forms(t, func(*testing.T) {
+					for _, first := range []int{0, 1, 7} {
+						q.Stretches = []Stretch{{First: first, N: n, Masks: masks}}
+						for _, most := range []float32{10, 1e12} {
+							q.Most = most
+							q.Fresh(true)
+							DenseNeg(q, 1, bound)
+							DenseUMAP(q, bound)
+							DenseTotals(q, squares, n, bound)
+						}
+						DenseSpread(out[first:], d, n, n+7, squares, n, coefficients)
+					}
+					Fold(folded, q.Sums)
+					Extents(corners[:d*Lanes], corners[d*Lanes:2*d*Lanes], corners[2*d*Lanes:], rows, d)
+				})
+			}
+		}
+	}
+}
+
 // The kernels stay within their arrays: one element beyond would end the
 // test's process.
 func TestKernelsStayWithinTheirArrays(t *testing.T) {
@@ -57,6 +94,11 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				RowLogistic(x[0], 0)
 				AddSquares(x[0], x[1], 1)
 				InverseSum(x[0])
+				LessProduct(x[0], x[1], x[2], 1)
+				Pull(x[0], x[1], x[2], x[3], 2)
+				for d := 1; d <= MaxDenseWidth; d++ {
+					Planes(table[:d*n], n, table[d*n:2*d*n], d)
+				}
 			})
 		}
 	}

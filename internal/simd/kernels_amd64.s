@@ -1906,53 +1906,53 @@ pass0_columns:
 	VMULPS           Z19, Z18, Z18
 	VMULPS.Z         Z16, Z18, K1, Z16
 	VMULPS.Z         Z12, Z18, K2, Z12
-	VFMADD231PS      Z10, Z16, Z6
 	VMULPS           Z16, Z11, Z11
-	VMOVUPS          c3f800000<>+0(SB), Z10
-	VFMADD231PS.BCST 4(BX), Z11, Z10
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS.BCST 4(BX), Z11, Z17
+	VFMADD231PS      Z10, Z16, Z6
 	VFMADD231PS      Z16, Z9, Z0
 	VFMADD231PS      Z16, Z9, Z8
-	VFMADD231PS      Z14, Z12, Z6
 	VMULPS           Z12, Z15, Z15
 	VMOVUPS          c3f800000<>+0(SB), Z9
 	VFMADD231PS.BCST 4(BX), Z15, Z9
+	VFMADD231PS      Z14, Z12, Z6
 	VFMADD231PS      Z12, Z13, Z1
 	VFMADD231PS      Z12, Z13, Z8
-	VMULPS           Z9, Z10, Z10
+	VMULPS           Z9, Z17, Z17
 	VSUBPS.BCST      8(DX), Z7, Z9
+	VMOVUPS          c3f800000<>+0(SB), Z10
+	VFMADD231PS      Z9, Z9, Z10
 	VMOVUPS          c3f800000<>+0(SB), Z11
-	VFMADD231PS      Z9, Z9, Z11
-	VMOVUPS          c3f800000<>+0(SB), Z12
-	VFMADD231PS.BCST (BX), Z11, Z12
-	VMULPS           Z11, Z12, Z13
+	VFMADD231PS.BCST (BX), Z10, Z11
+	VMULPS           Z10, Z11, Z12
 	VSUBPS.BCST      12(DX), Z7, Z7
+	VMOVUPS          c3f800000<>+0(SB), Z13
+	VFMADD231PS      Z7, Z7, Z13
 	VMOVUPS          c3f800000<>+0(SB), Z14
-	VFMADD231PS      Z7, Z7, Z14
-	VMOVUPS          c3f800000<>+0(SB), Z15
-	VFMADD231PS.BCST (BX), Z14, Z15
-	VMULPS           Z14, Z15, Z16
-	VMULPS           Z13, Z16, Z17
-	VRCP14PS         Z17, Z18
+	VFMADD231PS.BCST (BX), Z13, Z14
+	VMULPS           Z13, Z14, Z15
+	VMULPS           Z12, Z15, Z16
+	VRCP14PS         Z16, Z18
 	VMOVAPS          Z18, Z19
-	VFNMADD213PS     c40000000<>+0(SB), Z17, Z19
+	VFNMADD213PS     c40000000<>+0(SB), Z16, Z19
 	VMULPS           Z19, Z18, Z18
-	VMULPS.Z         Z16, Z18, K3, Z16
-	VMULPS.Z         Z13, Z18, K4, Z13
-	VFMADD231PS      Z11, Z16, Z6
-	VMULPS           Z16, Z12, Z12
-	VMOVUPS          c3f800000<>+0(SB), Z11
-	VFMADD231PS.BCST 4(BX), Z12, Z11
-	VFMADD231PS      Z16, Z9, Z2
-	VFMADD231PS      Z16, Z9, Z8
-	VMULPS           Z11, Z10, Z10
-	VFMADD231PS      Z14, Z13, Z6
-	VMULPS           Z13, Z15, Z15
+	VMULPS.Z         Z15, Z18, K3, Z15
+	VMULPS.Z         Z12, Z18, K4, Z12
+	VMULPS           Z15, Z11, Z11
+	VMOVUPS          c3f800000<>+0(SB), Z16
+	VFMADD231PS.BCST 4(BX), Z11, Z16
+	VFMADD231PS      Z10, Z15, Z6
+	VFMADD231PS      Z15, Z9, Z2
+	VFMADD231PS      Z15, Z9, Z8
+	VMULPS           Z16, Z17, Z17
+	VMULPS           Z12, Z14, Z14
 	VMOVUPS          c3f800000<>+0(SB), Z9
-	VFMADD231PS.BCST 4(BX), Z15, Z9
-	VFMADD231PS      Z13, Z7, Z3
-	VFMADD231PS      Z13, Z7, Z8
-	VMULPS           Z9, Z10, Z10
-	VMULPS           Z10, Z4, Z4
+	VFMADD231PS.BCST 4(BX), Z14, Z9
+	VFMADD231PS      Z13, Z12, Z6
+	VFMADD231PS      Z12, Z7, Z3
+	VFMADD231PS      Z12, Z7, Z8
+	VMULPS           Z9, Z17, Z17
+	VMULPS           Z17, Z4, Z4
 	VGETEXPPS        Z4, Z7
 	VADDPS           Z7, Z5, Z5
 	VGETMANTPS       $0x00, Z4, Z4
@@ -2139,9 +2139,9 @@ pass0_done:
 	VZEROUPPER
 	RET
 
-// func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals1AVX512(SB), NOSPLIT, $0-128
+TEXT ·denseTotals1AVX512(SB), NOSPLIT, $0-132
 	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), AX
 	MOVQ    heads_base+48(FP), CX
@@ -2249,6 +2249,424 @@ pass0_done:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
 	VMOVUPS Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func denseNegCareful1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseNegCareful1AVX512(SB), NOSPLIT, $0-168
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), AX
+	MOVQ    gradient_base+24(FP), CX
+	MOVQ    heads_base+72(FP), DX
+	MOVQ    constants_base+144(FP), BX
+	MOVQ    sums_base+96(FP), SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    state_base+120(FP), SI
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	MOVQ    stretches+56(FP), SI
+	MOVQ    count+64(FP), DI
+	SHLQ    $0x05, DI
+	ADDQ    SI, DI
+
+pass0:
+	CMPQ     SI, DI
+	JGE      pass0_done
+	MOVQ     (SI), R9
+	MOVQ     8(SI), R8
+	ADDQ     R9, R8
+	MOVQ     24(SI), R10
+	VMOVUPS  (R10), Z7
+	VPMOVD2M Z7, K1
+	VMOVUPS  64(R10), Z7
+	VPMOVD2M Z7, K2
+	VMOVUPS  128(R10), Z7
+	VPMOVD2M Z7, K3
+	VMOVUPS  192(R10), Z7
+	VPMOVD2M Z7, K4
+
+pass0_columns:
+	CMPQ             R9, R8
+	JGE              pass0_next
+	VMOVUPS          (AX)(R9*4), Z7
+	VMOVUPS          (CX)(R9*4), Z8
+	VSUBPS.BCST      (DX), Z7, Z9
+	VMOVUPS          c3f800000<>+0(SB), Z10
+	VFMADD231PS      Z9, Z9, Z10
+	VMOVUPS          c3f800000<>+0(SB), Z11
+	VFMADD231PS.BCST (BX), Z10, Z11
+	VMULPS           Z10, Z11, Z12
+	VRCP14PS         Z12, Z13
+	VMOVAPS          Z13, Z14
+	VFNMADD213PS     c40000000<>+0(SB), Z12, Z14
+	VMULPS.Z         Z14, Z13, K1, Z12
+	VMULPS           Z12, Z11, Z11
+	VMOVUPS          c3f800000<>+0(SB), Z13
+	VFMADD231PS.BCST 4(BX), Z11, Z13
+	VBROADCASTSS     8(BX), Z11
+	VCMPPS           $0x0a, Z11, Z13, K5
+	VMOVAPS.Z        Z12, K5, Z12
+	VMINPS           Z13, Z11, Z13
+	VFMADD231PS      Z10, Z12, Z6
+	VFMADD231PS      Z12, Z9, Z0
+	VFMADD231PS      Z12, Z9, Z8
+	VSUBPS.BCST      4(DX), Z7, Z9
+	VMOVUPS          c3f800000<>+0(SB), Z10
+	VFMADD231PS      Z9, Z9, Z10
+	VMOVUPS          c3f800000<>+0(SB), Z11
+	VFMADD231PS.BCST (BX), Z10, Z11
+	VMULPS           Z10, Z11, Z12
+	VRCP14PS         Z12, Z14
+	VMOVAPS          Z14, Z15
+	VFNMADD213PS     c40000000<>+0(SB), Z12, Z15
+	VMULPS.Z         Z15, Z14, K2, Z12
+	VMULPS           Z12, Z11, Z11
+	VMOVUPS          c3f800000<>+0(SB), Z14
+	VFMADD231PS.BCST 4(BX), Z11, Z14
+	VBROADCASTSS     8(BX), Z11
+	VCMPPS           $0x0a, Z11, Z14, K5
+	VMOVAPS.Z        Z12, K5, Z12
+	VMINPS           Z14, Z11, Z14
+	VFMADD231PS      Z10, Z12, Z6
+	VFMADD231PS      Z12, Z9, Z1
+	VFMADD231PS      Z12, Z9, Z8
+	VMULPS           Z14, Z13, Z13
+	VSUBPS.BCST      8(DX), Z7, Z9
+	VMOVUPS          c3f800000<>+0(SB), Z10
+	VFMADD231PS      Z9, Z9, Z10
+	VMOVUPS          c3f800000<>+0(SB), Z11
+	VFMADD231PS.BCST (BX), Z10, Z11
+	VMULPS           Z10, Z11, Z12
+	VRCP14PS         Z12, Z14
+	VMOVAPS          Z14, Z15
+	VFNMADD213PS     c40000000<>+0(SB), Z12, Z15
+	VMULPS.Z         Z15, Z14, K3, Z12
+	VMULPS           Z12, Z11, Z11
+	VMOVUPS          c3f800000<>+0(SB), Z14
+	VFMADD231PS.BCST 4(BX), Z11, Z14
+	VBROADCASTSS     8(BX), Z11
+	VCMPPS           $0x0a, Z11, Z14, K5
+	VMOVAPS.Z        Z12, K5, Z12
+	VMINPS           Z14, Z11, Z14
+	VFMADD231PS      Z10, Z12, Z6
+	VFMADD231PS      Z12, Z9, Z2
+	VFMADD231PS      Z12, Z9, Z8
+	VMULPS           Z14, Z13, Z13
+	VSUBPS.BCST      12(DX), Z7, Z7
+	VMOVUPS          c3f800000<>+0(SB), Z9
+	VFMADD231PS      Z7, Z7, Z9
+	VMOVUPS          c3f800000<>+0(SB), Z10
+	VFMADD231PS.BCST (BX), Z9, Z10
+	VMULPS           Z9, Z10, Z11
+	VRCP14PS         Z11, Z12
+	VMOVAPS          Z12, Z14
+	VFNMADD213PS     c40000000<>+0(SB), Z11, Z14
+	VMULPS.Z         Z14, Z12, K4, Z11
+	VMULPS           Z11, Z10, Z10
+	VMOVUPS          c3f800000<>+0(SB), Z12
+	VFMADD231PS.BCST 4(BX), Z10, Z12
+	VBROADCASTSS     8(BX), Z10
+	VCMPPS           $0x0a, Z10, Z12, K5
+	VMOVAPS.Z        Z11, K5, Z11
+	VMINPS           Z12, Z10, Z12
+	VFMADD231PS      Z9, Z11, Z6
+	VFMADD231PS      Z11, Z7, Z3
+	VFMADD231PS      Z11, Z7, Z8
+	VMULPS           Z12, Z13, Z13
+	VMULPS           Z13, Z4, Z4
+	VGETEXPPS        Z4, Z7
+	VADDPS           Z7, Z5, Z5
+	VGETMANTPS       $0x00, Z4, Z4
+	VMOVUPS          Z8, (CX)(R9*4)
+	ADDQ             $0x10, R9
+	JMP              pass0_columns
+
+pass0_next:
+	ADDQ $0x20, SI
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VMOVUPS Z6, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseUMAPCareful1AVX512(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), AX
+	MOVQ         gradient_base+24(FP), CX
+	MOVQ         heads_base+72(FP), DX
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), BX
+	VMOVUPS      (BX), Z1
+	VMOVUPS      64(BX), Z2
+	VMOVUPS      128(BX), Z3
+	VMOVUPS      192(BX), Z4
+	MOVQ         state_base+120(FP), BX
+	VMOVUPS      (BX), Z5
+	VMOVUPS      64(BX), Z6
+	MOVQ         stretches+56(FP), BX
+	MOVQ         count+64(FP), SI
+	SHLQ         $0x05, SI
+	ADDQ         BX, SI
+
+pass0:
+	CMPQ     BX, SI
+	JGE      pass0_done
+	MOVQ     (BX), R8
+	MOVQ     8(BX), DI
+	ADDQ     R8, DI
+	MOVQ     24(BX), R9
+	VMOVUPS  (R9), Z7
+	VPMOVD2M Z7, K1
+	VMOVUPS  64(R9), Z7
+	VPMOVD2M Z7, K2
+	VMOVUPS  128(R9), Z7
+	VPMOVD2M Z7, K3
+	VMOVUPS  192(R9), Z7
+	VPMOVD2M Z7, K4
+
+pass0_columns:
+	CMPQ         R8, DI
+	JGE          pass0_next
+	VMOVUPS      (AX)(R8*4), Z7
+	VMOVUPS      (CX)(R8*4), Z8
+	VSUBPS.BCST  (DX), Z7, Z9
+	VMULPS       Z9, Z9, Z10
+	VCMPPS       $0x06, Z0, Z10, K5
+	VMAXPS       Z10, Z0, Z10
+	VADDPS       c3f800000<>+0(SB), Z10, Z11
+	VMULPS       Z11, Z10, Z10
+	VRCP14PS     Z10, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS c40000000<>+0(SB), Z10, Z13
+	VMULPS.Z     Z13, Z12, K1, Z10
+	VFMADD213PS  c3f800000<>+0(SB), Z10, Z11
+	VMOVAPS.Z    Z10, K5, Z10
+	VFMADD231PS  Z10, Z9, Z1
+	VFMADD231PS  Z10, Z9, Z8
+	VMULPS       Z11, Z5, Z5
+	VGETEXPPS    Z5, Z9
+	VADDPS       Z9, Z6, Z6
+	VGETMANTPS   $0x00, Z5, Z5
+	VSUBPS.BCST  4(DX), Z7, Z9
+	VMULPS       Z9, Z9, Z10
+	VCMPPS       $0x06, Z0, Z10, K5
+	VMAXPS       Z10, Z0, Z10
+	VADDPS       c3f800000<>+0(SB), Z10, Z11
+	VMULPS       Z11, Z10, Z10
+	VRCP14PS     Z10, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS c40000000<>+0(SB), Z10, Z13
+	VMULPS.Z     Z13, Z12, K2, Z10
+	VFMADD213PS  c3f800000<>+0(SB), Z10, Z11
+	VMOVAPS.Z    Z10, K5, Z10
+	VFMADD231PS  Z10, Z9, Z2
+	VFMADD231PS  Z10, Z9, Z8
+	VMULPS       Z11, Z5, Z5
+	VGETEXPPS    Z5, Z9
+	VADDPS       Z9, Z6, Z6
+	VGETMANTPS   $0x00, Z5, Z5
+	VSUBPS.BCST  8(DX), Z7, Z9
+	VMULPS       Z9, Z9, Z10
+	VCMPPS       $0x06, Z0, Z10, K5
+	VMAXPS       Z10, Z0, Z10
+	VADDPS       c3f800000<>+0(SB), Z10, Z11
+	VMULPS       Z11, Z10, Z10
+	VRCP14PS     Z10, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS c40000000<>+0(SB), Z10, Z13
+	VMULPS.Z     Z13, Z12, K3, Z10
+	VFMADD213PS  c3f800000<>+0(SB), Z10, Z11
+	VMOVAPS.Z    Z10, K5, Z10
+	VFMADD231PS  Z10, Z9, Z3
+	VFMADD231PS  Z10, Z9, Z8
+	VMULPS       Z11, Z5, Z5
+	VGETEXPPS    Z5, Z9
+	VADDPS       Z9, Z6, Z6
+	VGETMANTPS   $0x00, Z5, Z5
+	VSUBPS.BCST  12(DX), Z7, Z7
+	VMULPS       Z7, Z7, Z9
+	VCMPPS       $0x06, Z0, Z9, K5
+	VMAXPS       Z9, Z0, Z9
+	VADDPS       c3f800000<>+0(SB), Z9, Z10
+	VMULPS       Z10, Z9, Z9
+	VRCP14PS     Z9, Z11
+	VMOVAPS      Z11, Z12
+	VFNMADD213PS c40000000<>+0(SB), Z9, Z12
+	VMULPS.Z     Z12, Z11, K4, Z9
+	VFMADD213PS  c3f800000<>+0(SB), Z9, Z10
+	VMOVAPS.Z    Z9, K5, Z9
+	VFMADD231PS  Z9, Z7, Z4
+	VFMADD231PS  Z9, Z7, Z8
+	VMULPS       Z10, Z5, Z5
+	VGETEXPPS    Z5, Z7
+	VADDPS       Z7, Z6, Z6
+	VGETMANTPS   $0x00, Z5, Z5
+	VMOVUPS      Z8, (CX)(R8*4)
+	ADDQ         $0x10, R8
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, BX
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z5, (AX)
+	VMOVUPS Z6, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseTotalsCareful1AVX512(SB), NOSPLIT, $0-132
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), AX
+	MOVQ         heads_base+48(FP), CX
+	MOVQ         squares_base+96(FP), DX
+	MOVQ         width+120(FP), BX
+	VBROADCASTSS clamp+128(FP), Z0
+	SHLQ         $0x02, BX
+	MOVQ         sums_base+72(FP), SI
+	VMOVUPS      (SI), Z1
+	VMOVUPS      64(SI), Z2
+	VMOVUPS      128(SI), Z3
+	VMOVUPS      192(SI), Z4
+	VMOVUPS      256(SI), Z5
+	VMOVUPS      320(SI), Z6
+	VMOVUPS      384(SI), Z7
+	VMOVUPS      448(SI), Z8
+	MOVQ         stretches+32(FP), R10
+	MOVQ         count+40(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
+
+pass0:
+	CMPQ     R10, R11
+	JGE      pass0_done
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), SI
+	VMOVUPS  (SI), Z9
+	VPMOVD2M Z9, K1
+	VMOVUPS  64(SI), Z9
+	VPMOVD2M Z9, K2
+	VMOVUPS  128(SI), Z9
+	VPMOVD2M Z9, K3
+	VMOVUPS  192(SI), Z9
+	VPMOVD2M Z9, K4
+	MOVQ     16(R10), R9
+	SUBQ     R13, R9
+	LEAQ     (DX)(R9*4), R9
+	MOVQ     R9, SI
+	ADDQ     BX, R9
+	MOVQ     R9, DI
+	ADDQ     BX, R9
+	MOVQ     R9, R8
+	ADDQ     BX, R9
+
+pass0_columns:
+	CMPQ         R13, R12
+	JGE          pass0_next
+	VMOVUPS      (AX)(R13*4), Z9
+	VSUBPS.BCST  (CX), Z9, Z10
+	VMOVUPS      c3f800000<>+0(SB), Z11
+	VFMADD231PS  Z10, Z10, Z11
+	VRCP14PS     Z11, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS c40000000<>+0(SB), Z11, Z13
+	VMULPS.Z     Z13, Z12, K1, Z11
+	VCMPPS       $0x06, Z0, Z11, K5
+	VMAXPS       Z11, Z0, Z12
+	VMOVAPS.Z    Z12, K1, Z12
+	VADDPS       Z12, Z2, Z2
+	VMOVAPS.Z    Z11, K5, Z11
+	VMULPS       Z11, Z11, Z11
+	VMOVUPS      Z11, (SI)(R13*4)
+	VFMADD231PS  Z11, Z10, Z1
+	VSUBPS.BCST  4(CX), Z9, Z10
+	VMOVUPS      c3f800000<>+0(SB), Z11
+	VFMADD231PS  Z10, Z10, Z11
+	VRCP14PS     Z11, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS c40000000<>+0(SB), Z11, Z13
+	VMULPS.Z     Z13, Z12, K2, Z11
+	VCMPPS       $0x06, Z0, Z11, K5
+	VMAXPS       Z11, Z0, Z12
+	VMOVAPS.Z    Z12, K2, Z12
+	VADDPS       Z12, Z4, Z4
+	VMOVAPS.Z    Z11, K5, Z11
+	VMULPS       Z11, Z11, Z11
+	VMOVUPS      Z11, (DI)(R13*4)
+	VFMADD231PS  Z11, Z10, Z3
+	VSUBPS.BCST  8(CX), Z9, Z10
+	VMOVUPS      c3f800000<>+0(SB), Z11
+	VFMADD231PS  Z10, Z10, Z11
+	VRCP14PS     Z11, Z12
+	VMOVAPS      Z12, Z13
+	VFNMADD213PS c40000000<>+0(SB), Z11, Z13
+	VMULPS.Z     Z13, Z12, K3, Z11
+	VCMPPS       $0x06, Z0, Z11, K5
+	VMAXPS       Z11, Z0, Z12
+	VMOVAPS.Z    Z12, K3, Z12
+	VADDPS       Z12, Z6, Z6
+	VMOVAPS.Z    Z11, K5, Z11
+	VMULPS       Z11, Z11, Z11
+	VMOVUPS      Z11, (R8)(R13*4)
+	VFMADD231PS  Z11, Z10, Z5
+	VSUBPS.BCST  12(CX), Z9, Z9
+	VMOVUPS      c3f800000<>+0(SB), Z10
+	VFMADD231PS  Z9, Z9, Z10
+	VRCP14PS     Z10, Z11
+	VMOVAPS      Z11, Z12
+	VFNMADD213PS c40000000<>+0(SB), Z10, Z12
+	VMULPS.Z     Z12, Z11, K4, Z10
+	VCMPPS       $0x06, Z0, Z10, K5
+	VMAXPS       Z10, Z0, Z11
+	VMOVAPS.Z    Z11, K4, Z11
+	VADDPS       Z11, Z8, Z8
+	VMOVAPS.Z    Z10, K5, Z10
+	VMULPS       Z10, Z10, Z10
+	VMOVUPS      Z10, (R9)(R13*4)
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         $0x10, R13
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
 	VZEROUPPER
 	RET
 
@@ -2371,29 +2789,33 @@ columns1_done:
 	VZEROUPPER
 	RET
 
-// func extents1AVX512(least []float32, most []float32, src []float32)
+// func extents1AVX512(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX, AVX512F
-TEXT ·extents1AVX512(SB), NOSPLIT, $0-72
+TEXT ·extents1AVX512(SB), NOSPLIT, $0-96
 	MOVQ    least_base+0(FP), AX
 	MOVQ    most_base+24(FP), CX
-	MOVQ    src_base+48(FP), DX
-	VMOVUPS (DX), Z0
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Z0
 	VMOVAPS Z0, Z1
-	MOVQ    src_len+56(FP), BX
-	MOVQ    $0x00000010, SI
+	VMOVAPS Z0, Z2
+	MOVQ    $0x00000010, DI
 
-loop:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVUPS (DX)(SI*4), Z2
-	VMINPS  Z2, Z0, Z0
-	VMAXPS  Z2, Z1, Z1
-	ADDQ    $0x10, SI
-	JMP     loop
+loop0:
+	CMPQ    DI, SI
+	JGE     loop0_done
+	VMOVUPS (BX)(DI*4), Z3
+	VMINPS  Z3, Z0, Z0
+	VMAXPS  Z3, Z1, Z1
+	VADDPS  Z3, Z2, Z2
+	ADDQ    $0x10, DI
+	JMP     loop0
 
-done:
+loop0_done:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (CX)
+	VMOVUPS Z2, (DX)
 	VZEROUPPER
 	RET
 
@@ -2471,65 +2893,65 @@ pass0_columns:
 	VMULPS           Z27, Z26, Z26
 	VMULPS.Z         Z24, Z26, K1, Z24
 	VMULPS.Z         Z19, Z26, K2, Z19
-	VFMADD231PS      Z17, Z24, Z10
 	VMULPS           Z24, Z18, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z17
-	VFMADD231PS.BCST 4(DI), Z18, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(DI), Z18, Z25
+	VFMADD231PS      Z17, Z24, Z10
 	VFMADD231PS      Z24, Z15, Z0
 	VFMADD231PS      Z24, Z15, Z13
 	VFMADD231PS      Z24, Z16, Z1
 	VFMADD231PS      Z24, Z16, Z14
-	VFMADD231PS      Z22, Z19, Z10
 	VMULPS           Z19, Z23, Z23
 	VMOVUPS          c3f800000<>+0(SB), Z15
 	VFMADD231PS.BCST 4(DI), Z23, Z15
+	VFMADD231PS      Z22, Z19, Z10
 	VFMADD231PS      Z19, Z20, Z2
 	VFMADD231PS      Z19, Z20, Z13
 	VFMADD231PS      Z19, Z21, Z3
 	VFMADD231PS      Z19, Z21, Z14
-	VMULPS           Z15, Z17, Z17
+	VMULPS           Z15, Z25, Z25
 	VSUBPS.BCST      16(SI), Z11, Z15
 	VSUBPS.BCST      20(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
 	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS      Z15, Z15, Z18
-	VFMADD231PS      Z16, Z16, Z18
-	VMOVUPS          c3f800000<>+0(SB), Z19
-	VFMADD231PS.BCST (DI), Z18, Z19
-	VMULPS           Z18, Z19, Z20
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
 	VSUBPS.BCST      24(SI), Z11, Z11
 	VSUBPS.BCST      28(SI), Z12, Z12
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS      Z11, Z11, Z20
+	VFMADD231PS      Z12, Z12, Z20
 	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS      Z11, Z11, Z21
-	VFMADD231PS      Z12, Z12, Z21
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST (DI), Z21, Z22
-	VMULPS           Z21, Z22, Z23
-	VMULPS           Z20, Z23, Z24
-	VRCP14PS         Z24, Z25
-	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z24, Z26
-	VMULPS           Z26, Z25, Z25
-	VMULPS.Z         Z23, Z25, K3, Z23
-	VMULPS.Z         Z20, Z25, K4, Z20
-	VFMADD231PS      Z18, Z23, Z10
-	VMULPS           Z23, Z19, Z19
-	VMOVUPS          c3f800000<>+0(SB), Z18
-	VFMADD231PS.BCST 4(DI), Z19, Z18
-	VFMADD231PS      Z23, Z15, Z4
-	VFMADD231PS      Z23, Z15, Z13
-	VFMADD231PS      Z23, Z16, Z5
-	VFMADD231PS      Z23, Z16, Z14
-	VMULPS           Z18, Z17, Z17
-	VFMADD231PS      Z21, Z20, Z10
-	VMULPS           Z20, Z22, Z22
+	VFMADD231PS.BCST (DI), Z20, Z21
+	VMULPS           Z20, Z21, Z22
+	VMULPS           Z19, Z22, Z23
+	VRCP14PS         Z23, Z24
+	VMOVAPS          Z24, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS           Z26, Z24, Z24
+	VMULPS.Z         Z22, Z24, K3, Z22
+	VMULPS.Z         Z19, Z24, K4, Z19
+	VMULPS           Z22, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z23
+	VFMADD231PS.BCST 4(DI), Z18, Z23
+	VFMADD231PS      Z17, Z22, Z10
+	VFMADD231PS      Z22, Z15, Z4
+	VFMADD231PS      Z22, Z15, Z13
+	VFMADD231PS      Z22, Z16, Z5
+	VFMADD231PS      Z22, Z16, Z14
+	VMULPS           Z23, Z25, Z25
+	VMULPS           Z19, Z21, Z21
 	VMOVUPS          c3f800000<>+0(SB), Z15
-	VFMADD231PS.BCST 4(DI), Z22, Z15
-	VFMADD231PS      Z20, Z11, Z6
-	VFMADD231PS      Z20, Z11, Z13
-	VFMADD231PS      Z20, Z12, Z7
-	VFMADD231PS      Z20, Z12, Z14
-	VMULPS           Z15, Z17, Z17
-	VMULPS           Z17, Z8, Z8
+	VFMADD231PS.BCST 4(DI), Z21, Z15
+	VFMADD231PS      Z20, Z19, Z10
+	VFMADD231PS      Z19, Z11, Z6
+	VFMADD231PS      Z19, Z11, Z13
+	VFMADD231PS      Z19, Z12, Z7
+	VFMADD231PS      Z19, Z12, Z14
+	VMULPS           Z15, Z25, Z25
+	VMULPS           Z25, Z8, Z8
 	VGETEXPPS        Z8, Z11
 	VADDPS           Z11, Z9, Z9
 	VGETMANTPS       $0x00, Z8, Z8
@@ -2714,9 +3136,9 @@ pass0_done:
 	VZEROUPPER
 	RET
 
-// func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals2AVX512(SB), NOSPLIT, $0-128
+TEXT ·denseTotals2AVX512(SB), NOSPLIT, $0-132
 	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), AX
@@ -2846,6 +3268,504 @@ pass0_done:
 	VMOVUPS Z9, 576(AX)
 	VMOVUPS Z10, 640(AX)
 	VMOVUPS Z11, 704(AX)
+	VZEROUPPER
+	RET
+
+// func denseNegCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseNegCareful2AVX512(SB), NOSPLIT, $0-168
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	MOVQ    gradient_base+24(FP), BX
+	LEAQ    (BX)(AX*4), AX
+	MOVQ    heads_base+72(FP), SI
+	MOVQ    constants_base+144(FP), DI
+	MOVQ    sums_base+96(FP), R8
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS 128(R8), Z2
+	VMOVUPS 192(R8), Z3
+	VMOVUPS 256(R8), Z4
+	VMOVUPS 320(R8), Z5
+	VMOVUPS 384(R8), Z6
+	VMOVUPS 448(R8), Z7
+	MOVQ    state_base+120(FP), R8
+	VMOVUPS (R8), Z8
+	VMOVUPS 64(R8), Z9
+	VMOVUPS 128(R8), Z10
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
+
+pass0:
+	CMPQ     R8, R9
+	JGE      pass0_done
+	MOVQ     (R8), R11
+	MOVQ     8(R8), R10
+	ADDQ     R11, R10
+	MOVQ     24(R8), R12
+	VMOVUPS  (R12), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R12), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R12), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R12), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columns:
+	CMPQ             R11, R10
+	JGE              pass0_next
+	VMOVUPS          (CX)(R11*4), Z11
+	VMOVUPS          (DX)(R11*4), Z12
+	VMOVUPS          (BX)(R11*4), Z13
+	VMOVUPS          (AX)(R11*4), Z14
+	VSUBPS.BCST      (SI), Z11, Z15
+	VSUBPS.BCST      4(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VRCP14PS         Z19, Z20
+	VMOVAPS          Z20, Z21
+	VFNMADD213PS     c40000000<>+0(SB), Z19, Z21
+	VMULPS.Z         Z21, Z20, K1, Z19
+	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z20
+	VFMADD231PS.BCST 4(DI), Z18, Z20
+	VBROADCASTSS     8(DI), Z18
+	VCMPPS           $0x0a, Z18, Z20, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z20, Z18, Z20
+	VFMADD231PS      Z17, Z19, Z10
+	VFMADD231PS      Z19, Z15, Z0
+	VFMADD231PS      Z19, Z15, Z13
+	VFMADD231PS      Z19, Z16, Z1
+	VFMADD231PS      Z19, Z16, Z14
+	VSUBPS.BCST      8(SI), Z11, Z15
+	VSUBPS.BCST      12(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VRCP14PS         Z19, Z21
+	VMOVAPS          Z21, Z22
+	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
+	VMULPS.Z         Z22, Z21, K2, Z19
+	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS.BCST 4(DI), Z18, Z21
+	VBROADCASTSS     8(DI), Z18
+	VCMPPS           $0x0a, Z18, Z21, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z21, Z18, Z21
+	VFMADD231PS      Z17, Z19, Z10
+	VFMADD231PS      Z19, Z15, Z2
+	VFMADD231PS      Z19, Z15, Z13
+	VFMADD231PS      Z19, Z16, Z3
+	VFMADD231PS      Z19, Z16, Z14
+	VMULPS           Z21, Z20, Z20
+	VSUBPS.BCST      16(SI), Z11, Z15
+	VSUBPS.BCST      20(SI), Z12, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z17
+	VFMADD231PS      Z15, Z15, Z17
+	VFMADD231PS      Z16, Z16, Z17
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST (DI), Z17, Z18
+	VMULPS           Z17, Z18, Z19
+	VRCP14PS         Z19, Z21
+	VMOVAPS          Z21, Z22
+	VFNMADD213PS     c40000000<>+0(SB), Z19, Z22
+	VMULPS.Z         Z22, Z21, K3, Z19
+	VMULPS           Z19, Z18, Z18
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS.BCST 4(DI), Z18, Z21
+	VBROADCASTSS     8(DI), Z18
+	VCMPPS           $0x0a, Z18, Z21, K5
+	VMOVAPS.Z        Z19, K5, Z19
+	VMINPS           Z21, Z18, Z21
+	VFMADD231PS      Z17, Z19, Z10
+	VFMADD231PS      Z19, Z15, Z4
+	VFMADD231PS      Z19, Z15, Z13
+	VFMADD231PS      Z19, Z16, Z5
+	VFMADD231PS      Z19, Z16, Z14
+	VMULPS           Z21, Z20, Z20
+	VSUBPS.BCST      24(SI), Z11, Z11
+	VSUBPS.BCST      28(SI), Z12, Z12
+	VMOVUPS          c3f800000<>+0(SB), Z15
+	VFMADD231PS      Z11, Z11, Z15
+	VFMADD231PS      Z12, Z12, Z15
+	VMOVUPS          c3f800000<>+0(SB), Z16
+	VFMADD231PS.BCST (DI), Z15, Z16
+	VMULPS           Z15, Z16, Z17
+	VRCP14PS         Z17, Z18
+	VMOVAPS          Z18, Z19
+	VFNMADD213PS     c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z         Z19, Z18, K4, Z17
+	VMULPS           Z17, Z16, Z16
+	VMOVUPS          c3f800000<>+0(SB), Z18
+	VFMADD231PS.BCST 4(DI), Z16, Z18
+	VBROADCASTSS     8(DI), Z16
+	VCMPPS           $0x0a, Z16, Z18, K5
+	VMOVAPS.Z        Z17, K5, Z17
+	VMINPS           Z18, Z16, Z18
+	VFMADD231PS      Z15, Z17, Z10
+	VFMADD231PS      Z17, Z11, Z6
+	VFMADD231PS      Z17, Z11, Z13
+	VFMADD231PS      Z17, Z12, Z7
+	VFMADD231PS      Z17, Z12, Z14
+	VMULPS           Z18, Z20, Z20
+	VMULPS           Z20, Z8, Z8
+	VGETEXPPS        Z8, Z11
+	VADDPS           Z11, Z9, Z9
+	VGETMANTPS       $0x00, Z8, Z8
+	VMOVUPS          Z13, (BX)(R11*4)
+	VMOVUPS          Z14, (AX)(R11*4)
+	ADDQ             $0x10, R11
+	JMP              pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R8
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VMOVUPS Z10, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseUMAPCareful2AVX512(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Z1
+	VMOVUPS      64(DI), Z2
+	VMOVUPS      128(DI), Z3
+	VMOVUPS      192(DI), Z4
+	VMOVUPS      256(DI), Z5
+	VMOVUPS      320(DI), Z6
+	VMOVUPS      384(DI), Z7
+	VMOVUPS      448(DI), Z8
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Z9
+	VMOVUPS      64(DI), Z10
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
+
+pass0:
+	CMPQ     DI, R8
+	JGE      pass0_done
+	MOVQ     (DI), R10
+	MOVQ     8(DI), R9
+	ADDQ     R10, R9
+	MOVQ     24(DI), R11
+	VMOVUPS  (R11), Z11
+	VPMOVD2M Z11, K1
+	VMOVUPS  64(R11), Z11
+	VPMOVD2M Z11, K2
+	VMOVUPS  128(R11), Z11
+	VPMOVD2M Z11, K3
+	VMOVUPS  192(R11), Z11
+	VPMOVD2M Z11, K4
+
+pass0_columns:
+	CMPQ         R10, R9
+	JGE          pass0_next
+	VMOVUPS      (CX)(R10*4), Z11
+	VMOVUPS      (DX)(R10*4), Z12
+	VMOVUPS      (BX)(R10*4), Z13
+	VMOVUPS      (AX)(R10*4), Z14
+	VSUBPS.BCST  (SI), Z11, Z15
+	VSUBPS.BCST  4(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VRCP14PS     Z17, Z19
+	VMOVAPS      Z19, Z20
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
+	VMULPS.Z     Z20, Z19, K1, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
+	VMOVAPS.Z    Z17, K5, Z17
+	VFMADD231PS  Z17, Z15, Z1
+	VFMADD231PS  Z17, Z15, Z13
+	VFMADD231PS  Z17, Z16, Z2
+	VFMADD231PS  Z17, Z16, Z14
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  8(SI), Z11, Z15
+	VSUBPS.BCST  12(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VRCP14PS     Z17, Z19
+	VMOVAPS      Z19, Z20
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
+	VMULPS.Z     Z20, Z19, K2, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
+	VMOVAPS.Z    Z17, K5, Z17
+	VFMADD231PS  Z17, Z15, Z3
+	VFMADD231PS  Z17, Z15, Z13
+	VFMADD231PS  Z17, Z16, Z4
+	VFMADD231PS  Z17, Z16, Z14
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  16(SI), Z11, Z15
+	VSUBPS.BCST  20(SI), Z12, Z16
+	VMULPS       Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z17
+	VADDPS       c3f800000<>+0(SB), Z17, Z18
+	VMULPS       Z18, Z17, Z17
+	VRCP14PS     Z17, Z19
+	VMOVAPS      Z19, Z20
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z20
+	VMULPS.Z     Z20, Z19, K3, Z17
+	VFMADD213PS  c3f800000<>+0(SB), Z17, Z18
+	VMOVAPS.Z    Z17, K5, Z17
+	VFMADD231PS  Z17, Z15, Z5
+	VFMADD231PS  Z17, Z15, Z13
+	VFMADD231PS  Z17, Z16, Z6
+	VFMADD231PS  Z17, Z16, Z14
+	VMULPS       Z18, Z9, Z9
+	VGETEXPPS    Z9, Z15
+	VADDPS       Z15, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VSUBPS.BCST  24(SI), Z11, Z11
+	VSUBPS.BCST  28(SI), Z12, Z12
+	VMULPS       Z11, Z11, Z15
+	VFMADD231PS  Z12, Z12, Z15
+	VCMPPS       $0x06, Z0, Z15, K5
+	VMAXPS       Z15, Z0, Z15
+	VADDPS       c3f800000<>+0(SB), Z15, Z16
+	VMULPS       Z16, Z15, Z15
+	VRCP14PS     Z15, Z17
+	VMOVAPS      Z17, Z18
+	VFNMADD213PS c40000000<>+0(SB), Z15, Z18
+	VMULPS.Z     Z18, Z17, K4, Z15
+	VFMADD213PS  c3f800000<>+0(SB), Z15, Z16
+	VMOVAPS.Z    Z15, K5, Z15
+	VFMADD231PS  Z15, Z11, Z7
+	VFMADD231PS  Z15, Z11, Z13
+	VFMADD231PS  Z15, Z12, Z8
+	VFMADD231PS  Z15, Z12, Z14
+	VMULPS       Z16, Z9, Z9
+	VGETEXPPS    Z9, Z11
+	VADDPS       Z11, Z10, Z10
+	VGETMANTPS   $0x00, Z9, Z9
+	VMOVUPS      Z13, (BX)(R10*4)
+	VMOVUPS      Z14, (AX)(R10*4)
+	ADDQ         $0x10, R10
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, DI
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z9, (AX)
+	VMOVUPS Z10, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseTotalsCareful2AVX512(SB), NOSPLIT, $0-132
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), AX
+	MOVQ         heads_base+48(FP), DX
+	MOVQ         squares_base+96(FP), BX
+	MOVQ         width+120(FP), SI
+	VBROADCASTSS clamp+128(FP), Z0
+	SHLQ         $0x02, SI
+	MOVQ         sums_base+72(FP), DI
+	VMOVUPS      (DI), Z1
+	VMOVUPS      64(DI), Z2
+	VMOVUPS      128(DI), Z3
+	VMOVUPS      192(DI), Z4
+	VMOVUPS      256(DI), Z5
+	VMOVUPS      320(DI), Z6
+	VMOVUPS      384(DI), Z7
+	VMOVUPS      448(DI), Z8
+	VMOVUPS      512(DI), Z9
+	VMOVUPS      576(DI), Z10
+	VMOVUPS      640(DI), Z11
+	VMOVUPS      704(DI), Z12
+	MOVQ         stretches+32(FP), R11
+	MOVQ         count+40(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0:
+	CMPQ     R11, R12
+	JGE      pass0_done
+	MOVQ     (R11), R14
+	MOVQ     8(R11), R13
+	ADDQ     R14, R13
+	MOVQ     24(R11), DI
+	VMOVUPS  (DI), Z13
+	VPMOVD2M Z13, K1
+	VMOVUPS  64(DI), Z13
+	VPMOVD2M Z13, K2
+	VMOVUPS  128(DI), Z13
+	VPMOVD2M Z13, K3
+	VMOVUPS  192(DI), Z13
+	VPMOVD2M Z13, K4
+	MOVQ     16(R11), R10
+	SUBQ     R14, R10
+	LEAQ     (BX)(R10*4), R10
+	MOVQ     R10, DI
+	ADDQ     SI, R10
+	MOVQ     R10, R8
+	ADDQ     SI, R10
+	MOVQ     R10, R9
+	ADDQ     SI, R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
+	VMOVUPS      (CX)(R14*4), Z13
+	VMOVUPS      (AX)(R14*4), Z14
+	VSUBPS.BCST  (DX), Z13, Z15
+	VSUBPS.BCST  4(DX), Z14, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z17
+	VFMADD231PS  Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VRCP14PS     Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z     Z19, Z18, K1, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z18
+	VMOVAPS.Z    Z18, K1, Z18
+	VADDPS       Z18, Z3, Z3
+	VMOVAPS.Z    Z17, K5, Z17
+	VMULPS       Z17, Z17, Z17
+	VMOVUPS      Z17, (DI)(R14*4)
+	VFMADD231PS  Z17, Z15, Z1
+	VFMADD231PS  Z17, Z16, Z2
+	VSUBPS.BCST  8(DX), Z13, Z15
+	VSUBPS.BCST  12(DX), Z14, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z17
+	VFMADD231PS  Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VRCP14PS     Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z     Z19, Z18, K2, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z18
+	VMOVAPS.Z    Z18, K2, Z18
+	VADDPS       Z18, Z6, Z6
+	VMOVAPS.Z    Z17, K5, Z17
+	VMULPS       Z17, Z17, Z17
+	VMOVUPS      Z17, (R8)(R14*4)
+	VFMADD231PS  Z17, Z15, Z4
+	VFMADD231PS  Z17, Z16, Z5
+	VSUBPS.BCST  16(DX), Z13, Z15
+	VSUBPS.BCST  20(DX), Z14, Z16
+	VMOVUPS      c3f800000<>+0(SB), Z17
+	VFMADD231PS  Z15, Z15, Z17
+	VFMADD231PS  Z16, Z16, Z17
+	VRCP14PS     Z17, Z18
+	VMOVAPS      Z18, Z19
+	VFNMADD213PS c40000000<>+0(SB), Z17, Z19
+	VMULPS.Z     Z19, Z18, K3, Z17
+	VCMPPS       $0x06, Z0, Z17, K5
+	VMAXPS       Z17, Z0, Z18
+	VMOVAPS.Z    Z18, K3, Z18
+	VADDPS       Z18, Z9, Z9
+	VMOVAPS.Z    Z17, K5, Z17
+	VMULPS       Z17, Z17, Z17
+	VMOVUPS      Z17, (R9)(R14*4)
+	VFMADD231PS  Z17, Z15, Z7
+	VFMADD231PS  Z17, Z16, Z8
+	VSUBPS.BCST  24(DX), Z13, Z13
+	VSUBPS.BCST  28(DX), Z14, Z14
+	VMOVUPS      c3f800000<>+0(SB), Z15
+	VFMADD231PS  Z13, Z13, Z15
+	VFMADD231PS  Z14, Z14, Z15
+	VRCP14PS     Z15, Z16
+	VMOVAPS      Z16, Z17
+	VFNMADD213PS c40000000<>+0(SB), Z15, Z17
+	VMULPS.Z     Z17, Z16, K4, Z15
+	VCMPPS       $0x06, Z0, Z15, K5
+	VMAXPS       Z15, Z0, Z16
+	VMOVAPS.Z    Z16, K4, Z16
+	VADDPS       Z16, Z12, Z12
+	VMOVAPS.Z    Z15, K5, Z15
+	VMULPS       Z15, Z15, Z15
+	VMOVUPS      Z15, (R10)(R14*4)
+	VFMADD231PS  Z15, Z13, Z10
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         $0x10, R14
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
 	VZEROUPPER
 	RET
 
@@ -2998,36 +3918,43 @@ columns1_done:
 	VZEROUPPER
 	RET
 
-// func extents2AVX512(least []float32, most []float32, src []float32)
+// func extents2AVX512(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX, AVX512F
-TEXT ·extents2AVX512(SB), NOSPLIT, $0-72
+TEXT ·extents2AVX512(SB), NOSPLIT, $0-96
 	MOVQ    least_base+0(FP), AX
 	MOVQ    most_base+24(FP), CX
-	MOVQ    src_base+48(FP), DX
-	VMOVUPS (DX), Z0
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Z0
 	VMOVAPS Z0, Z1
-	VMOVUPS 64(DX), Z2
-	VMOVAPS Z2, Z3
-	MOVQ    src_len+56(FP), BX
-	MOVQ    $0x00000020, SI
+	VMOVAPS Z0, Z2
+	VMOVUPS 64(BX), Z3
+	VMOVAPS Z3, Z4
+	VMOVAPS Z3, Z5
+	MOVQ    $0x00000020, DI
 
-loop:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVUPS (DX)(SI*4), Z4
-	VMINPS  Z4, Z0, Z0
-	VMAXPS  Z4, Z1, Z1
-	VMOVUPS 64(DX)(SI*4), Z4
-	VMINPS  Z4, Z2, Z2
-	VMAXPS  Z4, Z3, Z3
-	ADDQ    $0x20, SI
-	JMP     loop
+loop0:
+	CMPQ    DI, SI
+	JGE     loop0_done
+	VMOVUPS (BX)(DI*4), Z6
+	VMINPS  Z6, Z0, Z0
+	VMAXPS  Z6, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VMOVUPS 64(BX)(DI*4), Z6
+	VMINPS  Z6, Z3, Z3
+	VMAXPS  Z6, Z4, Z4
+	VADDPS  Z6, Z5, Z5
+	ADDQ    $0x20, DI
+	JMP     loop0
 
-done:
+loop0_done:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (CX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 64(CX)
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -3104,10 +4031,10 @@ pass0_columns:
 	VMOVAPS          Z24, Z25
 	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
 	VMULPS.Z         Z25, Z24, K1, Z23
-	VFMADD231PS      Z21, Z23, Z14
 	VMULPS           Z23, Z22, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z21
-	VFMADD231PS.BCST 4(R9), Z22, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z24
+	VFMADD231PS.BCST 4(R9), Z22, Z24
+	VFMADD231PS      Z21, Z23, Z14
 	VFMADD231PS      Z23, Z18, Z0
 	VFMADD231PS      Z23, Z18, Z15
 	VFMADD231PS      Z23, Z19, Z1
@@ -3120,85 +4047,85 @@ pass0_columns:
 	VSUBPS.BCST      16(R8), Z19, Z19
 	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      20(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
 	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS      Z18, Z18, Z22
-	VFMADD231PS      Z19, Z19, Z22
-	VFMADD231PS      Z20, Z20, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z23
-	VFMADD231PS.BCST (R9), Z22, Z23
-	VMULPS           Z22, Z23, Z24
-	VRCP14PS         Z24, Z25
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
 	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z24, Z26
-	VMULPS.Z         Z26, Z25, K2, Z24
-	VFMADD231PS      Z22, Z24, Z14
-	VMULPS           Z24, Z23, Z23
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST 4(R9), Z23, Z22
-	VFMADD231PS      Z24, Z18, Z3
-	VFMADD231PS      Z24, Z18, Z15
-	VFMADD231PS      Z24, Z19, Z4
-	VFMADD231PS      Z24, Z19, Z16
-	VFMADD231PS      Z24, Z20, Z5
-	VFMADD231PS      Z24, Z20, Z17
-	VMULPS           Z22, Z21, Z21
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K2, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z3
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z4
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z5
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
 	VMOVUPS          (CX)(R13*4), Z18
 	VSUBPS.BCST      24(R8), Z18, Z18
 	VMOVUPS          (DX)(R13*4), Z19
 	VSUBPS.BCST      28(R8), Z19, Z19
 	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      32(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
 	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS      Z18, Z18, Z22
-	VFMADD231PS      Z19, Z19, Z22
-	VFMADD231PS      Z20, Z20, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z23
-	VFMADD231PS.BCST (R9), Z22, Z23
-	VMULPS           Z22, Z23, Z24
-	VRCP14PS         Z24, Z25
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
 	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z24, Z26
-	VMULPS.Z         Z26, Z25, K3, Z24
-	VFMADD231PS      Z22, Z24, Z14
-	VMULPS           Z24, Z23, Z23
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST 4(R9), Z23, Z22
-	VFMADD231PS      Z24, Z18, Z6
-	VFMADD231PS      Z24, Z18, Z15
-	VFMADD231PS      Z24, Z19, Z7
-	VFMADD231PS      Z24, Z19, Z16
-	VFMADD231PS      Z24, Z20, Z8
-	VFMADD231PS      Z24, Z20, Z17
-	VMULPS           Z22, Z21, Z21
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K3, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z6
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z7
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z8
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
 	VMOVUPS          (CX)(R13*4), Z18
 	VSUBPS.BCST      36(R8), Z18, Z18
 	VMOVUPS          (DX)(R13*4), Z19
 	VSUBPS.BCST      40(R8), Z19, Z19
 	VMOVUPS          (BX)(R13*4), Z20
 	VSUBPS.BCST      44(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
 	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS      Z18, Z18, Z22
-	VFMADD231PS      Z19, Z19, Z22
-	VFMADD231PS      Z20, Z20, Z22
-	VMOVUPS          c3f800000<>+0(SB), Z23
-	VFMADD231PS.BCST (R9), Z22, Z23
-	VMULPS           Z22, Z23, Z24
-	VRCP14PS         Z24, Z25
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
 	VMOVAPS          Z25, Z26
-	VFNMADD213PS     c40000000<>+0(SB), Z24, Z26
-	VMULPS.Z         Z26, Z25, K4, Z24
-	VFMADD231PS      Z22, Z24, Z14
-	VMULPS           Z24, Z23, Z23
-	VMOVUPS          c3f800000<>+0(SB), Z22
-	VFMADD231PS.BCST 4(R9), Z23, Z22
-	VFMADD231PS      Z24, Z18, Z9
-	VFMADD231PS      Z24, Z18, Z15
-	VFMADD231PS      Z24, Z19, Z10
-	VFMADD231PS      Z24, Z19, Z16
-	VFMADD231PS      Z24, Z20, Z11
-	VFMADD231PS      Z24, Z20, Z17
-	VMULPS           Z22, Z21, Z21
-	VMULPS           Z21, Z12, Z12
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K4, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z9
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z10
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z11
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMULPS           Z24, Z12, Z12
 	VGETEXPPS        Z12, Z18
 	VADDPS           Z18, Z13, Z13
 	VGETMANTPS       $0x00, Z12, Z12
@@ -3426,9 +4353,9 @@ pass0_done:
 	VZEROUPPER
 	RET
 
-// func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·denseTotals3AVX512(SB), NOSPLIT, $0-128
+TEXT ·denseTotals3AVX512(SB), NOSPLIT, $0-132
 	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), DX
@@ -3593,6 +4520,611 @@ pass0_done:
 	VZEROUPPER
 	RET
 
+// func denseNegCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseNegCareful3AVX512(SB), NOSPLIT, $0-168
+	MOVQ    stride+48(FP), AX
+	MOVQ    columns_base+0(FP), CX
+	LEAQ    (CX)(AX*4), DX
+	LEAQ    (DX)(AX*4), BX
+	MOVQ    gradient_base+24(FP), SI
+	LEAQ    (SI)(AX*4), DI
+	LEAQ    (DI)(AX*4), AX
+	MOVQ    heads_base+72(FP), R8
+	MOVQ    constants_base+144(FP), R9
+	MOVQ    sums_base+96(FP), R10
+	VMOVUPS (R10), Z0
+	VMOVUPS 64(R10), Z1
+	VMOVUPS 128(R10), Z2
+	VMOVUPS 192(R10), Z3
+	VMOVUPS 256(R10), Z4
+	VMOVUPS 320(R10), Z5
+	VMOVUPS 384(R10), Z6
+	VMOVUPS 448(R10), Z7
+	VMOVUPS 512(R10), Z8
+	VMOVUPS 576(R10), Z9
+	VMOVUPS 640(R10), Z10
+	VMOVUPS 704(R10), Z11
+	MOVQ    state_base+120(FP), R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass0:
+	CMPQ     R10, R11
+	JGE      pass0_done
+	MOVQ     (R10), R13
+	MOVQ     8(R10), R12
+	ADDQ     R13, R12
+	MOVQ     24(R10), R14
+	VMOVUPS  (R14), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R14), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R14), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R14), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columns:
+	CMPQ             R13, R12
+	JGE              pass0_next
+	VMOVUPS          (SI)(R13*4), Z15
+	VMOVUPS          (DI)(R13*4), Z16
+	VMOVUPS          (AX)(R13*4), Z17
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      (R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      4(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      8(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z24
+	VMOVAPS          Z24, Z25
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z25
+	VMULPS.Z         Z25, Z24, K1, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z24
+	VFMADD231PS.BCST 4(R9), Z22, Z24
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z24, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z24, Z22, Z24
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z0
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z1
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z2
+	VFMADD231PS      Z23, Z20, Z17
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      12(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      16(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      20(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K2, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z25, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z25, Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z3
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z4
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z5
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      24(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      28(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      32(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K3, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z25, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z25, Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z6
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z7
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z8
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMOVUPS          (CX)(R13*4), Z18
+	VSUBPS.BCST      36(R8), Z18, Z18
+	VMOVUPS          (DX)(R13*4), Z19
+	VSUBPS.BCST      40(R8), Z19, Z19
+	VMOVUPS          (BX)(R13*4), Z20
+	VSUBPS.BCST      44(R8), Z20, Z20
+	VMOVUPS          c3f800000<>+0(SB), Z21
+	VFMADD231PS      Z18, Z18, Z21
+	VFMADD231PS      Z19, Z19, Z21
+	VFMADD231PS      Z20, Z20, Z21
+	VMOVUPS          c3f800000<>+0(SB), Z22
+	VFMADD231PS.BCST (R9), Z21, Z22
+	VMULPS           Z21, Z22, Z23
+	VRCP14PS         Z23, Z25
+	VMOVAPS          Z25, Z26
+	VFNMADD213PS     c40000000<>+0(SB), Z23, Z26
+	VMULPS.Z         Z26, Z25, K4, Z23
+	VMULPS           Z23, Z22, Z22
+	VMOVUPS          c3f800000<>+0(SB), Z25
+	VFMADD231PS.BCST 4(R9), Z22, Z25
+	VBROADCASTSS     8(R9), Z22
+	VCMPPS           $0x0a, Z22, Z25, K5
+	VMOVAPS.Z        Z23, K5, Z23
+	VMINPS           Z25, Z22, Z25
+	VFMADD231PS      Z21, Z23, Z14
+	VFMADD231PS      Z23, Z18, Z9
+	VFMADD231PS      Z23, Z18, Z15
+	VFMADD231PS      Z23, Z19, Z10
+	VFMADD231PS      Z23, Z19, Z16
+	VFMADD231PS      Z23, Z20, Z11
+	VFMADD231PS      Z23, Z20, Z17
+	VMULPS           Z25, Z24, Z24
+	VMULPS           Z24, Z12, Z12
+	VGETEXPPS        Z12, Z18
+	VADDPS           Z18, Z13, Z13
+	VGETMANTPS       $0x00, Z12, Z12
+	VMOVUPS          Z15, (SI)(R13*4)
+	VMOVUPS          Z16, (DI)(R13*4)
+	VMOVUPS          Z17, (AX)(R13*4)
+	ADDQ             $0x10, R13
+	JMP              pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VMOVUPS Z14, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseUMAPCareful3AVX512(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Z0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Z1
+	VMOVUPS      64(R9), Z2
+	VMOVUPS      128(R9), Z3
+	VMOVUPS      192(R9), Z4
+	VMOVUPS      256(R9), Z5
+	VMOVUPS      320(R9), Z6
+	VMOVUPS      384(R9), Z7
+	VMOVUPS      448(R9), Z8
+	VMOVUPS      512(R9), Z9
+	VMOVUPS      576(R9), Z10
+	VMOVUPS      640(R9), Z11
+	VMOVUPS      704(R9), Z12
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Z13
+	VMOVUPS      64(R9), Z14
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0:
+	CMPQ     R9, R10
+	JGE      pass0_done
+	MOVQ     (R9), R12
+	MOVQ     8(R9), R11
+	ADDQ     R12, R11
+	MOVQ     24(R9), R13
+	VMOVUPS  (R13), Z15
+	VPMOVD2M Z15, K1
+	VMOVUPS  64(R13), Z15
+	VPMOVD2M Z15, K2
+	VMOVUPS  128(R13), Z15
+	VPMOVD2M Z15, K3
+	VMOVUPS  192(R13), Z15
+	VPMOVD2M Z15, K4
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
+	VMOVUPS      (SI)(R12*4), Z15
+	VMOVUPS      (DI)(R12*4), Z16
+	VMOVUPS      (AX)(R12*4), Z17
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  (R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  4(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  8(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K1, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z1
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z2
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z3
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  12(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  16(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  20(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K2, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z4
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z5
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z6
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  24(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  28(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  32(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K3, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z7
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z8
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z9
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      (CX)(R12*4), Z18
+	VSUBPS.BCST  36(R8), Z18, Z18
+	VMOVUPS      (DX)(R12*4), Z19
+	VSUBPS.BCST  40(R8), Z19, Z19
+	VMOVUPS      (BX)(R12*4), Z20
+	VSUBPS.BCST  44(R8), Z20, Z20
+	VMULPS       Z18, Z18, Z21
+	VFMADD231PS  Z19, Z19, Z21
+	VFMADD231PS  Z20, Z20, Z21
+	VCMPPS       $0x06, Z0, Z21, K5
+	VMAXPS       Z21, Z0, Z21
+	VADDPS       c3f800000<>+0(SB), Z21, Z22
+	VMULPS       Z22, Z21, Z21
+	VRCP14PS     Z21, Z23
+	VMOVAPS      Z23, Z24
+	VFNMADD213PS c40000000<>+0(SB), Z21, Z24
+	VMULPS.Z     Z24, Z23, K4, Z21
+	VFMADD213PS  c3f800000<>+0(SB), Z21, Z22
+	VMOVAPS.Z    Z21, K5, Z21
+	VFMADD231PS  Z21, Z18, Z10
+	VFMADD231PS  Z21, Z18, Z15
+	VFMADD231PS  Z21, Z19, Z11
+	VFMADD231PS  Z21, Z19, Z16
+	VFMADD231PS  Z21, Z20, Z12
+	VFMADD231PS  Z21, Z20, Z17
+	VMULPS       Z22, Z13, Z13
+	VGETEXPPS    Z13, Z18
+	VADDPS       Z18, Z14, Z14
+	VGETMANTPS   $0x00, Z13, Z13
+	VMOVUPS      Z15, (SI)(R12*4)
+	VMOVUPS      Z16, (DI)(R12*4)
+	VMOVUPS      Z17, (AX)(R12*4)
+	ADDQ         $0x10, R12
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Z13, (AX)
+	VMOVUPS Z14, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·denseTotalsCareful3AVX512(SB), NOSPLIT, $0-132
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), AX
+	MOVQ         heads_base+48(FP), BX
+	MOVQ         squares_base+96(FP), SI
+	MOVQ         width+120(FP), DI
+	VBROADCASTSS clamp+128(FP), Z0
+	SHLQ         $0x02, DI
+	MOVQ         sums_base+72(FP), R8
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
+	VMOVUPS      256(R8), Z5
+	VMOVUPS      320(R8), Z6
+	VMOVUPS      384(R8), Z7
+	VMOVUPS      448(R8), Z8
+	VMOVUPS      512(R8), Z9
+	VMOVUPS      576(R8), Z10
+	VMOVUPS      640(R8), Z11
+	VMOVUPS      704(R8), Z12
+	VMOVUPS      768(R8), Z13
+	VMOVUPS      832(R8), Z14
+	VMOVUPS      896(R8), Z15
+	VMOVUPS      960(R8), Z16
+	MOVQ         stretches+32(FP), R12
+	MOVQ         count+40(FP), R13
+	SHLQ         $0x05, R13
+	ADDQ         R12, R13
+
+pass0:
+	CMPQ     R12, R13
+	JGE      pass0_done
+	MOVQ     (R12), R15
+	MOVQ     8(R12), R14
+	ADDQ     R15, R14
+	MOVQ     24(R12), R8
+	VMOVUPS  (R8), Z17
+	VPMOVD2M Z17, K1
+	VMOVUPS  64(R8), Z17
+	VPMOVD2M Z17, K2
+	VMOVUPS  128(R8), Z17
+	VPMOVD2M Z17, K3
+	VMOVUPS  192(R8), Z17
+	VPMOVD2M Z17, K4
+	MOVQ     16(R12), R11
+	SUBQ     R15, R11
+	LEAQ     (SI)(R11*4), R11
+	MOVQ     R11, R8
+	ADDQ     DI, R11
+	MOVQ     R11, R9
+	ADDQ     DI, R11
+	MOVQ     R11, R10
+	ADDQ     DI, R11
+
+pass0_columns:
+	CMPQ         R15, R14
+	JGE          pass0_next
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  (BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  4(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  8(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K1, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K1, Z21
+	VADDPS       Z21, Z4, Z4
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R8)(R15*4)
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  12(BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  16(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  20(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K2, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K2, Z21
+	VADDPS       Z21, Z8, Z8
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R9)(R15*4)
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  24(BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  28(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  32(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K3, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K3, Z21
+	VADDPS       Z21, Z12, Z12
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R10)(R15*4)
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VMOVUPS      (CX)(R15*4), Z17
+	VSUBPS.BCST  36(BX), Z17, Z17
+	VMOVUPS      (DX)(R15*4), Z18
+	VSUBPS.BCST  40(BX), Z18, Z18
+	VMOVUPS      (AX)(R15*4), Z19
+	VSUBPS.BCST  44(BX), Z19, Z19
+	VMOVUPS      c3f800000<>+0(SB), Z20
+	VFMADD231PS  Z17, Z17, Z20
+	VFMADD231PS  Z18, Z18, Z20
+	VFMADD231PS  Z19, Z19, Z20
+	VRCP14PS     Z20, Z21
+	VMOVAPS      Z21, Z22
+	VFNMADD213PS c40000000<>+0(SB), Z20, Z22
+	VMULPS.Z     Z22, Z21, K4, Z20
+	VCMPPS       $0x06, Z0, Z20, K5
+	VMAXPS       Z20, Z0, Z21
+	VMOVAPS.Z    Z21, K4, Z21
+	VADDPS       Z21, Z16, Z16
+	VMOVAPS.Z    Z20, K5, Z20
+	VMULPS       Z20, Z20, Z20
+	VMOVUPS      Z20, (R11)(R15*4)
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         $0x10, R15
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R12
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z3, 128(AX)
+	VMOVUPS Z4, 192(AX)
+	VMOVUPS Z5, 256(AX)
+	VMOVUPS Z6, 320(AX)
+	VMOVUPS Z7, 384(AX)
+	VMOVUPS Z8, 448(AX)
+	VMOVUPS Z9, 512(AX)
+	VMOVUPS Z10, 576(AX)
+	VMOVUPS Z11, 640(AX)
+	VMOVUPS Z12, 704(AX)
+	VMOVUPS Z13, 768(AX)
+	VMOVUPS Z14, 832(AX)
+	VMOVUPS Z15, 896(AX)
+	VMOVUPS Z16, 960(AX)
+	VZEROUPPER
+	RET
+
 // func denseSpread3AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 // Requires: AVX, AVX512F
 TEXT ·denseSpread3AVX512(SB), NOSPLIT, $0-96
@@ -3746,86 +5278,92 @@ columns1_done:
 	VZEROUPPER
 	RET
 
-// func extents3AVX512(least []float32, most []float32, src []float32)
+// func extents3AVX512(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX, AVX512F
-TEXT ·extents3AVX512(SB), NOSPLIT, $0-72
+TEXT ·extents3AVX512(SB), NOSPLIT, $0-96
 	MOVQ    least_base+0(FP), AX
 	MOVQ    most_base+24(FP), CX
-	MOVQ    src_base+48(FP), DX
-	VMOVUPS (DX), Z0
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Z0
 	VMOVAPS Z0, Z1
-	VMOVUPS 64(DX), Z2
-	VMOVAPS Z2, Z3
-	VMOVUPS 128(DX), Z4
-	VMOVAPS Z4, Z5
-	MOVQ    src_len+56(FP), BX
-	MOVQ    $0x00000030, SI
+	VMOVAPS Z0, Z2
+	VMOVUPS 64(BX), Z3
+	VMOVAPS Z3, Z4
+	VMOVAPS Z3, Z5
+	VMOVUPS 128(BX), Z6
+	VMOVAPS Z6, Z7
+	VMOVAPS Z6, Z8
+	MOVQ    $0x00000030, DI
 
-loop:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVUPS (DX)(SI*4), Z6
-	VMINPS  Z6, Z0, Z0
-	VMAXPS  Z6, Z1, Z1
-	VMOVUPS 64(DX)(SI*4), Z6
-	VMINPS  Z6, Z2, Z2
-	VMAXPS  Z6, Z3, Z3
-	VMOVUPS 128(DX)(SI*4), Z6
-	VMINPS  Z6, Z4, Z4
-	VMAXPS  Z6, Z5, Z5
-	ADDQ    $0x30, SI
-	JMP     loop
+loop0:
+	CMPQ    DI, SI
+	JGE     loop0_done
+	VMOVUPS (BX)(DI*4), Z9
+	VMINPS  Z9, Z0, Z0
+	VMAXPS  Z9, Z1, Z1
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 64(BX)(DI*4), Z9
+	VMINPS  Z9, Z3, Z3
+	VMAXPS  Z9, Z4, Z4
+	VADDPS  Z9, Z5, Z5
+	VMOVUPS 128(BX)(DI*4), Z9
+	VMINPS  Z9, Z6, Z6
+	VMAXPS  Z9, Z7, Z7
+	VADDPS  Z9, Z8, Z8
+	ADDQ    $0x30, DI
+	JMP     loop0
 
-done:
+loop0_done:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, (CX)
-	VMOVUPS Z2, 64(AX)
-	VMOVUPS Z3, 64(CX)
-	VMOVUPS Z4, 128(AX)
-	VMOVUPS Z5, 128(CX)
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z3, 64(AX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 64(DX)
+	VMOVUPS Z6, 128(AX)
+	VMOVUPS Z7, 128(CX)
+	VMOVUPS Z8, 128(DX)
 	VZEROUPPER
 	RET
 
-// func planesAVX512(dst []float32, stride int, src []float32, d int, n int, centre []float32)
+// func planesAVX512(dst []float32, stride int, src []float32, d int, n int)
 // Requires: AVX, AVX512F
-TEXT ·planesAVX512(SB), NOSPLIT, $0-96
+TEXT ·planesAVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         src_base+32(FP), CX
-	MOVQ         centre_base+72(FP), DX
-	MOVQ         stride+24(FP), BX
-	MOVQ         d+56(FP), SI
-	MOVQ         n+64(FP), DI
-	VMOVQ        SI, X0
+	MOVQ         stride+24(FP), DX
+	MOVQ         d+56(FP), BX
+	MOVQ         n+64(FP), SI
+	VMOVQ        BX, X0
 	VPBROADCASTD X0, Z0
 	VPMULLD      countUp<>+0(SB), Z0, Z0
-	MOVQ         SI, R8
-	SHLQ         $0x06, R8
+	MOVQ         BX, DI
+	SHLQ         $0x06, DI
 
 coordinate:
-	CMPQ         SI, $0x00
-	JE           done
-	MOVQ         AX, R9
-	MOVQ         CX, R10
-	XORQ         R11, R11
-	VBROADCASTSS (DX), Z1
+	CMPQ BX, $0x00
+	JE   done
+	MOVQ AX, R8
+	MOVQ CX, R9
+	XORQ R10, R10
 
 rows:
-	CMPQ       R11, DI
+	CMPQ       R10, SI
 	JGE        rows_done
-	VXORPS     X2, X2, X2
+	VXORPS     X1, X1, X1
 	KXNORW     K1, K1, K1
-	VGATHERDPS (R10)(Z0*4), K1, Z2
-	VSUBPS     Z1, Z2, Z2
-	VMOVUPS    Z2, (R9)(R11*4)
-	ADDQ       R8, R10
-	ADDQ       $0x10, R11
+	VGATHERDPS (R9)(Z0*4), K1, Z1
+	VMOVUPS    Z1, (R8)(R10*4)
+	ADDQ       DI, R9
+	ADDQ       $0x10, R10
 	JMP        rows
 
 rows_done:
-	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(DX*4), AX
 	ADDQ $0x04, CX
-	ADDQ $0x04, DX
-	DECQ SI
+	DECQ BX
 	JMP  coordinate
 
 done:
@@ -3850,22 +5388,24 @@ DATA countUp<>+56(SB)/4, $0x0000000e
 DATA countUp<>+60(SB)/4, $0x0000000f
 GLOBL countUp<>(SB), RODATA|NOPTR, $64
 
-// func lessProductAVX512(dst []float32, a []float32, b []float32)
+// func lessProductAVX512(dst []float32, a []float32, b []float32, c float32)
 // Requires: AVX, AVX512F
-TEXT ·lessProductAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ a_base+24(FP), CX
-	MOVQ b_base+48(FP), DX
-	MOVQ dst_len+8(FP), BX
-	XORQ SI, SI
+TEXT ·lessProductAVX512(SB), NOSPLIT, $0-76
+	VBROADCASTSS c+72(FP), Z0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         a_base+24(FP), CX
+	MOVQ         b_base+48(FP), DX
+	MOVQ         dst_len+8(FP), BX
+	XORQ         SI, SI
 
 loop:
 	CMPQ         SI, BX
 	JGE          loop_done
-	VMOVUPS      (AX)(SI*4), Z0
-	VMOVUPS      (CX)(SI*4), Z1
-	VFNMADD231PS (DX)(SI*4), Z1, Z0
-	VMOVUPS      Z0, (AX)(SI*4)
+	VMOVUPS      (AX)(SI*4), Z1
+	VMOVUPS      (CX)(SI*4), Z2
+	VSUBPS       Z0, Z2, Z2
+	VFNMADD231PS (DX)(SI*4), Z2, Z1
+	VMOVUPS      Z1, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	JMP          loop
 
@@ -5945,15 +7485,15 @@ pass0_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
 	VANDPS       (BX)(SI*4), Y10, Y10
-	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y1, Y8, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(R10*4), Y8
-	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(R10*4)
-	VMULPS       Y7, Y3, Y3
+	VMOVUPS      (CX)(R10*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R10*4)
+	VMULPS       Y9, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -6009,15 +7549,15 @@ pass1_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
 	VANDPS       64(BX)(SI*4), Y10, Y10
-	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y1, Y8, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(R10*4), Y8
-	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(R10*4)
-	VMULPS       Y7, Y3, Y3
+	VMOVUPS      (CX)(R10*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R10*4)
+	VMULPS       Y9, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -6073,15 +7613,15 @@ pass2_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
 	VANDPS       128(BX)(SI*4), Y10, Y10
-	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y1, Y8, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(R10*4), Y8
-	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(R10*4)
-	VMULPS       Y7, Y3, Y3
+	VMOVUPS      (CX)(R10*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R10*4)
+	VMULPS       Y9, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -6137,15 +7677,15 @@ pass3_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y10
 	VDIVPS       Y9, Y10, Y10
 	VANDPS       192(BX)(SI*4), Y10, Y10
-	VFMADD231PS  Y7, Y10, Y5
 	VMULPS       Y10, Y8, Y8
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VFMADD231PS  Y1, Y8, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
 	VFMADD231PS  Y10, Y6, Y2
-	VMOVUPS      (CX)(R10*4), Y8
-	VFMADD231PS  Y10, Y6, Y8
-	VMOVUPS      Y8, (CX)(R10*4)
-	VMULPS       Y7, Y3, Y3
+	VMOVUPS      (CX)(R10*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R10*4)
+	VMULPS       Y9, Y3, Y3
 	VPSRLD       $0x17, Y3, Y6
 	VPSUBD       c0000007f<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
@@ -6439,9 +7979,9 @@ pass3_done:
 	VZEROUPPER
 	RET
 
-// func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 // Requires: AVX, FMA3
-TEXT ·denseTotals1AVX2(SB), NOSPLIT, $0-128
+TEXT ·denseTotals1AVX2(SB), NOSPLIT, $0-132
 	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), AX
 	MOVQ    heads_base+48(FP), CX
@@ -6645,6 +8185,765 @@ pass3_done:
 	VZEROUPPER
 	RET
 
+// func denseNegCareful1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·denseNegCareful1AVX2(SB), NOSPLIT, $0-168
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), AX
+	MOVQ         gradient_base+24(FP), CX
+	MOVQ         heads_base+72(FP), DX
+	MOVQ         constants_base+144(FP), DI
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	MOVQ         sums_base+96(FP), BX
+	VMOVUPS      (BX), Y2
+	MOVQ         state_base+120(FP), BX
+	VMOVUPS      (BX), Y3
+	VMOVUPS      64(BX), Y4
+	VMOVUPS      128(BX), Y5
+	MOVQ         stretches+56(FP), R8
+	MOVQ         count+64(FP), R9
+	SHLQ         $0x05, R9
+	ADDQ         R8, R9
+
+pass0:
+	CMPQ R8, R9
+	JGE  pass0_done
+	MOVQ (R8), R11
+	MOVQ 8(R8), R10
+	ADDQ R11, R10
+	MOVQ 24(R8), BX
+	XORQ SI, SI
+
+pass0_columns:
+	CMPQ         R11, R10
+	JGE          pass0_next
+	VBROADCASTSS (DX), Y7
+	VMOVUPS      (AX)(R11*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y0, Y7, Y8
+	VMULPS       Y7, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       (BX)(SI*4), Y10, Y10
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VBROADCASTSS 8(DI), Y8
+	VCMPPS       $0x0a, Y8, Y9, Y11
+	VANDPS       Y11, Y10, Y10
+	VMINPS       Y9, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (CX)(R11*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R11*4)
+	VMULPS       Y9, Y3, Y3
+	VPSRLD       $0x17, Y3, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R11
+	XORQ         $0x08, SI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R8
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y2, (BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y3, (BX)
+	VMOVUPS Y4, 64(BX)
+	VMOVUPS Y5, 128(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 64(BX), Y2
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 64(BX), Y4
+	VMOVUPS 128(BX), Y5
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
+
+pass1:
+	CMPQ R8, R9
+	JGE  pass1_done
+	MOVQ (R8), R11
+	MOVQ 8(R8), R10
+	ADDQ R11, R10
+	MOVQ 24(R8), BX
+	XORQ SI, SI
+
+pass1_columns:
+	CMPQ         R11, R10
+	JGE          pass1_next
+	VBROADCASTSS 4(DX), Y7
+	VMOVUPS      (AX)(R11*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y0, Y7, Y8
+	VMULPS       Y7, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       64(BX)(SI*4), Y10, Y10
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VBROADCASTSS 8(DI), Y8
+	VCMPPS       $0x0a, Y8, Y9, Y11
+	VANDPS       Y11, Y10, Y10
+	VMINPS       Y9, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (CX)(R11*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R11*4)
+	VMULPS       Y9, Y3, Y3
+	VPSRLD       $0x17, Y3, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R11
+	XORQ         $0x08, SI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R8
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y2, 64(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y3, (BX)
+	VMOVUPS Y4, 64(BX)
+	VMOVUPS Y5, 128(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 128(BX), Y2
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 64(BX), Y4
+	VMOVUPS 128(BX), Y5
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
+
+pass2:
+	CMPQ R8, R9
+	JGE  pass2_done
+	MOVQ (R8), R11
+	MOVQ 8(R8), R10
+	ADDQ R11, R10
+	MOVQ 24(R8), BX
+	XORQ SI, SI
+
+pass2_columns:
+	CMPQ         R11, R10
+	JGE          pass2_next
+	VBROADCASTSS 8(DX), Y7
+	VMOVUPS      (AX)(R11*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y0, Y7, Y8
+	VMULPS       Y7, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       128(BX)(SI*4), Y10, Y10
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VBROADCASTSS 8(DI), Y8
+	VCMPPS       $0x0a, Y8, Y9, Y11
+	VANDPS       Y11, Y10, Y10
+	VMINPS       Y9, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (CX)(R11*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R11*4)
+	VMULPS       Y9, Y3, Y3
+	VPSRLD       $0x17, Y3, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R11
+	XORQ         $0x08, SI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R8
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y2, 128(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y3, (BX)
+	VMOVUPS Y4, 64(BX)
+	VMOVUPS Y5, 128(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 192(BX), Y2
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y3
+	VMOVUPS 64(BX), Y4
+	VMOVUPS 128(BX), Y5
+	MOVQ    stretches+56(FP), R8
+	MOVQ    count+64(FP), R9
+	SHLQ    $0x05, R9
+	ADDQ    R8, R9
+
+pass3:
+	CMPQ R8, R9
+	JGE  pass3_done
+	MOVQ (R8), R11
+	MOVQ 8(R8), R10
+	ADDQ R11, R10
+	MOVQ 24(R8), BX
+	XORQ SI, SI
+
+pass3_columns:
+	CMPQ         R11, R10
+	JGE          pass3_next
+	VBROADCASTSS 12(DX), Y7
+	VMOVUPS      (AX)(R11*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y0, Y7, Y8
+	VMULPS       Y7, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y9, Y10, Y10
+	VANDPS       192(BX)(SI*4), Y10, Y10
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y1, Y8, Y9
+	VBROADCASTSS 8(DI), Y8
+	VCMPPS       $0x0a, Y8, Y9, Y11
+	VANDPS       Y11, Y10, Y10
+	VMINPS       Y9, Y8, Y9
+	VFMADD231PS  Y7, Y10, Y5
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (CX)(R11*4), Y7
+	VFMADD231PS  Y10, Y6, Y7
+	VMOVUPS      Y7, (CX)(R11*4)
+	VMULPS       Y9, Y3, Y3
+	VPSRLD       $0x17, Y3, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R11
+	XORQ         $0x08, SI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R8
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 192(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 64(AX)
+	VMOVUPS Y5, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·denseUMAPCareful1AVX2(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), AX
+	MOVQ         gradient_base+24(FP), CX
+	MOVQ         heads_base+72(FP), DX
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), BX
+	VMOVUPS      (BX), Y1
+	MOVQ         state_base+120(FP), BX
+	VMOVUPS      (BX), Y2
+	VMOVUPS      64(BX), Y3
+	MOVQ         stretches+56(FP), DI
+	MOVQ         count+64(FP), R8
+	SHLQ         $0x05, R8
+	ADDQ         DI, R8
+
+pass0:
+	CMPQ DI, R8
+	JGE  pass0_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass0_columns:
+	CMPQ         R10, R9
+	JGE          pass0_next
+	VBROADCASTSS (DX), Y5
+	VMOVUPS      (AX)(R10*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y5, Y7
+	VMAXPS       Y5, Y0, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y5, Y8, Y8
+	VANDPS       (BX)(SI*4), Y8, Y8
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
+	VANDPS       Y7, Y8, Y8
+	VFMADD231PS  Y8, Y4, Y1
+	VMOVUPS      (CX)(R10*4), Y5
+	VFMADD231PS  Y8, Y4, Y5
+	VMOVUPS      Y5, (CX)(R10*4)
+	VMULPS       Y6, Y2, Y2
+	VPSRLD       $0x17, Y2, Y4
+	VPSUBD       c0000007f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y2, Y2
+	VORPS        c3f800000<>+0(SB), Y2, Y2
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, DI
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y1, (BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 64(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 64(BX), Y1
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y2
+	VMOVUPS 64(BX), Y3
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
+
+pass1:
+	CMPQ DI, R8
+	JGE  pass1_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass1_columns:
+	CMPQ         R10, R9
+	JGE          pass1_next
+	VBROADCASTSS 4(DX), Y5
+	VMOVUPS      (AX)(R10*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y5, Y7
+	VMAXPS       Y5, Y0, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y5, Y8, Y8
+	VANDPS       64(BX)(SI*4), Y8, Y8
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
+	VANDPS       Y7, Y8, Y8
+	VFMADD231PS  Y8, Y4, Y1
+	VMOVUPS      (CX)(R10*4), Y5
+	VFMADD231PS  Y8, Y4, Y5
+	VMOVUPS      Y5, (CX)(R10*4)
+	VMULPS       Y6, Y2, Y2
+	VPSRLD       $0x17, Y2, Y4
+	VPSUBD       c0000007f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y2, Y2
+	VORPS        c3f800000<>+0(SB), Y2, Y2
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, DI
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y1, 64(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 64(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 128(BX), Y1
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y2
+	VMOVUPS 64(BX), Y3
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
+
+pass2:
+	CMPQ DI, R8
+	JGE  pass2_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass2_columns:
+	CMPQ         R10, R9
+	JGE          pass2_next
+	VBROADCASTSS 8(DX), Y5
+	VMOVUPS      (AX)(R10*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y5, Y7
+	VMAXPS       Y5, Y0, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y5, Y8, Y8
+	VANDPS       128(BX)(SI*4), Y8, Y8
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
+	VANDPS       Y7, Y8, Y8
+	VFMADD231PS  Y8, Y4, Y1
+	VMOVUPS      (CX)(R10*4), Y5
+	VFMADD231PS  Y8, Y4, Y5
+	VMOVUPS      Y5, (CX)(R10*4)
+	VMULPS       Y6, Y2, Y2
+	VPSRLD       $0x17, Y2, Y4
+	VPSUBD       c0000007f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y2, Y2
+	VORPS        c3f800000<>+0(SB), Y2, Y2
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, DI
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS Y1, 128(BX)
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS Y2, (BX)
+	VMOVUPS Y3, 64(BX)
+	MOVQ    sums_base+96(FP), BX
+	VMOVUPS 192(BX), Y1
+	MOVQ    state_base+120(FP), BX
+	VMOVUPS (BX), Y2
+	VMOVUPS 64(BX), Y3
+	MOVQ    stretches+56(FP), DI
+	MOVQ    count+64(FP), R8
+	SHLQ    $0x05, R8
+	ADDQ    DI, R8
+
+pass3:
+	CMPQ DI, R8
+	JGE  pass3_done
+	MOVQ (DI), R10
+	MOVQ 8(DI), R9
+	ADDQ R10, R9
+	MOVQ 24(DI), BX
+	XORQ SI, SI
+
+pass3_columns:
+	CMPQ         R10, R9
+	JGE          pass3_next
+	VBROADCASTSS 12(DX), Y5
+	VMOVUPS      (AX)(R10*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y5
+	VCMPPS       $0x06, Y0, Y5, Y7
+	VMAXPS       Y5, Y0, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VDIVPS       Y5, Y8, Y8
+	VANDPS       192(BX)(SI*4), Y8, Y8
+	VFMADD213PS  c3f800000<>+0(SB), Y8, Y6
+	VANDPS       Y7, Y8, Y8
+	VFMADD231PS  Y8, Y4, Y1
+	VMOVUPS      (CX)(R10*4), Y5
+	VFMADD231PS  Y8, Y4, Y5
+	VMOVUPS      Y5, (CX)(R10*4)
+	VMULPS       Y6, Y2, Y2
+	VPSRLD       $0x17, Y2, Y4
+	VPSUBD       c0000007f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VANDPS       c007fffff<>+0(SB), Y2, Y2
+	VORPS        c3f800000<>+0(SB), Y2, Y2
+	ADDQ         $0x08, R10
+	XORQ         $0x08, SI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, DI
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 192(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, FMA3
+TEXT ·denseTotalsCareful1AVX2(SB), NOSPLIT, $0-132
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), AX
+	MOVQ         heads_base+48(FP), CX
+	MOVQ         squares_base+96(FP), SI
+	MOVQ         width+120(FP), DI
+	VBROADCASTSS clamp+128(FP), Y0
+	SHLQ         $0x02, DI
+	MOVQ         sums_base+72(FP), DX
+	VMOVUPS      (DX), Y1
+	VMOVUPS      64(DX), Y2
+	MOVQ         stretches+32(FP), R9
+	MOVQ         count+40(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0:
+	CMPQ R9, R10
+	JGE  pass0_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
+	VBROADCASTSS (CX), Y4
+	VMOVUPS      (AX)(R12*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       (DX)(BX*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       (DX)(BX*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R8)(R12*4)
+	VFMADD231PS  Y5, Y3, Y1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y2, 64(DX)
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS 128(DX), Y1
+	VMOVUPS 192(DX), Y2
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass1:
+	CMPQ R9, R10
+	JGE  pass1_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+	ADDQ DI, R8
+
+pass1_columns:
+	CMPQ         R12, R11
+	JGE          pass1_next
+	VBROADCASTSS 4(CX), Y4
+	VMOVUPS      (AX)(R12*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       64(DX)(BX*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       64(DX)(BX*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R8)(R12*4)
+	VFMADD231PS  Y5, Y3, Y1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R9
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS Y1, 128(DX)
+	VMOVUPS Y2, 192(DX)
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS 256(DX), Y1
+	VMOVUPS 320(DX), Y2
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass2:
+	CMPQ R9, R10
+	JGE  pass2_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+	ADDQ DI, R8
+	ADDQ DI, R8
+
+pass2_columns:
+	CMPQ         R12, R11
+	JGE          pass2_next
+	VBROADCASTSS 8(CX), Y4
+	VMOVUPS      (AX)(R12*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       128(DX)(BX*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       128(DX)(BX*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R8)(R12*4)
+	VFMADD231PS  Y5, Y3, Y1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R9
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS Y1, 256(DX)
+	VMOVUPS Y2, 320(DX)
+	MOVQ    sums_base+72(FP), DX
+	VMOVUPS 384(DX), Y1
+	VMOVUPS 448(DX), Y2
+	MOVQ    stretches+32(FP), R9
+	MOVQ    count+40(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass3:
+	CMPQ R9, R10
+	JGE  pass3_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DX
+	XORQ BX, BX
+	MOVQ 16(R9), R8
+	SUBQ R12, R8
+	LEAQ (SI)(R8*4), R8
+	ADDQ DI, R8
+	ADDQ DI, R8
+	ADDQ DI, R8
+
+pass3_columns:
+	CMPQ         R12, R11
+	JGE          pass3_next
+	VBROADCASTSS 12(CX), Y4
+	VMOVUPS      (AX)(R12*4), Y3
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFMADD231PS  Y3, Y3, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VDIVPS       Y4, Y5, Y5
+	VANDPS       192(DX)(BX*4), Y5, Y5
+	VCMPPS       $0x06, Y0, Y5, Y4
+	VMAXPS       Y5, Y0, Y6
+	VANDPS       192(DX)(BX*4), Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VANDPS       Y4, Y5, Y5
+	VMULPS       Y5, Y5, Y5
+	VMOVUPS      Y5, (R8)(R12*4)
+	VFMADD231PS  Y5, Y3, Y1
+	ADDQ         $0x08, R12
+	XORQ         $0x08, BX
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R9
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y1, 384(AX)
+	VMOVUPS Y2, 448(AX)
+	VZEROUPPER
+	RET
+
 // func denseSpread1AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 // Requires: AVX, FMA3
 TEXT ·denseSpread1AVX2(SB), NOSPLIT, $0-96
@@ -6722,36 +9021,43 @@ columns1_done:
 	VZEROUPPER
 	RET
 
-// func extents1AVX2(least []float32, most []float32, src []float32)
+// func extents1AVX2(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX
-TEXT ·extents1AVX2(SB), NOSPLIT, $0-72
+TEXT ·extents1AVX2(SB), NOSPLIT, $0-96
 	MOVQ    least_base+0(FP), AX
 	MOVQ    most_base+24(FP), CX
-	MOVQ    src_base+48(FP), DX
-	VMOVUPS (DX), Y0
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Y0
 	VMOVAPS Y0, Y1
-	VMOVUPS 32(DX), Y2
-	VMOVAPS Y2, Y3
-	MOVQ    src_len+56(FP), BX
-	MOVQ    $0x00000010, SI
+	VMOVAPS Y0, Y2
+	VMOVUPS 32(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	MOVQ    $0x00000010, DI
 
-loop:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVUPS (DX)(SI*4), Y4
-	VMINPS  Y4, Y0, Y0
-	VMAXPS  Y4, Y1, Y1
-	VMOVUPS 32(DX)(SI*4), Y4
-	VMINPS  Y4, Y2, Y2
-	VMAXPS  Y4, Y3, Y3
-	ADDQ    $0x10, SI
-	JMP     loop
+loop0:
+	CMPQ    DI, SI
+	JGE     loop0_done
+	VMOVUPS (BX)(DI*4), Y6
+	VMINPS  Y6, Y0, Y0
+	VMAXPS  Y6, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS 32(BX)(DI*4), Y6
+	VMINPS  Y6, Y3, Y3
+	VMAXPS  Y6, Y4, Y4
+	VADDPS  Y6, Y5, Y5
+	ADDQ    $0x10, DI
+	JMP     loop0
 
-done:
+loop0_done:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, (CX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 32(CX)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -6806,19 +9112,19 @@ pass0_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
 	VANDPS       (DI)(R8*4), Y12, Y12
-	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y10, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y10
-	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R12*4)
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
 	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
 	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y9, Y4, Y4
+	VMULPS       Y11, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -6880,19 +9186,19 @@ pass1_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
 	VANDPS       64(DI)(R8*4), Y12, Y12
-	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y10, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y10
-	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R12*4)
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
 	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
 	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y9, Y4, Y4
+	VMULPS       Y11, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -6954,19 +9260,19 @@ pass2_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
 	VANDPS       128(DI)(R8*4), Y12, Y12
-	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y10, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y10
-	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R12*4)
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
 	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
 	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y9, Y4, Y4
+	VMULPS       Y11, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -7028,19 +9334,19 @@ pass3_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y12
 	VDIVPS       Y11, Y12, Y12
 	VANDPS       192(DI)(R8*4), Y12, Y12
-	VFMADD231PS  Y9, Y12, Y6
 	VMULPS       Y12, Y10, Y10
-	VMOVUPS      c3f800000<>+0(SB), Y9
-	VFMADD231PS  Y1, Y10, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y12, Y7, Y2
-	VMOVUPS      (BX)(R12*4), Y10
-	VFMADD231PS  Y12, Y7, Y10
-	VMOVUPS      Y10, (BX)(R12*4)
+	VMOVUPS      (BX)(R12*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R12*4)
 	VFMADD231PS  Y12, Y8, Y3
 	VMOVUPS      (AX)(R12*4), Y7
 	VFMADD231PS  Y12, Y8, Y7
 	VMOVUPS      Y7, (AX)(R12*4)
-	VMULPS       Y9, Y4, Y4
+	VMULPS       Y11, Y4, Y4
 	VPSRLD       $0x17, Y4, Y7
 	VPSUBD       c0000007f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
@@ -7359,9 +9665,9 @@ pass3_done:
 	VZEROUPPER
 	RET
 
-// func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 // Requires: AVX, FMA3
-TEXT ·denseTotals2AVX2(SB), NOSPLIT, $0-128
+TEXT ·denseTotals2AVX2(SB), NOSPLIT, $0-132
 	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), AX
@@ -7594,6 +9900,878 @@ pass3_done:
 	VZEROUPPER
 	RET
 
+// func denseNegCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·denseNegCareful2AVX2(SB), NOSPLIT, $0-168
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	MOVQ         constants_base+144(FP), R9
+	VBROADCASTSS (R9), Y0
+	VBROADCASTSS 4(R9), Y1
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y2
+	VMOVUPS      64(DI), Y3
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y4
+	VMOVUPS      64(DI), Y5
+	VMOVUPS      128(DI), Y6
+	MOVQ         stretches+56(FP), R10
+	MOVQ         count+64(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
+
+pass0:
+	CMPQ R10, R11
+	JGE  pass0_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass0_columns:
+	CMPQ         R13, R12
+	JGE          pass0_next
+	VBROADCASTSS (SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 4(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       (DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, (DI)
+	VMOVUPS Y3, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y2
+	VMOVUPS 192(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass1:
+	CMPQ R10, R11
+	JGE  pass1_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass1_columns:
+	CMPQ         R13, R12
+	JGE          pass1_next
+	VBROADCASTSS 8(SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 12(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       64(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R10
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 128(DI)
+	VMOVUPS Y3, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y2
+	VMOVUPS 320(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass2:
+	CMPQ R10, R11
+	JGE  pass2_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass2_columns:
+	CMPQ         R13, R12
+	JGE          pass2_next
+	VBROADCASTSS 16(SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 20(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       128(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R10
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y2, 256(DI)
+	VMOVUPS Y3, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y4, (DI)
+	VMOVUPS Y5, 64(DI)
+	VMOVUPS Y6, 128(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y2
+	VMOVUPS 448(DI), Y3
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 64(DI), Y5
+	VMOVUPS 128(DI), Y6
+	MOVQ    stretches+56(FP), R10
+	MOVQ    count+64(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass3:
+	CMPQ R10, R11
+	JGE  pass3_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), DI
+	XORQ R8, R8
+
+pass3_columns:
+	CMPQ         R13, R12
+	JGE          pass3_next
+	VBROADCASTSS 24(SI), Y8
+	VMOVUPS      (CX)(R13*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 28(SI), Y9
+	VMOVUPS      (DX)(R13*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VFMADD231PS  Y0, Y9, Y10
+	VMULPS       Y9, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y11, Y12, Y12
+	VANDPS       192(DI)(R8*4), Y12, Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y1, Y10, Y11
+	VBROADCASTSS 8(R9), Y10
+	VCMPPS       $0x0a, Y10, Y11, Y13
+	VANDPS       Y13, Y12, Y12
+	VMINPS       Y11, Y10, Y11
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (BX)(R13*4), Y9
+	VFMADD231PS  Y12, Y7, Y9
+	VMOVUPS      Y9, (BX)(R13*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R13*4), Y7
+	VFMADD231PS  Y12, Y8, Y7
+	VMOVUPS      Y7, (AX)(R13*4)
+	VMULPS       Y11, Y4, Y4
+	VPSRLD       $0x17, Y4, Y7
+	VPSUBD       c0000007f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R13
+	XORQ         $0x08, R8
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R10
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 384(AX)
+	VMOVUPS Y3, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 64(AX)
+	VMOVUPS Y6, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·denseUMAPCareful2AVX2(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	MOVQ         gradient_base+24(FP), BX
+	LEAQ         (BX)(AX*4), AX
+	MOVQ         heads_base+72(FP), SI
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), DI
+	VMOVUPS      (DI), Y1
+	VMOVUPS      64(DI), Y2
+	MOVQ         state_base+120(FP), DI
+	VMOVUPS      (DI), Y3
+	VMOVUPS      64(DI), Y4
+	MOVQ         stretches+56(FP), R9
+	MOVQ         count+64(FP), R10
+	SHLQ         $0x05, R10
+	ADDQ         R9, R10
+
+pass0:
+	CMPQ R9, R10
+	JGE  pass0_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass0_columns:
+	CMPQ         R12, R11
+	JGE          pass0_next
+	VBROADCASTSS (SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 4(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       (DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R9
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 64(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 128(DI), Y1
+	VMOVUPS 192(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass1:
+	CMPQ R9, R10
+	JGE  pass1_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass1_columns:
+	CMPQ         R12, R11
+	JGE          pass1_next
+	VBROADCASTSS 8(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 12(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       64(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R9
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 128(DI)
+	VMOVUPS Y2, 192(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 256(DI), Y1
+	VMOVUPS 320(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass2:
+	CMPQ R9, R10
+	JGE  pass2_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass2_columns:
+	CMPQ         R12, R11
+	JGE          pass2_next
+	VBROADCASTSS 16(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 20(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       128(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R9
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS Y1, 256(DI)
+	VMOVUPS Y2, 320(DI)
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, 64(DI)
+	MOVQ    sums_base+96(FP), DI
+	VMOVUPS 384(DI), Y1
+	VMOVUPS 448(DI), Y2
+	MOVQ    state_base+120(FP), DI
+	VMOVUPS (DI), Y3
+	VMOVUPS 64(DI), Y4
+	MOVQ    stretches+56(FP), R9
+	MOVQ    count+64(FP), R10
+	SHLQ    $0x05, R10
+	ADDQ    R9, R10
+
+pass3:
+	CMPQ R9, R10
+	JGE  pass3_done
+	MOVQ (R9), R12
+	MOVQ 8(R9), R11
+	ADDQ R12, R11
+	MOVQ 24(R9), DI
+	XORQ R8, R8
+
+pass3_columns:
+	CMPQ         R12, R11
+	JGE          pass3_next
+	VBROADCASTSS 24(SI), Y6
+	VMOVUPS      (CX)(R12*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 28(SI), Y7
+	VMOVUPS      (DX)(R12*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VMULPS       Y5, Y5, Y7
+	VFMADD231PS  Y6, Y6, Y7
+	VCMPPS       $0x06, Y0, Y7, Y9
+	VMAXPS       Y7, Y0, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y10
+	VDIVPS       Y7, Y10, Y10
+	VANDPS       192(DI)(R8*4), Y10, Y10
+	VFMADD213PS  c3f800000<>+0(SB), Y10, Y8
+	VANDPS       Y9, Y10, Y10
+	VFMADD231PS  Y10, Y5, Y1
+	VMOVUPS      (BX)(R12*4), Y7
+	VFMADD231PS  Y10, Y5, Y7
+	VMOVUPS      Y7, (BX)(R12*4)
+	VFMADD231PS  Y10, Y6, Y2
+	VMOVUPS      (AX)(R12*4), Y5
+	VFMADD231PS  Y10, Y6, Y5
+	VMOVUPS      Y5, (AX)(R12*4)
+	VMULPS       Y8, Y3, Y3
+	VPSRLD       $0x17, Y3, Y5
+	VPSUBD       c0000007f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VANDPS       c007fffff<>+0(SB), Y3, Y3
+	VORPS        c3f800000<>+0(SB), Y3, Y3
+	ADDQ         $0x08, R12
+	XORQ         $0x08, R8
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R9
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 384(AX)
+	VMOVUPS Y2, 448(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y3, (AX)
+	VMOVUPS Y4, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, FMA3
+TEXT ·denseTotalsCareful2AVX2(SB), NOSPLIT, $0-132
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), AX
+	MOVQ         heads_base+48(FP), DX
+	MOVQ         squares_base+96(FP), DI
+	MOVQ         width+120(FP), R8
+	VBROADCASTSS clamp+128(FP), Y0
+	SHLQ         $0x02, R8
+	MOVQ         sums_base+72(FP), BX
+	VMOVUPS      (BX), Y1
+	VMOVUPS      64(BX), Y2
+	VMOVUPS      128(BX), Y3
+	MOVQ         stretches+32(FP), R10
+	MOVQ         count+40(FP), R11
+	SHLQ         $0x05, R11
+	ADDQ         R10, R11
+
+pass0:
+	CMPQ R10, R11
+	JGE  pass0_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+
+pass0_columns:
+	CMPQ         R13, R12
+	JGE          pass0_next
+	VBROADCASTSS (DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 4(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       (BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       (BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R10
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y1, (BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 128(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 192(BX), Y1
+	VMOVUPS 256(BX), Y2
+	VMOVUPS 320(BX), Y3
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass1:
+	CMPQ R10, R11
+	JGE  pass1_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+
+pass1_columns:
+	CMPQ         R13, R12
+	JGE          pass1_next
+	VBROADCASTSS 8(DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 12(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       64(BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       64(BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R10
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y1, 192(BX)
+	VMOVUPS Y2, 256(BX)
+	VMOVUPS Y3, 320(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 384(BX), Y1
+	VMOVUPS 448(BX), Y2
+	VMOVUPS 512(BX), Y3
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass2:
+	CMPQ R10, R11
+	JGE  pass2_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass2_columns:
+	CMPQ         R13, R12
+	JGE          pass2_next
+	VBROADCASTSS 16(DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 20(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       128(BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       128(BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R10
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS Y1, 384(BX)
+	VMOVUPS Y2, 448(BX)
+	VMOVUPS Y3, 512(BX)
+	MOVQ    sums_base+72(FP), BX
+	VMOVUPS 576(BX), Y1
+	VMOVUPS 640(BX), Y2
+	VMOVUPS 704(BX), Y3
+	MOVQ    stretches+32(FP), R10
+	MOVQ    count+40(FP), R11
+	SHLQ    $0x05, R11
+	ADDQ    R10, R11
+
+pass3:
+	CMPQ R10, R11
+	JGE  pass3_done
+	MOVQ (R10), R13
+	MOVQ 8(R10), R12
+	ADDQ R13, R12
+	MOVQ 24(R10), BX
+	XORQ SI, SI
+	MOVQ 16(R10), R9
+	SUBQ R13, R9
+	LEAQ (DI)(R9*4), R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+	ADDQ R8, R9
+
+pass3_columns:
+	CMPQ         R13, R12
+	JGE          pass3_next
+	VBROADCASTSS 24(DX), Y5
+	VMOVUPS      (CX)(R13*4), Y4
+	VSUBPS       Y5, Y4, Y4
+	VBROADCASTSS 28(DX), Y6
+	VMOVUPS      (AX)(R13*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VMOVUPS      c3f800000<>+0(SB), Y6
+	VFMADD231PS  Y4, Y4, Y6
+	VFMADD231PS  Y5, Y5, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VANDPS       192(BX)(SI*4), Y7, Y7
+	VCMPPS       $0x06, Y0, Y7, Y6
+	VMAXPS       Y7, Y0, Y8
+	VANDPS       192(BX)(SI*4), Y8, Y8
+	VADDPS       Y8, Y3, Y3
+	VANDPS       Y6, Y7, Y7
+	VMULPS       Y7, Y7, Y7
+	VMOVUPS      Y7, (R9)(R13*4)
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         $0x08, R13
+	XORQ         $0x08, SI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R10
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y1, 576(AX)
+	VMOVUPS Y2, 640(AX)
+	VMOVUPS Y3, 704(AX)
+	VZEROUPPER
+	RET
+
 // func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 // Requires: AVX, FMA3
 TEXT ·denseSpread2AVX2(SB), NOSPLIT, $0-96
@@ -7683,50 +10861,63 @@ columns1_done:
 	VZEROUPPER
 	RET
 
-// func extents2AVX2(least []float32, most []float32, src []float32)
+// func extents2AVX2(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX
-TEXT ·extents2AVX2(SB), NOSPLIT, $0-72
+TEXT ·extents2AVX2(SB), NOSPLIT, $0-96
 	MOVQ    least_base+0(FP), AX
 	MOVQ    most_base+24(FP), CX
-	MOVQ    src_base+48(FP), DX
-	VMOVUPS (DX), Y0
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Y0
 	VMOVAPS Y0, Y1
-	VMOVUPS 32(DX), Y2
-	VMOVAPS Y2, Y3
-	VMOVUPS 64(DX), Y4
-	VMOVAPS Y4, Y5
-	VMOVUPS 96(DX), Y6
+	VMOVAPS Y0, Y2
+	VMOVUPS 32(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	VMOVUPS 64(BX), Y6
 	VMOVAPS Y6, Y7
-	MOVQ    src_len+56(FP), BX
-	MOVQ    $0x00000020, SI
+	VMOVAPS Y6, Y8
+	VMOVUPS 96(BX), Y9
+	VMOVAPS Y9, Y10
+	VMOVAPS Y9, Y11
+	MOVQ    $0x00000020, DI
 
-loop:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVUPS (DX)(SI*4), Y8
-	VMINPS  Y8, Y0, Y0
-	VMAXPS  Y8, Y1, Y1
-	VMOVUPS 32(DX)(SI*4), Y8
-	VMINPS  Y8, Y2, Y2
-	VMAXPS  Y8, Y3, Y3
-	VMOVUPS 64(DX)(SI*4), Y8
-	VMINPS  Y8, Y4, Y4
-	VMAXPS  Y8, Y5, Y5
-	VMOVUPS 96(DX)(SI*4), Y8
-	VMINPS  Y8, Y6, Y6
-	VMAXPS  Y8, Y7, Y7
-	ADDQ    $0x20, SI
-	JMP     loop
+loop0:
+	CMPQ    DI, SI
+	JGE     loop0_done
+	VMOVUPS (BX)(DI*4), Y12
+	VMINPS  Y12, Y0, Y0
+	VMAXPS  Y12, Y1, Y1
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(BX)(DI*4), Y12
+	VMINPS  Y12, Y3, Y3
+	VMAXPS  Y12, Y4, Y4
+	VADDPS  Y12, Y5, Y5
+	VMOVUPS 64(BX)(DI*4), Y12
+	VMINPS  Y12, Y6, Y6
+	VMAXPS  Y12, Y7, Y7
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 96(BX)(DI*4), Y12
+	VMINPS  Y12, Y9, Y9
+	VMAXPS  Y12, Y10, Y10
+	VADDPS  Y12, Y11, Y11
+	ADDQ    $0x20, DI
+	JMP     loop0
 
-done:
+loop0_done:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, (CX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 32(CX)
-	VMOVUPS Y4, 64(AX)
-	VMOVUPS Y5, 64(CX)
-	VMOVUPS Y6, 96(AX)
-	VMOVUPS Y7, 96(CX)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 64(CX)
+	VMOVUPS Y8, 64(DX)
+	VMOVUPS Y9, 96(AX)
+	VMOVUPS Y10, 96(CX)
+	VMOVUPS Y11, 96(DX)
 	VZEROUPPER
 	RET
 
@@ -7788,14 +10979,14 @@ pass0_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
 	VANDPS       (R9)(R10*4), Y14, Y14
-	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y12, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y12
-	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R14*4)
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
 	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
@@ -7804,7 +10995,7 @@ pass0_columns:
 	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
 	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y11, Y5, Y5
+	VMULPS       Y13, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -7872,14 +11063,14 @@ pass1_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
 	VANDPS       64(R9)(R10*4), Y14, Y14
-	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y12, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y12
-	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R14*4)
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
 	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
@@ -7888,7 +11079,7 @@ pass1_columns:
 	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
 	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y11, Y5, Y5
+	VMULPS       Y13, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -7956,14 +11147,14 @@ pass2_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
 	VANDPS       128(R9)(R10*4), Y14, Y14
-	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y12, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y12
-	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R14*4)
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
 	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
@@ -7972,7 +11163,7 @@ pass2_columns:
 	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
 	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y11, Y5, Y5
+	VMULPS       Y13, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -8040,14 +11231,14 @@ pass3_columns:
 	VMOVUPS      c3f800000<>+0(SB), Y14
 	VDIVPS       Y13, Y14, Y14
 	VANDPS       192(R9)(R10*4), Y14, Y14
-	VFMADD231PS  Y11, Y14, Y7
 	VMULPS       Y14, Y12, Y12
-	VMOVUPS      c3f800000<>+0(SB), Y11
-	VFMADD231PS  Y1, Y12, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
 	VFMADD231PS  Y14, Y8, Y2
-	VMOVUPS      (SI)(R14*4), Y12
-	VFMADD231PS  Y14, Y8, Y12
-	VMOVUPS      Y12, (SI)(R14*4)
+	VMOVUPS      (SI)(R14*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R14*4)
 	VFMADD231PS  Y14, Y9, Y3
 	VMOVUPS      (DI)(R14*4), Y8
 	VFMADD231PS  Y14, Y9, Y8
@@ -8056,7 +11247,7 @@ pass3_columns:
 	VMOVUPS      (AX)(R14*4), Y8
 	VFMADD231PS  Y14, Y10, Y8
 	VMOVUPS      Y8, (AX)(R14*4)
-	VMULPS       Y11, Y5, Y5
+	VMULPS       Y13, Y5, Y5
 	VPSRLD       $0x17, Y5, Y8
 	VPSUBD       c0000007f<>+0(SB), Y8, Y8
 	VCVTDQ2PS    Y8, Y8
@@ -8418,9 +11609,9 @@ pass3_done:
 	VZEROUPPER
 	RET
 
-// func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 // Requires: AVX, FMA3
-TEXT ·denseTotals3AVX2(SB), NOSPLIT, $0-128
+TEXT ·denseTotals3AVX2(SB), NOSPLIT, $0-132
 	MOVQ    stride+24(FP), AX
 	MOVQ    columns_base+0(FP), CX
 	LEAQ    (CX)(AX*4), DX
@@ -8682,6 +11873,991 @@ pass3_done:
 	VZEROUPPER
 	RET
 
+// func denseNegCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·denseNegCareful3AVX2(SB), NOSPLIT, $0-168
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	MOVQ         constants_base+144(FP), R11
+	VBROADCASTSS (R11), Y0
+	VBROADCASTSS 4(R11), Y1
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y2
+	VMOVUPS      64(R9), Y3
+	VMOVUPS      128(R9), Y4
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y5
+	VMOVUPS      64(R9), Y6
+	VMOVUPS      128(R9), Y7
+	MOVQ         stretches+56(FP), R12
+	MOVQ         count+64(FP), R13
+	SHLQ         $0x05, R13
+	ADDQ         R12, R13
+
+pass0:
+	CMPQ R12, R13
+	JGE  pass0_done
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass0_columns:
+	CMPQ         R15, R14
+	JGE          pass0_next
+	VBROADCASTSS (R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 4(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 8(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       (R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R12
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 64(R9)
+	VMOVUPS Y4, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y2
+	VMOVUPS 256(R9), Y3
+	VMOVUPS 320(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R12
+	MOVQ    count+64(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass1:
+	CMPQ R12, R13
+	JGE  pass1_done
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass1_columns:
+	CMPQ         R15, R14
+	JGE          pass1_next
+	VBROADCASTSS 12(R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 16(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 20(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       64(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R12
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 192(R9)
+	VMOVUPS Y3, 256(R9)
+	VMOVUPS Y4, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y2
+	VMOVUPS 448(R9), Y3
+	VMOVUPS 512(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R12
+	MOVQ    count+64(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass2:
+	CMPQ R12, R13
+	JGE  pass2_done
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass2_columns:
+	CMPQ         R15, R14
+	JGE          pass2_next
+	VBROADCASTSS 24(R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 28(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 32(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       128(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R12
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y2, 384(R9)
+	VMOVUPS Y3, 448(R9)
+	VMOVUPS Y4, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, 64(R9)
+	VMOVUPS Y7, 128(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y2
+	VMOVUPS 640(R9), Y3
+	VMOVUPS 704(R9), Y4
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y5
+	VMOVUPS 64(R9), Y6
+	VMOVUPS 128(R9), Y7
+	MOVQ    stretches+56(FP), R12
+	MOVQ    count+64(FP), R13
+	SHLQ    $0x05, R13
+	ADDQ    R12, R13
+
+pass3:
+	CMPQ R12, R13
+	JGE  pass3_done
+	MOVQ (R12), R15
+	MOVQ 8(R12), R14
+	ADDQ R15, R14
+	MOVQ 24(R12), R9
+	XORQ R10, R10
+
+pass3_columns:
+	CMPQ         R15, R14
+	JGE          pass3_next
+	VBROADCASTSS 36(R8), Y9
+	VMOVUPS      (CX)(R15*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VBROADCASTSS 40(R8), Y10
+	VMOVUPS      (DX)(R15*4), Y9
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS 44(R8), Y11
+	VMOVUPS      (BX)(R15*4), Y10
+	VSUBPS       Y11, Y10, Y10
+	VMOVUPS      c3f800000<>+0(SB), Y11
+	VFMADD231PS  Y8, Y8, Y11
+	VFMADD231PS  Y9, Y9, Y11
+	VFMADD231PS  Y10, Y10, Y11
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VFMADD231PS  Y0, Y11, Y12
+	VMULPS       Y11, Y12, Y13
+	VMOVUPS      c3f800000<>+0(SB), Y14
+	VDIVPS       Y13, Y14, Y14
+	VANDPS       192(R9)(R10*4), Y14, Y14
+	VMULPS       Y14, Y12, Y12
+	VMOVUPS      c3f800000<>+0(SB), Y13
+	VFMADD231PS  Y1, Y12, Y13
+	VBROADCASTSS 8(R11), Y12
+	VCMPPS       $0x0a, Y12, Y13, Y15
+	VANDPS       Y15, Y14, Y14
+	VMINPS       Y13, Y12, Y13
+	VFMADD231PS  Y11, Y14, Y7
+	VFMADD231PS  Y14, Y8, Y2
+	VMOVUPS      (SI)(R15*4), Y11
+	VFMADD231PS  Y14, Y8, Y11
+	VMOVUPS      Y11, (SI)(R15*4)
+	VFMADD231PS  Y14, Y9, Y3
+	VMOVUPS      (DI)(R15*4), Y8
+	VFMADD231PS  Y14, Y9, Y8
+	VMOVUPS      Y8, (DI)(R15*4)
+	VFMADD231PS  Y14, Y10, Y4
+	VMOVUPS      (AX)(R15*4), Y8
+	VFMADD231PS  Y14, Y10, Y8
+	VMOVUPS      Y8, (AX)(R15*4)
+	VMULPS       Y13, Y5, Y5
+	VPSRLD       $0x17, Y5, Y8
+	VPSUBD       c0000007f<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       Y8, Y6, Y6
+	VANDPS       c007fffff<>+0(SB), Y5, Y5
+	VORPS        c3f800000<>+0(SB), Y5, Y5
+	ADDQ         $0x08, R15
+	XORQ         $0x08, R10
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R12
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y2, 576(AX)
+	VMOVUPS Y3, 640(AX)
+	VMOVUPS Y4, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y5, (AX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 128(AX)
+	VZEROUPPER
+	RET
+
+// func denseUMAPCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·denseUMAPCareful3AVX2(SB), NOSPLIT, $0-148
+	MOVQ         stride+48(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), BX
+	MOVQ         gradient_base+24(FP), SI
+	LEAQ         (SI)(AX*4), DI
+	LEAQ         (DI)(AX*4), AX
+	MOVQ         heads_base+72(FP), R8
+	VBROADCASTSS least+144(FP), Y0
+	MOVQ         sums_base+96(FP), R9
+	VMOVUPS      (R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      128(R9), Y3
+	MOVQ         state_base+120(FP), R9
+	VMOVUPS      (R9), Y4
+	VMOVUPS      64(R9), Y5
+	MOVQ         stretches+56(FP), R11
+	MOVQ         count+64(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0:
+	CMPQ R11, R12
+	JGE  pass0_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
+	VBROADCASTSS (R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 4(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 8(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       (R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, (R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 128(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 192(R9), Y1
+	VMOVUPS 256(R9), Y2
+	VMOVUPS 320(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1:
+	CMPQ R11, R12
+	JGE  pass1_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass1_columns:
+	CMPQ         R14, R13
+	JGE          pass1_next
+	VBROADCASTSS 12(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 16(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 20(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       64(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R11
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 192(R9)
+	VMOVUPS Y2, 256(R9)
+	VMOVUPS Y3, 320(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 384(R9), Y1
+	VMOVUPS 448(R9), Y2
+	VMOVUPS 512(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2:
+	CMPQ R11, R12
+	JGE  pass2_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass2_columns:
+	CMPQ         R14, R13
+	JGE          pass2_next
+	VBROADCASTSS 24(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 28(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 32(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       128(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R11
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS Y1, 384(R9)
+	VMOVUPS Y2, 448(R9)
+	VMOVUPS Y3, 512(R9)
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 64(R9)
+	MOVQ    sums_base+96(FP), R9
+	VMOVUPS 576(R9), Y1
+	VMOVUPS 640(R9), Y2
+	VMOVUPS 704(R9), Y3
+	MOVQ    state_base+120(FP), R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    stretches+56(FP), R11
+	MOVQ    count+64(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3:
+	CMPQ R11, R12
+	JGE  pass3_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), R9
+	XORQ R10, R10
+
+pass3_columns:
+	CMPQ         R14, R13
+	JGE          pass3_next
+	VBROADCASTSS 36(R8), Y7
+	VMOVUPS      (CX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 40(R8), Y8
+	VMOVUPS      (DX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VBROADCASTSS 44(R8), Y9
+	VMOVUPS      (BX)(R14*4), Y8
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y6, Y6, Y9
+	VFMADD231PS  Y7, Y7, Y9
+	VFMADD231PS  Y8, Y8, Y9
+	VCMPPS       $0x06, Y0, Y9, Y11
+	VMAXPS       Y9, Y0, Y9
+	VADDPS       c3f800000<>+0(SB), Y9, Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      c3f800000<>+0(SB), Y12
+	VDIVPS       Y9, Y12, Y12
+	VANDPS       192(R9)(R10*4), Y12, Y12
+	VFMADD213PS  c3f800000<>+0(SB), Y12, Y10
+	VANDPS       Y11, Y12, Y12
+	VFMADD231PS  Y12, Y6, Y1
+	VMOVUPS      (SI)(R14*4), Y9
+	VFMADD231PS  Y12, Y6, Y9
+	VMOVUPS      Y9, (SI)(R14*4)
+	VFMADD231PS  Y12, Y7, Y2
+	VMOVUPS      (DI)(R14*4), Y6
+	VFMADD231PS  Y12, Y7, Y6
+	VMOVUPS      Y6, (DI)(R14*4)
+	VFMADD231PS  Y12, Y8, Y3
+	VMOVUPS      (AX)(R14*4), Y6
+	VFMADD231PS  Y12, Y8, Y6
+	VMOVUPS      Y6, (AX)(R14*4)
+	VMULPS       Y10, Y4, Y4
+	VPSRLD       $0x17, Y4, Y6
+	VPSUBD       c0000007f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VANDPS       c007fffff<>+0(SB), Y4, Y4
+	VORPS        c3f800000<>+0(SB), Y4, Y4
+	ADDQ         $0x08, R14
+	XORQ         $0x08, R10
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R11
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+96(FP), AX
+	VMOVUPS Y1, 576(AX)
+	VMOVUPS Y2, 640(AX)
+	VMOVUPS Y3, 704(AX)
+	MOVQ    state_base+120(FP), AX
+	VMOVUPS Y4, (AX)
+	VMOVUPS Y5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func denseTotalsCareful3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+// Requires: AVX, FMA3
+TEXT ·denseTotalsCareful3AVX2(SB), NOSPLIT, $0-132
+	MOVQ         stride+24(FP), AX
+	MOVQ         columns_base+0(FP), CX
+	LEAQ         (CX)(AX*4), DX
+	LEAQ         (DX)(AX*4), AX
+	MOVQ         heads_base+48(FP), BX
+	MOVQ         squares_base+96(FP), R8
+	MOVQ         width+120(FP), R9
+	VBROADCASTSS clamp+128(FP), Y0
+	SHLQ         $0x02, R9
+	MOVQ         sums_base+72(FP), SI
+	VMOVUPS      (SI), Y1
+	VMOVUPS      64(SI), Y2
+	VMOVUPS      128(SI), Y3
+	VMOVUPS      192(SI), Y4
+	MOVQ         stretches+32(FP), R11
+	MOVQ         count+40(FP), R12
+	SHLQ         $0x05, R12
+	ADDQ         R11, R12
+
+pass0:
+	CMPQ R11, R12
+	JGE  pass0_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+
+pass0_columns:
+	CMPQ         R14, R13
+	JGE          pass0_next
+	VBROADCASTSS (BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 4(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 8(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       (SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       (SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass0_columns
+
+pass0_next:
+	ADDQ $0x20, R11
+	JMP  pass0
+
+pass0_done:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, 64(SI)
+	VMOVUPS Y3, 128(SI)
+	VMOVUPS Y4, 192(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 256(SI), Y1
+	VMOVUPS 320(SI), Y2
+	VMOVUPS 384(SI), Y3
+	VMOVUPS 448(SI), Y4
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass1:
+	CMPQ R11, R12
+	JGE  pass1_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+
+pass1_columns:
+	CMPQ         R14, R13
+	JGE          pass1_next
+	VBROADCASTSS 12(BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 16(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 20(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       64(SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       64(SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass1_columns
+
+pass1_next:
+	ADDQ $0x20, R11
+	JMP  pass1
+
+pass1_done:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y1, 256(SI)
+	VMOVUPS Y2, 320(SI)
+	VMOVUPS Y3, 384(SI)
+	VMOVUPS Y4, 448(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 512(SI), Y1
+	VMOVUPS 576(SI), Y2
+	VMOVUPS 640(SI), Y3
+	VMOVUPS 704(SI), Y4
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass2:
+	CMPQ R11, R12
+	JGE  pass2_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass2_columns:
+	CMPQ         R14, R13
+	JGE          pass2_next
+	VBROADCASTSS 24(BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 28(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 32(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       128(SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       128(SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass2_columns
+
+pass2_next:
+	ADDQ $0x20, R11
+	JMP  pass2
+
+pass2_done:
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS Y1, 512(SI)
+	VMOVUPS Y2, 576(SI)
+	VMOVUPS Y3, 640(SI)
+	VMOVUPS Y4, 704(SI)
+	MOVQ    sums_base+72(FP), SI
+	VMOVUPS 768(SI), Y1
+	VMOVUPS 832(SI), Y2
+	VMOVUPS 896(SI), Y3
+	VMOVUPS 960(SI), Y4
+	MOVQ    stretches+32(FP), R11
+	MOVQ    count+40(FP), R12
+	SHLQ    $0x05, R12
+	ADDQ    R11, R12
+
+pass3:
+	CMPQ R11, R12
+	JGE  pass3_done
+	MOVQ (R11), R14
+	MOVQ 8(R11), R13
+	ADDQ R14, R13
+	MOVQ 24(R11), SI
+	XORQ DI, DI
+	MOVQ 16(R11), R10
+	SUBQ R14, R10
+	LEAQ (R8)(R10*4), R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+	ADDQ R9, R10
+
+pass3_columns:
+	CMPQ         R14, R13
+	JGE          pass3_next
+	VBROADCASTSS 36(BX), Y6
+	VMOVUPS      (CX)(R14*4), Y5
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS 40(BX), Y7
+	VMOVUPS      (DX)(R14*4), Y6
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS 44(BX), Y8
+	VMOVUPS      (AX)(R14*4), Y7
+	VSUBPS       Y8, Y7, Y7
+	VMOVUPS      c3f800000<>+0(SB), Y8
+	VFMADD231PS  Y5, Y5, Y8
+	VFMADD231PS  Y6, Y6, Y8
+	VFMADD231PS  Y7, Y7, Y8
+	VMOVUPS      c3f800000<>+0(SB), Y9
+	VDIVPS       Y8, Y9, Y9
+	VANDPS       192(SI)(DI*4), Y9, Y9
+	VCMPPS       $0x06, Y0, Y9, Y8
+	VMAXPS       Y9, Y0, Y10
+	VANDPS       192(SI)(DI*4), Y10, Y10
+	VADDPS       Y10, Y4, Y4
+	VANDPS       Y8, Y9, Y9
+	VMULPS       Y9, Y9, Y9
+	VMOVUPS      Y9, (R10)(R14*4)
+	VFMADD231PS  Y9, Y5, Y1
+	VFMADD231PS  Y9, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	ADDQ         $0x08, R14
+	XORQ         $0x08, DI
+	JMP          pass3_columns
+
+pass3_next:
+	ADDQ $0x20, R11
+	JMP  pass3
+
+pass3_done:
+	MOVQ    sums_base+72(FP), AX
+	VMOVUPS Y1, 768(AX)
+	VMOVUPS Y2, 832(AX)
+	VMOVUPS Y3, 896(AX)
+	VMOVUPS Y4, 960(AX)
+	VZEROUPPER
+	RET
+
 // func denseSpread3AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 // Requires: AVX, FMA3
 TEXT ·denseSpread3AVX2(SB), NOSPLIT, $0-96
@@ -8783,129 +12959,155 @@ columns1_done:
 	VZEROUPPER
 	RET
 
-// func extents3AVX2(least []float32, most []float32, src []float32)
+// func extents3AVX2(least []float32, most []float32, sum []float32, src []float32)
 // Requires: AVX
-TEXT ·extents3AVX2(SB), NOSPLIT, $0-72
+TEXT ·extents3AVX2(SB), NOSPLIT, $0-96
 	MOVQ    least_base+0(FP), AX
 	MOVQ    most_base+24(FP), CX
-	MOVQ    src_base+48(FP), DX
-	VMOVUPS (DX), Y0
+	MOVQ    sum_base+48(FP), DX
+	MOVQ    src_base+72(FP), BX
+	MOVQ    src_len+80(FP), SI
+	VMOVUPS (BX), Y0
 	VMOVAPS Y0, Y1
-	VMOVUPS 32(DX), Y2
-	VMOVAPS Y2, Y3
-	VMOVUPS 64(DX), Y4
-	VMOVAPS Y4, Y5
-	VMOVUPS 96(DX), Y6
+	VMOVAPS Y0, Y2
+	VMOVUPS 32(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	VMOVUPS 64(BX), Y6
 	VMOVAPS Y6, Y7
-	VMOVUPS 128(DX), Y8
-	VMOVAPS Y8, Y9
-	VMOVUPS 160(DX), Y10
-	VMOVAPS Y10, Y11
-	MOVQ    src_len+56(FP), BX
-	MOVQ    $0x00000030, SI
+	VMOVAPS Y6, Y8
+	VMOVUPS 96(BX), Y9
+	VMOVAPS Y9, Y10
+	VMOVAPS Y9, Y11
+	MOVQ    $0x00000030, DI
 
-loop:
-	CMPQ    SI, BX
-	JGE     done
-	VMOVUPS (DX)(SI*4), Y12
+loop0:
+	CMPQ    DI, SI
+	JGE     loop0_done
+	VMOVUPS (BX)(DI*4), Y12
 	VMINPS  Y12, Y0, Y0
 	VMAXPS  Y12, Y1, Y1
-	VMOVUPS 32(DX)(SI*4), Y12
-	VMINPS  Y12, Y2, Y2
-	VMAXPS  Y12, Y3, Y3
-	VMOVUPS 64(DX)(SI*4), Y12
-	VMINPS  Y12, Y4, Y4
-	VMAXPS  Y12, Y5, Y5
-	VMOVUPS 96(DX)(SI*4), Y12
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(BX)(DI*4), Y12
+	VMINPS  Y12, Y3, Y3
+	VMAXPS  Y12, Y4, Y4
+	VADDPS  Y12, Y5, Y5
+	VMOVUPS 64(BX)(DI*4), Y12
 	VMINPS  Y12, Y6, Y6
 	VMAXPS  Y12, Y7, Y7
-	VMOVUPS 128(DX)(SI*4), Y12
-	VMINPS  Y12, Y8, Y8
-	VMAXPS  Y12, Y9, Y9
-	VMOVUPS 160(DX)(SI*4), Y12
-	VMINPS  Y12, Y10, Y10
-	VMAXPS  Y12, Y11, Y11
-	ADDQ    $0x30, SI
-	JMP     loop
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 96(BX)(DI*4), Y12
+	VMINPS  Y12, Y9, Y9
+	VMAXPS  Y12, Y10, Y10
+	VADDPS  Y12, Y11, Y11
+	ADDQ    $0x30, DI
+	JMP     loop0
 
-done:
+loop0_done:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, (CX)
-	VMOVUPS Y2, 32(AX)
-	VMOVUPS Y3, 32(CX)
-	VMOVUPS Y4, 64(AX)
-	VMOVUPS Y5, 64(CX)
-	VMOVUPS Y6, 96(AX)
-	VMOVUPS Y7, 96(CX)
-	VMOVUPS Y8, 128(AX)
-	VMOVUPS Y9, 128(CX)
-	VMOVUPS Y10, 160(AX)
-	VMOVUPS Y11, 160(CX)
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y3, 32(AX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 32(DX)
+	VMOVUPS Y6, 64(AX)
+	VMOVUPS Y7, 64(CX)
+	VMOVUPS Y8, 64(DX)
+	VMOVUPS Y9, 96(AX)
+	VMOVUPS Y10, 96(CX)
+	VMOVUPS Y11, 96(DX)
+	VMOVUPS 128(BX), Y0
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVUPS 160(BX), Y3
+	VMOVAPS Y3, Y4
+	VMOVAPS Y3, Y5
+	MOVQ    $0x00000030, DI
+
+loop4:
+	CMPQ    DI, SI
+	JGE     loop4_done
+	VMOVUPS 128(BX)(DI*4), Y6
+	VMINPS  Y6, Y0, Y0
+	VMAXPS  Y6, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS 160(BX)(DI*4), Y6
+	VMINPS  Y6, Y3, Y3
+	VMAXPS  Y6, Y4, Y4
+	VADDPS  Y6, Y5, Y5
+	ADDQ    $0x30, DI
+	JMP     loop4
+
+loop4_done:
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS Y1, 128(CX)
+	VMOVUPS Y2, 128(DX)
+	VMOVUPS Y3, 160(AX)
+	VMOVUPS Y4, 160(CX)
+	VMOVUPS Y5, 160(DX)
 	VZEROUPPER
 	RET
 
-// func planesAVX2(dst []float32, stride int, src []float32, d int, n int, centre []float32)
+// func planesAVX2(dst []float32, stride int, src []float32, d int, n int)
 // Requires: AVX, AVX2
-TEXT ·planesAVX2(SB), NOSPLIT, $0-96
+TEXT ·planesAVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         src_base+32(FP), CX
-	MOVQ         centre_base+72(FP), DX
-	MOVQ         stride+24(FP), BX
-	MOVQ         d+56(FP), SI
-	MOVQ         n+64(FP), DI
-	VMOVQ        SI, X0
+	MOVQ         stride+24(FP), DX
+	MOVQ         d+56(FP), BX
+	MOVQ         n+64(FP), SI
+	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPMULLD      countUp<>+0(SB), Y0, Y0
-	MOVQ         SI, R8
-	SHLQ         $0x05, R8
+	MOVQ         BX, DI
+	SHLQ         $0x05, DI
 
 coordinate:
-	CMPQ         SI, $0x00
-	JE           done
-	MOVQ         AX, R9
-	MOVQ         CX, R10
-	XORQ         R11, R11
-	VBROADCASTSS (DX), Y1
+	CMPQ BX, $0x00
+	JE   done
+	MOVQ AX, R8
+	MOVQ CX, R9
+	XORQ R10, R10
 
 rows:
-	CMPQ       R11, DI
+	CMPQ       R10, SI
 	JGE        rows_done
-	VXORPS     X2, X2, X2
-	VPCMPEQD   Y3, Y3, Y3
-	VGATHERDPS Y3, (R10)(Y0*4), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMOVUPS    Y2, (R9)(R11*4)
-	ADDQ       R8, R10
-	ADDQ       $0x08, R11
+	VXORPS     X1, X1, X1
+	VPCMPEQD   Y2, Y2, Y2
+	VGATHERDPS Y2, (R9)(Y0*4), Y1
+	VMOVUPS    Y1, (R8)(R10*4)
+	ADDQ       DI, R9
+	ADDQ       $0x08, R10
 	JMP        rows
 
 rows_done:
-	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(DX*4), AX
 	ADDQ $0x04, CX
-	ADDQ $0x04, DX
-	DECQ SI
+	DECQ BX
 	JMP  coordinate
 
 done:
 	VZEROUPPER
 	RET
 
-// func lessProductAVX2(dst []float32, a []float32, b []float32)
+// func lessProductAVX2(dst []float32, a []float32, b []float32, c float32)
 // Requires: AVX, FMA3
-TEXT ·lessProductAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), AX
-	MOVQ a_base+24(FP), CX
-	MOVQ b_base+48(FP), DX
-	MOVQ dst_len+8(FP), BX
-	XORQ SI, SI
+TEXT ·lessProductAVX2(SB), NOSPLIT, $0-76
+	VBROADCASTSS c+72(FP), Y0
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         a_base+24(FP), CX
+	MOVQ         b_base+48(FP), DX
+	MOVQ         dst_len+8(FP), BX
+	XORQ         SI, SI
 
 loop:
 	CMPQ         SI, BX
 	JGE          loop_done
-	VMOVUPS      (AX)(SI*4), Y0
-	VMOVUPS      (CX)(SI*4), Y1
-	VFNMADD231PS (DX)(SI*4), Y1, Y0
-	VMOVUPS      Y0, (AX)(SI*4)
+	VMOVUPS      (AX)(SI*4), Y1
+	VMOVUPS      (CX)(SI*4), Y2
+	VSUBPS       Y0, Y2, Y2
+	VFNMADD231PS (DX)(SI*4), Y2, Y1
+	VMOVUPS      Y1, (AX)(SI*4)
 	ADDQ         $0x08, SI
 	JMP          loop
 

@@ -82,56 +82,83 @@ func inverseSumAVX512(d2 []float32) (sum float32)
 // drawOthersAVX512 is the vector form of drawOthers.
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
-// denseNeg1AVX512 is the vector form of denseNeg for d = 1.
+// denseNeg1AVX512 is a vector form of denseNeg for d = 1.
 func denseNeg1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// denseUMAP1AVX512 is the vector form of denseUMAP for d = 1.
+// denseUMAP1AVX512 is a vector form of denseUMAP for d = 1.
 func denseUMAP1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// denseTotals1AVX512 is the vector form of denseTotals for d = 1.
-func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// denseTotals1AVX512 is a vector form of denseTotals for d = 1.
+func denseTotals1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+
+// denseNegCareful1AVX512 is a vector form of denseNeg for d = 1.
+func denseNegCareful1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+
+// denseUMAPCareful1AVX512 is a vector form of denseUMAP for d = 1.
+func denseUMAPCareful1AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+
+// denseTotalsCareful1AVX512 is a vector form of denseTotals for d = 1.
+func denseTotalsCareful1AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseSpread1AVX512 is the vector form of denseSpread for d = 1.
 func denseSpread1AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents1AVX512 is the vector form of extents for d = 1.
-func extents1AVX512(least []float32, most []float32, src []float32)
+func extents1AVX512(least []float32, most []float32, sum []float32, src []float32)
 
-// denseNeg2AVX512 is the vector form of denseNeg for d = 2.
+// denseNeg2AVX512 is a vector form of denseNeg for d = 2.
 func denseNeg2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// denseUMAP2AVX512 is the vector form of denseUMAP for d = 2.
+// denseUMAP2AVX512 is a vector form of denseUMAP for d = 2.
 func denseUMAP2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// denseTotals2AVX512 is the vector form of denseTotals for d = 2.
-func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// denseTotals2AVX512 is a vector form of denseTotals for d = 2.
+func denseTotals2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+
+// denseNegCareful2AVX512 is a vector form of denseNeg for d = 2.
+func denseNegCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+
+// denseUMAPCareful2AVX512 is a vector form of denseUMAP for d = 2.
+func denseUMAPCareful2AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+
+// denseTotalsCareful2AVX512 is a vector form of denseTotals for d = 2.
+func denseTotalsCareful2AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseSpread2AVX512 is the vector form of denseSpread for d = 2.
 func denseSpread2AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents2AVX512 is the vector form of extents for d = 2.
-func extents2AVX512(least []float32, most []float32, src []float32)
+func extents2AVX512(least []float32, most []float32, sum []float32, src []float32)
 
-// denseNeg3AVX512 is the vector form of denseNeg for d = 3.
+// denseNeg3AVX512 is a vector form of denseNeg for d = 3.
 func denseNeg3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// denseUMAP3AVX512 is the vector form of denseUMAP for d = 3.
+// denseUMAP3AVX512 is a vector form of denseUMAP for d = 3.
 func denseUMAP3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// denseTotals3AVX512 is the vector form of denseTotals for d = 3.
-func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// denseTotals3AVX512 is a vector form of denseTotals for d = 3.
+func denseTotals3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+
+// denseNegCareful3AVX512 is a vector form of denseNeg for d = 3.
+func denseNegCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+
+// denseUMAPCareful3AVX512 is a vector form of denseUMAP for d = 3.
+func denseUMAPCareful3AVX512(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+
+// denseTotalsCareful3AVX512 is a vector form of denseTotals for d = 3.
+func denseTotalsCareful3AVX512(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseSpread3AVX512 is the vector form of denseSpread for d = 3.
 func denseSpread3AVX512(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents3AVX512 is the vector form of extents for d = 3.
-func extents3AVX512(least []float32, most []float32, src []float32)
+func extents3AVX512(least []float32, most []float32, sum []float32, src []float32)
 
 // planesAVX512 is the vector form of planes.
-func planesAVX512(dst []float32, stride int, src []float32, d int, n int, centre []float32)
+func planesAVX512(dst []float32, stride int, src []float32, d int, n int)
 
 // lessProductAVX512 is the vector form of lessProduct.
-func lessProductAVX512(dst []float32, a []float32, b []float32)
+func lessProductAVX512(dst []float32, a []float32, b []float32, c float32)
 
 // pullAVX512 is the vector form of pull.
 func pullAVX512(dst []float32, w []float32, a []float32, b []float32, f float32)
@@ -241,56 +268,83 @@ func inverseSumAVX2(d2 []float32) (sum float32)
 // drawOthersAVX2 is the vector form of drawOthers.
 func drawOthersAVX2(column []int32, state uint64, others uint32)
 
-// denseNeg1AVX2 is the vector form of denseNeg for d = 1.
+// denseNeg1AVX2 is a vector form of denseNeg for d = 1.
 func denseNeg1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// denseUMAP1AVX2 is the vector form of denseUMAP for d = 1.
+// denseUMAP1AVX2 is a vector form of denseUMAP for d = 1.
 func denseUMAP1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// denseTotals1AVX2 is the vector form of denseTotals for d = 1.
-func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// denseTotals1AVX2 is a vector form of denseTotals for d = 1.
+func denseTotals1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+
+// denseNegCareful1AVX2 is a vector form of denseNeg for d = 1.
+func denseNegCareful1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+
+// denseUMAPCareful1AVX2 is a vector form of denseUMAP for d = 1.
+func denseUMAPCareful1AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+
+// denseTotalsCareful1AVX2 is a vector form of denseTotals for d = 1.
+func denseTotalsCareful1AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseSpread1AVX2 is the vector form of denseSpread for d = 1.
 func denseSpread1AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents1AVX2 is the vector form of extents for d = 1.
-func extents1AVX2(least []float32, most []float32, src []float32)
+func extents1AVX2(least []float32, most []float32, sum []float32, src []float32)
 
-// denseNeg2AVX2 is the vector form of denseNeg for d = 2.
+// denseNeg2AVX2 is a vector form of denseNeg for d = 2.
 func denseNeg2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// denseUMAP2AVX2 is the vector form of denseUMAP for d = 2.
+// denseUMAP2AVX2 is a vector form of denseUMAP for d = 2.
 func denseUMAP2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// denseTotals2AVX2 is the vector form of denseTotals for d = 2.
-func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// denseTotals2AVX2 is a vector form of denseTotals for d = 2.
+func denseTotals2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+
+// denseNegCareful2AVX2 is a vector form of denseNeg for d = 2.
+func denseNegCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+
+// denseUMAPCareful2AVX2 is a vector form of denseUMAP for d = 2.
+func denseUMAPCareful2AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+
+// denseTotalsCareful2AVX2 is a vector form of denseTotals for d = 2.
+func denseTotalsCareful2AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseSpread2AVX2 is the vector form of denseSpread for d = 2.
 func denseSpread2AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents2AVX2 is the vector form of extents for d = 2.
-func extents2AVX2(least []float32, most []float32, src []float32)
+func extents2AVX2(least []float32, most []float32, sum []float32, src []float32)
 
-// denseNeg3AVX2 is the vector form of denseNeg for d = 3.
+// denseNeg3AVX2 is a vector form of denseNeg for d = 3.
 func denseNeg3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
 
-// denseUMAP3AVX2 is the vector form of denseUMAP for d = 3.
+// denseUMAP3AVX2 is a vector form of denseUMAP for d = 3.
 func denseUMAP3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
 
-// denseTotals3AVX2 is the vector form of denseTotals for d = 3.
-func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int)
+// denseTotals3AVX2 is a vector form of denseTotals for d = 3.
+func denseTotals3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
+
+// denseNegCareful3AVX2 is a vector form of denseNeg for d = 3.
+func denseNegCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, constants []float32)
+
+// denseUMAPCareful3AVX2 is a vector form of denseUMAP for d = 3.
+func denseUMAPCareful3AVX2(columns []float32, gradient []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, state []float32, least float32)
+
+// denseTotalsCareful3AVX2 is a vector form of denseTotals for d = 3.
+func denseTotalsCareful3AVX2(columns []float32, stride int, stretches *byte, count int, heads []float32, sums []float32, squares []float32, width int, clamp float32)
 
 // denseSpread3AVX2 is the vector form of denseSpread for d = 3.
 func denseSpread3AVX2(out []float32, n int, stride int, squares []float32, width int, coefficients []float32)
 
 // extents3AVX2 is the vector form of extents for d = 3.
-func extents3AVX2(least []float32, most []float32, src []float32)
+func extents3AVX2(least []float32, most []float32, sum []float32, src []float32)
 
 // planesAVX2 is the vector form of planes.
-func planesAVX2(dst []float32, stride int, src []float32, d int, n int, centre []float32)
+func planesAVX2(dst []float32, stride int, src []float32, d int, n int)
 
 // lessProductAVX2 is the vector form of lessProduct.
-func lessProductAVX2(dst []float32, a []float32, b []float32)
+func lessProductAVX2(dst []float32, a []float32, b []float32, c float32)
 
 // pullAVX2 is the vector form of pull.
 func pullAVX2(dst []float32, w []float32, a []float32, b []float32, f float32)

@@ -49,15 +49,14 @@ type planeSweep[T Float] struct {
 	c             T       // of Neg and NC
 	weight        T       // 1/ρ of InfoNC
 
-	// planes [d, stride] are the coordinates, of InfoNC less the centre of the
-	// box that holds them, which keeps its sums of products small: of the heads,
-	// of the tails from column tails on, and of the other rows from column
-	// others on, each part filled up with zeros to whole vectors.
+	// planes [d, stride] are the coordinates: of the heads, of the tails from
+	// column tails on, and of the other rows from column others on, each part
+	// filled up with zeros to whole vectors. The centre is subtracted from what
+	// InfoNC sums products with.
 	planes                []T
 	stride, tails, others int
 	centre                [simd.MaxDenseWidth]T
-	least, most           []T // the corners of the box
-	reach                 T   // 1 + the square of its diagonal
+	boxes                 [2]box[T] // of all rows and of the others
 
 	// Of the positive pairs: squared distances, which become derivatives, and
 	// the tails' rows.
@@ -67,6 +66,10 @@ type planeSweep[T Float] struct {
 	headGrad  []T // planes [d, tails]
 	grain     int
 }
+
+// A box holds points. The first d numbers of its corners, and of the sum of the
+// points, are coordinates, the others scratch.
+type box[T Float] struct{ least, most, sum []T }
 
 // A planePiece is what one share of the groups leaves behind: its loss, and
 // planes of the gradient of pairs that count once and twice. Of InfoNC once
@@ -157,27 +160,17 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 // layOut fills the planes.
 func (s *planeSweep[T]) layOut(features []T) {
 	d := s.d
-	s.least, s.most = grow(s.least, d*simd.Lanes), grow(s.most, d*simd.Lanes)
-	simd.Extents(s.least, s.most, features, d)
-	s.reach = 1
-	for k := range d {
-		least, most := s.least[k], s.most[k]
-		s.centre[k] = (least + most) / 2
-		s.reach += (most - least) * (most - least)
-	}
-	switch {
-	case s.options.Loss != InfoNC:
-		clear(s.centre[:]) // to move the rows would cost small distances digits
-	case s.rows > 2*s.b:
-		// With negatives from elsewhere the centre is theirs, so that the bits
-		// of an edge do not depend on the other edges.
-		simd.Extents(s.least, s.most, features[2*s.b*d:], d)
-		for k := range d {
-			s.centre[k] = (s.least[k] + s.most[k]) / 2
+	for i, rows := range [2][]T{features, features[2*s.b*d:]} {
+		if x := &s.boxes[i]; len(rows) > 0 {
+			x.least, x.most, x.sum = grow(x.least, d*simd.Lanes), grow(x.most, d*simd.Lanes), grow(x.sum, d*simd.Lanes)
+			simd.Extents(x.least, x.most, x.sum, rows, d)
+			// With negatives from elsewhere the centre is theirs, so that the
+			// bits of an edge do not depend on the other edges.
+			for k := range d {
+				s.centre[k] = x.sum[k] * T(d) / T(len(rows))
+			}
 		}
 	}
-	s.reach *= 1 + 1e-5 // for rounding
-
 	s.tails = wholeVectors(s.b)
 	s.others = 2 * s.tails
 	// A stretch that does not end with a vector is read beyond its end.
@@ -189,7 +182,7 @@ func (s *planeSweep[T]) layOut(features []T) {
 		if part < 2 {
 			rows = rows[:s.b*d]
 		}
-		simd.Planes(s.planes[column:], s.stride, rows, d, s.centre[:])
+		simd.Planes(s.planes[column:], s.stride, rows, d)
 	}
 }
 
@@ -237,7 +230,7 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 	// Masks must stay where they are while the stretches refer to them.
 	p.masks = grow(p.masks, maxMasks)
 	p.heads = grow(p.heads, groupHeads*s.d)
-	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride, Most: s.reach}
+	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride}
 	slots, work := s.d, s.group
 	if s.options.Loss == InfoNC {
 		slots, work = 1+s.d, s.totals
@@ -277,6 +270,7 @@ func (s *planeSweep[T]) take() *planeScratch[T] {
 }
 
 func (s *planeSweep[T]) put(p *planeScratch[T]) {
+	p.planePiece = nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, p)
@@ -439,6 +433,21 @@ func (p *planeScratch[T]) mask() *simd.Masks {
 	return &p.masks[len(p.masks)-1]
 }
 
+// reach returns at least 1 + the largest squared distance between a head of the
+// quad and a column of its stretches.
+func (s *planeSweep[T]) reach(p *planeScratch[T]) T {
+	of := &s.boxes[0]
+	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
+		of = &s.boxes[1]
+	}
+	var farthest T
+	for i, v := range p.quad.Heads {
+		k := i % s.d
+		farthest = max(farthest, v-of.least[k], of.most[k]-v)
+	}
+	return (1 + T(s.d)*farthest*farthest) * (1 + 1e-5) // for rounding
+}
+
 // Masks that are used over and over: all ones, and those of the four quads of a
 // whole group, in which each head is left out itself.
 var (
@@ -462,6 +471,7 @@ func init() {
 // returns how many of them there are. head is the number of the first of them.
 func (s *planeSweep[T]) enter(p *planeScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
+	p.quad.Most = s.reach(p)
 	heads = min(simd.QuadHeads, size-head)
 	if len(s.runs) == 0 {
 		own := &ownMasks[head/simd.QuadHeads]
@@ -507,13 +517,15 @@ func (s *planeSweep[T]) totals(p *planeScratch[T], group int) {
 	if s.options.ExcludePositive && s.m == 0 {
 		return // nothing to contrast with: the sum drops out
 	}
+	// A NaN among what is spread may not show in the totals.
+	p.sum.Loss += 0 * float64(p.quad.Most)
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
 	p.sum.DTheta -= logs
 	for i, v := range share {
 		for k := range s.d {
 			s.headGrad[k*s.tails+first+i] *= v
-			p.factors[i*slots+1+k] = v * p.heads[i*s.d+k]
+			p.factors[i*slots+1+k] = v * (p.heads[i*s.d+k] - s.centre[k])
 		}
 		p.factors[i*slots] = v
 	}
@@ -566,7 +578,7 @@ func (s *planeSweep[T]) finish(_, lo, hi int) {
 			x, g := s.planes[at:][:to-from], once[at:][:to-from]
 			if s.options.Loss == InfoNC {
 				g = once[at+s.stride:][:to-from]
-				simd.LessProduct(g, x, once[from:])
+				simd.LessProduct(g, x, once[from:], s.centre[k])
 			}
 			simd.Scale(g, factor)
 			// A head is pulled towards its tail, and the tail towards the head.

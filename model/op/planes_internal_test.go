@@ -178,6 +178,65 @@ func TestPlanesAgreeWithListedNegatives(t *testing.T) {
 	}
 }
 
+// Batches of several pieces, of whole groups and not.
+func TestPlanesInPieces(t *testing.T) {
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		for _, b := range []int{300, 801, 1024} {
+			s := new(planeSweep[float32])
+			testDense(t, s, o, 2, b, 3, 1e-4)
+			if len(s.pieces) < 3 {
+				t.Errorf("b=%d: %d pieces; there is nothing to add up", b, len(s.pieces))
+			}
+		}
+	}
+}
+
+// Rows far from the origin, or some far from the others, cost no digits but
+// those of InfoNC's sums of products, whose error is that of rounding the
+// coordinates.
+func TestPlanesOfFarRows(t *testing.T) {
+	const b, d = 200, 2
+	random := rng.New(7, rng.Sample)
+	for name, tc := range map[string]struct {
+		move   func(i int, v float64) float64
+		infonc float64 // its tolerance
+	}{
+		"one at 1e5":      {func(i int, v float64) float64 { return v + 1e5*float64(min(1, i/(2*b-1))) }, 1e-4},
+		"all at 1e3":      {func(_ int, v float64) float64 { return v + 1e3 }, 1e-5},
+		"tight clusters":  {func(i int, v float64) float64 { return 0.05*v + 200*float64(i%2*2-1) }, 1e-3},
+		"far clusters":    {func(i int, v float64) float64 { return v + 2e4*float64(i%2*2-1) }, 1e-2},
+		"beyond clamping": {func(i int, v float64) float64 { return v + 1e7*float64(i) }, 1e-5},
+		"farther still":   {func(i int, v float64) float64 { return v + 1e11*float64(i) }, 1e-5},
+	} {
+		features := make([]float32, 2*b*d)
+		for i := range features {
+			features[i] = float32(tc.move(i/d, random.Normal()))
+		}
+		for _, o := range completeOptions(Euclidean, 1e-10) {
+			var s planeSweep[float32]
+			s.init(o)
+			grad := make([]float32, len(features))
+			got := s.run(features, d, 2*b, b, []int32{allRows}, -0.3, true, grad)
+			double := make([]float64, len(features))
+			for i, v := range features {
+				double[i] = float64(v)
+			}
+			want, wantGrad := listed(o, double, d, everyRow(b, 2*b).negatives, b, -0.3)
+			tol := 2e-6
+			if o.Loss == InfoNC {
+				tol = tc.infonc
+			}
+			what := fmt.Sprintf("%s, %v, exclude %v", name, o.Loss, o.ExcludePositive)
+			sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, 1e-4)
+			same := make([]float64, len(grad))
+			for i, v := range grad {
+				same[i] = float64(v)
+			}
+			sameAs(t, what+": gradient", same, wantGrad, tol)
+		}
+	}
+}
+
 // TestDenseSameBits: the bits of a dense sweep do not depend on how many cores
 // there are, nor on what was computed before.
 func TestDenseSameBits(t *testing.T) {
@@ -239,24 +298,28 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A number that is none shows in the loss.
+// A number that is none shows in the loss, also where it is no end of an edge.
 func TestDenseKeepsNaN(t *testing.T) {
 	for _, o := range completeOptions(Euclidean, 1e-10) {
-		features := make([]float32, 2*64*2)
-		for i := range features {
-			features[i] = float32(i)
-		}
-		features[33] = float32(math.NaN())
-		var s planeSweep[float32]
-		s.init(o)
-		if sum := s.run(features, 2, 128, 64, []int32{allRows}, 0, true, make([]float32, len(features))); !math.IsNaN(sum.Loss) {
-			t.Errorf("%v: loss %g", o.Loss, sum.Loss)
+		for _, row := range []int{16, 100, 130} {
+			for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+				features := make([]float32, 2*140)
+				for i := range features {
+					features[i] = float32(i)
+				}
+				features[2*row+1] = float32(bad)
+				var s planeSweep[float32]
+				s.init(o)
+				grad := make([]float32, len(features))
+				sum := s.run(features, 2, 140, 64, []int32{allRows}, 0, true, grad)
+				if finite := !slices.ContainsFunc(grad, func(v float32) bool { return v-v != 0 }); sum.Loss-sum.Loss == 0 && (math.IsNaN(bad) || !finite) {
+					t.Errorf("%v: with %g in row %d the loss is %g; the gradient is finite: %v", o.Loss, bad, row, sum.Loss, finite)
+				}
+			}
 		}
 	}
 }
 
-// BenchmarkDenseSweep times batches whose heads share runs of m negatives;
-// BenchmarkFullBatch has those where every row is one.
 func BenchmarkDenseSweep(b *testing.B) {
 	const edges = 1024
 	for d := 1; d <= simd.MaxDenseWidth; d++ {

@@ -225,13 +225,20 @@ func areSweeps(t *testing.T, cases []productCase) {
 }
 
 // The instruction sets below the best, each in a process of its own.
-func TestProductSweepOnEverySet(t *testing.T) {
+func TestDenseOnEverySet(t *testing.T) {
 	const variable = "CNE_TEST_SET"
 	if os.Getenv(variable) != "" {
 		if got := isa.Best().String(); got != os.Getenv(variable) {
 			t.Fatalf("the set in use is %s", got)
 		}
 		areSweeps(t, productCases([]int{1, 17, 100}, []int{2, 10, 50}, productOptions(1e-10, 0.05)))
+		for _, o := range completeOptions(Euclidean, 1e-10, 0.05) {
+			for d := 1; d <= simd.MaxDenseWidth; d++ {
+				for _, b := range []int{1, 17, 100} {
+					testDense(t, &planeSweep[float32]{}, o, d, b, 3, 1e-4)
+				}
+			}
+		}
 		return
 	}
 	off := map[isa.Set]string{isa.Portable: "cpu.avx512f=off,cpu.avx2=off", isa.AVX2: "cpu.avx512f=off"}
@@ -245,7 +252,7 @@ func TestProductSweepOnEverySet(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			c := exec.Command(self, "-test.run", "^TestProductSweepOnEverySet$")
+			c := exec.Command(self, "-test.run", "^TestDenseOnEverySet$")
 			c.Env = append(os.Environ(), variable+"="+set.String(), "GODEBUG="+off[set])
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)

@@ -29,9 +29,11 @@ type dense struct {
 
 func (s *isa) dense() {
 	for d := 1; d <= 3; d++ {
-		s.denseNeg(d)
-		s.denseUMAP(d)
-		s.denseTotals(d)
+		for _, careful := range []bool{false, true} {
+			s.denseNeg(d, careful)
+			s.denseUMAP(d, careful)
+			s.denseTotals(d, careful)
+		}
 		s.denseSpread(d)
 		s.extents(d)
 	}
@@ -39,6 +41,24 @@ func (s *isa) dense() {
 	s.lessProduct()
 	s.pull()
 	s.foldSlots()
+}
+
+// variant names a kernel for its width. The careful one sees to clamps, and to
+// distances whose products would leave float32's range: it gets inverses one by
+// one.
+func variant(name string, d int, careful bool) string {
+	if careful {
+		name += "Careful"
+	}
+	return fmt.Sprintf("%s%d", name, d)
+}
+
+// atOnce returns n, or 1 in a careful kernel.
+func atOnce(n int, careful bool) int {
+	if careful {
+		return 1
+	}
+	return n
 }
 
 // perPass is how many of the four heads go over the columns together.
@@ -245,6 +265,15 @@ func (k *dense) inverses(p []VecVirtual, first int) (out []VecVirtual) {
 	return []VecVirtual{masked(p[1], b, first), masked(p[0], b, first+1), masked(p[3], a, first+2), masked(p[2], a, first+3)}
 }
 
+// keepMasked sets v to zero where the head's mask is not set.
+func (k *dense) keepMasked(v VecVirtual, head int) {
+	if k.wide() {
+		VMOVAPS_Z(v, k.masks[head], v)
+		return
+	}
+	VANDPS(at(k.maskMemory, k.half).Offset(64*head), v, v)
+}
+
 // newton returns two factors of 1/p.
 func (k *dense) newton(p VecVirtual) (r, e VecVirtual) {
 	r, e = k.vec(), k.vec()
@@ -309,8 +338,8 @@ func (k *dense) storeGradient(grad []VecVirtual, i Register) {
 
 const denseParams = "(columns, gradient []float32, stride int, stretches *byte, count int, heads, sums, state []float32, "
 
-func (s *isa) denseNeg(d int) {
-	s.begin(fmt.Sprintf("denseNeg%d", d), denseParams+"constants []float32)", fmt.Sprintf("is the vector form of denseNeg for d = %d.", d))
+func (s *isa) denseNeg(d int, careful bool) {
+	s.begin(variant("denseNeg", d, careful), denseParams+"constants []float32)", fmt.Sprintf("is a vector form of denseNeg for d = %d.", d))
 	k := s.newDense(d, true)
 	constants := s.pointer("constants")
 	c, invC := k.scalar(Mem{Base: constants}), k.scalar(Mem{Base: constants}.Offset(4))
@@ -321,7 +350,7 @@ func (s *isa) denseNeg(d int) {
 		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
 			var factors VecVirtual
-			k.together(first, []int{0, 2, 2, 1}[d], func(h, n int) {
+			k.together(first, atOnce([]int{0, 2, 2, 1}[d], careful), func(h, n int) {
 				x, u, t, p := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n)
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
@@ -333,11 +362,17 @@ func (s *isa) denseNeg(d int) {
 					VMULPS(u[g], t[g], p[g])
 				}
 				for g, r := range k.inverses(p, h) { // 1/(u(1+cu))
-					VFMADD231PS(u[g], r, shares)
 					VMULPS(r, t[g], t[g])
 					v := s.vec()
 					VMOVUPS(number(1), v)
 					invC.timesPlus(t[g], v) // 1 + 1/(cu)
+					if careful {
+						limit := s.vec()
+						VBROADCASTSS(Mem{Base: constants}.Offset(8), limit)
+						s.keep(s.notGreater(v, limit), r)
+						VMINPS(v, limit, v) // the second source, v, if one is a NaN
+					}
+					VFMADD231PS(u[g], r, shares)
 					for j, dx := range x[g] {
 						VFMADD231PS(r, dx, sums.vecs[(h+g)*d+j])
 						k.addTo(grad, i, j, r, dx)
@@ -393,8 +428,8 @@ func (k *dense) together(first, n int, body func(head, n int)) {
 	}
 }
 
-func (s *isa) denseUMAP(d int) {
-	s.begin(fmt.Sprintf("denseUMAP%d", d), denseParams+"least float32)", fmt.Sprintf("is the vector form of denseUMAP for d = %d.", d))
+func (s *isa) denseUMAP(d int, careful bool) {
+	s.begin(variant("denseUMAP", d, careful), denseParams+"least float32)", fmt.Sprintf("is a vector form of denseUMAP for d = %d.", d))
 	k := s.newDense(d, true)
 	least := s.broadcast("least")
 	k.passes(func(first int) {
@@ -403,7 +438,7 @@ func (s *isa) denseUMAP(d int) {
 		product, exponents := state.vecs[0], state.vecs[1]
 		k.overStretches(fmt.Sprintf("pass%d", first), nil, func(i Register) {
 			columns, grad := k.loadColumns(i)
-			k.together(first, 2, func(h, n int) {
+			k.together(first, atOnce(2, careful), func(h, n int) {
 				x, u, p, apart := make([][]VecVirtual, n), make([]VecVirtual, n), make([]VecVirtual, n), make([]Register, n)
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
@@ -441,11 +476,15 @@ func (s *isa) denseUMAP(d int) {
 	RET()
 }
 
-func (s *isa) denseTotals(d int) {
-	s.begin(fmt.Sprintf("denseTotals%d", d), "(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int)",
-		fmt.Sprintf("is the vector form of denseTotals for d = %d.", d))
+func (s *isa) denseTotals(d int, careful bool) {
+	s.begin(variant("denseTotals", d, careful), "(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)",
+		fmt.Sprintf("is a vector form of denseTotals for d = %d.", d))
 	k := s.newDense(d, false)
 	squares, width := s.pointer("squares"), Load(Param("width"), GP64())
+	var clamp VecVirtual
+	if careful {
+		clamp = s.broadcast("clamp")
+	}
 	SHLQ(Imm(2), width)
 	k.passes(func(first int) {
 		sums := k.loadSlots("sums", numbersFrom(first*(d+1), k.perPass()*(d+1)))
@@ -472,7 +511,7 @@ func (s *isa) denseTotals(d int) {
 		k.overStretches(fmt.Sprintf("pass%d", first), begin, func(i Register) {
 			columns, _ := k.loadColumns(i)
 			// With d = 3 the registers do not suffice for four heads.
-			k.together(first, []int{0, 4, 4, 2}[d], func(h, n int) {
+			k.together(first, atOnce([]int{0, 4, 4, 2}[d], careful), func(h, n int) {
 				x, u := make([][]VecVirtual, n), make([]VecVirtual, n)
 				for g := range n {
 					x[g] = k.differences(columns, i, h+g)
@@ -482,7 +521,17 @@ func (s *isa) denseTotals(d int) {
 				}
 				for g, q := range k.inverses(u, h) {
 					total := sums.vecs[(h+g)*(d+1)+d]
-					VADDPS(q, total, total)
+					if careful {
+						// Where the clamp binds it is the similarity, and there
+						// is no gradient; where the mask is not set, neither.
+						bound, clamped := s.aboveClamp(q, clamp), s.vec()
+						VMAXPS(q, clamp, clamped) // the second source, q, if one is a NaN
+						k.keepMasked(clamped, h+g)
+						VADDPS(clamped, total, total)
+						s.keep(bound, q)
+					} else {
+						VADDPS(q, total, total)
+					}
 					VMULPS(q, q, q)
 					VMOVUPS(q, at(rows[h+g-first], i))
 					for j, v := range x[g] {
@@ -572,8 +621,8 @@ func (s *isa) denseSpread(d int) {
 
 // planes gathers each coordinate of the rows into a plane.
 func (s *isa) planes() {
-	s.begin("planes", "(dst []float32, stride int, src []float32, d, n int, centre []float32)", "is the vector form of planes.")
-	dst, src, centre := s.pointer("dst"), s.pointer("src"), s.pointer("centre")
+	s.begin("planes", "(dst []float32, stride int, src []float32, d, n int)", "is the vector form of planes.")
+	dst, src := s.pointer("dst"), s.pointer("src")
 	stride, d, n := Load(Param("stride"), GP64()), Load(Param("d"), GP64()), Load(Param("n"), GP64())
 	// index holds 0, d, 2d, …: where the same coordinate of the next rows is.
 	index, width := s.vec(), s.vec()
@@ -592,8 +641,6 @@ func (s *isa) planes() {
 	MOVQ(dst, at0)
 	MOVQ(src, row)
 	XORQ(i, i)
-	c := s.vec()
-	VBROADCASTSS(Mem{Base: centre}, c)
 	Label("rows")
 	CMPQ(i, n)
 	JGE(LabelRef("rows_done"))
@@ -608,7 +655,6 @@ func (s *isa) planes() {
 		VPCMPEQD(all, all, all)
 		VGATHERDPS(all, from, v)
 	}
-	VSUBPS(c, v, v)
 	VMOVUPS(v, at(at0, i))
 	ADDQ(step, row)
 	ADDQ(Imm(uint64(s.lanes)), i)
@@ -616,7 +662,6 @@ func (s *isa) planes() {
 	Label("rows_done")
 	LEAQ(Mem{Base: dst, Index: stride, Scale: 4}, dst)
 	ADDQ(Imm(4), src)
-	ADDQ(Imm(4), centre)
 	DECQ(left)
 	JMP(LabelRef("coordinate"))
 	Label("done")
@@ -626,10 +671,12 @@ func (s *isa) planes() {
 
 // lessProduct and pull finish gradients that lie in planes.
 func (s *isa) lessProduct() {
-	s.begin("lessProduct", "(dst, a, b []float32)", "is the vector form of lessProduct.")
+	s.begin("lessProduct", "(dst, a, b []float32, c float32)", "is the vector form of lessProduct.")
+	c := s.broadcast("c")
 	dst, a, b := s.pointer("dst"), s.pointer("a"), s.pointer("b")
 	s.loop("dst", "loop", func(i Register) {
 		v, x := s.load(dst, i), s.load(a, i)
+		VSUBPS(c, x, x)
 		VFNMADD231PS(at(b, i), x, v)
 		VMOVUPS(v, at(dst, i))
 	})
@@ -651,35 +698,43 @@ func (s *isa) pull() {
 	RET()
 }
 
-// extents finds the least and the largest coordinates of 16 rows at a time,
-// which are d vectors.
+// extents finds the least and the largest coordinates and the sums of 16 rows at
+// a time, which are d vectors.
 func (s *isa) extents(d int) {
-	s.begin(fmt.Sprintf("extents%d", d), "(least, most, src []float32)", fmt.Sprintf("is the vector form of extents for d = %d.", d))
-	least, most, src := s.pointer("least"), s.pointer("most"), s.pointer("src")
-	parts := d * 16 / s.lanes
-	lo, hi := make([]VecVirtual, parts), make([]VecVirtual, parts)
-	for v := range parts {
-		lo[v], hi[v] = s.vec(), s.vec()
-		VMOVUPS(Mem{Base: src}.Offset(v*s.bytes()), lo[v])
-		VMOVAPS(lo[v], hi[v])
-	}
+	s.begin(fmt.Sprintf("extents%d", d), "(least, most, sum, src []float32)", fmt.Sprintf("is the vector form of extents for d = %d.", d))
+	least, most, sum, src := s.pointer("least"), s.pointer("most"), s.pointer("sum"), s.pointer("src")
 	n, i := Load(Param("src").Len(), GP64()), GP64()
-	MOVQ(U32(uint32(16*d)), i)
-	Label("loop")
-	CMPQ(i, n)
-	JGE(LabelRef("done"))
-	for v := range parts {
-		x := s.vec()
-		VMOVUPS(at(src, i).Offset(v*s.bytes()), x)
-		VMINPS(x, lo[v], lo[v])
-		VMAXPS(x, hi[v], hi[v])
-	}
-	ADDQ(Imm(uint64(16*d)), i)
-	JMP(LabelRef("loop"))
-	Label("done")
-	for v := range parts {
-		VMOVUPS(lo[v], Mem{Base: least}.Offset(v*s.bytes()))
-		VMOVUPS(hi[v], Mem{Base: most}.Offset(v*s.bytes()))
+	// With d = 3 the registers of AVX2 do not suffice for all.
+	parts := d * 16 / s.lanes
+	for first := 0; first < parts; first += 4 {
+		count := min(4, parts-first)
+		lo, hi, total := make([]VecVirtual, count), make([]VecVirtual, count), make([]VecVirtual, count)
+		for v := range count {
+			lo[v], hi[v], total[v] = s.vec(), s.vec(), s.vec()
+			VMOVUPS(Mem{Base: src}.Offset((first+v)*s.bytes()), lo[v])
+			VMOVAPS(lo[v], hi[v])
+			VMOVAPS(lo[v], total[v])
+		}
+		label := fmt.Sprintf("loop%d", first)
+		MOVQ(U32(uint32(16*d)), i)
+		Label(label)
+		CMPQ(i, n)
+		JGE(LabelRef(label + "_done"))
+		for v := range count {
+			x := s.vec()
+			VMOVUPS(at(src, i).Offset((first+v)*s.bytes()), x)
+			VMINPS(x, lo[v], lo[v])
+			VMAXPS(x, hi[v], hi[v])
+			VADDPS(x, total[v], total[v])
+		}
+		ADDQ(Imm(uint64(16*d)), i)
+		JMP(LabelRef(label))
+		Label(label + "_done")
+		for v := range count {
+			VMOVUPS(lo[v], Mem{Base: least}.Offset((first+v)*s.bytes()))
+			VMOVUPS(hi[v], Mem{Base: most}.Offset((first+v)*s.bytes()))
+			VMOVUPS(total[v], Mem{Base: sum}.Offset((first+v)*s.bytes()))
+		}
 	}
 	VZEROUPPER()
 	RET()
