@@ -67,8 +67,8 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 	return nil
 }
 
-// oneByOne are the runs of a batch that has none.
-var oneByOne = []int32{0}
+// listedRuns are the runs of a batch whose negatives are named one by one.
+var listedRuns = []int32{0}
 
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
@@ -78,7 +78,7 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	}
 	runs := b.Runs
 	if len(runs) == 0 {
-		runs = oneByOne
+		runs = listedRuns
 	}
 	if err := errors.Join(
 		op.Share(p.rows, b.Rows, len(b.Rows)),

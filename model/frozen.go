@@ -78,7 +78,7 @@ func (f *Frozen) Step(positions []float32, q, m int, shared bool, theta float64)
 	}
 	if f.edges != q || f.negatives != m || f.shared != shared {
 		f.edges, f.negatives, f.shared = q, m, shared
-		f.indexOf, f.runsOf = f.indexOf[:0], append(f.runsOf[:0], oneByOne...)
+		f.indexOf, f.runsOf = f.indexOf[:0], append(f.runsOf[:0], listedRuns...)
 		if shared {
 			f.runsOf[0] = int32(m)
 			for head := 0; head < q; head += op.GroupHeads {

@@ -193,16 +193,17 @@ func TestWaysToDraw(t *testing.T) {
 		{DrawAuto, 20, Full, "full"},
 		{DrawAuto, 20, 38, "full"},
 		{DrawAuto, 20, 39, "full"},
-		{DrawAuto, 20, 37, "singly"}, // too many for runs of 40 − 32 rows
+		{DrawAuto, 20, 37, "full"}, // too many for runs of 40 − 32 rows
+		{DrawSingly, 20, 37, "singly"},
 		{DrawAuto, 1024, 31, "singly"},
 		{DrawAuto, 1024, 32, "runs"},
 		{DrawAuto, 1024, 2016, "runs"},
-		{DrawAuto, 1024, 2017, "singly"},
+		{DrawAuto, 1024, 2017, "full"},
 		{DrawAuto, 1024, 2046, "full"},
 		{DrawSingly, 1024, 500, "singly"},
 		{DrawSingly, 1024, Full, "full"},
 		{DrawRuns, 1024, 5, "runs"},
-		{DrawRuns, 10, 5, "singly"},
+		{DrawRuns, 10, 5, "full"},
 		{DrawRuns, 10, Full, "full"},
 	} {
 		batch := model.Batch{Slots: make([]int32, 2*tc.b)}

@@ -200,7 +200,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
 		}
 		size := o.batchSize(edges)
-		if m := capNegatives(p.Negatives, size); m < 2*size-2 && !o.Draw.inRuns(m, size) && m > maxNegatives/size {
+		if m := o.Draw.count(p.Negatives, size); m < 2*size-2 && !o.Draw.inRuns(m) && m > maxNegatives/size {
 			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
 		}
 		if !p.Place.suits(objective.Loss) {
@@ -243,7 +243,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	defer f.feed.close()
 	err = f.run(ctx)
 	last := &f.Phases[len(f.Phases)-1]
-	f.result.Negatives = capNegatives(last.Negatives, f.size)
+	f.result.Negatives = f.Draw.count(last.Negatives, f.size)
 	f.result.Theta = f.theta(last.Place, f.result.Negatives)
 	return f.result, err
 }
@@ -405,7 +405,7 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 // step trains on a batch and returns its loss, as a sum over its edges.
 func (f *fit) step(b *model.Batch, m int, place Place, lr float64) (float64, error) {
 	f.contrast.draw(b, m, f.at.epoch, f.at.batch)
-	theta := f.theta(place, capNegatives(m, b.Edges()))
+	theta := f.theta(place, f.Draw.count(m, b.Edges()))
 	loss, err := f.model.Step(b, theta)
 	if err != nil {
 		return 0, err
@@ -463,7 +463,7 @@ func (f *fit) checkReach(place Place, m int, lr float64) error {
 	if err != nil {
 		return err
 	}
-	if !(spread <= f.reach(place, capNegatives(m, f.size))) {
+	if !(spread <= f.reach(place, f.Draw.count(m, f.size))) {
 		return &DivergedError{Epoch: f.result.Epochs, LR: lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
 	}
 	return nil

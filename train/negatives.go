@@ -17,8 +17,8 @@ const Full = -1
 type Draw int
 
 const (
-	// DrawAuto is DrawRuns from 32 negatives on, which is then the faster by
-	// far, and DrawSingly below.
+	// DrawAuto is DrawRuns from 32 negatives on, where it becomes the faster
+	// one, and DrawSingly below.
 	DrawAuto Draw = iota
 	// DrawSingly draws for each head on its own, uniformly and with
 	// replacement from the 2b−1 other rows (the head's own tail may come up):
@@ -29,7 +29,7 @@ const (
 	// edges a run that begins at a random one. Each of a head's negatives is
 	// uniform, as the edges of a batch are in random order, and none comes up
 	// twice; but the negatives of the 16 heads are the same. Where there are
-	// fewer than m such rows, in a small batch, it is DrawSingly.
+	// fewer than m such rows, all other rows are taken.
 	DrawRuns
 )
 
@@ -41,10 +41,18 @@ const (
 	maxNegatives = 1 << 28
 )
 
-// inRuns tells whether m negatives for each head of a batch of b edges are drawn
-// in runs.
-func (d Draw) inRuns(m, b int) bool {
-	return (d == DrawRuns || d == DrawAuto && m >= runsFrom) && m <= 2*b-2*op.GroupHeads
+// inRuns tells whether m negatives for each head are drawn in runs, as long as
+// the batch is large enough.
+func (d Draw) inRuns(m int) bool { return d == DrawRuns || d == DrawAuto && m >= runsFrom }
+
+// count returns how many negatives each head of a batch of b edges gets when m
+// (or Full) are asked for: m, or all other rows, 2b−2.
+func (d Draw) count(m, b int) int {
+	all := 2*b - 2
+	if m == Full || m > all || d.inRuns(m) && m > 2*b-2*op.GroupHeads {
+		return all
+	}
+	return m
 }
 
 // A contrast draws the negatives of batches, one batch at a time.
@@ -59,14 +67,14 @@ type contrast struct {
 // rows if m is Full or at least their number. It is valid until the next call.
 func (c *contrast) draw(to *model.Batch, m, epoch, batch int) {
 	b := to.Edges()
-	m = capNegatives(m, b)
+	m = c.how.count(m, b)
 	to.Negatives, to.Runs = nil, nil
 	stream := rng.New(c.seed, rng.Negatives, uint64(epoch), uint64(batch))
 	switch {
 	case m == 2*b-2:
 		c.runs = append(c.runs[:0], -1)
 		to.Runs = c.runs
-	case c.how.inRuns(m, b):
+	case c.how.inRuns(m):
 		c.runs = append(c.runs[:0], int32(m))
 		for head := 0; head < b; head += op.GroupHeads {
 			c.runs = append(c.runs, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
@@ -79,13 +87,4 @@ func (c *contrast) draw(to *model.Batch, m, epoch, batch int) {
 		}
 		to.Negatives = c.rows
 	}
-}
-
-// capNegatives returns how many negatives each head of a batch of b edges
-// gets when m (or Full) are asked for.
-func capNegatives(m, b int) int {
-	if most := 2*b - 2; m == Full || m > most {
-		return most
-	}
-	return m
 }
