@@ -176,9 +176,17 @@ func (s *planeSweep[T]) layOut(features []T) {
 	// A stretch that does not end with a vector is read beyond its end.
 	s.stride = s.others + wholeVectors(s.rows-2*s.b) + simd.Lanes
 	s.planes = grow(s.planes, d*s.stride)
-	clear(s.planes)
-	for part, column := range [3]int{0, s.tails, s.others} {
-		rows := features[min(part*s.b*d, len(features)):]
+	for part, column := range [4]int{0, s.tails, s.others, s.stride} {
+		if part > 0 {
+			for k := range d { // from the end of the part before
+				end := [3]int{s.b, s.tails + s.b, s.others + s.rows - 2*s.b}[part-1]
+				clear(s.planes[k*s.stride+end : k*s.stride+column])
+			}
+		}
+		if part == 3 {
+			break
+		}
+		rows := features[part*s.b*d:]
 		if part < 2 {
 			rows = rows[:s.b*d]
 		}
@@ -440,12 +448,17 @@ func (s *planeSweep[T]) reach(p *planeScratch[T]) T {
 	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
 		of = &s.boxes[1]
 	}
-	var farthest T
-	for i, v := range p.quad.Heads {
-		k := i % s.d
-		farthest = max(farthest, v-of.least[k], of.most[k]-v)
+	reach := T(1)
+	for k := range s.d {
+		least, most := p.quad.Heads[k], p.quad.Heads[k]
+		for h := 1; h < simd.QuadHeads; h++ {
+			v := p.quad.Heads[h*s.d+k]
+			least, most = min(least, v), max(most, v)
+		}
+		farthest := max(most-of.least[k], of.most[k]-least)
+		reach += farthest * farthest
 	}
-	return (1 + T(s.d)*farthest*farthest) * (1 + 1e-5) // for rounding
+	return reach * (1 + 1e-5) // for rounding
 }
 
 // Masks that are used over and over: all ones, and those of the four quads of a
