@@ -27,8 +27,10 @@ const (
 // Each starts at the mean of its k nearest training points, weighted by their
 // similarity φ = 1/(1+‖x−y‖²), and then moves against the gradient of the
 // loss on its edges to them, with negatives drawn from all training points,
-// which stay where they are: for each point on its own, or from 32 negatives on
-// the same for all. It is a model.Network: the position of a point
+// which stay where they are. Of fewer than 32 negatives each point draws its own
+// and takes a step for each edge; more are the same for all points, whatever
+// Draw the model was trained with, and four edges make a step. It is a
+// model.Network: the position of a point
 // depends neither on the points that are projected with it nor on GOMAXPROCS.
 // A Projector may be used by several goroutines at once.
 type Projector struct {

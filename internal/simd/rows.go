@@ -6,9 +6,9 @@ import "math"
 // a matrix product leaves them: one number per pair, and one set of parameters
 // for them all. The vector forms take multiples of 16 pairs; callers that have
 // fewer fill the row up with excluded pairs, which have an exact loss,
-// similarity and derivative of zero: an infinite squared distance (RowDistances
-// never gives one to a pair of finite rows that are not 1e19 apart), −1 for
-// RowSimilarities, and minus infinity for a tempered cosine.
+// similarity and derivative of zero: an infinite squared distance, −1 for
+// RowSimilarities, and minus infinity for a tempered cosine. The vector forms
+// take squared distances beyond 1e18 for infinite ones.
 
 const (
 	// rowChunk bounds the pairs that the vector forms add up in float32.
@@ -50,7 +50,7 @@ func rowDistances[T Float](x, norms []T, norm, slack, near T, found []uint64, fi
 // negative x is excluded.
 func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	if f, ok := float32s(x); ok {
-		for n := wholeVectors(x, rowChunk); n > 0; n = wholeVectors(x, rowChunk) {
+		for n := nextPairs(x, rowChunk); n > 0; n = nextPairs(x, rowChunk) {
 			sum += float64(rowSimilaritiesVector(f[:n], float32(clamp)))
 			f, x = f[n:], x[n:]
 		}
@@ -58,8 +58,8 @@ func RowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	return sum + rowSimilarities(x, clamp)
 }
 
-// wholeVectors returns how many pairs the vector form takes next.
-func wholeVectors[T Float](x []T, most int) int { return min(len(x)&^(lanes-1), most) }
+// nextPairs returns how many pairs the vector form takes next.
+func nextPairs[T Float](x []T, most int) int { return min(len(x)&^(lanes-1), most) }
 
 func rowSimilarities[T Float](x []T, clamp T) (sum float64) {
 	for j, d2 := range x {
@@ -116,7 +116,7 @@ func rowMax[T Float](x []T, m T) T {
 // RowExp replaces x by exp(x−top) and returns the sum. No element is above top.
 func RowExp[T Float](x []T, top T) (sum float64) {
 	if f, ok := float32s(x); ok {
-		for n := wholeVectors(x, rowChunk); n > 0; n = wholeVectors(x, rowChunk) {
+		for n := nextPairs(x, rowChunk); n > 0; n = nextPairs(x, rowChunk) {
 			sum += float64(rowExpVector(f[:n], float32(top)))
 			f, x = f[n:], x[n:]
 		}
@@ -139,7 +139,7 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 	if f, ok := float32s(x); ok {
 		// Here infinite intermediate results would make NaNs.
 		c := min(max(float32(c), 1.2e-38), 1e20)
-		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
 			loss, dTheta := rowNegVector(f[:n], c, 1/c, float32(bound.limit))
 			sum.Add(Sum{float64(loss), float64(dTheta)})
 			f, x = f[n:], x[n:]
@@ -152,7 +152,7 @@ func RowNeg[T Float](x []T, c T, bound Bound[T]) (sum Sum) {
 // RowUMAP is UMAPNegative for many pairs.
 func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 	if f, ok := float32s(x); ok {
-		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
 			loss += float64(rowUMAPVector(f[:n], float32(bound.limit)))
 			f, x = f[n:], x[n:]
 		}
@@ -163,7 +163,7 @@ func RowUMAP[T Float](x []T, bound Bound[T]) (loss float64) {
 // RowLogistic is LogisticNegative for many pairs.
 func RowLogistic[T Float](x []T, theta T) (sum Sum) {
 	if f, ok := float32s(x); ok {
-		for n := wholeVectors(x, logChunk); n > 0; n = wholeVectors(x, logChunk) {
+		for n := nextPairs(x, logChunk); n > 0; n = nextPairs(x, logChunk) {
 			loss, dTheta := rowLogisticVector(f[:n], float32(theta))
 			sum.Add(Sum{float64(loss), float64(dTheta)})
 			f, x = f[n:], x[n:]
