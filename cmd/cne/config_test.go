@@ -159,8 +159,11 @@ func TestConfigFiles(t *testing.T) {
 			dirs[c.Output.Dir] = name
 			if strings.HasPrefix(name, "mnist-") {
 				kind, epochs, optimizer, lr := "table", 750, "sgd", 1.
-				if strings.HasPrefix(name, "mnist-parametric-") {
+				switch {
+				case strings.HasPrefix(name, "mnist-parametric-"):
 					kind, epochs, optimizer, lr = "mlp", 50, "adam", 0.001
+				case name == "mnist-tsne-quality.yaml":
+					epochs = 120 // our own
 				}
 				if c.Model.Kind != kind || c.Train.Epochs != epochs || c.Train.Optimizer != optimizer || c.Train.LR != lr ||
 					c.Train.BatchSize != 1024 || c.Loss.Negatives != 5 ||
@@ -169,6 +172,20 @@ func TestConfigFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTSNEQualityFile(t *testing.T) {
+	c, _, err := sources{file: "../../configs/mnist-tsne-quality.yaml"}.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Stage{
+		{Epochs: 20, LR: 1, Negatives: 5, Anneal: "linear"},
+		{Epochs: 100, LR: 16, Negatives: Full, Anneal: "linear"},
+	}
+	if got := c.Stages(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
