@@ -8,6 +8,7 @@ import (
 
 	"cne/internal/rng"
 	"cne/model"
+	"cne/model/op"
 )
 
 func numbered(n int) []edge {
@@ -148,6 +149,50 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 		if math.Abs(c/want-1) > 0.1 { // six standard deviations of a Poisson count
 			t.Errorf("point %d is a negative %.3f times as often as it should be", i, c/want)
 		}
+	}
+}
+
+// Over batches whose edges are in random order, a head meets in runs what it
+// meets on the average of all rows but its own edge's.
+func TestRunsAreUnbiased(t *testing.T) {
+	const b, m, batches = 40, 9, 40000
+	s := rng.New(8, rng.Sample)
+	worth := make([]float64, 2*b) // of each end of each edge
+	for i := range worth {
+		worth[i] = math.Exp(s.Normal())
+	}
+	const edge = 11
+	var want, sum, squares float64
+	for i, w := range worth {
+		if i%b != edge {
+			want += w / (2*b - 2)
+		}
+	}
+	c := contrast{how: DrawRuns}
+	batch := model.Batch{Slots: make([]int32, 2*b)}
+	for k := range batches {
+		order := s.Perm(b)
+		at := slices.Index(order, edge)
+		c.draw(&batch, m, 0, k)
+		group := at / op.GroupHeads
+		var outside []int
+		for r := range 2 * b {
+			if r%b/op.GroupHeads != group {
+				outside = append(outside, r)
+			}
+		}
+		var met float64
+		for j := range m {
+			r := outside[(int(batch.Runs[1+group])+j)%len(outside)]
+			met += worth[order[r%b]+r/b*b] / m
+		}
+		sum += met
+		squares += met * met
+	}
+	mean := sum / batches
+	deviation := math.Sqrt((squares/batches - mean*mean) / batches)
+	if math.Abs(mean-want) > 4*deviation {
+		t.Errorf("mean %g ± %g, want %g", mean, deviation, want)
 	}
 }
 

@@ -233,7 +233,10 @@ func TestSmallerZBarAndMoreNegativesSpreadTheEmbedding(t *testing.T) {
 func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	heads, tails := randomEdges(3000, 40000)
-	for _, size := range []int{256, 1 << 20} { // the larger is all edges: several pieces
+	for _, tc := range []struct{ size, m int }{
+		{256, 5}, {1 << 20, 5}, // all edges: several pieces
+		{256, 100}, {256, train.Full}, {1000, train.Full},
+	} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
 			var want []float32
 			var wantResult train.Result
@@ -244,7 +247,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, err := train.Fit(context.Background(), m, heads, tails, train.Options{
-					BatchSize: size, Clip: 4, Seed: 9, Phases: phase(3, train.Place{}, 5)})
+					BatchSize: tc.size, Clip: 4, Seed: 9, Phases: phase(3, train.Place{}, tc.m)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -252,7 +255,62 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 				if want == nil {
 					want, wantResult = m.Table(), got
 				} else if !slices.Equal(m.Table(), want) || got != wantResult {
-					t.Errorf("%v, b=%d: %d cores give other bits than one", loss, size, procs)
+					t.Errorf("%v, b=%d, m=%d: %d cores give other bits than one", loss, tc.size, tc.m, procs)
+				}
+			}
+		}
+	}
+}
+
+// Networks and wide embeddings are contrasted with many others as tables in the
+// plane are, and one run may pass from few negatives to all.
+func TestManyNegatives(t *testing.T) {
+	heads, tails := ring(200, 5)
+	for _, d := range []int{1, 2, 3, 10, 50} {
+		for _, metric := range []op.Metric{op.Euclidean, op.Cosine} {
+			if d == 1 && metric == op.Cosine {
+				continue
+			}
+			o := op.ContrastiveOptions{Loss: op.InfoNC, Metric: metric, Clamp: 1e-10}
+			table, err := model.NewEmbedding(normal[float32](200, d, 5), d, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			network, err := model.NewMLP[float32](7, nil, d, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			points := make([]float32, 7*200) // on a ring, too
+			for i := range 200 {
+				for k := range 7 {
+					points[7*i+k] = float32(math.Cos(2*math.Pi*float64(i)/200 + float64(k)))
+				}
+			}
+			parametric, err := model.NewParametric(network, points, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, m := range map[string]model.Model{"table": table, "network": parametric} {
+				options := train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{
+					{Epochs: 5, LR: 0.01, Negatives: 5}, {Epochs: 5, LR: 0.01, Negatives: 60}, {Epochs: 30, LR: 0.01, Negatives: train.Full}}}
+				if name == "network" {
+					options.Method = new(train.Adam)
+				} else {
+					for i := range options.Phases {
+						options.Phases[i].LR = 0.3
+					}
+				}
+				var losses []float64
+				options.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+					losses = append(losses, s.Loss)
+					return nil
+				})}
+				result, err := train.Fit(context.Background(), m, heads, tails, options)
+				if err != nil {
+					t.Fatalf("%s, d=%d, %v: %v", name, d, metric, err)
+				}
+				if result.Negatives != 198 || !(result.Loss < losses[10]) {
+					t.Errorf("%s, d=%d, %v: %d negatives, loss %g after %g", name, d, metric, result.Negatives, result.Loss, losses[10])
 				}
 			}
 		}
