@@ -28,6 +28,15 @@ func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b 
 		floor: T(math.Inf(-1))})
 }
 
+// GemmAlone is Gemm on the calling goroutine alone, for one of several that are
+// at work on products of their own. It gives the bits that Gemm gives.
+func GemmAlone[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	checkSizes(m, n, k)
+	multiply(product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: newOperand(a, lda, m, k, transA), b: newOperand(b, ldb, k, n, transB), c: newOperand(c, ldc, m, n, false),
+		floor: T(math.Inf(-1)), alone: true})
+}
+
 // Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n,
 // the weights W are n×k and the bias has n elements, or is nil for none; with
 // relu, negative sums become 0 and NaN stays NaN. Row i of X is row rows[i] of
@@ -76,6 +85,7 @@ type product[T Float] struct {
 	a, b, c     operand[T]
 	bias        []T // nil for none
 	floor       T
+	alone       bool // on the calling goroutine
 }
 
 // An operand is a matrix op(X) as stored.

@@ -181,6 +181,11 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 			runtime.GOMAXPROCS(procs)
 			c, dw := make([]float32, m*n), make([]float32, n*k)
 			Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
+			alone := make([]float32, m*n)
+			GemmAlone(false, false, m, n, k, 1, a, k, b, n, 0, alone, n)
+			if !slices.Equal(c, alone) {
+				t.Error("on one goroutine a product has other bits")
+			}
 			LinearGrad(m, n, k, c, n, a, k, nil, dw, k)
 			c = append(c, dw...)
 			if want == nil {

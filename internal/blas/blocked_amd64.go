@@ -72,20 +72,20 @@ type workspace struct {
 }
 
 var (
-	products = pool[blocked]{make: func() *blocked {
+	products = parallel.Pool[blocked]{New: func() *blocked {
 		p := new(blocked)
 		p.loop.Body = func(piece, _, _ int) { p.task(piece) }
 		return p
 	}}
-	workspaces = pool[workspace]{make: func() *workspace { return new(workspace) }}
+	workspaces = parallel.Pool[workspace]{}
 )
 
 func multiplyVectors(what *product[float32]) {
-	p := products.get()
+	p := products.Get()
 	p.product, p.kernels = *what, kernelsInUse()
 	p.run()
 	p.product = product[float32]{} // the matrices are not held
-	products.put(p)
+	products.Put(p)
 }
 
 func (p *blocked) run() {
@@ -139,7 +139,7 @@ func (p *blocked) round() {
 		p.rows *= ceil(strips, ceil(want, p.columnBlocks))
 	}
 	tasks := p.packs + p.columnBlocks*ceil(p.m, p.rows)
-	if work < smallWork {
+	if work < smallWork || p.alone {
 		for task := range tasks {
 			p.task(task)
 		}
@@ -195,8 +195,8 @@ func (p *blocked) panelAt(j, l int) int {
 
 // block adds the round's steps to rows [i0, i1) and columns [j0, j1) of C.
 func (p *blocked) block(i0, i1, j0, j1 int) {
-	w := workspaces.get()
-	defer workspaces.put(w)
+	w := workspaces.Get()
+	defer workspaces.Put(w)
 	for l := p.l0; l == p.l0 || l < p.l1; l += p.depth {
 		end := min(p.l1, l+p.depth)
 		if !p.shareB && end > l {

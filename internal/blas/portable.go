@@ -32,14 +32,13 @@ type scratch[T Float] struct {
 
 // pools holds what is used again for one type of elements.
 type pools[T Float] struct {
-	products  pool[portable[T]]
-	scratches pool[scratch[T]]
+	products  parallel.Pool[portable[T]]
+	scratches parallel.Pool[scratch[T]]
 }
 
 func newPools[T Float]() *pools[T] {
 	return &pools[T]{
-		products:  pool[portable[T]]{make: newPortable[T]},
-		scratches: pool[scratch[T]]{make: func() *scratch[T] { return new(scratch[T]) }},
+		products: parallel.Pool[portable[T]]{New: newPortable[T]},
 	}
 }
 
@@ -63,18 +62,24 @@ func newPortable[T Float]() *portable[T] {
 
 func multiplyPortable[T Float](what *product[T]) {
 	products := &poolsOf[T]().products
-	p := products.get()
+	p := products.Get()
 	p.product = *what
-	p.loop.Run(p.m, portableRows)
+	if p.alone {
+		for i := 0; i < p.m; i += portableRows {
+			p.strip(i, min(p.m, i+portableRows))
+		}
+	} else {
+		p.loop.Run(p.m, portableRows)
+	}
 	p.product = product[T]{} // the matrices are not held
-	products.put(p)
+	products.Put(p)
 }
 
 // strip computes rows [i0, i1) of C, at most portableRows.
 func (p *portable[T]) strip(i0, i1 int) {
 	scratches := &poolsOf[T]().scratches
-	s := scratches.get()
-	defer scratches.put(s)
+	s := scratches.Get()
+	defer scratches.Put(s)
 	for j0 := 0; j0 < p.n; j0 += portableColumns {
 		j1 := min(p.n, j0+portableColumns)
 		c := p.c.data[i0*p.c.ld+j0:]

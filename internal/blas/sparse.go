@@ -92,7 +92,7 @@ func (s *Sparse) Linear(rows []int32, n int, w []float32, ldw int, bias []float3
 	if m == 0 || n == 0 {
 		return
 	}
-	p := sparseProducts.get()
+	p := sparseProducts.Get()
 	p.Sparse, p.index, p.m, p.n = s, rows, m, n
 	p.w, p.ldw, p.bias, p.relu, p.y, p.ldy = w, ldw, bias, relu, y, ldy
 	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
@@ -113,7 +113,7 @@ func (s *Sparse) LinearGrad(rows []int32, n int, g []float32, ldg int, dw []floa
 	if n == 0 {
 		return
 	}
-	p := sparseProducts.get()
+	p := sparseProducts.Get()
 	p.Sparse, p.index, p.m, p.n = s, rows, m, n
 	p.y, p.ldy, p.w, p.ldw = g, ldg, dw, lddw
 	p.lanes, p.padded = sparseLanes(), roundUp(n, sparseLanes())
@@ -161,7 +161,7 @@ type sparseProduct struct {
 	pack, forward, backward, collect parallel.Loop
 }
 
-var sparseProducts = pool[sparseProduct]{make: func() *sparseProduct {
+var sparseProducts = parallel.Pool[sparseProduct]{New: func() *sparseProduct {
 	p := new(sparseProduct)
 	p.pack.Body = func(_, lo, hi int) { p.packColumns(lo, hi) }
 	p.forward.Body = func(_, lo, hi int) { p.forwardRows(lo, hi) }
@@ -172,7 +172,7 @@ var sparseProducts = pool[sparseProduct]{make: func() *sparseProduct {
 
 func (p *sparseProduct) put() {
 	p.Sparse, p.index, p.w, p.y, p.bias = nil, nil, nil, nil, nil // the matrices are not held
-	sparseProducts.put(p)
+	sparseProducts.Put(p)
 }
 
 // A sparseRow is the elements of a row.

@@ -2,7 +2,6 @@ package op
 
 import (
 	"math"
-	"sync"
 
 	"cne/internal/parallel"
 	"cne/internal/simd"
@@ -36,9 +35,8 @@ type planeSweep[T Float] struct {
 	bound   simd.Bound[T]
 	loop    parallel.Loop
 	pieces  []planePiece[T]
-	used    int        // how many pieces
-	mu      sync.Mutex // guards idle
-	idle    []*planeScratch[T]
+	used    int // how many pieces
+	scratch parallel.Pool[planeScratch[T]]
 
 	// finishing adds up the pieces, columns by columns.
 	finishing      parallel.Loop
@@ -232,7 +230,7 @@ func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
 
 // piece works on the groups [lo, hi).
 func (s *planeSweep[T]) piece(number, lo, hi int) {
-	p := s.take()
+	p := s.scratch.Get()
 	p.planePiece = &s.pieces[number]
 	p.sum = simd.Sum{}
 	// Masks must stay where they are while the stretches refer to them.
@@ -258,31 +256,12 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 	for g := lo; g < hi; g++ {
 		work(p, g)
 	}
-	s.put(p)
+	p.planePiece = nil
+	s.scratch.Put(p)
 }
 
 // countsTwice tells whether two heads meet once for both of them.
 func (s *planeSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
-
-// take returns scratch that is not in use.
-func (s *planeSweep[T]) take() *planeScratch[T] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := len(s.idle) - 1
-	if last < 0 {
-		return new(planeScratch[T])
-	}
-	p := s.idle[last]
-	s.idle = s.idle[:last]
-	return p
-}
-
-func (s *planeSweep[T]) put(p *planeScratch[T]) {
-	p.planePiece = nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = append(s.idle, p)
-}
 
 // place puts the coordinates of a group's heads side by side; what is missing in
 // a smaller group is zero.

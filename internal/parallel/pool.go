@@ -1,0 +1,38 @@
+package parallel
+
+import "sync"
+
+// A Pool keeps what goroutines use one at a time, again and again, such as the
+// scratch memory of the pieces of a loop. Unlike one of package sync it keeps it
+// for good: no more is made than is in use at one time. What was put back last
+// is used first, when it is still in a core's cache.
+type Pool[T any] struct {
+	// New makes a value; nil stands for the zero value of T.
+	New func() *T
+
+	mu   sync.Mutex
+	free []*T
+}
+
+// Get returns a value that nobody uses.
+func (p *Pool[T]) Get() *T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.free) - 1
+	if last >= 0 {
+		x := p.free[last]
+		p.free = p.free[:last]
+		return x
+	}
+	if p.New == nil {
+		return new(T)
+	}
+	return p.New()
+}
+
+// Put gives a value back.
+func (p *Pool[T]) Put(x *T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, x)
+}
