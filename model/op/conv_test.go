@@ -1,0 +1,311 @@
+package op_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// convCase is a convolution of n images [c, h, w] with k windows [kh, kw].
+type convCase struct{ n, c, h, w, k, kh, kw, stride, pad int }
+
+func (c convCase) String() string {
+	return fmt.Sprintf("%dx%dx%dx%d_k%d_%dx%d_s%d_p%d", c.n, c.c, c.h, c.w, c.k, c.kh, c.kw, c.stride, c.pad)
+}
+
+func (c convCase) result() (oh, ow int) {
+	return (c.h+2*c.pad-c.kh)/c.stride + 1, (c.w+2*c.pad-c.kw)/c.stride + 1
+}
+
+var convCases = []convCase{
+	{2, 3, 8, 8, 4, 3, 3, 1, 1},
+	{1, 1, 1, 1, 1, 1, 1, 1, 0},
+	{3, 2, 5, 7, 3, 3, 3, 2, 1},  // odd, stride 2
+	{2, 3, 6, 5, 2, 1, 1, 2, 0},  // a shortcut
+	{2, 3, 6, 5, 5, 1, 1, 1, 0},  // the image is its patches
+	{1, 2, 4, 4, 3, 3, 3, 1, 0},  // no padding
+	{2, 1, 3, 4, 2, 2, 4, 1, 2},  // windows that are not square, much padding
+	{1, 2, 9, 3, 2, 3, 3, 3, 1},  // stride 3
+	{1, 1, 1, 1, 2, 3, 3, 1, 1},  // less image than window
+	{2, 1, 2, 2, 1, 1, 1, 1, 3},  // some windows see padding alone
+	{17, 2, 3, 3, 2, 3, 3, 1, 1}, // several images a piece
+}
+
+// convolve is the definition.
+func (c convCase) convolve(x, w []float64) []float64 {
+	oh, ow := c.result()
+	y := make([]float64, c.n*c.k*oh*ow)
+	for n := range c.n {
+		for k := range c.k {
+			for i := range oh {
+				for j := range ow {
+					var sum float64
+					for ch := range c.c {
+						for r := range c.kh {
+							for q := range c.kw {
+								row, column := i*c.stride+r-c.pad, j*c.stride+q-c.pad
+								if row >= 0 && row < c.h && column >= 0 && column < c.w {
+									sum += x[((n*c.c+ch)*c.h+row)*c.w+column] * w[((k*c.c+ch)*c.kh+r)*c.kw+q]
+								}
+							}
+						}
+					}
+					y[((n*c.k+k)*oh+i)*ow+j] = sum
+				}
+			}
+		}
+	}
+	return y
+}
+
+// A convGraph is a convolution and the gradients of its contraction with given
+// factors.
+type convGraph struct {
+	x, w, factors, y, dx, dw *gorgonia.Node
+	graph                    *gorgonia.ExprGraph
+	shapeX, shapeW, shapeY   []int
+	dtype                    tensor.Dtype
+}
+
+func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype) *convGraph {
+	t.Helper()
+	oh, ow := c.result()
+	g := &convGraph{graph: gorgonia.NewGraph(), dtype: dtype, shapeX: []int{c.n, c.c, c.h, c.w}, shapeW: []int{c.k, c.c, c.kh, c.kw}, shapeY: []int{c.n, c.k, oh, ow}}
+	node := func(name string, shape []int) *gorgonia.Node {
+		return gorgonia.NewTensor(g.graph, dtype, 4, gorgonia.WithShape(shape...), gorgonia.WithName(name))
+	}
+	g.x, g.w, g.factors = node("x", g.shapeX), node("w", g.shapeW), node("factors", g.shapeY)
+	var err error
+	if g.y, err = op.Conv2d(g.x, g.w, c.stride, c.pad); err != nil {
+		t.Fatal(err)
+	}
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{g.y}, gorgonia.Nodes{g.factors}, gorgonia.Nodes{g.x, g.w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.dx, g.dw = grads[0], grads[1]
+	return g
+}
+
+func (g *convGraph) let(t testing.TB, x, w, factors []float64) {
+	t.Helper()
+	for n, v := range map[*gorgonia.Node]struct {
+		shape []int
+		data  []float64
+	}{g.x: {g.shapeX, x}, g.w: {g.shapeW, w}, g.factors: {g.shapeY, factors}} {
+		var backing any = slices.Clone(v.data)
+		if g.dtype == tensor.Float32 {
+			single := make([]float32, len(v.data))
+			for i, f := range v.data {
+				single[i] = float32(f)
+			}
+			backing = single
+		}
+		if err := gorgonia.Let(n, tensor.New(tensor.WithShape(v.shape...), tensor.WithBacking(backing))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func volume(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// By the definition, and by central differences, under both machines.
+func TestConv2d(t *testing.T) {
+	for _, c := range convCases {
+		for machine, newMachine := range machines {
+			for _, dtype := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
+				t.Run(fmt.Sprintf("%v/%s/%v", c, machine, dtype), func(t *testing.T) {
+					g := newConvGraph(t, c, dtype)
+					x, w, factors := normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3)
+					g.let(t, x, w, factors)
+					m := newMachine(t, g.graph, g.y, g.dx, g.dw)
+					defer m.Close()
+					evaluate := func() float64 {
+						m.Reset()
+						g.let(t, x, w, factors)
+						if err := m.RunAll(); err != nil {
+							t.Fatal(err)
+						}
+						var sum float64
+						for i, v := range float64sOf(t, g.y.Value()) {
+							sum += v * factors[i]
+						}
+						return sum
+					}
+					evaluate()
+					tol := 1e-12
+					if dtype == tensor.Float32 {
+						tol = 1e-5
+					}
+					closeTo(t, "result", float64sOf(t, g.y.Value()), c.convolve(x, w), tol)
+					if dtype == tensor.Float32 {
+						return
+					}
+					dx, dw := slices.Clone(float64sOf(t, g.dx.Value())), slices.Clone(float64sOf(t, g.dw.Value()))
+					closeTo(t, "gradient of the images", dx, differences(x, evaluate), 1e-8)
+					closeTo(t, "gradient of the weights", dw, differences(w, evaluate), 1e-8)
+				})
+			}
+		}
+	}
+}
+
+// Sizes at which the vector kernels are at work, against float64.
+func TestConv2dFloat32(t *testing.T) {
+	for _, c := range []convCase{{5, 16, 16, 16, 24, 3, 3, 1, 1}, {4, 24, 17, 15, 33, 3, 3, 2, 1}, {3, 40, 8, 8, 20, 1, 1, 2, 0}, {2, 64, 32, 32, 64, 3, 3, 1, 1}, {3, 200, 4, 4, 130, 3, 3, 1, 1}} {
+		var got, want [][]float64
+		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			g := newConvGraph(t, c, dtype)
+			g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
+			p, err := vm.Compile(g.y, g.dx, g.dw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			got, want = want, nil
+			for _, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
+				want = append(want, slices.Clone(float64sOf(t, n.Value())))
+			}
+		}
+		for i, what := range []string{"result", "gradient of the images", "gradient of the weights"} {
+			closeTo(t, fmt.Sprintf("%v: %s", c, what), got[i], want[i], 2e-5)
+		}
+	}
+}
+
+// Gorgonia's own convolution and its gradients, which are right but slow.
+func TestConv2dIsGorgonias(t *testing.T) {
+	for _, c := range []convCase{{2, 3, 8, 8, 4, 3, 3, 1, 1}, {2, 3, 7, 9, 4, 3, 3, 2, 1}, {2, 4, 6, 6, 5, 1, 1, 1, 0}} {
+		g := newConvGraph(t, c, tensor.Float64)
+		y, err := gorgonia.Conv2d(g.x, g.w, tensor.Shape{c.kh, c.kw}, []int{c.pad, c.pad}, []int{c.stride, c.stride}, []int{1, 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, g.factors)))), g.x, g.w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
+		m := gorgonia.NewTapeMachine(g.graph)
+		if err := m.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		closeTo(t, fmt.Sprintf("%v: result", c), float64sOf(t, g.y.Value()), float64sOf(t, y.Value()), 1e-12)
+		closeTo(t, fmt.Sprintf("%v: gradient of the images", c), float64sOf(t, g.dx.Value()), float64sOf(t, grads[0].Value()), 1e-12)
+		closeTo(t, fmt.Sprintf("%v: gradient of the weights", c), float64sOf(t, g.dw.Value()), float64sOf(t, grads[1].Value()), 1e-12)
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// convProgram is a convolution in float32, ready to run.
+func convProgram(t testing.TB, c convCase) (*convGraph, *vm.Program) {
+	t.Helper()
+	g := newConvGraph(t, c, tensor.Float32)
+	p, err := vm.Compile(g.y, g.dx, g.dw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, shape := range map[*gorgonia.Node][]int{g.x: g.shapeX, g.w: g.shapeW, g.factors: g.shapeY} {
+		data := make([]float32, volume(shape))
+		s := rng.New(1, rng.Sample)
+		for i := range data {
+			data[i] = float32(s.Normal())
+		}
+		if err := op.Share(p.Input(n), data, shape...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g, p
+}
+
+func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, c := range []convCase{{37, 8, 9, 9, 12, 3, 3, 1, 1}, {20, 8, 9, 9, 12, 3, 3, 2, 1}} {
+		g, p := convProgram(t, c)
+		var want [][]float32
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			var got [][]float32
+			for _, n := range []*gorgonia.Node{g.y, g.dx, g.dw} {
+				got = append(got, slices.Clone(op.Data[float32](p.Output(n))))
+			}
+			if want == nil {
+				want = got
+			}
+			for i := range got {
+				if !slices.Equal(got[i], want[i]) {
+					t.Errorf("%v: output %d has other bits with %d cores", c, i, procs)
+				}
+			}
+		}
+		runtime.GOMAXPROCS(1)
+		if n := testing.AllocsPerRun(10, func() { _ = p.Run() }); n != 0 {
+			t.Errorf("%v: %g allocations a run", c, n)
+		}
+	}
+}
+
+func TestConv2dRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		x, w        []int
+		stride, pad int
+		want        string
+	}{
+		"stride":   {[]int{1, 1, 3, 3}, []int{1, 1, 1, 1}, 0, 0, "conv2d cannot have stride 0 and padding 0"},
+		"padding":  {[]int{1, 1, 3, 3}, []int{1, 1, 1, 1}, 1, -1, "conv2d cannot have stride 1 and padding -1"},
+		"channels": {[]int{1, 2, 3, 3}, []int{1, 1, 1, 1}, 1, 0, "images [N,C,H,W] and weights [K,C,kh,kw], not shapes [1 2 3 3] and [1 1 1 1]"},
+		"size":     {[]int{1, 1, 3, 3}, []int{1, 1, 6, 1}, 1, 1, "windows of 6×1 do not fit images of 3×3 padded by 1"},
+	} {
+		g := gorgonia.NewGraph()
+		x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(tc.x...), gorgonia.WithName("x"))
+		w := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(tc.w...), gorgonia.WithName("w"))
+		if _, err := op.Conv2d(x, w, tc.stride, tc.pad); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
+		}
+	}
+}
+
+// BenchmarkConv2d times result and both gradients of the convolutions of a
+// ResNet18 for images of 32×32, for 64 images.
+func BenchmarkConv2d(b *testing.B) {
+	for _, c := range []convCase{
+		{64, 3, 32, 32, 64, 3, 3, 1, 1}, {64, 64, 32, 32, 64, 3, 3, 1, 1},
+		{64, 64, 32, 32, 128, 3, 3, 2, 1}, {64, 64, 32, 32, 128, 1, 1, 2, 0}, {64, 128, 16, 16, 128, 3, 3, 1, 1},
+		{64, 256, 8, 8, 256, 3, 3, 1, 1}, {64, 512, 4, 4, 512, 3, 3, 1, 1},
+	} {
+		b.Run(c.String(), func(b *testing.B) {
+			_, p := convProgram(b, c)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			oh, ow := c.result()
+			work := 3 * 2 * float64(c.n*c.k*oh*ow) * float64(c.c*c.kh*c.kw)
+			b.ReportMetric(work*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
