@@ -182,3 +182,19 @@ func TestCentralCrop(t *testing.T) {
 		}
 	}
 }
+
+// Once its workspace is large enough, a view needs no memory.
+func TestViewsDoNotAllocate(t *testing.T) {
+	a := Paper()
+	image := make([]byte, 48*40*3)
+	dst := make([]float32, 3*32*32)
+	var ws workspace
+	a.plain(&ws, dst, image, 48, 40) // of the largest part of the image
+	epoch := 0
+	if n := testing.AllocsPerRun(1000, func() {
+		epoch++
+		a.view(&ws, dst, image, 48, 40, ViewStream(1, epoch, 0, 0))
+	}); n != 0 {
+		t.Errorf("%g allocations per view", n)
+	}
+}

@@ -208,21 +208,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestViewsDoNotAllocate(t *testing.T) {
-	images := noise(1, 48, 40)
-	a := simclr.Paper()
-	dst := make([]float32, 3*1024)
-	epoch := 0
-	if n := testing.AllocsPerRun(1000, func() {
-		epoch++
-		if err := a.ViewTo(dst, images.Pix, 48, 40, simclr.ViewStream(1, epoch, 0, 0)); err != nil {
-			t.Fatal(err)
-		}
-	}); n >= 1 {
-		t.Errorf("%g allocations per view", n)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	images := noise(2, 4, 4)
 	nan, inf := math.NaN(), math.Inf(1)
