@@ -27,6 +27,7 @@ const (
 	Sample     Purpose = 4 // points on which a quality metric is computed
 	Split      Purpose = 5 // which rows are held out
 	Projection Purpose = 6 // negative samples of a point placed in a finished embedding
+	Views      Purpose = 7 // augmented views of an image
 )
 
 // Mix is SplitMix64's output function: a bijection of the 64-bit integers.

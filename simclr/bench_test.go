@@ -1,0 +1,62 @@
+package simclr_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"cne/internal/rng"
+	"cne/simclr"
+)
+
+// noise returns images of random bytes, smooth enough to have hues.
+func noise(n, h, w int) *simclr.Images {
+	s := rng.New(1, rng.Sample)
+	m := &simclr.Images{N: n, H: h, W: w, Pix: make([]byte, 3*n*h*w)}
+	for i := range m.Pix {
+		m.Pix[i] = byte(s.Uint64() >> 56)
+	}
+	return m
+}
+
+// Views of CIFAR's size; one operation is one view on one core.
+func BenchmarkView(b *testing.B) {
+	images := noise(64, 32, 32)
+	paper := simclr.Paper()
+	crop := paper
+	crop.Jitter, crop.Grey = 0, 0
+	for _, c := range []struct {
+		name string
+		a    simclr.Augmentation
+	}{{"paper", paper}, {"crop", crop}} {
+		b.Run(c.name, func(b *testing.B) {
+			dst := make([]float32, 3*32*32)
+			b.ReportAllocs()
+			for i := range b.N {
+				if err := c.a.ViewTo(dst, images.Image(i%64), 32, 32, simclr.ViewStream(1, 0, i, 0)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "views/s")
+		})
+	}
+}
+
+// The views of a batch of 512 images on all cores.
+func BenchmarkBatch(b *testing.B) {
+	images := noise(512, 32, 32)
+	index := make([]int32, 512)
+	for i := range index {
+		index[i] = int32(i)
+	}
+	a := simclr.Paper()
+	dst := make([]float32, 512*3*32*32)
+	b.Run(fmt.Sprintf("cores=%d", runtime.GOMAXPROCS(0)), func(b *testing.B) {
+		for i := range b.N {
+			if err := a.BatchTo(dst, images, index, i, 0, 1); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(512*float64(b.N)/b.Elapsed().Seconds(), "views/s")
+	})
+}
