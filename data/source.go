@@ -1,6 +1,8 @@
 package data
 
 import (
+	"archive/tar"
+	"archive/zip"
 	"bufio"
 	"compress/flate"
 	"compress/gzip"
@@ -173,6 +175,8 @@ func (s *source) room(done int) int {
 func explain(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
+	case errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrFormat), errors.Is(err, tar.ErrHeader):
+		return errorf(ErrFormat, "the archive is damaged (%w); fetch or write it again", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errorf(ErrFormat, "the gzip stream ends early; fetch the file again")
 	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
