@@ -98,8 +98,9 @@ func readCIFARNames(s *source) ([]string, error) {
 	return names, nil
 }
 
-// joinCIFAR makes pictures of batches, of which some may be missing (nil). The
-// names of the classes, if nil, are their numbers.
+// joinCIFAR makes pictures of batches; train tells which of them are training
+// images, and is nil if that is unknown. The names of the classes, if nil, are
+// their numbers.
 func joinCIFAR(batches []*cifarBatch, train []bool, names []string) *pictures {
 	if names == nil {
 		for c := range cifarClasses {
@@ -130,8 +131,8 @@ type cifarFiles struct {
 	names []string
 }
 
-// wants tells whether a file is one to be read, and not there yet.
-func (c *cifarFiles) wants(name string) bool {
+// isCIFARFile tells whether a file of this name is one to be read.
+func isCIFARFile(name string) bool {
 	return name == cifarMeta || slices.Contains(cifarBatches, name)
 }
 
@@ -147,7 +148,7 @@ func (c *cifarFiles) read(name string, s *source) (err error) {
 	return err
 }
 
-// pictures joins all batches, and tells which are missing.
+// pictures joins all batches, or tells which are missing.
 func (c *cifarFiles) pictures() (*pictures, error) {
 	var missing []string
 	var batches []*cifarBatch
@@ -252,7 +253,7 @@ func readCIFARTar(s *source) (*pictures, error) {
 			return nil, errorf(ErrUnsupported, "the archive has more than %d entries, so it is not CIFAR-10's binary version; unpack it, and name the folder", maxTarEntries)
 		}
 		name := path.Base(header.Name)
-		if header.Typeflag != tar.TypeReg || !c.wants(name) {
+		if header.Typeflag != tar.TypeReg || !isCIFARFile(name) {
 			continue
 		}
 		if seen[name] {

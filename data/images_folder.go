@@ -393,11 +393,45 @@ func decodePicture(file, dst []byte, s shape, scale bool) error {
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
 		return fmt.Errorf("it is transparent in places")
 	}
+	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 {
+		m = smoothChroma(y)
+	}
 	if scale && (m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h) {
 		m = scaled(m, s.w)
 	}
 	copyPixels(dst, m, s)
 	return nil
+}
+
+// smoothChroma gives every pixel of a decoded JPEG its own colour difference,
+// where one stands for 2×2 pixels. Like libjpeg, and hence the programs built on
+// it, it interpolates with the weights 3/4 and 1/4 in both directions, with the
+// same rounding; in small images, colours would else be visibly blocky.
+func smoothChroma(m *image.YCbCr) *image.YCbCr {
+	w, h := m.Rect.Dx(), m.Rect.Dy()
+	cw, ch := (w+1)/2, (h+1)/2
+	out := *m
+	out.SubsampleRatio = image.YCbCrSubsampleRatio444
+	out.CStride = 2 * cw
+	sum := make([]int, cw) // of three times a row and the one next to it
+	smooth := func(src []byte) []byte {
+		dst := make([]byte, 2*cw*2*ch)
+		for y := range 2 * ch {
+			row := y / 2
+			beside := max(0, min(ch-1, row-1+2*(y%2)))
+			for x := range sum {
+				sum[x] = 3*int(src[row*m.CStride+x]) + int(src[beside*m.CStride+x])
+			}
+			line := dst[y*2*cw:]
+			for x, v := range sum {
+				line[2*x] = byte((3*v + sum[max(0, x-1)] + 8) >> 4)
+				line[2*x+1] = byte((3*v + sum[min(cw-1, x+1)] + 7) >> 4)
+			}
+		}
+		return dst
+	}
+	out.Cb, out.Cr = smooth(m.Cb), smooth(m.Cr)
+	return &out
 }
 
 // copyPixels writes the values of an opaque image of the shape s to dst.
