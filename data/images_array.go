@@ -136,7 +136,7 @@ func readArrayOf(f *zip.File, size int64, read func(*source) error) error {
 		return errorf(ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
 	}
 	defer r.Close()
-	s, err := newSource(r)
+	s, err := newSource(archived{r})
 	if err == nil {
 		if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(size) {
 			s.size = int64(f.UncompressedSize64)

@@ -263,7 +263,7 @@ func readCIFARTar(s *source) (*pictures, error) {
 		if header.Size > maxTarEntry {
 			return nil, errorf(ErrFormat, "the archive's %s claims to have %d bytes, more than any batch of CIFAR-10; fetch it again", name, header.Size)
 		}
-		entry, err := newSource(t)
+		entry, err := newSource(archived{t})
 		if err == nil {
 			err = c.read(name, entry)
 		}

@@ -447,6 +447,8 @@ func TestOpenImagesErrors(t *testing.T) {
 	colour := bytesNPY("(1, 1, 1, 3)", 1, 2, 3)
 	packed := zipOf(zip.Store, entry{"images.npy", colour})
 	flipped := bytes.Replace(packed, []byte{1, 2, 3}, []byte{1, 2, 4}, 1)
+	bent := zipOf(zip.Deflate, entry{"images.npy", colour})
+	bent[30+len("images.npy")] = 0xff // no kind of block that there is
 	twice := append(tarOf("", tree{"data_batch_1.bin": records})[:4096], tarOf("", tree{"data_batch_1.bin": records})...)
 	compressed := gz(tarOf("", cifarTree()))
 
@@ -503,7 +505,8 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"npz: labels", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", colour}, entry{"y.npy", bytesNPY("(2,)", 1, 2)})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrLabels, "x.npz: the array y.npy has 2 labels for 1 images"},
 		{"npz: type", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1), }", 0, 0, 0, 0)})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrUnsupported, "x.npz: the array x.npy: the values of the array are no unsigned bytes"},
 		{"npz: truncated array", tree{"x.npz": zipOf(zip.Deflate, entry{"x.npy", colour[:len(colour)-1]})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, "x.npz: the array x.npy: the file ends after 2 of the 3 values"},
-		{"npz: damaged", tree{"x.npz": flipped}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, "x.npz: the array images.npy: the archive is damaged"},
+		{"npz: damaged", tree{"x.npz": flipped}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, "x.npz: the array images.npy: the archive is damaged or ends early (zip: checksum error)"},
+		{"npz: damaged compression", tree{"x.npz": bent}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, "x.npz: the array images.npy: the archive is damaged or ends early (flate: corrupt input"},
 
 		{"CIFAR: missing batch", without("data_batch_3.bin"), []string{"."}, data.ImageOptions{}, data.ErrFormat, "of CIFAR-10's files data_batch_3.bin is missing; fetch them again"},
 		{"CIFAR: length", with("data_batch_2.bin", records[:3000]), []string{"."}, data.ImageOptions{}, data.ErrFormat, "data_batch_2.bin: the file has 3000 bytes, which is no multiple of the 3073 of a CIFAR-10 image"},
@@ -518,9 +521,9 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"tar: missing batches", tree{"a.tar": tarOf("x/", tree{"data_batch_1.bin": records})}, []string{"a.tar"}, data.ImageOptions{}, data.ErrFormat, "data_batch_2.bin, data_batch_3.bin, data_batch_4.bin, data_batch_5.bin, test_batch.bin is missing"},
 		{"tar: twice", tree{"a.tar": twice}, []string{"a.tar"}, data.ImageOptions{}, data.ErrFormat, "a.tar: the archive holds data_batch_1.bin twice"},
 		{"tar: length", tree{"a.tar": tarOf("", with("test_batch.bin", records[:5]))}, []string{"a.tar"}, data.ImageOptions{}, data.ErrFormat, "a.tar: test_batch.bin in it: the file ends 5 bytes into image 1"},
-		{"tar: cut", tree{"a.tar": tarOf("", cifarTree())[:4000]}, []string{"a.tar"}, data.ImageOptions{}, data.ErrFormat, "a.tar: "},
-		{"tar.gz: cut", tree{"a.tar.gz": compressed[:len(compressed)/2]}, []string{"a.tar.gz"}, data.ImageOptions{}, data.ErrFormat, "a.tar.gz: "},
-		{"tar.gz: end cut", tree{"a.tar.gz": compressed[:len(compressed)-4]}, []string{"a.tar.gz"}, data.ImageOptions{}, data.ErrFormat, "a.tar.gz: "},
+		{"tar: cut", tree{"a.tar": tarOf("", cifarTree())[:4000]}, []string{"a.tar"}, data.ImageOptions{}, data.ErrFormat, "a.tar: test_batch.bin in it: the archive is damaged or ends early (unexpected EOF)"},
+		{"tar.gz: cut", tree{"a.tar.gz": compressed[:len(compressed)/2]}, []string{"a.tar.gz"}, data.ImageOptions{}, data.ErrFormat, "the archive is damaged or ends early"},
+		{"tar.gz: end cut", tree{"a.tar.gz": compressed[:len(compressed)-4]}, []string{"a.tar.gz"}, data.ImageOptions{}, data.ErrFormat, "a.tar.gz: the gzip stream ends early"},
 		{"tar: none", tree{"a.tar": []byte("none")}, []string{"a.tar"}, data.ImageOptions{}, data.ErrFormat, "a.tar: the file is no tar archive"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
