@@ -10,6 +10,9 @@
 // components. WriteNPY and WriteCSV write an embedding, NPYWriter and CSVWriter
 // one that comes in blocks.
 //
+// OpenImages reads images, which stay bytes: CIFAR-10's binary version, folders
+// of PNG and JPEG files by class, and arrays as npy, npz and IDX.
+//
 // Every result is the same to the last bit whatever GOMAXPROCS is.
 //
 // Not here: the nearest neighbours of the points and the graph made of them

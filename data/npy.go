@@ -91,7 +91,7 @@ func parseNPYHeader(text string) (array, error) {
 	}
 	e, ok := npyElements[fields.descr]
 	if !ok {
-		return array{}, errorf(ErrUnsupported, "the array has the dtype %.40q; float32, float64, uint8, int32 and int64 in little-endian order are read: convert it with np.ascontiguousarray(x).astype('float32')", fields.descr)
+		return array{}, errorf(ErrUnsupported, "the array has the dtype %.40q; float32, float64, uint8, int32 and int64 in little-endian order are read: convert it with np.ascontiguousarray(x).astype('float32'), or images with .astype('uint8')", fields.descr)
 	}
 	if fields.fortran {
 		return array{}, errorf(ErrUnsupported, "the array is stored in Fortran order (column by column); convert it with np.ascontiguousarray(x)")

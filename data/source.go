@@ -45,6 +45,23 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// An archived is a file within an archive, whose errors are not those of a gzip
+// stream, though the archive may be compressed likewise.
+type archived struct{ r io.Reader }
+
+func (a archived) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = &archiveError{err}
+	}
+	return n, err
+}
+
+// An archiveError is the error of reading an archived file.
+type archiveError struct{ error }
+
+func (e *archiveError) Unwrap() error { return e.error }
+
 // newSource prepares r for reading. The error is that of a damaged gzip
 // header or of reading.
 func newSource(r io.Reader) (*source, error) {
@@ -173,6 +190,8 @@ func (s *source) room(done int) int {
 func explain(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
+	case errors.As(err, new(*archiveError)):
+		return errorf(ErrFormat, "the archive is damaged or ends early (%w); fetch or write it again", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errorf(ErrFormat, "the gzip stream ends early; fetch the file again")
 	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):

@@ -1,0 +1,252 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Images are pictures of one size with, perhaps, a label for each.
+type Images struct {
+	// Name says what the images are, for titles and logs.
+	Name string
+	// N is the number of images, H and W are their height and width in pixels,
+	// C is the number of values per pixel: 1 for greyscale, 3 for red, green
+	// and blue.
+	N, H, W, C int
+	// Pixels holds N×H×W×C bytes: image after image, row after row from the
+	// top, pixel after pixel from the left, the colours of a pixel side by
+	// side.
+	Pixels []byte
+	// Labels is nil when the images have none.
+	Labels *Labels
+	// Train has one entry per image: whether it belongs to the training images
+	// of a published split, and not to the test images. It is nil if no such
+	// split is known.
+	Train []bool
+}
+
+// Image returns the H×W×C bytes of image i, which are those of Pixels.
+func (im *Images) Image(i int) []byte {
+	size := im.H * im.W * im.C
+	return im.Pixels[i*size : (i+1)*size : (i+1)*size]
+}
+
+// ImageOptions says how OpenImages reads. The zero value reads images as they
+// are.
+type ImageOptions struct {
+	// Name replaces the name taken from the first file or folder.
+	Name string
+	// Labels names files with the labels of the images, in the order of the
+	// images and of the formats that Options.Labels may have. They take the
+	// place of those that come with the images.
+	Labels []string
+	// Size is the height and width in pixels, up to 4096, to which all images
+	// are brought: of each the largest square about its middle, scaled
+	// bilinearly and, where it shrinks, smoothed. 0 keeps the sizes, which
+	// must then be equal.
+	Size int
+}
+
+// maxImageSize bounds ImageOptions.Size.
+const maxImageSize = 4096
+
+// check refuses options that have no meaning.
+func (opt ImageOptions) check() error {
+	if opt.Size < 0 || opt.Size > maxImageSize {
+		return errorf(ErrOption, "images cannot be scaled to %d pixels; give a size from 1 to %d, or 0 to keep theirs", opt.Size, maxImageSize)
+	}
+	return nil
+}
+
+// OpenImages reads images, one path after the other in the order of paths. A
+// path is one of
+//
+//   - CIFAR-10 in its binary version: the published archive
+//     cifar-10-binary.tar.gz or the folder unpacked from it, the training
+//     images before the test images, or one of its batches (.bin);
+//   - a folder of PNG and JPEG files, by the folder of their class:
+//     <path>/<class>/<name>.png, or <path>/train/<class>/<name>.png and
+//     <path>/test/<class>/<name>.png, the training images first. The order is
+//     that of the classes, then of the names, where numbers within names count
+//     as numbers. 16 bits per colour become 8; transparency is refused, the
+//     orientation that a camera noted is not applied;
+//   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes
+//     of the shape N×H×W×3, or N×H×W×1 or N×H×W for greyscale;
+//   - an npz file with such an array named images (or else x) and perhaps one
+//     of labels named labels (or else y).
+//
+// Files of arrays and batches may be compressed with gzip. The paths must
+// agree in the size and the number of colours of their images, and all or none
+// must have labels, unless opt gives labels. The split is known if every path
+// tells it. The error names the file and is of one of this package's kinds or
+// of the file system's.
+func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
+	if len(paths) == 0 {
+		return nil, errorf(ErrOption, "no images are named; name at least one file or folder")
+	}
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	parts := make([]*pictures, len(paths))
+	for i, path := range paths {
+		p, err := openPictures(path, opt.Size)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Size > 0 {
+			p.resize(opt.Size)
+		}
+		if f := parts[0]; i > 0 && p.shape != f.shape {
+			return nil, errorf(ErrShape, "%s: the images are %s, but those of %s are %s; give images of one kind, or the size to which all shall be scaled", p.path, p.shape, f.path, f.shape)
+		}
+		parts[i] = p
+	}
+	return joinPictures(parts, opt)
+}
+
+// joinPictures makes the images out of those of all paths.
+func joinPictures(parts []*pictures, opt ImageOptions) (*Images, error) {
+	first := parts[0]
+	im := &Images{Name: opt.Name, H: first.h, W: first.w, C: first.c, Pixels: first.pixels}
+	if im.Name == "" {
+		im.Name = strings.TrimSuffix(nameOf(first.path), ".tar")
+	}
+	if len(parts) > 1 {
+		pixels := make([][]byte, len(parts))
+		for i, p := range parts {
+			pixels[i] = p.pixels
+		}
+		im.Pixels = slices.Concat(pixels...)
+	}
+	im.N = len(im.Pixels) / first.bytes()
+
+	var labels []string
+	split := true
+	for _, p := range parts {
+		if len(opt.Labels) == 0 && (p.labels == nil) != (first.labels == nil) {
+			with, without := first, p
+			if first.labels == nil {
+				with, without = p, first
+			}
+			return nil, errorf(ErrLabels, "%s has no labels, but %s has; give labels for all images or for none", without.path, with.path)
+		}
+		labels = append(labels, p.labels...)
+		split = split && p.train != nil
+	}
+	if len(opt.Labels) > 0 {
+		var err error
+		if labels, err = readLabelFiles(opt.Labels, im.N); err != nil {
+			return nil, err
+		}
+	}
+	if labels != nil {
+		im.Labels = NewLabels(labels)
+	}
+	if split {
+		for _, p := range parts {
+			im.Train = append(im.Train, p.train...)
+		}
+	}
+	return im, nil
+}
+
+// A shape is the size of one image.
+type shape struct{ h, w, c int }
+
+func (s shape) bytes() int { return s.h * s.w * s.c }
+
+// String names the shape as pictures are described, the width first.
+func (s shape) String() string {
+	if s.c == 1 {
+		return fmt.Sprintf("%d×%d in greyscale", s.w, s.h)
+	}
+	return fmt.Sprintf("%d×%d in colour", s.w, s.h)
+}
+
+// pictures are the images of one path.
+type pictures struct {
+	shape
+	path   string
+	pixels []byte
+	labels []string // one per image, nil without labels
+	train  []bool   // one per image, nil without a split
+}
+
+// openPictures reads the images of one path, and those of a folder of images
+// in the given size, if any.
+func openPictures(path string, size int) (*pictures, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("the images cannot be read (%w); check the path", err)
+	}
+	var p *pictures
+	switch {
+	case !info.IsDir():
+		p, err = openPictureFile(path)
+	case isCIFARFolder(path):
+		p, err = readCIFARFolder(path)
+	default:
+		p, err = readImageFolder(path, size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.path = path
+	return p, nil
+}
+
+const (
+	pngMagic  = "\x89PNG\r\n\x1a\n"
+	jpegMagic = "\xff\xd8"
+	zipMagic  = "PK\x03\x04"
+)
+
+// openPictureFile reads the images of a file that holds many.
+func openPictureFile(path string) (*pictures, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := readPictureFile(path, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}
+
+func readPictureFile(path string, f *os.File) (*pictures, error) {
+	s, err := newSource(f)
+	if err != nil {
+		return nil, err
+	}
+	head := s.head(512)
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
+	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	switch {
+	case len(head) == 0:
+		return nil, errorf(ErrEmpty, "the file is empty; fetch or write it again")
+	case isTar(head):
+		return readCIFARTar(s)
+	case begins(zipMagic) && !s.packed:
+		return readNPZ(f, s.size)
+	case begins(pngMagic), begins(jpegMagic):
+		return nil, errorf(ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
+	case strings.HasSuffix(name, ".bin") && !begins(npyMagic):
+		return readCIFARFile(path, s)
+	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tgz"):
+		return nil, errorf(ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
+	}
+	format, err := recognise(path, s)
+	if err != nil {
+		return nil, err
+	}
+	if format == formatCSV {
+		return nil, errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
+	}
+	return readPictureArray(s, format)
+}

@@ -1,0 +1,279 @@
+package data
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The binary version of CIFAR-10: each image is a record of its class and of
+// the three planes of its colours.
+const (
+	cifarSide    = 32
+	cifarPlane   = cifarSide * cifarSide
+	cifarRecord  = 1 + 3*cifarPlane
+	cifarClasses = 10
+	cifarMeta    = "batches.meta.txt"
+	cifarTest    = "test_batch.bin"
+	// maxTarEntry bounds a batch in an archive, whose header may claim any
+	// size for a few bytes that expand; the published batches have 31 MB.
+	maxTarEntry = 1 << 28
+	// maxTarEntries bounds the entries of an archive, of which the published
+	// one has nine.
+	maxTarEntries = 1000
+)
+
+// cifarBatches are the names of the files with images, the training images
+// first.
+var cifarBatches = []string{
+	"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", cifarTest,
+}
+
+// A cifarBatch is what one of these files holds.
+type cifarBatch struct {
+	class  []byte // of each image
+	pixels []byte
+}
+
+// readCIFARBatch reads records to the end of the source.
+func readCIFARBatch(s *source) (*cifarBatch, error) {
+	b := &cifarBatch{}
+	if left := s.left(); left > 0 {
+		if left%cifarRecord != 0 {
+			return nil, errorf(ErrFormat, "the file has %d bytes, which is no multiple of the %d of a CIFAR-10 image; fetch it again, in the binary version of CIFAR-10", left, cifarRecord)
+		}
+		n := left / cifarRecord
+		b.class = make([]byte, 0, n)
+		b.pixels = make([]byte, 0, n*3*cifarPlane)
+	}
+	record := make([]byte, cifarRecord)
+	for {
+		n, err := s.full(record)
+		if err == errShort {
+			// A compressed stream that was cut ends here too.
+			if err := s.atEnd(); err != nil {
+				return nil, err
+			}
+			if n != 0 {
+				return nil, errorf(ErrFormat, "the file ends %d bytes into image %d (counted from 1): its length is no multiple of the %d of a CIFAR-10 image; fetch it again, in the binary version of CIFAR-10", n, len(b.class)+1, cifarRecord)
+			}
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if record[0] >= cifarClasses {
+			return nil, errorf(ErrFormat, "image %d (counted from 1) has the class %d, and CIFAR-10 has 0 to %d; is this the binary version of CIFAR-10, and not CIFAR-100?", len(b.class)+1, record[0], cifarClasses-1)
+		}
+		b.class = append(b.class, record[0])
+		red, green, blue := record[1:1+cifarPlane], record[1+cifarPlane:1+2*cifarPlane], record[1+2*cifarPlane:]
+		for i := range cifarPlane {
+			b.pixels = append(b.pixels, red[i], green[i], blue[i])
+		}
+	}
+	if len(b.class) == 0 {
+		return nil, errorf(ErrEmpty, "the file holds no images; fetch it again")
+	}
+	return b, nil
+}
+
+// readCIFARNames reads the names of the classes.
+func readCIFARNames(s *source) ([]string, error) {
+	names, err := labelLines(s)
+	if err != nil {
+		return nil, err
+	}
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) != cifarClasses || len(names) != cifarClasses {
+		return nil, errorf(ErrFormat, "the file has %d lines, and the classes of CIFAR-10 need %d different names, each on its line; fetch it again", len(names), cifarClasses)
+	}
+	return names, nil
+}
+
+// joinCIFAR makes pictures of batches; train tells which of them are training
+// images, and is nil if that is unknown. The names of the classes, if nil, are
+// their numbers.
+func joinCIFAR(batches []*cifarBatch, train []bool, names []string) *pictures {
+	if names == nil {
+		for c := range cifarClasses {
+			names = append(names, strconv.Itoa(c))
+		}
+	}
+	p := &pictures{shape: shape{cifarSide, cifarSide, 3}}
+	images := make([][]byte, len(batches))
+	for i, b := range batches {
+		images[i] = b.pixels
+		for _, c := range b.class {
+			p.labels = append(p.labels, names[c])
+			if train != nil {
+				p.train = append(p.train, train[i])
+			}
+		}
+	}
+	p.pixels = images[0]
+	if len(images) > 1 {
+		p.pixels = slices.Concat(images...)
+	}
+	return p
+}
+
+// cifarFiles collects the files of CIFAR-10, whatever their order.
+type cifarFiles struct {
+	batch map[string]*cifarBatch
+	names []string
+}
+
+// isCIFARFile tells whether a file of this name is one to be read.
+func isCIFARFile(name string) bool {
+	return name == cifarMeta || slices.Contains(cifarBatches, name)
+}
+
+func (c *cifarFiles) read(name string, s *source) (err error) {
+	if name == cifarMeta {
+		c.names, err = readCIFARNames(s)
+		return err
+	}
+	if c.batch == nil {
+		c.batch = make(map[string]*cifarBatch)
+	}
+	c.batch[name], err = readCIFARBatch(s)
+	return err
+}
+
+// pictures joins all batches, or tells which are missing.
+func (c *cifarFiles) pictures() (*pictures, error) {
+	var missing []string
+	var batches []*cifarBatch
+	var train []bool
+	for _, name := range cifarBatches {
+		b := c.batch[name]
+		if b == nil {
+			missing = append(missing, name)
+		}
+		batches = append(batches, b)
+		train = append(train, name != cifarTest)
+	}
+	switch {
+	case len(missing) == len(cifarBatches):
+		return nil, errorf(ErrFormat, "the archive holds no %s; fetch cifar-10-binary.tar.gz, the binary version of CIFAR-10, or unpack an archive of other images", missing[0])
+	case len(missing) > 0:
+		return nil, errorf(ErrFormat, "of CIFAR-10's files %s is missing; fetch them again, or name those that are there one by one", strings.Join(missing, ", "))
+	}
+	return joinCIFAR(batches, train, c.names), nil
+}
+
+// isCIFARFolder tells whether a folder holds batches of CIFAR-10.
+func isCIFARFolder(folder string) bool {
+	for _, name := range cifarBatches {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readCIFARFolder reads the folder unpacked from the published archive.
+func readCIFARFolder(folder string) (*pictures, error) {
+	var c cifarFiles
+	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
+		path := filepath.Join(folder, name)
+		s, closer, err := openSource(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = c.read(name, s)
+		closer.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	p, err := c.pictures()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	return p, nil
+}
+
+// readCIFARFile reads one batch. The names of the classes come from beside it.
+func readCIFARFile(path string, s *source) (*pictures, error) {
+	b, err := readCIFARBatch(s)
+	if err != nil {
+		return nil, err
+	}
+	var c cifarFiles
+	meta, closer, err := openSource(filepath.Join(filepath.Dir(path), cifarMeta))
+	switch {
+	case err == nil:
+		err = c.read(cifarMeta, meta)
+		closer.Close()
+		if err != nil {
+			return nil, fmt.Errorf("the names of the classes in %s beside it: %w", cifarMeta, err)
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	var train []bool
+	if name := strings.TrimSuffix(filepath.Base(path), ".gz"); slices.Contains(cifarBatches, name) {
+		train = []bool{name != cifarTest}
+	}
+	return joinCIFAR([]*cifarBatch{b}, train, c.names), nil
+}
+
+// isTar tells whether the first bytes of a file are those of a tar archive.
+func isTar(head []byte) bool {
+	const at, magic = 257, "ustar"
+	return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
+}
+
+// readCIFARTar reads the published archive.
+func readCIFARTar(s *source) (*pictures, error) {
+	t := tar.NewReader(s.r)
+	var c cifarFiles
+	seen := make(map[string]bool)
+	for entries := 0; ; entries++ {
+		header, err := t.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, errorf(ErrFormat, "the archive is damaged or ends early (%w); fetch it again", err)
+		}
+		if entries == maxTarEntries {
+			return nil, errorf(ErrUnsupported, "the archive has more than %d entries, so it is not CIFAR-10's binary version; unpack it, and name the folder", maxTarEntries)
+		}
+		name := path.Base(header.Name)
+		if header.Typeflag != tar.TypeReg || !isCIFARFile(name) {
+			continue
+		}
+		if seen[name] {
+			return nil, errorf(ErrFormat, "the archive holds %s twice; fetch it again", name)
+		}
+		seen[name] = true
+		if header.Size > maxTarEntry {
+			return nil, errorf(ErrFormat, "the archive's %s claims to have %d bytes, more than any batch of CIFAR-10; fetch it again", name, header.Size)
+		}
+		entry, err := newSource(archived{t})
+		if err == nil {
+			err = c.read(name, entry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s in it: %w", name, err)
+		}
+	}
+	// The checksum of the compression comes after the archive's end.
+	if _, err := io.Copy(io.Discard, s.r); err != nil {
+		return nil, explain(err)
+	}
+	return c.pictures()
+}

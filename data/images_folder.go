@@ -1,0 +1,522 @@
+package data
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/image/draw"
+
+	"cne/internal/parallel"
+)
+
+const (
+	// maxListed is how many files an error names.
+	maxListed = 10
+	// maxPixels bounds an image of a folder: 8192×8192.
+	maxPixels = 1 << 26
+	// pixelsPerByte bounds the pixels that a byte of a PNG or JPEG file can
+	// stand for: deflate expands by no more than 1032, and 8 pixels may share a
+	// byte. JPEG stays far below. An image that claims more is damaged, and is
+	// found out before room is made for it.
+	pixelsPerByte = 8 * 1032
+	// decodeBytes is about how many bytes of pixels are decoded at a time.
+	decodeBytes = 1 << 24
+)
+
+// folderLayout ends the errors about folders.
+const folderLayout = "images are read from <folder>/<class>/, or from <folder>/train/<class>/ and <folder>/test/<class>/"
+
+// An imageFile is one image of a folder.
+type imageFile struct {
+	path, class string
+	train       bool
+}
+
+// readImageFolder reads PNG and JPEG files, sorted into a folder for each
+// class, and brings them to size, unless it is 0.
+func readImageFolder(folder string, size int) (*pictures, error) {
+	files, split, err := listImages(folder)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decodeFiles(folder, files, size)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		p.labels = append(p.labels, f.class)
+		if split {
+			p.train = append(p.train, f.train)
+		}
+	}
+	return p, nil
+}
+
+// listImages finds the images below a folder, in order, and whether they are
+// split into training and test images.
+func listImages(folder string) (files []imageFile, split bool, err error) {
+	classes, direct, err := listFolder(folder)
+	if err != nil {
+		return nil, false, err
+	}
+	switch {
+	case len(direct) > 0:
+		return nil, false, errorf(ErrUnsupported, "%s: the folder holds images itself, such as %s; move them into a folder for each class: %s", folder, direct[0], folderLayout)
+	case len(classes) == 0:
+		return nil, false, errorf(ErrEmpty, "%s: there are no images in the folder; %s", folder, folderLayout)
+	}
+	if slices.Equal(classes, []string{"test", "train"}) {
+		for _, part := range []string{"train", "test"} {
+			path := filepath.Join(folder, part)
+			classes, direct, err := listFolder(path)
+			if err != nil {
+				return nil, false, err
+			}
+			if len(direct) > 0 {
+				// Train and test are classes, as odd as that is.
+				files = nil
+				break
+			}
+			if len(classes) == 0 {
+				return nil, false, errorf(ErrEmpty, "%s: there are no images in the folder; %s", path, folderLayout)
+			}
+			if files, err = appendClasses(files, path, classes, part == "train"); err != nil {
+				return nil, false, err
+			}
+		}
+		if files != nil {
+			return files, true, nil
+		}
+	}
+	files, err = appendClasses(nil, folder, classes, false)
+	return files, false, err
+}
+
+// appendClasses appends the images of all classes in a folder.
+func appendClasses(files []imageFile, folder string, classes []string, train bool) ([]imageFile, error) {
+	for _, class := range classes {
+		path := filepath.Join(folder, class)
+		folders, names, err := listFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(folders) > 0 {
+			return nil, errorf(ErrUnsupported, "%s: the folder of a class holds another folder; %s", filepath.Join(path, folders[0]), folderLayout)
+		}
+		if len(names) == 0 {
+			return nil, errorf(ErrEmpty, "%s: there are no PNG or JPEG files in the folder of this class; add some or remove the folder", path)
+		}
+		for _, name := range names {
+			files = append(files, imageFile{filepath.Join(path, name), class, train})
+		}
+	}
+	return files, nil
+}
+
+// listFolder returns the names of the folders and of the PNG and JPEG files
+// in a folder, each in natural order. It passes over what is hidden and over
+// files that are no images, and refuses images of other kinds.
+func listFolder(folder string) (folders, images []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		mode := e.Type()
+		if mode&os.ModeSymlink != 0 {
+			info, err := os.Stat(filepath.Join(folder, name))
+			if err != nil {
+				return nil, nil, err
+			}
+			mode = info.Mode().Type()
+		}
+		if mode.IsDir() {
+			folders = append(folders, name)
+			continue
+		}
+		switch strings.ToLower(filepath.Ext(name)) {
+		case ".png", ".jpg", ".jpeg":
+			if !mode.IsRegular() {
+				return nil, nil, errorf(ErrUnsupported, "%s: this is no regular file; remove it", filepath.Join(folder, name))
+			}
+			images = append(images, name)
+		case ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm":
+			return nil, nil, errorf(ErrUnsupported, "%s: PNG and JPEG are read, and images of other kinds are not; convert it to PNG", filepath.Join(folder, name))
+		}
+	}
+	slices.SortFunc(folders, naturally)
+	slices.SortFunc(images, naturally)
+	return folders, images, nil
+}
+
+// naturally compares names such that numbers within them count by their
+// value: a2 comes before a10.
+func naturally(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		i, j := digits(x), digits(y)
+		if i == 0 || j == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		m, n := strings.TrimLeft(x[:i], "0"), strings.TrimLeft(y[:j], "0")
+		if c := cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n)); c != 0 {
+			return c
+		}
+		x, y = x[i:], y[j:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// decodeFiles decodes images of one shape, on all cores.
+func decodeFiles(folder string, files []imageFile, size int) (*pictures, error) {
+	d := decoder{size: size, files: files, fault: make([]error, len(files)), found: make([]shape, len(files))}
+	for i := range files {
+		// Usually the first one settles the shape.
+		if first, err := d.inspect(i); err == nil {
+			d.first, d.want = i, first
+			break
+		}
+	}
+	if d.want.c == 0 {
+		for i := range files {
+			_, d.fault[i] = d.inspect(i)
+		}
+		return nil, d.unreadable(folder)
+	}
+
+	p := &pictures{shape: d.want}
+	step := min(max(16, decodeBytes/p.bytes()), 1<<12)
+	for lo := 0; lo < len(files); {
+		begin := len(p.pixels)
+		if d.failed.Load() {
+			begin = 0 // nothing will be kept, but all that is wrong be listed
+		}
+		// The images that have been decoded vouch for more room, for three
+		// times as many as there are: what files claim does not.
+		n := min(step, len(files)-lo, 3*lo+1)
+		if need := begin + n*p.bytes(); need > cap(p.pixels) {
+			room := make([]byte, begin, min(len(files)*p.bytes(), max(need, 4*begin)))
+			copy(room, p.pixels)
+			p.pixels = room
+		}
+		p.pixels = p.pixels[:begin+n*p.bytes()]
+		parallel.For(n, 1, func(_, i, _ int) {
+			d.decode(lo+i, p.pixels[begin+i*p.bytes():][:p.bytes()])
+		})
+		lo += n
+	}
+	if err := d.unreadable(folder); err != nil {
+		return nil, err
+	}
+	if err := d.differing(folder); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// A decoder brings the images of a folder into one shape.
+type decoder struct {
+	size  int // height and width of the result, or 0
+	files []imageFile
+	first int     // the file with the shape wanted
+	want  shape   // of the result
+	fault []error // why a file is unreadable, or nil
+	found []shape // what an image is that should be of the shape wanted and is not
+	// failed tells that a file is unreadable or of another shape.
+	failed atomic.Bool
+}
+
+// inspect returns the shape of which image i would be.
+func (d *decoder) inspect(i int) (shape, error) {
+	file, err := os.ReadFile(d.files[i].path)
+	if err != nil {
+		return shape{}, err
+	}
+	s, err := pictureShape(file)
+	if err == nil && d.size > 0 {
+		s.h, s.w = d.size, d.size
+	}
+	return s, err
+}
+
+// decode writes image i to dst, or notes what is wrong with it.
+func (d *decoder) decode(i int, dst []byte) {
+	file, err := os.ReadFile(d.files[i].path)
+	if err == nil {
+		var s shape
+		if s, err = pictureShape(file); err == nil {
+			if d.size > 0 {
+				s.h, s.w = d.size, d.size
+			}
+			if s != d.want {
+				d.found[i] = s
+				d.failed.Store(true)
+				return
+			}
+			err = decodePicture(file, dst, s, d.size > 0)
+		}
+	}
+	if err != nil {
+		d.fault[i] = err
+		d.failed.Store(true)
+	}
+}
+
+// unreadable is the error for files that cannot be decoded, or nil.
+func (d *decoder) unreadable(folder string) error {
+	var listed []string
+	count := 0
+	var kind error = ErrFormat
+	for i, err := range d.fault {
+		if err == nil {
+			continue
+		}
+		count++
+		if len(listed) == maxListed {
+			continue
+		}
+		path := d.files[i].path
+		if rel, e := filepath.Rel(folder, path); e == nil {
+			path = rel
+		}
+		if pe, ok := err.(*os.PathError); ok {
+			err, kind = pe.Err, pe.Err
+		}
+		listed = append(listed, fmt.Sprintf("%s (%v)", path, err))
+	}
+	if count == 0 {
+		return nil
+	}
+	if more := count - len(listed); more > 0 {
+		listed = append(listed, fmt.Sprintf("and %d more", more))
+	}
+	return errorf(kind, "%s: %d of the %d images cannot be read: %s; replace or remove them", folder, count, len(d.files), strings.Join(listed, ", "))
+}
+
+// differing is the error for images of different shapes, or nil.
+func (d *decoder) differing(folder string) error {
+	at, sizes, colours := -1, 0, 0
+	for i, s := range d.found {
+		switch {
+		case s.c == 0:
+			continue
+		case s.c != d.want.c:
+			colours++
+		default:
+			sizes++
+		}
+		if at < 0 {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	advice := "give the size to which all shall be scaled"
+	if sizes == 0 {
+		advice = "convert all to colour or all to greyscale"
+	} else if colours > 0 {
+		advice += ", and convert all to colour or all to greyscale"
+	}
+	return errorf(ErrShape, "%s: the images are not of one kind: %s is %s and %s is %s (%d of %d differ from the former); %s",
+		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colours, len(d.files), advice)
+}
+
+// pictureShape returns the shape of the image that a PNG or JPEG file says it
+// holds, having checked that it can.
+func pictureShape(file []byte) (shape, error) {
+	var config image.Config
+	var err error
+	var grey bool
+	switch {
+	case bytes.HasPrefix(file, []byte(pngMagic)):
+		config, err = png.DecodeConfig(bytes.NewReader(file))
+		// The type of colour in the header: bit 1 is that there are colours.
+		grey = err == nil && file[25]&2 == 0
+	case bytes.HasPrefix(file, []byte(jpegMagic)):
+		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
+		grey = config.ColorModel == color.GrayModel
+	case len(file) == 0:
+		return shape{}, fmt.Errorf("it is empty")
+	default:
+		return shape{}, fmt.Errorf("it is neither PNG nor JPEG")
+	}
+	if err != nil {
+		return shape{}, err
+	}
+	s := shape{config.Height, config.Width, 3}
+	if grey {
+		s.c = 1
+	}
+	if s.h < 1 || s.w < 1 {
+		return shape{}, fmt.Errorf("it claims to have %d×%d pixels", s.w, s.h)
+	}
+	// Neither side is above 2³¹.
+	if pixels := int64(s.h) * int64(s.w); pixels > maxPixels || pixels > int64(len(file))*pixelsPerByte {
+		return shape{}, fmt.Errorf("it claims to have %d×%d pixels, more than are read or than %d bytes can hold", s.w, s.h, len(file))
+	}
+	return s, nil
+}
+
+// decodePicture decodes a PNG or JPEG file, scales it if told to, and writes
+// the values of its pixels to dst.
+func decodePicture(file, dst []byte, s shape, scale bool) error {
+	decode := jpeg.Decode
+	if file[0] == pngMagic[0] {
+		decode = png.Decode
+	}
+	m, err := decode(bytes.NewReader(file))
+	if err != nil {
+		return err
+	}
+	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
+		return fmt.Errorf("it is transparent in places")
+	}
+	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 {
+		m = smoothChroma(y)
+	}
+	if scale && (m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h) {
+		m = scaled(m, s.w)
+	}
+	copyPixels(dst, m, s)
+	return nil
+}
+
+// smoothChroma gives every pixel of a decoded JPEG its own colour difference,
+// where one stands for 2×2 pixels. Like libjpeg, and hence the programs built on
+// it, it interpolates with the weights 3/4 and 1/4 in both directions, with the
+// same rounding; in small images, colours would else be visibly blocky.
+func smoothChroma(m *image.YCbCr) *image.YCbCr {
+	w, h := m.Rect.Dx(), m.Rect.Dy()
+	cw, ch := (w+1)/2, (h+1)/2
+	out := *m
+	out.SubsampleRatio = image.YCbCrSubsampleRatio444
+	out.CStride = 2 * cw
+	sum := make([]int, cw) // of three times a row and the one next to it
+	smooth := func(src []byte) []byte {
+		dst := make([]byte, 2*cw*2*ch)
+		for y := range 2 * ch {
+			row := y / 2
+			beside := max(0, min(ch-1, row-1+2*(y%2)))
+			for x := range sum {
+				sum[x] = 3*int(src[row*m.CStride+x]) + int(src[beside*m.CStride+x])
+			}
+			line := dst[y*2*cw:]
+			for x, v := range sum {
+				line[2*x] = byte((3*v + sum[max(0, x-1)] + 8) >> 4)
+				line[2*x+1] = byte((3*v + sum[min(cw-1, x+1)] + 7) >> 4)
+			}
+		}
+		return dst
+	}
+	out.Cb, out.Cr = smooth(m.Cb), smooth(m.Cr)
+	return &out
+}
+
+// copyPixels writes the values of an opaque image of the shape s to dst.
+func copyPixels(dst []byte, m image.Image, s shape) {
+	at := m.Bounds().Min
+	switch m := m.(type) {
+	case *image.Gray:
+		if s.c == 1 {
+			for y := range s.h {
+				copy(dst[y*s.w:(y+1)*s.w], m.Pix[y*m.Stride:])
+			}
+			return
+		}
+	case *image.YCbCr:
+		if s.c == 3 {
+			for y := range s.h {
+				for x := range s.w {
+					l, c := m.YOffset(at.X+x, at.Y+y), m.COffset(at.X+x, at.Y+y)
+					dst[0], dst[1], dst[2] = color.YCbCrToRGB(m.Y[l], m.Cb[c], m.Cr[c])
+					dst = dst[3:]
+				}
+			}
+			return
+		}
+	case *image.RGBA:
+		copyRGBA(dst, m.Pix, m.Stride, s)
+		return
+	case *image.NRGBA: // opaque, and therefore the same
+		copyRGBA(dst, m.Pix, m.Stride, s)
+		return
+	}
+	for y := range s.h {
+		for x := range s.w {
+			r, g, b, _ := m.At(at.X+x, at.Y+y).RGBA()
+			dst[0] = byte(r >> 8)
+			if s.c == 3 {
+				dst[1], dst[2] = byte(g>>8), byte(b>>8)
+			}
+			dst = dst[s.c:]
+		}
+	}
+}
+
+// copyRGBA writes the colours of four bytes per pixel to dst; those of a grey
+// pixel are equal.
+func copyRGBA(dst, pix []byte, stride int, s shape) {
+	for y := range s.h {
+		row := pix[y*stride:]
+		for x := range s.w {
+			copy(dst[:s.c], row[4*x:])
+			dst = dst[s.c:]
+		}
+	}
+}
+
+// scaled brings the largest square about the middle of an image to the given
+// height and width.
+func scaled(m image.Image, size int) image.Image {
+	b := m.Bounds()
+	side := min(b.Dx(), b.Dy())
+	from := image.Pt(b.Min.X+(b.Dx()-side)/2, b.Min.Y+(b.Dy()-side)/2)
+	to := image.NewRGBA(image.Rect(0, 0, size, size))
+	draw.BiLinear.Scale(to, to.Rect, m, image.Rectangle{from, from.Add(image.Pt(side, side))}, draw.Src, nil)
+	return to
+}
+
+// resize brings all images to the given height and width, as files of a folder
+// are.
+func (p *pictures) resize(size int) {
+	if p.h == size && p.w == size {
+		return
+	}
+	from, to := p.shape, shape{size, size, p.c}
+	n := len(p.pixels) / from.bytes()
+	pixels := make([]byte, n*to.bytes())
+	parallel.For(n, 16, func(_, lo, hi int) {
+		m := image.NewRGBA(image.Rect(0, 0, from.w, from.h))
+		for i := lo; i < hi; i++ {
+			src := p.pixels[i*from.bytes():]
+			for at := range from.h * from.w {
+				v := src[at*from.c : (at+1)*from.c]
+				m.Pix[4*at], m.Pix[4*at+1], m.Pix[4*at+2], m.Pix[4*at+3] = v[0], v[len(v)/2], v[len(v)-1], 255
+			}
+			copyPixels(pixels[i*to.bytes():(i+1)*to.bytes()], scaled(m, size), to)
+		}
+	})
+	p.shape, p.pixels = to, pixels
+}
