@@ -5,16 +5,17 @@ import (
 	"runtime"
 	"testing"
 
+	"cne/data"
 	"cne/internal/rng"
 	"cne/simclr"
 )
 
 // noise returns images of random bytes, smooth enough to have hues.
-func noise(n, h, w int) *simclr.Images {
+func noise(n, h, w int) *data.Images {
 	s := rng.New(1, rng.Sample)
-	m := &simclr.Images{N: n, H: h, W: w, Pix: make([]byte, 3*n*h*w)}
-	for i := range m.Pix {
-		m.Pix[i] = byte(s.Uint64() >> 56)
+	m := &data.Images{C: 3, N: n, H: h, W: w, Pixels: make([]byte, 3*n*h*w)}
+	for i := range m.Pixels {
+		m.Pixels[i] = byte(s.Uint64() >> 56)
 	}
 	return m
 }

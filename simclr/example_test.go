@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"image/png"
 
+	"cne/data"
 	"cne/simclr"
 )
 
 // Two views of each of two small images, as a pair for contrastive learning,
 // and the picture that shows them.
 func Example() {
-	images := &simclr.Images{N: 2, H: 8, W: 8}
+	images := &data.Images{C: 3, N: 2, H: 8, W: 8}
 	for i := range images.N {
 		for p := range 64 {
-			images.Pix = append(images.Pix, byte(30*(p%8)), byte(30*(p/8)), byte(200*i)) // red to the right, green downwards
+			images.Pixels = append(images.Pixels, byte(30*(p%8)), byte(30*(p/8)), byte(200*i)) // red to the right, green downwards
 		}
 	}
 	augmentation := simclr.Paper()

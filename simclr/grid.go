@@ -5,6 +5,8 @@ import (
 	"image"
 	"image/png"
 	"io"
+
+	"cne/data"
 )
 
 // maxPixels bounds the memory for a grid, at 4 bytes each.
@@ -15,7 +17,7 @@ const maxPixels = 100_000_000
 // of an epoch, before normalisation. Every pixel of a view is a square of
 // zoom×zoom, zoom ≥ 1; white lines of 2·zoom separate the views. Errors wrap
 // ErrOption or ErrShape, or are those of w.
-func (a *Augmentation) Grid(w io.Writer, images *Images, index []int32, views, epoch int, seed uint64, zoom int) error {
+func (a *Augmentation) Grid(w io.Writer, images *data.Images, index []int32, views, epoch int, seed uint64, zoom int) error {
 	if err := a.Check(); err != nil {
 		return err
 	}

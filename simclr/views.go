@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"cne/data"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -154,30 +155,17 @@ func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 	return nil
 }
 
-// Images are N images of H×W pixels each, as rows of red, green and blue bytes:
-// Pix has the shape [N, H, W, 3].
-type Images struct {
-	N, H, W int
-	Pix     []byte
-}
-
-// Check returns an error that wraps ErrShape if Pix is not as long as N, H and
-// W say, or an image has no pixels.
-func (m *Images) Check() error {
+// checkImages returns an error that wraps ErrShape if the images are not of
+// three colours, or not as many bytes as they say.
+func checkImages(m *data.Images) error {
 	size := 0
-	if m.N > 0 && m.H > 0 && m.W > 0 && m.H <= len(m.Pix)/m.W {
+	if m.C == 3 && m.N > 0 && m.H > 0 && m.W > 0 && m.H <= len(m.Pixels)/m.W {
 		size = 3 * m.H * m.W
 	}
-	if m.N < 0 || size == 0 && m.N > 0 || m.N > 0 && (len(m.Pix)%size != 0 || len(m.Pix)/size != m.N) || m.N == 0 && len(m.Pix) > 0 {
-		return fmt.Errorf("%w: there are %d bytes, which is not 3 for each pixel of %d images of %d×%d", ErrShape, len(m.Pix), m.N, m.H, m.W)
+	if m.N < 0 || size == 0 && m.N > 0 || m.N > 0 && (len(m.Pixels)%size != 0 || len(m.Pixels)/size != m.N) || m.N == 0 && len(m.Pixels) > 0 {
+		return fmt.Errorf("%w: %d bytes are not %d images of %d×%d with %d of 3 colours", ErrShape, len(m.Pixels), m.N, m.H, m.W, m.C)
 	}
 	return nil
-}
-
-// Image returns the bytes of image i, without copying them.
-func (m *Images) Image(i int) []byte {
-	size := 3 * m.H * m.W
-	return m.Pix[i*size : (i+1)*size : (i+1)*size]
 }
 
 // grain is the number of views that one core draws at a time, about a third of
@@ -188,14 +176,14 @@ const grain = 16
 // [len(index), 3, Size, Size]: that of ViewStream(seed, epoch, index[i], view)
 // for the i-th. It uses all cores; the result is the same to the last bit
 // whatever GOMAXPROCS is. Errors wrap ErrOption or ErrShape.
-func (a *Augmentation) BatchTo(dst []float32, images *Images, index []int32, epoch, view int, seed uint64) error {
+func (a *Augmentation) BatchTo(dst []float32, images *data.Images, index []int32, epoch, view int, seed uint64) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.view(ws, dst, images.Image(i), images.H, images.W, ViewStream(seed, epoch, i, view))
 	})
 }
 
 // PlainBatchTo is BatchTo without augmentation, as PlainTo is ViewTo.
-func (a *Augmentation) PlainBatchTo(dst []float32, images *Images, index []int32) error {
+func (a *Augmentation) PlainBatchTo(dst []float32, images *data.Images, index []int32) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.plain(ws, dst, images.Image(i), images.H, images.W)
 	})
@@ -203,11 +191,11 @@ func (a *Augmentation) PlainBatchTo(dst []float32, images *Images, index []int32
 
 // each calls write for every image of a batch, with its part of dst, once all
 // arguments are found to be sound.
-func (a *Augmentation) each(dst []float32, images *Images, index []int32, write func(ws *workspace, dst []float32, image int)) error {
+func (a *Augmentation) each(dst []float32, images *data.Images, index []int32, write func(ws *workspace, dst []float32, image int)) error {
 	if err := a.Check(); err != nil {
 		return err
 	}
-	if err := images.Check(); err != nil {
+	if err := checkImages(images); err != nil {
 		return err
 	}
 	for i, row := range index {

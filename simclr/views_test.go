@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"cne/data"
 	"cne/simclr"
 )
 
@@ -88,10 +89,10 @@ func TestNormalisation(t *testing.T) {
 	images := noise(1, 32, 32)
 	a := simclr.Paper()
 	got := make([]float32, 3*32*32)
-	if err := a.PlainTo(got, images.Pix, 32, 32); err != nil {
+	if err := a.PlainTo(got, images.Pixels, 32, 32); err != nil {
 		t.Fatal(err)
 	}
-	for i, x := range intensities(images.Pix) {
+	for i, x := range intensities(images.Pixels) {
 		c := i / 1024
 		if want := (x - a.Mean[c]) / a.Std[c]; math.Abs(float64(got[i]-want)) > 1e-6 {
 			t.Fatalf("value %d is %g, want %g", i, got[i], want)
@@ -249,11 +250,18 @@ func TestErrors(t *testing.T) {
 		{"row", func() error { return paper.BatchTo(dst, images, []int32{2}, 0, 0, 1) }, simclr.ErrShape, "item 0 of the batch is image 2"},
 		{"negative row", func() error { return paper.BatchTo(dst, images, []int32{-1}, 0, 0, 1) }, simclr.ErrShape, "image -1"},
 		{"bytes of images", func() error {
-			return paper.PlainBatchTo(dst, &simclr.Images{N: 2, H: 4, W: 5, Pix: images.Pix}, rows(1))
+			return paper.PlainBatchTo(dst, &data.Images{C: 3, N: 2, H: 4, W: 5, Pixels: images.Pixels}, rows(1))
 		}, simclr.ErrShape, "96 bytes"},
-		{"number of images", func() error { return (&simclr.Images{N: 3, H: 4, W: 4, Pix: images.Pix}).Check() }, simclr.ErrShape, "3 images"},
-		{"half an image", func() error { return (&simclr.Images{N: 1, H: 4, W: 4, Pix: images.Pix[:60]}).Check() }, simclr.ErrShape, "60 bytes"},
-		{"images without rows", func() error { return (&simclr.Images{N: 1, W: 4}).Check() }, simclr.ErrShape, "0×4"},
+		{"number of images", func() error {
+			return paper.PlainBatchTo(nil, &data.Images{C: 3, N: 3, H: 4, W: 4, Pixels: images.Pixels}, nil)
+		}, simclr.ErrShape, "3 images"},
+		{"half an image", func() error {
+			return paper.PlainBatchTo(nil, &data.Images{C: 3, N: 1, H: 4, W: 4, Pixels: images.Pixels[:60]}, nil)
+		}, simclr.ErrShape, "60 bytes"},
+		{"images without rows", func() error { return paper.PlainBatchTo(nil, &data.Images{C: 3, N: 1, W: 4}, nil) }, simclr.ErrShape, "0×4"},
+		{"grey images", func() error {
+			return paper.PlainBatchTo(nil, &data.Images{C: 1, N: 3, H: 4, W: 4, Pixels: images.Pixels[:48]}, nil)
+		}, simclr.ErrShape, "with 1 of 3 colours"},
 		{"grid of nothing", func() error { return paper.Grid(io.Discard, images, nil, 3, 0, 1, 1) }, simclr.ErrOption, "0 images"},
 		{"zoom", func() error { return paper.Grid(io.Discard, images, rows(1), 3, 0, 1, 0) }, simclr.ErrOption, "magnified 0 times"},
 		{"large grid", func() error { return paper.Grid(io.Discard, images, rows(2), 3, 0, 1, 1000) }, simclr.ErrOption, "pixels"},
@@ -264,7 +272,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: the error is %v; it should be of the kind %q and say %q", c.name, err, c.kind, c.says)
 		}
 	}
-	if err := (&simclr.Images{}).Check(); err != nil {
+	if err := paper.PlainBatchTo(nil, &data.Images{}, nil); err != nil {
 		t.Errorf("no images at all: %v", err)
 	}
 	if err := paper.BatchTo(nil, images, nil, 0, 0, 1); err != nil {
@@ -348,7 +356,7 @@ func FuzzView(f *testing.F) {
 		stream := simclr.ViewStream(seed, 0, 0, 0)
 		view, again := make([]float32, 3*size*size), make([]float32, 3*size*size)
 		for _, dst := range [][]float32{view, again} {
-			if err := a.ViewTo(dst, images.Pix, h, w, stream); err != nil {
+			if err := a.ViewTo(dst, images.Pixels, h, w, stream); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -360,7 +368,7 @@ func FuzzView(f *testing.F) {
 		if !slices.Equal(view, again) {
 			t.Error("the same stream gave another view")
 		}
-		if err := a.PlainTo(view, images.Pix, h, w); err != nil {
+		if err := a.PlainTo(view, images.Pixels, h, w); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,0 +1,316 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gorgonia.org/gorgonia"
+
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// ResNetOptions are the widths of a ResNet. The zero value is the paper's
+// network.
+type ResNetOptions struct {
+	// Width is the number of channels of the first stage; the following ones
+	// have twice as many each. 0 means 64.
+	Width int
+	// Hidden and Out are the widths of the projection head's two layers; 0
+	// means 16·Width and 2·Width: 1024 and 128.
+	Hidden, Out int
+}
+
+// complete returns the options with the defaults filled in.
+func (o ResNetOptions) complete() (ResNetOptions, error) {
+	if o.Width == 0 {
+		o.Width = 64
+	}
+	if o.Hidden == 0 {
+		o.Hidden = 16 * o.Width
+	}
+	if o.Out == 0 {
+		o.Out = 2 * o.Width
+	}
+	const most = 1 << 12
+	if o.Width < 1 || o.Hidden < 1 || o.Out < 1 || o.Width > most || o.Hidden > 16*most || o.Out > 16*most {
+		return o, fmt.Errorf("model: a ResNet cannot have widths %d, %d and %d; the first is from 1 to %d, the others from 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
+	}
+	return o, nil
+}
+
+// A ResNet is the network of the paper's SimCLR runs: a ResNet18 (He et al.,
+// 2016) for small images, whose first convolution is 3×3 with stride 1 and no
+// pooling after it, and a projection head of two linear layers with a ReLU
+// between them. The representation of an image is the mean over its pixels of
+// the last stage, 8·Width numbers, from which the head makes Out. T is the type
+// it computes in.
+//
+// Parameters and running statistics have the names and shapes that PyTorch
+// gives them: conv1.weight, layer2.0.shortcut.0.weight, bn1.running_mean. A
+// ResNet must not be used by two goroutines at once.
+type ResNet[T op.Float] struct {
+	options    ResNetOptions
+	parameters []Parameter // without gradients
+	norms      []norm
+
+	forward       *vm.Program
+	input, output *op.Array
+}
+
+// A norm is one of a ResNet's batch normalisations.
+type norm struct {
+	name  string
+	stats *op.BatchStats
+}
+
+// stages are the strides of the first block of each stage; a stage has two
+// blocks.
+var stages = [4]int{1, 2, 2, 2}
+
+// NewResNet returns a network whose convolutions start normally distributed with
+// variance 2/fan-out (Kaiming's initialisation), whose normalisations start as
+// the identity, and whose linear layers start uniformly in ±1/√(width of the
+// input), as PyTorch's do, drawn by seed.
+func NewResNet[T op.Float](options ResNetOptions, seed uint64) (*ResNet[T], error) {
+	options, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	n := &ResNet[T]{options: options}
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(1, 3, 8, 8), gorgonia.WithName("x"))
+	b := builder[T]{net: n, graph: g, seed: seed, create: true}
+	h, _, err := b.network(x)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	if n.forward, err = vm.Compile(h); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	n.input, n.output = n.forward.Input(x), n.forward.Output(h)
+	return n, n.Share(n.forward, b.nodes)
+}
+
+// Options returns the widths.
+func (n *ResNet[T]) Options() ResNetOptions { return n.options }
+
+// Width returns the width of the representation, 8·Width.
+func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
+
+// Parameters returns what is learnt, in PyTorch's order. The gradients belong to
+// a program that computes them, and are nil.
+func (n *ResNet[T]) Parameters() []Parameter { return n.parameters }
+
+// Tensors returns all that makes up the network by name: the parameters and the
+// running statistics of the normalisations. The arrays are the network's own.
+func (n *ResNet[T]) Tensors() map[string]*op.Array {
+	all := map[string]*op.Array{}
+	for _, p := range n.parameters {
+		all[p.Name] = p.Value
+	}
+	for _, b := range n.norms {
+		all[b.name+".running_mean"], all[b.name+".running_var"] = b.stats.Mean, b.stats.Var
+	}
+	return all
+}
+
+// Graph adds the network to a graph: x [N, 3, H, W] are images, h [N, 8·Width]
+// their representations and z [N, Out] what the head makes of them. nodes are
+// the parameters, in the order of Parameters, which Share gives their values.
+func (n *ResNet[T]) Graph(x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
+	b := builder[T]{net: n, graph: x.Graph()}
+	if h, z, err = b.network(x); err != nil {
+		return nil, nil, nil, fmt.Errorf("model: %w", err)
+	}
+	return h, z, b.nodes, nil
+}
+
+// Share makes a program with the nodes that Graph returned read the network's
+// own parameters.
+func (n *ResNet[T]) Share(p *vm.Program, nodes gorgonia.Nodes) error {
+	for i, node := range nodes {
+		in := p.Input(node)
+		if in == nil {
+			continue // the head, in a program without it
+		}
+		v := n.parameters[i].Value
+		if err := op.Share(in, op.Data[T](v), v.Shape()...); err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+	}
+	return nil
+}
+
+// Evaluate says whether the normalisations use their running statistics and
+// leave them alone (true) or those of the batch (false), in all programs of the
+// network.
+func (n *ResNet[T]) Evaluate(on bool) {
+	for _, b := range n.norms {
+		b.stats.Evaluate = on
+	}
+}
+
+// RepresentTo writes the representations of images [N, 3, height, width] to dst
+// [N, 8·Width], by the running statistics, whatever Evaluate said before.
+func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
+	size := 3 * height * width
+	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*n.Width() {
+		return fmt.Errorf("model: %d values are no images of 3×%d×%d, or %d no representations of %d for them", len(images), height, width, len(dst), n.Width())
+	}
+	count := len(images) / size
+	if count == 0 {
+		return nil
+	}
+	if err := op.Share(n.input, images, count, 3, height, width); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	before := n.norms[0].stats.Evaluate
+	n.Evaluate(true)
+	defer n.Evaluate(before)
+	if err := n.forward.Run(); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	copy(dst, op.Data[T](n.output))
+	return nil
+}
+
+// A builder adds a network to a graph. If create is set, the network's
+// parameters are made on the way; else they are there and come in turn.
+type builder[T op.Float] struct {
+	net    *ResNet[T]
+	graph  *gorgonia.ExprGraph
+	seed   uint64
+	create bool
+	nodes  gorgonia.Nodes
+	norms  int
+}
+
+// network adds stem, stages and head.
+func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) {
+	w := b.net.options.Width
+	if h, err = b.convolve(x, "conv1", 3, w, 3, 1); err != nil {
+		return nil, nil, err
+	}
+	if h, err = b.normalise(h, "bn1", w); err != nil {
+		return nil, nil, err
+	}
+	if h, err = op.Rectify(h); err != nil {
+		return nil, nil, err
+	}
+	in := w
+	for stage, stride := range stages {
+		out := w << stage
+		for block := range 2 {
+			if block > 0 {
+				stride = 1
+			}
+			if h, err = b.block(h, fmt.Sprintf("layer%d.%d", stage+1, block), in, out, stride); err != nil {
+				return nil, nil, err
+			}
+			in = out
+		}
+	}
+	if h, err = op.GlobalAvgPool(h); err != nil {
+		return nil, nil, err
+	}
+	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLU); err != nil {
+		return nil, nil, err
+	}
+	z, err = b.linear(z, "fc2", b.net.options.Hidden, b.net.options.Out, op.Identity)
+	return h, z, err
+}
+
+// block adds two convolutions, past which the input is led.
+func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (*gorgonia.Node, error) {
+	y, err := b.convolve(x, name+".conv1", in, out, 3, stride)
+	if err != nil {
+		return nil, err
+	}
+	if y, err = b.normalise(y, name+".bn1", out); err != nil {
+		return nil, err
+	}
+	if y, err = op.Rectify(y); err != nil {
+		return nil, err
+	}
+	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
+		return nil, err
+	}
+	if y, err = b.normalise(y, name+".bn2", out); err != nil {
+		return nil, err
+	}
+	if stride != 1 || in != out {
+		if x, err = b.convolve(x, name+".shortcut.0", in, out, 1, stride); err != nil {
+			return nil, err
+		}
+		if x, err = b.normalise(x, name+".shortcut.1", out); err != nil {
+			return nil, err
+		}
+	}
+	return op.AddReLU(y, x)
+}
+
+func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stride int) (*gorgonia.Node, error) {
+	deviation := math.Sqrt(2 / float64(out*size*size))
+	w, err := b.parameter(name+".weight", func(s *rng.Stream) float64 { return deviation * s.Normal() }, out, in, size, size)
+	if err != nil {
+		return nil, err
+	}
+	return op.Conv2d(x, w, stride, size/2)
+}
+
+func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int) (*gorgonia.Node, error) {
+	one := func(*rng.Stream) float64 { return 1 }
+	zero := func(*rng.Stream) float64 { return 0 }
+	scale, errScale := b.parameter(name+".weight", one, channels)
+	shift, errShift := b.parameter(name+".bias", zero, channels)
+	if err := errors.Join(errScale, errShift); err != nil {
+		return nil, err
+	}
+	if b.create {
+		stats, err := op.NewBatchStats(op.Dtype[T](), channels)
+		if err != nil {
+			return nil, err
+		}
+		b.net.norms = append(b.net.norms, norm{name, stats})
+	}
+	stats := b.net.norms[b.norms].stats
+	b.norms++
+	return op.BatchNorm(x, scale, shift, stats)
+}
+
+func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) (*gorgonia.Node, error) {
+	bound := 1 / math.Sqrt(float64(in))
+	uniform := func(s *rng.Stream) float64 { return bound * (2*s.Float64() - 1) }
+	w, errW := b.parameter(name+".weight", uniform, out, in)
+	bias, errBias := b.parameter(name+".bias", uniform, out)
+	if err := errors.Join(errW, errBias); err != nil {
+		return nil, err
+	}
+	return op.Linear(x, w, bias, act)
+}
+
+// parameter adds a parameter's node, and makes the parameter if it is not there.
+func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) (*gorgonia.Node, error) {
+	number := len(b.nodes)
+	if b.create {
+		a, err := op.NewArray(op.Dtype[T](), shape...)
+		if err != nil {
+			return nil, err
+		}
+		stream := rng.New(b.seed, rng.Init, uint64(number))
+		values := op.Data[T](a)
+		for i := range values {
+			values[i] = T(start(&stream))
+		}
+		b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
+	}
+	if p := b.net.parameters[number]; p.Name != name {
+		return nil, fmt.Errorf("parameter %d is %s, not %s", number, p.Name, name)
+	}
+	node := gorgonia.NewTensor(b.graph, op.Dtype[T](), len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
+	b.nodes = append(b.nodes, node)
+	return node, nil
+}
