@@ -96,6 +96,18 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				InverseSum(x[0])
 				LessProduct(x[0], x[1], x[2], 1)
 				Pull(x[0], x[1], x[2], x[3], 2)
+				Rectify(x[0], x[1])
+				AddRectify(x[0], x[1], x[2])
+				for _, c := range []Channel{{1, n, n}, {3, n / 3, n / 3}, {2, n / 2, n - n/2}, {9, n, n}} {
+					a, b, dst := x[0], x[1], x[2]
+					if c.Images == 9 {
+						a, b, dst = table, table, table
+					}
+					ChannelMoments(a, c, 1)
+					ChannelProducts(a, b, c, 1)
+					ChannelScale(dst, a, c, 1, 1)
+					ChannelBlend(dst, a, b, c, 1, 1, 1)
+				}
 				for d := 1; d <= MaxDenseWidth; d++ {
 					Planes(table[:d*n], n, table[d*n:2*d*n], d)
 				}

@@ -6182,6 +6182,249 @@ DATA c80000000<>+56(SB)/4, $0x80000000
 DATA c80000000<>+60(SB)/4, $0x80000000
 GLOBL c80000000<>(SB), RODATA|NOPTR, $64
 
+// func channelMomentsAVX512(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+// Requires: AVX, AVX512F
+TEXT ·channelMomentsAVX512(SB), NOSPLIT, $0-72
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS pivot+48(FP), Y0
+	VCVTPS2PD    Y0, Z0
+	VXORPS       X1, X1, X1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	MOVQ         images+24(FP), CX
+	MOVQ         size+32(FP), DX
+	MOVQ         stride+40(FP), BX
+	SHLQ         $0x02, BX
+
+planes:
+	TESTQ CX, CX
+	JZ    done
+	XORQ  SI, SI
+
+elements:
+	CMPQ        SI, DX
+	JGE         next
+	VCVTPS2PD   (AX)(SI*4), Z5
+	VSUBPD      Z0, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	VFMADD231PD Z5, Z5, Z3
+	VCVTPS2PD   32(AX)(SI*4), Z5
+	VSUBPD      Z0, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	VFMADD231PD Z5, Z5, Z4
+	ADDQ        $0x10, SI
+	JMP         elements
+
+next:
+	ADDQ BX, AX
+	DECQ CX
+	JMP  planes
+
+done:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VMOVSD        X1, sum+56(FP)
+	VADDPD        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, squares+64(FP)
+	VZEROUPPER
+	RET
+
+// func channelProductsAVX512(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+// Requires: AVX, AVX512F
+TEXT ·channelProductsAVX512(SB), NOSPLIT, $0-96
+	MOVQ         g_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	VBROADCASTSS pivot+72(FP), Y0
+	VCVTPS2PD    Y0, Z0
+	VXORPS       X1, X1, X1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	MOVQ         images+48(FP), DX
+	MOVQ         size+56(FP), BX
+	MOVQ         stride+64(FP), SI
+	SHLQ         $0x02, SI
+
+planes:
+	TESTQ DX, DX
+	JZ    done
+	XORQ  DI, DI
+
+elements:
+	CMPQ        DI, BX
+	JGE         next
+	VCVTPS2PD   (CX)(DI*4), Z5
+	VCVTPS2PD   (AX)(DI*4), Z6
+	VSUBPD      Z0, Z5, Z5
+	VADDPD      Z6, Z1, Z1
+	VFMADD231PD Z5, Z6, Z3
+	VCVTPS2PD   32(CX)(DI*4), Z5
+	VCVTPS2PD   32(AX)(DI*4), Z6
+	VSUBPD      Z0, Z5, Z5
+	VADDPD      Z6, Z2, Z2
+	VFMADD231PD Z5, Z6, Z4
+	ADDQ        $0x10, DI
+	JMP         elements
+
+next:
+	ADDQ SI, AX
+	ADDQ SI, CX
+	DECQ DX
+	JMP  planes
+
+done:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VMOVSD        X1, sum+80(FP)
+	VADDPD        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, products+88(FP)
+	VZEROUPPER
+	RET
+
+// func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+// Requires: AVX, AVX512F
+TEXT ·channelScaleAVX512(SB), NOSPLIT, $0-80
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	VBROADCASTSS a+72(FP), Z0
+	VBROADCASTSS b+76(FP), Z1
+	MOVQ         images+48(FP), DX
+	MOVQ         size+56(FP), BX
+	MOVQ         stride+64(FP), SI
+	SHLQ         $0x02, SI
+
+planes:
+	TESTQ DX, DX
+	JZ    done
+	XORQ  DI, DI
+
+elements:
+	CMPQ        DI, BX
+	JGE         next
+	VMOVUPS     (CX)(DI*4), Z2
+	VFMADD213PS Z1, Z0, Z2
+	VMOVUPS     Z2, (AX)(DI*4)
+	ADDQ        $0x10, DI
+	JMP         elements
+
+next:
+	ADDQ SI, AX
+	ADDQ SI, CX
+	DECQ DX
+	JMP  planes
+
+done:
+	VZEROUPPER
+	RET
+
+// func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+// Requires: AVX, AVX512F
+TEXT ·channelBlendAVX512(SB), NOSPLIT, $0-108
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	VBROADCASTSS a+96(FP), Z0
+	VBROADCASTSS b+100(FP), Z1
+	VBROADCASTSS c+104(FP), Z2
+	MOVQ         images+72(FP), BX
+	MOVQ         size+80(FP), SI
+	MOVQ         stride+88(FP), DI
+	SHLQ         $0x02, DI
+
+planes:
+	TESTQ BX, BX
+	JZ    done
+	XORQ  R8, R8
+
+elements:
+	CMPQ        R8, SI
+	JGE         next
+	VMOVUPS     (DX)(R8*4), Z3
+	VFMADD213PS Z2, Z1, Z3
+	VFMADD231PS (CX)(R8*4), Z0, Z3
+	VMOVUPS     Z3, (AX)(R8*4)
+	ADDQ        $0x10, R8
+	JMP         elements
+
+next:
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ DI, DX
+	DECQ BX
+	JMP  planes
+
+done:
+	VZEROUPPER
+	RET
+
+// func rectifyAVX512(dst []float32, x []float32)
+// Requires: AVX, AVX512F
+TEXT ·rectifyAVX512(SB), NOSPLIT, $0-48
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), DX
+	XORQ   BX, BX
+
+loop:
+	CMPQ    BX, DX
+	JGE     loop_done
+	VMAXPS  (CX)(BX*4), Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addRectifyAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F
+TEXT ·addRectifyAVX512(SB), NOSPLIT, $0-72
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   a_base+24(FP), CX
+	MOVQ   b_base+48(FP), DX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), BX
+	XORQ   SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (CX)(SI*4), Z1
+	VADDPS  (DX)(SI*4), Z1, Z1
+	VMAXPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	ADDQ    $0x10, SI
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
 // func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·pairs2AVX2(SB), NOSPLIT, $0-128
@@ -13671,5 +13914,274 @@ loop_done:
 	VMOVSHDUP    X6, X0
 	VADDSS       X0, X6, X6
 	VMOVSS       X6, dTheta+36(FP)
+	VZEROUPPER
+	RET
+
+// func channelMomentsAVX2(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+// Requires: AVX, FMA3
+TEXT ·channelMomentsAVX2(SB), NOSPLIT, $0-72
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS pivot+48(FP), X0
+	VCVTPS2PD    X0, Y0
+	VXORPS       X1, X1, X1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	VXORPS       X7, X7, X7
+	VXORPS       X8, X8, X8
+	MOVQ         images+24(FP), CX
+	MOVQ         size+32(FP), DX
+	MOVQ         stride+40(FP), BX
+	SHLQ         $0x02, BX
+
+planes:
+	TESTQ CX, CX
+	JZ    done
+	XORQ  SI, SI
+
+elements:
+	CMPQ        SI, DX
+	JGE         next
+	VCVTPS2PD   (AX)(SI*4), Y9
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	VFMADD231PD Y9, Y9, Y5
+	VCVTPS2PD   16(AX)(SI*4), Y9
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VFMADD231PD Y9, Y9, Y6
+	VCVTPS2PD   32(AX)(SI*4), Y9
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	VFMADD231PD Y9, Y9, Y7
+	VCVTPS2PD   48(AX)(SI*4), Y9
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VFMADD231PD Y9, Y9, Y8
+	ADDQ        $0x10, SI
+	JMP         elements
+
+next:
+	ADDQ BX, AX
+	DECQ CX
+	JMP  planes
+
+done:
+	VADDPD       Y2, Y1, Y1
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVSD       X1, sum+56(FP)
+	VADDPD       Y6, Y5, Y5
+	VADDPD       Y7, Y5, Y5
+	VADDPD       Y8, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VMOVSD       X5, squares+64(FP)
+	VZEROUPPER
+	RET
+
+// func channelProductsAVX2(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+// Requires: AVX, FMA3
+TEXT ·channelProductsAVX2(SB), NOSPLIT, $0-96
+	MOVQ         g_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	VBROADCASTSS pivot+72(FP), X0
+	VCVTPS2PD    X0, Y0
+	VXORPS       X1, X1, X1
+	VXORPS       X2, X2, X2
+	VXORPS       X3, X3, X3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	VXORPS       X7, X7, X7
+	VXORPS       X8, X8, X8
+	MOVQ         images+48(FP), DX
+	MOVQ         size+56(FP), BX
+	MOVQ         stride+64(FP), SI
+	SHLQ         $0x02, SI
+
+planes:
+	TESTQ DX, DX
+	JZ    done
+	XORQ  DI, DI
+
+elements:
+	CMPQ        DI, BX
+	JGE         next
+	VCVTPS2PD   (CX)(DI*4), Y9
+	VCVTPS2PD   (AX)(DI*4), Y10
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y10, Y1, Y1
+	VFMADD231PD Y9, Y10, Y5
+	VCVTPS2PD   16(CX)(DI*4), Y9
+	VCVTPS2PD   16(AX)(DI*4), Y10
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y10, Y2, Y2
+	VFMADD231PD Y9, Y10, Y6
+	VCVTPS2PD   32(CX)(DI*4), Y9
+	VCVTPS2PD   32(AX)(DI*4), Y10
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y10, Y3, Y3
+	VFMADD231PD Y9, Y10, Y7
+	VCVTPS2PD   48(CX)(DI*4), Y9
+	VCVTPS2PD   48(AX)(DI*4), Y10
+	VSUBPD      Y0, Y9, Y9
+	VADDPD      Y10, Y4, Y4
+	VFMADD231PD Y9, Y10, Y8
+	ADDQ        $0x10, DI
+	JMP         elements
+
+next:
+	ADDQ SI, AX
+	ADDQ SI, CX
+	DECQ DX
+	JMP  planes
+
+done:
+	VADDPD       Y2, Y1, Y1
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VMOVSD       X1, sum+80(FP)
+	VADDPD       Y6, Y5, Y5
+	VADDPD       Y7, Y5, Y5
+	VADDPD       Y8, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VMOVSD       X5, products+88(FP)
+	VZEROUPPER
+	RET
+
+// func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+// Requires: AVX, FMA3
+TEXT ·channelScaleAVX2(SB), NOSPLIT, $0-80
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	VBROADCASTSS a+72(FP), Y0
+	VBROADCASTSS b+76(FP), Y1
+	MOVQ         images+48(FP), DX
+	MOVQ         size+56(FP), BX
+	MOVQ         stride+64(FP), SI
+	SHLQ         $0x02, SI
+
+planes:
+	TESTQ DX, DX
+	JZ    done
+	XORQ  DI, DI
+
+elements:
+	CMPQ        DI, BX
+	JGE         next
+	VMOVUPS     (CX)(DI*4), Y2
+	VFMADD213PS Y1, Y0, Y2
+	VMOVUPS     Y2, (AX)(DI*4)
+	ADDQ        $0x08, DI
+	JMP         elements
+
+next:
+	ADDQ SI, AX
+	ADDQ SI, CX
+	DECQ DX
+	JMP  planes
+
+done:
+	VZEROUPPER
+	RET
+
+// func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+// Requires: AVX, FMA3
+TEXT ·channelBlendAVX2(SB), NOSPLIT, $0-108
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	VBROADCASTSS a+96(FP), Y0
+	VBROADCASTSS b+100(FP), Y1
+	VBROADCASTSS c+104(FP), Y2
+	MOVQ         images+72(FP), BX
+	MOVQ         size+80(FP), SI
+	MOVQ         stride+88(FP), DI
+	SHLQ         $0x02, DI
+
+planes:
+	TESTQ BX, BX
+	JZ    done
+	XORQ  R8, R8
+
+elements:
+	CMPQ        R8, SI
+	JGE         next
+	VMOVUPS     (DX)(R8*4), Y3
+	VFMADD213PS Y2, Y1, Y3
+	VFMADD231PS (CX)(R8*4), Y0, Y3
+	VMOVUPS     Y3, (AX)(R8*4)
+	ADDQ        $0x08, R8
+	JMP         elements
+
+next:
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ DI, DX
+	DECQ BX
+	JMP  planes
+
+done:
+	VZEROUPPER
+	RET
+
+// func rectifyAVX2(dst []float32, x []float32)
+// Requires: AVX
+TEXT ·rectifyAVX2(SB), NOSPLIT, $0-48
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   x_base+24(FP), CX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), DX
+	XORQ   BX, BX
+
+loop:
+	CMPQ    BX, DX
+	JGE     loop_done
+	VMAXPS  (CX)(BX*4), Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	JMP     loop
+
+loop_done:
+	VZEROUPPER
+	RET
+
+// func addRectifyAVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·addRectifyAVX2(SB), NOSPLIT, $0-72
+	MOVQ   dst_base+0(FP), AX
+	MOVQ   a_base+24(FP), CX
+	MOVQ   b_base+48(FP), DX
+	VXORPS X0, X0, X0
+	MOVQ   dst_len+8(FP), BX
+	XORQ   SI, SI
+
+loop:
+	CMPQ    SI, BX
+	JGE     loop_done
+	VMOVUPS (CX)(SI*4), Y1
+	VADDPS  (DX)(SI*4), Y1, Y1
+	VMAXPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     loop
+
+loop_done:
 	VZEROUPPER
 	RET

@@ -190,6 +190,24 @@ func rowExpAVX512(x []float32, top float32) (sum float32)
 // rowLogisticAVX512 is the vector form of LogisticNegative for at most 960 pairs.
 func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
 
+// channelMomentsAVX512 is the vector form of channelMoments.
+func channelMomentsAVX512(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+
+// channelProductsAVX512 is the vector form of channelProducts.
+func channelProductsAVX512(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+
+// channelScaleAVX512 is the vector form of channelScale.
+func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+
+// channelBlendAVX512 is the vector form of channelBlend.
+func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+
+// rectifyAVX512 is the vector form of rectify.
+func rectifyAVX512(dst []float32, x []float32)
+
+// addRectifyAVX512 is the vector form of addRectify.
+func addRectifyAVX512(dst []float32, a []float32, b []float32)
+
 // pairs2AVX2 is the vector form of pairs2.
 func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
 
@@ -375,3 +393,21 @@ func rowExpAVX2(x []float32, top float32) (sum float32)
 
 // rowLogisticAVX2 is the vector form of LogisticNegative for at most 960 pairs.
 func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
+
+// channelMomentsAVX2 is the vector form of channelMoments.
+func channelMomentsAVX2(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+
+// channelProductsAVX2 is the vector form of channelProducts.
+func channelProductsAVX2(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+
+// channelScaleAVX2 is the vector form of channelScale.
+func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+
+// channelBlendAVX2 is the vector form of channelBlend.
+func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+
+// rectifyAVX2 is the vector form of rectify.
+func rectifyAVX2(dst []float32, x []float32)
+
+// addRectifyAVX2 is the vector form of addRectify.
+func addRectifyAVX2(dst []float32, a []float32, b []float32)

@@ -31,7 +31,9 @@ type Kernel interface {
 // throughout: an embedding of more than 2³¹ points fits no machine.
 var (
 	real    = hm.TypeVariable('a')
+	vector  = gorgonia.TensorType{Dims: 1, Of: real}
 	matrix  = gorgonia.TensorType{Dims: 2, Of: real}
+	images  = gorgonia.TensorType{Dims: 4, Of: real} // NCHW
 	indices = gorgonia.TensorType{Dims: 1, Of: tensor.Int32}
 	table   = gorgonia.TensorType{Dims: 2, Of: tensor.Int32}
 )

@@ -51,7 +51,6 @@ type linear struct {
 
 func newLinear(act Activation, indexed bool) (*linear, error) {
 	o := &linear{act: act, indexed: indexed}
-	vector := gorgonia.TensorType{Dims: 1, Of: real}
 	switch act {
 	case Identity:
 		o.name = "linear"
@@ -137,7 +136,7 @@ func (o *linear) DiffWRT(int) []bool {
 func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
 	if o.act == ReLU {
-		if grad, err = gorgonia.ApplyOp(newReLUGrad(), out, grad); err != nil {
+		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +173,7 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 // an elementwise operation.
 const elementsPerPiece = 1 << 16
 
-// reluGrad takes a layer's output y and the gradient g that comes in, of the
+// reluGrad takes a rectified output y and the gradient g that comes in, of the
 // same shape: g where y is positive, else 0.
 type reluGrad struct {
 	base
@@ -183,8 +182,9 @@ type reluGrad struct {
 	dst  *Array
 }
 
-func newReLUGrad() *reluGrad {
-	o := &reluGrad{base: base{name: "relu_grad", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix), id: newID()}}
+// newReLUGrad returns one for nodes of a type.
+func newReLUGrad(t hm.Type) *reluGrad {
+	o := &reluGrad{base: base{name: "relu_grad", arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}}
 	o.loop.Body = o.piece
 	return o
 }
@@ -195,7 +195,7 @@ func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { re
 
 func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].Len() != in[1].Len() {
-		return nil, fmt.Errorf("op: relu_grad takes two matrices of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, fmt.Errorf("op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
@@ -320,7 +320,7 @@ const rowsPerSum = 1024
 
 func newColumnSums() *columnSums {
 	o := &columnSums{base: base{name: "column_sums", arity: 1,
-		typ: hm.NewFnType(matrix, gorgonia.TensorType{Dims: 1, Of: real}), id: newID()}}
+		typ: hm.NewFnType(matrix, vector), id: newID()}}
 	o.loop.Body = o.piece
 	return o
 }

@@ -40,7 +40,7 @@ func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Act
 	}
 	o := &sparseLinear{
 		base: base{name: dense.name + "_sparse", arity: 3, id: newID(),
-			typ: hm.NewFnType(matrix, gorgonia.TensorType{Dims: 1, Of: real}, indices, matrix)},
+			typ: hm.NewFnType(matrix, vector, indices, matrix)},
 		act: act, points: points.matrix,
 	}
 	return gorgonia.ApplyOp(o, weights, bias, index)
@@ -86,7 +86,7 @@ func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
 func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
 	if o.act == ReLU {
-		if grad, err = gorgonia.ApplyOp(newReLUGrad(), out, grad); err != nil {
+		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
 	}

@@ -45,6 +45,7 @@ func main() {
 		s.drawOthers()
 		s.dense()
 		s.rows()
+		s.norm()
 	}
 	Generate()
 }

@@ -1,0 +1,556 @@
+package op_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// imagesOf makes an input node of any shape bound to values of a type.
+func imagesOf(g *gorgonia.ExprGraph, dtype tensor.Dtype, name string, x []float64, shape ...int) *gorgonia.Node {
+	return gorgonia.NewTensor(g, dtype, len(shape), gorgonia.WithValue(valueOf(dtype, x, shape...)), gorgonia.WithName(name))
+}
+
+// product returns the number of elements of a shape.
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// stats returns new statistics, which these tests can do without an error.
+func stats(t testing.TB, dtype tensor.Dtype, channels int) *op.BatchStats {
+	t.Helper()
+	s, err := op.NewBatchStats(dtype, channels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A statistic or a value of an array, as float64.
+func numbers(a *op.Array) []float64 {
+	if x := op.Data[float64](a); a.Dtype() == tensor.Float64 {
+		return slices.Clone(x)
+	}
+	var out []float64
+	for _, v := range op.Data[float32](a) {
+		out = append(out, float64(v))
+	}
+	return out
+}
+
+// A normGraph is a BatchNorm with its gradients, of Σ y·c with random c.
+type normGraph struct {
+	graph            *gorgonia.ExprGraph
+	stats            *op.BatchStats
+	xs, scales       []float64
+	shifts, cs       []float64
+	y, loss          *gorgonia.Node
+	grads            gorgonia.Nodes
+	x, scale, shift  *gorgonia.Node
+	c                *gorgonia.Node
+	outputs          gorgonia.Nodes
+	channels, values int // values per channel
+}
+
+// newNormInputs has the inputs alone.
+func newNormInputs(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
+	t.Helper()
+	c := shape[1]
+	n := &normGraph{graph: gorgonia.NewGraph(), stats: stats(t, dtype, c), channels: c, values: product(shape) / c,
+		xs: normals(product(shape), 1), scales: normals(c, 2), shifts: normals(c, 3), cs: normals(product(shape), 4)}
+	for i := range n.xs { // means and variances that are not 0 and 1
+		k := float64(i / (shape[2] * shape[3]) % c)
+		n.xs[i] = (1+k/3)*n.xs[i] + 2 - k
+	}
+	for k := range c {
+		if dtype == tensor.Float64 {
+			op.Data[float64](n.stats.Mean)[k], op.Data[float64](n.stats.Var)[k] = 0.3*float64(k), 0.7+float64(k)
+		} else {
+			op.Data[float32](n.stats.Mean)[k], op.Data[float32](n.stats.Var)[k] = 0.3*float32(k), 0.7+float32(k)
+		}
+	}
+	n.x = imagesOf(n.graph, dtype, "x", n.xs, shape...)
+	n.scale, n.shift = vectorOf(n.graph, dtype, "scale", n.scales), vectorOf(n.graph, dtype, "shift", n.shifts)
+	n.c = imagesOf(n.graph, dtype, "c", n.cs, shape...)
+	return n
+}
+
+func newNormGraph(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
+	t.Helper()
+	n := newNormInputs(t, dtype, shape...)
+	var err error
+	if n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats); err != nil {
+		t.Fatal(err)
+	}
+	n.loss = gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(n.y, n.c))))
+	if n.grads, err = gorgonia.Grad(n.loss, n.x, n.scale, n.shift); err != nil {
+		t.Fatal(err)
+	}
+	n.outputs = append(gorgonia.Nodes{n.loss, n.y}, n.grads...)
+	return n
+}
+
+// normShapes are odd ones, one image, one channel, one pixel, and planes that
+// are larger than a vector.
+var normShapes = [][]int{{3, 2, 3, 5}, {1, 3, 2, 3}, {5, 1, 1, 3}, {4, 3, 1, 1}, {2, 2, 5, 7}, {1, 1, 1, 2}}
+
+func TestBatchNormByFiniteDifferences(t *testing.T) {
+	for _, shape := range normShapes {
+		for _, evaluate := range []bool{false, true} {
+			for machine, newMachine := range machines {
+				t.Run(fmt.Sprintf("%v/evaluate=%v/%s", shape, evaluate, machine), func(t *testing.T) {
+					n := newNormGraph(t, tensor.Float64, shape...)
+					n.stats.Evaluate = evaluate
+					m := newMachine(t, n.graph, append(gorgonia.Nodes{n.loss}, n.grads...)...)
+					defer m.Close()
+					evaluateLoss := func() float64 {
+						m.Reset()
+						if err := m.RunAll(); err != nil {
+							t.Fatal(err)
+						}
+						return float64sOf(t, n.loss.Value())[0]
+					}
+					evaluateLoss()
+					var grads [][]float64
+					for _, g := range n.grads {
+						grads = append(grads, slices.Clone(float64sOf(t, g.Value())))
+					}
+					for i, p := range []struct {
+						name string
+						data []float64
+					}{{"x", n.xs}, {"scale", n.scales}, {"shift", n.shifts}} {
+						want := differences(p.data, evaluateLoss)
+						tol := 1e-7
+						if n.values == 2 && i == 0 && !evaluate {
+							tol = 1e-3 // two values lie at ±1 whatever they are: their gradient is nearly 0
+						}
+						closeTo(t, "gradient of "+p.name, grads[i], want, tol)
+					}
+				})
+			}
+		}
+	}
+}
+
+// direct computes a batch normalisation from its definition, and the moments of
+// the channels with the unbiased variance.
+func (n *normGraph) direct(shape []int) (y, mean, variance []float64) {
+	size := shape[2] * shape[3]
+	y, mean, variance = make([]float64, len(n.xs)), make([]float64, n.channels), make([]float64, n.channels)
+	for i, v := range n.xs {
+		mean[i/size%n.channels] += v / float64(n.values)
+	}
+	for i, v := range n.xs {
+		d := v - mean[i/size%n.channels]
+		variance[i/size%n.channels] += d * d / float64(n.values-1)
+	}
+	for i, v := range n.xs {
+		k := i / size % n.channels
+		biased := variance[k] * float64(n.values-1) / float64(n.values)
+		y[i] = n.scales[k]*(v-mean[k])/math.Sqrt(biased+1e-5) + n.shifts[k]
+	}
+	return y, mean, variance
+}
+
+// The output and the running statistics over several runs, on both machines,
+// and in float32 far from 0 as well.
+func TestBatchNormAgainstDefinition(t *testing.T) {
+	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-6} {
+		for _, shape := range append(slices.Clone(normShapes), []int{3, 2, 4, 4}, []int{2, 3, 8, 8}, []int{2, 3, 10, 13}) {
+			for machine, newMachine := range machines {
+				t.Run(fmt.Sprintf("%v/%v/%s", dtype, shape, machine), func(t *testing.T) {
+					n := newNormGraph(t, dtype, shape...)
+					m := newMachine(t, n.graph, n.outputs...)
+					defer m.Close()
+					wantMean, wantVar := numbers(n.stats.Mean), numbers(n.stats.Var)
+					for range 3 {
+						y, mean, variance := n.direct(shape)
+						for k := range mean {
+							wantMean[k] = 0.9*wantMean[k] + 0.1*mean[k]
+							wantVar[k] = 0.9*wantVar[k] + 0.1*variance[k]
+						}
+						m.Reset()
+						if err := m.RunAll(); err != nil {
+							t.Fatal(err)
+						}
+						if machine == "vm" { // the other keeps no values within a graph
+							closeTo(t, "y", float64sOf(t, n.y.Value()), y, tol)
+						}
+						closeTo(t, "running mean", numbers(n.stats.Mean), wantMean, tol)
+						closeTo(t, "running variance", numbers(n.stats.Var), wantVar, tol)
+						for i := range n.xs {
+							n.xs[i] = float64(float32(1.5*n.xs[i] + 1))
+						}
+						if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// Evaluation uses the running statistics and leaves them alone.
+func TestBatchNormEvaluation(t *testing.T) {
+	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-6} {
+		shape := []int{3, 2, 3, 7}
+		n := newNormGraph(t, dtype, shape...)
+		n.stats.Evaluate = true
+		mean, variance := numbers(n.stats.Mean), numbers(n.stats.Var)
+		p, err := vm.Compile(n.outputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := p.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, wantGrad := make([]float64, len(n.xs)), make([]float64, len(n.xs))
+		for i, v := range n.xs {
+			k := i / 21 % 2
+			f := n.scales[k] / math.Sqrt(variance[k]+1e-5)
+			want[i], wantGrad[i] = f*(v-mean[k])+n.shifts[k], f*n.cs[i]
+		}
+		closeTo(t, "y", float64sOf(t, n.y.Value()), want, tol)
+		closeTo(t, "gradient", float64sOf(t, n.grads[0].Value()), wantGrad, tol)
+		if !slices.Equal(numbers(n.stats.Mean), mean) || !slices.Equal(numbers(n.stats.Var), variance) {
+			t.Errorf("%v: evaluation has changed the statistics to %v and %v", dtype, numbers(n.stats.Mean), numbers(n.stats.Var))
+		}
+		// One image of one pixel is enough for it.
+		one := newNormGraph(t, dtype, 1, 2, 1, 1)
+		one.stats.Evaluate = true
+		q, err := vm.Compile(one.outputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.RunAll(); err != nil {
+			t.Errorf("%v: %v", dtype, err)
+		}
+	}
+}
+
+// float32 against float64, both rounded alike at the start, with channels far
+// from 0 compared with their spread.
+func TestBatchNormSingleMatchesDouble(t *testing.T) {
+	for _, tc := range []struct {
+		offset, tol float64
+	}{{0, 2e-6}, {1000, 2e-4}} {
+		shape := []int{7, 5, 9, 11}
+		var got [2][][]float64
+		var running [2][2][]float64
+		for i, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			n := newNormGraph(t, dtype, shape...)
+			for j := range n.xs {
+				n.xs[j] = float64(float32(n.xs[j] + tc.offset))
+			}
+			for _, x := range [][]float64{n.scales, n.shifts, n.cs} {
+				for j := range x {
+					x[j] = float64(float32(x[j]))
+				}
+			}
+			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := vm.Compile(n.outputs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range n.outputs[1:] {
+				got[i] = append(got[i], slices.Clone(float64sOf(t, o.Value())))
+			}
+			running[i] = [2][]float64{numbers(n.stats.Mean), numbers(n.stats.Var)}
+		}
+		for j, what := range []string{"y", "gradient of x", "gradient of scale", "gradient of shift"} {
+			closeTo(t, fmt.Sprintf("%s at %g", what, tc.offset), got[0][j], got[1][j], tc.tol)
+		}
+		for j, what := range []string{"running mean", "running variance"} {
+			closeTo(t, fmt.Sprintf("%s at %g", what, tc.offset), running[0][j], running[1][j], 1e-6)
+		}
+	}
+}
+
+// Two layers with the same inputs are two, each with statistics of its own.
+func TestTwoBatchNormsOfOneInput(t *testing.T) {
+	for machine, newMachine := range machines {
+		t.Run(machine, func(t *testing.T) {
+			shape := []int{3, 2, 3, 5}
+			n := newNormInputs(t, tensor.Float64, shape...)
+			second := stats(t, tensor.Float64, 2)
+			second.Evaluate = true // of means 0 and variances 1
+			y := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats))
+			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second))
+			sum := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(gorgonia.Add(y, z)), n.c))))
+			grads, err := gorgonia.Grad(sum, n.shift, n.scale)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := newMachine(t, n.graph, sum, grads[0], grads[1])
+			defer m.Close()
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := n.direct(shape)
+			var want float64
+			wantScale, wantShift := make([]float64, 2), make([]float64, 2)
+			for i, v := range n.xs {
+				k := i / 15 % 2
+				unit := v / math.Sqrt(1+1e-5)
+				want += n.cs[i] * (first[i] + n.scales[k]*unit + n.shifts[k])
+				wantScale[k] += n.cs[i] * ((first[i]-n.shifts[k])/n.scales[k] + unit)
+				wantShift[k] += 2 * n.cs[i]
+			}
+			closeTo(t, "sum", float64sOf(t, sum.Value()), []float64{want}, 1e-12)
+			closeTo(t, "gradient of shift", float64sOf(t, grads[0].Value()), wantShift, 1e-12)
+			closeTo(t, "gradient of scale", float64sOf(t, grads[1].Value()), wantScale, 1e-12)
+			if !slices.Equal(numbers(second.Mean), []float64{0, 0}) || slices.Equal(numbers(n.stats.Mean), []float64{0, 0.3}) {
+				t.Errorf("the running means are %v and %v", numbers(n.stats.Mean), numbers(second.Mean))
+			}
+		})
+	}
+}
+
+// A NaN shows in all of its channel and nowhere else.
+func TestBatchNormKeepsNaN(t *testing.T) {
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		for _, at := range []int{0, 3, 24, 150} { // the pivot, inside a vector, and in a tail
+			shape := []int{3, 2, 5, 5}
+			n := newNormGraph(t, dtype, shape...)
+			n.xs[at%len(n.xs)] = math.NaN()
+			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
+				t.Fatal(err)
+			}
+			p, err := vm.Compile(n.outputs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			bad := at % len(n.xs) / 25 % 2
+			for _, o := range []*gorgonia.Node{n.y, n.grads[0]} {
+				for i, v := range float64sOf(t, o.Value()) {
+					if math.IsNaN(v) != (i/25%2 == bad) {
+						t.Fatalf("%v, a NaN at %d: element %d of %v is %g", dtype, at, i, o, v)
+					}
+				}
+			}
+			for k := range 2 {
+				for _, s := range []float64{numbers(n.stats.Mean)[k], numbers(n.stats.Var)[k], float64sOf(t, n.grads[1].Value())[k]} {
+					if math.IsNaN(s) != (k == bad) {
+						t.Errorf("%v, a NaN at %d: a statistic of channel %d is %g", dtype, at, k, s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// run computes all outputs on a number of processors.
+func runOn(t *testing.T, procs int, outputs gorgonia.Nodes) (all [][]float64) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	p, err := vm.Compile(outputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range outputs {
+		all = append(all, slices.Clone(float64sOf(t, o.Value())))
+	}
+	return all
+}
+
+func TestBatchNormSameBitsOnAnyNumberOfCores(t *testing.T) {
+	run := func(procs int) [][]float64 {
+		n := newNormGraph(t, tensor.Float32, 16, 9, 30, 31)
+		return append(runOn(t, procs, n.outputs[1:]), numbers(n.stats.Mean), numbers(n.stats.Var))
+	}
+	want := run(1)
+	for _, procs := range []int{2, 7} {
+		for i, got := range run(procs) {
+			if !slices.Equal(got, want[i]) {
+				t.Errorf("output %d differs on %d cores", i, procs)
+			}
+		}
+	}
+}
+
+// steady tells how many allocations 20 runs of a program make, after a first.
+func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	p, err := vm.Compile(outputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 20 {
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	return after.Mallocs - before.Mallocs
+}
+
+// incomingTo differentiates y with respect to inputs, for a gradient that is an
+// input.
+func incomingTo(t testing.TB, y *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
+	t.Helper()
+	g := imagesOf(y.Graph(), y.Dtype(), "incoming", normals(y.Shape().TotalSize(), 9), y.Shape()...)
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{g}, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(gorgonia.Nodes{y}, grads...)
+}
+
+func TestImageOperationsDoNotAllocate(t *testing.T) {
+	for name, outputs := range map[string]func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes{
+		"BatchNorm": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
+			scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(8, 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(8, 3))
+			return incomingTo(t, gorgonia.Must(op.BatchNorm(x, scale, shift, stats(t, x.Dtype(), 8))), x, scale, shift)
+		},
+		"Rectify": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
+			return incomingTo(t, gorgonia.Must(op.Rectify(x)), x)
+		},
+		"AddReLU": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
+			b := imagesOf(x.Graph(), x.Dtype(), "b", normals(x.Shape().TotalSize(), 4), x.Shape()...)
+			return incomingTo(t, gorgonia.Must(op.AddReLU(x, b)), x, b)
+		},
+		"GlobalAvgPool": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
+			return incomingTo(t, gorgonia.Must(op.GlobalAvgPool(x)), x)
+		},
+	} {
+		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			g := gorgonia.NewGraph()
+			x := imagesOf(g, dtype, "x", normals(16*8*32*33, 1), 16, 8, 32, 33)
+			if n := steady(t, outputs(t, x)...); n > 10 { // a worker or two may be new
+				t.Errorf("%s of %v: %d allocations in 20 runs", name, dtype, n)
+			}
+		}
+	}
+}
+
+func TestBatchNormRefuses(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := imagesOf(g, tensor.Float64, "x", normals(24, 1), 2, 3, 2, 2)
+	pixel := imagesOf(g, tensor.Float64, "pixel", normals(3, 1), 1, 3, 1, 1)
+	three, four := vectorOf(g, tensor.Float64, "three", normals(3, 1)), vectorOf(g, tensor.Float64, "four", normals(4, 1))
+	run := func(y *gorgonia.Node, err error) error {
+		if err != nil {
+			return err
+		}
+		p, err := vm.Compile(y)
+		if err != nil {
+			return err
+		}
+		return p.RunAll()
+	}
+	for name, tc := range map[string]struct {
+		apply func() error
+		want  string
+	}{
+		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil)) }, "NewBatchStats makes them"},
+		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3))) },
+			"batch_norm takes images [n,c,h,w], a scale [c] and a shift [c], not shapes [2 3 2 2], [4] and [3]"},
+		"shift":      {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3))) }, "not shapes [2 3 2 2], [3] and [4]"},
+		"channels":   {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4))) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
+		"type":       {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3))) }, "batch_norm of float64 has statistics of float32"},
+		"one value":  {func() error { return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3))) }, "needs at least two values of a channel, but images of shape [1 3 1 1] have 1"},
+		"type of it": {func() error { _, err := op.NewBatchStats(tensor.Int32, 3); return err }, "no batch statistics of int32"},
+		"size of it": {func() error { _, err := op.NewBatchStats(tensor.Float32, -3); return err }, "negative dimension"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tc.apply(); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// BenchmarkImages times both passes of each operation on the largest and the
+// smallest images of a ResNet18 and, for comparison, what a copy takes. MB/s
+// counts each array that is read or written once.
+func BenchmarkImages(b *testing.B) {
+	for _, shape := range [][]int{{128, 64, 32, 32}, {128, 512, 4, 4}} {
+		n := product(shape)
+		xs := normals(n, 1)
+		b.Run(fmt.Sprintf("%v/copy", shape), func(b *testing.B) {
+			src := valueOf(tensor.Float32, xs, shape...).Data().([]float32)
+			dst := make([]float32, n)
+			b.SetBytes(int64(2 * 4 * n))
+			for b.Loop() {
+				copy(dst, src)
+			}
+		})
+		for _, c := range []struct {
+			name   string
+			arrays int // in both passes
+			apply  func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes)
+		}{
+			{"BatchNorm", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
+				scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(shape[1], 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(shape[1], 3))
+				return gorgonia.Must(op.BatchNorm(x, scale, shift, stats(b, x.Dtype(), shape[1]))), gorgonia.Nodes{x, scale, shift}
+			}},
+			{"Rectify", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
+				return gorgonia.Must(op.Rectify(x)), gorgonia.Nodes{x}
+			}},
+			{"AddReLU", 3 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
+				a := imagesOf(x.Graph(), x.Dtype(), "a", xs, shape...)
+				return gorgonia.Must(op.AddReLU(x, a)), gorgonia.Nodes{x, a}
+			}},
+			{"GlobalAvgPool", 1 + 1, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
+				return gorgonia.Must(op.GlobalAvgPool(x)), gorgonia.Nodes{x}
+			}},
+		} {
+			for _, pass := range []string{"forward", "both"} {
+				b.Run(fmt.Sprintf("%v/%s/%s", shape, c.name, pass), func(b *testing.B) {
+					y, inputs := c.apply(imagesOf(gorgonia.NewGraph(), tensor.Float32, "x", xs, shape...))
+					outputs, arrays := gorgonia.Nodes{y}, c.arrays/2
+					if pass == "both" {
+						outputs, arrays = incomingTo(b, y, inputs...), c.arrays
+					}
+					p, err := vm.Compile(outputs...)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := p.RunAll(); err != nil {
+						b.Fatal(err)
+					}
+					b.SetBytes(int64(4 * n * arrays))
+					b.ReportAllocs()
+					for b.Loop() {
+						if err := p.Run(); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}

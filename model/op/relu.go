@@ -1,0 +1,90 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// Rectify returns the elements of x, of any shape, with 0 in place of negative
+// ones: the ReLU of a layer that is not Linear. A NaN stays one. The derivative
+// at 0 is 0.
+func Rectify(x *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(newRectifier("relu", 1, x), x)
+}
+
+// AddReLU returns Rectify(a+b) of two nodes of one shape, in one sweep: the end
+// of a residual block.
+func AddReLU(a, b *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(newRectifier("add_relu", 2, a), a, b)
+}
+
+// typeOf returns the type of nodes with n dimensions.
+func typeOf(n int) hm.Type {
+	if n == 0 {
+		return real
+	}
+	return gorgonia.TensorType{Dims: n, Of: real}
+}
+
+// rectifier is Rectify of the sum of its one or two inputs.
+type rectifier struct {
+	base
+	loop parallel.Loop
+	dst  *Array
+	a, b *Array // b is nil if there is one input
+}
+
+func newRectifier(name string, arity int, x *gorgonia.Node) *rectifier {
+	t := typeOf(x.Dims())
+	types := []hm.Type{t, t, t}[:arity+1]
+	o := &rectifier{base: base{name: name, arity: arity, typ: hm.NewFnType(types...), id: newID()}}
+	o.loop.Body = o.piece
+	return o
+}
+
+func (o *rectifier) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *rectifier) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *rectifier) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if o.arity == 2 && !slices.Equal(in[0].Shape(), in[1].Shape()) {
+		return nil, fmt.Errorf("op: %s takes two arrays of one shape, not shapes %v and %v", o.name, in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[0].Shape()...), nil
+}
+
+func (o *rectifier) Run(dst *Array, in []*Array) error {
+	o.dst, o.a, o.b = dst, in[0], nil
+	if o.arity == 2 {
+		o.b = in[1]
+	}
+	o.loop.Run(dst.Len(), elementsPerPiece)
+	return nil
+}
+
+func (o *rectifier) piece(_, lo, hi int) {
+	switch double := o.dst.dtype == tensor.Float64; {
+	case double && o.b != nil:
+		simd.AddRectify(o.dst.f64[lo:hi], o.a.f64[lo:hi], o.b.f64[lo:hi])
+	case double:
+		simd.Rectify(o.dst.f64[lo:hi], o.a.f64[lo:hi])
+	case o.b != nil:
+		simd.AddRectify(o.dst.f32[lo:hi], o.a.f32[lo:hi], o.b.f32[lo:hi])
+	default:
+		simd.Rectify(o.dst.f32[lo:hi], o.a.f32[lo:hi])
+	}
+}
+
+func (o *rectifier) DiffWRT(int) []bool { return []bool{true, true}[:o.arity] }
+
+func (o *rectifier) SymDiff(_ gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	n, err := gorgonia.ApplyOp(newReLUGrad(typeOf(out.Dims())), out, grad)
+	return gorgonia.Nodes{n, n}[:o.arity], err
+}
