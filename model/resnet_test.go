@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -236,5 +238,46 @@ func TestResNetStart(t *testing.T) {
 				t.Errorf("%s has variance %g, want %g", name, got, want)
 			}
 		}
+	}
+}
+
+// BenchmarkResNet times forward and backward pass of the paper's network on
+// images of 32×32: an operation is one pass.
+func BenchmarkResNet(b *testing.B) {
+	for _, count := range []int{64, 256} {
+		b.Run(fmt.Sprintf("images=%d", count), func(b *testing.B) {
+			net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			graph := gorgonia.NewGraph()
+			x := gorgonia.NewTensor(graph, gorgonia.Float32, 4, gorgonia.WithShape(count, 3, 32, 32), gorgonia.WithName("x"))
+			gradZ := gorgonia.NewTensor(graph, gorgonia.Float32, 2, gorgonia.WithShape(count, 128), gorgonia.WithName("grad_z"))
+			_, z, nodes, err := net.Graph(x)
+			if err != nil {
+				b.Fatal(err)
+			}
+			grads, err := gorgonia.Backpropagate(gorgonia.Nodes{z}, gorgonia.Nodes{gradZ}, nodes)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := vm.Compile(append(gorgonia.Nodes{z}, grads...)...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := errors.Join(
+				net.Share(p, nodes),
+				op.Share(p.Input(x), to32(normals(count*3*32*32, 1)), count, 3, 32, 32),
+				op.Share(p.Input(gradZ), to32(normals(count*128, 2)), count, 128),
+			); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if err := p.Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(count*b.N)/b.Elapsed().Seconds(), "images/s")
+		})
 	}
 }

@@ -31,9 +31,6 @@ func Conv2d(x, weights *gorgonia.Node, stride, pad int) (*gorgonia.Node, error) 
 	return gorgonia.ApplyOp(o, x, weights)
 }
 
-// images is the type of arrays of four dimensions.
-var images = gorgonia.TensorType{Dims: 4, Of: real}
-
 type conv2d struct {
 	base
 	stride, pad int
