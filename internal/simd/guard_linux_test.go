@@ -105,8 +105,8 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 					}
 					ChannelMoments(a, c, 1)
 					ChannelProducts(a, b, c, 1)
-					ChannelScale(dst, a, c, 1, 1)
-					ChannelBlend(dst, a, b, c, 1, 1, 1)
+					ChannelScale(dst, a, c, 1, 1, 1)
+					ChannelBlend(dst, a, b, c, 1, 1, 1, 1)
 				}
 				for d := 1; d <= MaxDenseWidth; d++ {
 					Planes(table[:d*n], n, table[d*n:2*d*n], d)

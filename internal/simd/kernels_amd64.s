@@ -6304,13 +6304,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+// func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
 // Requires: AVX, AVX512F
-TEXT ·channelScaleAVX512(SB), NOSPLIT, $0-80
+TEXT ·channelScaleAVX512(SB), NOSPLIT, $0-84
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS a+72(FP), Z0
-	VBROADCASTSS b+76(FP), Z1
+	VBROADCASTSS pivot+72(FP), Z0
+	VBROADCASTSS a+76(FP), Z1
+	VBROADCASTSS b+80(FP), Z2
 	MOVQ         images+48(FP), DX
 	MOVQ         size+56(FP), BX
 	MOVQ         stride+64(FP), SI
@@ -6324,9 +6325,10 @@ planes:
 elements:
 	CMPQ        DI, BX
 	JGE         next
-	VMOVUPS     (CX)(DI*4), Z2
-	VFMADD213PS Z1, Z0, Z2
-	VMOVUPS     Z2, (AX)(DI*4)
+	VMOVUPS     (CX)(DI*4), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, (AX)(DI*4)
 	ADDQ        $0x10, DI
 	JMP         elements
 
@@ -6340,15 +6342,16 @@ done:
 	VZEROUPPER
 	RET
 
-// func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+// func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
 // Requires: AVX, AVX512F
-TEXT ·channelBlendAVX512(SB), NOSPLIT, $0-108
+TEXT ·channelBlendAVX512(SB), NOSPLIT, $0-112
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         x_base+48(FP), DX
-	VBROADCASTSS a+96(FP), Z0
-	VBROADCASTSS b+100(FP), Z1
-	VBROADCASTSS c+104(FP), Z2
+	VBROADCASTSS pivot+96(FP), Z0
+	VBROADCASTSS a+100(FP), Z1
+	VBROADCASTSS b+104(FP), Z2
+	VBROADCASTSS c+108(FP), Z3
 	MOVQ         images+72(FP), BX
 	MOVQ         size+80(FP), SI
 	MOVQ         stride+88(FP), DI
@@ -6362,10 +6365,11 @@ planes:
 elements:
 	CMPQ        R8, SI
 	JGE         next
-	VMOVUPS     (DX)(R8*4), Z3
-	VFMADD213PS Z2, Z1, Z3
-	VFMADD231PS (CX)(R8*4), Z0, Z3
-	VMOVUPS     Z3, (AX)(R8*4)
+	VMOVUPS     (DX)(R8*4), Z4
+	VSUBPS      Z0, Z4, Z4
+	VFMADD213PS Z3, Z2, Z4
+	VFMADD231PS (CX)(R8*4), Z1, Z4
+	VMOVUPS     Z4, (AX)(R8*4)
 	ADDQ        $0x10, R8
 	JMP         elements
 
@@ -14065,13 +14069,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+// func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
 // Requires: AVX, FMA3
-TEXT ·channelScaleAVX2(SB), NOSPLIT, $0-80
+TEXT ·channelScaleAVX2(SB), NOSPLIT, $0-84
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS a+72(FP), Y0
-	VBROADCASTSS b+76(FP), Y1
+	VBROADCASTSS pivot+72(FP), Y0
+	VBROADCASTSS a+76(FP), Y1
+	VBROADCASTSS b+80(FP), Y2
 	MOVQ         images+48(FP), DX
 	MOVQ         size+56(FP), BX
 	MOVQ         stride+64(FP), SI
@@ -14085,9 +14090,10 @@ planes:
 elements:
 	CMPQ        DI, BX
 	JGE         next
-	VMOVUPS     (CX)(DI*4), Y2
-	VFMADD213PS Y1, Y0, Y2
-	VMOVUPS     Y2, (AX)(DI*4)
+	VMOVUPS     (CX)(DI*4), Y3
+	VSUBPS      Y0, Y3, Y3
+	VFMADD213PS Y2, Y1, Y3
+	VMOVUPS     Y3, (AX)(DI*4)
 	ADDQ        $0x08, DI
 	JMP         elements
 
@@ -14101,15 +14107,16 @@ done:
 	VZEROUPPER
 	RET
 
-// func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+// func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
 // Requires: AVX, FMA3
-TEXT ·channelBlendAVX2(SB), NOSPLIT, $0-108
+TEXT ·channelBlendAVX2(SB), NOSPLIT, $0-112
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         x_base+48(FP), DX
-	VBROADCASTSS a+96(FP), Y0
-	VBROADCASTSS b+100(FP), Y1
-	VBROADCASTSS c+104(FP), Y2
+	VBROADCASTSS pivot+96(FP), Y0
+	VBROADCASTSS a+100(FP), Y1
+	VBROADCASTSS b+104(FP), Y2
+	VBROADCASTSS c+108(FP), Y3
 	MOVQ         images+72(FP), BX
 	MOVQ         size+80(FP), SI
 	MOVQ         stride+88(FP), DI
@@ -14123,10 +14130,11 @@ planes:
 elements:
 	CMPQ        R8, SI
 	JGE         next
-	VMOVUPS     (DX)(R8*4), Y3
-	VFMADD213PS Y2, Y1, Y3
-	VFMADD231PS (CX)(R8*4), Y0, Y3
-	VMOVUPS     Y3, (AX)(R8*4)
+	VMOVUPS     (DX)(R8*4), Y4
+	VSUBPS      Y0, Y4, Y4
+	VFMADD213PS Y3, Y2, Y4
+	VFMADD231PS (CX)(R8*4), Y1, Y4
+	VMOVUPS     Y4, (AX)(R8*4)
 	ADDQ        $0x08, R8
 	JMP         elements
 

@@ -33,24 +33,24 @@ func ChannelProducts[T Float](g, x []T, c Channel, pivot T) (sum, products float
 	return sum + s, products + p
 }
 
-// ChannelScale sets dst to a·x+b in a channel. dst may be x.
-func ChannelScale[T Float](dst, x []T, c Channel, a, b T) {
+// ChannelScale sets dst to a·(x−pivot)+b in a channel. dst may be x.
+func ChannelScale[T Float](dst, x []T, c Channel, pivot, a, b T) {
 	first := 0
 	if f, ok := float32s(x); ok && c.whole() > 0 {
 		first = c.whole()
-		channelScaleVector(any(dst).([]float32), f, c.Images, first, c.Stride, float32(a), float32(b))
+		channelScaleVector(any(dst).([]float32), f, c.Images, first, c.Stride, float32(pivot), float32(a), float32(b))
 	}
-	channelScale(dst, x, c, first, a, b)
+	channelScale(dst, x, c, first, pivot, a, b)
 }
 
-// ChannelBlend sets dst to a·g+b·x+o in a channel. dst may be g or x.
-func ChannelBlend[T Float](dst, g, x []T, c Channel, a, b, o T) {
+// ChannelBlend sets dst to a·g+b·(x−pivot)+o in a channel. dst may be g or x.
+func ChannelBlend[T Float](dst, g, x []T, c Channel, pivot, a, b, o T) {
 	first := 0
 	if f, ok := float32s(x); ok && c.whole() > 0 {
 		first = c.whole()
-		channelBlendVector(any(dst).([]float32), any(g).([]float32), f, c.Images, first, c.Stride, float32(a), float32(b), float32(o))
+		channelBlendVector(any(dst).([]float32), any(g).([]float32), f, c.Images, first, c.Stride, float32(pivot), float32(a), float32(b), float32(o))
 	}
-	channelBlend(dst, g, x, c, first, a, b, o)
+	channelBlend(dst, g, x, c, first, pivot, a, b, o)
 }
 
 // Rectify sets dst[i] to x[i], but to 0 if that is negative. dst may be x.
@@ -112,26 +112,26 @@ func channelProducts[T Float](g, x []T, c Channel, first int, pivot T) (sum, pro
 	return sum, products
 }
 
-func channelScale[T Float](dst, x []T, c Channel, first int, a, b T) {
+func channelScale[T Float](dst, x []T, c Channel, first int, pivot, a, b T) {
 	if first == c.Size {
 		return
 	}
 	for i := range c.Images {
 		to := plane(dst, c, i, first)
 		for j, v := range plane(x, c, i, first) {
-			to[j] = a*v + b
+			to[j] = a*(v-pivot) + b
 		}
 	}
 }
 
-func channelBlend[T Float](dst, g, x []T, c Channel, first int, a, b, o T) {
+func channelBlend[T Float](dst, g, x []T, c Channel, first int, pivot, a, b, o T) {
 	if first == c.Size {
 		return
 	}
 	for i := range c.Images {
 		to, gs := plane(dst, c, i, first), plane(g, c, i, first)
 		for j, v := range plane(x, c, i, first) {
-			to[j] = a*gs[j] + (b*v + o)
+			to[j] = a*gs[j] + (b*(v-pivot) + o)
 		}
 	}
 }

@@ -18,19 +18,19 @@ func channelProductsVector(g, x []float32, images, size, stride int, pivot float
 	return channelProductsAVX2(g, x, images, size, stride, pivot)
 }
 
-func channelScaleVector(dst, x []float32, images, size, stride int, a, b float32) {
+func channelScaleVector(dst, x []float32, images, size, stride int, pivot, a, b float32) {
 	if current == isa.AVX512 {
-		channelScaleAVX512(dst, x, images, size, stride, a, b)
+		channelScaleAVX512(dst, x, images, size, stride, pivot, a, b)
 	} else {
-		channelScaleAVX2(dst, x, images, size, stride, a, b)
+		channelScaleAVX2(dst, x, images, size, stride, pivot, a, b)
 	}
 }
 
-func channelBlendVector(dst, g, x []float32, images, size, stride int, a, b, c float32) {
+func channelBlendVector(dst, g, x []float32, images, size, stride int, pivot, a, b, c float32) {
 	if current == isa.AVX512 {
-		channelBlendAVX512(dst, g, x, images, size, stride, a, b, c)
+		channelBlendAVX512(dst, g, x, images, size, stride, pivot, a, b, c)
 	} else {
-		channelBlendAVX2(dst, g, x, images, size, stride, a, b, c)
+		channelBlendAVX2(dst, g, x, images, size, stride, pivot, a, b, c)
 	}
 }
 

@@ -10,11 +10,11 @@ func channelProductsVector(g, x []float32, images, size, stride int, pivot float
 	panic("simd: no vector form")
 }
 
-func channelScaleVector(dst, x []float32, images, size, stride int, a, b float32) {
+func channelScaleVector(dst, x []float32, images, size, stride int, pivot, a, b float32) {
 	panic("simd: no vector form")
 }
 
-func channelBlendVector(dst, g, x []float32, images, size, stride int, a, b, c float32) {
+func channelBlendVector(dst, g, x []float32, images, size, stride int, pivot, a, b, c float32) {
 	panic("simd: no vector form")
 }
 

@@ -70,13 +70,13 @@ func TestChannelMaps(t *testing.T) {
 				want   func(i int) float64
 			}{
 				"scale": {
-					func(dst []float32) { ChannelScale(dst, x32, c, 1.5, -2) },
-					func(dst []float64) { ChannelScale(dst, x64, c, 1.5, -2) },
-					func(i int) float64 { return 1.5*x64[i] - 2 }},
+					func(dst []float32) { ChannelScale(dst, x32, c, 0.5, 1.5, -2) },
+					func(dst []float64) { ChannelScale(dst, x64, c, 0.5, 1.5, -2) },
+					func(i int) float64 { return 1.5*(x64[i]-0.5) - 2 }},
 				"blend": {
-					func(dst []float32) { ChannelBlend(dst, g32, x32, c, 0.75, 1.5, -2) },
-					func(dst []float64) { ChannelBlend(dst, g64, x64, c, 0.75, 1.5, -2) },
-					func(i int) float64 { return 0.75*g64[i] + 1.5*x64[i] - 2 }},
+					func(dst []float32) { ChannelBlend(dst, g32, x32, c, 0.5, 0.75, 1.5, -2) },
+					func(dst []float64) { ChannelBlend(dst, g64, x64, c, 0.5, 0.75, 1.5, -2) },
+					func(i int) float64 { return 0.75*g64[i] + 1.5*(x64[i]-0.5) - 2 }},
 			} {
 				const before = 7 // what lies between the planes stays
 				got32, got64 := make([]float32, n), make([]float64, n)

@@ -197,10 +197,10 @@ func channelMomentsAVX512(x []float32, images int, size int, stride int, pivot f
 func channelProductsAVX512(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
 
 // channelScaleAVX512 is the vector form of channelScale.
-func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
 
 // channelBlendAVX512 is the vector form of channelBlend.
-func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
 
 // rectifyAVX512 is the vector form of rectify.
 func rectifyAVX512(dst []float32, x []float32)
@@ -401,10 +401,10 @@ func channelMomentsAVX2(x []float32, images int, size int, stride int, pivot flo
 func channelProductsAVX2(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
 
 // channelScaleAVX2 is the vector form of channelScale.
-func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, a float32, b float32)
+func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
 
 // channelBlendAVX2 is the vector form of channelBlend.
-func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, a float32, b float32, c float32)
+func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
 
 // rectifyAVX2 is the vector form of rectify.
 func rectifyAVX2(dst []float32, x []float32)

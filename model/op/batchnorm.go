@@ -176,8 +176,10 @@ func normaliseChannel[T Float](o *batchNorm, channel int, dst, x []T, scale, shi
 	}
 	inverse := 1 / math.Sqrt(variance+normEpsilon)
 	o.mean[channel], o.inverse[channel] = mean, inverse
-	factor := T(float64(scale) * inverse)
-	simd.ChannelScale(dst, x, c, factor, T(float64(shift)-float64(factor)*mean))
+	// Differences from the mean, as it is rounded, are exact where it counts:
+	// in a channel that is far from 0.
+	factor, pivot := float64(scale)*inverse, T(mean)
+	simd.ChannelScale(dst, x, c, pivot, T(factor), T(float64(shift)-factor*(mean-float64(pivot))))
 }
 
 func (o *batchNorm) DiffWRT(int) []bool { return []bool{true, true, true} }
@@ -294,12 +296,12 @@ func normaliseGradChannel[T Float](o *batchNormGrad, channel int, dst, x, g []T,
 	o.dScale[channel], o.dShift[channel] = products, sum
 	factor := scale * inverse
 	if o.of.evaluated {
-		simd.ChannelScale(dst, g, c, T(factor), 0)
+		simd.ChannelScale(dst, g, c, 0, T(factor), 0)
 		return
 	}
 	n := float64(c.Images * c.Size)
-	ofX := T(-factor * inverse * products / n)
-	simd.ChannelBlend(dst, g, x, c, T(factor), ofX, T(-factor*sum/n-float64(ofX)*mean))
+	ofX := -factor * inverse * products / n
+	simd.ChannelBlend(dst, g, x, c, pivot, T(factor), T(ofX), T(-factor*sum/n-ofX*(mean-float64(pivot))))
 }
 
 // batchNormSums is the gradient of scale or shift. Its inputs are that vector,

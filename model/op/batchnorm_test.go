@@ -249,7 +249,7 @@ func TestBatchNormEvaluation(t *testing.T) {
 func TestBatchNormSingleMatchesDouble(t *testing.T) {
 	for _, tc := range []struct {
 		offset, tol float64
-	}{{0, 2e-6}, {1000, 2e-4}} {
+	}{{0, 2e-6}, {1000, 2e-6}, {-1e6, 5e-6}} {
 		shape := []int{7, 5, 9, 11}
 		var got [2][][]float64
 		var running [2][2][]float64
@@ -284,6 +284,31 @@ func TestBatchNormSingleMatchesDouble(t *testing.T) {
 		for j, what := range []string{"running mean", "running variance"} {
 			closeTo(t, fmt.Sprintf("%s at %g", what, tc.offset), running[0][j], running[1][j], 1e-6)
 		}
+	}
+}
+
+// A channel of one value, far from 0, becomes its shift.
+func TestBatchNormOfConstants(t *testing.T) {
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		n := newNormGraph(t, dtype, 2, 3, 4, 5)
+		for i := range n.xs {
+			n.xs[i] = []float64{1e6 + 1, -123456.7, 0}[i/20%3]
+		}
+		if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 3, 4, 5)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := vm.Compile(n.outputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float64, len(n.xs))
+		for i := range want {
+			want[i] = n.shifts[i/20%3]
+		}
+		closeTo(t, dtype.String(), float64sOf(t, n.y.Value()), want, 1e-7)
 	}
 }
 

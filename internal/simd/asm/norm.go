@@ -53,9 +53,9 @@ func (s *isa) widened(p, i Register, h int) VecVirtual {
 	return v
 }
 
-// pivot returns a register with the float32 parameter of that name in every
-// lane, as float64.
-func (s *isa) pivot() VecVirtual {
+// pivot64 returns a register with the float32 parameter pivot in every lane, as
+// float64.
+func (s *isa) pivot64() VecVirtual {
 	v, half := s.vec(), s.halfVec()
 	VBROADCASTSS(memory(Param("pivot")), half)
 	VCVTPS2PD(half, v)
@@ -97,7 +97,7 @@ func (s *isa) sum64(parts []VecVirtual, result int) {
 
 func (s *isa) channelMoments() {
 	s.begin("channelMoments", "(x []float32, images, size, stride int, pivot float32) (sum, squares float64)", "is the vector form of channelMoments.")
-	x, pivot := s.pointer("x"), s.pivot()
+	x, pivot := s.pointer("x"), s.pivot64()
 	sums, squares := s.zeros(s.halves()), s.zeros(s.halves())
 	s.overPlanes(16, []Register{x}, func(i Register) {
 		for h := range sums {
@@ -115,7 +115,7 @@ func (s *isa) channelMoments() {
 
 func (s *isa) channelProducts() {
 	s.begin("channelProducts", "(g, x []float32, images, size, stride int, pivot float32) (sum, products float64)", "is the vector form of channelProducts.")
-	g, x, pivot := s.pointer("g"), s.pointer("x"), s.pivot()
+	g, x, pivot := s.pointer("g"), s.pointer("x"), s.pivot64()
 	sums, products := s.zeros(s.halves()), s.zeros(s.halves())
 	s.overPlanes(16, []Register{g, x}, func(i Register) {
 		for h := range sums {
@@ -132,10 +132,11 @@ func (s *isa) channelProducts() {
 }
 
 func (s *isa) channelScale() {
-	s.begin("channelScale", "(dst, x []float32, images, size, stride int, a, b float32)", "is the vector form of channelScale.")
-	dst, x, a, b := s.pointer("dst"), s.pointer("x"), s.broadcast("a"), s.broadcast("b")
+	s.begin("channelScale", "(dst, x []float32, images, size, stride int, pivot, a, b float32)", "is the vector form of channelScale.")
+	dst, x, pivot, a, b := s.pointer("dst"), s.pointer("x"), s.broadcast("pivot"), s.broadcast("a"), s.broadcast("b")
 	s.overPlanes(s.lanes, []Register{dst, x}, func(i Register) {
 		v := s.load(x, i)
+		VSUBPS(pivot, v, v)
 		VFMADD213PS(b, a, v)
 		VMOVUPS(v, at(dst, i))
 	})
@@ -144,11 +145,12 @@ func (s *isa) channelScale() {
 }
 
 func (s *isa) channelBlend() {
-	s.begin("channelBlend", "(dst, g, x []float32, images, size, stride int, a, b, c float32)", "is the vector form of channelBlend.")
+	s.begin("channelBlend", "(dst, g, x []float32, images, size, stride int, pivot, a, b, c float32)", "is the vector form of channelBlend.")
 	dst, g, x := s.pointer("dst"), s.pointer("g"), s.pointer("x")
-	a, b, c := s.broadcast("a"), s.broadcast("b"), s.broadcast("c")
+	pivot, a, b, c := s.broadcast("pivot"), s.broadcast("a"), s.broadcast("b"), s.broadcast("c")
 	s.overPlanes(s.lanes, []Register{dst, g, x}, func(i Register) {
 		v := s.load(x, i)
+		VSUBPS(pivot, v, v)
 		VFMADD213PS(c, b, v)
 		VFMADD231PS(at(g, i), a, v)
 		VMOVUPS(v, at(dst, i))
