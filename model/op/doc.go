@@ -1,8 +1,8 @@
 // Package op holds the differentiable operations from which the models of cne
 // are made: Gather and ScatterAdd (rows of a table), Linear (a layer of a
 // network, with its activation; LinearRows and LinearOfSparse of some rows of a
-// matrix), BatchNorm, Rectify, AddReLU and GlobalAvgPool (what a network of images
-// has beside its convolutions; images are arrays [n, c, h, w]), Normalize (rows to
+// matrix), Conv2d, BatchNorm, Rectify, AddReLU and GlobalAvgPool (the layers of a
+// network of images, which are arrays [n, c, h, w]), Normalize (rows to
 // unit length) and Contrastive (the four losses, each over negatives that are
 // named one by one or over dense blocks of them).
 // Each is a gorgonia.Op and SDOp: it runs under Gorgonia's own machines, and
