@@ -320,9 +320,63 @@ func (c *convolution[T]) overlap(image, first, rows int, body func(patch, at, co
 	}
 }
 
+// inPlace tells whether the result has the rows and columns of the images: a
+// window's value at some position then lies as far from it in the image for all
+// positions, so that whole blocks of rows can be moved.
+func (c *convolution[T]) inPlace() bool { return c.stride == 1 && c.ow == c.w }
+
+// blocks is overlap for convolutions in place: it calls body for all the rows of
+// a patch row that lie on rows of the image. The elements of inner, which is all
+// of them but a few at one end, lie on as many from source on; those of columns
+// outside the image do so wrongly.
+func (c *convolution[T]) blocks(patches []T, image, first, rows int, body func(block []T, shift int, inner []T, source int)) {
+	ld := c.rows() * c.ow
+	for ch := range c.c {
+		plane := (image*c.c + ch) * c.h * c.w
+		for r := range c.kh {
+			from := min(max(first, c.pad-r), first+rows)
+			to := max(from, min(first+rows, c.h+c.pad-r))
+			for q := range c.kw {
+				patch := patches[((ch*c.kh+r)*c.kw+q)*ld:][:rows*c.ow]
+				clear(patch[:(from-first)*c.w])
+				clear(patch[(to-first)*c.w:])
+				block, shift := patch[(from-first)*c.w:(to-first)*c.w], q-c.pad
+				source := plane + (from+r-c.pad)*c.w
+				switch {
+				case len(block) == 0:
+				case shift >= c.w || -shift >= c.w:
+					clear(block)
+				case shift < 0:
+					body(block, shift, block[-shift:], source)
+				default:
+					body(block, shift, block[:len(block)-shift], source+shift)
+				}
+			}
+		}
+	}
+}
+
+// clearOutside sets the columns of a block to zero that lie outside the image.
+func (c *convolution[T]) clearOutside(block []T, shift int) {
+	for at := 0; at < len(block); at += c.w {
+		if shift < 0 {
+			clear(block[at : at-shift])
+		} else {
+			clear(block[at+c.w-shift : at+c.w])
+		}
+	}
+}
+
 // layOut writes the patches of some output rows of an image.
 func (c *convolution[T]) layOut(patches []T, image, first, rows int) {
 	if patches == nil {
+		return
+	}
+	if c.inPlace() {
+		c.blocks(patches, image, first, rows, func(block []T, shift int, inner []T, source int) {
+			copy(inner, c.images[source:])
+			c.clearOutside(block, shift)
+		})
 		return
 	}
 	c.overlap(image, first, rows, func(patch, at, count, source int) {
@@ -346,6 +400,13 @@ func (c *convolution[T]) layOut(patches []T, image, first, rows int) {
 // addUp adds patches of some output rows to an image.
 func (c *convolution[T]) addUp(patches []T, image, first, rows int) {
 	if patches == nil {
+		return
+	}
+	if c.inPlace() {
+		c.blocks(patches, image, first, rows, func(block []T, shift int, inner []T, source int) {
+			c.clearOutside(block, shift)
+			simd.Add(c.images[source:], inner)
+		})
 		return
 	}
 	c.overlap(image, first, rows, func(patch, at, count, source int) {
