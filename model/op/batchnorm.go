@@ -22,8 +22,8 @@ const (
 )
 
 // BatchStats are the running statistics of one layer of batch normalisation,
-// and which statistics it uses. They belong to that layer alone; all but
-// NewBatchStats' result is for the caller to read, save and set between runs.
+// and which statistics it uses. They belong to that layer alone. Between runs
+// the caller may read, save and set them.
 type BatchStats struct {
 	// Mean and Var [c] are the running mean and the running unbiased variance
 	// of each channel. Each run in training moves them a tenth of the way to
