@@ -22,8 +22,8 @@ const (
 )
 
 // BatchStats are the running statistics of one layer of batch normalisation,
-// and which statistics it uses. They belong to that layer alone; all but
-// NewBatchStats' result is for the caller to read, save and set between runs.
+// and which statistics it uses. They belong to that layer alone. Between runs
+// the caller may read, save and set them.
 type BatchStats struct {
 	// Mean and Var [c] are the running mean and the running unbiased variance
 	// of each channel. Each run in training moves them a tenth of the way to
@@ -165,11 +165,11 @@ func normaliseChannel[T Float](o *batchNorm, channel int, dst, x []T, scale, shi
 	dst, x = dst[first:], x[first:]
 	mean, variance := float64(means[channel]), float64(variances[channel])
 	if !o.evaluated {
-		// Moments about one of the values, so that those of a channel that is
-		// far from 0 do not cancel.
+		// Moments about one of the values: in a channel that is far from 0 they
+		// do not cancel, and the squares are at most n+1 times the scatter.
 		n, pivot := float64(c.Images*c.Size), x[0]
 		sum, squares := simd.ChannelMoments(x, c, pivot)
-		scatter := max(0, squares-sum/n*sum) // a NaN stays one
+		scatter := squares - sum/n*sum
 		means[channel] = T((1-normMomentum)*mean + normMomentum*(float64(pivot)+sum/n))
 		variances[channel] = T((1-normMomentum)*variance + normMomentum*scatter/(n-1))
 		mean, variance = float64(pivot)+sum/n, scatter/n
