@@ -20,8 +20,9 @@ const MaxConvSize = 1 << 15
 // bias: [N, K, ⌊(H+2·pad−kh)/stride⌋+1, ⌊(W+2·pad−kw)/stride⌋+1]. pad rows and
 // columns of zeros are thought on each side of an image; 1 ≤ stride, 0 ≤ pad.
 //
-// Each image is one matrix product of the weights with the patches that the
-// windows see, a few output rows at a time, so that the patches stay in cache.
+// It is computed by matrix products of the weights with the patches that the
+// windows see: those of a few output rows of an image, or of a few small images,
+// at a time, so that the patches stay in cache.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int) (*gorgonia.Node, error) {
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
 		return nil, fmt.Errorf("op: conv2d cannot have stride %d and padding %d; the stride is from 1 to %d, the padding from 0", stride, pad, MaxConvSize)
@@ -193,7 +194,10 @@ const (
 	// they stay in the second-level cache.
 	patchElements = 1 << 17
 	// convPieces bounds the copies of the weights' gradient.
-	convPieces = 16
+	convPieces = 8
+	// fewPositions is how many positions of windows are too few for a product
+	// that reads all the weights: small images are taken together.
+	fewPositions = 256
 )
 
 // rows returns how many output rows are computed at a time.
@@ -202,6 +206,14 @@ func (g *windows) rows() int {
 		return g.oh
 	}
 	return min(g.oh, max(1, patchElements/(g.patch()*g.ow)))
+}
+
+// together returns how many of some images are computed at a time.
+func (g *windows) together(images int) int {
+	if g.plain() {
+		return 1
+	}
+	return min(images, max(1, fewPositions/(g.oh*g.ow)))
 }
 
 // grain returns how many images make a piece.
@@ -216,7 +228,7 @@ type convolution[T Float] struct {
 	loop                    parallel.Loop
 	images, weights, result []T
 	sums                    [][]T // of the pieces: the weights' gradient
-	scratch                 parallel.Pool[[]T]
+	scratch                 parallel.Pool[convScratch[T]]
 }
 
 // run goes over the images. One of the three arrays is what is computed of the
@@ -227,13 +239,31 @@ func (c *convolution[T]) run(g windows, images, weights, result []T) {
 	c.images, c.weights, c.result = nil, nil, nil // are not held
 }
 
-// forwardPiece computes Y = W·P, where P [patch, oh·ow] are an image's patches.
+// A convScratch is the memory for a step of a convolution.
+type convScratch[T Float] struct {
+	patches, result []T
+	step            convStep[T]
+}
+
+// A convStep is what a convolution computes at a time: output rows [first,
+// first+rows) of an image, or all of several images.
+type convStep[T Float] struct {
+	image, images, first, rows int
+	// patches [patch, ld] and result [k, resultLD] have a column for each
+	// position of a window, of which there are so many. The result is that of
+	// the convolution itself unless the step has memory of its own for it; the
+	// patches are the image itself if it has that form.
+	patches, result         []T
+	ld, resultLD, positions int
+	own                     bool
+}
+
+// forwardPiece computes Y = W·P, where P [patch, positions] are the patches.
 func (c *convolution[T]) forwardPiece(_, lo, hi int) {
-	c.overRows(lo, hi, func(image, first, rows int, patches []T, ld int) {
-		c.layOut(patches, image, first, rows)
-		y := c.result[image*c.k*c.oh*c.ow+first*c.ow:]
-		p := c.patchesOr(patches, image)
-		blas.GemmAlone(false, false, c.k, rows*c.ow, c.patch(), 1, c.weights, c.patch(), p, ld, 0, y, c.oh*c.ow)
+	c.steps(lo, hi, func(s *convStep[T]) {
+		c.layOut(s)
+		blas.GemmAlone(false, false, c.k, s.positions, c.patch(), 1, c.weights, c.patch(), s.patches, s.ld, 0, s.result, s.resultLD)
+		c.eachResult(s, func(ofImages, ofStep []T) { copy(ofImages, ofStep) })
 	})
 }
 
@@ -241,11 +271,10 @@ func (c *convolution[T]) forwardPiece(_, lo, hi int) {
 func (c *convolution[T]) weightsPiece(piece, lo, hi int) {
 	c.sums[piece] = grow(c.sums[piece], c.k*c.patch())
 	sum, keep := c.sums[piece], T(0)
-	c.overRows(lo, hi, func(image, first, rows int, patches []T, ld int) {
-		c.layOut(patches, image, first, rows)
-		y := c.result[image*c.k*c.oh*c.ow+first*c.ow:]
-		p := c.patchesOr(patches, image)
-		blas.GemmAlone(false, true, c.k, c.patch(), rows*c.ow, 1, y, c.oh*c.ow, p, ld, keep, sum, c.patch())
+	c.steps(lo, hi, func(s *convStep[T]) {
+		c.layOut(s)
+		c.eachResult(s, func(ofImages, ofStep []T) { copy(ofStep, ofImages) })
+		blas.GemmAlone(false, true, c.k, c.patch(), s.positions, 1, s.result, s.resultLD, s.patches, s.ld, keep, sum, c.patch())
 		keep = 1
 	})
 }
@@ -254,49 +283,69 @@ func (c *convolution[T]) weightsPiece(piece, lo, hi int) {
 func (c *convolution[T]) imagesPiece(_, lo, hi int) {
 	size := c.c * c.h * c.w
 	clear(c.images[lo*size : hi*size])
-	c.overRows(lo, hi, func(image, first, rows int, patches []T, ld int) {
-		y := c.result[image*c.k*c.oh*c.ow+first*c.ow:]
-		p := c.patchesOr(patches, image)
-		blas.GemmAlone(true, false, c.patch(), rows*c.ow, c.k, 1, c.weights, c.patch(), y, c.oh*c.ow, 0, p, ld)
-		c.addUp(patches, image, first, rows)
+	c.steps(lo, hi, func(s *convStep[T]) {
+		c.eachResult(s, func(ofImages, ofStep []T) { copy(ofStep, ofImages) })
+		blas.GemmAlone(true, false, c.patch(), s.positions, c.k, 1, c.weights, c.patch(), s.result, s.resultLD, 0, s.patches, s.ld)
+		c.addUp(s)
 	})
 }
 
-// overRows calls body for the output rows of some images, with memory for their
-// patches [patch, ld], which has none if the image itself is what they are.
-func (c *convolution[T]) overRows(lo, hi int, body func(image, first, rows int, patches []T, ld int)) {
-	s := c.scratch.Get()
-	defer c.scratch.Put(s)
-	ld := c.rows() * c.ow
-	if !c.plain() {
-		*s = grow(*s, c.patch()*ld)
+// steps calls body for all that is to be computed of some images.
+func (c *convolution[T]) steps(lo, hi int, body func(s *convStep[T])) {
+	memory := c.scratch.Get()
+	defer c.scratch.Put(memory)
+	positions := c.oh * c.ow
+	together := c.together(hi - lo)
+	step := convStep[T]{rows: c.rows(), own: together > 1}
+	if step.own {
+		step.rows = c.oh
 	}
-	for image := lo; image < hi; image++ {
-		for first := 0; first < c.oh; first += c.rows() {
-			rows := min(c.rows(), c.oh-first)
+	step.ld = together * step.rows * c.ow
+	if !c.plain() {
+		memory.patches = grow(memory.patches, c.patch()*step.ld)
+	}
+	if step.own {
+		memory.result = grow(memory.result, c.k*step.ld)
+	}
+	for image := lo; image < hi; image += together {
+		step.image, step.images = image, min(together, hi-image)
+		for first := 0; first < c.oh; first += step.rows {
+			s := &memory.step
+			*s = step
+			s.first, s.rows = first, min(step.rows, c.oh-first)
+			s.positions = s.images * s.rows * c.ow
+			s.patches, s.result, s.resultLD = memory.patches, memory.result, s.ld
 			if c.plain() {
-				body(image, first, rows, nil, ld)
-			} else {
-				body(image, first, rows, *s, ld)
+				s.patches = c.images[image*c.c*positions+first*c.ow:]
+				s.ld = positions
 			}
+			if !s.own {
+				s.result, s.resultLD = c.result[image*c.k*positions+first*c.ow:], positions
+			}
+			body(s)
 		}
 	}
 }
 
-// patchesOr returns the patches, or the image if that is what they are.
-func (c *convolution[T]) patchesOr(patches []T, image int) []T {
-	if patches != nil {
-		return patches
+// eachResult calls body for the parts of the result that a step has memory of
+// its own for.
+func (c *convolution[T]) eachResult(s *convStep[T], body func(ofImages, ofStep []T)) {
+	if !s.own {
+		return
 	}
-	return c.images[image*c.c*c.h*c.w:]
+	positions := c.oh * c.ow
+	for i := range s.images {
+		for k := range c.k {
+			body(c.result[((s.image+i)*c.k+k)*positions:][:positions], s.result[k*s.ld+i*positions:][:positions])
+		}
+	}
 }
 
 // overlap calls body for each stretch of a patch row, [ow] of an output row, and
 // the row of the image that it lies on: count elements from at on, in steps of
 // stride through the image from source on. What of the row is outside the image
 // lies before and behind; all of it if count is 0.
-func (c *convolution[T]) overlap(image, first, rows int, body func(patch, at, count, source int)) {
-	ld := c.rows() * c.ow
+func (c *convolution[T]) overlap(ld, image, first, rows int, body func(patch, at, count, source int)) {
 	for ch := range c.c {
 		for r := range c.kh {
 			for q := range c.kw {
@@ -329,8 +378,7 @@ func (c *convolution[T]) inPlace() bool { return c.stride == 1 && c.ow == c.w }
 // a patch row that lie on rows of the image. The elements of inner, which is all
 // of them but a few at one end, lie on as many from source on; those of columns
 // outside the image do so wrongly.
-func (c *convolution[T]) blocks(patches []T, image, first, rows int, body func(block []T, shift int, inner []T, source int)) {
-	ld := c.rows() * c.ow
+func (c *convolution[T]) blocks(patches []T, ld, image, first, rows int, body func(block []T, shift int, inner []T, source int)) {
 	for ch := range c.c {
 		plane := (image*c.c + ch) * c.h * c.w
 		for r := range c.kh {
@@ -367,19 +415,26 @@ func (c *convolution[T]) clearOutside(block []T, shift int) {
 	}
 }
 
-// layOut writes the patches of some output rows of an image.
-func (c *convolution[T]) layOut(patches []T, image, first, rows int) {
-	if patches == nil {
+// layOut writes the patches of a step.
+func (c *convolution[T]) layOut(s *convStep[T]) {
+	if c.plain() {
 		return
 	}
+	for i := range s.images {
+		c.layOutImage(s.patches[i*s.rows*c.ow:], s.ld, s.image+i, s.first, s.rows)
+	}
+}
+
+// layOutImage writes the patches of some output rows of an image.
+func (c *convolution[T]) layOutImage(patches []T, ld, image, first, rows int) {
 	if c.inPlace() {
-		c.blocks(patches, image, first, rows, func(block []T, shift int, inner []T, source int) {
+		c.blocks(patches, ld, image, first, rows, func(block []T, shift int, inner []T, source int) {
 			copy(inner, c.images[source:])
 			c.clearOutside(block, shift)
 		})
 		return
 	}
-	c.overlap(image, first, rows, func(patch, at, count, source int) {
+	c.overlap(ld, image, first, rows, func(patch, at, count, source int) {
 		row := patches[patch:][:c.ow]
 		if count == 0 {
 			clear(row)
@@ -397,19 +452,26 @@ func (c *convolution[T]) layOut(patches []T, image, first, rows int) {
 	})
 }
 
-// addUp adds patches of some output rows to an image.
-func (c *convolution[T]) addUp(patches []T, image, first, rows int) {
-	if patches == nil {
+// addUp adds the patches of a step to its images.
+func (c *convolution[T]) addUp(s *convStep[T]) {
+	if c.plain() {
 		return
 	}
+	for i := range s.images {
+		c.addUpImage(s.patches[i*s.rows*c.ow:], s.ld, s.image+i, s.first, s.rows)
+	}
+}
+
+// addUpImage adds patches of some output rows to an image.
+func (c *convolution[T]) addUpImage(patches []T, ld, image, first, rows int) {
 	if c.inPlace() {
-		c.blocks(patches, image, first, rows, func(block []T, shift int, inner []T, source int) {
+		c.blocks(patches, ld, image, first, rows, func(block []T, shift int, inner []T, source int) {
 			c.clearOutside(block, shift)
 			simd.Add(c.images[source:], inner)
 		})
 		return
 	}
-	c.overlap(image, first, rows, func(patch, at, count, source int) {
+	c.overlap(ld, image, first, rows, func(patch, at, count, source int) {
 		if count == 0 {
 			return
 		}
