@@ -22,19 +22,23 @@ type Float interface{ float32 | float64 }
 // not overlap A or B. If beta is 0, C is not read. Lengths and strides that do
 // not hold the matrices panic.
 func Gemm[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
-	checkSizes(m, n, k)
-	multiply(product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
-		a: newOperand(a, lda, m, k, transA), b: newOperand(b, ldb, k, n, transB), c: newOperand(c, ldc, m, n, false),
-		floor: T(math.Inf(-1))})
+	multiply(newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
 }
 
 // GemmAlone is Gemm on the calling goroutine alone, for one of several that are
 // at work on products of their own. It gives the bits that Gemm gives.
 func GemmAlone[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	p := newProduct(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	p.alone = true
+	multiply(p)
+}
+
+// newProduct checks the operands of Gemm and returns what it computes.
+func newProduct[T Float](transA, transB bool, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) product[T] {
 	checkSizes(m, n, k)
-	multiply(product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
+	return product[T]{m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: newOperand(a, lda, m, k, transA), b: newOperand(b, ldb, k, n, transB), c: newOperand(c, ldc, m, n, false),
-		floor: T(math.Inf(-1)), alone: true})
+		floor: T(math.Inf(-1))}
 }
 
 // Linear computes a layer of a network, Y = act(X·Wᵀ + bias), where Y is m×n,

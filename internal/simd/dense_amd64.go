@@ -14,8 +14,14 @@ type (
 	totalsKernel = func(columns []float32, stride int, stretches *byte, count int, heads, sums, squares []float32, width int, clamp float32)
 )
 
-// The assembly knows the layout of a Stretch.
-var _ = [1]struct{}{}[unsafe.Sizeof(Stretch{})-32+unsafe.Offsetof(Stretch{}.N)-8+unsafe.Offsetof(Stretch{}.At)-16+unsafe.Offsetof(Stretch{}.Masks)-24]
+// The assembly knows the layout of a Stretch: another one does not compile.
+var (
+	_ = [1]struct{}{}[unsafe.Sizeof(Stretch{})-32]
+	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.First)]
+	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.N)-8]
+	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.At)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(Stretch{}.Masks)-24]
+)
 
 // The vector forms of the dense kernels, by d − 1. Of those in pairs the second
 // is the careful variant.

@@ -395,6 +395,54 @@ func (s *sweeps[T]) gradTo(dst []T, factor float64) error {
 	return nil
 }
 
+// decode returns how many negatives a head of a dense batch has, and where the
+// runs of the groups begin: nowhere if every row is a negative.
+func decode(runs []int32, rows int) (m int, firsts []int32) {
+	if runs[0] == allRows {
+		return rows - 2, nil
+	}
+	return int(runs[0]), runs[1:]
+}
+
+// overRun calls body for the rows [from, to) of the run of m rows that begins
+// with number first of those outside a group of the heads [lo, hi), in the order
+// of the run. The rows of a call are heads, or tails, or other rows.
+func overRun(lo, hi, b, rows, first, m int, body func(from, to int)) {
+	parts := [5][2]int{{0, lo}, {hi, b}, {b, b + lo}, {b + hi, 2 * b}, {2 * b, rows}}
+	for m > 0 { // at most twice: a run goes on at the beginning
+		for _, p := range parts {
+			size := p[1] - p[0]
+			if n := min(m, size-first); n > 0 {
+				body(p[0]+first, p[0]+first+n)
+				m -= n
+			}
+			first = max(0, first-size)
+		}
+	}
+}
+
+// constant returns c of Neg-t-SNE's loss, and of NC-t-SNE's with m negatives.
+func constant[T Float](loss Loss, theta float64, m int) T {
+	c := T(math.Exp(theta))
+	if loss == NC {
+		c *= T(m)
+	}
+	return c
+}
+
+// tailsOf returns b, b+1, …, the rows of the tails of b edges, in the memory of
+// rows if that is enough.
+func tailsOf(rows []int32, b int) []int32 {
+	if len(rows) == b {
+		return rows
+	}
+	rows = grow(rows, b)
+	for i := range rows {
+		rows[i] = int32(b + i)
+	}
+	return rows
+}
+
 const (
 	// tileHeads is how many heads are worked on at a time: few enough for
 	// what is kept of their pairs to stay in the first-level cache at m = 5,
@@ -452,12 +500,7 @@ func (s *sweep[T]) init(options ContrastiveOptions) {
 func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float64, withGrad bool) simd.Sum {
 	s.features, s.d, s.negative, s.b, s.m = features, d, negative, b, len(negative)/b
 	s.theta, s.withGrad = theta, withGrad
-	if len(s.own) != b {
-		s.own = grow(s.own, b)
-		for i := range s.own {
-			s.own[i] = int32(b + i)
-		}
-	}
+	s.own = tailsOf(s.own, b)
 	count := min(maxPieces, 1+b*(1+s.m)*d/pieceWork)
 	// A multiple of 16 heads per piece keeps the vector kernels on full vectors.
 	s.grain = (parallel.Pieces(b, count) + 15) &^ 15
@@ -552,10 +595,7 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 	negative := func(j int) []T { return p.x[j*stride : j*stride+count] }
 	switch s.options.Loss {
 	case Neg, NC:
-		c := T(math.Exp(s.theta))
-		if s.options.Loss == NC {
-			c *= T(s.m)
-		}
+		c := constant[T](s.options.Loss, s.theta, s.m)
 		p.sum.Add(simd.NegPositive(positive, c, s.bound))
 		for j := 1; j <= s.m; j++ {
 			p.sum.Add(simd.NegNegative(negative(j), c, s.bound))

@@ -119,14 +119,9 @@ func (s *planeSweep[T]) init(options ContrastiveOptions) {
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
 // neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
 func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
-	s.d, s.rows, s.b, s.runs, s.m = d, rows, b, runs[1:], int(runs[0])
-	if s.m == allRows {
-		s.m = rows - 2
-	}
-	s.c, s.weight = T(math.Exp(theta)), T(math.Exp(-theta))
-	if s.options.Loss == NC {
-		s.c *= T(s.m)
-	}
+	s.d, s.rows, s.b = d, rows, b
+	s.m, s.runs = decode(runs, rows)
+	s.c, s.weight = constant[T](s.options.Loss, theta, s.m), T(math.Exp(-theta))
 	s.layOut(features)
 	sum := s.positives(features)
 
@@ -198,12 +193,7 @@ func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.L
 // negatives.
 func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
 	s.x = grow(s.x, s.b)
-	if len(s.own) != s.b {
-		s.own = grow(s.own, s.b)
-		for i := range s.own {
-			s.own[i] = int32(s.b + i)
-		}
-	}
+	s.own = tailsOf(s.own, s.b)
 	if s.d == 2 {
 		s.dx, s.dy = grow(s.dx, s.b), grow(s.dy, s.b)
 		simd.Pairs2(s.x, s.dx, s.dy, features, 0, s.own)
@@ -340,18 +330,16 @@ func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
 	next := min(s.b, first+groupHeads)
 	rest := s.rows - 2*s.b
 	if len(s.runs) > 0 {
-		// The rows without the group's own are five parts: two of heads, two
-		// of tails, and the others.
-		parts := [5][2]int{{0, first}, {next, s.b - next}, {s.tails, first}, {s.tails + next, s.b - next}, {s.others, rest}}
-		at, count := int(s.runs[group]), s.m
-		for count > 0 {
-			for _, part := range parts {
-				n := min(count, max(0, part[1]-at))
-				p.add(part[0]+at, part[0]+at+n)
-				count -= n
-				at = max(0, at-part[1])
+		overRun(first, next, s.b, s.rows, int(s.runs[group]), s.m, func(from, to int) {
+			shift := 0 // from rows to columns
+			switch {
+			case from >= 2*s.b:
+				shift = s.others - 2*s.b
+			case from >= s.b:
+				shift = s.tails - s.b
 			}
-		}
+			p.add(from+shift, to+shift)
+		})
 		// Stretches may follow each other within a vector, squares must not.
 		end := 0
 		for i := range p.stretches {

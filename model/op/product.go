@@ -16,9 +16,6 @@ const (
 	// productGrain is the least number of pairs for whose losses another core
 	// is worth waking.
 	productGrain = 1 << 13
-	// groupWork bounds the multiplications of a product of a group with rows,
-	// so that package blas does not spread it over cores: groups are.
-	groupWork = 1<<18 - 1
 	// finishGrain is how many elements of the gradient are finished at a time.
 	finishGrain = 1 << 14
 )
@@ -126,10 +123,7 @@ func (s *productSweep[T]) init(options ContrastiveOptions) {
 func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
 	s.theta, s.withGrad, s.grad = theta, withGrad, grad
-	s.runs, s.m = runs[1:], int(runs[0])
-	if s.m == allRows {
-		s.m = rows - 2
-	}
+	s.m, s.runs = decode(runs, rows)
 	s.setConstants()
 	s.setMatrix()
 	s.positive = grow(s.positive, b)
@@ -147,9 +141,8 @@ func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta 
 
 // setConstants sets what theta stands for.
 func (s *productSweep[T]) setConstants() {
-	s.c, s.logC = T(math.Exp(s.theta)), T(s.theta)
+	s.c, s.logC = constant[T](s.options.Loss, s.theta, s.m), T(s.theta)
 	if s.options.Loss == NC {
-		s.c *= T(s.m)
 		s.logC = T(s.theta + math.Log(float64(s.m)))
 	}
 	s.share = T(math.Exp(-s.theta))
@@ -324,10 +317,15 @@ func (s *productSweep[T]) groups(number, lo, hi int) {
 // group works on group g.
 func (s *productSweep[T]) group(p *productPiece[T], g int) {
 	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
-	p.segments = s.segments(p.segments[:0], lo, hi, int(s.runs[g]))
+	p.segments = p.segments[:0]
+	column := 0
+	overRun(lo, hi, s.b, s.rows, int(s.runs[g]), s.m, func(from, to int) {
+		p.segments = append(p.segments, segment{row: from, n: to - from, column: column})
+		column += to - from
+	})
 	heads := s.y[lo*s.ldy:]
 	for _, q := range p.segments {
-		blas.Gemm(false, true, hi-lo, q.n, s.d, s.factor(), heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
+		blas.GemmAlone(false, true, hi-lo, q.n, s.d, s.factor(), heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
 	}
 	if s.options.Metric == Euclidean {
 		p.norms = grow(p.norms, s.ld)
@@ -345,29 +343,9 @@ func (s *productSweep[T]) group(p *productPiece[T], g int) {
 	alpha := s.gradFactor()
 	for _, q := range p.segments {
 		w, y := p.block[q.column:], s.y[q.row*s.ldy:]
-		blas.Gemm(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
-		blas.Gemm(false, false, hi-lo, s.ldy, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
+		blas.GemmAlone(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
+		blas.GemmAlone(false, false, hi-lo, s.ldy, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
 	}
-}
-
-// segments appends the rows that the group of heads [lo, hi) is contrasted
-// with: m of the rows outside the group from number first on. Long segments are
-// cut.
-func (s *productSweep[T]) segments(list []segment, lo, hi, first int) []segment {
-	column, most := 0, max(32, groupWork/(groupHeads*s.ldy)&^31)
-	for from, end := first, first+s.m; column < s.m; from, end = 0, s.m-column {
-		at := 0 // the number of the next row outside the group
-		for _, r := range [3][2]int{{0, lo}, {hi, s.b + lo}, {s.b + hi, s.rows}} {
-			n := r[1] - r[0]
-			for a, z := max(from, at), min(end, at+n); a < z; a += most {
-				q := segment{row: r[0] + a - at, n: min(most, z-a), column: column}
-				list = append(list, q)
-				column += q.n
-			}
-			at += n
-		}
-	}
-	return list
 }
 
 // positives computes the squared distances, or tempered cosines, of the
