@@ -56,8 +56,8 @@ type planeSweep[T Float] struct {
 	centre                [simd.MaxDenseWidth]T
 	boxes                 [2]box[T] // of all rows and of the others
 
-	// Of the positive pairs: squared distances, which become derivatives, and
-	// the tails' rows.
+	// Of the positive pairs: squared distances, which become derivatives, the
+	// tails' rows, and scratch.
 	x, dx, dy []T
 	own       []int32
 	share     []T // InfoNC: the sums of similarities, which become shares
@@ -284,8 +284,8 @@ func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
 		s.along(p, &p.onceSums, p.once, p.stretches[:once])
 		s.toHeads(p.folded, first+head, heads, s.d, 2)
 		for _, v := range p.folded {
-			// The vector forms may lose a NaN from the loss, but not from the
-			// sums.
+			// The loss shall show it where a sum is no number: of infinite
+			// distances it would not, nor of a NaN in the AVX2 form.
 			p.sum.Loss += 0 * float64(v)
 		}
 	}

@@ -11,51 +11,47 @@ import (
 	"cne/internal/simd"
 )
 
-// A contrasted is a way to contrast the heads of a batch, in both forms.
-type contrasted struct {
-	runs      []int32
-	negatives []int32 // [m, b]
-}
-
-// everyRow contrasts each head with every row but its own edge's.
-func everyRow(b, rows int) contrasted {
-	c := contrasted{runs: []int32{allRows}}
-	for j := range rows - 2 {
-		for i := range b {
-			r := j
-			if r >= i {
-				r++
-			}
-			if r >= b+i {
-				r++
-			}
-			c.negatives = append(c.negatives, int32(r))
-		}
-	}
-	return c
-}
-
-// inRuns contrasts the heads of a group with m rows from a random one on, as
-// the definition in Contrastive's documentation says.
-func inRuns(b, rows, m int, s *rng.Stream) contrasted {
-	c := contrasted{runs: []int32{int32(m)}, negatives: make([]int32, m*b)}
+// inRuns returns runs of m rows that begin with random ones.
+func inRuns(b, rows, m int, s *rng.Stream) []int32 {
+	runs := []int32{int32(m)}
 	for head := 0; head < b; head += groupHeads {
-		last := min(b, head+groupHeads)
+		runs = append(runs, int32(s.IntN(rows-2*min(groupHeads, b-head))))
+	}
+	return runs
+}
+
+// named names [m, b] the rows that heads are contrasted with by runs, as the
+// definition in Contrastive's documentation says.
+func named(runs []int32, b, rows int) []int32 {
+	columns := make([][]int32, b)
+	for i := range columns {
+		lo, hi := i, i+1
+		if runs[0] != allRows {
+			lo = i / groupHeads * groupHeads
+			hi = min(b, lo+groupHeads)
+		}
 		var outside []int32
 		for r := range rows {
-			if r < head || r >= last && r < b+head || r >= b+last {
+			if !(r >= lo && r < hi || r >= b+lo && r < b+hi) {
 				outside = append(outside, int32(r))
 			}
 		}
-		first := s.IntN(len(outside))
-		c.runs = append(c.runs, int32(first))
-		for i := head; i < last; i++ {
-			for j := range m {
-				c.negatives[j*b+i] = outside[(first+j)%len(outside)]
-			}
+		if runs[0] == allRows {
+			columns[i] = outside
+			continue
+		}
+		count, first := runs[0], runs[1+i/groupHeads]
+		for t := range count {
+			columns[i] = append(columns[i], outside[int(first+t)%len(outside)])
 		}
 	}
-	return c
+	list := make([]int32, 0, len(columns[0])*b)
+	for j := range columns[0] {
+		for i := range columns {
+			list = append(list, columns[i][j])
+		}
+	}
+	return list
 }
 
 // A denseSweep goes over a batch whose heads are contrasted with stretches of
@@ -66,10 +62,10 @@ type denseSweep[T Float] interface {
 }
 
 // listed computes a batch by the sweep over negatives that are named one by one.
-func listed[T Float](o ContrastiveOptions, features []T, d int, negatives []int32, b int, theta float64) (simd.Sum, []T) {
+func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32, theta float64) (simd.Sum, []T) {
 	var s sweep[T]
 	s.init(o)
-	sum := s.run(features, d, negatives, b, theta, true)
+	sum := s.run(features, d, named(runs, b, len(features)/d), b, theta, true)
 	grad := make([]T, len(features))
 	for _, p := range s.pieces {
 		simd.Add(grad, p.grad)
@@ -135,7 +131,7 @@ func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, 
 			}
 		}
 	}
-	cases := map[string]contrasted{"every row": everyRow(b, rows)}
+	cases := map[string][]int32{"every row": {allRows}}
 	if outside := rows - 2*min(b, groupHeads); outside > 0 {
 		for _, m := range []int{1, 7, 16, 50, outside} {
 			if m <= outside {
@@ -143,7 +139,7 @@ func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, 
 			}
 		}
 	}
-	for name, c := range cases {
+	for name, runs := range cases {
 		what := fmt.Sprintf("%v %v clamp %g exclude %v, d=%d b=%d extra=%d %T, %s", o.Loss, o.Metric, o.Clamp, o.ExcludePositive, d, b, extra, T(0), name)
 		const theta = -0.3
 		s.init(o)
@@ -151,12 +147,12 @@ func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, 
 		for i := range grad {
 			grad[i] = 7 // whatever is there is written over
 		}
-		got := s.run(features, d, rows, b, c.runs, theta, true, grad)
-		want, wantGrad := listed(o, features, d, c.negatives, b, theta)
+		got := s.run(features, d, rows, b, runs, theta, true, grad)
+		want, wantGrad := listed(o, features, d, b, runs, theta)
 		sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, tol)
 		sameAs(t, what+": dTheta", []float64{got.DTheta}, []float64{want.DTheta}, tol)
 		sameAs(t, what+": gradient", grad, wantGrad, tol)
-		if again := s.run(features, d, rows, b, c.runs, theta, false, nil); again.Loss != got.Loss {
+		if again := s.run(features, d, rows, b, runs, theta, false, nil); again.Loss != got.Loss {
 			t.Errorf("%s: loss %g without the gradient, %g with it", what, again.Loss, got.Loss)
 		}
 	}
@@ -221,7 +217,7 @@ func TestPlanesOfFarRows(t *testing.T) {
 			for i, v := range features {
 				double[i] = float64(v)
 			}
-			want, wantGrad := listed(o, double, d, everyRow(b, 2*b).negatives, b, -0.3)
+			want, wantGrad := listed(o, double, d, b, []int32{allRows}, -0.3)
 			tol := 2e-6
 			if o.Loss == InfoNC {
 				tol = tc.infonc
@@ -243,7 +239,7 @@ func TestDenseSameBits(t *testing.T) {
 	const b, rows = 300, 610
 	random := rng.New(3, rng.Sample)
 	for _, o := range completeOptions(Euclidean, 1e-10) {
-		for name, runs := range map[string][]int32{"every row": {allRows}, "runs": inRuns(b, rows, 133, &random).runs} {
+		for name, runs := range map[string][]int32{"every row": {allRows}, "runs": inRuns(b, rows, 133, &random)} {
 			for d := 1; d <= simd.MaxDenseWidth; d++ {
 				features := make([]float32, rows*d)
 				for i := range features {
@@ -277,7 +273,7 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 		features[i] = float32(i % 13)
 	}
 	random := rng.New(3, rng.Sample)
-	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random).runs
+	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random)
 	for _, o := range completeOptions(Euclidean, 1e-10) {
 		var s planeSweep[float32]
 		s.init(o)
@@ -335,7 +331,7 @@ func BenchmarkDenseSweep(b *testing.B) {
 			var s planeSweep[float32]
 			s.init(o)
 			for _, m := range []int{50, 500} {
-				runs := inRuns(edges, 2*edges, m, &random).runs
+				runs := inRuns(edges, 2*edges, m, &random)
 				b.Run(fmt.Sprintf("d=%d/%v/m=%d", d, o.Loss, m), func(b *testing.B) {
 					for range b.N {
 						s.run(features, d, 2*edges, edges, runs, 0, true, grad)

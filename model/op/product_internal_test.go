@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"cne/internal/isa"
-	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
 )
@@ -101,40 +100,6 @@ func productRuns(rows, b, m int, seed uint64) []int32 {
 	return runs
 }
 
-// negatives lists [m, b] the rows that the heads are contrasted with, by the
-// definition.
-func (c *productCase) negatives() []int32 {
-	columns := make([][]int32, c.b)
-	for i := range columns {
-		lo, hi := i, i+1
-		if c.runs[0] != allRows {
-			lo = i / groupHeads * groupHeads
-			hi = min(c.b, lo+groupHeads)
-		}
-		var outside []int32
-		for r := range c.rows {
-			if !(r >= lo && r < hi || r >= c.b+lo && r < c.b+hi) {
-				outside = append(outside, int32(r))
-			}
-		}
-		if c.runs[0] == allRows {
-			columns[i] = outside
-			continue
-		}
-		count, first := c.runs[0], c.runs[1+i/groupHeads]
-		for t := range count {
-			columns[i] = append(columns[i], outside[int(first+t)%len(outside)])
-		}
-	}
-	list := make([]int32, 0, len(columns[0])*c.b)
-	for j := range columns[0] {
-		for i := range columns {
-			list = append(list, columns[i][j])
-		}
-	}
-	return list
-}
-
 // productCases are batches of all sizes.
 func productCases(bs, ds []int, options []ContrastiveOptions) (list []productCase) {
 	for _, o := range options {
@@ -177,14 +142,9 @@ func converted[T Float](x []float64) []T {
 // againstSweep compares a productSweep with a sweep over the list of pairs.
 func againstSweep[T Float](t *testing.T, s *productSweep[T], c *productCase, tol float64) {
 	t.Helper()
-	var of sweep[T]
-	of.init(c.options)
 	features := converted[T](c.features)
-	want := of.run(features, c.d, c.negatives(), c.b, c.theta, true)
-	wantGrad, grad := make([]T, len(features)), make([]T, len(features))
-	for i := range parallel.Pieces(c.b, of.grain) {
-		simd.Add(wantGrad, of.pieces[i].grad)
-	}
+	want, wantGrad := listed(c.options, features, c.d, c.b, c.runs, c.theta)
+	grad := make([]T, len(features))
 	for i := range grad {
 		grad[i] = T(math.NaN())
 	}
@@ -389,7 +349,7 @@ func BenchmarkProductSweep(b *testing.B) {
 			}
 			grad := make([]float32, len(features))
 			if tc.how == "sweep" {
-				negatives := c.negatives()
+				negatives := named(c.runs, c.b, c.rows)
 				var s sweep[float32]
 				s.init(o)
 				for b.Loop() {
