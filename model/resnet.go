@@ -191,13 +191,13 @@ type builder[T op.Float] struct {
 // network adds stem, stages and head.
 func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) {
 	w := b.net.options.Width
-	if h, err = b.convolve(x, "conv1", 3, w, 3, 1); err != nil {
+	if h, err = op.ChannelsLast(x); err != nil {
 		return nil, nil, err
 	}
-	if h, err = b.normalise(h, "bn1", w); err != nil {
+	if h, err = b.convolve(h, "conv1", 3, w, 3, 1); err != nil {
 		return nil, nil, err
 	}
-	if h, err = op.Rectify(h); err != nil {
+	if h, err = b.normalise(h, "bn1", w, op.ReLU); err != nil {
 		return nil, nil, err
 	}
 	in := w
@@ -229,23 +229,20 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (
 	if err != nil {
 		return nil, err
 	}
-	if y, err = b.normalise(y, name+".bn1", out); err != nil {
-		return nil, err
-	}
-	if y, err = op.Rectify(y); err != nil {
+	if y, err = b.normalise(y, name+".bn1", out, op.ReLU); err != nil {
 		return nil, err
 	}
 	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
 		return nil, err
 	}
-	if y, err = b.normalise(y, name+".bn2", out); err != nil {
+	if y, err = b.normalise(y, name+".bn2", out, op.Identity); err != nil {
 		return nil, err
 	}
 	if stride != 1 || in != out {
 		if x, err = b.convolve(x, name+".shortcut.0", in, out, 1, stride); err != nil {
 			return nil, err
 		}
-		if x, err = b.normalise(x, name+".shortcut.1", out); err != nil {
+		if x, err = b.normalise(x, name+".shortcut.1", out, op.Identity); err != nil {
 			return nil, err
 		}
 	}
@@ -261,7 +258,7 @@ func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stri
 	return op.Conv2d(x, w, stride, size/2)
 }
 
-func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int) (*gorgonia.Node, error) {
+func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {
 	one := func(*rng.Stream) float64 { return 1 }
 	zero := func(*rng.Stream) float64 { return 0 }
 	scale, errScale := b.parameter(name+".weight", one, channels)
@@ -278,7 +275,7 @@ func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int) (*go
 	}
 	stats := b.net.norms[b.norms].stats
 	b.norms++
-	return op.BatchNorm(x, scale, shift, stats)
+	return op.BatchNorm(x, scale, shift, stats, act)
 }
 
 func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.Activation) (*gorgonia.Node, error) {

@@ -14,3 +14,9 @@ func sumRowVector(_, _ sparseRow, _, _ []float32, _ bool, _ []float32) {
 func spreadRowVector(_, _ sparseRow, _, _ []float32, _ int) { panic("blas: no vector form") }
 
 func transposeVector([]float32, int, []float32, int, int, int) int { panic("blas: no vector form") }
+
+func panelWidth() int { panic("blas: no vector form") }
+
+func multiplyPanels(Panels, int, []float32, int, int, []float32, float32, []float32, int) {
+	panic("blas: no vector form")
+}

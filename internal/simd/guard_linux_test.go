@@ -98,20 +98,42 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				Pull(x[0], x[1], x[2], x[3], 2)
 				Rectify(x[0], x[1])
 				AddRectify(x[0], x[1], x[2])
-				for _, c := range []Channel{{1, n, n}, {3, n / 3, n / 3}, {2, n / 2, n - n/2}, {9, n, n}} {
-					a, b, dst := x[0], x[1], x[2]
-					if c.Images == 9 {
-						a, b, dst = table, table, table
-					}
-					ChannelMoments(a, c, 1)
-					ChannelProducts(a, b, c, 1)
-					ChannelScale(dst, a, c, 1, 1, 1)
-					ChannelBlend(dst, a, b, c, 1, 1, 1, 1)
+				for _, c := range []int{n, max(1, n/3), 1} {
+					whole := n / c * c
+					norm := &Norm[float32]{x[1][:c], x[1][:c], x[1][:c], 0}
+					norm.Apply(x[2][:whole], x[0][:whole])
+					norm.Gradient(x[3][:whole], x[0][:whole], x[2][:whole], x[1][:c], x[1][:c], x[1][:c])
+					norm.Products(make([]float64, c), make([]float64, c), x[0][:whole], x[2][:whole])
+					ColumnMoments(make([]float64, c), make([]float64, c), x[0][:whole], x[1][:c])
 				}
 				for d := 1; d <= MaxDenseWidth; d++ {
 					Planes(table[:d*n], n, table[d*n:2*d*n], d)
 				}
 			})
+		}
+	}
+}
+
+// The transforms of tiles at the edges read and write nothing beyond them.
+func TestWinogradStaysWithinTheImage(t *testing.T) {
+	const channels = 16
+	for _, before := range []bool{true, false} {
+		for _, tr := range transforms {
+			from, to := Grid{0, tr.in * channels, channels}, Grid{0, tr.out * channels, channels}
+			reads, writes := tr.in*tr.in, tr.out*tr.out
+			inside := everywhere()
+			if tr.name == "image" { // the tile begins a row and a column before the image
+				from.At, reads = -(tr.in+1)*channels, (tr.in-1)*tr.in-1
+				for i := range tr.in {
+					inside[i], inside[i*tr.in] = 0, 0
+				}
+			}
+			if tr.name == "result" { // the image ends after two of its rows
+				writes = 2 * tr.out
+				clear(inside[writes:])
+			}
+			src, dst := guarded(t, reads*channels, before), guarded(t, writes*channels, before)
+			forms(t, func(*testing.T) { tr.run(dst, to, src, from, channels, inside) })
 		}
 	}
 }

@@ -6182,203 +6182,179 @@ DATA c80000000<>+56(SB)/4, $0x80000000
 DATA c80000000<>+60(SB)/4, $0x80000000
 GLOBL c80000000<>(SB), RODATA|NOPTR, $64
 
-// func channelMomentsAVX512(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+// func columnMomentsAVX512(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
 // Requires: AVX, AVX512F
-TEXT ·channelMomentsAVX512(SB), NOSPLIT, $0-72
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS pivot+48(FP), Y0
-	VCVTPS2PD    Y0, Z0
-	VXORPS       X1, X1, X1
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	MOVQ         images+24(FP), CX
-	MOVQ         size+32(FP), DX
-	MOVQ         stride+40(FP), BX
-	SHLQ         $0x02, BX
+TEXT ·columnMomentsAVX512(SB), NOSPLIT, $0-48
+	MOVQ          x+0(FP), AX
+	MOVQ          pivot+24(FP), CX
+	VMOVUPS       (CX), Z0
+	VCVTPS2PD     Y0, Z1
+	VEXTRACTF64X4 $0x01, Z0, Y0
+	VCVTPS2PD     Y0, Z0
+	VXORPS        X2, X2, X2
+	VXORPS        X3, X3, X3
+	VXORPS        X4, X4, X4
+	VXORPS        X5, X5, X5
+	MOVQ          rows+8(FP), CX
+	MOVQ          stride+16(FP), DX
 
-planes:
-	TESTQ CX, CX
-	JZ    done
-	XORQ  SI, SI
-
-elements:
-	CMPQ        SI, DX
-	JGE         next
-	VCVTPS2PD   (AX)(SI*4), Z5
-	VSUBPD      Z0, Z5, Z5
-	VADDPD      Z5, Z1, Z1
-	VFMADD231PD Z5, Z5, Z3
-	VCVTPS2PD   32(AX)(SI*4), Z5
-	VSUBPD      Z0, Z5, Z5
-	VADDPD      Z5, Z2, Z2
-	VFMADD231PD Z5, Z5, Z4
-	ADDQ        $0x10, SI
-	JMP         elements
-
-next:
-	ADDQ BX, AX
-	DECQ CX
-	JMP  planes
-
-done:
-	VADDPD        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VMOVSD        X1, sum+56(FP)
-	VADDPD        Z4, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VMOVSD        X3, squares+64(FP)
-	VZEROUPPER
-	RET
-
-// func channelProductsAVX512(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
-// Requires: AVX, AVX512F
-TEXT ·channelProductsAVX512(SB), NOSPLIT, $0-96
-	MOVQ         g_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS pivot+72(FP), Y0
-	VCVTPS2PD    Y0, Z0
-	VXORPS       X1, X1, X1
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	MOVQ         images+48(FP), DX
-	MOVQ         size+56(FP), BX
-	MOVQ         stride+64(FP), SI
-	SHLQ         $0x02, SI
-
-planes:
-	TESTQ DX, DX
-	JZ    done
-	XORQ  DI, DI
-
-elements:
-	CMPQ        DI, BX
-	JGE         next
-	VCVTPS2PD   (CX)(DI*4), Z5
-	VCVTPS2PD   (AX)(DI*4), Z6
-	VSUBPD      Z0, Z5, Z5
-	VADDPD      Z6, Z1, Z1
-	VFMADD231PD Z5, Z6, Z3
-	VCVTPS2PD   32(CX)(DI*4), Z5
-	VCVTPS2PD   32(AX)(DI*4), Z6
-	VSUBPD      Z0, Z5, Z5
+rows:
+	TESTQ       CX, CX
+	JZ          done
+	VCVTPS2PD   (AX), Z6
+	VSUBPD      Z1, Z6, Z6
 	VADDPD      Z6, Z2, Z2
-	VFMADD231PD Z5, Z6, Z4
-	ADDQ        $0x10, DI
-	JMP         elements
-
-next:
-	ADDQ SI, AX
-	ADDQ SI, CX
-	DECQ DX
-	JMP  planes
+	VFMADD231PD Z6, Z6, Z4
+	VCVTPS2PD   32(AX), Z6
+	VSUBPD      Z0, Z6, Z6
+	VADDPD      Z6, Z3, Z3
+	VFMADD231PD Z6, Z6, Z5
+	ADDQ        DX, AX
+	DECQ        CX
+	JMP         rows
 
 done:
-	VADDPD        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VMOVSD        X1, sum+80(FP)
-	VADDPD        Z4, Z3, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VMOVSD        X3, products+88(FP)
+	MOVQ    sums+32(FP), AX
+	VADDPD  (AX), Z2, Z2
+	VMOVUPD Z2, (AX)
+	VADDPD  64(AX), Z3, Z3
+	VMOVUPD Z3, 64(AX)
+	MOVQ    squares+40(FP), AX
+	VADDPD  (AX), Z4, Z4
+	VMOVUPD Z4, (AX)
+	VADDPD  64(AX), Z5, Z5
+	VMOVUPD Z5, 64(AX)
 	VZEROUPPER
 	RET
 
-// func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
+// func columnApplyAVX512(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
 // Requires: AVX, AVX512F
-TEXT ·channelScaleAVX512(SB), NOSPLIT, $0-84
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS pivot+72(FP), Z0
-	VBROADCASTSS a+76(FP), Z1
-	VBROADCASTSS b+80(FP), Z2
-	MOVQ         images+48(FP), DX
-	MOVQ         size+56(FP), BX
-	MOVQ         stride+64(FP), SI
-	SHLQ         $0x02, SI
+TEXT ·columnApplyAVX512(SB), NOSPLIT, $0-60
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         pivot+32(FP), DX
+	VMOVUPS      (DX), Z0
+	MOVQ         scale+40(FP), DX
+	VMOVUPS      (DX), Z1
+	MOVQ         shift+48(FP), DX
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS floor+56(FP), Z3
+	MOVQ         rows+16(FP), DX
+	MOVQ         stride+24(FP), BX
 
-planes:
-	TESTQ DX, DX
-	JZ    done
-	XORQ  DI, DI
-
-elements:
-	CMPQ        DI, BX
-	JGE         next
-	VMOVUPS     (CX)(DI*4), Z3
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VMOVUPS     Z3, (AX)(DI*4)
-	ADDQ        $0x10, DI
-	JMP         elements
-
-next:
-	ADDQ SI, AX
-	ADDQ SI, CX
-	DECQ DX
-	JMP  planes
-
-done:
-	VZEROUPPER
-	RET
-
-// func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
-// Requires: AVX, AVX512F
-TEXT ·channelBlendAVX512(SB), NOSPLIT, $0-112
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         x_base+48(FP), DX
-	VBROADCASTSS pivot+96(FP), Z0
-	VBROADCASTSS a+100(FP), Z1
-	VBROADCASTSS b+104(FP), Z2
-	VBROADCASTSS c+108(FP), Z3
-	MOVQ         images+72(FP), BX
-	MOVQ         size+80(FP), SI
-	MOVQ         stride+88(FP), DI
-	SHLQ         $0x02, DI
-
-planes:
-	TESTQ BX, BX
-	JZ    done
-	XORQ  R8, R8
-
-elements:
-	CMPQ        R8, SI
-	JGE         next
-	VMOVUPS     (DX)(R8*4), Z4
+rows:
+	TESTQ       DX, DX
+	JZ          done
+	VMOVUPS     (CX), Z4
 	VSUBPS      Z0, Z4, Z4
-	VFMADD213PS Z3, Z2, Z4
-	VFMADD231PS (CX)(R8*4), Z1, Z4
-	VMOVUPS     Z4, (AX)(R8*4)
-	ADDQ        $0x10, R8
-	JMP         elements
+	VFMADD213PS Z2, Z1, Z4
+	VMAXPS      Z4, Z3, Z4
+	VMOVUPS     Z4, (AX)
+	ADDQ        BX, AX
+	ADDQ        BX, CX
+	DECQ        DX
+	JMP         rows
 
-next:
-	ADDQ DI, AX
-	ADDQ DI, CX
-	ADDQ DI, DX
-	DECQ BX
-	JMP  planes
+done:
+	VZEROUPPER
+	RET
+
+// func columnProductsAVX512(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
+// Requires: AVX, AVX512F
+TEXT ·columnProductsAVX512(SB), NOSPLIT, $0-80
+	MOVQ         grad+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         pivot+32(FP), DX
+	VMOVUPS      (DX), Z0
+	MOVQ         scale+40(FP), DX
+	VMOVUPS      (DX), Z1
+	MOVQ         shift+48(FP), DX
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS floor+56(FP), Z3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	VXORPS       X7, X7, X7
+	MOVQ         rows+16(FP), DX
+	MOVQ         stride+24(FP), BX
+
+rows:
+	TESTQ         DX, DX
+	JZ            done
+	VMOVUPS       (CX), Z8
+	VSUBPS        Z0, Z8, Z8
+	VMOVAPS       Z8, Z9
+	VFMADD213PS   Z2, Z1, Z9
+	VCMPPS        $0x06, Z3, Z9, K1
+	VMOVUPS.Z     (AX), K1, Z9
+	VCVTPS2PD     Y9, Z10
+	VEXTRACTF64X4 $0x01, Z9, Y9
+	VCVTPS2PD     Y9, Z9
+	VCVTPS2PD     Y8, Z11
+	VEXTRACTF64X4 $0x01, Z8, Y8
+	VCVTPS2PD     Y8, Z8
+	VADDPD        Z10, Z4, Z4
+	VADDPD        Z9, Z5, Z5
+	VFMADD231PD   Z11, Z10, Z6
+	VFMADD231PD   Z8, Z9, Z7
+	ADDQ          BX, AX
+	ADDQ          BX, CX
+	DECQ          DX
+	JMP           rows
+
+done:
+	MOVQ    sums+64(FP), AX
+	VADDPD  (AX), Z4, Z4
+	VMOVUPD Z4, (AX)
+	VADDPD  64(AX), Z5, Z5
+	VMOVUPD Z5, 64(AX)
+	MOVQ    products+72(FP), AX
+	VADDPD  (AX), Z6, Z6
+	VMOVUPD Z6, (AX)
+	VADDPD  64(AX), Z7, Z7
+	VMOVUPD Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func columnGradientAVX512(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
+// Requires: AVX, AVX512F
+TEXT ·columnGradientAVX512(SB), NOSPLIT, $0-96
+	MOVQ         dst+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         pivot+40(FP), BX
+	VMOVUPS      (BX), Z0
+	MOVQ         scale+48(FP), BX
+	VMOVUPS      (BX), Z1
+	MOVQ         shift+56(FP), BX
+	VMOVUPS      (BX), Z2
+	VBROADCASTSS floor+64(FP), Z3
+	MOVQ         a+72(FP), BX
+	VMOVUPS      (BX), Z4
+	MOVQ         b+80(FP), BX
+	VMOVUPS      (BX), Z5
+	MOVQ         o+88(FP), BX
+	VMOVUPS      (BX), Z6
+	MOVQ         rows+24(FP), BX
+	MOVQ         stride+32(FP), SI
+
+rows:
+	TESTQ       BX, BX
+	JZ          done
+	VMOVUPS     (DX), Z7
+	VSUBPS      Z0, Z7, Z7
+	VMOVAPS     Z7, Z8
+	VFMADD213PS Z2, Z1, Z8
+	VCMPPS      $0x06, Z3, Z8, K1
+	VMOVUPS.Z   (CX), K1, Z8
+	VFMADD213PS Z6, Z5, Z7
+	VFMADD231PS Z8, Z4, Z7
+	VMOVUPS     Z7, (AX)
+	ADDQ        SI, AX
+	ADDQ        SI, CX
+	ADDQ        SI, DX
+	DECQ        BX
+	JMP         rows
 
 done:
 	VZEROUPPER
@@ -6426,6 +6402,1537 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
+	RET
+
+// func winogradImageAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX512F
+TEXT ·winogradImageAVX512(SB), $2304-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x40a00000, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Z2
+
+channels:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (R10), K1, Z3
+	KMOVW        24(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z4
+	KMOVW        48(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z5
+	KMOVW        72(R9), K1
+	VMOVUPS.Z    (R11), K1, Z6
+	KMOVW        96(R9), K1
+	VMOVUPS.Z    (R11)(SI*1), K1, Z7
+	KMOVW        120(R9), K1
+	VMOVUPS.Z    (R11)(SI*2), K1, Z8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (SP)
+	VMOVUPS      Z4, 384(SP)
+	VMOVUPS      Z5, 768(SP)
+	VMOVUPS      Z9, 1152(SP)
+	VMOVUPS      Z7, 1536(SP)
+	VMOVUPS      Z8, 1920(SP)
+	KMOVW        4(R9), K1
+	VMOVUPS.Z    (R10), K1, Z3
+	KMOVW        28(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z4
+	KMOVW        52(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z5
+	KMOVW        76(R9), K1
+	VMOVUPS.Z    (R11), K1, Z6
+	KMOVW        100(R9), K1
+	VMOVUPS.Z    (R11)(SI*1), K1, Z7
+	KMOVW        124(R9), K1
+	VMOVUPS.Z    (R11)(SI*2), K1, Z8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, 64(SP)
+	VMOVUPS      Z4, 448(SP)
+	VMOVUPS      Z5, 832(SP)
+	VMOVUPS      Z9, 1216(SP)
+	VMOVUPS      Z7, 1600(SP)
+	VMOVUPS      Z8, 1984(SP)
+	KMOVW        8(R9), K1
+	VMOVUPS.Z    (R10), K1, Z3
+	KMOVW        32(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z4
+	KMOVW        56(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z5
+	KMOVW        80(R9), K1
+	VMOVUPS.Z    (R11), K1, Z6
+	KMOVW        104(R9), K1
+	VMOVUPS.Z    (R11)(SI*1), K1, Z7
+	KMOVW        128(R9), K1
+	VMOVUPS.Z    (R11)(SI*2), K1, Z8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, 128(SP)
+	VMOVUPS      Z4, 512(SP)
+	VMOVUPS      Z5, 896(SP)
+	VMOVUPS      Z9, 1280(SP)
+	VMOVUPS      Z7, 1664(SP)
+	VMOVUPS      Z8, 2048(SP)
+	KMOVW        12(R9), K1
+	VMOVUPS.Z    (R10), K1, Z3
+	KMOVW        36(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z4
+	KMOVW        60(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z5
+	KMOVW        84(R9), K1
+	VMOVUPS.Z    (R11), K1, Z6
+	KMOVW        108(R9), K1
+	VMOVUPS.Z    (R11)(SI*1), K1, Z7
+	KMOVW        132(R9), K1
+	VMOVUPS.Z    (R11)(SI*2), K1, Z8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, 192(SP)
+	VMOVUPS      Z4, 576(SP)
+	VMOVUPS      Z5, 960(SP)
+	VMOVUPS      Z9, 1344(SP)
+	VMOVUPS      Z7, 1728(SP)
+	VMOVUPS      Z8, 2112(SP)
+	KMOVW        16(R9), K1
+	VMOVUPS.Z    (R10), K1, Z3
+	KMOVW        40(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z4
+	KMOVW        64(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z5
+	KMOVW        88(R9), K1
+	VMOVUPS.Z    (R11), K1, Z6
+	KMOVW        112(R9), K1
+	VMOVUPS.Z    (R11)(SI*1), K1, Z7
+	KMOVW        136(R9), K1
+	VMOVUPS.Z    (R11)(SI*2), K1, Z8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, 256(SP)
+	VMOVUPS      Z4, 640(SP)
+	VMOVUPS      Z5, 1024(SP)
+	VMOVUPS      Z9, 1408(SP)
+	VMOVUPS      Z7, 1792(SP)
+	VMOVUPS      Z8, 2176(SP)
+	KMOVW        20(R9), K1
+	VMOVUPS.Z    (R10), K1, Z3
+	KMOVW        44(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z4
+	KMOVW        68(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z5
+	KMOVW        92(R9), K1
+	VMOVUPS.Z    (R11), K1, Z6
+	KMOVW        116(R9), K1
+	VMOVUPS.Z    (R11)(SI*1), K1, Z7
+	KMOVW        140(R9), K1
+	VMOVUPS.Z    (R11)(SI*2), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, 320(SP)
+	VMOVUPS      Z4, 704(SP)
+	VMOVUPS      Z5, 1088(SP)
+	VMOVUPS      Z9, 1472(SP)
+	VMOVUPS      Z7, 1856(SP)
+	VMOVUPS      Z8, 2240(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Z3
+	VMOVUPS      64(SP), Z4
+	VMOVUPS      128(SP), Z5
+	VMOVUPS      192(SP), Z6
+	VMOVUPS      256(SP), Z7
+	VMOVUPS      320(SP), Z8
+	MOVQ         R11, R10
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Z3
+	VMOVUPS      448(SP), Z4
+	VMOVUPS      512(SP), Z5
+	VMOVUPS      576(SP), Z6
+	VMOVUPS      640(SP), Z7
+	VMOVUPS      704(SP), Z8
+	MOVQ         R11, R10
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      768(SP), Z3
+	VMOVUPS      832(SP), Z4
+	VMOVUPS      896(SP), Z5
+	VMOVUPS      960(SP), Z6
+	VMOVUPS      1024(SP), Z7
+	VMOVUPS      1088(SP), Z8
+	MOVQ         R11, R10
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      1152(SP), Z3
+	VMOVUPS      1216(SP), Z4
+	VMOVUPS      1280(SP), Z5
+	VMOVUPS      1344(SP), Z6
+	VMOVUPS      1408(SP), Z7
+	VMOVUPS      1472(SP), Z8
+	MOVQ         R11, R10
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      1536(SP), Z3
+	VMOVUPS      1600(SP), Z4
+	VMOVUPS      1664(SP), Z5
+	VMOVUPS      1728(SP), Z6
+	VMOVUPS      1792(SP), Z7
+	VMOVUPS      1856(SP), Z8
+	MOVQ         R11, R10
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      1920(SP), Z3
+	VMOVUPS      1984(SP), Z4
+	VMOVUPS      2048(SP), Z5
+	VMOVUPS      2112(SP), Z6
+	VMOVUPS      2176(SP), Z7
+	VMOVUPS      2240(SP), Z8
+	MOVQ         R11, R10
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z5, Z1, Z9
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z4, Z1, Z10
+	VFMADD213PS  Z7, Z1, Z3
+	VFNMADD231PS Z5, Z2, Z3
+	VFMADD231PS  Z4, Z1, Z8
+	VFNMADD231PS Z6, Z2, Z8
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VADDPS       Z9, Z10, Z4
+	VSUBPS       Z10, Z9, Z5
+	VMOVAPS      Z7, Z9
+	VFMADD231PS  Z6, Z0, Z9
+	VFNMADD231PS Z6, Z0, Z7
+	VMOVUPS      Z3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, AX
+	SUBQ         $0x10, R8
+	JG           channels
+	VZEROUPPER
+	RET
+
+// func winogradGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX512F
+TEXT ·winogradGradientAVX512(SB), $1536-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Z1
+
+channels:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (R10), K1, Z2
+	KMOVW        16(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z3
+	KMOVW        32(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z4
+	KMOVW        48(R9), K1
+	VMOVUPS.Z    (R11), K1, Z5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (SP)
+	VMOVUPS      Z8, 256(SP)
+	VMOVUPS      Z7, 512(SP)
+	VMOVUPS      Z6, 768(SP)
+	VMOVUPS      Z4, 1024(SP)
+	VMOVUPS      Z5, 1280(SP)
+	KMOVW        4(R9), K1
+	VMOVUPS.Z    (R10), K1, Z2
+	KMOVW        20(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z3
+	KMOVW        36(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z4
+	KMOVW        52(R9), K1
+	VMOVUPS.Z    (R11), K1, Z5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, 64(SP)
+	VMOVUPS      Z8, 320(SP)
+	VMOVUPS      Z7, 576(SP)
+	VMOVUPS      Z6, 832(SP)
+	VMOVUPS      Z4, 1088(SP)
+	VMOVUPS      Z5, 1344(SP)
+	KMOVW        8(R9), K1
+	VMOVUPS.Z    (R10), K1, Z2
+	KMOVW        24(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z3
+	KMOVW        40(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z4
+	KMOVW        56(R9), K1
+	VMOVUPS.Z    (R11), K1, Z5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, 128(SP)
+	VMOVUPS      Z8, 384(SP)
+	VMOVUPS      Z7, 640(SP)
+	VMOVUPS      Z6, 896(SP)
+	VMOVUPS      Z4, 1152(SP)
+	VMOVUPS      Z5, 1408(SP)
+	KMOVW        12(R9), K1
+	VMOVUPS.Z    (R10), K1, Z2
+	KMOVW        28(R9), K1
+	VMOVUPS.Z    (R10)(SI*1), K1, Z3
+	KMOVW        44(R9), K1
+	VMOVUPS.Z    (R10)(SI*2), K1, Z4
+	KMOVW        60(R9), K1
+	VMOVUPS.Z    (R11), K1, Z5
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, 192(SP)
+	VMOVUPS      Z8, 448(SP)
+	VMOVUPS      Z7, 704(SP)
+	VMOVUPS      Z6, 960(SP)
+	VMOVUPS      Z4, 1216(SP)
+	VMOVUPS      Z5, 1472(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Z2
+	VMOVUPS      64(SP), Z3
+	VMOVUPS      128(SP), Z4
+	VMOVUPS      192(SP), Z5
+	MOVQ         R11, R10
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      256(SP), Z2
+	VMOVUPS      320(SP), Z3
+	VMOVUPS      384(SP), Z4
+	VMOVUPS      448(SP), Z5
+	MOVQ         R11, R10
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      512(SP), Z2
+	VMOVUPS      576(SP), Z3
+	VMOVUPS      640(SP), Z4
+	VMOVUPS      704(SP), Z5
+	MOVQ         R11, R10
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      768(SP), Z2
+	VMOVUPS      832(SP), Z3
+	VMOVUPS      896(SP), Z4
+	VMOVUPS      960(SP), Z5
+	MOVQ         R11, R10
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      1024(SP), Z2
+	VMOVUPS      1088(SP), Z3
+	VMOVUPS      1152(SP), Z4
+	VMOVUPS      1216(SP), Z5
+	MOVQ         R11, R10
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      1280(SP), Z2
+	VMOVUPS      1344(SP), Z3
+	VMOVUPS      1408(SP), Z4
+	VMOVUPS      1472(SP), Z5
+	MOVQ         R11, R10
+	VADDPS       Z2, Z4, Z6
+	VADDPS       Z3, Z5, Z7
+	VADDPS       Z6, Z7, Z8
+	VSUBPS       Z7, Z6, Z7
+	VFMADD213PS  Z2, Z1, Z4
+	VFMADD231PS  Z5, Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z3, Z0, Z6
+	VFNMADD231PS Z3, Z0, Z4
+	VMOVUPS      Z2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Z5, (R10)
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, AX
+	SUBQ         $0x10, R8
+	JG           channels
+	VZEROUPPER
+	RET
+
+// func winogradResultAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX512F
+TEXT ·winogradResultAVX512(SB), $1536-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x41000000, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Z2
+
+channels:
+	MOVQ        BX, R10
+	LEAQ        (BX)(SI*2), R11
+	ADDQ        SI, R11
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R11)(SI*1), Z7
+	VMOVUPS     (R11)(SI*2), Z8
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	VMOVUPS     Z3, (SP)
+	VMOVUPS     Z4, 384(SP)
+	VMOVUPS     Z9, 768(SP)
+	VMOVUPS     Z8, 1152(SP)
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R11)(SI*1), Z7
+	VMOVUPS     (R11)(SI*2), Z8
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	VMOVUPS     Z3, 64(SP)
+	VMOVUPS     Z4, 448(SP)
+	VMOVUPS     Z9, 832(SP)
+	VMOVUPS     Z8, 1216(SP)
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R11)(SI*1), Z7
+	VMOVUPS     (R11)(SI*2), Z8
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	VMOVUPS     Z3, 128(SP)
+	VMOVUPS     Z4, 512(SP)
+	VMOVUPS     Z9, 896(SP)
+	VMOVUPS     Z8, 1280(SP)
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R11)(SI*1), Z7
+	VMOVUPS     (R11)(SI*2), Z8
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	VMOVUPS     Z3, 192(SP)
+	VMOVUPS     Z4, 576(SP)
+	VMOVUPS     Z9, 960(SP)
+	VMOVUPS     Z8, 1344(SP)
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R11)(SI*1), Z7
+	VMOVUPS     (R11)(SI*2), Z8
+	ADDQ        DI, R10
+	ADDQ        DI, R11
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	VMOVUPS     Z3, 256(SP)
+	VMOVUPS     Z4, 640(SP)
+	VMOVUPS     Z9, 1024(SP)
+	VMOVUPS     Z8, 1408(SP)
+	VMOVUPS     (R10), Z3
+	VMOVUPS     (R10)(SI*1), Z4
+	VMOVUPS     (R10)(SI*2), Z5
+	VMOVUPS     (R11), Z6
+	VMOVUPS     (R11)(SI*1), Z7
+	VMOVUPS     (R11)(SI*2), Z8
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	VMOVUPS     Z3, 320(SP)
+	VMOVUPS     Z4, 704(SP)
+	VMOVUPS     Z9, 1088(SP)
+	VMOVUPS     Z8, 1472(SP)
+	MOVQ        AX, R11
+	VMOVUPS     (SP), Z3
+	VMOVUPS     64(SP), Z4
+	VMOVUPS     128(SP), Z5
+	VMOVUPS     192(SP), Z6
+	VMOVUPS     256(SP), Z7
+	VMOVUPS     320(SP), Z8
+	MOVQ        R11, R10
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	KMOVW       (R9), K1
+	VMOVUPS     Z3, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       4(R9), K1
+	VMOVUPS     Z4, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       8(R9), K1
+	VMOVUPS     Z9, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       12(R9), K1
+	VMOVUPS     Z8, K1, (R10)
+	ADDQ        CX, R11
+	VMOVUPS     384(SP), Z3
+	VMOVUPS     448(SP), Z4
+	VMOVUPS     512(SP), Z5
+	VMOVUPS     576(SP), Z6
+	VMOVUPS     640(SP), Z7
+	VMOVUPS     704(SP), Z8
+	MOVQ        R11, R10
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	KMOVW       16(R9), K1
+	VMOVUPS     Z3, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       20(R9), K1
+	VMOVUPS     Z4, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       24(R9), K1
+	VMOVUPS     Z9, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       28(R9), K1
+	VMOVUPS     Z8, K1, (R10)
+	ADDQ        CX, R11
+	VMOVUPS     768(SP), Z3
+	VMOVUPS     832(SP), Z4
+	VMOVUPS     896(SP), Z5
+	VMOVUPS     960(SP), Z6
+	VMOVUPS     1024(SP), Z7
+	VMOVUPS     1088(SP), Z8
+	MOVQ        R11, R10
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	KMOVW       32(R9), K1
+	VMOVUPS     Z3, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       36(R9), K1
+	VMOVUPS     Z4, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       40(R9), K1
+	VMOVUPS     Z9, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       44(R9), K1
+	VMOVUPS     Z8, K1, (R10)
+	ADDQ        CX, R11
+	VMOVUPS     1152(SP), Z3
+	VMOVUPS     1216(SP), Z4
+	VMOVUPS     1280(SP), Z5
+	VMOVUPS     1344(SP), Z6
+	VMOVUPS     1408(SP), Z7
+	VMOVUPS     1472(SP), Z8
+	MOVQ        R11, R10
+	VADDPS      Z4, Z5, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z6, Z7, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z6, Z0, Z4
+	VFMADD231PS Z5, Z1, Z9
+	KMOVW       48(R9), K1
+	VMOVUPS     Z3, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       52(R9), K1
+	VMOVUPS     Z4, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       56(R9), K1
+	VMOVUPS     Z9, K1, (R10)
+	ADDQ        DX, R10
+	KMOVW       60(R9), K1
+	VMOVUPS     Z8, K1, (R10)
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, AX
+	SUBQ        $0x10, R8
+	JG          channels
+	VZEROUPPER
+	RET
+
+// func winogradWeightsAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX512F
+TEXT ·winogradWeightsAVX512(SB), $1152-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x3e800000, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x3e2aaaab, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x3daaaaab, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Z2
+	MOVL         $0x3d2aaaab, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Z3
+
+channels:
+	MOVQ        BX, R9
+	LEAQ        (BX)(SI*2), R10
+	ADDQ        SI, R10
+	VMOVUPS     (R9), Z4
+	VMOVUPS     (R9)(SI*1), Z5
+	VMOVUPS     (R9)(SI*2), Z6
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (SP)
+	VMOVUPS     Z10, 192(SP)
+	VMOVUPS     Z11, 384(SP)
+	VMOVUPS     Z4, 576(SP)
+	VMOVUPS     Z5, 768(SP)
+	VMOVUPS     Z6, 960(SP)
+	VMOVUPS     (R9), Z4
+	VMOVUPS     (R9)(SI*1), Z5
+	VMOVUPS     (R9)(SI*2), Z6
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, 64(SP)
+	VMOVUPS     Z10, 256(SP)
+	VMOVUPS     Z11, 448(SP)
+	VMOVUPS     Z4, 640(SP)
+	VMOVUPS     Z5, 832(SP)
+	VMOVUPS     Z6, 1024(SP)
+	VMOVUPS     (R9), Z4
+	VMOVUPS     (R9)(SI*1), Z5
+	VMOVUPS     (R9)(SI*2), Z6
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, 128(SP)
+	VMOVUPS     Z10, 320(SP)
+	VMOVUPS     Z11, 512(SP)
+	VMOVUPS     Z4, 704(SP)
+	VMOVUPS     Z5, 896(SP)
+	VMOVUPS     Z6, 1088(SP)
+	MOVQ        AX, R10
+	VMOVUPS     (SP), Z4
+	VMOVUPS     64(SP), Z5
+	VMOVUPS     128(SP), Z6
+	MOVQ        R10, R9
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     192(SP), Z4
+	VMOVUPS     256(SP), Z5
+	VMOVUPS     320(SP), Z6
+	MOVQ        R10, R9
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     384(SP), Z4
+	VMOVUPS     448(SP), Z5
+	VMOVUPS     512(SP), Z6
+	MOVQ        R10, R9
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     576(SP), Z4
+	VMOVUPS     640(SP), Z5
+	VMOVUPS     704(SP), Z6
+	MOVQ        R10, R9
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     768(SP), Z4
+	VMOVUPS     832(SP), Z5
+	VMOVUPS     896(SP), Z6
+	MOVQ        R10, R9
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     960(SP), Z4
+	VMOVUPS     1024(SP), Z5
+	VMOVUPS     1088(SP), Z6
+	MOVQ        R10, R9
+	VMULPS      Z0, Z4, Z7
+	VADDPS      Z4, Z6, Z8
+	VMULPS      Z1, Z8, Z8
+	VMULPS      Z1, Z5, Z9
+	VADDPS      Z8, Z9, Z10
+	VXORPS      X12, X12, X12
+	VSUBPS      Z10, Z12, Z10
+	VSUBPS      Z8, Z9, Z11
+	VMULPS      Z1, Z6, Z8
+	VFMADD231PS Z4, Z3, Z8
+	VMULPS      Z2, Z5, Z9
+	VADDPS      Z8, Z9, Z4
+	VSUBPS      Z9, Z8, Z5
+	VMOVUPS     Z7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Z6, (R9)
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, AX
+	SUBQ        $0x10, R8
+	JG          channels
+	VZEROUPPER
+	RET
+
+// func winogradWeightsGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX512F
+TEXT ·winogradWeightsGradientAVX512(SB), $1152-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x3e800000, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x3e2aaaab, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x3daaaaab, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Z2
+	MOVL         $0x3d2aaaab, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Z3
+
+channels:
+	MOVQ         BX, R9
+	LEAQ         (BX)(SI*2), R10
+	ADDQ         SI, R10
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(SI*1), Z5
+	VMOVUPS      (R9)(SI*2), Z6
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(SI*1), Z8
+	VMOVUPS      (R10)(SI*2), Z9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (SP)
+	VMOVUPS      Z5, 384(SP)
+	VMOVUPS      Z9, 768(SP)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(SI*1), Z5
+	VMOVUPS      (R9)(SI*2), Z6
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(SI*1), Z8
+	VMOVUPS      (R10)(SI*2), Z9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, 64(SP)
+	VMOVUPS      Z5, 448(SP)
+	VMOVUPS      Z9, 832(SP)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(SI*1), Z5
+	VMOVUPS      (R9)(SI*2), Z6
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(SI*1), Z8
+	VMOVUPS      (R10)(SI*2), Z9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, 128(SP)
+	VMOVUPS      Z5, 512(SP)
+	VMOVUPS      Z9, 896(SP)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(SI*1), Z5
+	VMOVUPS      (R9)(SI*2), Z6
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(SI*1), Z8
+	VMOVUPS      (R10)(SI*2), Z9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, 192(SP)
+	VMOVUPS      Z5, 576(SP)
+	VMOVUPS      Z9, 960(SP)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(SI*1), Z5
+	VMOVUPS      (R9)(SI*2), Z6
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(SI*1), Z8
+	VMOVUPS      (R10)(SI*2), Z9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, 256(SP)
+	VMOVUPS      Z5, 640(SP)
+	VMOVUPS      Z9, 1024(SP)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(SI*1), Z5
+	VMOVUPS      (R9)(SI*2), Z6
+	VMOVUPS      (R10), Z7
+	VMOVUPS      (R10)(SI*1), Z8
+	VMOVUPS      (R10)(SI*2), Z9
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, 320(SP)
+	VMOVUPS      Z5, 704(SP)
+	VMOVUPS      Z9, 1088(SP)
+	MOVQ         AX, R10
+	VMOVUPS      (SP), Z4
+	VMOVUPS      64(SP), Z5
+	VMOVUPS      128(SP), Z6
+	VMOVUPS      192(SP), Z7
+	VMOVUPS      256(SP), Z8
+	VMOVUPS      320(SP), Z9
+	MOVQ         R10, R9
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Z5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Z9, (R9)
+	ADDQ         CX, R10
+	VMOVUPS      384(SP), Z4
+	VMOVUPS      448(SP), Z5
+	VMOVUPS      512(SP), Z6
+	VMOVUPS      576(SP), Z7
+	VMOVUPS      640(SP), Z8
+	VMOVUPS      704(SP), Z9
+	MOVQ         R10, R9
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Z5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Z9, (R9)
+	ADDQ         CX, R10
+	VMOVUPS      768(SP), Z4
+	VMOVUPS      832(SP), Z5
+	VMOVUPS      896(SP), Z6
+	VMOVUPS      960(SP), Z7
+	VMOVUPS      1024(SP), Z8
+	VMOVUPS      1088(SP), Z9
+	MOVQ         R10, R9
+	VADDPS       Z5, Z6, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z7, Z8, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z7, Z2, Z5
+	VSUBPS       Z10, Z6, Z7
+	VFMADD231PS  Z7, Z1, Z9
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z10, Z1, Z4
+	VFMADD231PS  Z6, Z3, Z4
+	VMOVUPS      Z4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Z5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Z9, (R9)
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, AX
+	SUBQ         $0x10, R8
+	JG           channels
 	VZEROUPPER
 	RET
 
@@ -13921,229 +15428,179 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func channelMomentsAVX2(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+// func columnMomentsAVX2(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
 // Requires: AVX, FMA3
-TEXT ·channelMomentsAVX2(SB), NOSPLIT, $0-72
-	MOVQ         x_base+0(FP), AX
-	VBROADCASTSS pivot+48(FP), X0
+TEXT ·columnMomentsAVX2(SB), NOSPLIT, $0-48
+	MOVQ         x+0(FP), AX
+	MOVQ         pivot+24(FP), CX
+	VMOVUPS      (CX), Y0
+	VCVTPS2PD    X0, Y1
+	VEXTRACTF128 $0x01, Y0, X0
 	VCVTPS2PD    X0, Y0
-	VXORPS       X1, X1, X1
 	VXORPS       X2, X2, X2
 	VXORPS       X3, X3, X3
 	VXORPS       X4, X4, X4
 	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	VXORPS       X7, X7, X7
-	VXORPS       X8, X8, X8
-	MOVQ         images+24(FP), CX
-	MOVQ         size+32(FP), DX
-	MOVQ         stride+40(FP), BX
-	SHLQ         $0x02, BX
+	MOVQ         rows+8(FP), CX
+	MOVQ         stride+16(FP), DX
 
-planes:
-	TESTQ CX, CX
-	JZ    done
-	XORQ  SI, SI
-
-elements:
-	CMPQ        SI, DX
-	JGE         next
-	VCVTPS2PD   (AX)(SI*4), Y9
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y9, Y1, Y1
-	VFMADD231PD Y9, Y9, Y5
-	VCVTPS2PD   16(AX)(SI*4), Y9
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y9, Y2, Y2
-	VFMADD231PD Y9, Y9, Y6
-	VCVTPS2PD   32(AX)(SI*4), Y9
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y9, Y3, Y3
-	VFMADD231PD Y9, Y9, Y7
-	VCVTPS2PD   48(AX)(SI*4), Y9
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y9, Y4, Y4
-	VFMADD231PD Y9, Y9, Y8
-	ADDQ        $0x10, SI
-	JMP         elements
-
-next:
-	ADDQ BX, AX
-	DECQ CX
-	JMP  planes
+rows:
+	TESTQ       CX, CX
+	JZ          done
+	VCVTPS2PD   (AX), Y6
+	VSUBPD      Y1, Y6, Y6
+	VADDPD      Y6, Y2, Y2
+	VFMADD231PD Y6, Y6, Y4
+	VCVTPS2PD   16(AX), Y6
+	VSUBPD      Y0, Y6, Y6
+	VADDPD      Y6, Y3, Y3
+	VFMADD231PD Y6, Y6, Y5
+	ADDQ        DX, AX
+	DECQ        CX
+	JMP         rows
 
 done:
-	VADDPD       Y2, Y1, Y1
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VMOVSD       X1, sum+56(FP)
-	VADDPD       Y6, Y5, Y5
-	VADDPD       Y7, Y5, Y5
-	VADDPD       Y8, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VMOVSD       X5, squares+64(FP)
+	MOVQ    sums+32(FP), AX
+	VADDPD  (AX), Y2, Y2
+	VMOVUPD Y2, (AX)
+	VADDPD  32(AX), Y3, Y3
+	VMOVUPD Y3, 32(AX)
+	MOVQ    squares+40(FP), AX
+	VADDPD  (AX), Y4, Y4
+	VMOVUPD Y4, (AX)
+	VADDPD  32(AX), Y5, Y5
+	VMOVUPD Y5, 32(AX)
 	VZEROUPPER
 	RET
 
-// func channelProductsAVX2(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+// func columnApplyAVX2(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
 // Requires: AVX, FMA3
-TEXT ·channelProductsAVX2(SB), NOSPLIT, $0-96
-	MOVQ         g_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS pivot+72(FP), X0
-	VCVTPS2PD    X0, Y0
-	VXORPS       X1, X1, X1
-	VXORPS       X2, X2, X2
-	VXORPS       X3, X3, X3
-	VXORPS       X4, X4, X4
-	VXORPS       X5, X5, X5
-	VXORPS       X6, X6, X6
-	VXORPS       X7, X7, X7
-	VXORPS       X8, X8, X8
-	MOVQ         images+48(FP), DX
-	MOVQ         size+56(FP), BX
-	MOVQ         stride+64(FP), SI
-	SHLQ         $0x02, SI
+TEXT ·columnApplyAVX2(SB), NOSPLIT, $0-60
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         pivot+32(FP), DX
+	VMOVUPS      (DX), Y0
+	MOVQ         scale+40(FP), DX
+	VMOVUPS      (DX), Y1
+	MOVQ         shift+48(FP), DX
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS floor+56(FP), Y3
+	MOVQ         rows+16(FP), DX
+	MOVQ         stride+24(FP), BX
 
-planes:
-	TESTQ DX, DX
-	JZ    done
-	XORQ  DI, DI
-
-elements:
-	CMPQ        DI, BX
-	JGE         next
-	VCVTPS2PD   (CX)(DI*4), Y9
-	VCVTPS2PD   (AX)(DI*4), Y10
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y10, Y1, Y1
-	VFMADD231PD Y9, Y10, Y5
-	VCVTPS2PD   16(CX)(DI*4), Y9
-	VCVTPS2PD   16(AX)(DI*4), Y10
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y10, Y2, Y2
-	VFMADD231PD Y9, Y10, Y6
-	VCVTPS2PD   32(CX)(DI*4), Y9
-	VCVTPS2PD   32(AX)(DI*4), Y10
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y10, Y3, Y3
-	VFMADD231PD Y9, Y10, Y7
-	VCVTPS2PD   48(CX)(DI*4), Y9
-	VCVTPS2PD   48(AX)(DI*4), Y10
-	VSUBPD      Y0, Y9, Y9
-	VADDPD      Y10, Y4, Y4
-	VFMADD231PD Y9, Y10, Y8
-	ADDQ        $0x10, DI
-	JMP         elements
-
-next:
-	ADDQ SI, AX
-	ADDQ SI, CX
-	DECQ DX
-	JMP  planes
-
-done:
-	VADDPD       Y2, Y1, Y1
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y4, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VMOVSD       X1, sum+80(FP)
-	VADDPD       Y6, Y5, Y5
-	VADDPD       Y7, Y5, Y5
-	VADDPD       Y8, Y5, Y5
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VMOVSD       X5, products+88(FP)
-	VZEROUPPER
-	RET
-
-// func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
-// Requires: AVX, FMA3
-TEXT ·channelScaleAVX2(SB), NOSPLIT, $0-84
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	VBROADCASTSS pivot+72(FP), Y0
-	VBROADCASTSS a+76(FP), Y1
-	VBROADCASTSS b+80(FP), Y2
-	MOVQ         images+48(FP), DX
-	MOVQ         size+56(FP), BX
-	MOVQ         stride+64(FP), SI
-	SHLQ         $0x02, SI
-
-planes:
-	TESTQ DX, DX
-	JZ    done
-	XORQ  DI, DI
-
-elements:
-	CMPQ        DI, BX
-	JGE         next
-	VMOVUPS     (CX)(DI*4), Y3
-	VSUBPS      Y0, Y3, Y3
-	VFMADD213PS Y2, Y1, Y3
-	VMOVUPS     Y3, (AX)(DI*4)
-	ADDQ        $0x08, DI
-	JMP         elements
-
-next:
-	ADDQ SI, AX
-	ADDQ SI, CX
-	DECQ DX
-	JMP  planes
-
-done:
-	VZEROUPPER
-	RET
-
-// func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
-// Requires: AVX, FMA3
-TEXT ·channelBlendAVX2(SB), NOSPLIT, $0-112
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         x_base+48(FP), DX
-	VBROADCASTSS pivot+96(FP), Y0
-	VBROADCASTSS a+100(FP), Y1
-	VBROADCASTSS b+104(FP), Y2
-	VBROADCASTSS c+108(FP), Y3
-	MOVQ         images+72(FP), BX
-	MOVQ         size+80(FP), SI
-	MOVQ         stride+88(FP), DI
-	SHLQ         $0x02, DI
-
-planes:
-	TESTQ BX, BX
-	JZ    done
-	XORQ  R8, R8
-
-elements:
-	CMPQ        R8, SI
-	JGE         next
-	VMOVUPS     (DX)(R8*4), Y4
+rows:
+	TESTQ       DX, DX
+	JZ          done
+	VMOVUPS     (CX), Y4
 	VSUBPS      Y0, Y4, Y4
-	VFMADD213PS Y3, Y2, Y4
-	VFMADD231PS (CX)(R8*4), Y1, Y4
-	VMOVUPS     Y4, (AX)(R8*4)
-	ADDQ        $0x08, R8
-	JMP         elements
+	VFMADD213PS Y2, Y1, Y4
+	VMAXPS      Y4, Y3, Y4
+	VMOVUPS     Y4, (AX)
+	ADDQ        BX, AX
+	ADDQ        BX, CX
+	DECQ        DX
+	JMP         rows
 
-next:
-	ADDQ DI, AX
-	ADDQ DI, CX
-	ADDQ DI, DX
-	DECQ BX
-	JMP  planes
+done:
+	VZEROUPPER
+	RET
+
+// func columnProductsAVX2(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
+// Requires: AVX, FMA3
+TEXT ·columnProductsAVX2(SB), NOSPLIT, $0-80
+	MOVQ         grad+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         pivot+32(FP), DX
+	VMOVUPS      (DX), Y0
+	MOVQ         scale+40(FP), DX
+	VMOVUPS      (DX), Y1
+	MOVQ         shift+48(FP), DX
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS floor+56(FP), Y3
+	VXORPS       X4, X4, X4
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+	VXORPS       X7, X7, X7
+	MOVQ         rows+16(FP), DX
+	MOVQ         stride+24(FP), BX
+
+rows:
+	TESTQ        DX, DX
+	JZ           done
+	VMOVUPS      (CX), Y8
+	VSUBPS       Y0, Y8, Y8
+	VMOVAPS      Y8, Y9
+	VFMADD213PS  Y2, Y1, Y9
+	VCMPPS       $0x06, Y3, Y9, Y9
+	VANDPS       (AX), Y9, Y9
+	VCVTPS2PD    X9, Y10
+	VEXTRACTF128 $0x01, Y9, X9
+	VCVTPS2PD    X9, Y9
+	VCVTPS2PD    X8, Y11
+	VEXTRACTF128 $0x01, Y8, X8
+	VCVTPS2PD    X8, Y8
+	VADDPD       Y10, Y4, Y4
+	VADDPD       Y9, Y5, Y5
+	VFMADD231PD  Y11, Y10, Y6
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	DECQ         DX
+	JMP          rows
+
+done:
+	MOVQ    sums+64(FP), AX
+	VADDPD  (AX), Y4, Y4
+	VMOVUPD Y4, (AX)
+	VADDPD  32(AX), Y5, Y5
+	VMOVUPD Y5, 32(AX)
+	MOVQ    products+72(FP), AX
+	VADDPD  (AX), Y6, Y6
+	VMOVUPD Y6, (AX)
+	VADDPD  32(AX), Y7, Y7
+	VMOVUPD Y7, 32(AX)
+	VZEROUPPER
+	RET
+
+// func columnGradientAVX2(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
+// Requires: AVX, FMA3
+TEXT ·columnGradientAVX2(SB), NOSPLIT, $0-96
+	MOVQ         dst+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         pivot+40(FP), BX
+	VMOVUPS      (BX), Y0
+	MOVQ         scale+48(FP), BX
+	VMOVUPS      (BX), Y1
+	MOVQ         shift+56(FP), BX
+	VMOVUPS      (BX), Y2
+	VBROADCASTSS floor+64(FP), Y3
+	MOVQ         a+72(FP), BX
+	VMOVUPS      (BX), Y4
+	MOVQ         b+80(FP), BX
+	VMOVUPS      (BX), Y5
+	MOVQ         o+88(FP), BX
+	VMOVUPS      (BX), Y6
+	MOVQ         rows+24(FP), BX
+	MOVQ         stride+32(FP), SI
+
+rows:
+	TESTQ       BX, BX
+	JZ          done
+	VMOVUPS     (DX), Y7
+	VSUBPS      Y0, Y7, Y7
+	VMOVAPS     Y7, Y8
+	VFMADD213PS Y2, Y1, Y8
+	VCMPPS      $0x06, Y3, Y8, Y8
+	VANDPS      (CX), Y8, Y8
+	VFMADD213PS Y6, Y5, Y7
+	VFMADD231PS Y8, Y4, Y7
+	VMOVUPS     Y7, (AX)
+	ADDQ        SI, AX
+	ADDQ        SI, CX
+	ADDQ        SI, DX
+	DECQ        BX
+	JMP         rows
 
 done:
 	VZEROUPPER
@@ -14191,5 +15648,1536 @@ loop:
 	JMP     loop
 
 loop_done:
+	VZEROUPPER
+	RET
+
+// func winogradImageAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winogradImageAVX2(SB), $1152-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x40a00000, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+
+channels:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	VPBROADCASTD (R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 24(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 48(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 72(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 96(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 120(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y4, 192(SP)
+	VMOVUPS      Y5, 384(SP)
+	VMOVUPS      Y9, 576(SP)
+	VMOVUPS      Y7, 768(SP)
+	VMOVUPS      Y8, 960(SP)
+	VPBROADCASTD 4(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 28(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 52(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 76(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 100(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 124(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 32(SP)
+	VMOVUPS      Y4, 224(SP)
+	VMOVUPS      Y5, 416(SP)
+	VMOVUPS      Y9, 608(SP)
+	VMOVUPS      Y7, 800(SP)
+	VMOVUPS      Y8, 992(SP)
+	VPBROADCASTD 8(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 32(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 56(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 80(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 104(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 128(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 64(SP)
+	VMOVUPS      Y4, 256(SP)
+	VMOVUPS      Y5, 448(SP)
+	VMOVUPS      Y9, 640(SP)
+	VMOVUPS      Y7, 832(SP)
+	VMOVUPS      Y8, 1024(SP)
+	VPBROADCASTD 12(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 36(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 84(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 108(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 132(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 288(SP)
+	VMOVUPS      Y5, 480(SP)
+	VMOVUPS      Y9, 672(SP)
+	VMOVUPS      Y7, 864(SP)
+	VMOVUPS      Y8, 1056(SP)
+	VPBROADCASTD 16(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 40(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 88(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 112(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 136(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 128(SP)
+	VMOVUPS      Y4, 320(SP)
+	VMOVUPS      Y5, 512(SP)
+	VMOVUPS      Y9, 704(SP)
+	VMOVUPS      Y7, 896(SP)
+	VMOVUPS      Y8, 1088(SP)
+	VPBROADCASTD 20(R9), Y3
+	VMASKMOVPS   (R10), Y3, Y3
+	VPBROADCASTD 44(R9), Y4
+	VMASKMOVPS   (R10)(SI*1), Y4, Y4
+	VPBROADCASTD 68(R9), Y5
+	VMASKMOVPS   (R10)(SI*2), Y5, Y5
+	VPBROADCASTD 92(R9), Y6
+	VMASKMOVPS   (R11), Y6, Y6
+	VPBROADCASTD 116(R9), Y7
+	VMASKMOVPS   (R11)(SI*1), Y7, Y7
+	VPBROADCASTD 140(R9), Y8
+	VMASKMOVPS   (R11)(SI*2), Y8, Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, 160(SP)
+	VMOVUPS      Y4, 352(SP)
+	VMOVUPS      Y5, 544(SP)
+	VMOVUPS      Y9, 736(SP)
+	VMOVUPS      Y7, 928(SP)
+	VMOVUPS      Y8, 1120(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y4
+	VMOVUPS      64(SP), Y5
+	VMOVUPS      96(SP), Y6
+	VMOVUPS      128(SP), Y7
+	VMOVUPS      160(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      192(SP), Y3
+	VMOVUPS      224(SP), Y4
+	VMOVUPS      256(SP), Y5
+	VMOVUPS      288(SP), Y6
+	VMOVUPS      320(SP), Y7
+	VMOVUPS      352(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Y3
+	VMOVUPS      416(SP), Y4
+	VMOVUPS      448(SP), Y5
+	VMOVUPS      480(SP), Y6
+	VMOVUPS      512(SP), Y7
+	VMOVUPS      544(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y4
+	VMOVUPS      640(SP), Y5
+	VMOVUPS      672(SP), Y6
+	VMOVUPS      704(SP), Y7
+	VMOVUPS      736(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      768(SP), Y3
+	VMOVUPS      800(SP), Y4
+	VMOVUPS      832(SP), Y5
+	VMOVUPS      864(SP), Y6
+	VMOVUPS      896(SP), Y7
+	VMOVUPS      928(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      960(SP), Y3
+	VMOVUPS      992(SP), Y4
+	VMOVUPS      1024(SP), Y5
+	VMOVUPS      1056(SP), Y6
+	VMOVUPS      1088(SP), Y7
+	VMOVUPS      1120(SP), Y8
+	MOVQ         R11, R10
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y5, Y1, Y9
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y4, Y1, Y10
+	VFMADD213PS  Y7, Y1, Y3
+	VFNMADD231PS Y5, Y2, Y3
+	VFMADD231PS  Y4, Y1, Y8
+	VFNMADD231PS Y6, Y2, Y8
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VADDPS       Y9, Y10, Y4
+	VSUBPS       Y10, Y9, Y5
+	VMOVAPS      Y7, Y9
+	VFMADD231PS  Y6, Y0, Y9
+	VFNMADD231PS Y6, Y0, Y7
+	VMOVUPS      Y3, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y9, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channels
+	VZEROUPPER
+	RET
+
+// func winogradGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winogradGradientAVX2(SB), $768-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+
+channels:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	VPBROADCASTD (R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 16(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 32(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 48(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (SP)
+	VMOVUPS      Y8, 128(SP)
+	VMOVUPS      Y7, 256(SP)
+	VMOVUPS      Y6, 384(SP)
+	VMOVUPS      Y4, 512(SP)
+	VMOVUPS      Y5, 640(SP)
+	VPBROADCASTD 4(R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 20(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 36(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 52(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, 32(SP)
+	VMOVUPS      Y8, 160(SP)
+	VMOVUPS      Y7, 288(SP)
+	VMOVUPS      Y6, 416(SP)
+	VMOVUPS      Y4, 544(SP)
+	VMOVUPS      Y5, 672(SP)
+	VPBROADCASTD 8(R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 24(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 40(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 56(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, 64(SP)
+	VMOVUPS      Y8, 192(SP)
+	VMOVUPS      Y7, 320(SP)
+	VMOVUPS      Y6, 448(SP)
+	VMOVUPS      Y4, 576(SP)
+	VMOVUPS      Y5, 704(SP)
+	VPBROADCASTD 12(R9), Y2
+	VMASKMOVPS   (R10), Y2, Y2
+	VPBROADCASTD 28(R9), Y3
+	VMASKMOVPS   (R10)(SI*1), Y3, Y3
+	VPBROADCASTD 44(R9), Y4
+	VMASKMOVPS   (R10)(SI*2), Y4, Y4
+	VPBROADCASTD 60(R9), Y5
+	VMASKMOVPS   (R11), Y5, Y5
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, 96(SP)
+	VMOVUPS      Y8, 224(SP)
+	VMOVUPS      Y7, 352(SP)
+	VMOVUPS      Y6, 480(SP)
+	VMOVUPS      Y4, 608(SP)
+	VMOVUPS      Y5, 736(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Y2
+	VMOVUPS      32(SP), Y3
+	VMOVUPS      64(SP), Y4
+	VMOVUPS      96(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      128(SP), Y2
+	VMOVUPS      160(SP), Y3
+	VMOVUPS      192(SP), Y4
+	VMOVUPS      224(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      256(SP), Y2
+	VMOVUPS      288(SP), Y3
+	VMOVUPS      320(SP), Y4
+	VMOVUPS      352(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Y2
+	VMOVUPS      416(SP), Y3
+	VMOVUPS      448(SP), Y4
+	VMOVUPS      480(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      512(SP), Y2
+	VMOVUPS      544(SP), Y3
+	VMOVUPS      576(SP), Y4
+	VMOVUPS      608(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      640(SP), Y2
+	VMOVUPS      672(SP), Y3
+	VMOVUPS      704(SP), Y4
+	VMOVUPS      736(SP), Y5
+	MOVQ         R11, R10
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VADDPS       Y6, Y7, Y8
+	VSUBPS       Y7, Y6, Y7
+	VFMADD213PS  Y2, Y1, Y4
+	VFMADD231PS  Y5, Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y3, Y0, Y6
+	VFNMADD231PS Y3, Y0, Y4
+	VMOVUPS      Y2, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y8, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y7, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y6, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y4, (R10)
+	ADDQ         DX, R10
+	VMOVUPS      Y5, (R10)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channels
+	VZEROUPPER
+	RET
+
+// func winogradResultAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winogradResultAVX2(SB), $768-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x40000000, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x40800000, R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x41000000, R10
+	VMOVD        R10, X2
+	VPBROADCASTD X2, Y2
+
+channels:
+	MOVQ         BX, R10
+	LEAQ         (BX)(SI*2), R11
+	ADDQ         SI, R11
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y4, 192(SP)
+	VMOVUPS      Y9, 384(SP)
+	VMOVUPS      Y8, 576(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 32(SP)
+	VMOVUPS      Y4, 224(SP)
+	VMOVUPS      Y9, 416(SP)
+	VMOVUPS      Y8, 608(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 64(SP)
+	VMOVUPS      Y4, 256(SP)
+	VMOVUPS      Y9, 448(SP)
+	VMOVUPS      Y8, 640(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 96(SP)
+	VMOVUPS      Y4, 288(SP)
+	VMOVUPS      Y9, 480(SP)
+	VMOVUPS      Y8, 672(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 128(SP)
+	VMOVUPS      Y4, 320(SP)
+	VMOVUPS      Y9, 512(SP)
+	VMOVUPS      Y8, 704(SP)
+	VMOVUPS      (R10), Y3
+	VMOVUPS      (R10)(SI*1), Y4
+	VMOVUPS      (R10)(SI*2), Y5
+	VMOVUPS      (R11), Y6
+	VMOVUPS      (R11)(SI*1), Y7
+	VMOVUPS      (R11)(SI*2), Y8
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VMOVUPS      Y3, 160(SP)
+	VMOVUPS      Y4, 352(SP)
+	VMOVUPS      Y9, 544(SP)
+	VMOVUPS      Y8, 736(SP)
+	MOVQ         AX, R11
+	VMOVUPS      (SP), Y3
+	VMOVUPS      32(SP), Y4
+	VMOVUPS      64(SP), Y5
+	VMOVUPS      96(SP), Y6
+	VMOVUPS      128(SP), Y7
+	VMOVUPS      160(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD (R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 4(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 8(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 12(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      192(SP), Y3
+	VMOVUPS      224(SP), Y4
+	VMOVUPS      256(SP), Y5
+	VMOVUPS      288(SP), Y6
+	VMOVUPS      320(SP), Y7
+	VMOVUPS      352(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD 16(R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 20(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 24(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 28(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      384(SP), Y3
+	VMOVUPS      416(SP), Y4
+	VMOVUPS      448(SP), Y5
+	VMOVUPS      480(SP), Y6
+	VMOVUPS      512(SP), Y7
+	VMOVUPS      544(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD 32(R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 36(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 40(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 44(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         CX, R11
+	VMOVUPS      576(SP), Y3
+	VMOVUPS      608(SP), Y4
+	VMOVUPS      640(SP), Y5
+	VMOVUPS      672(SP), Y6
+	VMOVUPS      704(SP), Y7
+	VMOVUPS      736(SP), Y8
+	MOVQ         R11, R10
+	VADDPS       Y4, Y5, Y9
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y3, Y3
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y4, Y8, Y8
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y6, Y0, Y4
+	VFMADD231PS  Y5, Y1, Y9
+	VPBROADCASTD 48(R9), Y5
+	VMASKMOVPS   Y3, Y5, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 52(R9), Y3
+	VMASKMOVPS   Y4, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 56(R9), Y3
+	VMASKMOVPS   Y9, Y3, (R10)
+	ADDQ         DX, R10
+	VPBROADCASTD 60(R9), Y3
+	VMASKMOVPS   Y8, Y3, (R10)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channels
+	VZEROUPPER
+	RET
+
+// func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winogradWeightsAVX2(SB), $576-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x3e800000, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x3e2aaaab, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x3daaaaab, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x3d2aaaab, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+
+channels:
+	MOVQ        BX, R9
+	LEAQ        (BX)(SI*2), R10
+	ADDQ        SI, R10
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(SI*1), Y5
+	VMOVUPS     (R9)(SI*2), Y6
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (SP)
+	VMOVUPS     Y10, 96(SP)
+	VMOVUPS     Y11, 192(SP)
+	VMOVUPS     Y4, 288(SP)
+	VMOVUPS     Y5, 384(SP)
+	VMOVUPS     Y6, 480(SP)
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(SI*1), Y5
+	VMOVUPS     (R9)(SI*2), Y6
+	ADDQ        DI, R9
+	ADDQ        DI, R10
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, 32(SP)
+	VMOVUPS     Y10, 128(SP)
+	VMOVUPS     Y11, 224(SP)
+	VMOVUPS     Y4, 320(SP)
+	VMOVUPS     Y5, 416(SP)
+	VMOVUPS     Y6, 512(SP)
+	VMOVUPS     (R9), Y4
+	VMOVUPS     (R9)(SI*1), Y5
+	VMOVUPS     (R9)(SI*2), Y6
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, 64(SP)
+	VMOVUPS     Y10, 160(SP)
+	VMOVUPS     Y11, 256(SP)
+	VMOVUPS     Y4, 352(SP)
+	VMOVUPS     Y5, 448(SP)
+	VMOVUPS     Y6, 544(SP)
+	MOVQ        AX, R10
+	VMOVUPS     (SP), Y4
+	VMOVUPS     32(SP), Y5
+	VMOVUPS     64(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     96(SP), Y4
+	VMOVUPS     128(SP), Y5
+	VMOVUPS     160(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     192(SP), Y4
+	VMOVUPS     224(SP), Y5
+	VMOVUPS     256(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     288(SP), Y4
+	VMOVUPS     320(SP), Y5
+	VMOVUPS     352(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     384(SP), Y4
+	VMOVUPS     416(SP), Y5
+	VMOVUPS     448(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        CX, R10
+	VMOVUPS     480(SP), Y4
+	VMOVUPS     512(SP), Y5
+	VMOVUPS     544(SP), Y6
+	MOVQ        R10, R9
+	VMULPS      Y0, Y4, Y7
+	VADDPS      Y4, Y6, Y8
+	VMULPS      Y1, Y8, Y8
+	VMULPS      Y1, Y5, Y9
+	VADDPS      Y8, Y9, Y10
+	VXORPS      X12, X12, X12
+	VSUBPS      Y10, Y12, Y10
+	VSUBPS      Y8, Y9, Y11
+	VMULPS      Y1, Y6, Y8
+	VFMADD231PS Y4, Y3, Y8
+	VMULPS      Y2, Y5, Y9
+	VADDPS      Y8, Y9, Y4
+	VSUBPS      Y9, Y8, Y5
+	VMOVUPS     Y7, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y10, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y11, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        DX, R9
+	VMOVUPS     Y6, (R9)
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, R8
+	JG          channels
+	VZEROUPPER
+	RET
+
+// func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·winogradWeightsGradientAVX2(SB), $576-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstRow+16(FP), CX
+	MOVQ         dstPixel+24(FP), DX
+	MOVQ         src+32(FP), BX
+	MOVQ         srcRow+48(FP), SI
+	MOVQ         srcPixel+56(FP), DI
+	ADDQ         dstAt+8(FP), AX
+	ADDQ         srcAt+40(FP), BX
+	MOVQ         channels+64(FP), R8
+	MOVQ         inside+72(FP), R9
+	MOVL         $0x3e800000, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x3e2aaaab, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x3daaaaab, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x3d2aaaab, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+
+channels:
+	MOVQ         BX, R9
+	LEAQ         (BX)(SI*2), R10
+	ADDQ         SI, R10
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (SP)
+	VMOVUPS      Y5, 192(SP)
+	VMOVUPS      Y9, 384(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 32(SP)
+	VMOVUPS      Y5, 224(SP)
+	VMOVUPS      Y9, 416(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 64(SP)
+	VMOVUPS      Y5, 256(SP)
+	VMOVUPS      Y9, 448(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 96(SP)
+	VMOVUPS      Y5, 288(SP)
+	VMOVUPS      Y9, 480(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 128(SP)
+	VMOVUPS      Y5, 320(SP)
+	VMOVUPS      Y9, 512(SP)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      (R9)(SI*1), Y5
+	VMOVUPS      (R9)(SI*2), Y6
+	VMOVUPS      (R10), Y7
+	VMOVUPS      (R10)(SI*1), Y8
+	VMOVUPS      (R10)(SI*2), Y9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, 160(SP)
+	VMOVUPS      Y5, 352(SP)
+	VMOVUPS      Y9, 544(SP)
+	MOVQ         AX, R10
+	VMOVUPS      (SP), Y4
+	VMOVUPS      32(SP), Y5
+	VMOVUPS      64(SP), Y6
+	VMOVUPS      96(SP), Y7
+	VMOVUPS      128(SP), Y8
+	VMOVUPS      160(SP), Y9
+	MOVQ         R10, R9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y9, (R9)
+	ADDQ         CX, R10
+	VMOVUPS      192(SP), Y4
+	VMOVUPS      224(SP), Y5
+	VMOVUPS      256(SP), Y6
+	VMOVUPS      288(SP), Y7
+	VMOVUPS      320(SP), Y8
+	VMOVUPS      352(SP), Y9
+	MOVQ         R10, R9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y9, (R9)
+	ADDQ         CX, R10
+	VMOVUPS      384(SP), Y4
+	VMOVUPS      416(SP), Y5
+	VMOVUPS      448(SP), Y6
+	VMOVUPS      480(SP), Y7
+	VMOVUPS      512(SP), Y8
+	VMOVUPS      544(SP), Y9
+	MOVQ         R10, R9
+	VADDPS       Y5, Y6, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y7, Y8, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y7, Y2, Y5
+	VSUBPS       Y10, Y6, Y7
+	VFMADD231PS  Y7, Y1, Y9
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y10, Y1, Y4
+	VFMADD231PS  Y6, Y3, Y4
+	VMOVUPS      Y4, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y5, (R9)
+	ADDQ         DX, R9
+	VMOVUPS      Y9, (R9)
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, R8
+	JG           channels
 	VZEROUPPER
 	RET

@@ -1,56 +1,133 @@
 package simd
 
-// A Channel says where the numbers of one channel of a batch of images are: in
-// Images planes of Size numbers each, the first of which is Stride numbers after
-// the first of the plane before.
-type Channel struct{ Images, Size, Stride int }
-
-// whole is how many numbers of a plane the vector forms take.
-func (c Channel) whole() int { return c.Size &^ (lanes - 1) }
-
-// ChannelMoments returns Σ (x−pivot) and Σ (x−pivot)² of a channel, added up in
-// float64. x begins with the channel's first plane, as all arrays of these
-// functions do.
-func ChannelMoments[T Float](x []T, c Channel, pivot T) (sum, squares float64) {
-	first := 0
-	if f, ok := float32s(x); ok && c.whole() > 0 {
-		first = c.whole()
-		sum, squares = channelMomentsVector(f, c.Images, first, c.Stride, float32(pivot))
-	}
-	s, q := channelMoments(x, c, first, pivot)
-	return sum + s, squares + q
+// A Norm maps images, whose channels are the columns of a matrix [rows, c], to
+// max(Floor, Scale·(x−Pivot) + Shift), channel by channel.
+type Norm[T Float] struct {
+	Pivot, Scale, Shift []T // [c]
+	// Floor is 0 for a ReLU and −∞ without.
+	Floor T
 }
 
-// ChannelProducts returns Σ g and Σ g·(x−pivot) of a channel, added up in
-// float64.
-func ChannelProducts[T Float](g, x []T, c Channel, pivot T) (sum, products float64) {
+// normRows is how many rows are handled channel by channel before the next ones,
+// so that what the channels of a row share of a cache line is there.
+const normRows = 32
+
+// ColumnMoments adds Σ (x−pivot) and Σ (x−pivot)² of the channels of x to sums
+// and squares, in float64.
+func ColumnMoments[T Float](sums, squares []float64, x, pivot []T) {
+	c := len(pivot)
 	first := 0
-	if f, ok := float32s(x); ok && c.whole() > 0 {
-		first = c.whole()
-		sum, products = channelProductsVector(any(g).([]float32), f, c.Images, first, c.Stride, float32(pivot))
+	if f, ok := float32s(x); ok && len(x) > 0 {
+		first = c &^ (lanes - 1)
+		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
+			columnMomentsVector(f[at:], rows, c, any(pivot).([]float32)[column:], sums[column:], squares[column:])
+		})
 	}
-	s, p := channelProducts(g, x, c, first, pivot)
-	return sum + s, products + p
+	if first == c {
+		return
+	}
+	for at := 0; at < len(x); at += c {
+		for k, v := range x[at+first : at+c] {
+			d := float64(v) - float64(pivot[first+k])
+			sums[first+k] += d
+			squares[first+k] += d * d
+		}
+	}
 }
 
-// ChannelScale sets dst to a·(x−pivot)+b in a channel. dst may be x.
-func ChannelScale[T Float](dst, x []T, c Channel, pivot, a, b T) {
+// Apply sets dst to what x is mapped to. dst may be x.
+func (n *Norm[T]) Apply(dst, x []T) {
+	c := len(n.Pivot)
 	first := 0
-	if f, ok := float32s(x); ok && c.whole() > 0 {
-		first = c.whole()
-		channelScaleVector(any(dst).([]float32), f, c.Images, first, c.Stride, float32(pivot), float32(a), float32(b))
+	if f, ok := float32s(x); ok && len(x) > 0 {
+		first = c &^ (lanes - 1)
+		s, to := any(n).(*Norm[float32]), any(dst).([]float32)
+		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
+			columnApplyVector(to[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor)
+		})
 	}
-	channelScale(dst, x, c, first, pivot, a, b)
+	if first == c {
+		return
+	}
+	for at := 0; at < len(x); at += c {
+		for k, v := range x[at+first : at+c] {
+			y := n.value(first+k, v)
+			if y < n.Floor { // a NaN is not
+				y = n.Floor
+			}
+			dst[at+first+k] = y
+		}
+	}
 }
 
-// ChannelBlend sets dst to a·g+b·(x−pivot)+o in a channel. dst may be g or x.
-func ChannelBlend[T Float](dst, g, x []T, c Channel, pivot, a, b, o T) {
+// value returns what x in channel k is mapped to, but for the floor.
+func (n *Norm[T]) value(k int, x T) T { return n.Scale[k]*(x-n.Pivot[k]) + n.Shift[k] }
+
+// Products adds Σ g and Σ g·(x−pivot) of the channels to sums and products, in
+// float64, where g is the gradient of the result, or 0 where that is the floor.
+func (n *Norm[T]) Products(sums, products []float64, g, x []T) {
+	c := len(n.Pivot)
 	first := 0
-	if f, ok := float32s(x); ok && c.whole() > 0 {
-		first = c.whole()
-		channelBlendVector(any(dst).([]float32), any(g).([]float32), f, c.Images, first, c.Stride, float32(pivot), float32(a), float32(b), float32(o))
+	if f, ok := float32s(x); ok && len(x) > 0 {
+		first = c &^ (lanes - 1)
+		s, gs := any(n).(*Norm[float32]), any(g).([]float32)
+		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
+			columnProductsVector(gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor, sums[column:], products[column:])
+		})
 	}
-	channelBlend(dst, g, x, c, first, pivot, a, b, o)
+	if first == c {
+		return
+	}
+	for at := 0; at < len(x); at += c {
+		for k := first; k < c; k++ {
+			v := x[at+k]
+			if n.value(k, v) <= n.Floor {
+				continue
+			}
+			sums[k] += float64(g[at+k])
+			products[k] += float64(g[at+k]) * float64(v-n.Pivot[k])
+		}
+	}
+}
+
+// Gradient sets dst to a·g + b·(x−pivot) + o, channel by channel, with g as
+// Products has it. dst may be g or x.
+func (n *Norm[T]) Gradient(dst, g, x, a, b, o []T) {
+	c := len(n.Pivot)
+	first := 0
+	if f, ok := float32s(x); ok && len(x) > 0 {
+		first = c &^ (lanes - 1)
+		s, gs, to := any(n).(*Norm[float32]), any(g).([]float32), any(dst).([]float32)
+		as, bs, os := any(a).([]float32), any(b).([]float32), any(o).([]float32)
+		eachStrip(len(x)/c, c, first, func(at, column, rows int) {
+			columnGradientVector(to[at:], gs[at:], f[at:], rows, c, s.Pivot[column:], s.Scale[column:], s.Shift[column:], s.Floor,
+				as[column:], bs[column:], os[column:])
+		})
+	}
+	if first == c {
+		return
+	}
+	for at := 0; at < len(x); at += c {
+		for k := first; k < c; k++ {
+			v := x[at+k]
+			y := b[k]*(v-n.Pivot[k]) + o[k]
+			if !(n.value(k, v) <= n.Floor) {
+				y += a[k] * g[at+k]
+			}
+			dst[at+k] = y
+		}
+	}
+}
+
+// eachStrip calls body for strips of a few rows and a vector of columns that
+// make up columns [0, end) of a matrix [rows, c].
+func eachStrip(rows, c, end int, body func(at, column, rows int)) {
+	width := vectorLanes()
+	for r := 0; r < rows; r += normRows {
+		for column := 0; column < end; column += width {
+			body(r*c+column, column, min(normRows, rows-r))
+		}
+	}
 }
 
 // Rectify sets dst[i] to x[i], but to 0 if that is negative. dst may be x.
@@ -74,66 +151,6 @@ func AddRectify[T Float](dst, a, b []T) {
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
 	addRectify(dst, a, b)
-}
-
-// The portable forms of the kernels of channels take the numbers of each plane
-// from number first on.
-
-// plane returns the numbers of plane i of x from number first on.
-func plane[T Float](x []T, c Channel, i, first int) []T {
-	return x[i*c.Stride+first : i*c.Stride+c.Size]
-}
-
-func channelMoments[T Float](x []T, c Channel, first int, pivot T) (sum, squares float64) {
-	if first == c.Size {
-		return 0, 0
-	}
-	for i := range c.Images {
-		for _, v := range plane(x, c, i, first) {
-			d := float64(v) - float64(pivot)
-			sum += d
-			squares += d * d
-		}
-	}
-	return sum, squares
-}
-
-func channelProducts[T Float](g, x []T, c Channel, first int, pivot T) (sum, products float64) {
-	if first == c.Size {
-		return 0, 0
-	}
-	for i := range c.Images {
-		gs := plane(g, c, i, first)
-		for j, v := range plane(x, c, i, first) {
-			sum += float64(gs[j])
-			products += float64(gs[j]) * (float64(v) - float64(pivot))
-		}
-	}
-	return sum, products
-}
-
-func channelScale[T Float](dst, x []T, c Channel, first int, pivot, a, b T) {
-	if first == c.Size {
-		return
-	}
-	for i := range c.Images {
-		to := plane(dst, c, i, first)
-		for j, v := range plane(x, c, i, first) {
-			to[j] = a*(v-pivot) + b
-		}
-	}
-}
-
-func channelBlend[T Float](dst, g, x []T, c Channel, first int, pivot, a, b, o T) {
-	if first == c.Size {
-		return
-	}
-	for i := range c.Images {
-		to, gs := plane(dst, c, i, first), plane(g, c, i, first)
-		for j, v := range plane(x, c, i, first) {
-			to[j] = a*gs[j] + (b*(v-pivot) + o)
-		}
-	}
 }
 
 func rectify[T Float](dst, x []T) {

@@ -4,33 +4,43 @@ package simd
 
 import "cne/internal/isa"
 
-func channelMomentsVector(x []float32, images, size, stride int, pivot float32) (sum, squares float64) {
+// vectorLanes returns how many floats a vector has.
+func vectorLanes() int {
 	if current == isa.AVX512 {
-		return channelMomentsAVX512(x, images, size, stride, pivot)
+		return 16
 	}
-	return channelMomentsAVX2(x, images, size, stride, pivot)
+	return 8
 }
 
-func channelProductsVector(g, x []float32, images, size, stride int, pivot float32) (sum, products float64) {
+func columnMomentsVector(x []float32, rows, c int, pivot []float32, sums, squares []float64) {
 	if current == isa.AVX512 {
-		return channelProductsAVX512(g, x, images, size, stride, pivot)
-	}
-	return channelProductsAVX2(g, x, images, size, stride, pivot)
-}
-
-func channelScaleVector(dst, x []float32, images, size, stride int, pivot, a, b float32) {
-	if current == isa.AVX512 {
-		channelScaleAVX512(dst, x, images, size, stride, pivot, a, b)
+		columnMomentsAVX512(&x[0], rows, 4*c, &pivot[0], &sums[0], &squares[0])
 	} else {
-		channelScaleAVX2(dst, x, images, size, stride, pivot, a, b)
+		columnMomentsAVX2(&x[0], rows, 4*c, &pivot[0], &sums[0], &squares[0])
 	}
 }
 
-func channelBlendVector(dst, g, x []float32, images, size, stride int, pivot, a, b, c float32) {
+func columnApplyVector(dst, x []float32, rows, c int, pivot, scale, shift []float32, floor float32) {
 	if current == isa.AVX512 {
-		channelBlendAVX512(dst, g, x, images, size, stride, pivot, a, b, c)
+		columnApplyAVX512(&dst[0], &x[0], rows, 4*c, &pivot[0], &scale[0], &shift[0], floor)
 	} else {
-		channelBlendAVX2(dst, g, x, images, size, stride, pivot, a, b, c)
+		columnApplyAVX2(&dst[0], &x[0], rows, 4*c, &pivot[0], &scale[0], &shift[0], floor)
+	}
+}
+
+func columnProductsVector(g, x []float32, rows, c int, pivot, scale, shift []float32, floor float32, sums, products []float64) {
+	if current == isa.AVX512 {
+		columnProductsAVX512(&g[0], &x[0], rows, 4*c, &pivot[0], &scale[0], &shift[0], floor, &sums[0], &products[0])
+	} else {
+		columnProductsAVX2(&g[0], &x[0], rows, 4*c, &pivot[0], &scale[0], &shift[0], floor, &sums[0], &products[0])
+	}
+}
+
+func columnGradientVector(dst, g, x []float32, rows, c int, pivot, scale, shift []float32, floor float32, a, b, o []float32) {
+	if current == isa.AVX512 {
+		columnGradientAVX512(&dst[0], &g[0], &x[0], rows, 4*c, &pivot[0], &scale[0], &shift[0], floor, &a[0], &b[0], &o[0])
+	} else {
+		columnGradientAVX2(&dst[0], &g[0], &x[0], rows, 4*c, &pivot[0], &scale[0], &shift[0], floor, &a[0], &b[0], &o[0])
 	}
 }
 

@@ -2,19 +2,21 @@
 
 package simd
 
-func channelMomentsVector(x []float32, images, size, stride int, pivot float32) (sum, squares float64) {
+func vectorLanes() int { panic("simd: no vector form") }
+
+func columnMomentsVector([]float32, int, int, []float32, []float64, []float64) {
 	panic("simd: no vector form")
 }
 
-func channelProductsVector(g, x []float32, images, size, stride int, pivot float32) (sum, products float64) {
+func columnApplyVector([]float32, []float32, int, int, []float32, []float32, []float32, float32) {
 	panic("simd: no vector form")
 }
 
-func channelScaleVector(dst, x []float32, images, size, stride int, pivot, a, b float32) {
+func columnProductsVector([]float32, []float32, int, int, []float32, []float32, []float32, float32, []float64, []float64) {
 	panic("simd: no vector form")
 }
 
-func channelBlendVector(dst, g, x []float32, images, size, stride int, pivot, a, b, c float32) {
+func columnGradientVector([]float32, []float32, []float32, int, int, []float32, []float32, []float32, float32, []float32, []float32, []float32) {
 	panic("simd: no vector form")
 }
 

@@ -3,97 +3,100 @@ package simd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/internal/rng"
 )
 
-// channels are those of small images, between whose planes there are others.
-func channels(t *testing.T, test func(t *testing.T, what string, c Channel, n int)) {
-	for _, size := range lengths[1:] {
-		for _, images := range []int{0, 1, 3} {
-			c := Channel{Images: images, Size: size, Stride: 2*size + 1}
-			test(t, fmt.Sprintf("%d images of %d", images, size), c, max(0, (images-1)*c.Stride+size))
+// columns are the sizes of matrices of channels, some of which fill no vector.
+func columns(t *testing.T, test func(t *testing.T, what string, rows, c int)) {
+	for _, c := range []int{1, 7, 16, 24, 32, 51} {
+		for _, rows := range []int{0, 1, 31, 32, 70} {
+			test(t, fmt.Sprintf("%d rows of %d", rows, c), rows, c)
 		}
 	}
 }
 
-// inChannel tells whether an element is in one of the planes.
-func inChannel(c Channel, i int) bool { return i%c.Stride < c.Size }
+// normOf returns a map of c channels, in both types.
+func normOf(c int, floor float64) (*Norm[float32], *Norm[float64]) {
+	pivot32, pivot := draw(c, 11, (*rng.Stream).Normal)
+	scale32, scale := draw(c, 12, (*rng.Stream).Normal)
+	shift32, shift := draw(c, 13, (*rng.Stream).Normal)
+	return &Norm[float32]{pivot32, scale32, shift32, float32(floor)}, &Norm[float64]{pivot, scale, shift, floor}
+}
 
-func TestChannelSums(t *testing.T) {
+func TestColumnMoments(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		channels(t, func(t *testing.T, what string, c Channel, n int) {
-			const pivot = 100.25
+		columns(t, func(t *testing.T, what string, rows, c int) {
 			far := func(s *rng.Stream) float64 { return 100 + s.Normal() }
-			x32, x64 := draw(n, 1, far)
-			g32, g64 := draw(n, 2, (*rng.Stream).Normal)
-			var sum, squares, sumG, products float64
+			x32, x64 := draw(rows*c, 1, far)
+			pivot32, pivot64 := draw(c, 2, far)
+			want, wantSquares := slices.Repeat([]float64{5}, c), slices.Repeat([]float64{7}, c)
+			sums, squares := [][]float64{slices.Clone(want), slices.Clone(want)}, [][]float64{slices.Clone(wantSquares), slices.Clone(wantSquares)}
 			for i, v := range x64 {
-				if inChannel(c, i) {
-					sum += v - pivot
-					squares += (v - pivot) * (v - pivot)
-					sumG += g64[i]
-					products += g64[i] * (v - pivot)
+				d := v - pivot64[i%c]
+				want[i%c] += d
+				wantSquares[i%c] += d * d
+			}
+			ColumnMoments(sums[0], squares[0], x32, pivot32)
+			ColumnMoments(sums[1], squares[1], x64, pivot64)
+			for i := range 2 {
+				for k := range c {
+					if math.Abs(sums[i][k]-want[k]) > 1e-11 || math.Abs(squares[i][k]-wantSquares[k]) > 1e-11 {
+						t.Fatalf("%s: moments of column %d are %g and %g, want %g and %g", what, k, sums[i][k], squares[i][k], want[k], wantSquares[k])
+					}
 				}
 			}
-			check := func(kernel string, got, want float64) {
-				t.Helper()
-				if math.Abs(got-want) > 1e-12*float64(1+n) {
-					t.Errorf("%s of %s: %.15g, want %.15g", kernel, what, got, want)
-				}
-			}
-			s, q := ChannelMoments(x32, c, pivot)
-			check("sum", s, sum)
-			check("squares", q, squares)
-			s, q = ChannelMoments(x64, c, pivot)
-			check("sum in float64", s, sum)
-			check("squares in float64", q, squares)
-			s, q = ChannelProducts(g32, x32, c, pivot)
-			check("sum of g", s, sumG)
-			check("products", q, products)
-			s, q = ChannelProducts(g64, x64, c, pivot)
-			check("sum of g in float64", s, sumG)
-			check("products in float64", q, products)
 		})
 	})
 }
 
-func TestChannelMaps(t *testing.T) {
+// What a Norm does to rows and their gradients, by its definition.
+func TestNorm(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		channels(t, func(t *testing.T, what string, c Channel, n int) {
-			x32, x64 := draw(n, 1, (*rng.Stream).Normal)
-			g32, g64 := draw(n, 2, (*rng.Stream).Normal)
-			for kernel, f := range map[string]struct {
-				single func(dst []float32)
-				double func(dst []float64)
-				want   func(i int) float64
-			}{
-				"scale": {
-					func(dst []float32) { ChannelScale(dst, x32, c, 0.5, 1.5, -2) },
-					func(dst []float64) { ChannelScale(dst, x64, c, 0.5, 1.5, -2) },
-					func(i int) float64 { return 1.5*(x64[i]-0.5) - 2 }},
-				"blend": {
-					func(dst []float32) { ChannelBlend(dst, g32, x32, c, 0.5, 0.75, 1.5, -2) },
-					func(dst []float64) { ChannelBlend(dst, g64, x64, c, 0.5, 0.75, 1.5, -2) },
-					func(i int) float64 { return 0.75*g64[i] + 1.5*(x64[i]-0.5) - 2 }},
-			} {
-				const before = 7 // what lies between the planes stays
-				got32, got64 := make([]float32, n), make([]float64, n)
-				for i := range n {
-					got32[i], got64[i] = before, before
+		columns(t, func(t *testing.T, what string, rows, c int) {
+			for _, floor := range []float64{0, math.Inf(-1)} {
+				n32, n64 := normOf(c, floor)
+				x32, x64 := draw(rows*c, 1, (*rng.Stream).Normal)
+				g32, g64 := draw(rows*c, 2, (*rng.Stream).Normal)
+				a32, a64 := draw(c, 3, (*rng.Stream).Normal)
+				b32, b64 := draw(c, 4, (*rng.Stream).Normal)
+				o32, o64 := draw(c, 5, (*rng.Stream).Normal)
+				y, gradient := make([]float64, rows*c), make([]float64, rows*c)
+				sums, products := make([]float64, c), make([]float64, c)
+				for i, v := range x64 {
+					k := i % c
+					value, g := n64.Scale[k]*(v-n64.Pivot[k])+n64.Shift[k], g64[i]
+					if value <= floor {
+						g = 0
+					}
+					y[i] = max(floor, value)
+					sums[k] += g
+					products[k] += g * (v - n64.Pivot[k])
+					gradient[i] = a64[k]*g + b64[k]*(v-n64.Pivot[k]) + o64[k]
 				}
-				f.single(got32)
-				f.double(got64)
-				for i := range n {
-					want := float64(before)
-					if inChannel(c, i) {
-						want = f.want(i)
+				y32, gradient32, sums32, products32 := make([]float32, rows*c), make([]float32, rows*c), make([]float64, c), make([]float64, c)
+				n32.Apply(y32, x32)
+				n32.Gradient(gradient32, g32, x32, a32, b32, o32)
+				n32.Products(sums32, products32, g32, x32)
+				y64, gradient64, sums64, products64 := make([]float64, rows*c), make([]float64, rows*c), make([]float64, c), make([]float64, c)
+				n64.Apply(y64, x64)
+				n64.Gradient(gradient64, g64, x64, a64, b64, o64)
+				n64.Products(sums64, products64, g64, x64)
+				compare := func(kernel string, i int, single, double, want, tol float64) {
+					t.Helper()
+					if math.Abs(single-want) > tol || math.Abs(double-want) > 1e-13*float64(1+rows) {
+						t.Fatalf("%s, floor %g: %s %d is %g and %g, want %g", what, floor, kernel, i, single, double, want)
 					}
-					if math.Abs(float64(got32[i])-want) > 1e-6 || math.Abs(got64[i]-want) > 1e-14 {
-						t.Errorf("%s of %s: element %d is %g and %g, want %g", kernel, what, i, got32[i], got64[i], want)
-						return
-					}
+				}
+				for i := range y {
+					compare("value", i, float64(y32[i]), y64[i], y[i], 4e-6)
+					compare("gradient", i, float64(gradient32[i]), gradient64[i], gradient[i], 4e-6)
+				}
+				for k := range c {
+					compare("sum", k, sums32[k], sums64[k], sums[k], 1e-12*float64(1+rows))
+					compare("product", k, products32[k], products64[k], products[k], 1e-6*float64(1+rows))
 				}
 			}
 		})
@@ -128,18 +131,32 @@ func TestRectify(t *testing.T) {
 	})
 }
 
-// A NaN anywhere shows in the sums.
-func TestChannelKernelsKeepNaN(t *testing.T) {
+// A NaN shows in the results of its column, and in no other.
+func TestNormKeepsNaN(t *testing.T) {
 	forms(t, func(t *testing.T) {
-		c := Channel{Images: 2, Size: 37, Stride: 40}
-		for _, at := range []int{0, 15, 36, 40, 70} {
-			x, _ := draw(77, 1, (*rng.Stream).Normal)
-			g, _ := draw(77, 2, (*rng.Stream).Normal)
+		const rows, c = 40, 19
+		for _, at := range []int{0, 15, 16, 18, 35*c + 3} {
+			n, _ := normOf(c, 0)
+			x, _ := draw(rows*c, 1, (*rng.Stream).Normal)
+			g, _ := draw(rows*c, 2, (*rng.Stream).Normal)
 			x[at] = float32(math.NaN())
-			sum, squares := ChannelMoments(x, c, 0)
-			sumG, products := ChannelProducts(g, x, c, 0)
-			if !math.IsNaN(sum) || !math.IsNaN(squares) || math.IsNaN(sumG) || !math.IsNaN(products) {
-				t.Errorf("at %d: %g, %g, %g and %g", at, sum, squares, sumG, products)
+			sums, squares, products := make([]float64, c), make([]float64, c), make([]float64, c)
+			ColumnMoments(sums, squares, x, n.Pivot)
+			n.Products(make([]float64, c), products, g, x)
+			y, dx := make([]float32, rows*c), make([]float32, rows*c)
+			n.Apply(y, x)
+			n.Gradient(dx, g, x, n.Pivot, n.Scale, n.Shift)
+			for k := range c {
+				for what, v := range map[string]float64{"sum": sums[k], "square": squares[k], "product": products[k]} {
+					if math.IsNaN(v) != (k == at%c) {
+						t.Errorf("a NaN at %d: %s of column %d is %g", at, what, k, v)
+					}
+				}
+			}
+			for i := range y {
+				if math.IsNaN(float64(y[i])) != (i == at) || math.IsNaN(float64(dx[i])) != (i == at) {
+					t.Errorf("a NaN at %d: element %d is %g, its gradient %g", at, i, y[i], dx[i])
+				}
 			}
 		}
 	})

@@ -190,23 +190,38 @@ func rowExpAVX512(x []float32, top float32) (sum float32)
 // rowLogisticAVX512 is the vector form of LogisticNegative for at most 960 pairs.
 func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
 
-// channelMomentsAVX512 is the vector form of channelMoments.
-func channelMomentsAVX512(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+// columnMomentsAVX512 adds up the moments of a vector of columns.
+func columnMomentsAVX512(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
 
-// channelProductsAVX512 is the vector form of channelProducts.
-func channelProductsAVX512(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+// columnApplyAVX512 maps a vector of columns.
+func columnApplyAVX512(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
 
-// channelScaleAVX512 is the vector form of channelScale.
-func channelScaleAVX512(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
+// columnProductsAVX512 adds up the products of a vector of columns.
+func columnProductsAVX512(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
 
-// channelBlendAVX512 is the vector form of channelBlend.
-func channelBlendAVX512(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
+// columnGradientAVX512 writes the gradient of a vector of columns.
+func columnGradientAVX512(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
 
 // rectifyAVX512 is the vector form of rectify.
 func rectifyAVX512(dst []float32, x []float32)
 
 // addRectifyAVX512 is the vector form of addRectify.
 func addRectifyAVX512(dst []float32, a []float32, b []float32)
+
+// winogradImageAVX512 is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
+func winogradImageAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradGradientAVX512 is the vector form of winogradGradient; distances are in bytes, channels a multiple of 16.
+func winogradGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradResultAVX512 is the vector form of winogradResult; distances are in bytes, channels a multiple of 16.
+func winogradResultAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradWeightsAVX512 is the vector form of winogradWeights; distances are in bytes, channels a multiple of 16.
+func winogradWeightsAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradWeightsGradientAVX512 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
+func winogradWeightsGradientAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
 
 // pairs2AVX2 is the vector form of pairs2.
 func pairs2AVX2(d2 []float32, dx []float32, dy []float32, features []float32, head int, tails []int32)
@@ -394,20 +409,35 @@ func rowExpAVX2(x []float32, top float32) (sum float32)
 // rowLogisticAVX2 is the vector form of LogisticNegative for at most 960 pairs.
 func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
 
-// channelMomentsAVX2 is the vector form of channelMoments.
-func channelMomentsAVX2(x []float32, images int, size int, stride int, pivot float32) (sum float64, squares float64)
+// columnMomentsAVX2 adds up the moments of a vector of columns.
+func columnMomentsAVX2(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
 
-// channelProductsAVX2 is the vector form of channelProducts.
-func channelProductsAVX2(g []float32, x []float32, images int, size int, stride int, pivot float32) (sum float64, products float64)
+// columnApplyAVX2 maps a vector of columns.
+func columnApplyAVX2(dst *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32)
 
-// channelScaleAVX2 is the vector form of channelScale.
-func channelScaleAVX2(dst []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32)
+// columnProductsAVX2 adds up the products of a vector of columns.
+func columnProductsAVX2(grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, sums *float64, products *float64)
 
-// channelBlendAVX2 is the vector form of channelBlend.
-func channelBlendAVX2(dst []float32, g []float32, x []float32, images int, size int, stride int, pivot float32, a float32, b float32, c float32)
+// columnGradientAVX2 writes the gradient of a vector of columns.
+func columnGradientAVX2(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
 
 // rectifyAVX2 is the vector form of rectify.
 func rectifyAVX2(dst []float32, x []float32)
 
 // addRectifyAVX2 is the vector form of addRectify.
 func addRectifyAVX2(dst []float32, a []float32, b []float32)
+
+// winogradImageAVX2 is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
+func winogradImageAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradGradientAVX2 is the vector form of winogradGradient; distances are in bytes, channels a multiple of 16.
+func winogradGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradResultAVX2 is the vector form of winogradResult; distances are in bytes, channels a multiple of 16.
+func winogradResultAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradWeightsAVX2 is the vector form of winogradWeights; distances are in bytes, channels a multiple of 16.
+func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// winogradWeightsGradientAVX2 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
+func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)

@@ -58,8 +58,8 @@ func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	return s, nil
 }
 
-// BatchNorm returns scale·(x−mean)/√(variance+1e-5) + shift for images x
-// [n, c, h, w], with scale and shift [c] per channel (Ioffe and Szegedy, 2015).
+// BatchNorm returns act(scale·(x−mean)/√(variance+1e-5) + shift) for images x
+// [n, h, w, c], with scale and shift [c] per channel (Ioffe and Szegedy, 2015).
 // In training, mean and biased variance are those of the channel over the batch,
 // of which it needs at least two values; the gradients go through them. In
 // evaluation they are the running ones. See BatchStats for the two.
@@ -67,18 +67,23 @@ func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
 // The gradient nodes read what the last run left, so that a graph must not run
 // on two machines at once, and a change between training and evaluation must
 // not come between the two passes of a step.
-func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats) (*gorgonia.Node, error) {
+func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
 		return nil, errors.New("op: batch_norm needs batch statistics; NewBatchStats makes them")
 	}
 	if stats.Mean.dtype != x.Dtype() || stats.Var.dtype != x.Dtype() {
 		return nil, fmt.Errorf("op: batch_norm of %v has statistics of %v and %v; they must be of one type", x.Dtype(), stats.Mean.dtype, stats.Var.dtype)
 	}
+	if err := checkActivation(act); err != nil {
+		return nil, err
+	}
 	o := &batchNorm{
 		base:  base{name: "batch_norm", arity: 3, typ: hm.NewFnType(images, vector, vector, images), id: newID()},
 		stats: stats,
 	}
-	o.loop.Body = o.channels
+	if act == Identity {
+		o.single.norm.Floor, o.double.norm.Floor = float32(math.Inf(-1)), math.Inf(-1)
+	}
 	y, err := gorgonia.ApplyOp(o, x, scale, shift)
 	if err != nil {
 		return nil, err
@@ -90,17 +95,11 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats) (*gorgonia.Nod
 
 type batchNorm struct {
 	base
-	stats *BatchStats
-	done  *gorgonia.Node // what batchNormDone gives
-
-	// What the last run used: for each channel the mean and 1/√(variance+ε),
-	// and whether these are the running ones.
-	mean, inverse []float64
-	evaluated     bool
-
-	loop parallel.Loop
-	dst  *Array
-	in   [3]*Array
+	stats     *BatchStats
+	done      *gorgonia.Node // what batchNormDone gives
+	evaluated bool           // whether the last run used the running statistics
+	single    normalisation[float32]
+	double    normalisation[float64]
 }
 
 func (o *batchNorm) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -109,11 +108,11 @@ func (o *batchNorm) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { r
 
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
-	if x.dims != 4 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[1] || shift.shape[0] != x.shape[1] {
-		return nil, fmt.Errorf("op: batch_norm takes images [n,c,h,w], a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
+	if x.dims != 4 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
+		return nil, fmt.Errorf("op: batch_norm takes images [n,h,w,c], a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
 	}
-	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[1] || variance.shape[0] != x.shape[1] {
-		return nil, fmt.Errorf("op: batch_norm of %d channels has statistics of shapes %v and %v; they must have a number for each channel", x.shape[1], mean.Shape(), variance.Shape())
+	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] || variance.shape[0] != x.shape[3] {
+		return nil, fmt.Errorf("op: batch_norm of %d channels has statistics of shapes %v and %v; they must have a number for each channel", x.shape[3], mean.Shape(), variance.Shape())
 	}
 	return append(dst, x.Shape()...), nil
 }
@@ -121,81 +120,145 @@ func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 func (o *batchNorm) Run(dst *Array, in []*Array) error {
 	x := in[0]
 	o.evaluated = o.stats.Evaluate
-	if n := x.shape[0] * x.shape[2] * x.shape[3]; n < 2 && !o.evaluated {
+	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
 		return fmt.Errorf("op: batch_norm in training needs at least two values of a channel, but images of shape %v have %d; take a larger batch", x.Shape(), n)
 	}
-	channels := x.shape[1]
-	o.mean, o.inverse = grow(o.mean, channels), grow(o.inverse, channels)
-	o.dst = dst
-	copy(o.in[:], in)
-	o.loop.Run(channels, channelGrain(x))
+	if dst.dtype == tensor.Float64 {
+		o.double.run(dst.f64, x.f64, in[1].f64, in[2].f64, o.stats.Mean.f64, o.stats.Var.f64, o.evaluated)
+	} else {
+		o.single.run(dst.f32, x.f32, in[1].f32, in[2].f32, o.stats.Mean.f32, o.stats.Var.f32, o.evaluated)
+	}
 	return nil
 }
 
-// channelGrain is how many channels of images make it worth to wake another
-// core. What is done to one channel is done at one time, so that of the sweeps
-// over it all but the first find it in the cache.
-func channelGrain(x *Array) int {
-	return max(1, elementsPerPiece/max(1, x.shape[0]*x.shape[2]*x.shape[3]))
+// A normalisation computes a BatchNorm and its gradient.
+type normalisation[T Float] struct {
+	// norm is what the last run did to the channels; its pivots are the means as
+	// they are rounded: differences from them are exact where it counts, in a
+	// channel that is far from 0.
+	norm simd.Norm[T]
+	// mean and inverse [c] are the means, and 1/√(variance+ε), that it used.
+	mean, inverse []float64
+
+	// first and second [c] are sums over each channel, of the pieces before they
+	// are added up.
+	first, second []float64
+	ofG, ofX, o   []T // of the gradient
+
+	dst, g, x                       []T
+	moments, apply, products, blend parallel.Loop
 }
 
-// channelOf says where a channel's numbers are, from that of its first plane
-// on, which comes first.
-func channelOf(x *Array, channel int) (first int, c simd.Channel) {
-	size := x.shape[2] * x.shape[3]
-	return channel * size, simd.Channel{Images: x.shape[0], Size: size, Stride: x.shape[1] * size}
-}
-
-func (o *batchNorm) channels(_, lo, hi int) {
-	x, scale, shift := o.in[0], o.in[1], o.in[2]
-	if x.Len() == 0 {
-		return
-	}
-	for c := lo; c < hi; c++ {
-		if x.dtype == tensor.Float64 {
-			normaliseChannel(o, c, o.dst.f64, x.f64, scale.f64[c], shift.f64[c], o.stats.Mean.f64, o.stats.Var.f64)
-		} else {
-			normaliseChannel(o, c, o.dst.f32, x.f32, scale.f32[c], shift.f32[c], o.stats.Mean.f32, o.stats.Var.f32)
+func (n *normalisation[T]) init() {
+	if n.apply.Body == nil {
+		n.moments.Body = func(piece, lo, hi int) {
+			c := len(n.norm.Pivot)
+			simd.ColumnMoments(n.first[piece*c:(piece+1)*c], n.second[piece*c:(piece+1)*c], n.x[lo*c:hi*c], n.norm.Pivot)
+		}
+		n.apply.Body = func(_, lo, hi int) {
+			c := len(n.norm.Pivot)
+			n.norm.Apply(n.dst[lo*c:hi*c], n.x[lo*c:hi*c])
+		}
+		n.products.Body = func(piece, lo, hi int) {
+			c := len(n.norm.Pivot)
+			n.norm.Products(n.first[piece*c:(piece+1)*c], n.second[piece*c:(piece+1)*c], n.g[lo*c:hi*c], n.x[lo*c:hi*c])
+		}
+		n.blend.Body = func(_, lo, hi int) {
+			c := len(n.norm.Pivot)
+			n.norm.Gradient(n.dst[lo*c:hi*c], n.g[lo*c:hi*c], n.x[lo*c:hi*c], n.ofG, n.ofX, n.o)
 		}
 	}
 }
 
-func normaliseChannel[T Float](o *batchNorm, channel int, dst, x []T, scale, shift T, means, variances []T) {
-	first, c := channelOf(o.in[0], channel)
-	dst, x = dst[first:], x[first:]
-	mean, variance := float64(means[channel]), float64(variances[channel])
-	if !o.evaluated {
+// sums runs a loop over the rows of x that adds to first and second for each of
+// its pieces, and adds these up.
+func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
+	rows, grain := len(n.x)/channels, rowGrain(channels)
+	pieces := max(1, parallel.Pieces(rows, grain))
+	n.first, n.second = grow(n.first, pieces*channels), grow(n.second, pieces*channels)
+	clear(n.first)
+	clear(n.second)
+	loop.Run(rows, grain)
+	for i := channels; i < pieces*channels; i++ {
+		n.first[i%channels] += n.first[i]
+		n.second[i%channels] += n.second[i]
+	}
+}
+
+// rowGrain is how many pixels of so many channels make it worth to wake another
+// core.
+func rowGrain(channels int) int { return max(1, elementsPerPiece/max(1, channels)) }
+
+func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
+	n.init()
+	n.dst, n.x = dst, x
+	c := len(scale)
+	for _, s := range []*[]T{&n.norm.Pivot, &n.norm.Scale, &n.norm.Shift} {
+		*s = grow(*s, c)
+	}
+	n.mean, n.inverse = grow(n.mean, c), grow(n.inverse, c)
+	if c == 0 || len(x) == 0 {
+		return
+	}
+	if !evaluate {
 		// Moments about one of the values: in a channel that is far from 0 they
 		// do not cancel, and the squares are at most n+1 times the scatter.
-		n, pivot := float64(c.Images*c.Size), x[0]
-		sum, squares := simd.ChannelMoments(x, c, pivot)
-		scatter := squares - sum/n*sum
-		means[channel] = T((1-normMomentum)*mean + normMomentum*(float64(pivot)+sum/n))
-		variances[channel] = T((1-normMomentum)*variance + normMomentum*scatter/(n-1))
-		mean, variance = float64(pivot)+sum/n, scatter/n
+		copy(n.norm.Pivot, x[:c])
+		n.sums(&n.moments, c)
 	}
-	inverse := 1 / math.Sqrt(variance+normEpsilon)
-	o.mean[channel], o.inverse[channel] = mean, inverse
-	// Differences from the mean, as it is rounded, are exact where it counts:
-	// in a channel that is far from 0.
-	factor, pivot := float64(scale)*inverse, T(mean)
-	simd.ChannelScale(dst, x, c, pivot, T(factor), T(float64(shift)-factor*(mean-float64(pivot))))
+	count := float64(len(x) / c)
+	for k := range c {
+		mean, variance := float64(means[k]), float64(variances[k])
+		if !evaluate {
+			pivot := float64(n.norm.Pivot[k])
+			scatter := n.second[k] - n.first[k]/count*n.first[k]
+			means[k] = T((1-normMomentum)*mean + normMomentum*(pivot+n.first[k]/count))
+			variances[k] = T((1-normMomentum)*variance + normMomentum*scatter/(count-1))
+			mean, variance = pivot+n.first[k]/count, scatter/count
+		}
+		n.mean[k], n.inverse[k] = mean, 1/math.Sqrt(variance+normEpsilon)
+		factor := float64(scale[k]) * n.inverse[k]
+		n.norm.Pivot[k], n.norm.Scale[k] = T(mean), T(factor)
+		n.norm.Shift[k] = T(float64(shift[k]) - factor*(mean-float64(n.norm.Pivot[k])))
+	}
+	n.apply.Run(len(x)/c, rowGrain(c))
+	n.dst, n.x = nil, nil // are not held
+}
+
+// gradient writes, with z = (x−mean)/√(variance+ε) and g where the activation
+// lets it pass, scale/√(variance+ε)·(g − Σg/n − z·Σgz/n) in training, and without
+// the sums in evaluation. It leaves Σg and Σgz in first and second.
+func (n *normalisation[T]) gradient(dst, x, scale, g []T, evaluated bool) {
+	c := len(scale)
+	n.dst, n.x, n.g = dst, x, g
+	n.ofG, n.ofX, n.o = grow(n.ofG, c), grow(n.ofX, c), grow(n.o, c)
+	n.sums(&n.products, c)
+	count := float64(len(x) / c)
+	for k := range c {
+		off := n.mean[k] - float64(n.norm.Pivot[k])
+		n.second[k] = n.inverse[k] * (n.second[k] - off*n.first[k])
+		factor := float64(scale[k]) * n.inverse[k]
+		n.ofG[k], n.ofX[k], n.o[k] = T(factor), 0, 0
+		if !evaluated && count > 0 {
+			ofX := -factor * n.inverse[k] * n.second[k] / count
+			n.ofX[k], n.o[k] = T(ofX), T(-factor*n.first[k]/count-ofX*off)
+		}
+	}
+	n.blend.Run(len(x)/c, rowGrain(c))
+	n.dst, n.x, n.g = nil, nil, nil
 }
 
 func (o *batchNorm) DiffWRT(int) []bool { return []bool{true, true, true} }
 
 func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	g := &batchNormGrad{
-		base: base{name: "batch_norm_grad", arity: 4, typ: hm.NewFnType(images, vector, images, real, images), id: newID()}, of: o}
-	g.loop.Body = g.channels
+	g := &batchNormGrad{base: base{name: "batch_norm_grad", arity: 4, typ: hm.NewFnType(images, vector, images, real, images), id: newID()}, of: o}
 	dx, err := gorgonia.ApplyOp(g, in[0], in[1], grad, o.done)
 	if err != nil {
 		return nil, err
 	}
 	out := gorgonia.Nodes{dx, nil, nil}
-	for i, sums := range []*[]float64{&g.dScale, &g.dShift} {
-		s := &batchNormSums{
-			base: base{name: [...]string{"batch_norm_grad_scale", "batch_norm_grad_shift"}[i], arity: 2, typ: hm.NewFnType(vector, images, vector), id: g.id}, sums: sums}
+	for i, name := range []string{"batch_norm_grad_scale", "batch_norm_grad_shift"} {
+		s := &batchNormSums{base: base{name: name, arity: 2, typ: hm.NewFnType(vector, images, vector), id: g.id}, of: o, scale: i == 0}
 		if out[1+i], err = gorgonia.ApplyOp(s, in[1+i], dx); err != nil {
 			return nil, err
 		}
@@ -236,12 +299,6 @@ func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) 
 type batchNormGrad struct {
 	base
 	of *batchNorm
-
-	dScale, dShift []float64
-
-	loop        parallel.Loop
-	dst         *Array
-	x, scale, g *Array
 }
 
 func (o *batchNormGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -258,57 +315,24 @@ func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
-	channels := in[0].shape[1]
-	if len(o.of.mean) != channels {
+	x, scale, g := in[0], in[1], in[2]
+	if max(len(o.of.single.mean), len(o.of.double.mean)) != x.shape[3] {
 		return errors.New("op: the gradient of a batch_norm was asked for before it was run")
 	}
-	o.dScale, o.dShift = grow(o.dScale, channels), grow(o.dShift, channels)
-	o.dst, o.x, o.scale, o.g = dst, in[0], in[1], in[2]
-	o.loop.Run(channels, channelGrain(o.x))
+	if dst.dtype == tensor.Float64 {
+		o.of.double.gradient(dst.f64, x.f64, scale.f64, g.f64, o.of.evaluated)
+	} else {
+		o.of.single.gradient(dst.f32, x.f32, scale.f32, g.f32, o.of.evaluated)
+	}
 	return nil
-}
-
-func (o *batchNormGrad) channels(_, lo, hi int) {
-	if o.x.Len() == 0 {
-		clear(o.dScale[lo:hi])
-		clear(o.dShift[lo:hi])
-		return
-	}
-	for c := lo; c < hi; c++ {
-		if o.dst.dtype == tensor.Float64 {
-			normaliseGradChannel(o, c, o.dst.f64, o.x.f64, o.g.f64, float64(o.scale.f64[c]))
-		} else {
-			normaliseGradChannel(o, c, o.dst.f32, o.x.f32, o.g.f32, float64(o.scale.f32[c]))
-		}
-	}
-}
-
-// normaliseGradChannel computes, with z = (x−mean)/√(variance+ε),
-// scale/√(variance+ε)·(g − Σg/n − z·Σgz/n) in training, and without the sums in
-// evaluation.
-func normaliseGradChannel[T Float](o *batchNormGrad, channel int, dst, x, g []T, scale float64) {
-	first, c := channelOf(o.x, channel)
-	dst, x, g = dst[first:], x[first:], g[first:]
-	mean, inverse := o.of.mean[channel], o.of.inverse[channel]
-	pivot := T(mean)
-	sum, products := simd.ChannelProducts(g, x, c, pivot)
-	products = inverse * (products - (mean-float64(pivot))*sum) // Σ gz
-	o.dScale[channel], o.dShift[channel] = products, sum
-	factor := scale * inverse
-	if o.of.evaluated {
-		simd.ChannelScale(dst, g, c, 0, T(factor), 0)
-		return
-	}
-	n := float64(c.Images * c.Size)
-	ofX := -factor * inverse * products / n
-	simd.ChannelBlend(dst, g, x, c, pivot, T(factor), T(ofX), T(-factor*sum/n-ofX*(mean-float64(pivot))))
 }
 
 // batchNormSums is the gradient of scale or shift. Its inputs are that vector,
 // for its shape, and the gradient of the images, so that it runs after it.
 type batchNormSums struct {
 	base
-	sums *[]float64
+	of    *batchNorm
+	scale bool
 }
 
 func (o *batchNormSums) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -322,9 +346,16 @@ func (o *batchNormSums) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 func (o *batchNormSums) Run(dst *Array, _ []*Array) error {
-	copy(dst.f64, *o.sums)
+	shifts, scales := o.of.single.first, o.of.single.second
+	if dst.dtype == tensor.Float64 {
+		shifts, scales = o.of.double.first, o.of.double.second
+	}
+	if o.scale {
+		shifts = scales
+	}
+	copy(dst.f64, shifts)
 	for i := range dst.f32 {
-		dst.f32[i] = float32((*o.sums)[i])
+		dst.f32[i] = float32(shifts[i])
 	}
 	return nil
 }

@@ -69,11 +69,11 @@ type normGraph struct {
 // newNormInputs has the inputs alone.
 func newNormInputs(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 	t.Helper()
-	c := shape[1]
+	c := shape[3]
 	n := &normGraph{graph: gorgonia.NewGraph(), stats: stats(t, dtype, c), channels: c, values: product(shape) / c,
 		xs: normals(product(shape), 1), scales: normals(c, 2), shifts: normals(c, 3), cs: normals(product(shape), 4)}
 	for i := range n.xs { // means and variances that are not 0 and 1
-		k := float64(i / (shape[2] * shape[3]) % c)
+		k := float64(i % c)
 		n.xs[i] = (1+k/3)*n.xs[i] + 2 - k
 	}
 	for k := range c {
@@ -91,9 +91,14 @@ func newNormInputs(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 
 func newNormGraph(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 	t.Helper()
+	return newActiveNormGraph(t, dtype, op.Identity, shape...)
+}
+
+func newActiveNormGraph(t testing.TB, dtype tensor.Dtype, act op.Activation, shape ...int) *normGraph {
+	t.Helper()
 	n := newNormInputs(t, dtype, shape...)
 	var err error
-	if n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats); err != nil {
+	if n.y, err = op.BatchNorm(n.x, n.scale, n.shift, n.stats, act); err != nil {
 		t.Fatal(err)
 	}
 	n.loss = gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(n.y, n.c))))
@@ -104,16 +109,17 @@ func newNormGraph(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 	return n
 }
 
-// normShapes are odd ones, one image, one channel, one pixel, and planes that
-// are larger than a vector.
-var normShapes = [][]int{{3, 2, 3, 5}, {1, 3, 2, 3}, {5, 1, 1, 3}, {4, 3, 1, 1}, {2, 2, 5, 7}, {1, 1, 1, 2}}
+// normShapes are odd ones, one image, one channel, one pixel, and channels that
+// are more than a vector.
+var normShapes = [][]int{{3, 3, 5, 2}, {1, 2, 3, 3}, {5, 1, 3, 1}, {4, 1, 1, 3}, {2, 3, 2, 19}, {1, 1, 2, 1}}
 
 func TestBatchNormByFiniteDifferences(t *testing.T) {
 	for _, shape := range normShapes {
-		for _, evaluate := range []bool{false, true} {
+		for mode := range 4 {
 			for machine, newMachine := range machines {
-				t.Run(fmt.Sprintf("%v/evaluate=%v/%s", shape, evaluate, machine), func(t *testing.T) {
-					n := newNormGraph(t, tensor.Float64, shape...)
+				evaluate, act := mode&1 != 0, op.Activation(mode>>1)
+				t.Run(fmt.Sprintf("%v/evaluate=%v/activation=%d/%s", shape, evaluate, act, machine), func(t *testing.T) {
+					n := newActiveNormGraph(t, tensor.Float64, act, shape...)
 					n.stats.Evaluate = evaluate
 					m := newMachine(t, n.graph, append(gorgonia.Nodes{n.loss}, n.grads...)...)
 					defer m.Close()
@@ -149,17 +155,16 @@ func TestBatchNormByFiniteDifferences(t *testing.T) {
 // direct computes a batch normalisation from its definition, and the moments of
 // the channels with the unbiased variance.
 func (n *normGraph) direct(shape []int) (y, mean, variance []float64) {
-	size := shape[2] * shape[3]
 	y, mean, variance = make([]float64, len(n.xs)), make([]float64, n.channels), make([]float64, n.channels)
 	for i, v := range n.xs {
-		mean[i/size%n.channels] += v / float64(n.values)
+		mean[i%n.channels] += v / float64(n.values)
 	}
 	for i, v := range n.xs {
-		d := v - mean[i/size%n.channels]
-		variance[i/size%n.channels] += d * d / float64(n.values-1)
+		d := v - mean[i%n.channels]
+		variance[i%n.channels] += d * d / float64(n.values-1)
 	}
 	for i, v := range n.xs {
-		k := i / size % n.channels
+		k := i % n.channels
 		biased := variance[k] * float64(n.values-1) / float64(n.values)
 		y[i] = n.scales[k]*(v-mean[k])/math.Sqrt(biased+1e-5) + n.shifts[k]
 	}
@@ -170,15 +175,21 @@ func (n *normGraph) direct(shape []int) (y, mean, variance []float64) {
 // and in float32 far from 0 as well.
 func TestBatchNormAgainstDefinition(t *testing.T) {
 	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-6} {
-		for _, shape := range append(slices.Clone(normShapes), []int{3, 2, 4, 4}, []int{2, 3, 8, 8}, []int{2, 3, 10, 13}) {
+		for _, shape := range append(slices.Clone(normShapes), []int{3, 4, 4, 32}, []int{2, 8, 8, 3}, []int{2, 10, 13, 48}, []int{3, 20, 20, 16}) {
 			for machine, newMachine := range machines {
 				t.Run(fmt.Sprintf("%v/%v/%s", dtype, shape, machine), func(t *testing.T) {
-					n := newNormGraph(t, dtype, shape...)
+					act := op.Activation(shape[0] % 2)
+					n := newActiveNormGraph(t, dtype, act, shape...)
 					m := newMachine(t, n.graph, n.outputs...)
 					defer m.Close()
 					wantMean, wantVar := numbers(n.stats.Mean), numbers(n.stats.Var)
 					for range 3 {
 						y, mean, variance := n.direct(shape)
+						for i, v := range y {
+							if act == op.ReLU {
+								y[i] = max(0, v)
+							}
+						}
 						for k := range mean {
 							wantMean[k] = 0.9*wantMean[k] + 0.1*mean[k]
 							wantVar[k] = 0.9*wantVar[k] + 0.1*variance[k]
@@ -208,7 +219,7 @@ func TestBatchNormAgainstDefinition(t *testing.T) {
 // Evaluation uses the running statistics and leaves them alone.
 func TestBatchNormEvaluation(t *testing.T) {
 	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 2e-6} {
-		shape := []int{3, 2, 3, 7}
+		shape := []int{3, 3, 7, 18}
 		n := newNormGraph(t, dtype, shape...)
 		n.stats.Evaluate = true
 		mean, variance := numbers(n.stats.Mean), numbers(n.stats.Var)
@@ -223,7 +234,7 @@ func TestBatchNormEvaluation(t *testing.T) {
 		}
 		want, wantGrad := make([]float64, len(n.xs)), make([]float64, len(n.xs))
 		for i, v := range n.xs {
-			k := i / 21 % 2
+			k := i % 18
 			f := n.scales[k] / math.Sqrt(variance[k]+1e-5)
 			want[i], wantGrad[i] = f*(v-mean[k])+n.shifts[k], f*n.cs[i]
 		}
@@ -233,7 +244,7 @@ func TestBatchNormEvaluation(t *testing.T) {
 			t.Errorf("%v: evaluation has changed the statistics to %v and %v", dtype, numbers(n.stats.Mean), numbers(n.stats.Var))
 		}
 		// One image of one pixel is enough for it.
-		one := newNormGraph(t, dtype, 1, 2, 1, 1)
+		one := newNormGraph(t, dtype, 1, 1, 1, 2)
 		one.stats.Evaluate = true
 		q, err := vm.Compile(one.outputs...)
 		if err != nil {
@@ -251,7 +262,7 @@ func TestBatchNormSingleMatchesDouble(t *testing.T) {
 	for _, tc := range []struct {
 		offset, tol float64
 	}{{0, 2e-6}, {1000, 2e-6}, {-1e6, 5e-6}} {
-		shape := []int{7, 5, 9, 11}
+		shape := []int{7, 9, 11, 21}
 		var got [2][][]float64
 		var running [2][2][]float64
 		for i, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
@@ -291,11 +302,11 @@ func TestBatchNormSingleMatchesDouble(t *testing.T) {
 // A channel of one value, far from 0, becomes its shift.
 func TestBatchNormOfConstants(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		n := newNormGraph(t, dtype, 2, 3, 4, 5)
+		n := newNormGraph(t, dtype, 2, 4, 5, 3)
 		for i := range n.xs {
-			n.xs[i] = []float64{1e6 + 1, -123456.7, 0}[i/20%3]
+			n.xs[i] = []float64{1e6 + 1, -123456.7, 0}[i%3]
 		}
-		if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 3, 4, 5)); err != nil {
+		if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 4, 5, 3)); err != nil {
 			t.Fatal(err)
 		}
 		p, err := vm.Compile(n.outputs...)
@@ -307,7 +318,7 @@ func TestBatchNormOfConstants(t *testing.T) {
 		}
 		want := make([]float64, len(n.xs))
 		for i := range want {
-			want[i] = n.shifts[i/20%3]
+			want[i] = n.shifts[i%3]
 		}
 		closeTo(t, dtype.String(), float64sOf(t, n.y.Value()), want, 1e-7)
 	}
@@ -317,12 +328,12 @@ func TestBatchNormOfConstants(t *testing.T) {
 func TestTwoBatchNormsOfOneInput(t *testing.T) {
 	for machine, newMachine := range machines {
 		t.Run(machine, func(t *testing.T) {
-			shape := []int{3, 2, 3, 5}
+			shape := []int{3, 3, 5, 2}
 			n := newNormInputs(t, tensor.Float64, shape...)
 			second := stats(t, tensor.Float64, 2)
 			second.Evaluate = true // of means 0 and variances 1
-			y := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats))
-			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second))
+			y := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats, op.Identity))
+			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second, op.Identity))
 			sum := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(gorgonia.Add(y, z)), n.c))))
 			grads, err := gorgonia.Grad(sum, n.shift, n.scale)
 			if err != nil {
@@ -337,7 +348,7 @@ func TestTwoBatchNormsOfOneInput(t *testing.T) {
 			var want float64
 			wantScale, wantShift := make([]float64, 2), make([]float64, 2)
 			for i, v := range n.xs {
-				k := i / 15 % 2
+				k := i % 2
 				unit := v / math.Sqrt(1+1e-5)
 				want += n.cs[i] * (first[i] + n.scales[k]*unit + n.shifts[k])
 				wantScale[k] += n.cs[i] * ((first[i]-n.shifts[k])/n.scales[k] + unit)
@@ -356,8 +367,8 @@ func TestTwoBatchNormsOfOneInput(t *testing.T) {
 // A NaN shows in all of its channel and nowhere else.
 func TestBatchNormKeepsNaN(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		for _, at := range []int{0, 3, 24, 150} { // the pivot, inside a vector, and in a tail
-			shape := []int{3, 2, 5, 5}
+		for _, at := range []int{0, 3, 17, 18*40 + 5} { // the pivot, inside a vector, and in a tail
+			shape := []int{3, 5, 5, 18}
 			n := newNormGraph(t, dtype, shape...)
 			n.xs[at%len(n.xs)] = math.NaN()
 			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
@@ -370,15 +381,15 @@ func TestBatchNormKeepsNaN(t *testing.T) {
 			if err := p.RunAll(); err != nil {
 				t.Fatal(err)
 			}
-			bad := at % len(n.xs) / 25 % 2
+			bad := at % 18
 			for _, o := range []*gorgonia.Node{n.y, n.grads[0]} {
 				for i, v := range float64sOf(t, o.Value()) {
-					if math.IsNaN(v) != (i/25%2 == bad) {
+					if math.IsNaN(v) != (i%18 == bad) {
 						t.Fatalf("%v, a NaN at %d: element %d of %v is %g", dtype, at, i, o, v)
 					}
 				}
 			}
-			for k := range 2 {
+			for k := range 18 {
 				for _, s := range []float64{numbers(n.stats.Mean)[k], numbers(n.stats.Var)[k], float64sOf(t, n.grads[1].Value())[k]} {
 					if math.IsNaN(s) != (k == bad) {
 						t.Errorf("%v, a NaN at %d: a statistic of channel %d is %g", dtype, at, k, s)
@@ -408,7 +419,7 @@ func runOn(t *testing.T, procs int, outputs gorgonia.Nodes) (all [][]float64) {
 
 func TestBatchNormSameBitsOnAnyNumberOfCores(t *testing.T) {
 	run := func(procs int) [][]float64 {
-		n := newNormGraph(t, tensor.Float32, 16, 9, 30, 31)
+		n := newNormGraph(t, tensor.Float32, 16, 30, 31, 19)
 		return append(runOn(t, procs, n.outputs[1:]), numbers(n.stats.Mean), numbers(n.stats.Var))
 	}
 	want := run(1)
@@ -465,7 +476,7 @@ func TestImageOperationsDoNotAllocate(t *testing.T) {
 	for name, outputs := range map[string]func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes{
 		"BatchNorm": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
 			scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(8, 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(8, 3))
-			return incomingTo(t, gorgonia.Must(op.BatchNorm(x, scale, shift, stats(t, x.Dtype(), 8))), x, scale, shift)
+			return incomingTo(t, gorgonia.Must(op.BatchNorm(x, scale, shift, stats(t, x.Dtype(), 8), op.ReLU)), x, scale, shift)
 		},
 		"Rectify": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
 			return incomingTo(t, gorgonia.Must(op.Rectify(x)), x)
@@ -480,7 +491,7 @@ func TestImageOperationsDoNotAllocate(t *testing.T) {
 	} {
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			g := gorgonia.NewGraph()
-			x := imagesOf(g, dtype, "x", normals(16*8*32*33, 1), 16, 8, 32, 33)
+			x := imagesOf(g, dtype, "x", normals(16*8*32*33, 1), 16, 32, 33, 8)
 			if n := steady(t, outputs(t, x)...); n > 10 { // a worker or two may be new
 				t.Errorf("%s of %v: %d allocations in 20 runs", name, dtype, n)
 			}
@@ -490,8 +501,8 @@ func TestImageOperationsDoNotAllocate(t *testing.T) {
 
 func TestBatchNormRefuses(t *testing.T) {
 	g := gorgonia.NewGraph()
-	x := imagesOf(g, tensor.Float64, "x", normals(24, 1), 2, 3, 2, 2)
-	pixel := imagesOf(g, tensor.Float64, "pixel", normals(3, 1), 1, 3, 1, 1)
+	x := imagesOf(g, tensor.Float64, "x", normals(24, 1), 2, 2, 2, 3)
+	pixel := imagesOf(g, tensor.Float64, "pixel", normals(3, 1), 1, 1, 1, 3)
 	three, four := vectorOf(g, tensor.Float64, "three", normals(3, 1)), vectorOf(g, tensor.Float64, "four", normals(4, 1))
 	run := func(y *gorgonia.Node, err error) error {
 		if err != nil {
@@ -507,13 +518,16 @@ func TestBatchNormRefuses(t *testing.T) {
 		apply func() error
 		want  string
 	}{
-		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil)) }, "NewBatchStats makes them"},
-		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3))) },
-			"batch_norm takes images [n,c,h,w], a scale [c] and a shift [c], not shapes [2 3 2 2], [4] and [3]"},
-		"shift":      {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3))) }, "not shapes [2 3 2 2], [3] and [4]"},
-		"channels":   {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4))) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
-		"type":       {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3))) }, "batch_norm of float64 has statistics of float32"},
-		"one value":  {func() error { return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3))) }, "needs at least two values of a channel, but images of shape [1 3 1 1] have 1"},
+		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil, op.Identity)) }, "NewBatchStats makes them"},
+		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.Identity)) },
+			"batch_norm takes images [n,h,w,c], a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
+		"shift":      {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.Identity)) }, "not shapes [2 2 2 3], [3] and [4]"},
+		"channels":   {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.Identity)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
+		"type":       {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.Identity)) }, "batch_norm of float64 has statistics of float32"},
+		"one value":  {func() error { return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.Identity)) }, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
+		"activation": {func() error {
+			return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 3), op.Activation(7)))
+		}, "no activation 7"},
 		"type of it": {func() error { _, err := op.NewBatchStats(tensor.Int32, 3); return err }, "no batch statistics of int32"},
 		"size of it": {func() error { _, err := op.NewBatchStats(tensor.Float32, -3); return err }, "negative dimension"},
 	} {
@@ -529,7 +543,7 @@ func TestBatchNormRefuses(t *testing.T) {
 // smallest images of a ResNet18 and, for comparison, what a copy on all cores
 // takes. MB/s counts each array that is read or written once.
 func BenchmarkImages(b *testing.B) {
-	for _, shape := range [][]int{{128, 64, 32, 32}, {128, 512, 4, 4}} {
+	for _, shape := range [][]int{{128, 32, 32, 64}, {128, 4, 4, 512}} {
 		n := product(shape)
 		xs := normals(n, 1)
 		b.Run(fmt.Sprintf("%v/copy", shape), func(b *testing.B) {
@@ -546,8 +560,8 @@ func BenchmarkImages(b *testing.B) {
 			apply  func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes)
 		}{
 			{"BatchNorm", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
-				scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(shape[1], 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(shape[1], 3))
-				return gorgonia.Must(op.BatchNorm(x, scale, shift, stats(b, x.Dtype(), shape[1]))), gorgonia.Nodes{x, scale, shift}
+				scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(shape[3], 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(shape[3], 3))
+				return gorgonia.Must(op.BatchNorm(x, scale, shift, stats(b, x.Dtype(), shape[3]), op.ReLU)), gorgonia.Nodes{x, scale, shift}
 			}},
 			{"Rectify", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
 				return gorgonia.Must(op.Rectify(x)), gorgonia.Nodes{x}

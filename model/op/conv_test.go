@@ -38,6 +38,7 @@ var convCases = []convCase{
 	{1, 1, 1, 1, 2, 3, 3, 1, 1},  // less image than window
 	{2, 1, 2, 2, 1, 1, 1, 1, 3},  // some windows see padding alone
 	{17, 2, 3, 3, 2, 3, 3, 1, 1}, // several images a piece
+	{2, 3, 4, 4, 16, 3, 3, 1, 1}, // a whole panel of columns
 }
 
 // convolve is the definition.
@@ -54,12 +55,12 @@ func (c convCase) convolve(x, w []float64) []float64 {
 							for q := range c.kw {
 								row, column := i*c.stride+r-c.pad, j*c.stride+q-c.pad
 								if row >= 0 && row < c.h && column >= 0 && column < c.w {
-									sum += x[((n*c.c+ch)*c.h+row)*c.w+column] * w[((k*c.c+ch)*c.kh+r)*c.kw+q]
+									sum += x[((n*c.h+row)*c.w+column)*c.c+ch] * w[((k*c.c+ch)*c.kh+r)*c.kw+q]
 								}
 							}
 						}
 					}
-					y[((n*c.k+k)*oh+i)*ow+j] = sum
+					y[((n*oh+i)*ow+j)*c.k+k] = sum
 				}
 			}
 		}
@@ -79,7 +80,7 @@ type convGraph struct {
 func newConvGraph(t testing.TB, c convCase, dtype tensor.Dtype) *convGraph {
 	t.Helper()
 	oh, ow := c.result()
-	g := &convGraph{graph: gorgonia.NewGraph(), dtype: dtype, shapeX: []int{c.n, c.c, c.h, c.w}, shapeW: []int{c.k, c.c, c.kh, c.kw}, shapeY: []int{c.n, c.k, oh, ow}}
+	g := &convGraph{graph: gorgonia.NewGraph(), dtype: dtype, shapeX: []int{c.n, c.h, c.w, c.c}, shapeW: []int{c.k, c.c, c.kh, c.kw}, shapeY: []int{c.n, oh, ow, c.k}}
 	node := func(name string, shape []int) *gorgonia.Node {
 		return gorgonia.NewTensor(g.graph, dtype, 4, gorgonia.WithShape(shape...), gorgonia.WithName(name))
 	}
@@ -167,7 +168,11 @@ func TestConv2d(t *testing.T) {
 
 // Sizes at which the vector kernels are at work, against float64.
 func TestConv2dFloat32(t *testing.T) {
-	for _, c := range []convCase{{5, 16, 16, 16, 24, 3, 3, 1, 1}, {4, 24, 17, 15, 33, 3, 3, 2, 1}, {3, 40, 8, 8, 20, 1, 1, 2, 0}, {2, 64, 32, 32, 64, 3, 3, 1, 1}, {3, 200, 4, 4, 130, 3, 3, 1, 1}} {
+	for _, c := range []convCase{
+		{5, 16, 16, 16, 24, 3, 3, 1, 1}, {4, 24, 17, 15, 33, 3, 3, 2, 1}, {3, 40, 8, 8, 20, 1, 1, 2, 0}, {3, 200, 4, 4, 130, 3, 3, 1, 1}, {2, 3, 9, 7, 48, 3, 3, 2, 1},
+		// By Winograd's method: many tiles and few, odd sizes, one pixel, many channels.
+		{2, 64, 32, 32, 64, 3, 3, 1, 1}, {40, 16, 13, 18, 48, 3, 3, 1, 1}, {1, 32, 1, 1, 16, 3, 3, 1, 1}, {3, 16, 7, 2, 16, 3, 3, 1, 1}, {2, 144, 5, 6, 160, 3, 3, 1, 1}, {300, 16, 4, 4, 16, 3, 3, 1, 1},
+	} {
 		var got, want [][]float64
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			g := newConvGraph(t, c, dtype)
@@ -190,26 +195,42 @@ func TestConv2dFloat32(t *testing.T) {
 	}
 }
 
-// Gorgonia's own convolution and its gradients, which are right but slow.
+// Gorgonia's own convolution and its gradients, which are right but slow, of
+// images whose channels come first.
 func TestConv2dIsGorgonias(t *testing.T) {
 	for _, c := range []convCase{{2, 3, 8, 8, 4, 3, 3, 1, 1}, {2, 3, 7, 9, 4, 3, 3, 2, 1}, {2, 4, 6, 6, 5, 1, 1, 1, 0}} {
-		g := newConvGraph(t, c, tensor.Float64)
-		y, err := gorgonia.Conv2d(g.x, g.w, tensor.Shape{c.kh, c.kw}, []int{c.pad, c.pad}, []int{c.stride, c.stride}, []int{1, 1})
-		if err != nil {
-			t.Fatal(err)
+		oh, ow := c.result()
+		graph := gorgonia.NewGraph()
+		x := imagesOf(graph, tensor.Float64, "x", normals(c.n*c.c*c.h*c.w, 1), c.n, c.c, c.h, c.w)
+		w := imagesOf(graph, tensor.Float64, "w", normals(c.k*c.c*c.kh*c.kw, 2), c.k, c.c, c.kh, c.kw)
+		factors := imagesOf(graph, tensor.Float64, "factors", normals(c.n*c.k*oh*ow, 3), c.n, oh, ow, c.k)
+		last := func(n *gorgonia.Node, err error) *gorgonia.Node {
+			if err == nil {
+				n, err = op.ChannelsLast(n)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
 		}
-		grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, g.factors)))), g.x, g.w)
-		if err != nil {
-			t.Fatal(err)
+		var nodes [2]gorgonia.Nodes
+		for i, y := range []*gorgonia.Node{
+			gorgonia.Must(op.Conv2d(last(x, nil), w, c.stride, c.pad)),
+			last(gorgonia.Conv2d(x, w, tensor.Shape{c.kh, c.kw}, []int{c.pad, c.pad}, []int{c.stride, c.stride}, []int{1, 1})),
+		} {
+			grads, err := gorgonia.Grad(gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, factors)))), x, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes[i] = append(gorgonia.Nodes{y}, grads...)
 		}
-		g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
-		m := gorgonia.NewTapeMachine(g.graph)
+		m := gorgonia.NewTapeMachine(graph)
 		if err := m.RunAll(); err != nil {
 			t.Fatal(err)
 		}
-		closeTo(t, fmt.Sprintf("%v: result", c), float64sOf(t, g.y.Value()), float64sOf(t, y.Value()), 1e-12)
-		closeTo(t, fmt.Sprintf("%v: gradient of the images", c), float64sOf(t, g.dx.Value()), float64sOf(t, grads[0].Value()), 1e-12)
-		closeTo(t, fmt.Sprintf("%v: gradient of the weights", c), float64sOf(t, g.dw.Value()), float64sOf(t, grads[1].Value()), 1e-12)
+		for i, what := range []string{"result", "gradient of the images", "gradient of the weights"} {
+			closeTo(t, fmt.Sprintf("%v: %s", c, what), float64sOf(t, nodes[0][i].Value()), float64sOf(t, nodes[1][i].Value()), 1e-12)
+		}
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +260,7 @@ func convProgram(t testing.TB, c convCase) (*convGraph, *vm.Program) {
 
 func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, c := range []convCase{{37, 8, 9, 9, 12, 3, 3, 1, 1}, {20, 8, 9, 9, 12, 3, 3, 2, 1}} {
+	for _, c := range []convCase{{37, 8, 9, 9, 12, 3, 3, 1, 1}, {20, 8, 9, 9, 12, 3, 3, 2, 1}, {70, 16, 9, 9, 48, 3, 3, 1, 1}, {9, 144, 9, 9, 160, 3, 3, 1, 1}} {
 		g, p := convProgram(t, c)
 		var want [][]float32
 		for _, procs := range []int{1, 2, 7} {
@@ -273,10 +294,10 @@ func TestConv2dRefuses(t *testing.T) {
 		stride, pad int
 		want        string
 	}{
-		"stride":   {[]int{1, 1, 3, 3}, []int{1, 1, 1, 1}, 0, 0, "conv2d cannot have stride 0 and padding 0"},
-		"padding":  {[]int{1, 1, 3, 3}, []int{1, 1, 1, 1}, 1, -1, "conv2d cannot have stride 1 and padding -1"},
-		"channels": {[]int{1, 2, 3, 3}, []int{1, 1, 1, 1}, 1, 0, "images [N,C,H,W] and weights [K,C,kh,kw], not shapes [1 2 3 3] and [1 1 1 1]"},
-		"size":     {[]int{1, 1, 3, 3}, []int{1, 1, 6, 1}, 1, 1, "windows of 6×1 do not fit images of 3×3 padded by 1"},
+		"stride":   {[]int{1, 3, 3, 1}, []int{1, 1, 1, 1}, 0, 0, "conv2d cannot have stride 0 and padding 0"},
+		"padding":  {[]int{1, 3, 3, 1}, []int{1, 1, 1, 1}, 1, -1, "conv2d cannot have stride 1 and padding -1"},
+		"channels": {[]int{1, 3, 3, 2}, []int{1, 1, 1, 1}, 1, 0, "images [N,H,W,C] and weights [K,C,kh,kw], not shapes [1 3 3 2] and [1 1 1 1]"},
+		"size":     {[]int{1, 3, 3, 1}, []int{1, 1, 6, 1}, 1, 1, "windows of 6×1 do not fit images of 3×3 padded by 1"},
 	} {
 		g := gorgonia.NewGraph()
 		x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(tc.x...), gorgonia.WithName("x"))

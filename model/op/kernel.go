@@ -33,7 +33,7 @@ var (
 	real    = hm.TypeVariable('a')
 	vector  = gorgonia.TensorType{Dims: 1, Of: real}
 	matrix  = gorgonia.TensorType{Dims: 2, Of: real}
-	images  = gorgonia.TensorType{Dims: 4, Of: real} // NCHW
+	images  = gorgonia.TensorType{Dims: 4, Of: real}
 	indices = gorgonia.TensorType{Dims: 1, Of: tensor.Int32}
 	table   = gorgonia.TensorType{Dims: 2, Of: tensor.Int32}
 )

@@ -22,6 +22,13 @@ const (
 	ReLU
 )
 
+func checkActivation(act Activation) error {
+	if act != Identity && act != ReLU {
+		return fmt.Errorf("op: no activation %d", int(act))
+	}
+	return nil
+}
+
 // Linear returns act(x·Wᵀ + b), [n, out], of x [n, in], weights W [out, in]
 // and bias b [out]: a layer with its activation in one sweep.
 func Linear(x, weights, bias *gorgonia.Node, act Activation) (*gorgonia.Node, error) {
@@ -50,14 +57,12 @@ type linear struct {
 }
 
 func newLinear(act Activation, indexed bool) (*linear, error) {
-	o := &linear{act: act, indexed: indexed}
-	switch act {
-	case Identity:
-		o.name = "linear"
-	case ReLU:
+	if err := checkActivation(act); err != nil {
+		return nil, err
+	}
+	o := &linear{base: base{name: "linear"}, act: act, indexed: indexed}
+	if act == ReLU {
 		o.name = "linear_relu"
-	default:
-		return nil, fmt.Errorf("op: no activation %d", int(act))
 	}
 	if indexed {
 		o.name += "_rows"

@@ -11,11 +11,11 @@ import (
 	"cne/internal/simd"
 )
 
-// GlobalAvgPool returns the means of the planes of images x [n, c, h, w]:
-// [n, c]. A plane has at least one element.
+// GlobalAvgPool returns the means of images x [n, h, w, c] over their pixels, of
+// which there is at least one: [n, c].
 func GlobalAvgPool(x *gorgonia.Node) (*gorgonia.Node, error) {
 	o := &globalAvgPool{base: base{name: "global_avg_pool", arity: 1, typ: hm.NewFnType(images, matrix), id: newID()}}
-	o.loop.Body = o.planes
+	o.loop.Body = o.images
 	return gorgonia.ApplyOp(o, x)
 }
 
@@ -32,35 +32,37 @@ func (o *globalAvgPool) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error)
 }
 
 func (o *globalAvgPool) ResultShape(dst []int, in []*Array) ([]int, error) {
-	if in[0].dims != 4 || in[0].shape[2]*in[0].shape[3] == 0 {
-		return nil, fmt.Errorf("op: global_avg_pool takes images [n,c,h,w] of one pixel or more, not shape %v", in[0].Shape())
+	if in[0].dims != 4 || in[0].shape[1]*in[0].shape[2] == 0 {
+		return nil, fmt.Errorf("op: global_avg_pool takes images [n,h,w,c] of one pixel or more, not shape %v", in[0].Shape())
 	}
-	return append(dst, in[0].shape[0], in[0].shape[1]), nil
+	return append(dst, in[0].shape[0], in[0].shape[3]), nil
 }
 
 func (o *globalAvgPool) Run(dst *Array, in []*Array) error {
 	o.dst, o.x = dst, in[0]
-	o.loop.Run(dst.Len(), planeGrain(o.x))
+	o.loop.Run(dst.shape[0], imageGrain(o.x))
 	return nil
 }
 
-// planeGrain is how many planes of images make it worth to wake another core.
-func planeGrain(x *Array) int { return max(1, elementsPerPiece/(x.shape[2]*x.shape[3])) }
+// imageGrain is how many images make it worth to wake another core.
+func imageGrain(x *Array) int { return max(1, elementsPerPiece/max(1, x.Cols())) }
 
-func (o *globalAvgPool) planes(_, lo, hi int) {
-	size := o.x.shape[2] * o.x.shape[3]
+func (o *globalAvgPool) images(_, lo, hi int) {
+	size, c := o.x.Cols(), o.x.shape[3]
 	if o.dst.dtype == tensor.Float64 {
-		meansOf(o.dst.f64[lo:hi], o.x.f64[lo*size:hi*size], size)
+		meansOf(o.dst.f64[lo*c:hi*c], o.x.f64[lo*size:hi*size], c, size)
 	} else {
-		meansOf(o.dst.f32[lo:hi], o.x.f32[lo*size:hi*size], size)
+		meansOf(o.dst.f32[lo*c:hi*c], o.x.f32[lo*size:hi*size], c, size)
 	}
 }
 
-func meansOf[T Float](dst, x []T, size int) {
-	plane := simd.Channel{Images: 1, Size: size}
-	for i := range dst {
-		sum, _ := simd.ChannelMoments(x[i*size:], plane, 0)
-		dst[i] = T(sum / float64(size))
+// meansOf writes the means over the pixels of images of so many elements each.
+func meansOf[T Float](dst, x []T, c, size int) {
+	clear(dst)
+	for at := 0; at < len(x) && c > 0; at += size {
+		means := dst[at/size*c:][:c]
+		simd.ColumnSums(means, x[at:at+size], c)
+		simd.Scale(means, T(c)/T(size))
 	}
 }
 
@@ -68,12 +70,12 @@ func (o *globalAvgPool) DiffWRT(int) []bool { return []bool{true} }
 
 func (o *globalAvgPool) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	g := &globalAvgPoolGrad{base: base{name: "global_avg_pool_grad", arity: 2, typ: hm.NewFnType(images, matrix, images), id: newID()}}
-	g.loop.Body = g.planes
+	g.loop.Body = g.images
 	n, err := gorgonia.ApplyOp(g, in[0], grad)
 	return gorgonia.Nodes{n}, err
 }
 
-// globalAvgPoolGrad spreads the gradient of each mean over its plane. Its inputs
+// globalAvgPoolGrad spreads the gradient of each mean over the pixels. Its inputs
 // are the images, for their shape, and the gradient that comes in.
 type globalAvgPoolGrad struct {
 	base
@@ -88,33 +90,35 @@ func (o *globalAvgPoolGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, er
 }
 
 func (o *globalAvgPoolGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	if x, g := in[0], in[1]; g.dims != 2 || g.shape[0] != x.shape[0] || g.shape[1] != x.shape[1] {
-		return nil, fmt.Errorf("op: global_avg_pool_grad takes images [n,c,h,w] and gradients [n,c], not shapes %v and %v", x.Shape(), g.Shape())
+	if x, g := in[0], in[1]; g.dims != 2 || g.shape[0] != x.shape[0] || g.shape[1] != x.shape[3] {
+		return nil, fmt.Errorf("op: global_avg_pool_grad takes images [n,h,w,c] and gradients [n,c], not shapes %v and %v", x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
 
 func (o *globalAvgPoolGrad) Run(dst *Array, in []*Array) error {
 	o.dst, o.g = dst, in[1]
-	o.loop.Run(o.g.Len(), planeGrain(dst))
+	o.loop.Run(dst.shape[0], imageGrain(dst))
 	return nil
 }
 
-func (o *globalAvgPoolGrad) planes(_, lo, hi int) {
-	size := o.dst.shape[2] * o.dst.shape[3]
+func (o *globalAvgPoolGrad) images(_, lo, hi int) {
+	size, c := o.dst.Cols(), o.dst.shape[3]
 	if o.dst.dtype == tensor.Float64 {
-		spreadMeans(o.dst.f64[lo*size:hi*size], o.g.f64[lo:hi], size)
+		spreadMeans(o.dst.f64[lo*size:hi*size], o.g.f64[lo*c:hi*c], c, size)
 	} else {
-		spreadMeans(o.dst.f32[lo*size:hi*size], o.g.f32[lo:hi], size)
+		spreadMeans(o.dst.f32[lo*size:hi*size], o.g.f32[lo*c:hi*c], c, size)
 	}
 }
 
-func spreadMeans[T Float](dst, g []T, size int) {
-	for i, v := range g {
-		share := v / T(size)
-		plane := dst[i*size : (i+1)*size]
-		for j := range plane {
-			plane[j] = share
+// spreadMeans writes the gradients of images of so many elements each.
+func spreadMeans[T Float](dst, g []T, c, size int) {
+	for at := 0; at < len(dst) && c > 0; at += size {
+		first := dst[at : at+c]
+		copy(first, g[at/size*c:])
+		simd.Scale(first, T(c)/T(size))
+		for pixel := at + c; pixel < at+size; pixel += c {
+			copy(dst[pixel:pixel+c], first)
 		}
 	}
 }

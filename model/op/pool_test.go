@@ -12,20 +12,19 @@ import (
 	"cne/model/op"
 )
 
-// The means of planes with their gradient against Gorgonia's own reshaping,
-// product and sums.
+// The means over the pixels with their gradient against Gorgonia's own reshaping
+// and product.
 func TestGlobalAvgPoolMatchesGorgonia(t *testing.T) {
 	for dtype, tol := range map[tensor.Dtype]float64{tensor.Float64: 1e-13, tensor.Float32: 1e-6} {
-		for _, shape := range append(slices.Clone(normShapes), []int{2, 3, 4, 4}, []int{3, 2, 7, 9}) {
+		for _, shape := range append(slices.Clone(normShapes), []int{2, 4, 4, 16}, []int{3, 7, 9, 21}) {
 			for machine, newMachine := range machines {
 				t.Run(fmt.Sprintf("%v/%v/%s", dtype, shape, machine), func(t *testing.T) {
-					planes, size := shape[0]*shape[1], shape[2]*shape[3]
+					images, size, channels := shape[0], shape[1]*shape[2], shape[3]
 					run := func(pool func(x *gorgonia.Node) *gorgonia.Node) (all [][]float64) {
 						g := gorgonia.NewGraph()
-						x := imagesOf(g, dtype, "x", normals(planes*size, 1), shape...)
-						y := gorgonia.Must(gorgonia.Reshape(pool(x), tensor.Shape{planes, 1}))
-						c := imagesOf(g, dtype, "c", normals(planes, 2), planes, 1)
-						loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
+						x := imagesOf(g, dtype, "x", normals(images*size*channels, 1), shape...)
+						c := imagesOf(g, dtype, "c", normals(images*channels, 2), images, channels)
+						loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(pool(x), c))))
 						grads, err := gorgonia.Grad(loss, x)
 						if err != nil {
 							t.Fatal(err)
@@ -39,12 +38,12 @@ func TestGlobalAvgPoolMatchesGorgonia(t *testing.T) {
 					}
 					got := run(func(x *gorgonia.Node) *gorgonia.Node { return gorgonia.Must(op.GlobalAvgPool(x)) })
 					want := run(func(x *gorgonia.Node) *gorgonia.Node {
-						weights := make([]float64, size)
-						for i := range weights {
-							weights[i] = 1 / float64(size)
+						weights := make([]float64, size*channels*channels)
+						for i := range size * channels {
+							weights[i*channels+i%channels] = 1 / float64(size)
 						}
-						rows := gorgonia.Must(gorgonia.Reshape(x, tensor.Shape{planes, size}))
-						return gorgonia.Must(gorgonia.Mul(rows, imagesOf(x.Graph(), dtype, "weights", weights, size, 1)))
+						rows := gorgonia.Must(gorgonia.Reshape(x, tensor.Shape{images, size * channels}))
+						return gorgonia.Must(gorgonia.Mul(rows, imagesOf(x.Graph(), dtype, "weights", weights, size*channels, channels)))
 					})
 					closeTo(t, "loss", got[0], want[0], tol)
 					closeTo(t, "gradient", got[1], want[1], tol)
@@ -59,7 +58,7 @@ func TestGlobalAvgPoolByFiniteDifferences(t *testing.T) {
 		t.Run(machine, func(t *testing.T) {
 			g := gorgonia.NewGraph()
 			xs := normals(2*3*3*5, 1)
-			x := imagesOf(g, tensor.Float64, "x", xs, 2, 3, 3, 5)
+			x := imagesOf(g, tensor.Float64, "x", xs, 2, 3, 5, 3)
 			c := imagesOf(g, tensor.Float64, "c", normals(6, 2), 2, 3)
 			loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(op.GlobalAvgPool(x)), c))))
 			grads, err := gorgonia.Grad(loss, x)
@@ -84,7 +83,7 @@ func TestGlobalAvgPoolByFiniteDifferences(t *testing.T) {
 
 func TestGlobalAvgPoolSameBitsOnAnyNumberOfCores(t *testing.T) {
 	run := func(procs int) [][]float64 {
-		x := imagesOf(gorgonia.NewGraph(), tensor.Float32, "x", normals(16*9*30*31, 1), 16, 9, 30, 31)
+		x := imagesOf(gorgonia.NewGraph(), tensor.Float32, "x", normals(16*9*30*31, 1), 16, 30, 31, 9)
 		return runOn(t, procs, incomingTo(t, gorgonia.Must(op.GlobalAvgPool(x)), x))
 	}
 	want := run(1)
@@ -103,9 +102,9 @@ func TestGlobalAvgPoolRefuses(t *testing.T) {
 	if _, err := op.GlobalAvgPool(rows); err == nil {
 		t.Error("a matrix was taken for images")
 	}
-	empty := gorgonia.NewTensor(g, tensor.Float64, 4, gorgonia.WithShape(2, 3, 0, 4), gorgonia.WithName("empty"))
+	empty := gorgonia.NewTensor(g, tensor.Float64, 4, gorgonia.WithShape(2, 0, 4, 3), gorgonia.WithName("empty"))
 	_, err := op.GlobalAvgPool(empty)
-	if want := "global_avg_pool takes images [n,c,h,w] of one pixel or more, not shape [2 3 0 4]"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "global_avg_pool takes images [n,h,w,c] of one pixel or more, not shape [2 0 4 3]"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
 }

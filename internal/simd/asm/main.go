@@ -46,6 +46,7 @@ func main() {
 		s.dense()
 		s.rows()
 		s.norm()
+		s.winograd()
 	}
 	Generate()
 }

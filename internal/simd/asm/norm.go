@@ -6,68 +6,51 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// norm emits the kernels of layers that work on channels of images: a channel is
-// a number of planes, stride apart, of which the kernels take the first size
-// elements, a multiple of 16.
+// norm emits the kernels of layers that work on the channels of images, the
+// columns of a matrix: all but the last two take a vector of columns of some
+// rows, which are stride bytes apart.
 func (s *isa) norm() {
-	s.channelMoments()
-	s.channelProducts()
-	s.channelScale()
-	s.channelBlend()
+	s.columnMoments()
+	s.columnApply()
+	s.columnProducts()
+	s.columnGradient()
 	s.rectify()
 	s.addRectify()
 }
 
-// overPlanes emits a loop over the planes, and in it one over their elements,
-// step at a time. The pointers are to those of the plane.
-func (s *isa) overPlanes(step int, pointers []Register, body func(i Register)) {
-	images, size, stride := Load(Param("images"), GP64()), Load(Param("size"), GP64()), Load(Param("stride"), GP64())
-	SHLQ(Imm(2), stride)
-	i := GP64()
-	Label("planes")
-	TESTQ(images, images)
+// overRows emits a loop over the rows. The pointers are to those of the row.
+func (s *isa) overRows(pointers []Register, body func()) {
+	rows, stride := Load(Param("rows"), GP64()), Load(Param("stride"), GP64())
+	Label("rows")
+	TESTQ(rows, rows)
 	JZ(LabelRef("done"))
-	XORQ(i, i)
-	Label("elements")
-	CMPQ(i, size)
-	JGE(LabelRef("next"))
-	body(i)
-	ADDQ(Imm(uint64(step)), i)
-	JMP(LabelRef("elements"))
-	Label("next")
+	body()
 	for _, p := range pointers {
 		ADDQ(stride, p)
 	}
-	DECQ(images)
-	JMP(LabelRef("planes"))
+	DECQ(rows)
+	JMP(LabelRef("rows"))
 	Label("done")
 }
 
-// halves is how many vectors of float64 16 elements make.
-func (s *isa) halves() int { return 32 / s.lanes }
-
-// widened loads the elements of half h of the 16 at i, as float64.
-func (s *isa) widened(p, i Register, h int) VecVirtual {
+// column loads a vector from where the parameter points to.
+func (s *isa) column(param string) VecVirtual {
 	v := s.vec()
-	VCVTPS2PD(at(p, i).Offset(2*s.lanes*h), v)
+	VMOVUPS(Mem{Base: Load(Param(param), GP64())}, v)
 	return v
 }
 
-// pivot64 returns a register with the float32 parameter pivot in every lane, as
-// float64.
-func (s *isa) pivot64() VecVirtual {
-	v, half := s.vec(), s.halfVec()
-	VBROADCASTSS(memory(Param("pivot")), half)
-	VCVTPS2PD(half, v)
-	return v
-}
-
-// halfVec returns a register of half the width.
-func (s *isa) halfVec() VecVirtual {
+// doubles returns the lanes of v as float64, in two registers.
+func (s *isa) doubles(v VecVirtual) (low, high VecVirtual) {
+	low, high = s.vec(), s.vec()
+	VCVTPS2PD(s.half(v), low)
 	if s.wide() {
-		return YMM()
+		VEXTRACTF64X4(Imm(1), v, high.AsY())
+	} else {
+		VEXTRACTF128(Imm(1), v, high.AsX())
 	}
-	return XMM()
+	VCVTPS2PD(s.half(high), high)
+	return low, high
 }
 
 func (s *isa) zeros(n int) (out []VecVirtual) {
@@ -77,83 +60,103 @@ func (s *isa) zeros(n int) (out []VecVirtual) {
 	return out
 }
 
-// sum64 adds up the float64 lanes of some vectors and stores the result.
-func (s *isa) sum64(parts []VecVirtual, result int) {
-	v := parts[0]
-	for _, p := range parts[1:] {
-		VADDPD(p, v, v)
+// addTo adds two registers of float64 to the memory at the parameter.
+func (s *isa) addTo(param string, sums []VecVirtual) {
+	p := Load(Param(param), GP64())
+	for i, v := range sums {
+		m := Mem{Base: p}.Offset(s.bytes() * i)
+		VADDPD(m, v, v)
+		VMOVUPD(v, m)
 	}
-	t := YMM()
-	if s.wide() {
-		VEXTRACTF64X4(Imm(1), v, t)
-		VADDPD(t, v.AsY(), v.AsY())
-	}
-	VEXTRACTF128(Imm(1), v.AsY(), t.AsX())
-	VADDPD(t.AsX(), v.AsX(), v.AsX())
-	VUNPCKHPD(v.AsX(), v.AsX(), t.AsX())
-	VADDSD(t.AsX(), v.AsX(), v.AsX())
-	VMOVSD(v.AsX(), memory(ReturnIndex(result)))
 }
 
-func (s *isa) channelMoments() {
-	s.begin("channelMoments", "(x []float32, images, size, stride int, pivot float32) (sum, squares float64)", "is the vector form of channelMoments.")
-	x, pivot := s.pointer("x"), s.pivot64()
-	sums, squares := s.zeros(s.halves()), s.zeros(s.halves())
-	s.overPlanes(16, []Register{x}, func(i Register) {
-		for h := range sums {
-			v := s.widened(x, i, h)
+func (s *isa) columnMoments() {
+	s.begin("columnMoments", "(x *float32, rows, stride int, pivot *float32, sums, squares *float64)", "adds up the moments of a vector of columns.")
+	x := Load(Param("x"), GP64())
+	low, high := s.doubles(s.column("pivot"))
+	sums, squares := s.zeros(2), s.zeros(2)
+	s.overRows([]Register{x}, func() {
+		for h, pivot := range []VecVirtual{low, high} {
+			v := s.vec()
+			VCVTPS2PD(Mem{Base: x}.Offset(s.bytes()/2*h), v)
 			VSUBPD(pivot, v, v)
 			VADDPD(v, sums[h], sums[h])
 			VFMADD231PD(v, v, squares[h])
 		}
 	})
-	s.sum64(sums, 0)
-	s.sum64(squares, 1)
+	s.addTo("sums", sums)
+	s.addTo("squares", squares)
 	VZEROUPPER()
 	RET()
 }
 
-func (s *isa) channelProducts() {
-	s.begin("channelProducts", "(g, x []float32, images, size, stride int, pivot float32) (sum, products float64)", "is the vector form of channelProducts.")
-	g, x, pivot := s.pointer("g"), s.pointer("x"), s.pivot64()
-	sums, products := s.zeros(s.halves()), s.zeros(s.halves())
-	s.overPlanes(16, []Register{g, x}, func(i Register) {
-		for h := range sums {
-			v, w := s.widened(x, i, h), s.widened(g, i, h)
-			VSUBPD(pivot, v, v)
-			VADDPD(w, sums[h], sums[h])
-			VFMADD231PD(v, w, products[h])
-		}
-	})
-	s.sum64(sums, 0)
-	s.sum64(products, 1)
-	VZEROUPPER()
-	RET()
-}
-
-func (s *isa) channelScale() {
-	s.begin("channelScale", "(dst, x []float32, images, size, stride int, pivot, a, b float32)", "is the vector form of channelScale.")
-	dst, x, pivot, a, b := s.pointer("dst"), s.pointer("x"), s.broadcast("pivot"), s.broadcast("a"), s.broadcast("b")
-	s.overPlanes(s.lanes, []Register{dst, x}, func(i Register) {
-		v := s.load(x, i)
+func (s *isa) columnApply() {
+	s.begin("columnApply", "(dst, x *float32, rows, stride int, pivot, scale, shift *float32, floor float32)", "maps a vector of columns.")
+	dst, x := Load(Param("dst"), GP64()), Load(Param("x"), GP64())
+	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
+	s.overRows([]Register{dst, x}, func() {
+		v := s.vec()
+		VMOVUPS(Mem{Base: x}, v)
 		VSUBPS(pivot, v, v)
-		VFMADD213PS(b, a, v)
-		VMOVUPS(v, at(dst, i))
+		VFMADD213PS(shift, scale, v)
+		VMAXPS(v, floor, v) // the second source, v, if one is a NaN
+		VMOVUPS(v, Mem{Base: dst})
 	})
 	VZEROUPPER()
 	RET()
 }
 
-func (s *isa) channelBlend() {
-	s.begin("channelBlend", "(dst, g, x []float32, images, size, stride int, pivot, a, b, c float32)", "is the vector form of channelBlend.")
-	dst, g, x := s.pointer("dst"), s.pointer("g"), s.pointer("x")
-	pivot, a, b, c := s.broadcast("pivot"), s.broadcast("a"), s.broadcast("b"), s.broadcast("c")
-	s.overPlanes(s.lanes, []Register{dst, g, x}, func(i Register) {
-		v := s.load(x, i)
-		VSUBPS(pivot, v, v)
-		VFMADD213PS(c, b, v)
-		VFMADD231PS(at(g, i), a, v)
-		VMOVUPS(v, at(dst, i))
+// passing returns x−pivot, and the gradient at g where the value of x is not
+// the floor, else 0.
+func (s *isa) passing(g, x Register, pivot, scale, shift, floor VecVirtual) (v, gradient VecVirtual) {
+	v, y := s.vec(), s.vec()
+	VMOVUPS(Mem{Base: x}, v)
+	VSUBPS(pivot, v, v)
+	VMOVAPS(v, y)
+	VFMADD213PS(shift, scale, y)
+	gradient = s.vec()
+	const nleUS = 0x06 // not less or equal, which a NaN is not
+	if s.wide() {
+		k := K()
+		VCMPPS(Imm(nleUS), floor, y, k)
+		VMOVUPS_Z(Mem{Base: g}, k, gradient)
+		return v, gradient
+	}
+	VCMPPS(Imm(nleUS), floor, y, y)
+	VANDPS(Mem{Base: g}, y, gradient)
+	return v, gradient
+}
+
+func (s *isa) columnProducts() {
+	s.begin("columnProducts", "(grad, x *float32, rows, stride int, pivot, scale, shift *float32, floor float32, sums, products *float64)", "adds up the products of a vector of columns.")
+	g, x := Load(Param("grad"), GP64()), Load(Param("x"), GP64())
+	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
+	sums, products := s.zeros(2), s.zeros(2)
+	s.overRows([]Register{g, x}, func() {
+		v, gradient := s.passing(g, x, pivot, scale, shift, floor)
+		low, high := s.doubles(gradient)
+		lowX, highX := s.doubles(v)
+		VADDPD(low, sums[0], sums[0])
+		VADDPD(high, sums[1], sums[1])
+		VFMADD231PD(lowX, low, products[0])
+		VFMADD231PD(highX, high, products[1])
+	})
+	s.addTo("sums", sums)
+	s.addTo("products", products)
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) columnGradient() {
+	s.begin("columnGradient", "(dst, grad, x *float32, rows, stride int, pivot, scale, shift *float32, floor float32, a, b, o *float32)", "writes the gradient of a vector of columns.")
+	dst, g, x := Load(Param("dst"), GP64()), Load(Param("grad"), GP64()), Load(Param("x"), GP64())
+	pivot, scale, shift, floor := s.column("pivot"), s.column("scale"), s.column("shift"), s.broadcast("floor")
+	a, b, o := s.column("a"), s.column("b"), s.column("o")
+	s.overRows([]Register{dst, g, x}, func() {
+		v, gradient := s.passing(g, x, pivot, scale, shift, floor)
+		VFMADD213PS(o, b, v)
+		VFMADD231PS(gradient, a, v)
+		VMOVUPS(v, Mem{Base: dst})
 	})
 	VZEROUPPER()
 	RET()

@@ -1,0 +1,58 @@
+package blas
+
+// Panels is the form in which a matrix [k, n] is the right factor of a product
+// on one goroutine without being packed for it: panels of columns lie one after
+// the other, and in a panel row after row. Whoever computes the matrix can write
+// it in this form from the start.
+type Panels struct {
+	k, n  int
+	width int // of all panels but the last, which may be narrower
+}
+
+// NewPanels returns the form of a matrix of k rows and n columns of T.
+func NewPanels[T Float](k, n int) Panels {
+	if k < 0 || n < 0 {
+		panic("blas: a matrix of negative size")
+	}
+	if _, single := any(T(0)).(float32); single && vectors() && n%16 == 0 {
+		return Panels{k, n, panelWidth()}
+	}
+	return Panels{k, n, max(1, n)}
+}
+
+// Len returns the number of elements.
+func (p Panels) Len() int { return p.k * p.n }
+
+// At returns where the first row of column j is, and how far the next row is
+// from it.
+func (p Panels) At(j int) (at, stride int) {
+	first := j - j%p.width
+	return first*p.k + j - first, min(p.width, p.n-first)
+}
+
+// Run returns how many columns from column j on lie next to each other.
+func (p Panels) Run(j int) int { return min(p.width-j%p.width, p.n-j) }
+
+// MultiplyPanels computes C = A·B + beta·C on the calling goroutine, for A of m
+// rows whose element (i, l) is a[i·rowStride+l·stepStride], B in the form of p,
+// and C with rows ldc apart. One of the strides is 1. C is not read if beta is 0.
+func MultiplyPanels[T Float](p Panels, m int, a []T, rowStride, stepStride int, b []T, beta T, c []T, ldc int) {
+	if m == 0 || p.n == 0 {
+		return
+	}
+	if rowStride != 1 && stepStride != 1 || len(b) < p.Len() || ldc < p.n || len(c) < (m-1)*ldc+p.n ||
+		p.k > 0 && len(a) < (m-1)*rowStride+(p.k-1)*stepStride+1 {
+		panic("blas: the factors of a product with panels do not fit")
+	}
+	if p.width != p.n || p.n%16 == 0 && vectors() {
+		if a, ok := any(a).([]float32); ok && p.k > 0 {
+			multiplyPanels(p, m, a, rowStride, stepStride, any(b).([]float32), any(beta).(float32), any(c).([]float32), ldc)
+			return
+		}
+	}
+	if stepStride == 1 {
+		GemmAlone(false, false, m, p.n, p.k, 1, a, max(rowStride, p.k), b, p.n, beta, c, ldc)
+	} else {
+		GemmAlone(true, false, m, p.n, p.k, 1, a, stepStride, b, p.n, beta, c, ldc)
+	}
+}

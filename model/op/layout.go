@@ -1,0 +1,91 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/parallel"
+)
+
+// ChannelsLast returns images x [N, C, H, W], the layout of files and of
+// PyTorch, as [N, H, W, C], which the operations on images take.
+func ChannelsLast(x *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(newRelayout("channels_last", false), x)
+}
+
+// relayout is ChannelsLast, or its inverse and gradient.
+type relayout struct {
+	base
+	back   bool
+	loop   parallel.Loop
+	dst, x *Array
+}
+
+func newRelayout(name string, back bool) *relayout {
+	o := &relayout{base: base{name: name, arity: 1, typ: hm.NewFnType(images, images)}, back: back}
+	o.loop.Body = o.images
+	return o
+}
+
+func (o *relayout) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *relayout) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *relayout) ResultShape(dst []int, in []*Array) ([]int, error) {
+	s := in[0].shape
+	if in[0].dims != 4 {
+		return nil, fmt.Errorf("op: %s takes images [N,C,H,W], not shape %v", o.name, in[0].Shape())
+	}
+	if o.back {
+		return append(dst, s[0], s[3], s[1], s[2]), nil
+	}
+	return append(dst, s[0], s[2], s[3], s[1]), nil
+}
+
+func (o *relayout) Run(dst *Array, in []*Array) error {
+	o.dst, o.x = dst, in[0]
+	o.loop.Run(dst.shape[0], max(1, elementsPerPiece/max(1, dst.Cols())))
+	return nil
+}
+
+// images transposes some images: [C, H·W] to [H·W, C], or back.
+func (o *relayout) images(_, lo, hi int) {
+	size, rows := o.x.Cols(), o.x.shape[1]
+	if o.back {
+		rows *= o.x.shape[2]
+	}
+	for i := lo; i < hi; i++ {
+		if o.dst.dtype == tensor.Float64 {
+			transposeTo(o.dst.f64[i*size:(i+1)*size], o.x.f64[i*size:(i+1)*size], rows)
+		} else {
+			transposeTo(o.dst.f32[i*size:(i+1)*size], o.x.f32[i*size:(i+1)*size], rows)
+		}
+	}
+}
+
+// transposeTo writes the transpose of x, which has the given number of rows.
+func transposeTo[T Float](dst, x []T, rows int) {
+	if rows == 0 {
+		return
+	}
+	cols := len(x) / rows
+	for i := range rows {
+		for j, v := range x[i*cols : (i+1)*cols] {
+			dst[j*rows+i] = v
+		}
+	}
+}
+
+func (o *relayout) DiffWRT(int) []bool { return []bool{true} }
+
+func (o *relayout) SymDiff(_ gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	name := "channels_first"
+	if o.back {
+		name = "channels_last"
+	}
+	n, err := gorgonia.ApplyOp(newRelayout(name, !o.back), grad)
+	return gorgonia.Nodes{n}, err
+}

@@ -1,0 +1,190 @@
+package op
+
+import (
+	"cne/internal/blas"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// patches computes a convolution by products with a matrix that has a row for
+// each position of a window: the patch of the image that the window sees there,
+// [kh, kw, C]. Weights are brought into that order first.
+type patches[T Float] struct {
+	windows
+	part                    convPart
+	images, weights, result []T
+	loop                    parallel.Loop
+	form                    blas.Panels
+	right                   []T   // the weights as a right factor
+	sums                    [][]T // of the pieces: the weights' gradient [kh·kw·C, K]
+	scratch                 parallel.Pool[patchScratch[T]]
+}
+
+// A patchScratch is the memory of a piece: some patches, and the gradient of
+// their results as a right factor.
+type patchScratch[T Float] struct{ patches, result []T }
+
+const (
+	// patchElements bounds the patches that are laid out at a time, so that
+	// they stay in the second-level cache.
+	patchElements = 1 << 18
+	// convPieces bounds the copies of the weights' gradient.
+	convPieces = 8
+)
+
+// size returns the number of values that a window sees.
+func (g *windows) size() int { return g.c * g.kh * g.kw }
+
+// plain tells whether a window sees the pixel under its position alone, so that
+// the patches are the images themselves.
+func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
+
+func (c *patches[T]) run(g windows, part convPart, images, weights, result []T) {
+	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
+	if c.loop.Body == nil {
+		c.loop.Body = c.piece
+	}
+	grain := max(1, (c.n+convPieces-1)/convPieces)
+	switch part {
+	case convResult:
+		c.form = blas.NewPanels[T](c.size(), c.k)
+		c.arrange(func(k, l, w int) { c.right[c.place(l, k)] = c.weights[w] })
+	case convImages:
+		c.form = blas.NewPanels[T](c.k, c.size())
+		c.arrange(func(k, l, w int) { c.right[c.place(k, l)] = c.weights[w] })
+	case convWeights:
+		c.sums = grow(c.sums, max(1, parallel.Pieces(c.n, grain)))
+		for i := range c.sums {
+			c.sums[i] = grow(c.sums[i], c.size()*c.k)
+		}
+		clear(c.sums[0])
+	}
+	c.loop.Run(c.n, grain)
+	if part == convWeights {
+		for _, sum := range c.sums[1:] {
+			simd.Add(c.sums[0], sum)
+		}
+		c.eachWeight(func(k, l, w int) { c.weights[w] = c.sums[0][l*c.k+k] })
+	}
+	c.images, c.weights, c.result = nil, nil, nil // are not held
+}
+
+// arrange brings the weights into the form of a right factor.
+func (c *patches[T]) arrange(put func(k, l, w int)) {
+	c.right = grow(c.right, c.form.Len())
+	c.eachWeight(put)
+}
+
+// eachWeight calls body for each weight w of output channel k, and which element
+// l of a patch it goes with.
+func (c *patches[T]) eachWeight(body func(k, l, w int)) {
+	w, taps := 0, c.kh*c.kw
+	for k := range c.k {
+		for ch := range c.c {
+			for tap := range taps {
+				body(k, tap*c.c+ch, w)
+				w++
+			}
+		}
+	}
+}
+
+// place returns where element (row, column) of the right factor is.
+func (c *patches[T]) place(row, column int) int {
+	at, stride := c.form.At(column)
+	return at + row*stride
+}
+
+// piece computes what some images have to do with.
+func (c *patches[T]) piece(piece, lo, hi int) {
+	s := c.scratch.Get()
+	defer c.scratch.Put(s)
+	positions := c.oh * c.ow
+	step := min((hi-lo)*positions, max(16, patchElements/c.size()))
+	if !c.plain() {
+		s.patches = grow(s.patches, step*c.size())
+	}
+	if c.part == convImages && !c.plain() {
+		clear(c.images[lo*c.h*c.w*c.c : hi*c.h*c.w*c.c])
+	}
+	keep := T(0)
+	for first := lo * positions; first < hi*positions; first += step {
+		count := min(step, hi*positions-first)
+		patches, result := s.patches, c.result[first*c.k:(first+count)*c.k]
+		if c.plain() {
+			patches = c.images[first*c.c : (first+count)*c.c]
+		}
+		switch c.part {
+		case convResult:
+			c.layOut(patches, first, count)
+			blas.MultiplyPanels(c.form, count, patches, c.size(), 1, c.right, 0, result, c.k)
+		case convImages:
+			blas.MultiplyPanels(c.form, count, result, c.k, 1, c.right, 0, patches, c.size())
+			c.addUp(patches, first, count)
+		case convWeights:
+			c.layOut(patches, first, count)
+			form := blas.NewPanels[T](count, c.k)
+			s.result = grow(s.result, form.Len())
+			for j := 0; j < c.k; j += form.Run(j) {
+				at, stride := form.At(j)
+				for i := range count {
+					copy(s.result[at+i*stride:][:form.Run(j)], result[i*c.k+j:])
+				}
+			}
+			blas.MultiplyPanels(form, c.size(), patches, 1, c.size(), s.result, keep, c.sums[piece], c.k)
+			keep = 1
+		}
+	}
+}
+
+// layOut writes the patches of some positions.
+func (c *patches[T]) layOut(patches []T, first, count int) {
+	if c.plain() {
+		return
+	}
+	c.overlap(first, count, func(at, from, n int) {
+		if from < 0 {
+			clear(patches[at : at+n])
+		} else {
+			copy(patches[at:at+n], c.images[from:])
+		}
+	})
+}
+
+// addUp adds the patches of some positions to their images.
+func (c *patches[T]) addUp(patches []T, first, count int) {
+	if c.plain() {
+		return
+	}
+	c.overlap(first, count, func(at, from, n int) {
+		if from >= 0 {
+			simd.Add(c.images[from:from+n], patches[at:at+n])
+		}
+	})
+}
+
+// overlap calls body for each stretch of n elements of the patches of some
+// positions, and where the image has them: from −1 on what is outside.
+func (c *patches[T]) overlap(first, count int, body func(at, from, n int)) {
+	at := 0
+	for p := first; p < first+count; p++ {
+		image, y, x := p/(c.oh*c.ow), p/c.ow%c.oh*c.stride-c.pad, p%c.ow*c.stride-c.pad
+		left := min(c.kw, max(0, -x))
+		right := max(left, min(c.kw, c.w-x))
+		for r := range c.kh {
+			if y+r < 0 || y+r >= c.h || left == right {
+				body(at, -1, c.kw*c.c)
+				at += c.kw * c.c
+				continue
+			}
+			if left > 0 {
+				body(at, -1, left*c.c)
+			}
+			body(at+left*c.c, ((image*c.h+y+r)*c.w+x+left)*c.c, (right-left)*c.c)
+			if right < c.kw {
+				body(at+right*c.c, -1, (c.kw-right)*c.c)
+			}
+			at += c.kw * c.c
+		}
+	}
+}

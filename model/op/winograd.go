@@ -1,0 +1,342 @@
+package op
+
+import (
+	"math"
+
+	"cne/internal/blas"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// winograd computes a 3×3 convolution with stride 1 and padding 1 by Winograd's
+// minimal filtering F(4×4, 3×3): see package simd. The gradient with respect to
+// the images is such a convolution too, of the result's gradient with the
+// weights turned round and their channels exchanged; that with respect to the
+// weights is the sum over the tiles of products of transformed images and
+// transformed gradients, transformed back.
+//
+// Blocks of tiles are transformed, multiplied and transformed back while they
+// are in the cache. Where there are few tiles with many channels, all cores work
+// on one block, in three steps.
+type winograd struct {
+	// The convolution: its images, with in channels, and its result, with out.
+	n, h, w, in, out  int
+	images, result    []float32
+	weights           []float32 // [K, C, 3, 3], or their gradient
+	turned            bool      // out is C, not K
+	tilesY, tilesX    int
+	seesAt, writesAt  []simd.Inside // of each place of a tile: its pixels, its results
+	form              blas.Panels   // of the transformed weights
+	memory            *winogradMemory
+	block             *winogradBlock // on which all cores work
+	sums              int            // how many copies of the weights' gradient there are
+	grain             int            // tiles of a block
+	transform, blocks parallel.Loop
+	scatter, multiply parallel.Loop
+	gather, finish    parallel.Loop
+}
+
+// winogradMemory is the memory for transformed weights, [36] of [in, out], or
+// for sums of their gradients.
+type winogradMemory struct{ u []float32 }
+
+// A winogradBlock is a run of tiles with their transforms.
+type winogradBlock struct {
+	first, tiles int
+	v            []float32 // of the images, [36] of [tiles, in]
+	m            []float32 // of the result, [36] of [tiles, out], or of its gradient, [36] right factors
+	taps         [9 * 16]float32
+}
+
+// The memory is all convolutions', since one runs at a time.
+var (
+	winogradMemories = parallel.Pool[winogradMemory]{}
+	winogradBlocks   = parallel.Pool[winogradBlock]{}
+)
+
+const (
+	// winogradElements bounds the transforms of a block, so that they stay in
+	// the second-level cache, but it has at least fewestTiles.
+	winogradElements = 3 << 17
+	fewestTiles      = 24
+	// sharedTiles is how many tiles make a block on which all cores work.
+	sharedTiles = 192
+	// A block is one core's only if there are manyBlocks of them, and the
+	// weights are no more than fewWeights.
+	manyBlocks, fewWeights = 8, 128 * 128
+	// apart keeps what belongs to different points of a tile from meeting in
+	// the same few places of the cache.
+	apart = 16
+)
+
+// tiled tells whether the convolution can be computed by Winograd's method.
+func (g *windows) tiled() bool {
+	return g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0
+}
+
+func (c *winograd) run(g windows, part convPart, images, weights, result []float32) {
+	c.prepare(part, g.h, g.w)
+	c.n, c.weights = g.n, weights
+	c.images, c.result, c.in, c.out, c.turned = images, result, g.c, g.k, false
+	if part == convImages {
+		c.images, c.result, c.in, c.out, c.turned = result, images, g.k, g.c, true
+	}
+	c.memory = winogradMemories.Get()
+	c.grain = max(fewestTiles, winogradElements/simd.WinogradPoints/(c.in+c.out)/12*12)
+	shared := c.in*c.out > fewWeights || c.tiles() < manyBlocks*c.grain
+	if shared {
+		c.grain = sharedTiles
+	}
+	if part == convWeights {
+		c.sumWeights(shared)
+	} else {
+		c.convolve(shared)
+	}
+	winogradMemories.Put(c.memory)
+	c.images, c.result, c.weights, c.memory = nil, nil, nil, nil // are not held
+}
+
+// prepare finds which elements of the tiles are inside the images, and what the
+// loops do: a convolution computes the same part for all its life.
+func (c *winograd) prepare(part convPart, h, w int) {
+	if c.transform.Body == nil {
+		c.transform.Body, c.finish.Body = c.transformWeights, c.finishWeights
+		c.blocks.Body, c.scatter.Body, c.multiply.Body, c.gather.Body = c.convolveBlock, c.scatterShared, c.multiplyShared, c.gatherShared
+		if part == convWeights {
+			c.blocks.Body, c.scatter.Body, c.multiply.Body = c.sumBlocks, c.scatterBothShared, c.sumShared
+		}
+	}
+	if c.h == h && c.w == w {
+		return
+	}
+	c.h, c.w, c.tilesY, c.tilesX = h, w, (h+3)/4, (w+3)/4
+	c.seesAt, c.writesAt = make([]simd.Inside, c.tilesY*c.tilesX), make([]simd.Inside, c.tilesY*c.tilesX)
+	for t := range c.seesAt {
+		y, x := t/c.tilesX*4, t%c.tilesX*4
+		for i := range 36 {
+			if r, q := y+i/6-1, x+i%6-1; r >= 0 && r < h && q >= 0 && q < w {
+				c.seesAt[t][i] = math.MaxUint32
+			}
+		}
+		for i := range 16 {
+			if y+i/4 < h && x+i%4 < w {
+				c.writesAt[t][i] = math.MaxUint32
+			}
+		}
+	}
+}
+
+func (c *winograd) tiles() int { return c.n * c.tilesY * c.tilesX }
+
+// convolve computes the result.
+func (c *winograd) convolve(shared bool) {
+	c.form = blas.NewPanels[float32](c.in, c.out)
+	c.memory.u = grow(c.memory.u, simd.WinogradPoints*c.weightStride())
+	c.transform.Run(c.in, max(1, elementsPerPiece/(9*c.out)))
+	if !shared {
+		c.blocks.Run(c.tiles(), c.grain)
+		return
+	}
+	c.eachShared(func() {
+		c.scatter.Run(c.block.tiles, fewestTiles/4)
+		c.multiply.Run(simd.WinogradPoints, 1)
+		c.gather.Run(c.block.tiles, fewestTiles/4)
+	})
+}
+
+// eachShared calls body for each block on which all cores work.
+func (c *winograd) eachShared(body func()) {
+	c.block = winogradBlocks.Get()
+	for first := 0; first < c.tiles(); first += c.grain {
+		c.setBlock(c.block, first, min(c.tiles(), first+c.grain))
+		body()
+	}
+	winogradBlocks.Put(c.block)
+	c.block = nil
+}
+
+// weightStride returns the distance between the transformed weights of two
+// points.
+func (c *winograd) weightStride() int { return c.in*c.out + apart }
+
+// transformWeights transforms those of some input channels.
+func (c *winograd) transformWeights(_, lo, hi int) {
+	b := winogradBlocks.Get()
+	defer winogradBlocks.Put(b)
+	for i := lo; i < hi; i++ {
+		for j := 0; j < c.out; j += 16 {
+			for lane := range 16 {
+				taps := c.tapsOf(i, j+lane)
+				for tap, w := range taps {
+					if c.turned {
+						tap = 8 - tap
+					}
+					b.taps[16*tap+lane] = w
+				}
+			}
+			at, stride := c.form.At(j)
+			simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], simd.Grid{Row: 48, Pixel: 16}, 16)
+		}
+	}
+}
+
+// tapsOf returns the nine weights between an input and an output channel.
+func (c *winograd) tapsOf(in, out int) []float32 {
+	if c.turned {
+		return c.weights[(in*c.out+out)*9:][:9]
+	}
+	return c.weights[(out*c.in+in)*9:][:9]
+}
+
+// setBlock makes room for the transforms of tiles [first, end).
+func (c *winograd) setBlock(b *winogradBlock, first, end int) {
+	b.first, b.tiles = first, end-first
+	b.v = grow(b.v, simd.WinogradPoints*c.imageStride(b))
+	b.m = grow(b.m, simd.WinogradPoints*c.resultStride(b))
+}
+
+// row returns the distance between the transforms of tiles of some channels:
+// rows that are a large power of two apart would meet in the cache.
+func row(channels int) int {
+	if channels%128 == 0 {
+		return channels + apart
+	}
+	return channels
+}
+
+// imageStride and resultStride return the distances between the transforms of a
+// block of two points.
+func (c *winograd) imageStride(b *winogradBlock) int  { return b.tiles*row(c.in) + apart }
+func (c *winograd) resultStride(b *winogradBlock) int { return b.tiles*row(c.out) + apart }
+
+// place returns the place of a tile in its image, and where in images of some
+// channels its first result is.
+func (c *winograd) place(tile, channels int) (place, at int) {
+	perImage := c.tilesY * c.tilesX
+	place = tile % perImage
+	return place, ((tile/perImage*c.h+place/c.tilesX*4)*c.w + place%c.tilesX*4) * channels
+}
+
+// scatterImages transforms the pixels of tiles [lo, hi) of a block.
+func (c *winograd) scatterImages(b *winogradBlock, lo, hi int) {
+	for t := lo; t < hi; t++ {
+		place, at := c.place(b.first+t, c.in)
+		simd.WinogradImage(b.v, simd.WinogradGrid(t*row(c.in), c.imageStride(b)),
+			c.images, simd.Grid{At: at - (c.w+1)*c.in, Row: c.w * c.in, Pixel: c.in}, c.in, &c.seesAt[place])
+	}
+}
+
+// multiplyPoints computes the products of points [lo, hi) of the tiles.
+func (c *winograd) multiplyPoints(b *winogradBlock, lo, hi int) {
+	for p := lo; p < hi; p++ {
+		blas.MultiplyPanels(c.form, b.tiles, b.v[p*c.imageStride(b):], row(c.in), 1, c.memory.u[p*c.weightStride():],
+			0, b.m[p*c.resultStride(b):], row(c.out))
+	}
+}
+
+// gatherResults transforms tiles [lo, hi) of a block back.
+func (c *winograd) gatherResults(b *winogradBlock, lo, hi int) {
+	for t := lo; t < hi; t++ {
+		place, at := c.place(b.first+t, c.out)
+		simd.WinogradResult(c.result, simd.Grid{At: at, Row: c.w * c.out, Pixel: c.out},
+			b.m, simd.WinogradGrid(t*row(c.out), c.resultStride(b)), c.out, &c.writesAt[place])
+	}
+}
+
+func (c *winograd) convolveBlock(_, lo, hi int) {
+	b := winogradBlocks.Get()
+	defer winogradBlocks.Put(b)
+	c.setBlock(b, lo, hi)
+	c.scatterImages(b, 0, b.tiles)
+	c.multiplyPoints(b, 0, simd.WinogradPoints)
+	c.gatherResults(b, 0, b.tiles)
+}
+
+func (c *winograd) scatterShared(_, lo, hi int)  { c.scatterImages(c.block, lo, hi) }
+func (c *winograd) multiplyShared(_, lo, hi int) { c.multiplyPoints(c.block, lo, hi) }
+func (c *winograd) gatherShared(_, lo, hi int)   { c.gatherResults(c.block, lo, hi) }
+
+// sumWeights computes the gradient of the weights.
+func (c *winograd) sumWeights(shared bool) {
+	size := simd.WinogradPoints * c.weightStride()
+	perSum := c.tiles()
+	if !shared {
+		perSum = (perSum + convPieces*c.grain - 1) / (convPieces * c.grain) * c.grain
+	}
+	c.sums = max(1, parallel.Pieces(c.tiles(), perSum))
+	c.memory.u = grow(c.memory.u, c.sums*size)
+	if shared {
+		clear(c.memory.u)
+		c.eachShared(func() {
+			c.scatter.Run(c.block.tiles, fewestTiles/4)
+			c.multiply.Run(simd.WinogradPoints, 1)
+		})
+	} else {
+		c.blocks.Run(c.tiles(), perSum)
+	}
+	c.finish.Run(c.in, max(1, elementsPerPiece/(9*c.out)))
+}
+
+// sumBlocks adds up products of tiles [lo, hi) in a copy of the gradient.
+func (c *winograd) sumBlocks(piece, lo, hi int) {
+	b := winogradBlocks.Get()
+	defer winogradBlocks.Put(b)
+	size := simd.WinogradPoints * c.weightStride()
+	sum := c.memory.u[piece*size : (piece+1)*size]
+	clear(sum)
+	for first := lo; first < hi; first += c.grain {
+		c.setBlock(b, first, min(hi, first+c.grain))
+		c.scatterBoth(b, 0, b.tiles)
+		c.sumPoints(b, sum, 0, simd.WinogradPoints)
+	}
+}
+
+// scatterBoth transforms pixels and gradients of tiles [lo, hi) of a block.
+func (c *winograd) scatterBoth(b *winogradBlock, lo, hi int) {
+	c.scatterImages(b, lo, hi)
+	form := blas.NewPanels[float32](b.tiles, c.out)
+	for t := lo; t < hi; t++ {
+		place, from := c.place(b.first+t, c.out)
+		for j := 0; j < c.out; j += form.Run(j) {
+			at, stride := form.At(j)
+			simd.WinogradGradient(b.m, simd.WinogradGrid(at+t*stride, c.resultStride(b)),
+				c.result, simd.Grid{At: from + j, Row: c.w * c.out, Pixel: c.out}, form.Run(j), &c.writesAt[place])
+		}
+	}
+}
+
+// sumPoints adds the products of points [lo, hi) of the tiles to a gradient.
+func (c *winograd) sumPoints(b *winogradBlock, sum []float32, lo, hi int) {
+	form := blas.NewPanels[float32](b.tiles, c.out)
+	for p := lo; p < hi; p++ {
+		blas.MultiplyPanels(form, c.in, b.v[p*c.imageStride(b):], 1, row(c.in), b.m[p*c.resultStride(b):],
+			1, sum[p*c.weightStride():], c.out)
+	}
+}
+
+func (c *winograd) scatterBothShared(_, lo, hi int) { c.scatterBoth(c.block, lo, hi) }
+func (c *winograd) sumShared(_, lo, hi int)         { c.sumPoints(c.block, c.memory.u, lo, hi) }
+
+// finishWeights adds up the copies of the gradient of some input channels, and
+// transforms it back.
+func (c *winograd) finishWeights(_, lo, hi int) {
+	b := winogradBlocks.Get()
+	defer winogradBlocks.Put(b)
+	size, u := simd.WinogradPoints*c.weightStride(), c.memory.u
+	for p := range simd.WinogradPoints {
+		first, end := p*c.weightStride()+lo*c.out, p*c.weightStride()+hi*c.out
+		for s := 1; s < c.sums; s++ {
+			simd.Add(u[first:end], u[s*size+first:s*size+end])
+		}
+	}
+	for i := lo; i < hi; i++ {
+		for j := 0; j < c.out; j += 16 {
+			simd.WinogradWeightsGradient(b.taps[:], simd.Grid{Row: 48, Pixel: 16}, u, simd.WinogradGrid(i*c.out+j, c.weightStride()), 16)
+			for lane := range 16 {
+				for tap, taps := 0, c.tapsOf(i, j+lane); tap < 9; tap++ {
+					taps[tap] = b.taps[16*tap+lane]
+				}
+			}
+		}
+	}
+}
