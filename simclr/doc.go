@@ -8,6 +8,12 @@
 // that the uninterrupted one would have seen. Grid draws images beside their
 // views, to look at.
 //
-// Not here: reading images from files, the network, pretraining, and the
-// evaluation of what is learnt.
+// What a network has learnt is measured on its frozen representations
+// (Features) by an Evaluation, on the published split or on stratified ones:
+// with KNNAccuracy, which lets the nearest training images by cosine vote, and
+// with a Logistic, the linear probe. A Monitor does the former while a network
+// is trained. Pixels are the features to compare with. Evaluation reads labels
+// and changes no network.
+//
+// Not here: reading images from files, the network, and pretraining.
 package simclr
