@@ -58,6 +58,9 @@ func (a *Array) Len() int {
 	return n
 }
 
+// Cap returns the number of elements for which the array has memory.
+func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) }
+
 // Rows returns the first dimension, of an array that is no scalar.
 func (a *Array) Rows() int { return a.shape[0] }
 

@@ -521,10 +521,10 @@ func TestBatchNormRefuses(t *testing.T) {
 		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil, op.Identity)) }, "NewBatchStats makes them"},
 		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.Identity)) },
 			"batch_norm takes images [n,h,w,c], a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
-		"shift":      {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.Identity)) }, "not shapes [2 2 2 3], [3] and [4]"},
-		"channels":   {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.Identity)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
-		"type":       {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.Identity)) }, "batch_norm of float64 has statistics of float32"},
-		"one value":  {func() error { return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.Identity)) }, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
+		"shift":     {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.Identity)) }, "not shapes [2 2 2 3], [3] and [4]"},
+		"channels":  {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.Identity)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
+		"type":      {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.Identity)) }, "batch_norm of float64 has statistics of float32"},
+		"one value": {func() error { return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.Identity)) }, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
 		"activation": {func() error {
 			return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 3), op.Activation(7)))
 		}, "no activation 7"},

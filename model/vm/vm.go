@@ -5,7 +5,8 @@
 //
 // Operations that are op.Kernels write straight into the program's memory, and
 // let batches differ in size from one run to the next. Any other Gorgonia
-// operation runs through its Do method, and its result is copied.
+// operation but the sums of gradients that Gorgonia makes runs through its Do
+// method, and its result is copied.
 //
 // A Program is also a gorgonia.VM: RunAll takes the values that gorgonia.Let
 // bound to the inputs and binds the outputs' values to their nodes. What does
@@ -17,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -69,7 +71,7 @@ type input struct {
 
 // Compile makes a program that computes the outputs, which belong to one
 // graph. Nodes that no output depends on are left out. Nodes whose lifetimes
-// do not overlap share memory.
+// do not overlap, and whose sizes are about the same, share memory.
 func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
@@ -90,7 +92,7 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	}
 
 	p := &Program{outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
-	free := map[tensor.Dtype][]*op.Array{}
+	spare := spares{sizes: map[*op.Array]int{}}
 	for i, n := range order {
 		dtype := n.Dtype()
 		if n.Op() == nil || n.Op().Arity() == 0 {
@@ -106,14 +108,11 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 			}
 			continue
 		}
-		s := step{op: n.Op()}
-		s.kernel, _ = s.op.(op.Kernel)
+		s := step{op: n.Op(), kernel: op.KernelOf(n)}
 		for _, c := range childrenOf(n) {
 			s.in = append(s.in, p.arrays[c])
 		}
-		if spare := free[dtype]; len(spare) > 0 {
-			s.out, free[dtype] = spare[len(spare)-1], spare[:len(spare)-1]
-		} else if s.out, err = op.NewArray(dtype); err != nil {
+		if s.out, err = spare.take(dtype, n.Shape().TotalSize()); err != nil {
 			return nil, fmt.Errorf("vm: node %v: %w", n, err)
 		}
 		p.arrays[n] = s.out
@@ -122,12 +121,43 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		for _, c := range childrenOf(n) {
 			if lastUse[c] == i && c.Op() != nil && c.Op().Arity() != 0 && !released[c] {
 				released[c] = true
-				free[c.Dtype()] = append(free[c.Dtype()], p.arrays[c])
+				spare.free = append(spare.free, p.arrays[c])
 			}
 		}
 	}
 	return p, nil
 }
+
+// spares are arrays that no node needs any more, with the sizes of the largest
+// nodes they have been given to.
+type spares struct {
+	free  []*op.Array
+	sizes map[*op.Array]int
+}
+
+// take returns a spare array for a node, or a new one. It is one of about the
+// node's size: a small node would keep a large array from the large ones.
+func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
+	best := -1
+	for i, a := range s.free {
+		if have := s.sizes[a]; a.Dtype() == dtype && have <= 2*size && size <= 2*have &&
+			(best < 0 || farther(s.sizes[s.free[best]], have, size)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		a, err := op.NewArray(dtype)
+		s.sizes[a] = size
+		return a, err
+	}
+	a := s.free[best]
+	s.free = slices.Delete(s.free, best, best+1)
+	s.sizes[a] = max(s.sizes[a], size)
+	return a, nil
+}
+
+// farther tells whether a differs more from size than b.
+func farther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, size-b) }
 
 // executionOrder returns the nodes that the outputs depend on, each after its
 // children.
@@ -202,6 +232,18 @@ func (p *Program) Output(n *gorgonia.Node) *op.Array {
 		}
 	}
 	return nil
+}
+
+// Elements returns how many numbers the program's own arrays hold, after a run.
+func (p *Program) Elements() int {
+	seen, n := map[*op.Array]bool{}, 0
+	for _, s := range p.steps {
+		if !seen[s.out] {
+			seen[s.out] = true
+			n += s.out.Cap()
+		}
+	}
+	return n
 }
 
 // Run computes the outputs from what the inputs hold.

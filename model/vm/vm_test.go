@@ -317,3 +317,28 @@ func BenchmarkOverhead(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/ops, "ns/op-node")
 	})
 }
+
+// Small results do not take the memory of large ones, and large ones share
+// theirs: three matrices in a row need two arrays.
+func TestMemoryIsSharedBySize(t *testing.T) {
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{100, 100}, make([]float32, 10000))))
+	w := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("w"), gorgonia.WithValue(dense([]int{100, 100}, make([]float32, 10000))))
+	b := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithName("b"), gorgonia.WithValue(dense([]int{100}, make([]float32, 100))))
+	small := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("small"), gorgonia.WithValue(dense([]int{2, 100}, make([]float32, 200))))
+	y, z := x, small
+	for range 6 {
+		y = gorgonia.Must(op.Linear(y, w, b, op.ReLU))
+		z = gorgonia.Must(op.Linear(z, w, b, op.ReLU))
+	}
+	p, err := vm.Compile(y, z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	if got, most := p.Elements(), 2*10000+2*200; got > most {
+		t.Errorf("%d elements are held for the results, want at most %d", got, most)
+	}
+}
