@@ -244,7 +244,7 @@ func TestResNetStart(t *testing.T) {
 // BenchmarkResNet times forward and backward pass of the paper's network on
 // images of 32×32: an operation is one pass.
 func BenchmarkResNet(b *testing.B) {
-	for _, count := range []int{64, 256} {
+	for _, count := range []int{64, 256, 512} {
 		b.Run(fmt.Sprintf("images=%d", count), func(b *testing.B) {
 			net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
 			if err != nil {
@@ -278,6 +278,7 @@ func BenchmarkResNet(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(count*b.N)/b.Elapsed().Seconds(), "images/s")
+			b.ReportMetric(float64(4*p.Elements())/1e6, "MB")
 		})
 	}
 }

@@ -131,6 +131,16 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// RunAgain implements Recomputer.
+func (o *batchNorm) RunAgain(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		o.double.runAgain(dst.f64, in[0].f64)
+	} else {
+		o.single.runAgain(dst.f32, in[0].f32)
+	}
+	return nil
+}
+
 // A normalisation computes a BatchNorm and its gradient.
 type normalisation[T Float] struct {
 	// norm is what the last run did to the channels; its pivots are the means as
@@ -191,7 +201,7 @@ func rowGrain(channels int) int { return max(1, elementsPerPiece/max(1, channels
 
 func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
 	n.init()
-	n.dst, n.x = dst, x
+	n.x = x
 	c := len(scale)
 	for _, s := range []*[]T{&n.norm.Pivot, &n.norm.Scale, &n.norm.Shift} {
 		*s = grow(*s, c)
@@ -221,7 +231,15 @@ func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evalu
 		n.norm.Pivot[k], n.norm.Scale[k] = T(mean), T(factor)
 		n.norm.Shift[k] = T(float64(shift[k]) - factor*(mean-float64(n.norm.Pivot[k])))
 	}
-	n.apply.Run(len(x)/c, rowGrain(c))
+	n.runAgain(dst, x)
+}
+
+// runAgain applies what run found.
+func (n *normalisation[T]) runAgain(dst, x []T) {
+	n.dst, n.x = dst, x
+	if c := len(n.norm.Pivot); c > 0 {
+		n.apply.Run(len(x)/c, rowGrain(c))
+	}
 	n.dst, n.x = nil, nil // are not held
 }
 

@@ -27,6 +27,17 @@ type Kernel interface {
 	Run(dst *Array, in []*Array) error
 }
 
+// A Recomputer is a kernel whose result a program may drop and compute again
+// when it is needed once more, to save memory: it takes little time compared
+// with what the result is used for.
+type Recomputer interface {
+	Kernel
+
+	// RunAgain computes the result of the last Run from the same inputs, and
+	// changes nothing else.
+	RunAgain(dst *Array, in []*Array) error
+}
+
 // The types from which operations' signatures are made. Indices are int32
 // throughout: an embedding of more than 2³¹ points fits no machine.
 var (

@@ -58,7 +58,8 @@ type Program struct {
 // A step computes one node.
 type step struct {
 	op     gorgonia.Op
-	kernel op.Kernel // nil for operations that are none
+	kernel op.Kernel     // nil for operations that are none
+	again  op.Recomputer // what is computed once more; nil the first time
 	in     []*op.Array
 	out    *op.Array
 	shape  [op.MaxDims]int
@@ -71,7 +72,9 @@ type input struct {
 
 // Compile makes a program that computes the outputs, which belong to one
 // graph. Nodes that no output depends on are left out. Nodes whose lifetimes
-// do not overlap, and whose sizes are about the same, share memory.
+// do not overlap, and whose sizes are about the same, share memory. What an
+// op.Recomputer has computed is dropped where it is not needed for long, and
+// computed again.
 func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
@@ -80,17 +83,7 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The last step that reads a node; outputs are read after all of them.
-	lastUse := make(map[*gorgonia.Node]int, len(order))
-	for i, n := range order {
-		for _, c := range childrenOf(n) {
-			lastUse[c] = i
-		}
-	}
-	for _, n := range outputs {
-		lastUse[n] = len(order)
-	}
-
+	uses := usesOf(order, outputs)
 	p := &Program{outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
 	spare := spares{sizes: map[*op.Array]int{}}
 	for i, n := range order {
@@ -108,24 +101,94 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 			}
 			continue
 		}
-		s := step{op: n.Op(), kernel: op.KernelOf(n)}
 		for _, c := range childrenOf(n) {
-			s.in = append(s.in, p.arrays[c])
+			if uses[c].again == i {
+				if err := p.compute(c, &spare); err != nil {
+					return nil, err
+				}
+			}
 		}
-		if s.out, err = spare.take(dtype, n.Shape().TotalSize()); err != nil {
-			return nil, fmt.Errorf("vm: node %v: %w", n, err)
+		if err := p.compute(n, &spare); err != nil {
+			return nil, err
 		}
-		p.arrays[n] = s.out
-		p.steps = append(p.steps, s)
 		released := map[*gorgonia.Node]bool{}
 		for _, c := range childrenOf(n) {
-			if lastUse[c] == i && c.Op() != nil && c.Op().Arity() != 0 && !released[c] {
+			if u := uses[c]; (u.last == i || u.before == i) && c.Op() != nil && c.Op().Arity() != 0 && !released[c] {
 				released[c] = true
 				spare.free = append(spare.free, p.arrays[c])
 			}
 		}
 	}
 	return p, nil
+}
+
+// compute adds the step of a node, with an array for its result. If there is one
+// already, the node is computed once more.
+func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
+	s := step{op: n.Op(), kernel: op.KernelOf(n)}
+	if p.arrays[n] != nil {
+		s.again = s.kernel.(op.Recomputer)
+	}
+	for _, c := range childrenOf(n) {
+		s.in = append(s.in, p.arrays[c])
+	}
+	if s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize()); err != nil {
+		return fmt.Errorf("vm: node %v: %w", n, err)
+	}
+	p.arrays[n] = s.out
+	p.steps = append(p.steps, s)
+	return nil
+}
+
+// A use says which steps need a node's result: the last of all and, if it is
+// dropped in between, the one before that and the one for which it is computed
+// again; they are −1 if not.
+type use struct{ last, before, again int }
+
+// droppedFor is for how many steps at least a result is not needed that is
+// dropped.
+const droppedFor = 8
+
+// usesOf finds the uses of nodes in order. Outputs are read after all steps.
+func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
+	steps := make(map[*gorgonia.Node][]int, len(order))
+	for i, n := range order {
+		for _, c := range childrenOf(n) {
+			steps[c] = append(steps[c], i)
+		}
+	}
+	for _, n := range outputs {
+		steps[n] = append(steps[n], len(order))
+	}
+	uses := make(map[*gorgonia.Node]use, len(order))
+	for n, at := range steps {
+		uses[n] = use{at[len(at)-1], -1, -1}
+	}
+	for n, at := range steps {
+		if n.Op() == nil {
+			continue
+		}
+		if _, ok := n.Op().(op.Recomputer); !ok || slices.Contains(outputs, n) {
+			continue
+		}
+		for k := 1; k < len(at); k++ {
+			if at[k]-at[k-1] > droppedFor && outlive(n, uses, at[k]) {
+				uses[n] = use{at[len(at)-1], at[k-1], at[k]}
+				break
+			}
+		}
+	}
+	return uses
+}
+
+// outlive tells whether the operands of a node are there in a step anyway.
+func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
+	for _, c := range childrenOf(n) {
+		if u := uses[c]; c.Op() != nil && (u.last < step || u.again >= 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // spares are arrays that no node needs any more, with the sizes of the largest
@@ -286,6 +349,9 @@ func (s *step) run() error {
 	}
 	if err := s.out.Resize(shape); err != nil {
 		return err
+	}
+	if s.again != nil {
+		return s.again.RunAgain(s.out, s.in)
 	}
 	return s.kernel.Run(s.out, s.in)
 }

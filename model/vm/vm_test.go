@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -340,5 +341,80 @@ func TestMemoryIsSharedBySize(t *testing.T) {
 	}
 	if got, most := p.Elements(), 2*10000+2*200; got > most {
 		t.Errorf("%d elements are held for the results, want at most %d", got, most)
+	}
+}
+
+// recomputed is an operation that may be computed again, and counts.
+type recomputed struct {
+	op.Kernel
+	runs, again int
+}
+
+func (r *recomputed) Type() hm.Type {
+	matrix := gorgonia.TensorType{Dims: 2, Of: hm.TypeVariable('a')}
+	return hm.NewFnType(matrix, matrix)
+}
+
+func (r *recomputed) Run(dst *op.Array, in []*op.Array) error {
+	r.runs++
+	return r.Kernel.Run(dst, in)
+}
+
+func (r *recomputed) RunAgain(dst *op.Array, in []*op.Array) error {
+	r.again++
+	return r.Kernel.Run(dst, in)
+}
+
+// What is needed long after it was computed is computed again, if its operands
+// are there then.
+func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		steps  int  // until it is needed again
+		keep   bool // the operand is needed as well
+		output bool
+		again  int
+	}{
+		"long":            {steps: 12, keep: true, again: 1},
+		"short":           {steps: 3, keep: true},
+		"without operand": {steps: 12},
+		"output":          {steps: 12, keep: true, output: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gorgonia.NewGraph()
+			x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
+			operand := gorgonia.Must(op.Rectify(x)) // not an input, which is there always
+			elsewhere := gorgonia.NewMatrix(gorgonia.NewGraph(), tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
+			r := &recomputed{Kernel: gorgonia.Must(op.Rectify(elsewhere)).Op().(op.Kernel)}
+			y := gorgonia.Must(gorgonia.ApplyOp(r, operand))
+			z := y
+			for range tc.steps {
+				z = gorgonia.Must(op.Rectify(z))
+			}
+			sum := gorgonia.Must(op.AddReLU(z, y))
+			if tc.keep {
+				sum = gorgonia.Must(op.AddReLU(sum, operand))
+			}
+			outputs := gorgonia.Nodes{sum}
+			if tc.output {
+				outputs = append(outputs, y)
+			}
+			p, err := vm.Compile(outputs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			if r.runs != 1 || r.again != tc.again {
+				t.Errorf("computed %d times and %d times again, want 1 and %d", r.runs, r.again, tc.again)
+			}
+			times := float32(2)
+			if tc.keep {
+				times = 3
+			}
+			if got, want := sum.Value().Data().([]float32), []float32{times, 0, 3 * times, 4 * times}; !slices.Equal(got, want) {
+				t.Errorf("the sum is %v, want %v", got, want)
+			}
+		})
 	}
 }
