@@ -2,6 +2,7 @@ package simclr
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"cne/data"
@@ -51,5 +52,24 @@ func TestViewsOfABatch(t *testing.T) {
 	}
 	if len(b.Images) != 2*size || before != &b.Images[0] {
 		t.Errorf("%d values in other memory", len(b.Images))
+	}
+}
+
+// SpareNorms spares what its name says, and a learnt temperature is spared
+// without it.
+func TestSparedParameters(t *testing.T) {
+	p := PaperPretraining()
+	p.BatchSize, p.Network, p.LearnTemperature = 2, model.ResNetOptions{Width: 1}, true
+	n, _, _, err := p.network(&data.Images{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p.SpareNorms = range []bool{false, true} {
+		for _, q := range n.Parameters() {
+			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")
+			if want := q.Name == "log_temperature" || p.SpareNorms && norm; p.spare(&q) != want {
+				t.Errorf("SpareNorms %v: %s is spared: %v", p.SpareNorms, q.Name, !want)
+			}
+		}
 	}
 }
