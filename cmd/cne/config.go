@@ -1,10 +1,27 @@
 package main
 
-import "cmp"
+import (
+	"cmp"
+
+	"cne/configs"
+)
+
+// trainSchema is the configuration of cne train.
+var trainSchema = &schema[Config]{
+	vocabulary: vocabulary{keys: trainKeys, command: "cne train", printer: "cne config"},
+	defaults:   configs.Default,
+	complete:   (*Config).complete,
+	clashes:    trainClashes,
+	settle: func(c *Config, origins Origins) {
+		if origins.ownFolder() {
+			c.Output.Dir = folderFor(c.Data.Path[0])
+		}
+	},
+}
 
 // Config is everything a run can be told. Its keys, their meaning and their
 // defaults stand in configs/default.yaml; a value of this type that came from
-// loadConfig holds only what the rules of this package allow. A nil pointer is
+// trainSchema holds only what the rules of this package allow. A nil pointer is
 // the null of the file.
 type Config struct {
 	Seed       uint64     `mapstructure:"seed"` // below 2⁶³
@@ -100,6 +117,9 @@ func (l *Loss) Factor() float64 {
 		return 1
 	}
 }
+
+// hasSpectrum tells whether the loss has places from t-SNE to UMAP.
+func (l *Loss) hasSpectrum() bool { return l.Name == "neg" || l.Name == "infonce" }
 
 // Train describes the optimisation. Epochs, Optimizer and LR may be null in a
 // file, but never are in a Config.

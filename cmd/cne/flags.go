@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addConfigFlags gives a command the flags from which loadConfig reads.
-func addConfigFlags(cmd *cobra.Command) {
+// addFlags gives a command the flags from which fromCommand reads.
+func (s *schema[C]) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", "configuration, a YAML `file` with the keys that differ from the defaults")
 	var given []setting
@@ -29,15 +29,15 @@ func addConfigFlags(cmd *cobra.Command) {
 	}
 	complete("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	complete("set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return completeSettings(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		return s.completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
 	complete("output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 }
 
-// completeSettings returns what shell completion offers after --set.
-func completeSettings() []string {
+// completions returns what shell completion offers after --set.
+func (v *vocabulary) completions() []string {
 	var offers []string
-	for _, k := range keys {
+	for _, k := range v.keys {
 		offers = append(offers, k.name+"=")
 		for _, w := range k.rule.words {
 			offers = append(offers, k.name+"="+w)
@@ -75,15 +75,15 @@ func (f *settingFlag) String() string { return "" }
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
 
-// loadConfig returns the configuration of a command that has the flags of
-// addConfigFlags, and where each of its values comes from. The errors are those
-// of sources.load.
-func loadConfig(cmd *cobra.Command) (*Config, Origins, error) {
-	s, err := configSources(cmd)
+// fromCommand returns the configuration of a command that has the flags of
+// addFlags, and where each of its values comes from. The errors are those of
+// load.
+func (s *schema[C]) fromCommand(cmd *cobra.Command) (*C, Origins, error) {
+	from, err := configSources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.load()
+	return s.load(from)
 }
 
 // configSources returns where the configuration of such a command comes from.

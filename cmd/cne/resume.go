@@ -56,14 +56,14 @@ func (t *training) reopen(cmd *cobra.Command, folder string) (unlock func(), err
 
 // resumedConfig returns the configuration of a run to be resumed, checked.
 func (t *training) resumedConfig(cmd *cobra.Command, folder, path string) (*Config, error) {
-	s, err := configSources(cmd)
+	from, err := configSources(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if s.file == "" {
-		s.file = path
+	if from.file == "" {
+		from.file = path
 	}
-	c, origins, err := s.load()
+	c, origins, err := trainSchema.load(from)
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +88,10 @@ func (t *training) resumedConfig(cmd *cobra.Command, folder, path string) (*Conf
 // there is none.
 func (t *training) begunWith(path string) (*Config, error) {
 	if t.from == nil {
-		c, _, err := sources{file: path}.load()
+		c, _, err := trainSchema.load(sources{file: path})
 		return c, err
 	}
-	return parseConfig("the configuration in the checkpoint", []byte(t.from.Notes[configNote]))
+	return trainSchema.parse("the configuration in the checkpoint", []byte(t.from.Notes[configNote]))
 }
 
 // differences lists in words the keys that must not change and have.

@@ -48,8 +48,8 @@ type key struct {
 	rule rule
 }
 
-// keys lists all keys in the order of default.yaml.
-var keys = []key{
+// trainKeys lists the keys of cne train in the order of default.yaml.
+var trainKeys = []key{
 	{"seed", wholeUpTo(0, math.MaxInt64)},
 
 	{"output.dir", nonEmptyText()},
@@ -156,8 +156,8 @@ func names(keys []key) []string {
 	return s
 }
 
-// sections returns the names of the sections, in the order of their keys.
-func sections() []string {
+// sections returns the names of the sections of keys, in their order.
+func sections(keys []key) []string {
 	var s []string
 	for _, k := range keys {
 		if section, _, ok := strings.Cut(k.name, "."); ok {

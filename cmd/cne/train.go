@@ -58,7 +58,7 @@ the program.`,
 				}
 				defer unlock()
 			} else {
-				c, _, err := loadConfig(cmd)
+				c, _, err := trainSchema.fromCommand(cmd)
 				if err != nil {
 					return err
 				}
@@ -79,7 +79,7 @@ the program.`,
 			return t.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	addConfigFlags(cmd)
+	trainSchema.addFlags(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
 	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
