@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	"cne/configs"
 )
@@ -12,10 +13,21 @@ var trainSchema = &schema[Config]{
 	defaults:   configs.Default,
 	complete:   (*Config).complete,
 	clashes:    trainClashes,
-	settle: func(c *Config, origins Origins) {
-		if origins.ownFolder() {
-			c.Output.Dir = folderFor(c.Data.Path[0])
+	common: func(c *Config) common {
+		return common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log}
+	},
+	folder: func(c *Config) string { return folderFor(c.Data.Path[0]) },
+	// The checkpoint knows the points, those held out and the graph by their
+	// contents; labels take no part in training.
+	mayChange: []string{
+		"output", "plot", "log", "quality", "checkpoint", "train.log_every",
+		"data.path", "data.labels", "data.holdout_labels",
+	},
+	cannotExtend: func(begun, now *Config) string {
+		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration != "none" {
+			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Train.Epochs)
 		}
+		return ""
 	},
 }
 

@@ -67,8 +67,26 @@ type schema[C any] struct {
 	complete func(*C)
 	// clashes lists what can clash, in the order in which it is reported.
 	clashes func(*C) []clash
-	// settle fills in what depends on where other values come from.
-	settle func(*C, Origins)
+	// common returns what the configurations of all commands have.
+	common func(*C) common
+	// folder returns the run folder for data of one's own.
+	folder func(*C) string
+	// mayChange are the keys, or sections, that a run may be resumed with other
+	// values of: what is written and measured of it, how often, and where its
+	// data lie.
+	mayChange []string
+	// cannotExtend says why a run that was begun with one configuration cannot
+	// go on with another, which differs from it only where it may; "" if it can.
+	cannotExtend func(begun, now *C) string
+}
+
+// common is the part of a configuration that those of all commands which train
+// have.
+type common struct {
+	dir              *string // output.dir
+	epochs, logEvery int     // train.epochs and train.log_every
+	checkpoint       Checkpoint
+	log              Log
 }
 
 // load reads all sources, lays them over each other and over the defaults, and
@@ -141,14 +159,11 @@ func (s *schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	if err := check(c, origins, s.clashes(&c)); err != nil {
 		return nil, nil, err
 	}
-	s.settle(&c, origins)
+	// The default folder is named after the default data.
+	if origins["data.path"] != defaultOrigin && origins["output.dir"] == defaultOrigin {
+		*s.common(&c).dir = s.folder(&c)
+	}
 	return &c, origins, nil
-}
-
-// ownFolder tells whether a run folder has to be named after the data: the
-// default folder is named after the default data.
-func (o Origins) ownFolder() bool {
-	return o["data.path"] != defaultOrigin && o["output.dir"] == defaultOrigin
 }
 
 // folderFor returns the run folder for points that come from a path, such as

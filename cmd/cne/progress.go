@@ -17,17 +17,25 @@ type Progress interface {
 
 // An EpochReport is what is known after an epoch.
 type EpochReport struct {
-	Epoch  int           // epochs done, counted from 1
-	Epochs int           // epochs in all
-	Loss   float64       // of the epoch, in the unit in which it is logged
-	Speed  float64       // edges per second
-	Left   time.Duration // estimated time to the end; negative if unknown
+	Epoch  int     // epochs done, counted from 1
+	Epochs int     // epochs in all
+	Loss   float64 // of the epoch, in the unit in which it is logged
+	Unit   string  // of the speed: edges or images
+	Speed  float64 // that many per second
+	// Accuracy is that of a classifier that watches, nil if it has not looked
+	// or there is none.
+	Accuracy *float64
+	Left     time.Duration // estimated time to the end; negative if unknown
 }
 
 // numbers returns the report but for the epoch, as in
 // "loss 3.4123  41.2 M edges/s  1m20s left".
 func (e EpochReport) numbers() string {
-	s := fmt.Sprintf("loss %.5g  %s edges/s", e.Loss, formatCount(e.Speed))
+	s := fmt.Sprintf("loss %.5g", e.Loss)
+	if e.Accuracy != nil {
+		s += fmt.Sprintf("  accuracy %.4f", *e.Accuracy)
+	}
+	s += fmt.Sprintf("  %s %s/s", formatCount(e.Speed), e.Unit)
 	if e.Epoch < e.Epochs && e.Left >= 0 {
 		s += "  " + formatDuration(e.Left) + " left"
 	}
@@ -127,7 +135,10 @@ type recordProgress struct{ log *slog.Logger }
 func (p *recordProgress) Start(epochs int) { p.log.Info("training starts", "epochs", epochs) }
 
 func (p *recordProgress) Epoch(e EpochReport) {
-	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, "edges_per_second", e.Speed}
+	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, e.Unit + "_per_second", e.Speed}
+	if e.Accuracy != nil {
+		attrs = append(attrs, "accuracy", *e.Accuracy)
+	}
 	if e.Left >= 0 {
 		attrs = append(attrs, "seconds_left", e.Left.Seconds())
 	}

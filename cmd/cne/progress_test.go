@@ -24,7 +24,7 @@ func TestLineProgress(t *testing.T) {
 	p.Start(100)
 	for e := 1; e <= 100; e++ {
 		ck.advance(120 * time.Millisecond) // 12 s in all
-		p.Epoch(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
+		p.Epoch(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Unit: "edges", Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
 	}
 	p.Done()
 	p.Done() // a second one has nothing to add
@@ -47,7 +47,7 @@ func TestLineProgressEndsEarly(t *testing.T) {
 		t.Errorf("without an epoch: %q", b.String())
 	}
 	p.Start(100)
-	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Left: -1})
+	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Unit: "edges", Left: -1})
 	p.Done()
 	if got, want := b.String(), "epoch   3/100  loss 0  0 edges/s\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -67,7 +67,7 @@ func TestBarProgress(t *testing.T) {
 	p.Start(1000)
 	for e := 1; e <= 1000; e++ {
 		ck.advance(time.Millisecond)
-		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
+		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Unit: "edges", Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
 	}
 	p.Done()
 	lines := strings.Split(b.String(), startOfLine)[1:]
