@@ -12,26 +12,34 @@ import (
 
 // addFlags gives a command the flags from which fromCommand reads.
 func (s *schema[C]) addFlags(cmd *cobra.Command) {
+	given := s.addSourceFlags(cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
-	flags.StringP("config", "c", "", "configuration, a YAML `file` with the keys that differ from the defaults")
-	var given []setting
-	flags.VarP(&settingFlag{list: &given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
-	flags.Var(&settingFlag{name: "--seed", key: "seed", list: &given}, "seed", "same as --set seed=`n`")
-	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: &given}, "output", "o", "same as --set output.dir=`folder`")
-	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: &given}, "epochs", "same as --set train.epochs=`n`")
+	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "same as --set seed=`n`")
+	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
+	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
+	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+}
 
-	complete := func(name string, f cobra.CompletionFunc) {
-		// This fails only for a flag that does not exist or has a function
-		// already.
-		if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
-			panic(err)
-		}
-	}
-	complete("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
-	complete("set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// addSourceFlags gives a command those of them that say where a configuration
+// comes from, and returns the list of what is set.
+func (s *schema[C]) addSourceFlags(cmd *cobra.Command, config string) *[]setting {
+	given := new([]setting)
+	flags := cmd.Flags()
+	flags.StringP("config", "c", "", config)
+	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	mustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	mustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return s.completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
-	complete("output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+	return given
+}
+
+// mustComplete says how the shell completes a flag.
+func mustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
+	// This fails only for a flag that does not exist or has a function already.
+	if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
+		panic(err)
+	}
 }
 
 // completions returns what shell completion offers after --set.
