@@ -16,6 +16,8 @@ import (
 type batchProgram[T op.Float] struct {
 	program *vm.Program
 
+	// rows are nil where it is not by the rows of a table that the graph gets
+	// at the points.
 	rows, slots, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
@@ -23,9 +25,10 @@ type batchProgram[T op.Float] struct {
 }
 
 // compile completes a graph and makes a program of it. The input rows is what
-// distinct [r, d], the positions of the batch's distinct points, depends on;
+// distinct [r, d], the positions of the batch's distinct points, depends on, or
+// nil; temperature [1] is the logarithm of a temperature that is learnt, or nil;
 // wrt are the nodes with respect to which the loss is differentiated.
-func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
 	// The sizes of a batch are those of a smallest one: a program takes any.
 	const b, m = 1, 1
 	slots := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("slots"))
@@ -42,6 +45,12 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 			return err
 		}
 	}
+	if temperature != nil {
+		options.Temperature = 1
+		if features, err = op.Temper(features, temperature); err != nil {
+			return err
+		}
+	}
 	loss, err := op.Contrastive(features, negatives, runs, theta, options)
 	if err != nil {
 		return err
@@ -54,7 +63,10 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct *gorgoni
 	if p.program, err = vm.Compile(append(gorgonia.Nodes{loss}, grads...)...); err != nil {
 		return err
 	}
-	p.rows, p.slots = p.program.Input(rows), p.program.Input(slots)
+	if rows != nil {
+		p.rows = p.program.Input(rows)
+	}
+	p.slots = p.program.Input(slots)
 	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
 	p.thetaValue = make([]T, 1)
 	if err := op.Share(p.theta, p.thetaValue); err != nil {
@@ -80,8 +92,12 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	if len(runs) == 0 {
 		runs = listedRuns
 	}
+	if p.rows != nil {
+		if err := op.Share(p.rows, b.Rows, len(b.Rows)); err != nil {
+			return 0, err
+		}
+	}
 	if err := errors.Join(
-		op.Share(p.rows, b.Rows, len(b.Rows)),
 		op.Share(p.slots, b.Slots, len(b.Slots)),
 		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
 		op.Share(p.runs, runs, len(runs)),

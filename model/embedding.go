@@ -52,7 +52,7 @@ func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := e.batch.compile(g, rows, distinct, gorgonia.Nodes{distinct}, options); err != nil {
+	if err := e.batch.compile(g, rows, distinct, nil, gorgonia.Nodes{distinct}, options); err != nil {
 		return err
 	}
 	return op.Share(e.batch.program.Input(table), op.Data[T](e.table), e.n, e.d)

@@ -240,7 +240,7 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if err := p.batch.compile(g, rows, distinct, nodes, options); err != nil {
+	if err := p.batch.compile(g, rows, distinct, nil, nodes, options); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if sparse == nil {

@@ -19,6 +19,9 @@ type Batch struct {
 	// own edge, and [m, first, …] runs of m that every 16 consecutive heads
 	// share: see op.Contrastive.
 	Runs []int32
+	// Images [len(Rows), 3, H, W] are what a model of images is to see for
+	// Rows; other models leave them alone.
+	Images []float32
 }
 
 // Edges returns b, the number of edges of the batch.

@@ -25,6 +25,9 @@ var ErrFile = errors.New("model: the file cannot be used")
 type Description struct {
 	// Preprocessing is what to do to new points; nil means nothing.
 	Preprocessing *data.Preprocessing
+	// Images is how images are prepared for a ResNet; nil means that nobody
+	// knows.
+	Images *ImageInput
 	// Training is how the model was trained.
 	Training Training
 	// Labels are the names of the classes of the training points.
@@ -63,6 +66,28 @@ func (t *Training) check() error {
 	return nil
 }
 
+// ImageInput says how images are prepared for a network: brought to Size×Size
+// pixels with values in [0, 1], from which Mean, of red, green and blue, is
+// subtracted before they are divided by Std.
+type ImageInput struct {
+	Size int        `json:"size"`
+	Mean [3]float64 `json:"mean"`
+	Std  [3]float64 `json:"std"`
+}
+
+// check refuses what no images can be prepared with.
+func (in *ImageInput) check() error {
+	ok := in.Size >= 1 && in.Size <= 1<<12
+	for c, std := range in.Std {
+		// Written so that NaN fails, too.
+		ok = ok && math.Abs(in.Mean[c]) <= 1e6 && std >= 1e-6 && std <= 1e6
+	}
+	if !ok {
+		return fmt.Errorf("its images are said to be of %d pixels a side with means %v and standard deviations %v, which none are", in.Size, in.Mean, in.Std)
+	}
+	return nil
+}
+
 // A Network maps points to positions. *MLP is one.
 type Network interface {
 	// Size returns the numbers of values of a point and of its position.
@@ -74,8 +99,10 @@ type Network interface {
 // A Saved is the content of a model file.
 type Saved struct {
 	Description
-	// Network is what was trained, nil if it was a table.
+	// Network is what was trained, nil if it was a table or a ResNet.
 	Network Network
+	// ResNet is what was trained if it was one, else nil.
+	ResNet *ResNet[float32]
 	// Table [n, d] holds the positions of the training points if the model
 	// was a table.
 	Table []float32
@@ -89,6 +116,7 @@ type Saved struct {
 const (
 	architectureKey  = "architecture"
 	preprocessingKey = "preprocessing"
+	imagesKey        = "images"
 	trainingKey      = "training"
 	labelsKey        = "labels"
 	configKey        = "config"
@@ -102,8 +130,9 @@ const (
 
 // architecture is the JSON under architectureKey.
 type architecture struct {
-	Kind string `json:"kind"` // mlp or table
-	// Widths are those of an MLP's layers; Activation stands between them.
+	Kind string `json:"kind"` // mlp, resnet18 or table
+	// Widths are those of an MLP's layers, between which Activation stands, or
+	// those of ResNetOptions.
 	Widths     []int  `json:"widths,omitempty"`
 	Activation string `json:"activation,omitempty"`
 	// Points and Dim are a table's size.
@@ -113,8 +142,9 @@ type architecture struct {
 }
 
 const (
-	kindMLP   = "mlp"
-	kindTable = "table"
+	kindMLP    = "mlp"
+	kindResNet = "resnet18"
+	kindTable  = "table"
 
 	activationReLU = "relu"
 )
@@ -156,6 +186,9 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 	if d.Preprocessing != nil {
 		values[preprocessingKey] = d.Preprocessing
 	}
+	if d.Images != nil {
+		values[imagesKey] = d.Images
+	}
 	for key, v := range values {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -168,8 +201,9 @@ func save(path string, f *safetensors.File, a architecture, d *Description) erro
 }
 
 // Load reads a model that Save has written, or the state of a PyTorch module
-// made of linear layers with ReLU between them (Saved.Foreign). Errors name
-// the file; they wrap ErrFile if its contents are damaged or no such model.
+// made of linear layers with ReLU between them, or of a ResNet18 with the names
+// and shapes that ResNet tells (Saved.Foreign). Errors name the file; they wrap
+// ErrFile if its contents are damaged or no such model.
 func Load(path string) (*Saved, error) { return read(path, decode) }
 
 // read reads a file that decode understands.
@@ -191,7 +225,11 @@ func read[T any](path string, decode func(*safetensors.File) (*T, error)) (*T, e
 func decode(f *safetensors.File) (*Saved, error) {
 	s := &Saved{Foreign: !f.Sealed()}
 	a := architecture{Kind: kindMLP}
+	if hasTensor(f, resNetStem) {
+		a.Kind = kindResNet
+	}
 	if !s.Foreign {
+		a = architecture{}
 		if err := f.Unseal(modelKind, modelFormat); err != nil {
 			return nil, err
 		}
@@ -203,6 +241,8 @@ func decode(f *safetensors.File) (*Saved, error) {
 	switch a.Kind {
 	case kindMLP:
 		err = s.decodeMLP(f, a.Widths)
+	case kindResNet:
+		s.ResNet, err = decodeResNet(f, a.Widths)
 	case kindTable:
 		err = s.decodeTable(f, &a)
 	default:
@@ -230,6 +270,7 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 		{trainingKey, &s.Training, false},
 		{labelsKey, &s.Labels, false},
 		{preprocessingKey, &s.Preprocessing, true},
+		{imagesKey, &s.Images, true},
 	} {
 		text, ok := metadata[x.key]
 		if !ok && x.maybe {
@@ -249,6 +290,11 @@ func (s *Saved) describe(metadata map[string]string, a *architecture) error {
 	}
 	if s.Preprocessing != nil {
 		if err := s.Preprocessing.Check(); err != nil {
+			return err
+		}
+	}
+	if s.Images != nil {
+		if err := s.Images.check(); err != nil {
 			return err
 		}
 	}

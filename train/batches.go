@@ -18,12 +18,15 @@ const (
 )
 
 // A feed prepares the batches of a run on a goroutine of its own, ahead of the
-// training: it shuffles the edges and finds the distinct points of each batch.
+// training: it shuffles the edges, finds the distinct points of each batch, and
+// lets Options.Prepare do the rest.
 // (The negatives are drawn where they are used: that takes less time than to
 // hand them from one core to another.)
 type feed struct {
-	edges []edge
-	size  int
+	edges   []edge
+	size    int                                          // of a batch, but perhaps for the last
+	batches int                                          // in an epoch
+	extra   func(b *model.Batch, epoch, batch int) error // Options.Prepare
 
 	shuffle *shuffler
 	slots   slotter
@@ -39,22 +42,27 @@ type block struct {
 	epoch   int
 	first   int // the number of its first batch in the epoch
 	batches []model.Batch
+	err     error // of Options.Prepare: nothing comes after this block
 }
 
-// newFeed starts to prepare batches of the given size for a graph of n points,
-// from a position up to the epoch end.
-func newFeed(edges []edge, n, size int, seed uint64, from position, end int) *feed {
-	ahead := max(1, min(blocksAhead, blocksAhead*blockEdges/size))
+// newFeed starts to prepare the batches that options ask for of a graph of n
+// points, from a position up to the epoch end.
+func newFeed(edges []edge, n int, options *Options, from position, end int) *feed {
+	size := options.batchSize(len(edges))
+	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*blockEdges/size)), max(1, blockEdges/size)
+	if options.Prepare != nil {
+		ahead, perBlock = 1, 1 // what it adds to a batch may be large
+	}
 	f := &feed{
-		edges: edges, size: size,
-		shuffle: newShuffler(edges, seed), slots: newSlotter(n),
+		edges: edges, size: size, batches: options.batches(len(edges)), extra: options.Prepare,
+		shuffle: newShuffler(edges, options.Seed), slots: newSlotter(n),
 		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for range cap(f.spare) {
 		f.spare <- new(block)
 	}
-	go f.prepare(from, end)
+	go f.prepare(from, end, perBlock)
 	return f
 }
 
@@ -70,15 +78,13 @@ func (f *feed) close() {
 	<-f.done
 }
 
-func (f *feed) prepare(from position, end int) {
+func (f *feed) prepare(from position, end, perBlock int) {
 	defer close(f.done)
 	defer close(f.ready)
-	count := (len(f.edges) + f.size - 1) / f.size
-	perBlock := max(1, blockEdges/f.size)
 	first := from.batch
 	for epoch := from.epoch; epoch < end; epoch++ {
 		f.shuffle.begin(epoch)
-		for batch := first; batch < count; batch += perBlock {
+		for batch := first; batch < f.batches; batch += perBlock {
 			var b *block
 			select {
 			case b = <-f.spare:
@@ -86,15 +92,21 @@ func (f *feed) prepare(from position, end int) {
 				return
 			}
 			b.epoch, b.first = epoch, batch
-			b.batches = resize(b.batches, min(count, batch+perBlock)-batch)
+			b.batches = resize(b.batches, min(f.batches, batch+perBlock)-batch)
 			for j := range b.batches {
 				lo := (batch + j) * f.size
 				hi := min(len(f.edges), lo+f.size)
 				f.slots.fill(&b.batches[j], f.shuffle.upTo(hi)[lo:hi])
+				if f.extra != nil && b.err == nil {
+					b.err = f.extra(&b.batches[j], epoch, batch+j)
+				}
 			}
 			select {
 			case f.ready <- b:
 			case <-f.stop:
+				return
+			}
+			if b.err != nil {
 				return
 			}
 		}

@@ -129,7 +129,7 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 			edges = append(edges, packEdge(int32(i), int32(o)), packEdge(int32(o), int32(i)))
 		}
 	}
-	b := newFeed(edges, n, size, 1, position{}, epochs)
+	b := newFeed(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, epochs)
 	defer b.close()
 	var c contrast
 	count := make([]float64, n)
@@ -304,7 +304,7 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 		h := s.IntN(n)
 		edges[i] = packEdge(int32(h), int32((h+1+s.IntN(n-1))%n))
 	}
-	b := newFeed(edges, n, size, 1, position{}, 2)
+	b := newFeed(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, 2)
 	defer b.close()
 	seen := map[int][]edge{}
 	for block := b.next(); block != nil; block = b.next() {
@@ -355,7 +355,7 @@ func BenchmarkBatches(b *testing.B) {
 	})
 	for _, size := range []int{1024, 32768} {
 		b.Run("all", func(b *testing.B) {
-			batches := newFeed(edges, n, size, 1, position{}, b.N)
+			batches := newFeed(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, b.N)
 			defer batches.close()
 			for block := batches.next(); block != nil; block = batches.next() {
 				batches.recycle(block)

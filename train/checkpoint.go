@@ -48,6 +48,14 @@ type Checkpoint struct {
 	slots []Slot
 }
 
+// A Stateful model has a state that its steps change besides its parameters,
+// such as the running statistics of batch normalisation. Checkpoints hold it.
+type Stateful interface {
+	// State returns the arrays of the state, always the same: who writes into
+	// them puts the model into another state.
+	State() []Slot
+}
+
 // Progress is how far a run has come.
 type Progress struct {
 	// Epochs is the number of epochs done, and Batches that of batches of the
@@ -76,6 +84,7 @@ type Progress struct {
 
 const (
 	parameterPrefix = "parameter."
+	statePrefix     = "state."
 	methodPrefix    = "method."
 	methodZPrefix   = "method_z."
 
@@ -110,6 +119,11 @@ func (f *fit) slots() []Slot {
 		list = append(list, Slot{parameterPrefix + p.Name, p.Value})
 	}
 	list = append(list, Slot{parameterPrefix + f.logZ.Name, f.logZ.Value})
+	if m, ok := f.model.(Stateful); ok {
+		for _, s := range m.State() {
+			list = append(list, Slot{statePrefix + s.Name, s.Value})
+		}
+	}
 	for _, s := range f.Method.State() {
 		list = append(list, Slot{methodPrefix + s.Name, s.Value})
 	}
@@ -162,9 +176,8 @@ func (f *fit) restore(c *Checkpoint) error {
 			return fmt.Errorf("%w: its run had %d epochs, this one has %d, but phase %d exaggerates a share of them; resume it with as many", ErrCheckpoint, p.Total, f.epochs, i+1)
 		}
 	}
-	batches := (f.edges + f.size - 1) / f.size
-	if p.Epochs < 0 || p.Batches < 0 || p.Batches >= batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
-		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, batches)
+	if p.Epochs < 0 || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
+		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
 	}
 	saved := make(map[string]*op.Array, len(c.slots))
 	for _, s := range c.slots {

@@ -39,6 +39,16 @@ type Options struct {
 	// are taken at once if there are fewer.
 	BatchSize int
 	Seed      uint64
+	// DropLast leaves the last batch of an epoch out if it would be smaller
+	// than the others.
+	DropLast bool
+	// Prepare, if there is one, completes every batch, whose Rows and Slots are
+	// set, with what the model needs besides (Batch.Images). It is called
+	// ahead of the batch's step, in order and on another goroutine, so that it
+	// may depend on nothing that training changes. What it sets comes back with
+	// a later batch, for its memory to be used again. Epochs and batches count
+	// from 0. An error ends the run with it.
+	Prepare func(b *model.Batch, epoch, batch int) error
 	// Draw is how negatives are drawn.
 	Draw Draw
 	// Method moves the parameters; nil means plain SGD.
@@ -223,6 +233,15 @@ func (o *Options) batchSize(edges int) int {
 	return min(size, edges)
 }
 
+// batches returns the number of batches in an epoch.
+func (o *Options) batches(edges int) int {
+	size := o.batchSize(edges)
+	if o.DropLast {
+		return edges / size
+	}
+	return (edges + size - 1) / size
+}
+
 // Fit trains a model on the directed edges heads[k] → tails[k] of a graph.
 //
 // When ctx ends, Fit returns ctx.Err() with the result so far after at most a
@@ -239,7 +258,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
-	f.feed = newFeed(edges, n, f.size, f.Seed, f.at, f.epochs)
+	f.feed = newFeed(edges, n, &f.Options, f.at, f.epochs)
 	defer f.feed.close()
 	err = f.run(ctx)
 	last := &f.Phases[len(f.Phases)-1]
@@ -276,6 +295,8 @@ type fit struct {
 	logZ      model.Parameter // a single float64
 	edges, n  int
 	size      int // of a batch
+	batches   int // in an epoch
+	taken     int // edges that they hold
 	epochs    int // in all
 
 	feed     *feed
@@ -296,7 +317,8 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 	if err := f.Check(f.objective, n, edges); err != nil {
 		return nil, err
 	}
-	f.size = f.batchSize(edges)
+	f.size, f.batches = f.batchSize(edges), f.Options.batches(edges)
+	f.taken = min(edges, f.size*f.batches)
 	if f.LRZ == 0 {
 		f.LRZ = 0.001
 	}
@@ -343,7 +365,6 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 	p := &f.Phases[phase]
 	place := placeAt(p, epoch)
-	count := (f.edges + f.size - 1) / f.size
 	clock, from := time.Now(), f.at.batch
 	var spent time.Duration // on this epoch, here
 	// stop adds the time since clock, which then begins again.
@@ -354,8 +375,11 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 		clock = time.Now()
 	}
 	var lr float64
-	for f.at.batch < count {
+	for f.at.batch < f.batches {
 		block := f.feed.next()
+		if block.err != nil {
+			return block.err
+		}
 		for i := range block.batches {
 			if err := ctx.Err(); err != nil {
 				stop()
@@ -371,7 +395,7 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 				}
 				clock = time.Now()
 			}
-			lr = scheduled(p.Anneal, p.LR, epoch, f.at.batch, count, p.WarmUp, p.Epochs)
+			lr = scheduled(p.Anneal, p.LR, epoch, f.at.batch, f.batches, p.WarmUp, p.Epochs)
 			loss, err := f.step(&block.batches[i], p.Negatives, place, lr)
 			if err != nil {
 				return err
@@ -382,9 +406,9 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 		f.feed.recycle(block)
 	}
 	stop()
-	speed := float64(f.edges-from*f.size) / spent.Seconds()
+	speed := float64(f.taken-from*f.size) / spent.Seconds()
 	f.result.Epochs++
-	f.result.Loss = f.sum / float64(f.edges)
+	f.result.Loss = f.sum / float64(f.taken)
 	f.result.Elapsed += f.elapsed
 	f.at, f.sum, f.elapsed = position{epoch: f.at.epoch + 1}, 0, 0
 	if err := f.checkReach(place, p.Negatives, lr); err != nil {
@@ -459,11 +483,15 @@ func (f *fit) checkReach(place Place, m int, lr float64) error {
 		f.least = min(f.least, f.result.Loss)
 		return nil
 	}
+	reach := f.reach(place, f.Draw.count(m, f.size))
+	if math.IsInf(reach, 1) {
+		return nil // and no embedding has to be computed
+	}
 	spread, err := f.spread()
 	if err != nil {
 		return err
 	}
-	if !(spread <= f.reach(place, f.Draw.count(m, f.size))) {
+	if !(spread <= reach) {
 		return &DivergedError{Epoch: f.result.Epochs, LR: lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
 	}
 	return nil

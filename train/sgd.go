@@ -24,6 +24,9 @@ type SGD struct {
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
+	// Spare tells by their names which parameters have no weight decay; nil
+	// means none.
+	Spare func(name string) bool
 
 	targets []target
 	slots   []Slot
@@ -76,7 +79,7 @@ func (o *SGD) State() []Slot { return o.slots }
 // Step implements Method.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
 	o.rows = rows
-	o.step = simd.Momentum{Step: lr, Clip: bound(clip), WeightDecay: o.WeightDecay, Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
+	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
 	begun := op.Data[int32](o.begun)
 	if begun[0] == 0 {
 		o.step.Dampening = 0
@@ -85,6 +88,10 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 	for i := range o.targets {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
+		o.step.WeightDecay = o.WeightDecay
+		if o.Spare != nil && o.Spare(o.t.Name) {
+			o.step.WeightDecay = 0
+		}
 		if o.t.Sparse && o.plain() {
 			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
 			continue

@@ -1,0 +1,171 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// A Convolutional model embeds images through a ResNet, whose weights are
+// learnt. Its points are images as the network sees them, such as views of
+// photographs, which come with every batch (Batch.Images).
+//
+// Its graph is
+//
+//	images of the batch → ResNet → Gather by slot → (Normalize (→ Temper)) → Contrastive
+//
+// The network stays usable while and after the model is trained. Its
+// representations can be asked for between two steps, and change nothing.
+type Convolutional[T op.Float] struct {
+	*ResNet[T]
+	n, size   int
+	objective op.ContrastiveOptions
+	params    []Parameter
+	batch     batchProgram[T]
+	images    *op.Array
+	converted []T
+
+	logTemperature *op.Array // nil unless it is learnt
+
+	// forward computes what the head makes of images.
+	forward       *vm.Program
+	input, output *op.Array
+}
+
+// NewConvolutional returns a model of n points that are images of size×size
+// pixels, embedded by a network. A metric of op.Cosine puts Normalize before
+// the loss; its temperature is then learnt, from that of the options on, if
+// learnTemperature is set: see op.Temper.
+func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool) (*Convolutional[T], error) {
+	if n < 1 || size < 1 {
+		return nil, fmt.Errorf("model: there are no %d images of %d×%d pixels to train on", n, size, size)
+	}
+	if options.Temperature == 0 {
+		options.Temperature = 0.5
+	}
+	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options}
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(2, 3, size, size), gorgonia.WithName("images"))
+	_, z, wrt, err := network.Graph(x)
+	if err != nil {
+		return nil, err
+	}
+	nodes := wrt
+	params := slices.Clone(network.parameters)
+	var temperature *gorgonia.Node
+	if learnTemperature {
+		if t := options.Temperature; options.Metric != op.Cosine || !(t >= op.MinTemperature && t <= op.MaxTemperature) {
+			return nil, fmt.Errorf("model: the temperature can be learnt with the cosine metric alone, from %g to %g, not with the metric %v from %g on", op.MinTemperature, float64(op.MaxTemperature), options.Metric, t)
+		}
+		if c.logTemperature, err = op.ArrayOf([]T{T(math.Log(options.Temperature))}, 1); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		temperature = gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName(LogTemperature))
+		wrt = append(slices.Clip(wrt), temperature)
+		params = append(params, Parameter{Name: LogTemperature, Value: c.logTemperature})
+	}
+	if err := c.batch.compile(g, nil, z, temperature, wrt, options); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	for i, p := range params {
+		p.Grad = c.batch.grads[i]
+		c.params = append(c.params, p)
+	}
+	c.images = c.batch.program.Input(x)
+	if learnTemperature {
+		if err := op.Share(c.batch.program.Input(temperature), op.Data[T](c.logTemperature), 1); err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+	}
+	if err := network.Share(c.batch.program, nodes); err != nil {
+		return nil, err
+	}
+	return c, c.compileForward()
+}
+
+// compileForward makes the program for ProjectTo.
+func (c *Convolutional[T]) compileForward() error {
+	x := gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(1, 3, c.size, c.size), gorgonia.WithName("images"))
+	_, z, nodes, err := c.Graph(x)
+	if err != nil {
+		return err
+	}
+	if c.forward, err = vm.Compile(z); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	c.input, c.output = c.forward.Input(x), c.forward.Output(z)
+	return c.Share(c.forward, nodes)
+}
+
+// LogTemperature is the name of the parameter that is the logarithm of a learnt
+// temperature.
+const LogTemperature = "log_temperature"
+
+// Objective implements Model. Its temperature is the one learnt so far.
+func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
+	o := c.objective
+	if c.logTemperature != nil {
+		learnt := math.Exp(float64(op.Data[T](c.logTemperature)[0]))
+		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
+	}
+	return o
+}
+
+// Step implements Model.
+func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
+	if len(b.Images) != len(b.Rows)*3*c.size*c.size {
+		return 0, fmt.Errorf("model: %d values are no images of 3×%d×%d for the %d points of a batch", len(b.Images), c.size, c.size, len(b.Rows))
+	}
+	images, ok := any(b.Images).([]T)
+	if !ok {
+		c.converted = c.converted[:0]
+		for _, v := range b.Images {
+			c.converted = append(c.converted, T(v))
+		}
+		images = c.converted
+	}
+	if err := op.Share(c.images, images, len(b.Rows), 3, c.size, c.size); err != nil {
+		return 0, fmt.Errorf("model: %w", err)
+	}
+	c.Evaluate(false)
+	return c.batch.step(b, theta)
+}
+
+// ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst, by
+// the running statistics, as RepresentTo writes their representations.
+func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
+	count := len(images) / (3 * c.size * c.size)
+	if len(images) != count*3*c.size*c.size || len(dst) != count*c.options.Out {
+		return fmt.Errorf("model: %d values are no images of 3×%d×%d, or %d no positions of %d for them", len(images), c.size, c.size, len(dst), c.options.Out)
+	}
+	if count == 0 {
+		return nil
+	}
+	if err := op.Share(c.input, images, count, 3, c.size, c.size); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	c.Evaluate(true)
+	if err := c.forward.Run(); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	copy(dst, op.Data[T](c.output))
+	return nil
+}
+
+// DTheta implements Model.
+func (c *Convolutional[T]) DTheta() float64 { return c.batch.dThetaValue() }
+
+// Parameters implements Model: those of the network, with gradients, and the
+// logarithm of the temperature if that is learnt.
+func (c *Convolutional[T]) Parameters() []Parameter { return c.params }
+
+// Diagnose implements Model.
+func (c *Convolutional[T]) Diagnose() error { return c.batch.program.RunChecked() }
+
+// Points implements Model.
+func (c *Convolutional[T]) Points() (n, d int) { return c.n, c.options.Out }

@@ -1,0 +1,114 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cne/internal/safetensors"
+	"cne/model/op"
+)
+
+// resNetStem is the tensor by which the state of a ResNet is known.
+const resNetStem = "conv1.weight"
+
+// Save writes the network to a safetensors file, complete or not at all: the
+// parameters and the running statistics, with the names and shapes that PyTorch
+// gives them. What d holds goes into the metadata, with a checksum.
+func (n *ResNet[T]) Save(path string, d *Description) error {
+	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
+	for name, a := range n.Tensors() {
+		f.Tensors[name] = tensorOf[T](a)
+	}
+	o := n.options
+	return save(path, f, architecture{Kind: kindResNet, Widths: []int{o.Width, o.Hidden, o.Out}, DType: op.Dtype[T]().String()}, d)
+}
+
+// decodeResNet makes a network of a file's tensors. widths, if there are any,
+// must be theirs.
+func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
+	options, err := resNetOptionsOf(f)
+	if err != nil {
+		return nil, err
+	}
+	if found := []int{options.Width, options.Hidden, options.Out}; widths != nil && !slices.Equal(widths, found) {
+		return nil, fmt.Errorf("its widths are %v, but its description says %v", found, widths)
+	}
+	n, err := NewResNet[float32](options, 0)
+	if err != nil {
+		return nil, err
+	}
+	tensors := n.Tensors()
+	for _, name := range slices.Sorted(maps.Keys(f.Tensors)) {
+		if tensors[name] == nil && !strings.HasSuffix(name, ".num_batches_tracked") {
+			return nil, fmt.Errorf("its tensor %q belongs to another architecture; the ResNet18 for small images has such as %q and %q", name, resNetStem, "layer2.0.shortcut.0.weight")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		to := tensors[name]
+		from, err := resNetTensor(f, name, to.Shape()...)
+		if err != nil {
+			return nil, err
+		}
+		values := op.Data[float32](to)
+		if from.DType == safetensors.F64 {
+			wide, err := from.Float64s()
+			if err != nil {
+				return nil, err
+			}
+			for i, v := range wide {
+				values[i] = float32(v)
+			}
+		} else if err := safetensors.Copy(values, from); err != nil {
+			return nil, fmt.Errorf("in its tensor %q, %w; convert it to F32", name, err)
+		}
+		if err := checkFinite(values); err != nil {
+			return nil, fmt.Errorf("in its tensor %q, %w", name, err)
+		}
+		if strings.HasSuffix(name, "running_var") && slices.Min(values) < 0 {
+			return nil, fmt.Errorf("its tensor %q holds a variance of %g, below 0; train the model again", name, slices.Min(values))
+		}
+	}
+	return n, nil
+}
+
+// resNetOptionsOf returns the widths of a file's tensors, from which it follows
+// that the file is about as large as the network.
+func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
+	if t, ok := f.Tensors[resNetStem]; ok && len(t.Shape) == 4 {
+		o.Width = t.Shape[0]
+	}
+	if t, ok := f.Tensors["fc1.weight"]; ok && len(t.Shape) == 2 {
+		o.Hidden = t.Shape[0]
+	}
+	if t, ok := f.Tensors["fc2.weight"]; ok && len(t.Shape) == 2 {
+		o.Out = t.Shape[0]
+	}
+	_, errStem := resNetTensor(f, resNetStem, o.Width, 3, 3, 3)
+	_, errStage := resNetTensor(f, "layer4.1.conv2.weight", 8*o.Width, 8*o.Width, 3, 3)
+	_, errHidden := resNetTensor(f, "fc1.weight", o.Hidden, 8*o.Width)
+	_, errOut := resNetTensor(f, "fc2.weight", o.Out, o.Hidden)
+	for _, err := range []error{errStem, errStage, errHidden, errOut} {
+		if err != nil {
+			return o, err
+		}
+	}
+	if o.Width == 0 || o.Hidden == 0 || o.Out == 0 {
+		return o, errors.New("it holds layers without any channel")
+	}
+	return o.complete()
+}
+
+// resNetTensor returns a tensor of a file, which must have that shape.
+func resNetTensor(f *safetensors.File, name string, shape ...int) (safetensors.Tensor, error) {
+	t, ok := f.Tensors[name]
+	if !ok {
+		return t, fmt.Errorf("it has no tensor %q, which a ResNet18 with a projection head of two layers has; save the state of the whole module", name)
+	}
+	if !slices.Equal(t.Shape, shape) {
+		return t, fmt.Errorf("its tensor %q has shape %v, but beside the others it must be %v; save the state of a ResNet18 for small images", name, t.Shape, shape)
+	}
+	return t, nil
+}

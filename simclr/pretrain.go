@@ -1,0 +1,160 @@
+package simclr
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"cne/data"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al.,
+// 2020; Section 6 of the paper): two views of one image attract each other, and
+// repel those of other images of the batch. The zero value is not the paper's:
+// use PaperPretraining.
+//
+// It is train.Fit on a graph whose edges are the images: edge i goes from view 0
+// of image i, its head, to view 1, its tail, and both are drawn anew in every
+// epoch. What train.Options says of phases, negatives and constants of the
+// losses goes for it.
+type Pretraining struct {
+	// Augmentation says how views are drawn, and of which size.
+	Augmentation Augmentation
+	// Network are the widths of the network.
+	Network model.ResNetOptions
+
+	// Loss is the loss; op.Cosine is the metric for which the head has no
+	// scale. LearnTemperature learns its temperature from Loss.Temperature on,
+	// with the step size of the weights.
+	Loss             op.ContrastiveOptions
+	LearnTemperature bool
+	// Place is where on the spectrum the loss stands, of the 2n views of n
+	// images.
+	Place train.Place
+	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options.
+	LogZ, LRZ float64
+	FixZ      bool
+
+	// BatchSize is b, the number of images in a batch, 2 or more; 0 means 1024.
+	// Their 2b views go through the network together. The images that are left
+	// over in an epoch, fewer than b, are left out.
+	BatchSize int
+	// Negatives is m, the number of negatives for each head, whatever b is, or
+	// train.Full; Draw is how they are drawn.
+	Negatives int
+	Draw      train.Draw
+
+	// Epochs is the number of epochs, and WarmUp for how many, fewer, the step
+	// size first rises linearly from 0 to LR, from which it is then annealed.
+	Epochs, WarmUp int
+	LR             float64
+	Anneal         train.Anneal
+	// Momentum and WeightDecay are those of train.SGD. SpareNorms keeps the
+	// weight decay off the normalisations and the biases; the temperature never
+	// has any. Clip bounds the gradients element-wise; 0 means no bound.
+	Momentum, WeightDecay float64
+	SpareNorms            bool
+	Clip                  float64
+
+	// Seed draws the start of the network, the order of the images, the
+	// negatives and the views.
+	Seed uint64
+
+	// Hooks, Checkpoints and Resume are those of train.Options. In a hook, the
+	// model of the state is a *Network, which may be used for representations:
+	// that changes nothing. An edge is an image, so that EdgesPerSecond are
+	// images, each seen twice, per second.
+	Hooks       []train.Hook
+	Checkpoints *train.Checkpoints
+	Resume      *train.Checkpoint
+}
+
+// PaperPretraining returns the paper's run on CIFAR-10 with 16 negatives:
+// ResNet18, InfoNCE, 1024 images to a batch, 1000 epochs.
+func PaperPretraining() Pretraining {
+	return Pretraining{
+		Augmentation: Paper(),
+		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
+		BatchSize:    1024,
+		Negatives:    16,
+		Epochs:       1000,
+		WarmUp:       5,
+		LR:           0.03 * 1024 / 256,
+		Anneal:       train.Cosine,
+		Momentum:     0.9,
+		WeightDecay:  5e-4,
+		Clip:         4,
+	}
+}
+
+// Check says what is wrong with the pretraining for so many images. Run calls
+// it first.
+func (p *Pretraining) Check(images int) error {
+	if err := p.Augmentation.Check(); err != nil {
+		return err
+	}
+	if b := p.batchSize(); b < 2 {
+		return fmt.Errorf("%w: a batch of %d images has no negatives; take 2 or more", ErrOption, b)
+	} else if images < b {
+		return fmt.Errorf("%w: there are %d images, but a batch takes %d; give more images, or take smaller batches", ErrOption, images, b)
+	}
+	if images > math.MaxInt32/2 {
+		return fmt.Errorf("%w: %d images are more than can be numbered; take up to %d", ErrOption, images, math.MaxInt32/2)
+	}
+	options := p.options()
+	if err := options.Check(p.Loss, 2*images, images); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (p *Pretraining) batchSize() int {
+	if p.BatchSize == 0 {
+		return 1024
+	}
+	return p.BatchSize
+}
+
+// options returns what Fit is to do, but for the views.
+func (p *Pretraining) options() train.Options {
+	return train.Options{
+		Phases: []train.Phase{{
+			Epochs: p.Epochs, LR: p.LR, Anneal: p.Anneal, WarmUp: p.WarmUp, Place: p.Place, Negatives: p.Negatives,
+		}},
+		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Draw: p.Draw,
+		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, Spare: p.spare},
+		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ,
+		Hooks: p.Hooks, Checkpoints: p.Checkpoints, Resume: p.Resume,
+	}
+}
+
+// spare tells which parameters have no weight decay.
+func (p *Pretraining) spare(name string) bool {
+	return name == model.LogTemperature || p.SpareNorms && (strings.HasSuffix(name, ".bias") || isNorm(name))
+}
+
+// isNorm tells whether a parameter is one of a batch normalisation: bn1.weight,
+// layer2.0.shortcut.1.bias.
+func isNorm(name string) bool {
+	return strings.Contains(name, "bn") || strings.Contains(name, "shortcut.1")
+}
+
+// Run trains a network on the images of the given rows, or on all if rows is
+// nil. It never reads their labels. The network has learnt what it has when the
+// run ends early: see train.Fit for its errors; others wrap ErrOption or
+// ErrShape, and come without a network. The same seed gives the same network,
+// to the last bit, whatever GOMAXPROCS is.
+func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32) (*Network, train.Result, error) {
+	n, heads, tails, err := p.network(images, rows)
+	if err != nil {
+		return nil, train.Result{}, err
+	}
+	options := p.options()
+	options.Prepare = n.views
+	result, err := train.Fit(ctx, n, heads, tails, options)
+	return n, result, err
+}
