@@ -24,8 +24,12 @@ func FuzzLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	resNet, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 1}, 1)
+	if err != nil {
+		f.Fatal(err)
+	}
 	path := filepath.Join(dir, "f")
-	for _, save := range []func(string, *model.Description) error{network.Save, table.Save} {
+	for _, save := range []func(string, *model.Description) error{network.Save, table.Save, resNet.Save} {
 		if err := save(path, description()); err != nil {
 			f.Fatal(err)
 		}
@@ -55,6 +59,12 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			if !errors.Is(err, model.ErrFile) {
 				t.Errorf("error %v is not ErrFile", err)
+			}
+			return
+		}
+		if s.ResNet != nil {
+			if err := s.ResNet.RepresentTo(make([]float32, s.ResNet.Width()), make([]float32, 3*4*4), 4, 4); err != nil {
+				t.Errorf("a network of widths %+v does not represent: %v", s.ResNet.Options(), err)
 			}
 			return
 		}

@@ -358,7 +358,7 @@ func TestLoadRefuses(t *testing.T) {
 		tensors tensors
 		want    string
 	}{
-		"convolution":   {tensors{"conv1.weight": safetensors.New(make([]float32, 9), 1, 1, 3, 3), "conv1.bias": b(1)}, "have shapes [1 1 3 3] and [1]"},
+		"convolution":   {tensors{"conv1.weight": safetensors.New(make([]float32, 9), 1, 1, 3, 3), "conv1.bias": b(1)}, `"conv1.weight" has shape [1 1 3 3], but beside the others it must be [1 3 3 3]`},
 		"other tensors": {tensors{"0.weight": w(2, 3), "0.bias": b(2), "bn.running_mean": b(2)}, `"bn.running_mean" belongs to another architecture`},
 		"no number":     {tensors{"fc.weight": w(2, 3), "fc.bias": b(2)}, `"fc.weight" belongs to another architecture`},
 		"no bias":       {tensors{"0.weight": w(2, 3)}, `no "0.bias"`},
@@ -406,11 +406,14 @@ func TestLoadRefusesSealed(t *testing.T) {
 		change func(f *safetensors.File)
 		want   string
 	}{
-		"kind":           {network, "model", 1, set("architecture", `{"kind":"resnet18","dtype":"float32"}`), `architecture is "resnet18"`},
+		"kind":           {network, "model", 1, set("architecture", `{"kind":"resnet50","dtype":"float32"}`), `architecture is "resnet50"`},
+		"another kind":   {network, "model", 1, set("architecture", `{"kind":"resnet18","widths":[4,16,8],"dtype":"float32"}`), `no tensor "conv1.weight"`},
 		"activation":     {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"tanh","dtype":"float32"}`), `with the activation "tanh"`},
 		"unknown field":  {network, "model", 1, set("architecture", `{"kind":"mlp","activation":"relu","normalisation":"layer"}`), "its architecture cannot be read"},
 		"no kind":        {network, "model", 1, set("architecture", `null`), `architecture is "mlp"`},
 		"widths":         {network, "model", 1, set("architecture", `{"kind":"mlp","widths":[5,100,2],"activation":"relu","dtype":"float32"}`), "its layers are [5 100 100 100 2] wide"},
+		"images":         {network, "model", 1, set("images", `{"size":0,"std":[1,1,1]}`), "images are said to be of 0 pixels a side"},
+		"images, std":    {network, "model", 1, set("images", `{"size":8,"std":[1,0,1]}`), "standard deviations [1 0 1]"},
 		"training":       {network, "model", 1, set("training", `{"negatives":1125899906842624}`), "its training says"},
 		"negative":       {table, "model", 1, set("training", `{"neighbors":-1}`), "its training says"},
 		"loss":           {network, "model", 1, set("training", `{"objective":{"loss":"hinge","metric":"euclidean","clamp":0}}`), `no loss is named "hinge"`},

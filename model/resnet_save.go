@@ -53,16 +53,8 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 			return nil, err
 		}
 		values := op.Data[float32](to)
-		if from.DType == safetensors.F64 {
-			wide, err := from.Float64s()
-			if err != nil {
-				return nil, err
-			}
-			for i, v := range wide {
-				values[i] = float32(v)
-			}
-		} else if err := safetensors.Copy(values, from); err != nil {
-			return nil, fmt.Errorf("in its tensor %q, %w; convert it to F32", name, err)
+		if err := copyNarrowed(values, from); err != nil {
+			return nil, fmt.Errorf("in its tensor %q, %w", name, err)
 		}
 		if err := checkFinite(values); err != nil {
 			return nil, fmt.Errorf("in its tensor %q, %w", name, err)
@@ -72,6 +64,18 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 		}
 	}
 	return n, nil
+}
+
+// copyNarrowed writes the elements of a tensor of F32 or F64 to dst.
+func copyNarrowed(dst []float32, t safetensors.Tensor) error {
+	if t.DType == safetensors.F32 {
+		return safetensors.Copy(dst, t)
+	}
+	wide, err := t.Float64s()
+	for i, v := range wide {
+		dst[i] = float32(v)
+	}
+	return err
 }
 
 // resNetOptionsOf returns the widths of a file's tensors, from which it follows
@@ -101,11 +105,15 @@ func resNetOptionsOf(f *safetensors.File) (o ResNetOptions, err error) {
 	return o.complete()
 }
 
-// resNetTensor returns a tensor of a file, which must have that shape.
+// resNetTensor returns a tensor of a file, which must have that shape and hold
+// numbers of a type that is known.
 func resNetTensor(f *safetensors.File, name string, shape ...int) (safetensors.Tensor, error) {
 	t, ok := f.Tensors[name]
 	if !ok {
 		return t, fmt.Errorf("it has no tensor %q, which a ResNet18 with a projection head of two layers has; save the state of the whole module", name)
+	}
+	if t.DType != safetensors.F32 && t.DType != safetensors.F64 {
+		return t, fmt.Errorf("its tensor %q is of type %s; only F32 and F64 are known, so convert it", name, t.DType)
 	}
 	if !slices.Equal(t.Shape, shape) {
 		return t, fmt.Errorf("its tensor %q has shape %v, but beside the others it must be %v; save the state of a ResNet18 for small images", name, t.Shape, shape)

@@ -225,11 +225,10 @@ func read[T any](path string, decode func(*safetensors.File) (*T, error)) (*T, e
 func decode(f *safetensors.File) (*Saved, error) {
 	s := &Saved{Foreign: !f.Sealed()}
 	a := architecture{Kind: kindMLP}
-	if hasTensor(f, resNetStem) {
+	if s.Foreign && hasTensor(f, resNetStem) {
 		a.Kind = kindResNet
 	}
 	if !s.Foreign {
-		a = architecture{}
 		if err := f.Unseal(modelKind, modelFormat); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package simclr_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -41,6 +42,18 @@ func BenchmarkView(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "views/s")
 		})
 	}
+}
+
+// BenchmarkPretraining times steps of the paper's run, with 32 images to a
+// batch: an operation is a step, in which an image is seen twice.
+func BenchmarkPretraining(b *testing.B) {
+	p := simclr.PaperPretraining()
+	p.BatchSize, p.Epochs, p.WarmUp = 32, b.N, 0
+	_, r, err := p.Run(context.Background(), noise(32, 32, 32), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(2*32*b.N)/r.Elapsed.Seconds(), "views/s")
 }
 
 // The views of a batch of 512 images on all cores.

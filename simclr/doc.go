@@ -1,5 +1,6 @@
-// Package simclr holds what contrastive learning of images needs and points
-// do not: the random views of an image, two of which make a positive pair.
+// Package simclr is contrastive learning of images: the random views of an
+// image, two of which make a positive pair, and the pretraining of a network
+// with them.
 //
 // An Augmentation draws views as the paper does (Paper) or otherwise, and also
 // prepares images as they are, for evaluation. A view is a function of the
@@ -8,6 +9,11 @@
 // that the uninterrupted one would have seen. Grid draws images beside their
 // views, to look at.
 //
-// Not here: reading images from files, the network, pretraining, and the
-// evaluation of what is learnt.
+// A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a
+// graph whose edges join the two views of each image. The views of the next
+// batch are drawn while the network computes; labels are never read. What
+// comes out is a Network, which may also be looked at while it trains, from a
+// hook.
+//
+// Not here: reading images from files, and the network itself (model.ResNet).
 package simclr

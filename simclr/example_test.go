@@ -2,12 +2,76 @@ package simclr_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image/png"
+	"os"
+	"path/filepath"
 
 	"cne/data"
+	"cne/model"
 	"cne/simclr"
+	"cne/train"
 )
+
+// A narrow network is pretrained on images that need no labels, saved, loaded
+// again, and asked for representations.
+func ExamplePretraining() {
+	images := &data.Images{C: 3, N: 64, H: 8, W: 8}
+	for i := range images.N {
+		for p := range 64 {
+			images.Pixels = append(images.Pixels, byte(4*i), byte(30*(p%8)), byte(255-4*i))
+		}
+	}
+	pretraining := simclr.PaperPretraining()
+	pretraining.Augmentation.Size = 8
+	pretraining.Augmentation.Jitter, pretraining.Augmentation.Grey = 0, 0 // colour is all there is
+	pretraining.Network = model.ResNetOptions{Width: 4}
+	pretraining.BatchSize, pretraining.Epochs, pretraining.WarmUp = 16, 10, 1
+	var losses []float64
+	pretraining.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+		losses = append(losses, s.Loss)
+		return nil
+	})}
+	network, result, err := pretraining.Run(context.Background(), images, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Epochs, "epochs; the loss falls:", losses[9] < losses[0])
+
+	dir, err := os.MkdirTemp("", "cne")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	if err := network.Save(path, &model.Description{Images: pretraining.Augmentation.Input()}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	saved, err := model.Load(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plain := simclr.Plain(saved.Images)
+	input := make([]float32, 2*3*plain.Size*plain.Size)
+	if err := plain.PlainBatchTo(input, images, []int32{0, 63}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	representations := make([]float32, 2*saved.ResNet.Width())
+	if err := saved.ResNet.RepresentTo(representations, input, plain.Size, plain.Size); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(representations), "numbers for two images")
+	// Output:
+	// 10 epochs; the loss falls: true
+	// 64 numbers for two images
+}
 
 // Two views of each of two small images, as a pair for contrastive learning,
 // and the picture that shows them.

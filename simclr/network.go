@@ -47,11 +47,11 @@ func (p *Pretraining) network(images *data.Images, rows []int32) (n *Network, he
 	}
 	resNet, err := model.NewResNet[float32](p.Network, p.Seed)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	m, err := model.NewConvolutional(resNet, 2*len(rows), p.Augmentation.Size, p.Loss, p.LearnTemperature)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	heads, tails = make([]int32, len(rows)), make([]int32, len(rows))
 	for i := range rows {

@@ -2,9 +2,9 @@ package simclr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"cne/data"
 	"cne/model"
@@ -91,8 +91,9 @@ func PaperPretraining() Pretraining {
 	}
 }
 
-// Check says what is wrong with the pretraining for so many images. Run calls
-// it first.
+// Check says what is wrong with the pretraining for so many images, but for
+// widths of the network and options of the loss that have no meaning: Run says
+// so when it makes them. It calls Check first. Errors wrap ErrOption.
 func (p *Pretraining) Check(images int) error {
 	if err := p.Augmentation.Check(); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (p *Pretraining) Check(images int) error {
 		return fmt.Errorf("%w: %d images are more than can be numbered; take up to %d", ErrOption, images, math.MaxInt32/2)
 	}
 	options := p.options()
-	if err := options.Check(p.Loss, 2*images, images); err != nil {
-		return err
+	if err := errors.Join(options.Check(p.Loss, 2*images, images), options.Method.Init(nil)); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return nil
 }
@@ -133,21 +134,16 @@ func (p *Pretraining) options() train.Options {
 }
 
 // spare tells which parameters have no weight decay.
-func (p *Pretraining) spare(name string) bool {
-	return name == model.LogTemperature || p.SpareNorms && (strings.HasSuffix(name, ".bias") || isNorm(name))
-}
-
-// isNorm tells whether a parameter is one of a batch normalisation: bn1.weight,
-// layer2.0.shortcut.1.bias.
-func isNorm(name string) bool {
-	return strings.Contains(name, "bn") || strings.Contains(name, "shortcut.1")
+func (p *Pretraining) spare(q *model.Parameter) bool {
+	// The vectors of a ResNet are those of normalisations and the biases.
+	return q.Name == model.LogTemperature || p.SpareNorms && len(q.Value.Shape()) == 1
 }
 
 // Run trains a network on the images of the given rows, or on all if rows is
-// nil. It never reads their labels. The network has learnt what it has when the
-// run ends early: see train.Fit for its errors; others wrap ErrOption or
-// ErrShape, and come without a network. The same seed gives the same network,
-// to the last bit, whatever GOMAXPROCS is.
+// nil. It never reads their labels. When a run ends early, with one of the
+// errors of train.Fit, the network keeps what it has learnt; errors that wrap
+// ErrOption or ErrShape come without a network. The same seed gives the same
+// network, to the last bit, whatever GOMAXPROCS is.
 func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32) (*Network, train.Result, error) {
 	n, heads, tails, err := p.network(images, rows)
 	if err != nil {

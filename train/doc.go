@@ -1,7 +1,7 @@
 // Package train fits models to a graph of nearest neighbours.
 //
 // Fit is a loop and little else: it takes batches from a feed that prepares
-// them on another core, draws their negatives, has the model compute loss and
+// them on another core (with what Options.Prepare adds), draws their negatives, has the model compute loss and
 // gradients, lets a Method (SGD or Adam) take a step, and calls hooks after
 // every epoch. What changes over a run — step
 // size, the constant of the loss, the number of negatives — is a list of

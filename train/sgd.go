@@ -24,9 +24,8 @@ type SGD struct {
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
-	// Spare tells by their names which parameters have no weight decay; nil
-	// means none.
-	Spare func(name string) bool
+	// Spare tells which parameters have no weight decay; nil means none.
+	Spare func(p *model.Parameter) bool
 
 	targets []target
 	slots   []Slot
@@ -89,7 +88,7 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
 		o.step.WeightDecay = o.WeightDecay
-		if o.Spare != nil && o.Spare(o.t.Name) {
+		if o.Spare != nil && o.Spare(&o.t.Parameter) {
 			o.step.WeightDecay = 0
 		}
 		if o.t.Sparse && o.plain() {

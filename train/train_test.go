@@ -108,18 +108,139 @@ func TestSmallLastBatch(t *testing.T) {
 	}
 }
 
+// With DropLast the edges left over in an epoch are not trained on, others in
+// every epoch, and the loss is the mean over those that are.
+func TestDropLast(t *testing.T) {
+	heads, tails := ring(25, 2) // 100 edges
+	for _, tc := range []struct {
+		size    int
+		drop    bool
+		batches []int // of an epoch
+	}{
+		{30, true, []int{30, 30, 30}},
+		{30, false, []int{30, 30, 30, 10}},
+		{50, true, []int{50, 50}},
+		{300, true, []int{100}},
+	} {
+		e, err := model.NewEmbedding(normal[float64](25, 2, 5), 2, op.ContrastiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{Embedding: e}
+		result, err := train.Fit(context.Background(), r, heads, tails, train.Options{
+			BatchSize: tc.size, DropLast: tc.drop, Phases: phase(2, train.Place{}, 5)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := len(tc.batches)
+		if len(r.edges) != 2*count {
+			t.Fatalf("%+v: %d batches", tc, len(r.edges))
+		}
+		var epochs [2][]int // edges in order
+		for i, edges := range r.edges {
+			if len(edges) != tc.batches[i%count] {
+				t.Errorf("%+v: batch %d has %d edges", tc, i, len(edges))
+			}
+			epochs[i/count] = append(epochs[i/count], edges...)
+		}
+		var loss float64
+		for _, l := range r.losses[count:] {
+			loss += l
+		}
+		if want := loss / float64(len(epochs[1])); math.Abs(result.Loss-want) > 1e-12 || result.Edges != 100 {
+			t.Errorf("%+v: loss %g of %d edges, want %g of 100", tc, result.Loss, result.Edges, want)
+		}
+		for i := range epochs {
+			slices.Sort(epochs[i])
+		}
+		if all := len(epochs[0]) == 100; all != slices.Equal(epochs[0], epochs[1]) {
+			t.Errorf("%+v: the same edges in both epochs: %v", tc, !all)
+		}
+	}
+}
+
+// Prepare sees every batch in order, before its step, with Rows and Slots, and
+// what it sets arrives there; its error ends the run.
+func TestPrepare(t *testing.T) {
+	heads, tails := ring(25, 2)
+	fit := func(o train.Options) (*recorder, error) {
+		e, err := model.NewEmbedding(normal[float64](25, 2, 5), 2, op.ContrastiveOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &recorder{Embedding: e}
+		o.BatchSize, o.Phases = 30, phase(3, train.Place{}, 5)
+		_, err = train.Fit(context.Background(), r, heads, tails, o)
+		return r, err
+	}
+	var prepared [][2]int
+	buffers := map[*float32]bool{}
+	r, err := fit(train.Options{Prepare: func(b *model.Batch, epoch, batch int) error {
+		prepared = append(prepared, [2]int{epoch, batch})
+		if len(b.Slots) != 2*b.Edges() || len(b.Rows) < 2 {
+			t.Errorf("batch %v is prepared with %d slots and %d rows", prepared, len(b.Slots), len(b.Rows))
+		}
+		if b.Images == nil {
+			b.Images = make([]float32, 1)
+		}
+		buffers[&b.Images[0]] = true
+		b.Images[0] = float32(10*epoch + batch)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [][2]int
+	var images []float32
+	for epoch := range 3 {
+		for batch := range 4 {
+			want = append(want, [2]int{epoch, batch})
+			images = append(images, float32(10*epoch+batch))
+		}
+	}
+	if !slices.Equal(prepared, want) || !slices.Equal(r.images, images) {
+		t.Errorf("prepared %v and trained on %v", prepared, r.images)
+	}
+	if len(buffers) > 3 {
+		t.Errorf("%d batches are kept ready at a time", len(buffers))
+	}
+	cause := errors.New("no more")
+	r, err = fit(train.Options{Prepare: func(b *model.Batch, epoch, batch int) error {
+		b.Images = []float32{0}
+		if epoch == 1 && batch == 2 {
+			return cause
+		}
+		return nil
+	}})
+	if !errors.Is(err, cause) || len(r.images) != 6 {
+		t.Errorf("error %v after %d batches, want one after 6", err, len(r.images))
+	}
+}
+
 // recorder is a model that notes its batches and learns nothing.
 type recorder struct {
 	*model.Embedding[float64]
 	negatives, runs [][]int32
-	thetas          []float64
+	thetas, losses  []float64
+	edges           [][]int   // 25·head+tail
+	images          []float32 // the first of each batch
 }
 
 func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
 	r.negatives = append(r.negatives, slices.Clone(b.Negatives))
 	r.runs = append(r.runs, slices.Clone(b.Runs))
 	r.thetas = append(r.thetas, theta)
-	return r.Embedding.Step(b, theta)
+	var edges []int
+	for i, slot := range b.Slots[:b.Edges()] {
+		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Slots[b.Edges()+i]]))
+	}
+	r.edges = append(r.edges, edges)
+	if len(b.Images) > 0 {
+		r.images = append(r.images, b.Images[0])
+	}
+	loss, err := r.Embedding.Step(b, theta)
+	r.losses = append(r.losses, loss)
+	return loss, err
 }
 
 // DESIGN §2: negatives are drawn anew for every batch, and for every seed.

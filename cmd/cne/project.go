@@ -195,6 +195,9 @@ func (p *projection) load() error {
 	if err != nil {
 		return err
 	}
+	if saved.ResNet != nil {
+		return fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
+	}
 	p.before, p.network = saved.Preprocessing, saved.Network
 	if saved.Foreign {
 		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")

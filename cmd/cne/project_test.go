@@ -18,6 +18,7 @@ import (
 	"cne/data"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
+	"cne/model"
 )
 
 // aNetwork are the flags of a run that trains a small network.
@@ -375,13 +376,18 @@ func TestProjectBadInput(t *testing.T) {
 		return "\x93NUMPY\x01\x00" + string(binary.LittleEndian.AppendUint16(nil, uint16(len(head)))) + head + strings.Repeat("\x00", values)
 	}
 	forAll := map[string]badCase{
-		"missing model":     {nil, append(good, "-m", "nowhere"), "the model cannot be read (open nowhere: no such file or directory); check --model"},
-		"no run":            {nil, append(good, "-m", "."), "the folder . holds no model.safetensors"},
-		"no model":          {nil, append(good, "-m", "points.csv"), "points.csv: not valid safetensors"},
-		"damaged model":     {flip, nil, "the checksum does not agree with the contents"},
-		"cut model":         {func(t *testing.T) { must(t, os.Truncate(modelPath, 500)) }, nil, "the file is cut off"},
-		"empty model":       {write(modelPath, ""), nil, modelPath},
-		"checkpoint":        {nil, append(good, "-m", "run/checkpoint.safetensors"), "checkpoint"},
+		"missing model": {nil, append(good, "-m", "nowhere"), "the model cannot be read (open nowhere: no such file or directory); check --model"},
+		"no run":        {nil, append(good, "-m", "."), "the folder . holds no model.safetensors"},
+		"no model":      {nil, append(good, "-m", "points.csv"), "points.csv: not valid safetensors"},
+		"damaged model": {flip, nil, "the checksum does not agree with the contents"},
+		"cut model":     {func(t *testing.T) { must(t, os.Truncate(modelPath, 500)) }, nil, "the file is cut off"},
+		"empty model":   {write(modelPath, ""), nil, modelPath},
+		"checkpoint":    {nil, append(good, "-m", "run/checkpoint.safetensors"), "checkpoint"},
+		"for images": {func(t *testing.T) {
+			n, err := model.NewResNet[float32](model.ResNetOptions{Width: 1}, 1)
+			must(t, err)
+			must(t, n.Save(modelPath, &model.Description{}))
+		}, nil, "is a network for images, which places no points"},
 		"later version":     {func(t *testing.T) { reseal(t, modelPath, "model", 99, func(*safetensors.File) {}) }, nil, "written by a newer version of cne (format 99"},
 		"missing points":    {nil, []string{"nowhere.npy"}, "nowhere.npy"},
 		"one is missing":    {nil, append(good, "nowhere.csv"), "nowhere.csv"},

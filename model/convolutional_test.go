@@ -1,0 +1,218 @@
+package model_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/model"
+	"cne/model/op"
+)
+
+// pairBatch is a batch of b edges between 2b points with images of size×size
+// pixels, each head contrasted with three rows.
+func pairBatch(b, size int) *model.Batch {
+	batch := &model.Batch{Images: to32(normals(2*b*3*size*size, 3))}
+	for i := range 2 * b {
+		batch.Rows = append(batch.Rows, int32(i))
+		batch.Slots = append(batch.Slots, int32(i))
+	}
+	for j := range 3 {
+		for i := range b {
+			batch.Negatives = append(batch.Negatives, int32((i+1+j)%(2*b)))
+		}
+	}
+	return batch
+}
+
+func newConvolutional[T op.Float](t *testing.T, n *model.ResNet[T], points, size int, o op.ContrastiveOptions, learn bool) *model.Convolutional[T] {
+	t.Helper()
+	c, err := model.NewConvolutional(n, points, size, o, learn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func cosine(loss op.Loss) op.ContrastiveOptions {
+	return op.ContrastiveOptions{Loss: loss, Metric: op.Cosine, Temperature: 0.4, Scale: 0.5, Mean: true}
+}
+
+// The gradients of the whole model against central differences in float64: the
+// learnt temperature for every loss that has one, and some of each parameter.
+func TestConvolutionalByFiniteDifferences(t *testing.T) {
+	const b, size = 3, 8
+	batch := pairBatch(b, size)
+	for name, o := range map[string]op.ContrastiveOptions{
+		"infonce": cosine(op.InfoNC), "neg": cosine(op.Neg), "nc": cosine(op.NC), "umap": {Loss: op.UMAP, Clamp: 1e-10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			net, err := model.NewResNet[float64](model.ResNetOptions{Width: 1, Hidden: 6, Out: 4}, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			learn := o.Metric == op.Cosine
+			c := newConvolutional(t, net, 2*b, size, o, learn)
+			loss := func() float64 {
+				v, err := c.Step(batch, 0.3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return v
+			}
+			loss()
+			params := c.Parameters()
+			if last := params[len(params)-1]; learn != (last.Name == model.LogTemperature) {
+				t.Fatalf("the last parameter is %s", last.Name)
+			}
+			grads := make([][]float64, len(params))
+			for i, p := range params {
+				grads[i] = slices.Clone(op.Data[float64](p.Grad))
+			}
+			for i, p := range params {
+				w := op.Data[float64](p.Value)
+				const h = 1e-6
+				for _, k := range []int{0, len(w) - 1} {
+					before := w[k]
+					w[k] = before + h
+					above := loss()
+					w[k] = before - h
+					below := loss()
+					w[k] = before
+					if want := (above - below) / (2 * h); math.Abs(grads[i][k]-want) > 1e-6*(1+math.Abs(want)) {
+						t.Errorf("the gradient of %s[%d] is %g, want %g", p.Name, k, grads[i][k], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A learnt temperature begins as a given one, and is reported as it is.
+func TestLearntTemperature(t *testing.T) {
+	const b, size = 4, 8
+	batch := pairBatch(b, size)
+	var losses []float64
+	for _, learn := range []bool{false, true} {
+		net, err := model.NewResNet[float64](model.ResNetOptions{Width: 2, Hidden: 8, Out: 4}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newConvolutional(t, net, 2*b, size, cosine(op.InfoNC), learn)
+		if got := c.Objective(); math.Abs(got.Temperature-0.4) > 1e-12 {
+			t.Errorf("temperature %g at the start, want 0.4", got.Temperature)
+		}
+		loss, err := c.Step(batch, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, loss)
+		if learn {
+			params := c.Parameters()
+			op.Data[float64](params[len(params)-1].Value)[0] = math.Log(0.7)
+			if got := c.Objective().Temperature; math.Abs(got-0.7) > 1e-12 {
+				t.Errorf("temperature %g, want 0.7", got)
+			}
+			op.Data[float64](params[len(params)-1].Value)[0] = -20
+			if got := c.Objective().Temperature; got != op.MinTemperature {
+				t.Errorf("temperature %g, want the least", got)
+			}
+		}
+	}
+	if math.Abs(losses[0]-losses[1]) > 1e-12 {
+		t.Errorf("losses %v at the same temperature", losses)
+	}
+}
+
+// What is projected are the head's outputs in evaluation; neither they nor
+// representations change a step that follows.
+func TestConvolutionalProjects(t *testing.T) {
+	g := readGoldenResNet(t)
+	x, shape := g.tensor("x")
+	want, _ := g.tensor("eval.z")
+	// The golden evaluation comes after one training pass; the network is set to
+	// the statistics it left.
+	net := goldenNet[float64](g)
+	for name, a := range net.Tensors() {
+		if strings.Contains(name, "running") {
+			after, _ := g.tensor("after." + name)
+			copy(op.Data[float64](a), after)
+		}
+	}
+	c := newConvolutional(t, net, shape[0], shape[2], cosine(op.InfoNC), false)
+	got := make([]float64, len(want))
+	if err := c.ProjectTo(got, x); err != nil {
+		t.Fatal(err)
+	}
+	compareTo(t, "eval.z", got, want, 1e-9)
+	if err := c.ProjectTo(got[1:], x); err == nil {
+		t.Error("a result of the wrong size is taken")
+	}
+
+	batch := pairBatch(3, shape[2])
+	step := func(between func(c *model.Convolutional[float64])) (losses []float64, grads []float64) {
+		c := newConvolutional(t, goldenNet[float64](g), shape[0], shape[2], cosine(op.InfoNC), true)
+		for range 2 {
+			loss, err := c.Step(batch, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses = append(losses, loss)
+			between(c)
+		}
+		for _, p := range c.Parameters() {
+			grads = append(grads, op.Data[float64](p.Grad)...)
+		}
+		return losses, append(grads, op.Data[float64](c.Tensors()["bn1.running_var"])...)
+	}
+	wantLosses, wantGrads := step(func(*model.Convolutional[float64]) {})
+	losses, grads := step(func(c *model.Convolutional[float64]) {
+		if err := c.ProjectTo(make([]float64, len(want)), x); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.RepresentTo(make([]float64, shape[0]*c.Width()), x, shape[2], shape[3]); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !slices.Equal(losses, wantLosses) || !slices.Equal(grads, wantGrads) {
+		t.Error("projections between the steps change them")
+	}
+}
+
+func TestConvolutionalRefuses(t *testing.T) {
+	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		points, size int
+		options      op.ContrastiveOptions
+		want         string
+	}{
+		"no points": {0, 8, cosine(op.Neg), "no 0 images of 8×8"},
+		"no pixels": {2, 0, cosine(op.Neg), "of 0×0 pixels"},
+		"euclidean": {2, 8, op.ContrastiveOptions{}, "can be learnt with the cosine metric alone"},
+		"cold":      {2, 8, op.ContrastiveOptions{Metric: op.Cosine, Temperature: 1e-3}, "from 0.01 to 100"},
+		"UMAP":      {2, 8, op.ContrastiveOptions{Loss: op.UMAP, Metric: op.Cosine}, "similarities below 1"},
+	} {
+		if _, err := model.NewConvolutional(net, tc.points, tc.size, tc.options, true); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
+		}
+	}
+	c := newConvolutional(t, net, 4, 8, cosine(op.Neg), false)
+	batch := pairBatch(2, 8)
+	if _, err := c.Step(batch, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Diagnose(); err != nil {
+		t.Errorf("a finite model is diagnosed with %v", err)
+	}
+	batch.Images = batch.Images[1:]
+	if _, err := c.Step(batch, 0); err == nil || !strings.Contains(err.Error(), "no images of 3×8×8 for the 4 points") {
+		t.Errorf("error %v", err)
+	}
+	if n, d := c.Points(); n != 4 || d != 2 {
+		t.Errorf("%d points of %d", n, d)
+	}
+}

@@ -1,0 +1,177 @@
+package model_test
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/internal/safetensors"
+	"cne/model"
+	"cne/model/op"
+)
+
+// represented returns the representations that a network has of the golden
+// images.
+func represented[T op.Float](t *testing.T, g goldenResNet, n *model.ResNet[T]) []T {
+	t.Helper()
+	x, shape := g.tensor("x")
+	h := make([]T, shape[0]*n.Width())
+	if err := n.RepresentTo(h, converted[T](x), shape[2], shape[3]); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// A saved ResNet comes back with its bits, its running statistics and its
+// description.
+func TestSaveAndLoadResNet(t *testing.T) {
+	g := readGoldenResNet(t)
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	d := &model.Description{
+		Images:   &model.ImageInput{Size: 8, Mean: [3]float64{0.1, 0.2, 0.3}, Std: [3]float64{1, 2, 3}},
+		Training: description().Training, Labels: []string{"cat"}, Config: "seed: 1\n", Version: "v1",
+	}
+	check := func(t *testing.T) *model.ResNet[float32] {
+		t.Helper()
+		s, err := model.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Foreign || s.Network != nil || s.ResNet == nil || *s.Images != *d.Images || s.Training != d.Training ||
+			!slices.Equal(s.Labels, d.Labels) || s.Config != d.Config || s.Version != d.Version {
+			t.Errorf("loaded %+v", s)
+		}
+		if got, want := s.ResNet.Options(), (model.ResNetOptions{Width: 4, Hidden: 16, Out: 8}); got != want {
+			t.Errorf("widths %+v, want %+v", got, want)
+		}
+		return s.ResNet
+	}
+	single := goldenNet[float32](g)
+	if err := single.Save(path, d); err != nil {
+		t.Fatal(err)
+	}
+	got := check(t)
+	for name, a := range single.Tensors() {
+		if !slices.Equal(op.Data[float32](got.Tensors()[name]), op.Data[float32](a)) {
+			t.Errorf("another %s", name)
+		}
+	}
+	if !slices.Equal(represented(t, g, got), represented(t, g, single)) {
+		t.Error("the loaded network represents otherwise")
+	}
+	if err := goldenNet[float64](g).Save(path, d); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(represented(t, g, check(t)), represented(t, g, single)) {
+		t.Error("the network saved in float64 represents otherwise")
+	}
+}
+
+// stateOf returns the golden network after its training pass as a file that
+// PyTorch's safetensors writes of a module's state.
+func stateOf(g goldenResNet) *safetensors.File {
+	f := &safetensors.File{Metadata: map[string]string{"format": "pt"}, Tensors: map[string]safetensors.Tensor{}}
+	for name, v := range g.file.Tensors {
+		if name, ok := strings.CutPrefix(name, "param."); ok {
+			f.Tensors[name] = v
+			if after, ok := g.file.Tensors["after."+name]; ok {
+				f.Tensors[name] = after
+			}
+			if module, ok := strings.CutSuffix(name, ".running_mean"); ok {
+				f.Tensors[module+".num_batches_tracked"] = safetensors.New([]int64{7})
+			}
+		}
+	}
+	return f
+}
+
+// A PyTorch checkpoint gives the representations that PyTorch gives.
+func TestLoadForeignResNet(t *testing.T) {
+	g := readGoldenResNet(t)
+	path := filepath.Join(t.TempDir(), "f")
+	for name, convert := range map[string]func(safetensors.Tensor) safetensors.Tensor{
+		"float64": func(v safetensors.Tensor) safetensors.Tensor { return v },
+		"float32": func(v safetensors.Tensor) safetensors.Tensor {
+			x, err := v.Float64s()
+			if err != nil {
+				return v // the number of batches
+			}
+			return safetensors.New(to32(x), v.Shape...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := stateOf(g)
+			for name, v := range f.Tensors {
+				f.Tensors[name] = convert(v)
+			}
+			if err := f.WriteFile(path); err != nil {
+				t.Fatal(err)
+			}
+			s, err := model.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !s.Foreign || s.ResNet == nil || s.Images != nil {
+				t.Fatalf("loaded %+v", s)
+			}
+			want, _ := g.tensor("eval.h")
+			compareTo(t, "eval.h", represented(t, g, s.ResNet), want, 1e-4)
+		})
+	}
+}
+
+func TestLoadRefusesResNet(t *testing.T) {
+	g := readGoldenResNet(t)
+	set := func(name string, v safetensors.Tensor) func(*safetensors.File) {
+		return func(f *safetensors.File) { f.Tensors[name] = v }
+	}
+	remove := func(name string) func(*safetensors.File) {
+		return func(f *safetensors.File) { delete(f.Tensors, name) }
+	}
+	floats := func(v float32, shape ...int) safetensors.Tensor {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		return safetensors.New(slices.Repeat([]float32{v}, n), shape...)
+	}
+	for name, tc := range map[string]struct {
+		change func(*safetensors.File)
+		want   string
+	}{
+		"no norm":           {remove("layer2.0.bn1.running_var"), `no tensor "layer2.0.bn1.running_var"`},
+		"no head":           {remove("fc1.weight"), `no tensor "fc1.weight"`},
+		"no last stage":     {remove("layer4.1.conv2.weight"), `no tensor "layer4.1.conv2.weight"`},
+		"large stem":        {set("conv1.weight", floats(1, 4, 3, 7, 7)), `"conv1.weight" has shape [4 3 7 7], but beside the others it must be [4 3 3 3]`},
+		"flat stem":         {set("conv1.weight", floats(1, 108)), `"conv1.weight" has shape [108]`},
+		"no channel":        {set("conv1.weight", floats(1, 0, 3, 3, 3)), `"layer4.1.conv2.weight" has shape [32 32 3 3], but beside the others it must be [0 0 3 3]`},
+		"narrow block":      {set("layer1.1.conv2.weight", floats(1, 4, 3, 3, 3)), `"layer1.1.conv2.weight" has shape [4 3 3 3]`},
+		"another head":      {set("fc2.weight", floats(1, 8, 17)), `"fc2.weight" has shape [8 17], but beside the others it must be [8 16]`},
+		"third layer":       {set("fc3.weight", floats(1, 8, 8)), `"fc3.weight" belongs to another architecture`},
+		"integers":          {set("layer1.0.conv1.weight", safetensors.New(make([]int32, 144), 4, 4, 3, 3)), `"layer1.0.conv1.weight" is of type I32`},
+		"not a number":      {set("fc1.bias", floats(float32(math.NaN()), 16)), `in its tensor "fc1.bias", value 0 is NaN`},
+		"too large":         {set("fc1.bias", safetensors.New(slices.Repeat([]float64{1e300}, 16), 16)), `in its tensor "fc1.bias", value 0 is +Inf`},
+		"negative variance": {set("bn1.running_var", floats(-1, 4)), `"bn1.running_var" holds a variance of -1`},
+		"other widths": {func(f *safetensors.File) {
+			f.Metadata["architecture"] = `{"kind":"resnet18","widths":[4,16,9],"dtype":"float64"}`
+			f.Metadata["training"], f.Metadata["labels"] = "{}", "null"
+			f.Seal("model", 1)
+		}, "its widths are [4 16 8], but its description says [4 16 9]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := stateOf(g)
+			tc.change(f)
+			path := filepath.Join(t.TempDir(), "f")
+			if err := f.WriteFile(path); err != nil {
+				t.Fatal(err)
+			}
+			_, err := model.Load(path)
+			if !errors.Is(err, model.ErrFile) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}

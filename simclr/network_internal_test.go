@@ -1,0 +1,75 @@
+package simclr
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+	"cne/model"
+)
+
+// The first half of a batch are the views 0 of its images, the second their
+// views 1, each that of its image's own row whatever the batch or the subset.
+func TestViewsOfABatch(t *testing.T) {
+	images := &data.Images{N: 9, H: 6, W: 6, C: 3}
+	s := rng.New(1, rng.Sample)
+	for range 9 * 6 * 6 * 3 {
+		images.Pixels = append(images.Pixels, byte(s.Uint64()))
+	}
+	p := PaperPretraining()
+	p.Augmentation.Size, p.BatchSize, p.Seed, p.Network = 4, 2, 11, model.ResNetOptions{Width: 1}
+	n, heads, tails, err := p.network(images, []int32{8, 2, 5, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(heads, []int32{0, 1, 2, 3}) || !slices.Equal(tails, []int32{4, 5, 6, 7}) {
+		t.Fatalf("edges from %v to %v", heads, tails)
+	}
+	const epoch, size = 3, 3 * 4 * 4
+	b := &model.Batch{Rows: []int32{2, 0, 1, 6, 4, 5}, Images: make([]float32, 1)}
+	if err := n.views(b, epoch, 0); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Images) != 6*size {
+		t.Fatalf("%d values", len(b.Images))
+	}
+	want := make([]float32, size)
+	for i, x := range []struct{ row, view int }{{5, 0}, {8, 0}, {2, 0}, {5, 1}, {8, 1}, {2, 1}} {
+		if err := p.Augmentation.ViewTo(want, images.Image(x.row), 6, 6, ViewStream(11, epoch, x.row, x.view)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(b.Images[i*size:(i+1)*size], want) {
+			t.Errorf("image %d of the batch is not view %d of row %d", i, x.view, x.row)
+		}
+	}
+	// The memory is used again.
+	before := &b.Images[0]
+	b.Rows = []int32{3, 7}
+	if err := n.views(b, epoch, 1); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Images) != 2*size || before != &b.Images[0] {
+		t.Errorf("%d values in other memory", len(b.Images))
+	}
+}
+
+// SpareNorms spares what its name says, and a learnt temperature is spared
+// without it.
+func TestSparedParameters(t *testing.T) {
+	p := PaperPretraining()
+	p.BatchSize, p.Network, p.LearnTemperature = 2, model.ResNetOptions{Width: 1}, true
+	n, _, _, err := p.network(&data.Images{N: 2, H: 1, W: 1, C: 3, Pixels: make([]byte, 6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p.SpareNorms = range []bool{false, true} {
+		for _, q := range n.Parameters() {
+			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")
+			if want := q.Name == "log_temperature" || p.SpareNorms && norm; p.spare(&q) != want {
+				t.Errorf("SpareNorms %v: %s is spared: %v", p.SpareNorms, q.Name, !want)
+			}
+		}
+	}
+}

@@ -1,0 +1,373 @@
+package simclr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
+	"cne/simclr"
+	"cne/train"
+)
+
+// patches returns n images of size×size pixels, each of four quarters of random
+// colours: views of one image resemble each other more than those of two.
+func patches(n, size int) *data.Images {
+	images := &data.Images{Name: "patches", N: n, H: size, W: size, C: 3}
+	s := rng.New(1, rng.Sample)
+	for range n {
+		var colours [4][3]byte
+		for q := range colours {
+			for c := range 3 {
+				colours[q][c] = byte(s.IntN(256))
+			}
+		}
+		for y := range size {
+			for x := range size {
+				q := 2*(2*y/size) + 2*x/size
+				images.Pixels = append(images.Pixels, colours[q][:]...)
+			}
+		}
+	}
+	return images
+}
+
+// small is a pretraining that takes a moment: of a narrow network on images of
+// 8×8 pixels, 8 to a batch.
+func small() simclr.Pretraining {
+	p := simclr.PaperPretraining()
+	p.Augmentation.Size = 8
+	p.Network = model.ResNetOptions{Width: 2, Hidden: 16, Out: 8}
+	p.BatchSize, p.Negatives, p.Epochs, p.WarmUp, p.LR, p.Seed = 8, 4, 3, 1, 0.05, 7
+	return p
+}
+
+func pretrain(t *testing.T, p simclr.Pretraining, images *data.Images, rows []int32) (*simclr.Network, train.Result) {
+	t.Helper()
+	n, r, err := p.Run(context.Background(), images, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, r
+}
+
+// state returns all that a network has learnt and how its run ended.
+func state(n *simclr.Network, r train.Result) []float64 {
+	all := []float64{r.Loss, r.LogZ, float64(r.Epochs)}
+	add := func(a *op.Array) {
+		for _, v := range op.Data[float32](a) {
+			all = append(all, float64(v))
+		}
+	}
+	for _, p := range n.Parameters() {
+		add(p.Value)
+	}
+	for _, s := range n.State() {
+		add(s.Value)
+	}
+	return all
+}
+
+func cosine(loss op.Loss) op.ContrastiveOptions {
+	return op.ContrastiveOptions{Loss: loss, Metric: op.Cosine, Temperature: 0.5, Mean: true}
+}
+
+// The loss falls, whichever it is.
+func TestPretrainingLearns(t *testing.T) {
+	images := patches(64, 8)
+	for name, change := range map[string]func(p *simclr.Pretraining){
+		"infonce":            func(*simclr.Pretraining) {},
+		"neg":                func(p *simclr.Pretraining) { p.Loss = cosine(op.Neg) },
+		"nc":                 func(p *simclr.Pretraining) { p.Loss, p.LRZ, p.LogZ = cosine(op.NC), 0.01, 0.5 },
+		"umap":               func(p *simclr.Pretraining) { p.Loss = op.ContrastiveOptions{Loss: op.UMAP, Mean: true, Clamp: 1e-10} },
+		"infonce, euclidean": func(p *simclr.Pretraining) { p.Loss = op.ContrastiveOptions{Loss: op.InfoNC, Mean: true} },
+		"learnt temperature": func(p *simclr.Pretraining) { p.LearnTemperature = true },
+		"spared norms":       func(p *simclr.Pretraining) { p.SpareNorms = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := small()
+			p.Network = model.ResNetOptions{Width: 4}
+			p.Augmentation.Jitter, p.Augmentation.Grey = 0, 0
+			p.BatchSize, p.Epochs = 16, 15
+			change(&p)
+			var losses []float64
+			p.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+				if s.Model.(*simclr.Network).Width() != 32 {
+					t.Errorf("representations of %d", s.Model.(*simclr.Network).Width())
+				}
+				losses = append(losses, s.Loss)
+				return nil
+			})}
+			n, r := pretrain(t, p, images, nil)
+			t.Log(losses)
+			if first, last := losses[0], losses[len(losses)-1]; !(last < first-0.1*math.Abs(first)) || r.Epochs != 15 {
+				t.Errorf("the loss goes from %g to %g in %d epochs", first, last, r.Epochs)
+			}
+			if got := n.Objective().Temperature; (got != 0.5) != p.LearnTemperature {
+				t.Errorf("temperature %g in the end", got)
+			}
+		})
+	}
+}
+
+// One seed makes one network: on any number of cores, whatever the labels say,
+// and whether or not hooks look at representations and embedding.
+func TestPretrainingIsReproducible(t *testing.T) {
+	images := patches(45, 16)
+	p := small()
+	p.LearnTemperature = true
+	// Large enough for every loop to be cut into pieces.
+	p.Network.Width, p.Augmentation.Size, p.BatchSize = 8, 16, 20
+	n, r := pretrain(t, p, images, nil)
+	want := state(n, r)
+	check := func(t *testing.T, p simclr.Pretraining, images *data.Images, same bool) {
+		t.Helper()
+		n, r := pretrain(t, p, images, nil)
+		if got := state(n, r); slices.Equal(got, want) != same {
+			t.Errorf("the same bits: %v, want %v", !same, same)
+		}
+	}
+	for cores := 1; cores <= 4; cores++ {
+		t.Run(fmt.Sprintf("GOMAXPROCS=%d", cores), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+			check(t, p, images, true)
+		})
+	}
+	t.Run("labels", func(t *testing.T) {
+		labelled := *images
+		// Nothing can be read of them without an error: they are too few.
+		labelled.Labels, labelled.Train = data.NewLabels([]string{"a"}), []bool{true}
+		check(t, p, &labelled, true)
+	})
+	t.Run("monitor", func(t *testing.T) {
+		p := p
+		p.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+			n := s.Model.(*simclr.Network)
+			for _, count := range []int{20, 1} {
+				plain := make([]float32, count*3*16*16)
+				if err := p.Augmentation.PlainBatchTo(plain, images, rows(count)); err != nil {
+					return err
+				}
+				if err := n.RepresentTo(make([]float32, count*n.Width()), plain, 16, 16); err != nil {
+					return err
+				}
+			}
+			points, d := n.Points()
+			return n.EmbedTo(make([]float32, points*d))
+		})}
+		check(t, p, images, true)
+	})
+	t.Run("another seed", func(t *testing.T) {
+		p := p
+		p.Seed++
+		check(t, p, images, false)
+	})
+}
+
+// A run that goes on from any of its checkpoints, between two batches as well as
+// after an epoch, ends with the bits of the run that never stopped.
+func TestPretrainingResumes(t *testing.T) {
+	images := patches(20, 8)
+	dir := t.TempDir()
+	for name, loss := range map[string]op.ContrastiveOptions{"infonce": small().Loss, "nc": cosine(op.NC)} {
+		t.Run(name, func(t *testing.T) {
+			p := small()
+			p.Loss, p.LearnTemperature = loss, true
+			var at [][2]int
+			path := func(i int) string { return filepath.Join(dir, name+strconv.Itoa(i)) }
+			p.Checkpoints = &train.Checkpoints{Interval: 1, Save: func(c *train.Checkpoint) error {
+				at = append(at, [2]int{c.Progress.Epochs, c.Progress.Batches})
+				return c.WriteFile(path(len(at)))
+			}}
+			n, r := pretrain(t, p, images, nil)
+			want := state(n, r)
+			// 20 images are two batches of 8; the 4 left over are left out.
+			if all := [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {3, 0}}; !slices.Equal(at, all) {
+				t.Fatalf("checkpoints after %v epochs and batches, want %v", at, all)
+			}
+			for i := 1; i <= len(at); i++ {
+				c, err := train.ReadCheckpoint(path(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Checkpoints, p.Resume = nil, c
+				n, r := pretrain(t, p, images, nil)
+				if !slices.Equal(state(n, r), want) {
+					t.Errorf("another network from checkpoint %v on", at[i-1])
+				}
+			}
+		})
+	}
+}
+
+// The number of images in a batch and that of negatives are chosen one by one;
+// more negatives than a batch has mean all.
+func TestBatchesAndNegatives(t *testing.T) {
+	images := patches(24, 8)
+	run := func(b, m int, draw train.Draw) ([]float64, train.Result) {
+		p := small()
+		p.Epochs, p.WarmUp, p.BatchSize, p.Negatives, p.Draw = 1, 0, b, m, draw
+		n, r := pretrain(t, p, images, nil)
+		return state(n, r), r
+	}
+	for _, b := range []int{2, 5, 24} {
+		full, r := run(b, train.Full, train.DrawAuto)
+		if r.Negatives != 2*b-2 {
+			t.Errorf("%d negatives with full at b=%d", r.Negatives, b)
+		}
+		for _, tc := range []struct {
+			m    int
+			draw train.Draw
+			want int
+		}{
+			{1, train.DrawSingly, 1}, {2, train.DrawAuto, 2}, {2, train.DrawRuns, 2}, {512, train.DrawAuto, 2*b - 2},
+		} {
+			got, r := run(b, tc.m, tc.draw)
+			want := min(tc.want, 2*b-2)
+			if tc.draw == train.DrawRuns && 2*b-2*op.GroupHeads < tc.m {
+				want = 2*b - 2
+			}
+			if r.Negatives != want {
+				t.Errorf("b=%d, m=%d: %d negatives, want %d", b, tc.m, r.Negatives, want)
+			}
+			if slices.Equal(got, full) != (want == 2*b-2) {
+				t.Errorf("b=%d, m=%d: as with all negatives: %v", b, tc.m, slices.Equal(got, full))
+			}
+		}
+	}
+}
+
+// What is embedded are the images as they are, for both views.
+func TestNetworkEmbeds(t *testing.T) {
+	images := patches(300, 8) // more than go through the network at a time
+	p := small()
+	p.Epochs, p.WarmUp, p.BatchSize = 1, 0, 128
+	subset := rows(300)[3:]
+	n, _ := pretrain(t, p, images, subset)
+	points, d := n.Points()
+	if points != 594 || d != 8 {
+		t.Fatalf("%d points of %d", points, d)
+	}
+	all := make([]float32, points*d)
+	if err := n.EmbedTo(all); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 255, 256, 296} {
+		plain, want := make([]float32, 3*8*8), make([]float32, d)
+		if err := errors.Join(p.Augmentation.PlainTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)); err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range want {
+			if math.Abs(float64(all[i*d+k]-v)) > 1e-5*(1+math.Abs(float64(v))) {
+				t.Errorf("image %d is embedded at %v, want %v", i, all[i*d:(i+1)*d], want)
+				break
+			}
+		}
+	}
+	if !slices.Equal(all[:297*d], all[297*d:]) {
+		t.Error("the views of an image are embedded at two places")
+	}
+	if err := n.EmbedTo(all[1:]); !errors.Is(err, simclr.ErrShape) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A saved network comes back with its representations and with what prepares
+// images for it.
+func TestPretrainedNetworkIsSaved(t *testing.T) {
+	images := patches(16, 16)
+	p := small()
+	n, _ := pretrain(t, p, images, nil)
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	if err := n.Save(path, &model.Description{Images: p.Augmentation.Input()}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := model.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	represent := func(net *model.ResNet[float32], a simclr.Augmentation) []float32 {
+		x, h := make([]float32, 16*3*8*8), make([]float32, 16*net.Width())
+		if err := errors.Join(a.PlainBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	if !slices.Equal(represent(s.ResNet, simclr.Plain(s.Images)), represent(n.ResNet, p.Augmentation)) {
+		t.Error("the loaded network represents otherwise")
+	}
+}
+
+// A run that is interrupted, or whose hook fails, returns what it has learnt.
+func TestPretrainingStops(t *testing.T) {
+	images := patches(16, 8)
+	p := small()
+	cause := errors.New("enough")
+	p.Hooks = []train.Hook{train.EveryEpochs(2, train.HookFunc(func(*train.State) error { return cause }))}
+	if n, r, err := p.Run(context.Background(), images, nil); !errors.Is(err, cause) || r.Epochs != 2 || n == nil {
+		t.Errorf("network %v after %d epochs, error %v", n != nil, r.Epochs, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if n, r, err := p.Run(ctx, images, nil); !errors.Is(err, context.Canceled) || r.Epochs != 0 || n == nil {
+		t.Errorf("network %v after %d epochs, error %v", n != nil, r.Epochs, err)
+	}
+}
+
+func TestPretrainingRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(p *simclr.Pretraining, images *data.Images)
+		rows   []int32
+		want   string
+	}{
+		"fewer images than a batch": {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 0 }, nil, "there are 16 images, but a batch takes 1024"},
+		"fewer rows than a batch":   {func(*simclr.Pretraining, *data.Images) {}, rows(7), "there are 7 images, but a batch takes 8"},
+		"no rows":                   {func(*simclr.Pretraining, *data.Images) {}, []int32{}, "there are 0 images"},
+		"unknown row":               {func(*simclr.Pretraining, *data.Images) {}, []int32{0, 16}, "row 1 of those to train on is image 16"},
+		"grey images":               {func(_ *simclr.Pretraining, i *data.Images) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
+		"no pixels":                 {func(_ *simclr.Pretraining, i *data.Images) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
+		"one image":                 {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
+		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Grey = 2 }, nil, "Grey is 2"},
+		"negatives":                 {func(p *simclr.Pretraining, _ *data.Images) { p.Negatives = 0 }, nil, "0 negatives"},
+		"epochs":                    {func(p *simclr.Pretraining, _ *data.Images) { p.Epochs = 0 }, nil, "0 epochs"},
+		"warm-up":                   {func(p *simclr.Pretraining, _ *data.Images) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
+		"step size":                 {func(p *simclr.Pretraining, _ *data.Images) { p.LR = math.NaN() }, nil, "step size NaN"},
+		"momentum":                  {func(p *simclr.Pretraining, _ *data.Images) { p.Momentum = -1 }, nil, "momentum -1"},
+		"place":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Place = train.AtZBar(3) }, nil, "not on that spectrum"},
+		"width":                     {func(p *simclr.Pretraining, _ *data.Images) { p.Network.Width = -1 }, nil, "cannot have widths -1"},
+		"loss":                      {func(p *simclr.Pretraining, _ *data.Images) { p.Loss = cosine(op.UMAP) }, nil, "UMAP's loss needs similarities below 1"},
+		"temperature": {func(p *simclr.Pretraining, _ *data.Images) {
+			p.Loss, p.LearnTemperature = op.ContrastiveOptions{}, true
+		}, nil, "with the cosine metric alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, images := small(), patches(16, 8)
+			tc.change(&p, images)
+			n, _, err := p.Run(context.Background(), images, tc.rows)
+			if n != nil || !(errors.Is(err, simclr.ErrOption) || errors.Is(err, simclr.ErrShape)) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// The paper's figures: DESIGN §2.
+func TestPaperPretraining(t *testing.T) {
+	p := simclr.PaperPretraining()
+	if err := p.Check(50000); err != nil {
+		t.Error(err)
+	}
+	if p.LR != 0.12 || p.Epochs != 1000 || p.Negatives != 16 || p.BatchSize != 1024 || p.Loss.Scale != 0.5 || !p.Loss.Mean || p.SpareNorms {
+		t.Errorf("%+v", p)
+	}
+}
