@@ -30,14 +30,7 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 		return nil, nil, nil, errorf(ErrEmpty, "a single point cannot be split into two parts; give at least two")
 	}
 	count := min(max(1, int(math.Round(float64(n)*share))), n-1)
-	stream := rng.New(seed, rng.Split)
-	isHeld := make([]bool, n)
-	strata := ds.strata()
-	for s, quota := range apportion(strata, count, &stream) {
-		for _, i := range stream.Perm(len(strata[s]))[:quota] {
-			isHeld[strata[s][i]] = true
-		}
-	}
+	isHeld := hold(ds.strata(), n, count, seed)
 	heldRows = make([]int, 0, count)
 	trainRows := make([]int, 0, n-count)
 	for i, h := range isHeld {
@@ -48,6 +41,62 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 		}
 	}
 	return ds.take(trainRows), ds.take(heldRows), heldRows, nil
+}
+
+// Split divides rows of what is labelled (nil: all of it) into two parts: count
+// of them, drawn so that each class gives its share, to within one, and the
+// others. The seed decides which. Every label is taken for a class, whether the
+// labels are Categorical or not. Both parts are in the order of rows.
+//
+// A count of less than one or of all rows gives ErrOption, fewer than two rows
+// ErrEmpty, a row without a label or one that comes twice ErrLabels.
+func (l *Labels) Split(rows []int32, count int, seed uint64) (rest, held []int32, err error) {
+	if rows == nil {
+		rows = make([]int32, len(l.Class))
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+	}
+	if len(rows) < 2 {
+		return nil, nil, errorf(ErrEmpty, "%d points cannot be split into two parts; give at least two", len(rows))
+	}
+	if count < 1 || count >= len(rows) {
+		return nil, nil, errorf(ErrOption, "%d of %d cannot be held out; give a number from 1 to %d", count, len(rows), len(rows)-1)
+	}
+	strata := make([][]int, len(l.Names))
+	seen := make([]bool, len(l.Class))
+	for i, row := range rows {
+		if row < 0 || int(row) >= len(l.Class) || seen[row] {
+			return nil, nil, errorf(ErrLabels, "row %d is to be divided, but comes twice or is none of the %d that have labels; name each row once, counted from 0", row, len(l.Class))
+		}
+		seen[row] = true
+		c := l.Class[row]
+		if c < 0 || int(c) >= len(strata) {
+			return nil, nil, errorf(ErrLabels, "row %d is of class %d, but there are names for %d classes only; number the classes from 0", row, c, len(strata))
+		}
+		strata[c] = append(strata[c], i)
+	}
+	for i, isHeld := range hold(strata, len(rows), count, seed) {
+		if isHeld {
+			held = append(held, rows[i])
+		} else {
+			rest = append(rest, rows[i])
+		}
+	}
+	return rest, held, nil
+}
+
+// hold draws count of n items, of each stratum its share, and tells of every
+// item whether it was drawn.
+func hold(strata [][]int, n, count int, seed uint64) []bool {
+	stream := rng.New(seed, rng.Split)
+	isHeld := make([]bool, n)
+	for s, quota := range apportion(strata, count, &stream) {
+		for _, i := range stream.Perm(len(strata[s]))[:quota] {
+			isHeld[strata[s][i]] = true
+		}
+	}
+	return isHeld
 }
 
 // strata returns the rows of each class, or all rows as one stratum.

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -176,4 +177,89 @@ func TestSplitErrors(t *testing.T) {
 	wantError(t, err, data.ErrEmpty, "a single point cannot be split")
 	_, _, _, err = (&data.Dataset{}).Split(0.5, 1)
 	wantError(t, err, data.ErrEmpty, "there are no points")
+}
+
+// Labels.Split gives every class its share of any rows, in their order.
+func TestLabelsSplit(t *testing.T) {
+	labels := make([]string, 200)
+	for i := range labels {
+		labels[i] = fmt.Sprint(float64(i%4) + 0.5) // numbers, yet classes
+	}
+	l := data.NewLabels(labels)
+	var some []int32 // descending, without the rows below 50; class 3 is rare
+	for i := int32(199); i >= 50; i-- {
+		if i%4 != 3 || i < 70 {
+			some = append(some, i)
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		rows  []int32
+		count int
+		sizes [4]int // of the held-out part
+	}{
+		{"all", nil, 40, [4]int{10, 10, 10, 10}},
+		{"all but one", nil, 199, [4]int{}},
+		{"some", some, len(some) / 2, [4]int{}},
+	} {
+		rest, held, err := l.Split(tc.rows, tc.count, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := tc.rows
+		if rows == nil {
+			for i := range int32(200) {
+				rows = append(rows, i)
+			}
+		}
+		if len(held) != tc.count || len(rest)+len(held) != len(rows) {
+			t.Errorf("%s: %d and %d of %d", tc.name, len(rest), len(held), len(rows))
+		}
+		size, taken := [4]int{}, [4]int{}
+		for _, r := range rows {
+			size[l.Class[r]]++
+		}
+		for _, r := range held {
+			taken[l.Class[r]]++
+		}
+		for c := range size {
+			if share := float64(size[c]*tc.count) / float64(len(rows)); math.Abs(float64(taken[c])-share) >= 1 {
+				t.Errorf("%s: class %d gave %d of %d, its share is %.2f", tc.name, c, taken[c], size[c], share)
+			}
+		}
+		if tc.sizes != [4]int{} && taken != tc.sizes {
+			t.Errorf("%s: the classes gave %v, want %v", tc.name, taken, tc.sizes)
+		}
+		at := [2]int{}
+		for _, r := range rows { // both parts are in the order of rows
+			for p, part := range [2][]int32{rest, held} {
+				if at[p] < len(part) && part[at[p]] == r {
+					at[p]++
+				}
+			}
+		}
+		if at != [2]int{len(rest), len(held)} {
+			t.Errorf("%s: the parts are not in the order of the rows", tc.name)
+		}
+	}
+
+	for _, tc := range []struct {
+		name  string
+		l     *data.Labels
+		rows  []int32
+		count int
+		kind  error
+	}{
+		{"none", l, nil, 0, data.ErrOption},
+		{"all", l, nil, 200, data.ErrOption},
+		{"no rows", l, []int32{}, 1, data.ErrEmpty},
+		{"twice", l, []int32{1, 2, 1}, 1, data.ErrLabels},
+		{"no such row", l, []int32{1, 200}, 1, data.ErrLabels},
+		{"negative row", l, []int32{1, -1}, 1, data.ErrLabels},
+		{"class without a name", &data.Labels{Class: []int32{0, 1}, Names: []string{"a"}}, nil, 1, data.ErrLabels},
+	} {
+		if _, _, err := tc.l.Split(tc.rows, tc.count, 1); !errors.Is(err, tc.kind) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
 }

@@ -1,6 +1,6 @@
 // Package simclr is contrastive learning of images: the random views of an
-// image, two of which make a positive pair, and the pretraining of a network
-// with them.
+// image, two of which make a positive pair, the pretraining of a network with
+// them, and the evaluation of what it has learnt.
 //
 // An Augmentation draws views as the paper does (Paper) or otherwise, and also
 // prepares images as they are, for evaluation. A view is a function of the
@@ -14,6 +14,13 @@
 // batch are drawn while the network computes; labels are never read. What
 // comes out is a Network, which may also be looked at while it trains, from a
 // hook.
+//
+// What a network has learnt is measured on its frozen representations
+// (Features) by an Evaluation, on the published split or on stratified ones:
+// with KNNAccuracy, which lets the nearest training images by cosine vote, and
+// with a Logistic, the linear probe. A Monitor does the former while a network
+// is trained. Pixels are the features to compare with. Evaluation reads labels
+// and changes no network.
 //
 // Not here: reading images from files, and the network itself (model.ResNet).
 package simclr

@@ -1,0 +1,323 @@
+package simclr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"cne/data"
+)
+
+// The kinds of error that the measures of representations return beside
+// ErrOption and ErrShape.
+var (
+	// ErrLabels: images have no labels where a classifier needs them, or not one
+	// each.
+	ErrLabels = errors.New("labels are missing")
+	// ErrSplit: a classifier cannot be trained or tested on the parts of a split.
+	ErrSplit = errors.New("unusable split")
+	// ErrFeatures: a value of a representation is NaN or infinite.
+	ErrFeatures = errors.New("unusable features")
+)
+
+// A Split says which images a classifier is trained on and which it is tested
+// on, by their rows, counted from 0.
+type Split struct{ Train, Test []int32 }
+
+// OfficialSplit returns the split with which images were published. The error
+// wraps ErrSplit if there is none, or one of its parts is empty.
+func OfficialSplit(images *data.Images) (Split, error) {
+	if images.Train == nil {
+		return Split{}, fmt.Errorf("%w: no training and test images are known for %s; split them by a seed, or give folders named train and test", ErrSplit, images.Name)
+	}
+	var s Split
+	for i, train := range images.Train {
+		if train {
+			s.Train = append(s.Train, int32(i))
+		} else {
+			s.Test = append(s.Test, int32(i))
+		}
+	}
+	if len(images.Train) != images.N || len(s.Train) == 0 || len(s.Test) == 0 {
+		return Split{}, fmt.Errorf("%w: of %d images of %s, %d are for training and %d for testing; give some of both", ErrSplit, images.N, images.Name, len(s.Train), len(s.Test))
+	}
+	return s, nil
+}
+
+// StratifiedSplit draws test of the images for testing, of every class its share
+// to within one, and leaves the others for training. The seed decides which.
+// The paper draws 10 000 of CIFAR-10's 60 000. Errors wrap ErrLabels or
+// ErrSplit.
+func StratifiedSplit(images *data.Images, test int, seed uint64) (Split, error) {
+	if err := checkLabels(images); err != nil {
+		return Split{}, err
+	}
+	train, held, err := images.Labels.Split(nil, test, seed)
+	if err != nil {
+		return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
+	}
+	return Split{Train: train, Test: held}, nil
+}
+
+// Sample draws a smaller split, of which every class has its share to within
+// one: train of the training images and test of the test images, or all of a
+// part that has no more. The seed decides which. Errors wrap ErrLabels or
+// ErrSplit.
+func (s Split) Sample(images *data.Images, train, test int, seed uint64) (Split, error) {
+	if err := checkLabels(images); err != nil {
+		return Split{}, err
+	}
+	parts := [2][]int32{s.Train, s.Test}
+	for i, count := range [2]int{train, test} {
+		if count >= len(parts[i]) {
+			continue
+		}
+		_, drawn, err := images.Labels.Split(parts[i], count, seed)
+		if err != nil {
+			return Split{}, fmt.Errorf("%w: %w", ErrSplit, err)
+		}
+		parts[i] = drawn
+	}
+	return Split{Train: parts[0], Test: parts[1]}, nil
+}
+
+// check returns an error unless classifiers of the images can be trained and
+// tested on the split.
+func (s Split) check(images *data.Images) error {
+	if err := checkLabels(images); err != nil {
+		return err
+	}
+	if err := s.checkRows(images.N); err != nil {
+		return err
+	}
+	names := images.Labels.Names
+	return checkClasses(images.Labels.Class, s.Train, len(names), func(c int) string { return fmt.Sprintf("class %q", names[c]) })
+}
+
+// checkRows returns an error unless both parts name some of n images, and no
+// image twice.
+func (s Split) checkRows(n int) error {
+	seen := make([]bool, n)
+	for _, part := range [...]struct {
+		name string
+		rows []int32
+	}{{"training", s.Train}, {"test", s.Test}} {
+		if len(part.rows) == 0 {
+			return fmt.Errorf("%w: it has no %s images; give some", ErrSplit, part.name)
+		}
+		for _, row := range part.rows {
+			switch {
+			case row < 0 || int(row) >= n:
+				return fmt.Errorf("%w: image %d is to be a %s image, but the images are numbered from 0 to %d", ErrSplit, row, part.name, n-1)
+			case seen[row]:
+				return fmt.Errorf("%w: image %d (counted from 0) is named twice; an image is either for training or for testing", ErrSplit, row)
+			}
+			seen[row] = true
+		}
+	}
+	return nil
+}
+
+// checkLabels returns an error unless every image has a label.
+func checkLabels(images *data.Images) error {
+	switch l := images.Labels; {
+	case l == nil:
+		return fmt.Errorf("%w: a classifier needs the classes of the images, and %s has none; put the images into a folder for each class, or give a file of labels", ErrLabels, images.Name)
+	case len(l.Class) != images.N:
+		return fmt.Errorf("%w: there are %d labels for the %d images of %s; give one for each", ErrLabels, len(l.Class), images.N, images.Name)
+	}
+	return nil
+}
+
+// checkClasses returns an error unless the training rows are of count classes,
+// at least two, each of which has one. name says what to call a class.
+func checkClasses(classes, rows []int32, count int, name func(c int) string) error {
+	if count < 2 {
+		return fmt.Errorf("%w: %d classes cannot be told apart; give images of at least two", ErrLabels, count)
+	}
+	size := make([]int, count)
+	for _, row := range rows {
+		if row < 0 || int(row) >= len(classes) {
+			return fmt.Errorf("%w: row %d is to be trained on, but the rows are numbered from 0 to %d", ErrSplit, row, len(classes)-1)
+		}
+		c := classes[row]
+		if c < 0 || int(c) >= count {
+			return fmt.Errorf("%w: image %d (counted from 0) is of class %d, but the classes are numbered from 0 to %d", ErrLabels, row, c, count-1)
+		}
+		size[c]++
+	}
+	for c, n := range size {
+		if n == 0 {
+			return fmt.Errorf("%w: %s has no training images; move some there, or leave the class out", ErrSplit, name(c))
+		}
+	}
+	return nil
+}
+
+// checkFeatures returns an error unless the features are finite, and there is a
+// class for each row.
+func checkFeatures(features *data.Matrix, classes []int32) error {
+	if features.N < 1 || features.D < 1 || len(features.X) != features.N*features.D {
+		return fmt.Errorf("%w: %d values are not the features of %d images, %d each", ErrShape, len(features.X), features.N, features.D)
+	}
+	if len(classes) != features.N {
+		return fmt.Errorf("%w: there are %d classes for the features of %d images; give one for each", ErrLabels, len(classes), features.N)
+	}
+	if at := notFinite(features); at >= 0 {
+		return fmt.Errorf("%w: feature %d of image %d (both counted from 0) is %v; compute the features again from a network that has not diverged", ErrFeatures, at%features.D, at/features.D, features.X[at])
+	}
+	return nil
+}
+
+// An Evaluation measures how well classifiers tell classes apart by frozen
+// features. The zero value is the field's protocol on the published split.
+type Evaluation struct {
+	// K is the number of neighbours that vote; 0 means 15.
+	K int
+	// Seeds are those of stratified splits, over which the results are averaged.
+	// None means the published split, once.
+	Seeds []uint64
+	// Test is the number of test images of a stratified split; 0 means 10 000.
+	Test int
+	// Logistic says how the linear probe is fitted.
+	Logistic LogisticOptions
+	// Progress, unless it is nil, hears of the classifiers done, two for each
+	// split.
+	Progress func(done, all int)
+}
+
+// A Score is the mean of an accuracy, from 0 to 1, over splits, and its standard
+// deviation (that of a sample: divided by one less than their number; 0 for a
+// single one).
+type Score struct {
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"`
+}
+
+// A SplitResult has the two accuracies on one split.
+type SplitResult struct {
+	Seed   uint64  `json:"seed"` // of a stratified split
+	KNN    float64 `json:"knn"`
+	Linear float64 `json:"linear"`
+	// Steps, Gradient and Converged are those of the linear probe's Logistic.
+	Steps     int     `json:"steps"`
+	Gradient  float64 `json:"gradient"`
+	Converged bool    `json:"converged"`
+}
+
+// A Result is what an Evaluation found.
+type Result struct {
+	K        int  `json:"k"`
+	Official bool `json:"official_split"`
+	Train    int  `json:"train"` // images of a split
+	Test     int  `json:"test"`
+	// KNN is the accuracy of KNNAccuracy, Linear that of a Logistic.
+	KNN    Score         `json:"knn"`
+	Linear Score         `json:"linear"`
+	Splits []SplitResult `json:"splits"`
+}
+
+// Run evaluates features: row i is that of image i, by Features or Pixels.
+// Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are
+// those of ctx; all that can be known beforehand are found before anything is
+// computed.
+func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *data.Images) (Result, error) {
+	k := e.K
+	if k == 0 {
+		k = 15
+	}
+	splits, err := e.splits(images)
+	if err != nil {
+		return Result{}, err
+	}
+	for _, s := range splits {
+		if err := s.check(images); err != nil {
+			return Result{}, err
+		}
+		if err := checkNeighbours(k, s); err != nil {
+			return Result{}, err
+		}
+	}
+	classes := images.Labels.Class
+	if err := checkFeatures(features, classes); err != nil {
+		return Result{}, err
+	}
+	r := Result{K: k, Official: len(e.Seeds) == 0, Train: len(splits[0].Train), Test: len(splits[0].Test)}
+	progress := func(done int) {
+		if e.Progress != nil {
+			e.Progress(done, 2*len(splits))
+		}
+	}
+	var knn, linear []float64
+	for i, s := range splits {
+		var one SplitResult
+		if !r.Official {
+			one.Seed = e.Seeds[i]
+		}
+		if one.KNN, err = KNNAccuracy(ctx, features, classes, s, k); err != nil {
+			return Result{}, err
+		}
+		progress(2*i + 1)
+		l, err := FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), e.Logistic)
+		if err != nil {
+			return Result{}, err
+		}
+		found, err := l.Classify(features, s.Test)
+		if err != nil {
+			return Result{}, err
+		}
+		right := 0
+		for j, c := range found {
+			if c == classes[s.Test[j]] {
+				right++
+			}
+		}
+		one.Linear = float64(right) / float64(len(found))
+		one.Steps, one.Gradient, one.Converged = l.Steps, l.Gradient, l.Converged
+		progress(2*i + 2)
+		r.Splits = append(r.Splits, one)
+		knn, linear = append(knn, one.KNN), append(linear, one.Linear)
+	}
+	r.KNN, r.Linear = score(knn), score(linear)
+	return r, nil
+}
+
+// splits returns the splits to evaluate on, at least one.
+func (e *Evaluation) splits(images *data.Images) ([]Split, error) {
+	if err := checkLabels(images); err != nil {
+		return nil, err
+	}
+	if len(e.Seeds) == 0 {
+		s, err := OfficialSplit(images)
+		return []Split{s}, err
+	}
+	test := e.Test
+	if test == 0 {
+		test = 10000
+	}
+	splits := make([]Split, len(e.Seeds))
+	for i, seed := range e.Seeds {
+		s, err := StratifiedSplit(images, test, seed)
+		if err != nil {
+			return nil, err
+		}
+		splits[i] = s
+	}
+	return splits, nil
+}
+
+// score returns mean and standard deviation.
+func score(x []float64) Score {
+	var s Score
+	for _, v := range x {
+		s.Mean += v / float64(len(x))
+	}
+	if len(x) > 1 {
+		for _, v := range x {
+			s.Std += (v - s.Mean) * (v - s.Mean) / float64(len(x)-1)
+		}
+		s.Std = math.Sqrt(s.Std)
+	}
+	return s
+}

@@ -1,0 +1,124 @@
+package simclr
+
+import (
+	"context"
+	"fmt"
+
+	"cne/data"
+	"cne/internal/parallel"
+)
+
+// An Encoder represents images as points. *model.ResNet[float32] is one.
+type Encoder interface {
+	// RepresentTo writes the representations [N, Width()] of images
+	// [N, 3, height, width] to dst. It changes nothing that a later call, or
+	// training, depends on.
+	RepresentTo(dst, images []float32, height, width int) error
+	// Width is the number of values of a representation.
+	Width() int
+}
+
+// featureBatch is the number of images that are represented at a time.
+const featureBatch = 256
+
+// Features returns the representations of the images whose rows are given (nil:
+// all), as a matrix [len(rows), e.Width()]. The images are prepared as
+// PlainBatchTo does, without augmentation. progress, unless it is nil, hears of
+// the images done after every few hundred.
+//
+// Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
+// are those of ctx or of e.
+func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Images, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
+	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	if rows == nil {
+		rows = allRows(images.N)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%w: there are no images to be represented; give at least one", ErrShape)
+	}
+	d := e.Width()
+	m := data.NewMatrix(len(rows), d)
+	size := 3 * a.Size * a.Size
+	batch := make([]float32, min(len(rows), featureBatch)*size)
+	for done := 0; done < len(rows); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		index := rows[done:min(done+featureBatch, len(rows))]
+		plain := batch[:len(index)*size]
+		if err := a.PlainBatchTo(plain, images, index); err != nil {
+			return nil, err
+		}
+		if err := e.RepresentTo(m.Rows(done, done+len(index)).X, plain, a.Size, a.Size); err != nil {
+			return nil, err
+		}
+		done += len(index)
+		if progress != nil {
+			progress(done, len(rows))
+		}
+	}
+	if at := notFinite(m); at >= 0 {
+		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0) is %v; the training that made the network has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
+	}
+	return m, nil
+}
+
+// Pixels returns the pixels of the images whose rows are given (nil: all) as
+// points [len(rows), H·W·C] in [0, 1], in the order of their bytes: the features
+// with which those of a network are compared. Errors wrap ErrShape.
+func Pixels(images *data.Images, rows []int32) (*data.Matrix, error) {
+	if rows == nil {
+		rows = allRows(images.N)
+	}
+	d := images.H * images.W * images.C
+	if d < 1 || len(rows) == 0 || len(images.Pixels) != images.N*d {
+		return nil, fmt.Errorf("%w: %d bytes are not %d images of %d×%d with %d colours, or no image is asked for", ErrShape, len(images.Pixels), images.N, images.H, images.W, images.C)
+	}
+	for i, row := range rows {
+		if row < 0 || int(row) >= images.N {
+			return nil, fmt.Errorf("%w: item %d is image %d, but the images are numbered from 0 to %d", ErrShape, i, row, images.N-1)
+		}
+	}
+	m := data.NewMatrix(len(rows), d)
+	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			to := m.Row(i)
+			for j, b := range images.Image(int(rows[i])) {
+				to[j] = float32(b) / 255
+			}
+		}
+	})
+	return m, nil
+}
+
+// allRows returns the numbers 0 … n−1.
+func allRows(n int) []int32 {
+	rows := make([]int32, n)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows
+}
+
+// notFinite returns the place of the first value that is NaN or infinite, or −1.
+func notFinite(m *data.Matrix) int {
+	const grain = 1 << 16
+	first := make([]int, parallel.Pieces(len(m.X), grain))
+	parallel.For(len(m.X), grain, func(piece, lo, hi int) {
+		first[piece] = -1
+		for i, v := range m.X[lo:hi] {
+			if v-v != 0 {
+				first[piece] = lo + i
+				return
+			}
+		}
+	})
+	for _, at := range first {
+		if at >= 0 {
+			return at
+		}
+	}
+	return -1
+}

@@ -1,0 +1,112 @@
+package simclr
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/parallel"
+)
+
+// KNNAccuracy returns the share, from 0 to 1, of the test images whose class a
+// k-nearest-neighbour classifier finds that knows the training images. Row i of
+// features is image i, classes[i] its class. Nearest is what has the largest
+// cosine; of equally near images the first in split.Train. Every neighbour has
+// one vote; of classes with equally many, the one with the lower number wins, as
+// in scikit-learn. Features that are all zero have the cosine 0 with all others.
+//
+// The search is exact for the features scaled to unit length in float32, and the
+// result is the same for any GOMAXPROCS. Errors wrap ErrOption, ErrShape,
+// ErrLabels, ErrSplit or ErrFeatures, or are those of ctx.
+func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
+	if err := checkFeatures(features, classes); err != nil {
+		return 0, err
+	}
+	if err := split.checkRows(features.N); err != nil {
+		return 0, err
+	}
+	if err := checkNeighbours(k, split); err != nil {
+		return 0, err
+	}
+	base := directions(features, split.Train, true)
+	index, err := neighbors.NewIndex(base)
+	if err != nil {
+		return 0, err
+	}
+	right := 0
+	const queries = 2048
+	for lo := 0; lo < len(split.Test); lo += queries {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		test := split.Test[lo:min(lo+queries, len(split.Test))]
+		nb, err := index.Search(directions(features, test, false), k)
+		if err != nil {
+			return 0, err
+		}
+		votes := map[int32]int{}
+		for i, row := range test {
+			clear(votes)
+			for _, j := range nb.Of(i) {
+				votes[classes[split.Train[j]]]++
+			}
+			if winner(votes) == classes[row] {
+				right++
+			}
+		}
+	}
+	return float64(right) / float64(len(split.Test)), nil
+}
+
+// checkNeighbours returns an error unless the split has k training images.
+func checkNeighbours(k int, split Split) error {
+	if k < 1 {
+		return fmt.Errorf("%w: the classes of %d neighbours cannot be counted; give at least 1", ErrOption, k)
+	}
+	if k > len(split.Train) {
+		return fmt.Errorf("%w: %d training images are fewer than %d neighbours; give more images or a smaller k", ErrSplit, len(split.Train), k)
+	}
+	return nil
+}
+
+// winner returns the class with most votes, of several the lowest.
+func winner(votes map[int32]int) int32 {
+	best := int32(-1)
+	for class, n := range votes {
+		if best < 0 || n > votes[best] || n == votes[best] && class < best {
+			best = class
+		}
+	}
+	return best
+}
+
+// directions returns the given rows scaled to unit length, with one more column
+// which is 1 for those rows of the base that are zero and 0 for all others. So
+// the squared distance of a query to a point of the base is 2 − 2·cosine, or the
+// same for all points if the query is zero.
+func directions(features *data.Matrix, rows []int32, base bool) *data.Matrix {
+	d := features.D
+	m := data.NewMatrix(len(rows), d+1)
+	parallel.For(len(rows), max(1, 1<<16/d), func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			from, to := features.Row(int(rows[i])), m.Row(i)
+			var square float64
+			for _, v := range from {
+				square += float64(v) * float64(v)
+			}
+			if square == 0 {
+				if base {
+					to[d] = 1
+				}
+				continue
+			}
+			scale := 1 / math.Sqrt(square)
+			for j, v := range from {
+				to[j] = float32(float64(v) * scale)
+			}
+		}
+	})
+	return m
+}

@@ -1,0 +1,436 @@
+package simclr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"cne/data"
+	"cne/internal/blas"
+	"cne/internal/parallel"
+)
+
+// LogisticOptions say how a Logistic is fitted. The zero value is the linear
+// probe of the paper: no penalty, to a tolerance of 1e-4.
+type LogisticOptions struct {
+	// Penalty is λ ≥ 0 in the objective, which is the mean loss of an image plus
+	// λ/2·‖W‖². scikit-learn's C for n images is 1/(λn).
+	Penalty float64
+	// Tolerance ends the fit when no derivative of the objective exceeds it; 0
+	// means 1e-4. Rounding keeps those of hard problems above about 1e-6.
+	Tolerance float64
+	// Iterations is the largest number of steps; 0 means 1000.
+	Iterations int
+}
+
+// complete returns the options with the defaults filled in.
+func (o LogisticOptions) complete() (LogisticOptions, error) {
+	if o.Tolerance == 0 {
+		o.Tolerance = 1e-4
+	}
+	if o.Iterations == 0 {
+		o.Iterations = 1000
+	}
+	if !(o.Penalty >= 0 && o.Penalty <= 1e9) || !(o.Tolerance > 0 && o.Tolerance <= 1) || o.Iterations < 1 {
+		return o, fmt.Errorf("%w: logistic regression with a penalty of %g to a tolerance of %g in %d steps; give a penalty from 0, a tolerance above 0 and up to 1, and at least one step", ErrOption, o.Penalty, o.Tolerance, o.Iterations)
+	}
+	return o, nil
+}
+
+// A Logistic is a multinomial logistic regression on standardised features: the
+// probability of class c is proportional to exp(W_c·x + b_c).
+type Logistic struct {
+	// Weights [K, D] and Bias [K] are W and b for K classes and D features.
+	// Each sums to 0 over the classes.
+	Weights, Bias []float64
+	// Scaler standardises features: with mean and standard deviation (the
+	// population's) of the training images. A constant feature becomes 0.
+	Scaler *data.Scaler
+	// Loss is the objective in the end, in nats per image, and Gradient its
+	// largest derivative. Steps is the number of steps taken; Converged tells
+	// that they met the tolerance.
+	Loss, Gradient float64
+	Steps          int
+	Converged      bool
+}
+
+// FitLogistic fits a multinomial logistic regression to the rows of features
+// given (nil: all), where classes[i], from 0 to count−1, is the class of row i
+// of features. It minimises the objective of LogisticOptions from W = 0 by
+// L-BFGS (Nocedal, 1980) in coordinates in which the features are uncorrelated;
+// the Hessian is there at most I/2 (Böhning, 1992), and I/count at the start, so
+// that few steps are needed. Products are computed in float32; sums over images,
+// and the steps, in float64. The result has the same bits for any GOMAXPROCS.
+//
+// Without a penalty, classes that a plane separates have no finite optimum; the
+// weights then grow until the derivatives are small.
+//
+// Besides a standardised copy of the features it takes up to 256·count·D bytes,
+// and about 24·D² for D up to 4096; wider features are not made uncorrelated, and
+// need more steps. Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or are
+// those of ctx. It is not an error if the tolerance is not met.
+func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int, options LogisticOptions) (*Logistic, error) {
+	options, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	if rows == nil {
+		rows = allRows(features.N)
+	}
+	if err := checkFeatures(features, classes); err != nil {
+		return nil, err
+	}
+	if err := checkClasses(classes, rows, count, func(c int) string { return fmt.Sprint("class ", c) }); err != nil {
+		return nil, err
+	}
+	o := &objective{n: len(rows), d: features.D, k: count, penalty: options.Penalty}
+	x := data.NewMatrix(o.n, o.d)
+	o.class = make([]int32, o.n)
+	for i, row := range rows {
+		copy(x.Row(i), features.Row(int(row)))
+		o.class[i] = classes[row]
+	}
+	scaler, err := (&data.Dataset{Points: x}).Scale(data.ScaleStandard)
+	if err != nil {
+		return nil, err
+	}
+	o.x = x.X
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o.prepare()
+	l := &Logistic{Scaler: scaler}
+	theta, err := o.minimise(ctx, options, l)
+	if err != nil {
+		return nil, err
+	}
+	l.Weights, l.Bias = theta[:count*o.d], theta[count*o.d:]
+	return l, nil
+}
+
+// Classify returns the most probable class of each row of features given (nil:
+// all). Features of another width give ErrShape.
+func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error) {
+	d, k := len(l.Scaler.Mean), len(l.Bias)
+	if rows == nil {
+		rows = allRows(features.N)
+	}
+	if features.D != d || len(features.X) != features.N*d {
+		return nil, fmt.Errorf("%w: the classifier was fitted to features of width %d, these have %d", ErrShape, d, features.D)
+	}
+	w := make([]float32, k*d)
+	for i, v := range l.Weights {
+		w[i] = float32(v)
+	}
+	for _, row := range rows {
+		if row < 0 || int(row) >= features.N {
+			return nil, fmt.Errorf("%w: row %d is to be classified, but the rows are numbered from 0 to %d", ErrShape, row, features.N-1)
+		}
+	}
+	found := make([]int32, len(rows))
+	const chunk = 1024
+	for lo := 0; lo < len(rows); lo += chunk {
+		hi := min(lo+chunk, len(rows))
+		x := data.NewMatrix(hi-lo, d)
+		for i, row := range rows[lo:hi] {
+			copy(x.Row(i), features.Row(int(row)))
+		}
+		if err := l.Scaler.Apply(x); err != nil {
+			return nil, err
+		}
+		z := make([]float32, (hi-lo)*k)
+		blas.Gemm(false, true, hi-lo, k, d, 1, x.X, d, w, d, 0, z, k)
+		for i := range hi - lo {
+			best := math.Inf(-1)
+			for c, v := range z[i*k : (i+1)*k] {
+				if s := float64(v) + l.Bias[c]; s > best {
+					best, found[lo+i] = s, int32(c)
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// An objective is what logistic regression minimises, a function of θ: W
+// [k, d], then b [k].
+type objective struct {
+	n, d, k int
+	x       []float32 // [n, d], standardised
+	class   []int32
+	penalty float64
+
+	// grain is the number of images whose losses one core computes at a time.
+	// Their part of the gradient is summed in float32.
+	grain int
+
+	w        []float32 // [k, d]: W in float32
+	bias     []float64 // [k]
+	losses   []float64 // of each piece of images
+	biases   []float64 // [pieces, k]: derivatives
+	partial  []float32 // [pieces, k, d]
+	scratch  parallel.Pool[[]float32]
+	whitener *whitener // nil for features too wide
+}
+
+// prepare makes room and finds the coordinates.
+func (o *objective) prepare() {
+	// No more than 64 pieces, each of which has a gradient of its own.
+	o.grain = max(512, (o.n+63)/64)
+	pieces := parallel.Pieces(o.n, o.grain)
+	o.w, o.bias = make([]float32, o.k*o.d), make([]float64, o.k)
+	o.losses, o.biases = make([]float64, pieces), make([]float64, pieces*o.k)
+	o.partial = make([]float32, pieces*o.k*o.d)
+	o.scratch.New = func() *[]float32 {
+		z := make([]float32, o.grain*o.k)
+		return &z
+	}
+	if o.d <= maxWhitened {
+		o.whitener = newWhitener(o.x, o.n, o.d, float64(o.k)*o.penalty)
+	}
+}
+
+// at returns the objective and writes its gradient.
+func (o *objective) at(theta, gradient []float64) float64 {
+	d, k := o.d, o.k
+	for i, v := range theta[:k*d] {
+		o.w[i] = float32(v)
+	}
+	copy(o.bias, theta[k*d:])
+	parallel.For(o.n, o.grain, o.piece)
+
+	var loss float64
+	for _, l := range o.losses {
+		loss += l
+	}
+	loss /= float64(o.n)
+	pieces, scale := len(o.losses), 1/float64(o.n)
+	const grain = 1 << 12
+	parallel.For(k*d, grain, func(_, lo, hi int) {
+		g := gradient[lo:hi]
+		clear(g)
+		for p := range pieces {
+			for i, v := range o.partial[p*k*d+lo : p*k*d+hi] {
+				g[i] += float64(v)
+			}
+		}
+		for i, w := range theta[lo:hi] {
+			g[i] = g[i]*scale + o.penalty*w
+		}
+	})
+	bias := gradient[k*d:]
+	clear(bias)
+	for i, v := range o.biases {
+		bias[i%k] += v * scale
+	}
+	if o.penalty > 0 {
+		loss += o.penalty / 2 * dot(theta[:k*d], theta[:k*d])
+	}
+	return loss
+}
+
+// piece computes the losses of a piece of the images and their gradient.
+func (o *objective) piece(piece, lo, hi int) {
+	d, k, n := o.d, o.k, hi-lo
+	scratch := o.scratch.Get()
+	z := (*scratch)[:n*k]
+	x := o.x[lo*d : hi*d]
+	blas.GemmAlone(false, true, n, k, d, 1, x, d, o.w, d, 0, z, k)
+	biases := o.biases[piece*k : (piece+1)*k]
+	clear(biases)
+	var loss float64
+	for i := range n {
+		row, class := z[i*k:(i+1)*k], o.class[lo+i]
+		highest := math.Inf(-1)
+		for c, v := range row {
+			highest = max(highest, float64(v)+o.bias[c])
+		}
+		var sum float64
+		for c, v := range row {
+			sum += math.Exp(float64(v) + o.bias[c] - highest)
+		}
+		loss += highest + math.Log(sum) - float64(row[class]) - o.bias[class]
+		for c, v := range row {
+			r := math.Exp(float64(v)+o.bias[c]-highest) / sum
+			if c == int(class) {
+				r--
+			}
+			biases[c] += r
+			row[c] = float32(r)
+		}
+	}
+	o.losses[piece] = loss
+	blas.GemmAlone(true, false, k, d, n, 1, z, k, x, d, 0, o.partial[piece*k*d:(piece+1)*k*d], d)
+	o.scratch.Put(scratch)
+}
+
+// memory is the number of steps from which L-BFGS learns the curvature.
+const memory = 20
+
+// noise bounds the rounding error of the objective, relative to it.
+const noise = 1e-7
+
+// minimise finds the minimum from θ = 0 and writes what became of it to l.
+func (o *objective) minimise(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
+	size := o.k*o.d + o.k
+	theta, gradient := make([]float64, size), make([]float64, size)
+	next, nextGradient := make([]float64, size), make([]float64, size)
+	direction := make([]float64, size)
+	l.Loss = o.at(theta, gradient)
+	h := &history{precondition: o.precondition, scale: float64(o.k)}
+	for {
+		l.Gradient = largest(gradient)
+		l.Converged = l.Gradient <= options.Tolerance
+		if l.Converged || l.Steps == options.Iterations {
+			return theta, nil
+		}
+		h.direction(direction, gradient)
+		slope := dot(direction, gradient)
+		loss, err := o.search(ctx, theta, direction, l.Loss, slope, next, nextGradient)
+		if errors.Is(err, errNoStep) {
+			if len(h.steps) == 0 {
+				return theta, nil // as near as float32 comes
+			}
+			h.steps = h.steps[:0]
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		h.add(theta, next, gradient, nextGradient)
+		theta, next = next, theta
+		gradient, nextGradient = nextGradient, gradient
+		l.Loss = loss
+		l.Steps++
+	}
+}
+
+// errNoStep tells that no step along a direction is a good one.
+var errNoStep = errors.New("no step decreases the objective")
+
+// search looks along a direction for a step that meets the strong conditions of
+// Wolfe, by bisection, beginning at 1: the objective is convex. It allows for the rounding of the
+// objective, so that the gradient decides where the decrease is too small to be
+// seen.
+func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
+	const decrease, curvature = 1e-4, 0.9
+	if !(slope < 0) {
+		return 0, errNoStep
+	}
+	lo, hi, step := 0.0, math.Inf(1), 1.0
+	for range 30 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		for i, v := range theta {
+			next[i] = v + step*direction[i]
+		}
+		reached := o.at(next, gradient)
+		switch at := dot(direction, gradient); {
+		case !(reached <= loss+decrease*step*slope+noise*math.Abs(loss)) || at > -curvature*slope:
+			hi = step
+		case at < curvature*slope:
+			lo = step
+		default:
+			return reached, nil
+		}
+		if math.IsInf(hi, 1) {
+			step *= 2
+		} else {
+			step = (lo + hi) / 2
+		}
+	}
+	return 0, errNoStep
+}
+
+// precondition multiplies a gradient by the inverse of the features'
+// covariance, class by class; that of the bias is 1.
+func (o *objective) precondition(v []float64) {
+	if o.whitener != nil {
+		o.whitener.apply(v[:o.k*o.d], o.k)
+	}
+}
+
+// A history is what L-BFGS remembers.
+type history struct {
+	precondition func([]float64) // multiplies by a first guess of H⁻¹
+	scale        float64         // of that guess
+	steps        []pair
+}
+
+// A pair is a step s and the difference y that it made to the gradient.
+type pair struct {
+	s, y []float64
+	rho  float64 // 1/(s·y)
+}
+
+// add remembers a step, in place of the oldest if there are many.
+func (h *history) add(from, to, fromGradient, toGradient []float64) {
+	var p pair
+	if len(h.steps) == memory {
+		p = h.steps[0]
+		copy(h.steps, h.steps[1:])
+		h.steps = h.steps[:memory-1]
+	} else {
+		p.s, p.y = make([]float64, len(to)), make([]float64, len(to))
+	}
+	for i := range to {
+		p.s[i], p.y[i] = to[i]-from[i], toGradient[i]-fromGradient[i]
+	}
+	curvature := dot(p.s, p.y)
+	guess := make([]float64, len(p.y))
+	copy(guess, p.y)
+	h.precondition(guess)
+	square := dot(p.y, guess)
+	if !(curvature > 0 && square > 0) {
+		return // rounding alone
+	}
+	p.rho = 1 / curvature
+	h.scale = curvature / square
+	h.steps = append(h.steps, p)
+}
+
+// direction writes the direction of the next step: −H⁻¹·gradient, with H as
+// remembered.
+func (h *history) direction(dst, gradient []float64) {
+	for i, v := range gradient {
+		dst[i] = -v
+	}
+	alpha := make([]float64, len(h.steps))
+	for i := len(h.steps) - 1; i >= 0; i-- {
+		p := h.steps[i]
+		alpha[i] = p.rho * dot(p.s, dst)
+		add(dst, -alpha[i], p.y)
+	}
+	h.precondition(dst)
+	for i := range dst {
+		dst[i] *= h.scale
+	}
+	for i, p := range h.steps {
+		add(dst, alpha[i]-p.rho*dot(p.y, dst), p.s)
+	}
+}
+
+func dot(a, b []float64) float64 {
+	var s float64
+	for i, v := range a {
+		s += float64(v * b[i])
+	}
+	return s
+}
+
+func add(dst []float64, factor float64, x []float64) {
+	for i, v := range x {
+		dst[i] += float64(factor * v)
+	}
+}
+
+// largest returns the largest magnitude.
+func largest(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}

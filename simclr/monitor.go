@@ -1,0 +1,79 @@
+package simclr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cne/data"
+	"cne/train"
+)
+
+// A Monitor watches a representation while it is learnt: every few epochs, it
+// measures KNNAccuracy on some of the images. It changes nothing of the run.
+type Monitor struct {
+	Images *data.Images
+	// Split has the images to measure on, such as a Sample.
+	Split Split
+	// Augmentation prepares the images, as in Features.
+	Augmentation *Augmentation
+	// K is the number of neighbours that vote; 0 means 15.
+	K int
+	// Every is the number of epochs from one measurement to the next; below 1
+	// counts as 1. The last epoch is always measured.
+	Every int
+	// Report hears of each accuracy, from 0 to 1, and of the number of epochs
+	// done. Its error ends the run.
+	Report func(epoch int, accuracy float64) error
+}
+
+// Hook returns the hook of a run whose State.Model is an Encoder. What is wrong
+// with the images or the options shows here, before training: errors wrap
+// ErrOption, ErrShape, ErrLabels or ErrSplit. ctx ends a measurement.
+func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
+	k := m.K
+	if k == 0 {
+		k = 15
+	}
+	if err := checkImages(m.Images); err != nil {
+		return nil, err
+	}
+	if err := m.Augmentation.Check(); err != nil {
+		return nil, err
+	}
+	if err := checkLabels(m.Images); err != nil {
+		return nil, err
+	}
+	if err := m.Split.checkRows(m.Images.N); err != nil {
+		return nil, err
+	}
+	if err := checkNeighbours(k, m.Split); err != nil {
+		return nil, err
+	}
+	// The features of the images of the split alone, which are numbered anew.
+	rows := slices.Concat(m.Split.Train, m.Split.Test)
+	classes := make([]int32, len(rows))
+	for i, row := range rows {
+		classes[i] = m.Images.Labels.Class[row]
+	}
+	numbers := allRows(len(rows))
+	split := Split{Train: numbers[:len(m.Split.Train)], Test: numbers[len(m.Split.Train):]}
+	return train.HookFunc(func(s *train.State) error {
+		if s.Epoch%max(1, m.Every) != 0 && s.Epoch != s.Epochs {
+			return nil
+		}
+		encoder, ok := s.Model.(Encoder)
+		if !ok {
+			return fmt.Errorf("%w: a model of type %T represents no images, and cannot be monitored", ErrOption, s.Model)
+		}
+		features, err := Features(ctx, encoder, m.Augmentation, m.Images, rows, nil)
+		if err != nil {
+			return err
+		}
+		accuracy, err := KNNAccuracy(ctx, features, classes, split, k)
+		if err != nil {
+			return err
+		}
+		return m.Report(s.Epoch, accuracy)
+	}), nil
+}
