@@ -29,11 +29,17 @@ func check(c any, origins Origins, clashes []clash) error {
 		if x.part != "" {
 			k += ": " + x.part
 		}
-		text := fmt.Sprintf("is %s, but %s is %s", inline(x.value), x.other, inline(lookup(c, x.other)))
-		if o := origins[x.other]; o != origins[x.key] {
-			text += " (" + o + ")"
+		source, other := origins[x.key], origins[x.other]
+		value, otherValue := inline(x.value), inline(lookup(c, x.other))
+		switch {
+		case source == other:
+		case source == defaultOrigin: // the fault shows where something was set
+			value += " (" + source + ")"
+			source = other
+		default:
+			otherValue += " (" + other + ")"
 		}
-		return &configError{origins[x.key], k, text + "; " + x.remedy}
+		return &configError{source, k, fmt.Sprintf("is %s, but %s is %s; %s", value, x.other, otherValue, x.remedy)}
 	}
 	return nil
 }

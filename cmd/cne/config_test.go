@@ -101,11 +101,13 @@ func commentedKeys(t *testing.T, text string) (all, bare []string) {
 
 func TestVariablesAreUnambiguous(t *testing.T) {
 	seen := map[string]string{}
-	for _, k := range names(trainKeys) {
-		if other, twice := seen[variable(k)]; twice {
-			t.Errorf("%s and %s both have the variable %s", k, other, variable(k))
+	for _, v := range vocabularies() {
+		for _, k := range names(v.keys) {
+			if other, there := seen[variable(k)]; there && other != k {
+				t.Errorf("%s and %s both have the variable %s", k, other, variable(k))
+			}
+			seen[variable(k)] = k
 		}
-		seen[variable(k)] = k
 	}
 }
 
@@ -143,6 +145,9 @@ func TestConfigFiles(t *testing.T) {
 	}
 	dirs := map[string]string{}
 	for _, path := range paths {
+		if strings.HasPrefix(filepath.Base(path), "simclr-") {
+			continue // see TestSimCLRConfigFiles
+		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			c, _, err := trainSchema.load(sources{file: path})
 			if err != nil {
@@ -296,8 +301,13 @@ func TestYAMLRoundTrip(t *testing.T) {
 
 func writeYAML(t testing.TB, c *Config) string {
 	t.Helper()
+	return writeYAMLAs(t, trainSchema, c)
+}
+
+func writeYAMLAs[C any](t testing.TB, s *schema[C], c *C) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := c.WriteYAML(&b); err != nil {
+	if err := s.write(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -61,9 +61,6 @@ func deref(v any) any {
 	return p.Elem().Interface()
 }
 
-// WriteYAML writes the configuration as schema.write does.
-func (c *Config) WriteYAML(w io.Writer) error { return trainSchema.write(w, c) }
-
 // write writes a configuration with every key, in the order and with the
 // comments of the defaults. What it writes loads again to the same value. The
 // first line holds the program's version and the command.

@@ -24,6 +24,7 @@ var runFiles = []string{
 	"embedding.png",
 	"embedding.svg",
 	evaluationFile,
+	pixelsFile,
 	modelFile,
 	pointsFile,
 	checkpointFile,
@@ -48,6 +49,7 @@ const (
 
 	// evaluationFile says how good a representation of images is.
 	evaluationFile = "evaluation.json"
+	pixelsFile     = "evaluation-pixels.json" // and pixels, to compare with
 )
 
 // errRunExists is the cause of openRunDir's refusal of a folder that holds a

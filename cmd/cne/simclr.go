@@ -24,7 +24,7 @@ A configuration has its own keys here; "cne simclr config" prints them.`,
 		Args: knownCommand,
 		RunE: showHelp,
 	}
-	cmd.AddCommand(simclrConfigCmd(), simclrViewsCmd())
+	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrViewsCmd())
 	return cmd
 }
 

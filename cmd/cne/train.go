@@ -218,16 +218,21 @@ func fitOptions(c *Config) train.Options {
 	}
 	for _, s := range c.Stages() {
 		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: anneals[s.Anneal], WarmUp: s.WarmUp,
-			ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
-		switch {
-		case s.S != nil:
-			p.Place = train.AtS(*s.S)
-		case s.ZBar != nil && *s.ZBar != Uniform:
-			p.Place = train.AtZBar(float64(*s.ZBar))
-		}
+			Place: placeOf(s.S, s.ZBar), ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
 		o.Phases = append(o.Phases, p)
 	}
 	return o
+}
+
+// placeOf returns the place on the spectrum that s or z_bar say.
+func placeOf(s *float64, zBar *ZBar) train.Place {
+	switch {
+	case s != nil:
+		return train.AtS(*s)
+	case zBar != nil && *zBar != Uniform:
+		return train.AtZBar(float64(*zBar))
+	}
+	return train.Place{}
 }
 
 var draws = map[string]train.Draw{"auto": train.DrawAuto, "singly": train.DrawSingly, "runs": train.DrawRuns}
