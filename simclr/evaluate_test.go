@@ -69,10 +69,11 @@ func knnNaive(m *data.Matrix, classes []int32, split simclr.Split, k int) float6
 	}
 	right := 0
 	for _, q := range split.Test {
-		order := slices.Clone(split.Train)
-		slices.SortStableFunc(order, func(a, b int32) int {
-			return cmp.Compare(cosine(m.Row(int(q)), m.Row(int(b))), cosine(m.Row(int(q)), m.Row(int(a))))
-		})
+		order, near := slices.Clone(split.Train), make([]float64, m.N)
+		for _, j := range order {
+			near[j] = cosine(m.Row(int(q)), m.Row(int(j)))
+		}
+		slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(near[b], near[a]) })
 		votes := make([]int, 100)
 		for _, j := range order[:k] {
 			votes[classes[j]]++
@@ -261,7 +262,7 @@ func labelled(n, size int) *data.Images {
 		m.Train[i] = i%4 != 3
 		image := m.Image(i)
 		for p := i % 3; p < len(image); p += 3 {
-			image[p] = 128 + image[p]/2
+			image[p] = 64 + image[p]/4*3
 		}
 	}
 	m.Labels = data.NewLabels(labels)
@@ -319,7 +320,7 @@ func TestEvaluation(t *testing.T) {
 	}
 	knn := knnNaive(features, images.Labels.Class, official, 15)
 	if !got.Official || got.K != 15 || got.Train != 675 || got.Test != 225 || len(got.Splits) != 1 ||
-		got.KNN != (simclr.Score{Mean: knn}) || got.Linear.Mean < 0.9 || got.Linear.Std != 0 || !got.Splits[0].Converged {
+		got.KNN != (simclr.Score{Mean: knn}) || got.Linear.Mean < 0.8 || got.Linear.Std != 0 || !got.Splits[0].Converged {
 		t.Errorf("%+v, want a kNN accuracy of %v", got, knn)
 	}
 	if !slices.Equal(heard, []int{1, 2, 2, 2}) {

@@ -18,7 +18,7 @@ type LogisticOptions struct {
 	// λ/2·‖W‖². scikit-learn's C for n images is 1/(λn).
 	Penalty float64
 	// Tolerance ends the fit when no derivative of the objective exceeds it; 0
-	// means 1e-4. Rounding keeps those of hard problems above about 1e-6.
+	// means 1e-4. Rounding may get in the way of less than about 1e-7.
 	Tolerance float64
 	// Iterations is the largest number of steps; 0 means 1000.
 	Iterations int
