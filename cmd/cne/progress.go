@@ -8,16 +8,19 @@ import (
 )
 
 // Progress tells somebody how far training is. Start comes first, Epoch after
-// each epoch, and Done last, also when training has failed.
+// each epoch, and Done last, also when training has failed. Where epochs take
+// long, Part comes within them.
 type Progress interface {
 	Start(epochs int)
+	Part(e EpochReport)
 	Epoch(e EpochReport)
 	Done()
 }
 
-// An EpochReport is what is known after an epoch.
+// An EpochReport is what is known after an epoch, or within one.
 type EpochReport struct {
 	Epoch  int     // epochs done, counted from 1
+	Part   float64 // share of the next epoch that is done, below 1
 	Epochs int     // epochs in all
 	Loss   float64 // of the epoch, in the unit in which it is logged
 	Unit   string  // of the speed: edges or images
@@ -44,6 +47,9 @@ func (e EpochReport) numbers() string {
 
 func (e EpochReport) count() string {
 	digits := len(fmt.Sprint(e.Epochs))
+	if e.Part > 0 {
+		return fmt.Sprintf("epoch %*.2f/%d", digits+3, float64(e.Epoch)+e.Part, e.Epochs)
+	}
 	return fmt.Sprintf("epoch %*d/%d", digits, e.Epoch, e.Epochs)
 }
 
@@ -65,6 +71,7 @@ func formatCount(x float64) string {
 type noProgress struct{}
 
 func (noProgress) Start(int)         {}
+func (noProgress) Part(EpochReport)  {}
 func (noProgress) Epoch(EpochReport) {}
 func (noProgress) Done()             {}
 
@@ -88,16 +95,26 @@ func (p *barProgress) Epoch(e EpochReport) {
 	}
 }
 
+func (p *barProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= redrawEvery {
+		p.draw(e, e.numbers())
+	}
+}
+
 func (p *barProgress) Done() { p.con.endBar() }
 
 func (p *barProgress) draw(e EpochReport, numbers string) {
-	share := float64(e.Epoch) / float64(max(1, e.Epochs))
+	share := (float64(e.Epoch) + e.Part) / float64(max(1, e.Epochs))
 	p.con.drawBar(fmt.Sprintf("%s %s %3.0f %%  %s", e.count(), bar(share, 20), 100*share, numbers))
 	p.last = p.now()
 }
 
-// printEvery limits how often lines are written where no bar can stand.
-const printEvery = 5 * time.Second
+// Lines are written no more often than this where no bar can stand, and within
+// an epoch than that.
+const (
+	printEvery     = 5 * time.Second
+	printPartEvery = time.Minute
+)
 
 // lineProgress writes a line every few seconds, and one for the last epoch.
 type lineProgress struct {
@@ -108,6 +125,13 @@ type lineProgress struct {
 }
 
 func (p *lineProgress) Start(int) { p.last = p.now() }
+
+func (p *lineProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= printPartEvery {
+		p.pending = e
+		p.print()
+	}
+}
 
 func (p *lineProgress) Epoch(e EpochReport) {
 	p.pending = e
@@ -133,6 +157,8 @@ func (p *lineProgress) print() {
 type recordProgress struct{ log *slog.Logger }
 
 func (p *recordProgress) Start(epochs int) { p.log.Info("training starts", "epochs", epochs) }
+
+func (p *recordProgress) Part(EpochReport) {}
 
 func (p *recordProgress) Epoch(e EpochReport) {
 	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, e.Unit + "_per_second", e.Speed}

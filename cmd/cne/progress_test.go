@@ -37,6 +37,47 @@ epoch 100/100  loss 3.4123  41.2 M edges/s
 	}
 }
 
+// Within epochs that take long, a line comes every minute.
+func TestLineProgressWithinEpochs(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{}
+	p := &lineProgress{w: &b, now: ck.now}
+	p.Start(2)
+	accuracy := 0.5
+	for part := range 199 {
+		ck.advance(time.Second)
+		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 200, Epochs: 20, Loss: 3, Accuracy: &accuracy, Unit: "images", Speed: 200, Left: time.Hour})
+	}
+	p.Epoch(EpochReport{Epoch: 2, Epochs: 20, Loss: 2, Unit: "images", Speed: 210, Left: -1})
+	p.Done()
+	want := `epoch  1.30/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+epoch  1.60/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+epoch  1.90/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+epoch  2/20  loss 2  210 images/s
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s", b.String())
+	}
+}
+
+func TestBarProgressWithinEpochs(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{}
+	p := &barProgress{con: newTestTerminal(&b, 200), now: ck.now}
+	p.Start(4)
+	for part := range 10 {
+		ck.advance(20 * time.Millisecond)
+		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 20, Epochs: 4, Loss: 2, Unit: "images", Speed: 50, Left: time.Minute})
+	}
+	lines := strings.Split(b.String(), startOfLine)[1:]
+	if len(lines) != 3 {
+		t.Errorf("drawn %d times", len(lines))
+	}
+	if got, want := lines[2], "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left"+eraseLine; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestLineProgressEndsEarly(t *testing.T) {
 	var b bytes.Buffer
 	ck := &clock{}

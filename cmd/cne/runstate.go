@@ -218,6 +218,28 @@ func (r *runState[C]) progress(unit string, more ...func(*train.State, *EpochRep
 	})
 }
 
+// watch returns a function for train.Options.Watch that tells the progress
+// within the epochs of the run, whose batches have so many units. Before it is
+// told, a report goes through more.
+func (r *runState[C]) watch(unit string, perBatch int, more func(*EpochReport)) func(epoch, done, batches int, loss float64) {
+	began, start := time.Now(), -1 // of this process, in batches
+	return func(epoch, done, batches int, loss float64) {
+		at := (epoch-1)*batches + done
+		if start < 0 {
+			start = at - 1
+		}
+		if done == batches {
+			return // Progress.Epoch comes next
+		}
+		epochs, elapsed := r.common().epochs, time.Since(began)
+		each := elapsed / time.Duration(at-start)
+		report := EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
+			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Left: time.Duration(epochs*batches-at) * each}
+		more(&report)
+		r.Progress.Part(report)
+	}
+}
+
 // diverged says what to do about a run that has diverged.
 func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 	r.canGoOn = false // to the same end

@@ -206,6 +206,7 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 				}
 				r.Accuracy = last
 			}))
+		p.options.Watch = p.watch("images", c.Train.BatchSize, func(r *EpochReport) { r.Accuracy = last })
 		p.options.Resume, p.options.Checkpoints = p.from, p.checkpoints()
 		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
 		p.Progress.Start(c.Train.Epochs)
