@@ -179,10 +179,11 @@ func (r *runState[C]) checkpoints() *train.Checkpoints {
 	}
 }
 
-// withRecords opens metrics.jsonl for the training that f does. A run that
-// leaves nothing behind frees the folder for the next.
-func (r *runState[C]) withRecords(f func(w io.Writer) error) (err error) {
-	records, err := r.openRecords()
+// withRecords opens metrics.jsonl for the training that f does, which gets the
+// records of the run so far, too. A run that leaves nothing behind frees the
+// folder for the next.
+func (r *runState[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
+	records, before, err := r.openRecords()
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (r *runState[C]) withRecords(f func(w io.Writer) error) (err error) {
 	if r.from != nil {
 		r.Log.Info("going on", "epoch", r.from.Progress.Epochs, "batch", r.from.Progress.Batches)
 	}
-	return f(records)
+	return f(records, before)
 }
 
 // progress returns a hook that tells the progress of the run, in epochs whose
@@ -251,15 +252,15 @@ func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 }
 
 // openRecords opens metrics.jsonl. Of a run that goes on it keeps the records
-// up to where that is, and no part of a line.
-func (r *runState[C]) openRecords() (*os.File, error) {
+// up to where that is, and no part of a line; it returns them.
+func (r *runState[C]) openRecords() (f *os.File, kept []byte, err error) {
 	path := r.dir.Path("metrics.jsonl")
 	if r.from != nil {
 		old, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("cannot read the metrics so far: %w", err)
+			return nil, nil, fmt.Errorf("cannot read the metrics so far: %w", err)
 		}
-		kept := recordsUpTo(old, r.from.Progress.Epochs)
+		kept = recordsUpTo(old, r.from.Progress.Epochs)
 		if have, want := bytes.Count(kept, []byte("\n")), r.from.Progress.Epochs/r.common().logEvery; have < want {
 			r.Log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
 		}
@@ -267,18 +268,17 @@ func (r *runState[C]) openRecords() (*os.File, error) {
 			_, err := w.Write(kept)
 			return err
 		}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	if r.from == nil {
 		flags |= os.O_TRUNC
 	}
-	f, err := os.OpenFile(path, flags, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the metrics: %w", err)
+	if f, err = os.OpenFile(path, flags, 0o666); err != nil {
+		return nil, nil, fmt.Errorf("cannot write the metrics: %w", err)
 	}
-	return f, nil
+	return f, kept, nil
 }
 
 // recordsUpTo returns the lines of metrics.jsonl up to an epoch.

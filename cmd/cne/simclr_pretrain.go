@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,7 +179,9 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 			return nil
 		},
 	}
-	return m.Hook(ctx)
+	// An interruption waits for the measurement: its epoch is over, and a
+	// checkpoint of what comes after it needs the accuracy in the records.
+	return m.Hook(context.WithoutCancel(ctx))
 }
 
 // measured returns what the monitor has measured after an epoch, nil if it has
@@ -192,12 +196,18 @@ func (p *pretraining) measured(epoch int) *float64 {
 // fit trains the network, with its hooks. A run that ends early keeps the
 // network as far as it makes sense.
 func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
-	return p.withRecords(func(records io.Writer) (err error) {
+	return p.withRecords(func(records io.Writer, before []byte) (err error) {
 		c := p.config
+		var last *float64 // the progress shows the newest accuracy in every epoch
+		for line := range bytes.Lines(before) {
+			var r simclr.Record
+			if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
+				last, p.accuracy[r.Epoch] = r.Accuracy, *r.Accuracy
+			}
+		}
 		if monitor != nil {
 			p.options.Hooks = append(p.options.Hooks, monitor)
 		}
-		var last *float64 // the progress shows the newest accuracy in every epoch
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, c.Train.LogEvery, p.measured),
 			p.progress("images", func(s *train.State, r *EpochReport) {

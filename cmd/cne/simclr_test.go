@@ -307,13 +307,16 @@ func TestResumePretrainingWithOtherSettings(t *testing.T) {
 			writeImages(t, "moved", 8, 8, 4)
 			writeImages(t, "other", 8, 9, 4)
 			mustRun(t, tiny()...)
-			before := listFiles(t, "run")
+			before, results := listFiles(t, "run"), imageResults(t)
 			code, _, stderr := cne(t.Context(), append([]string{"simclr", "pretrain", "--quiet", "--resume", "run"}, tc.flags...)...)
 			if tc.want == "" && code != 0 || tc.want != "" && (code == 0 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
 			if tc.want != "" && !slices.Equal(listFiles(t, "run"), before) {
 				t.Error("the folder has changed")
+			}
+			if tc.flags == nil {
+				sameResults(t, imageResults(t), results)
 			}
 		})
 	}

@@ -158,7 +158,7 @@ func lossOptions(l *Loss) op.ContrastiveOptions {
 // fit trains the model, with its hooks. A run that ends early keeps the
 // embedding as far as it makes sense.
 func (t *training) fit(ctx context.Context, o train.Options) error {
-	return t.withRecords(func(records io.Writer) (err error) {
+	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
 		o.Hooks = []train.Hook{
 			train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
