@@ -38,7 +38,7 @@ type setting struct {
 	value string
 }
 
-// sources are the places beside default.yaml from which a configuration comes,
+// sources are the places beside the defaults from which a configuration comes,
 // each overriding the ones before.
 type sources struct {
 	file     string    // path; "" for none
