@@ -223,21 +223,9 @@ type Result struct {
 // those of ctx; all that can be known beforehand are found before anything is
 // computed.
 func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *data.Images) (Result, error) {
-	k := e.K
-	if k == 0 {
-		k = 15
-	}
-	splits, err := e.splits(images)
+	splits, k, err := e.prepare(images)
 	if err != nil {
 		return Result{}, err
-	}
-	for _, s := range splits {
-		if err := s.check(images); err != nil {
-			return Result{}, err
-		}
-		if err := checkNeighbours(k, s); err != nil {
-			return Result{}, err
-		}
 	}
 	classes := images.Labels.Class
 	if err := checkFeatures(features, classes); err != nil {
@@ -281,6 +269,33 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 	}
 	r.KNN, r.Linear = score(knn), score(linear)
 	return r, nil
+}
+
+// Check returns what Run finds wrong with the images and the options before it
+// looks at features, so that a long training need not end in that.
+func (e *Evaluation) Check(images *data.Images) error {
+	_, _, err := e.prepare(images)
+	return err
+}
+
+// prepare returns the splits to evaluate on, all of them usable, and the number
+// of neighbours that vote.
+func (e *Evaluation) prepare(images *data.Images) (splits []Split, k int, err error) {
+	if k = e.K; k == 0 {
+		k = 15
+	}
+	if splits, err = e.splits(images); err != nil {
+		return nil, 0, err
+	}
+	for _, s := range splits {
+		if err := s.check(images); err != nil {
+			return nil, 0, err
+		}
+		if err := checkNeighbours(k, s); err != nil {
+			return nil, 0, err
+		}
+	}
+	return splits, k, nil
 }
 
 // splits returns the splits to evaluate on, at least one.

@@ -596,6 +596,11 @@ func TestEvaluationErrors(t *testing.T) {
 			return err
 		}
 		_, err = e.Run(ctx, features, m)
+		if checked := e.Check(m); checked != nil && (err == nil || err.Error() != checked.Error()) {
+			t.Errorf("Check says %v, Run %v", checked, err)
+		} else if checked == nil && (errors.Is(err, simclr.ErrLabels) || errors.Is(err, simclr.ErrSplit)) {
+			t.Errorf("Check has not found: %v", err)
+		}
 		return err
 	}
 	same := func(*data.Images) {}

@@ -64,11 +64,12 @@ type Pretraining struct {
 	// negatives and the views.
 	Seed uint64
 
-	// Hooks, Checkpoints and Resume are those of train.Options. In a hook, the
+	// Hooks, Watch, Checkpoints and Resume are those of train.Options. In a hook, the
 	// model of the state is a *Network, which may be used for representations:
 	// that changes nothing. An edge is an image, so that EdgesPerSecond are
 	// images, each seen twice, per second.
 	Hooks       []train.Hook
+	Watch       func(epoch, done, batches int, loss float64)
 	Checkpoints *train.Checkpoints
 	Resume      *train.Checkpoint
 }
@@ -129,7 +130,7 @@ func (p *Pretraining) options() train.Options {
 		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Draw: p.Draw,
 		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, Spare: p.spare},
 		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ,
-		Hooks: p.Hooks, Checkpoints: p.Checkpoints, Resume: p.Resume,
+		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints, Resume: p.Resume,
 	}
 }
 

@@ -64,11 +64,16 @@ type Options struct {
 	LRZ     float64
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
+	// Watch, unless it is nil, is called after every batch with the number of
+	// the epoch at hand, counted from 1, the number of its batches that are done
+	// and that of all, and the mean loss of their edges. It takes time from the
+	// run.
+	Watch func(epoch, done, batches int, loss float64)
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is where to go on; nil means from the beginning. Model, edges
 	// and the other options must be those of the run that was saved, but for
-	// Hooks, Checkpoints and a larger number of epochs in the last phase, whose
+	// Hooks, Watch, Checkpoints and a larger number of epochs in the last phase, whose
 	// schedule is from then on that of the longer run; a phase that exaggerates
 	// early cannot become longer.
 	Resume *Checkpoint
@@ -402,6 +407,9 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 			}
 			f.sum += loss
 			f.at.batch++
+			if f.Watch != nil {
+				f.Watch(f.at.epoch+1, f.at.batch, f.batches, f.sum/float64(min(f.edges, f.at.batch*f.size)))
+			}
 		}
 		f.feed.recycle(block)
 	}

@@ -127,12 +127,25 @@ func TestDropLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &recorder{Embedding: e}
+		var watched [][3]int
+		var sofar []float64
 		result, err := train.Fit(context.Background(), r, heads, tails, train.Options{
-			BatchSize: tc.size, DropLast: tc.drop, Phases: phase(2, train.Place{}, 5)})
+			BatchSize: tc.size, DropLast: tc.drop, Phases: phase(2, train.Place{}, 5),
+			Watch: func(epoch, done, batches int, loss float64) {
+				watched, sofar = append(watched, [3]int{epoch, done, batches}), append(sofar, loss)
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		count := len(tc.batches)
+		for i, w := range watched {
+			if want := [3]int{1 + i/count, 1 + i%count, count}; w != want {
+				t.Errorf("%+v: watched %v, want %v", tc, w, want)
+			}
+		}
+		if len(watched) != 2*count || sofar[len(sofar)-1] != result.Loss {
+			t.Errorf("%+v: watched %d batches of %d; loss %g, at last %g", tc, len(watched), 2*count, result.Loss, sofar[len(sofar)-1])
+		}
 		if len(r.edges) != 2*count {
 			t.Fatalf("%+v: %d batches", tc, len(r.edges))
 		}

@@ -1,10 +1,39 @@
 package main
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+
+	"cne/configs"
+)
+
+// trainSchema is the configuration of cne train.
+var trainSchema = &schema[Config]{
+	vocabulary: vocabulary{keys: trainKeys, command: "cne train", printer: "cne config"},
+	defaults:   configs.Default,
+	complete:   (*Config).complete,
+	clashes:    trainClashes,
+	common: func(c *Config) common {
+		return common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log}
+	},
+	folder: func(c *Config) string { return folderFor(c.Data.Path[0]) },
+	// The checkpoint knows the points, those held out and the graph by their
+	// contents; labels take no part in training.
+	mayChange: []string{
+		"output", "plot", "log", "quality", "checkpoint", "train.log_every",
+		"data.path", "data.labels", "data.holdout_labels",
+	},
+	cannotExtend: func(begun, now *Config) string {
+		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration != "none" {
+			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Train.Epochs)
+		}
+		return ""
+	},
+}
 
 // Config is everything a run can be told. Its keys, their meaning and their
 // defaults stand in configs/default.yaml; a value of this type that came from
-// loadConfig holds only what the rules of this package allow. A nil pointer is
+// trainSchema holds only what the rules of this package allow. A nil pointer is
 // the null of the file.
 type Config struct {
 	Seed       uint64     `mapstructure:"seed"` // below 2⁶³
@@ -100,6 +129,9 @@ func (l *Loss) Factor() float64 {
 		return 1
 	}
 }
+
+// hasSpectrum tells whether the loss has places from t-SNE to UMAP.
+func (l *Loss) hasSpectrum() bool { return l.Name == "neg" || l.Name == "infonce" }
 
 // Train describes the optimisation. Epochs, Optimizer and LR may be null in a
 // file, but never are in a Config.

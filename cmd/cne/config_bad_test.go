@@ -161,7 +161,7 @@ func TestBadVariables(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		writeTestFile(t, "run.yaml", "loss: {name: umap}")
-		_, _, err := sources{file: "run.yaml", environ: []string{tc.variable}}.load()
+		_, _, err := trainSchema.load(sources{file: "run.yaml", environ: []string{tc.variable}})
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s:\n got %v\nwant %s", tc.variable, err, tc.want)
 		}

@@ -20,8 +20,8 @@ type clash struct {
 
 // check refuses values that are right by themselves and wrong together. Faults
 // are of the type *configError.
-func check(c *Config, origins Origins) error {
-	for _, x := range clashes(c, origins) {
+func check(c any, origins Origins, clashes []clash) error {
+	for _, x := range clashes {
 		if !x.found {
 			continue
 		}
@@ -29,24 +29,26 @@ func check(c *Config, origins Origins) error {
 		if x.part != "" {
 			k += ": " + x.part
 		}
-		text := fmt.Sprintf("is %s, but %s is %s", inline(x.value), x.other, inline(lookup(*c, x.other)))
-		if o := origins[x.other]; o != origins[x.key] {
-			text += " (" + o + ")"
+		source, other := origins[x.key], origins[x.other]
+		value, otherValue := inline(x.value), inline(lookup(c, x.other))
+		switch {
+		case source == other:
+		case source == defaultOrigin: // the fault shows where something was set
+			value += " (" + source + ")"
+			source = other
+		default:
+			otherValue += " (" + other + ")"
 		}
-		return &configError{origins[x.key], k, text + "; " + x.remedy}
+		return &configError{source, k, fmt.Sprintf("is %s, but %s is %s; %s", value, x.other, otherValue, x.remedy)}
 	}
 	return nil
 }
 
-// clashes lists what can clash, in the order in which faults are reported.
-func clashes(c *Config, origins Origins) []clash {
-	loss, train := &c.Loss, &c.Train
-	hasSpectrum := loss.Name == "neg" || loss.Name == "infonce"
-	phased := len(train.Phases) > 0
-
-	list := []clash{
+// clashes lists what can clash in a loss by itself.
+func (loss *Loss) clashes() []clash {
+	return []clash{
 		{
-			found: loss.S != nil && !hasSpectrum,
+			found: loss.S != nil && !loss.hasSpectrum(),
 			key:   "loss.s", value: loss.S, other: "loss.name",
 			remedy: "only neg and infonce have a spectrum, so set loss.s to null or choose one of them",
 		},
@@ -66,11 +68,6 @@ func clashes(c *Config, origins Origins) []clash {
 			remedy: "umap needs the metric euclidean",
 		},
 		{
-			found: loss.Metric == "cosine" && c.Model.Dim == 1,
-			key:   "model.dim", value: c.Model.Dim, other: "loss.metric",
-			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
-		},
-		{
 			found: !loss.PositiveInDenominator && loss.Name != "infonce",
 			key:   "loss.positive_in_denominator", value: loss.PositiveInDenominator, other: "loss.name",
 			remedy: "only infonce has such a denominator, so set it to true or choose infonce",
@@ -85,8 +82,22 @@ func clashes(c *Config, origins Origins) []clash {
 			key:   "loss.log_z", value: loss.LogZ, other: "loss.name",
 			remedy: "only nc learns a normalisation constant, so set it to 0 or choose nc",
 		},
+	}
+}
+
+// trainClashes lists what can clash in a configuration of cne train.
+func trainClashes(c *Config) []clash {
+	loss, train := &c.Loss, &c.Train
+	phased := len(train.Phases) > 0
+
+	list := append(loss.clashes(), []clash{
 		{
-			found: train.EarlyExaggeration != "none" && !hasSpectrum,
+			found: loss.Metric == "cosine" && c.Model.Dim == 1,
+			key:   "model.dim", value: c.Model.Dim, other: "loss.metric",
+			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
+		},
+		{
+			found: train.EarlyExaggeration != "none" && !loss.hasSpectrum(),
 			key:   "train.early_exaggeration", value: train.EarlyExaggeration, other: "loss.name",
 			remedy: "only neg and infonce have a spectrum, so set it to none or choose one of them",
 		},
@@ -140,7 +151,7 @@ func clashes(c *Config, origins Origins) []clash {
 			key:   "train.epochs", value: train.Epochs, other: "train.phases",
 			remedy: "the phases say how many epochs are run, so leave train.epochs out or set train.phases to []",
 		},
-	}
+	}...)
 	stages := c.Stages()
 	for i, p := range train.Phases {
 		list = append(list,
@@ -150,7 +161,7 @@ func clashes(c *Config, origins Origins) []clash {
 				remedy: "take fewer epochs to warm up than there are, for example warm_up: 0 in the phase",
 			},
 			clash{
-				found: p.S != nil && !hasSpectrum,
+				found: p.S != nil && !loss.hasSpectrum(),
 				key:   "train.phases", part: fmt.Sprintf("s of phase %d", i+1), value: p.S, other: "loss.name",
 				remedy: "only neg and infonce have a spectrum, so leave it out or choose one of them",
 			},
@@ -174,7 +185,7 @@ func totalEpochs(phases []Phase) int {
 }
 
 // lookup returns the value of a key, nil for null.
-func lookup(c Config, k string) any {
+func lookup(c any, k string) any {
 	for name, v := range fields(c) {
 		if name == k {
 			return v

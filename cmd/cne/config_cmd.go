@@ -7,8 +7,7 @@ import (
 )
 
 func configCmd() *cobra.Command {
-	var checkOnly bool
-	cmd := &cobra.Command{
+	return trainSchema.printCmd(&cobra.Command{
 		Use:   "config",
 		Short: "Print or check the configuration of a run",
 		Long: `Print the configuration of a run as YAML: every key with its meaning, and with
@@ -18,21 +17,26 @@ the ones before.`,
 		Example: `  cne config > my.yaml
   cne config --config my.yaml --set loss.s=0.5 --set train.phases='[{epochs: 10}]'
   cne config --config my.yaml --check`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, _, err := loadConfig(cmd)
-			if err != nil || checkOnly {
-				return err
-			}
-			var text bytes.Buffer
-			if err := c.WriteYAML(&text); err != nil {
-				return err
-			}
-			_, err = cmd.OutOrStdout().Write(text.Bytes())
+	})
+}
+
+// printCmd makes a command print configurations.
+func (s *schema[C]) printCmd(cmd *cobra.Command) *cobra.Command {
+	var checkOnly bool
+	cmd.Args = noArguments
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, _, err := s.fromCommand(cmd)
+		if err != nil || checkOnly {
 			return err
-		},
+		}
+		var text bytes.Buffer
+		if err := s.write(&text, c); err != nil {
+			return err
+		}
+		_, err = cmd.OutOrStdout().Write(text.Bytes())
+		return err
 	}
-	addConfigFlags(cmd)
+	s.addFlags(cmd)
 	cmd.Flags().BoolVar(&checkOnly, "check", false, "print nothing; the exit code says whether the configuration is right")
 	return cmd
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
-
-	"cne/configs"
 )
 
 // A configError is a fault in the configuration. Its text is one sentence.
@@ -40,7 +38,7 @@ type setting struct {
 	value string
 }
 
-// sources are the places beside default.yaml from which a configuration comes,
+// sources are the places beside the defaults from which a configuration comes,
 // each overriding the ones before.
 type sources struct {
 	file     string    // path; "" for none
@@ -48,34 +46,77 @@ type sources struct {
 	settings []setting // later ones override earlier ones
 }
 
+// A vocabulary is the keys of a kind of configuration.
+type vocabulary struct {
+	keys    []key  // in the order of the defaults' file
+	command string // what takes it, such as "cne train"
+	printer string // and what prints it, such as "cne config"
+}
+
+// vocabularies lists those of all commands.
+func vocabularies() []*vocabulary {
+	return []*vocabulary{&trainSchema.vocabulary, &simclrSchema.vocabulary}
+}
+
+// A schema is a kind of configuration: how the type C, a struct with
+// mapstructure tags, comes of its sources.
+type schema[C any] struct {
+	vocabulary
+	defaults func() string // a file with all keys and their meaning
+	// complete fills in what depends on other values and was left null.
+	complete func(*C)
+	// clashes lists what can clash, in the order in which it is reported.
+	clashes func(*C) []clash
+	// common returns what the configurations of all commands have.
+	common func(*C) common
+	// folder returns the run folder for data of one's own.
+	folder func(*C) string
+	// mayChange are the keys, or sections, that a run may be resumed with other
+	// values of: what is written and measured of it, how often, and where its
+	// data lie.
+	mayChange []string
+	// cannotExtend says why a run that was begun with one configuration cannot
+	// go on with another, which differs from it only where it may; "" if it can.
+	cannotExtend func(begun, now *C) string
+}
+
+// common is the part of a configuration that those of all commands which train
+// have.
+type common struct {
+	dir              *string // output.dir
+	epochs, logEvery int     // train.epochs and train.log_every
+	checkpoint       Checkpoint
+	log              Log
+}
+
 // load reads all sources, lays them over each other and over the defaults, and
 // checks the result. Faults of values, keys and combinations are of the type
 // *configError; other errors come from reading the file.
-func (s sources) load() (*Config, Origins, error) {
-	defaults, err := readDefaults()
+func (s *schema[C]) load(from sources) (*C, Origins, error) {
+	defaults, err := s.readDefaults()
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := readFile(s.file)
+	file, err := s.readFile(from.file)
 	if err != nil {
 		return nil, nil, err
 	}
-	environment, err := readEnvironment(s.environ)
+	environment, err := s.readEnvironment(from.environ)
 	if err != nil {
 		return nil, nil, err
 	}
-	settings, err := readSettings(s.settings)
+	settings, err := s.readSettings(from.settings)
 	if err != nil {
 		return nil, nil, err
 	}
-	return merge(defaults, file, environment, settings)
+	return s.merge(defaults, file, environment, settings)
 }
 
-// readDefaults reads default.yaml.
-func readDefaults() (*layer, error) {
-	defaults, err := readYAML("default.yaml", []byte(configs.Default()))
+// readDefaults reads the defaults.
+func (s *schema[C]) readDefaults() (*layer, error) {
+	defaults, err := s.readYAML("the built-in defaults", []byte(s.defaults()))
 	if err != nil {
-		return nil, fmt.Errorf("the built-in defaults: %w", err)
+		return nil, err
 	}
 	for k := range defaults.origin {
 		defaults.origin[k] = defaultOrigin
@@ -83,18 +124,17 @@ func readDefaults() (*layer, error) {
 	return defaults, nil
 }
 
-// parseConfig reads a configuration from a text alone. The name serves in
-// errors.
-func parseConfig(name string, text []byte) (*Config, error) {
-	defaults, err := readDefaults()
+// parse reads a configuration from a text alone. The name serves in errors.
+func (s *schema[C]) parse(name string, text []byte) (*C, error) {
+	defaults, err := s.readDefaults()
 	if err != nil {
 		return nil, err
 	}
-	l, err := readYAML(name, text)
+	l, err := s.readYAML(name, text)
 	if err != nil {
 		return nil, err
 	}
-	c, _, err := merge(defaults, l)
+	c, _, err := s.merge(defaults, l)
 	return c, err
 }
 
@@ -102,7 +142,7 @@ func parseConfig(name string, text []byte) (*Config, error) {
 // Viper merges; its own readers of files, variables and flags stay unused
 // because they pass over unknown and repeated keys, forget lines, and cannot
 // tell a null from a key that is not there.
-func merge(layers ...*layer) (*Config, Origins, error) {
+func (s *schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	v := viper.New()
 	origins := Origins{}
 	for _, l := range layers {
@@ -111,17 +151,17 @@ func merge(layers ...*layer) (*Config, Origins, error) {
 		}
 		maps.Copy(origins, l.origin)
 	}
-	var c Config
+	var c C
 	if err := decode(v.AllSettings(), &c); err != nil {
 		return nil, nil, fmt.Errorf("decoding the configuration: %w", err)
 	}
-	c.complete()
-	if err := check(&c, origins); err != nil {
+	s.complete(&c)
+	if err := check(c, origins, s.clashes(&c)); err != nil {
 		return nil, nil, err
 	}
-	// The default folder is named after the default points.
+	// The default folder is named after the default data.
 	if origins["data.path"] != defaultOrigin && origins["output.dir"] == defaultOrigin {
-		c.Output.Dir = folderFor(c.Data.Path[0])
+		*s.common(&c).dir = s.folder(&c)
 	}
 	return &c, origins, nil
 }

@@ -10,15 +10,16 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"cne/configs"
 )
 
 // configHeader begins every config.yaml that the program writes. By it a run
 // folder is told from a folder that happens to hold a file of that name.
 const configHeader = "# cne "
 
-// fields yields the keys of a Config with their values, in the order of the
+// squash is the tag of a field whose keys are those of the struct around it.
+const squash = ",squash"
+
+// fields yields the keys of a configuration with their values, in the order of the
 // struct; a pointer is followed, and nil stands for null. It also takes a
 // Phase, whose keys have no section.
 func fields(c any) iter.Seq2[string, any] {
@@ -31,9 +32,14 @@ func fields(c any) iter.Seq2[string, any] {
 // mapstructure names. It returns false when yield has.
 func walk(v reflect.Value, prefix string, yield func(string, any) bool) bool {
 	for i := range v.NumField() {
-		name := prefix + v.Type().Field(i).Tag.Get("mapstructure")
+		tag := v.Type().Field(i).Tag.Get("mapstructure")
+		name := prefix + tag
 		if f := v.Field(i); f.Kind() == reflect.Struct {
-			if !walk(f, name+".", yield) {
+			inner := name + "."
+			if tag == squash {
+				inner = prefix
+			}
+			if !walk(f, inner, yield) {
 				return false
 			}
 		} else if !yield(name, deref(f.Interface())) {
@@ -55,16 +61,16 @@ func deref(v any) any {
 	return p.Elem().Interface()
 }
 
-// WriteYAML writes the configuration with every key, in the order and with the
-// comments of default.yaml. What it writes loads again to the same Config. The
-// first line holds the program's version.
-func (c *Config) WriteYAML(w io.Writer) error {
+// write writes a configuration with every key, in the order and with the
+// comments of the defaults. What it writes loads again to the same value. The
+// first line holds the program's version and the command.
+func (s *schema[C]) write(w io.Writer, c *C) error {
 	values := map[string]any{}
 	for k, v := range fields(*c) {
 		values[k] = v
 	}
 	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(configs.Default()), &document); err != nil {
+	if err := yaml.Unmarshal([]byte(s.defaults()), &document); err != nil {
 		return fmt.Errorf("the built-in defaults: %w", err)
 	}
 	document.HeadComment = ""
@@ -78,7 +84,7 @@ func (c *Config) WriteYAML(w io.Writer) error {
 	if err := errors.Join(enc.Encode(&document), enc.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	text := fmt.Sprintf("%s%s: the whole configuration of a run; cne train --config takes it\n\n", configHeader, Version())
+	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s --config takes it\n\n", configHeader, Version(), s.command)
 	_, err := io.WriteString(w, text+separateSections(body.String()))
 	return err
 }

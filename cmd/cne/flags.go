@@ -10,34 +10,42 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addConfigFlags gives a command the flags from which loadConfig reads.
-func addConfigFlags(cmd *cobra.Command) {
+// addFlags gives a command the flags from which fromCommand reads.
+func (s *schema[C]) addFlags(cmd *cobra.Command) {
+	given := s.addSourceFlags(cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
-	flags.StringP("config", "c", "", "configuration, a YAML `file` with the keys that differ from the defaults")
-	var given []setting
-	flags.VarP(&settingFlag{list: &given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
-	flags.Var(&settingFlag{name: "--seed", key: "seed", list: &given}, "seed", "same as --set seed=`n`")
-	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: &given}, "output", "o", "same as --set output.dir=`folder`")
-	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: &given}, "epochs", "same as --set train.epochs=`n`")
-
-	complete := func(name string, f cobra.CompletionFunc) {
-		// This fails only for a flag that does not exist or has a function
-		// already.
-		if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
-			panic(err)
-		}
-	}
-	complete("config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
-	complete("set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return completeSettings(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-	})
-	complete("output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "same as --set seed=`n`")
+	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
+	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
+	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 }
 
-// completeSettings returns what shell completion offers after --set.
-func completeSettings() []string {
+// addSourceFlags gives a command those of them that say where a configuration
+// comes from, and returns the list of what is set.
+func (s *schema[C]) addSourceFlags(cmd *cobra.Command, config string) *[]setting {
+	given := new([]setting)
+	flags := cmd.Flags()
+	flags.StringP("config", "c", "", config)
+	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	mustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	mustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return s.completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	})
+	return given
+}
+
+// mustComplete says how the shell completes a flag.
+func mustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
+	// This fails only for a flag that does not exist or has a function already.
+	if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
+		panic(err)
+	}
+}
+
+// completions returns what shell completion offers after --set.
+func (v *vocabulary) completions() []string {
 	var offers []string
-	for _, k := range keys {
+	for _, k := range v.keys {
 		offers = append(offers, k.name+"=")
 		for _, w := range k.rule.words {
 			offers = append(offers, k.name+"="+w)
@@ -75,15 +83,15 @@ func (f *settingFlag) String() string { return "" }
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
 
-// loadConfig returns the configuration of a command that has the flags of
-// addConfigFlags, and where each of its values comes from. The errors are those
-// of sources.load.
-func loadConfig(cmd *cobra.Command) (*Config, Origins, error) {
-	s, err := configSources(cmd)
+// fromCommand returns the configuration of a command that has the flags of
+// addFlags, and where each of its values comes from. The errors are those of
+// load.
+func (s *schema[C]) fromCommand(cmd *cobra.Command) (*C, Origins, error) {
+	from, err := configSources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.load()
+	return s.load(from)
 }
 
 // configSources returns where the configuration of such a command comes from.

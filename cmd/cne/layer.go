@@ -55,7 +55,7 @@ func (l *layer) nested() map[string]any {
 
 // readFile reads a configuration file; without a path it returns an empty
 // layer.
-func readFile(path string) (*layer, error) {
+func (v *vocabulary) readFile(path string) (*layer, error) {
 	if path == "" {
 		return newLayer(), nil
 	}
@@ -71,11 +71,11 @@ func readFile(path string) (*layer, error) {
 	if len(text) > maxConfigSize {
 		return nil, &configError{Source: path, Problem: fmt.Sprintf("a configuration has at most %d bytes, and this file has more; give the YAML file", maxConfigSize)}
 	}
-	return readYAML(path, text)
+	return v.readYAML(path, text)
 }
 
 // readYAML reads the text of a configuration file. The path serves in errors.
-func readYAML(path string, text []byte) (*layer, error) {
+func (v *vocabulary) readYAML(path string, text []byte) (*layer, error) {
 	l := newLayer()
 	root, err := parse(text)
 	switch {
@@ -89,7 +89,7 @@ func readYAML(path string, text []byte) (*layer, error) {
 	if root.Kind != yaml.MappingNode {
 		return nil, &configError{Source: at(path, root), Problem: "the file must hold keys and values, such as seed: 1, but holds " + describe(root)}
 	}
-	if err := l.addMapping(path, root, ""); err != nil {
+	if err := v.addMapping(l, path, root, ""); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -127,9 +127,9 @@ func syntaxError(path string, err error) error {
 	return &configError{Source: path, Problem: "this is not valid YAML: " + strings.ReplaceAll(message, "\n", " ")}
 }
 
-// addMapping reads a mapping whose keys begin with prefix: the whole file, or
-// a section of it.
-func (l *layer) addMapping(path string, n *yaml.Node, prefix string) error {
+// addMapping reads a mapping whose keys begin with prefix, the whole file or a
+// section of it, into a layer.
+func (v *vocabulary) addMapping(l *layer, path string, n *yaml.Node, prefix string) error {
 	lines := map[string]int{}
 	for i := 0; i < len(n.Content); i += 2 {
 		name, node := n.Content[i], resolve(n.Content[i+1])
@@ -139,26 +139,26 @@ func (l *layer) addMapping(path string, n *yaml.Node, prefix string) error {
 		}
 		lines[k] = name.Line
 
-		if prefix == "" && slices.Contains(sections(), k) {
+		if prefix == "" && slices.Contains(sections(v.keys), k) {
 			if isNull(node) {
 				continue
 			}
 			if node.Kind != yaml.MappingNode {
-				return &configError{at(path, name), k, fmt.Sprintf("is %s, but must be a section with keys such as %s", describe(node), firstKey(k))}
+				return &configError{at(path, name), k, fmt.Sprintf("is %s, but must be a section with keys such as %s", describe(node), v.firstKey(k))}
 			}
-			if err := l.addMapping(path, node, k+"."); err != nil {
+			if err := v.addMapping(l, path, node, k+"."); err != nil {
 				return err
 			}
 			continue
 		}
-		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && slices.Contains(names(keys), k) {
+		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && slices.Contains(names(v.keys), k) {
 			return &configError{at(path, name), k, fmt.Sprintf("is a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
 		}
-		r, ok := findRule(keys, k)
+		r, ok := findRule(v.keys, k)
 		if !ok {
-			return unknownKey(at(path, name), k)
+			return v.unknownKey(at(path, name), k)
 		}
-		v, p := r.value(node)
+		value, p := r.value(node)
 		if p != nil {
 			where := name
 			if p.at != nil {
@@ -166,7 +166,7 @@ func (l *layer) addMapping(path string, n *yaml.Node, prefix string) error {
 			}
 			return p.error(at(path, where), k)
 		}
-		l.value[k], l.origin[k] = v, at(path, name)
+		l.value[k], l.origin[k] = value, at(path, name)
 	}
 	return nil
 }
@@ -182,19 +182,33 @@ func (p *problem) error(source, key string) *configError {
 	return &configError{source, key, p.text}
 }
 
-// unknownKey says that there is no such key, and what may have been meant.
-func unknownKey(source, k string) *configError {
-	problem := "is not a key; \"cne config\" lists all keys"
-	if near := suggest(k, append(names(keys), sections()...)); near != "" {
+// unknownKey says that there is no such key, and what may have been meant: a
+// key of another command, or one that is written alike.
+func (v *vocabulary) unknownKey(source, k string) *configError {
+	problem := fmt.Sprintf("is not a key; %q lists all keys", v.printer)
+	if other := v.stranger(k); other != "" {
+		problem = fmt.Sprintf("is a key of %q, but this is a configuration of %q", other, v.command)
+	} else if near := suggest(k, append(names(v.keys), sections(v.keys)...)); near != "" {
 		problem = "is not a key; did you mean " + near + "?"
 	}
 	return &configError{source, printable(k), problem}
 }
 
+// stranger returns the command other than this one that has a key or a section
+// of a name; "" if there is none.
+func (v *vocabulary) stranger(name string) string {
+	for _, other := range vocabularies() {
+		if other != v && (slices.Contains(names(other.keys), name) || slices.Contains(sections(other.keys), name)) {
+			return other.command
+		}
+	}
+	return ""
+}
+
 // firstKey returns the first key of a section.
-func firstKey(section string) string {
-	i := slices.IndexFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, section+".") })
-	return keys[i].name
+func (v *vocabulary) firstKey(section string) string {
+	i := slices.IndexFunc(v.keys, func(k key) bool { return strings.HasPrefix(k.name, section+".") })
+	return v.keys[i].name
 }
 
 // variable returns the environment variable of a key: CNE_TRAIN_EPOCHS for
@@ -204,13 +218,19 @@ func variable(key string) string {
 }
 
 // readEnvironment reads the variables whose names begin with envPrefix. A
-// variable that is set to nothing counts as not set.
-func readEnvironment(environ []string) (*layer, error) {
+// variable that is set to nothing counts as not set; those of other commands'
+// keys are passed over.
+func (v *vocabulary) readEnvironment(environ []string) (*layer, error) {
 	byVariable := map[string]string{}
-	var variables []string
-	for _, k := range keys {
+	var variables, others []string
+	for _, k := range v.keys {
 		byVariable[variable(k.name)] = k.name
 		variables = append(variables, variable(k.name))
+	}
+	for _, other := range vocabularies() {
+		for _, k := range other.keys {
+			others = append(others, variable(k.name))
+		}
 	}
 	l := newLayer()
 	for _, entry := range environ {
@@ -219,14 +239,17 @@ func readEnvironment(environ []string) (*layer, error) {
 			continue
 		}
 		k, ok := byVariable[name]
+		if !ok && slices.Contains(others, name) {
+			continue
+		}
 		if !ok {
-			problem := "no key has this variable; unset it, or see \"cne config\" for the keys"
+			problem := fmt.Sprintf("no key has this variable; unset it, or see %q for the keys", v.printer)
 			if near := suggest(name, variables); near != "" {
 				problem = "no key has this variable; did you mean " + near + "?"
 			}
 			return nil, &configError{Source: printable(name), Problem: problem}
 		}
-		if err := l.addText(name, k, value); err != nil {
+		if err := v.addText(l, name, k, value); err != nil {
 			return nil, err
 		}
 	}
@@ -235,24 +258,24 @@ func readEnvironment(environ []string) (*layer, error) {
 
 // readSettings reads values from the command line; the last of several for one
 // key counts.
-func readSettings(settings []setting) (*layer, error) {
+func (v *vocabulary) readSettings(settings []setting) (*layer, error) {
 	l := newLayer()
 	for _, s := range settings {
-		if err := l.addText(s.flag, s.key, s.value); err != nil {
+		if err := v.addText(l, s.flag, s.key, s.value); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
-// addText sets a key to a value given as text.
-func (l *layer) addText(source, k, value string) error {
-	r, ok := findRule(keys, k)
+// addText sets a key of a layer to a value given as text.
+func (v *vocabulary) addText(l *layer, source, k, value string) error {
+	r, ok := findRule(v.keys, k)
 	if !ok {
-		if slices.Contains(sections(), k) {
-			return &configError{source, k, "is a section; set one of its keys, such as " + firstKey(k)}
+		if slices.Contains(sections(v.keys), k) {
+			return &configError{source, k, "is a section; set one of its keys, such as " + v.firstKey(k)}
 		}
-		return unknownKey(source, k)
+		return v.unknownKey(source, k)
 	}
 	if !utf8.ValidString(value) {
 		return &configError{source, k, fmt.Sprintf("is %s, which is not text in UTF-8, the only encoding that a configuration can hold", quote(value))}
@@ -261,11 +284,11 @@ func (l *layer) addText(source, k, value string) error {
 	if err != nil {
 		return &configError{source, k, fmt.Sprintf("is %s, which is not valid YAML", quote(value))}
 	}
-	v, p := r.value(n)
+	x, p := r.value(n)
 	if p != nil {
 		return p.error(source, k)
 	}
-	l.value[k], l.origin[k] = v, source
+	l.value[k], l.origin[k] = x, source
 	return nil
 }
 

@@ -86,7 +86,7 @@ func TestJSONLog(t *testing.T) {
 	var b bytes.Buffer
 	talk := newTalker(&b, "json", false)
 	talk.Progress.Start(2)
-	talk.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Speed: 1e6, Left: 3 * time.Second})
+	talk.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
 	talk.Progress.Epoch(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})
 	talk.Progress.Done()
 	var records []map[string]any

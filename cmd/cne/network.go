@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -89,16 +88,6 @@ func (t *training) preprocessing() *data.Preprocessing {
 		p.PCA = t.near.pca
 	}
 	return p
-}
-
-// configText returns the configuration as it is kept with the model and with
-// the state of the run, of which it is no property where they are written.
-func (t *training) configText() (string, error) {
-	c := *t.config
-	c.Output.Dir = folderFor(c.Data.Path[0])
-	var text bytes.Buffer
-	err := c.WriteYAML(&text)
-	return text.String(), err
 }
 
 // describe returns what is saved with the model.

@@ -8,26 +8,37 @@ import (
 )
 
 // Progress tells somebody how far training is. Start comes first, Epoch after
-// each epoch, and Done last, also when training has failed.
+// each epoch, and Done last, also when training has failed. Where epochs take
+// long, Part comes within them.
 type Progress interface {
 	Start(epochs int)
+	Part(e EpochReport)
 	Epoch(e EpochReport)
 	Done()
 }
 
-// An EpochReport is what is known after an epoch.
+// An EpochReport is what is known after an epoch, or within one.
 type EpochReport struct {
-	Epoch  int           // epochs done, counted from 1
-	Epochs int           // epochs in all
-	Loss   float64       // of the epoch, in the unit in which it is logged
-	Speed  float64       // edges per second
-	Left   time.Duration // estimated time to the end; negative if unknown
+	Epoch  int     // epochs done, counted from 1
+	Part   float64 // share of the next epoch that is done, below 1
+	Epochs int     // epochs in all
+	Loss   float64 // of the epoch, in the unit in which it is logged
+	Unit   string  // of the speed: edges or images
+	Speed  float64 // that many per second
+	// Accuracy is that of a classifier that watches, nil if it has not looked
+	// or there is none.
+	Accuracy *float64
+	Left     time.Duration // estimated time to the end; negative if unknown
 }
 
 // numbers returns the report but for the epoch, as in
 // "loss 3.4123  41.2 M edges/s  1m20s left".
 func (e EpochReport) numbers() string {
-	s := fmt.Sprintf("loss %.5g  %s edges/s", e.Loss, formatCount(e.Speed))
+	s := fmt.Sprintf("loss %.5g", e.Loss)
+	if e.Accuracy != nil {
+		s += fmt.Sprintf("  accuracy %.4f", *e.Accuracy)
+	}
+	s += fmt.Sprintf("  %s %s/s", formatCount(e.Speed), e.Unit)
 	if e.Epoch < e.Epochs && e.Left >= 0 {
 		s += "  " + formatDuration(e.Left) + " left"
 	}
@@ -36,6 +47,9 @@ func (e EpochReport) numbers() string {
 
 func (e EpochReport) count() string {
 	digits := len(fmt.Sprint(e.Epochs))
+	if e.Part > 0 {
+		return fmt.Sprintf("epoch %*.2f/%d", digits+3, float64(e.Epoch)+e.Part, e.Epochs)
+	}
 	return fmt.Sprintf("epoch %*d/%d", digits, e.Epoch, e.Epochs)
 }
 
@@ -57,6 +71,7 @@ func formatCount(x float64) string {
 type noProgress struct{}
 
 func (noProgress) Start(int)         {}
+func (noProgress) Part(EpochReport)  {}
 func (noProgress) Epoch(EpochReport) {}
 func (noProgress) Done()             {}
 
@@ -80,16 +95,26 @@ func (p *barProgress) Epoch(e EpochReport) {
 	}
 }
 
+func (p *barProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= redrawEvery {
+		p.draw(e, e.numbers())
+	}
+}
+
 func (p *barProgress) Done() { p.con.endBar() }
 
 func (p *barProgress) draw(e EpochReport, numbers string) {
-	share := float64(e.Epoch) / float64(max(1, e.Epochs))
+	share := (float64(e.Epoch) + e.Part) / float64(max(1, e.Epochs))
 	p.con.drawBar(fmt.Sprintf("%s %s %3.0f %%  %s", e.count(), bar(share, 20), 100*share, numbers))
 	p.last = p.now()
 }
 
-// printEvery limits how often lines are written where no bar can stand.
-const printEvery = 5 * time.Second
+// Lines are written no more often than this where no bar can stand, and within
+// an epoch than that.
+const (
+	printEvery     = 5 * time.Second
+	printPartEvery = time.Minute
+)
 
 // lineProgress writes a line every few seconds, and one for the last epoch.
 type lineProgress struct {
@@ -100,6 +125,13 @@ type lineProgress struct {
 }
 
 func (p *lineProgress) Start(int) { p.last = p.now() }
+
+func (p *lineProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= printPartEvery {
+		p.pending = e
+		p.print()
+	}
+}
 
 func (p *lineProgress) Epoch(e EpochReport) {
 	p.pending = e
@@ -126,8 +158,13 @@ type recordProgress struct{ log *slog.Logger }
 
 func (p *recordProgress) Start(epochs int) { p.log.Info("training starts", "epochs", epochs) }
 
+func (p *recordProgress) Part(EpochReport) {}
+
 func (p *recordProgress) Epoch(e EpochReport) {
-	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, "edges_per_second", e.Speed}
+	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, e.Unit + "_per_second", e.Speed}
+	if e.Accuracy != nil {
+		attrs = append(attrs, "accuracy", *e.Accuracy)
+	}
 	if e.Left >= 0 {
 		attrs = append(attrs, "seconds_left", e.Left.Seconds())
 	}

@@ -24,7 +24,7 @@ func TestLineProgress(t *testing.T) {
 	p.Start(100)
 	for e := 1; e <= 100; e++ {
 		ck.advance(120 * time.Millisecond) // 12 s in all
-		p.Epoch(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
+		p.Epoch(EpochReport{Epoch: e, Epochs: 100, Loss: 3.41234567, Unit: "edges", Speed: 41.23e6, Left: time.Duration(100-e) * 120 * time.Millisecond})
 	}
 	p.Done()
 	p.Done() // a second one has nothing to add
@@ -34,6 +34,47 @@ epoch 100/100  loss 3.4123  41.2 M edges/s
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s", b.String())
+	}
+}
+
+// Within epochs that take long, a line comes every minute.
+func TestLineProgressWithinEpochs(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{}
+	p := &lineProgress{w: &b, now: ck.now}
+	p.Start(2)
+	accuracy := 0.5
+	for part := range 199 {
+		ck.advance(time.Second)
+		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 200, Epochs: 20, Loss: 3, Accuracy: &accuracy, Unit: "images", Speed: 200, Left: time.Hour})
+	}
+	p.Epoch(EpochReport{Epoch: 2, Epochs: 20, Loss: 2, Unit: "images", Speed: 210, Left: -1})
+	p.Done()
+	want := `epoch  1.30/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+epoch  1.60/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+epoch  1.90/20  loss 3  accuracy 0.5000  200 images/s  1h00m left
+epoch  2/20  loss 2  210 images/s
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s", b.String())
+	}
+}
+
+func TestBarProgressWithinEpochs(t *testing.T) {
+	var b bytes.Buffer
+	ck := &clock{}
+	p := &barProgress{con: newTestTerminal(&b, 200), now: ck.now}
+	p.Start(4)
+	for part := range 10 {
+		ck.advance(20 * time.Millisecond)
+		p.Part(EpochReport{Epoch: 1, Part: float64(part+1) / 20, Epochs: 4, Loss: 2, Unit: "images", Speed: 50, Left: time.Minute})
+	}
+	lines := strings.Split(b.String(), startOfLine)[1:]
+	if len(lines) != 3 {
+		t.Errorf("drawn %d times", len(lines))
+	}
+	if got, want := lines[2], "epoch 1.50/4 [=======>            ]  38 %  loss 2  50 images/s  1m00s left"+eraseLine; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -47,7 +88,7 @@ func TestLineProgressEndsEarly(t *testing.T) {
 		t.Errorf("without an epoch: %q", b.String())
 	}
 	p.Start(100)
-	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Left: -1})
+	p.Epoch(EpochReport{Epoch: 3, Epochs: 100, Unit: "edges", Left: -1})
 	p.Done()
 	if got, want := b.String(), "epoch   3/100  loss 0  0 edges/s\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -67,7 +108,7 @@ func TestBarProgress(t *testing.T) {
 	p.Start(1000)
 	for e := 1; e <= 1000; e++ {
 		ck.advance(time.Millisecond)
-		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
+		p.Epoch(EpochReport{Epoch: e, Epochs: 1000, Loss: 2, Unit: "edges", Speed: 1500, Left: time.Duration(1000-e) * time.Millisecond})
 	}
 	p.Done()
 	lines := strings.Split(b.String(), startOfLine)[1:]

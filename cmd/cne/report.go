@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,12 +107,7 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	err = t.dir.WriteFile("metrics.json", func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(m)
-	})
-	return &m, err
+	return &m, t.dir.writeJSON("metrics.json", m)
 }
 
 // measure fills in what the configuration asks for.

@@ -15,37 +15,33 @@ import (
 	"cne/train"
 )
 
-// mayChange are the keys, or sections, that a run may be resumed with other
-// values of: what is written and measured of it, how often, and where its data
-// lie. The checkpoint knows the points, those held out and the graph by their
-// contents; labels take no part in training.
-var mayChange = []string{
-	"output", "plot", "log", "quality", "checkpoint", "train.log_every",
-	"data.path", "data.labels", "data.holdout_labels",
-}
-
 // reopen opens the folder of a run that is to go on, and finds out where. The
 // configuration is that in the folder, or the one given with --config, with the
 // environment and the flags on top; it must not differ from the one the run was
 // begun with in what the result depends on. No other process opens the folder
 // until unlock is called.
-func (t *training) reopen(cmd *cobra.Command, folder string) (unlock func(), err error) {
+func (r *runState[C]) reopen(cmd *cobra.Command, folder string) (unlock func(), err error) {
 	if folder == "" {
 		return nil, &usageError{cmd.CommandPath(), errors.New("--resume needs the folder of a run")}
 	}
 	path := filepath.Join(folder, "config.yaml")
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil, fmt.Errorf("there is no run in %s to be resumed; start one with \"cne train\"", folder)
+		return nil, fmt.Errorf("there is no run in %s to be resumed; start one with %q", folder, r.schema.command)
 	}
-	if t.dir, err = reopenRunDir(folder); err != nil {
+	if r.dir, err = reopenRunDir(folder); err != nil {
 		return nil, err
 	}
-	if unlock, err = t.dir.lock(); err != nil {
+	if other, err := r.schema.otherCommand(path); err != nil {
+		return nil, err
+	} else if other != "" {
+		return nil, fmt.Errorf("the run in %s is one of %q, not of %q; resume it with that", folder, other, r.schema.command)
+	}
+	if unlock, err = r.dir.lock(); err != nil {
 		return nil, err
 	}
-	t.resumed = true
-	if t.from, err = t.dir.latest(); err == nil {
-		t.config, err = t.resumedConfig(cmd, folder, path)
+	r.resumed = true
+	if r.from, err = r.dir.latest(); err == nil {
+		r.config, err = r.resumedConfig(cmd, folder, path)
 	}
 	if err != nil {
 		unlock()
@@ -55,54 +51,54 @@ func (t *training) reopen(cmd *cobra.Command, folder string) (unlock func(), err
 }
 
 // resumedConfig returns the configuration of a run to be resumed, checked.
-func (t *training) resumedConfig(cmd *cobra.Command, folder, path string) (*Config, error) {
-	s, err := configSources(cmd)
+func (r *runState[C]) resumedConfig(cmd *cobra.Command, folder, path string) (*C, error) {
+	from, err := configSources(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if s.file == "" {
-		s.file = path
+	if from.file == "" {
+		from.file = path
 	}
-	c, origins, err := s.load()
+	c, origins, err := r.schema.load(from)
 	if err != nil {
 		return nil, err
 	}
-	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !sameFile(c.Output.Dir, folder) {
-		return nil, &usageError{cmd.CommandPath(), fmt.Errorf("--resume %s continues in that folder, but %s says %s; leave it out", folder, o, c.Output.Dir)}
+	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !sameFile(*r.schema.common(c).dir, folder) {
+		return nil, &usageError{cmd.CommandPath(), fmt.Errorf("--resume %s continues in that folder, but %s says %s; leave it out", folder, o, *r.schema.common(c).dir)}
 	}
-	c.Output.Dir = folder
-	begun, err := t.begunWith(path)
+	*r.schema.common(c).dir = folder
+	begun, err := r.begunWith(path)
 	if err != nil {
 		return nil, fmt.Errorf("the run in %s cannot be resumed: %w", folder, err)
 	}
-	if changed := differences(begun, c, origins); len(changed) > 0 {
+	if changed := r.schema.differences(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was begun with %s; leave that as it was, or start another run", folder, strings.Join(changed, ", and with "))
 	}
-	if c.Train.Epochs > begun.Train.Epochs && c.Train.EarlyExaggeration != "none" {
-		return nil, fmt.Errorf("the run in %s cannot be given more epochs than %d, since its early exaggeration is a share of them; start another run", folder, begun.Train.Epochs)
+	if problem := r.schema.cannotExtend(begun, c); problem != "" {
+		return nil, fmt.Errorf("the run in %s %s; start another run", folder, problem)
 	}
 	return c, nil
 }
 
 // begunWith returns the configuration in the checkpoint, or in config.yaml if
 // there is none.
-func (t *training) begunWith(path string) (*Config, error) {
-	if t.from == nil {
-		c, _, err := sources{file: path}.load()
+func (r *runState[C]) begunWith(path string) (*C, error) {
+	if r.from == nil {
+		c, _, err := r.schema.load(sources{file: path})
 		return c, err
 	}
-	return parseConfig("the configuration in the checkpoint", []byte(t.from.Notes[configNote]))
+	return r.schema.parse("the configuration in the checkpoint", []byte(r.from.Notes[configNote]))
 }
 
 // differences lists in words the keys that must not change and have.
-func differences(begun, now *Config, origins Origins) []string {
+func (s *schema[C]) differences(begun, now *C, origins Origins) []string {
 	before := map[string]any{}
 	for k, v := range fields(*begun) {
 		before[k] = v
 	}
 	var list []string
 	for k, v := range fields(*now) {
-		if !reflect.DeepEqual(before[k], v) && !changeable(k, before[k], v) {
+		if !reflect.DeepEqual(before[k], v) && !s.changeable(k, before[k], v) {
 			list = append(list, fmt.Sprintf("%s %s, not %s (%s)", k, inline(before[k]), inline(v), origins[k]))
 		}
 	}
@@ -111,7 +107,7 @@ func differences(begun, now *Config, origins Origins) []string {
 
 // changeable tells whether the value of a key may become another. Files may
 // have moved, but a share of the points is not a file; epochs may be added.
-func changeable(key string, before, now any) bool {
+func (s *schema[C]) changeable(key string, before, now any) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch key {
 	case "train.epochs":
@@ -125,7 +121,7 @@ func changeable(key string, before, now any) bool {
 		b, okB := now.(Holdout)
 		return okA && okB && a.Share == b.Share
 	}
-	return slices.Contains(mayChange, key) || slices.Contains(mayChange, section)
+	return slices.Contains(s.mayChange, key) || slices.Contains(s.mayChange, section)
 }
 
 // latest returns the last checkpoint in the folder that can be read, nil if
@@ -163,32 +159,20 @@ func (d *runDir) keepCheckpoint(c *train.Checkpoint) error {
 // Notes of a checkpoint.
 const (
 	configNote = "config" // the configuration of the run
-	pointsNote = "points" // identifies the points,
+	pointsNote = "points" // identifies the points, or images,
 	heldNote   = "held"   // those held out,
 	graphNote  = "graph"  // and the graph
 )
 
-// identify returns the notes of the run's checkpoints.
-func (t *training) identify() (map[string]string, error) {
-	config, err := t.configText()
-	if err != nil {
-		return nil, err
-	}
-	notes := map[string]string{configNote: config, pointsNote: t.near.pointsKey, graphNote: t.near.graphKey()}
+// identify returns what tells the data of the run from others.
+func (t *training) identify() []identity {
+	held := ""
 	if t.in.held != nil {
-		notes[heldNote] = pointsKey(t.in.held.Points)
+		held = pointsKey(t.in.held.Points)
 	}
-	return notes, nil
-}
-
-// checkNotes compares a checkpoint's data with those of the run.
-func checkNotes(c *train.Checkpoint, notes map[string]string) error {
-	for _, x := range []struct{ note, what string }{
-		{pointsNote, "points of data.path"}, {heldNote, "points of data.holdout"}, {graphNote, "edges of the graph"},
-	} {
-		if c.Notes[x.note] != notes[x.note] {
-			return fmt.Errorf("the %s are not those that the run was begun with; a run can only be resumed on the same data", x.what)
-		}
+	return []identity{
+		{pointsNote, "points of data.path", t.near.pointsKey},
+		{heldNote, "points of data.holdout", held},
+		{graphNote, "edges of the graph", t.near.graphKey()},
 	}
-	return nil
 }

@@ -285,7 +285,7 @@ func TestResumeWithOtherSettings(t *testing.T) {
 
 func mustLoadFile(t *testing.T, path string) *Config {
 	t.Helper()
-	c, _, err := sources{file: path}.load()
+	c, _, err := trainSchema.load(sources{file: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ var commands = []func() *cobra.Command{
 	configCmd,
 	plotCmd,
 	projectCmd,
+	simclrCmd,
 	trainCmd,
 	versionCmd,
 }

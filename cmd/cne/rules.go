@@ -48,8 +48,8 @@ type key struct {
 	rule rule
 }
 
-// keys lists all keys in the order of default.yaml.
-var keys = []key{
+// trainKeys lists the keys of cne train in the order of default.yaml.
+var trainKeys = slices.Concat([]key{
 	{"seed", wholeUpTo(0, math.MaxInt64)},
 
 	{"output.dir", nonEmptyText()},
@@ -79,21 +79,7 @@ var keys = []key{
 	{"model.init", oneOf("pca", "random")},
 	{"model.init_std", number(above0)},
 	{"model.keep_data", boolean()},
-
-	{"loss.name", lossName()},
-	{"loss.metric", oneOf("euclidean", "cosine")},
-	{"loss.temperature", number(above0)},
-	{"loss.negatives", negatives()},
-	{"loss.draw", oneOf("auto", "singly", "runs")},
-	{"loss.s", orNull(number(anyReal))},
-	{"loss.z_bar", orNull(zBar())},
-	{"loss.scale", orNull(number(above0))},
-	{"loss.clamp", number(below1)},
-	{"loss.reduction", oneOf("sum", "mean")},
-	{"loss.positive_in_denominator", boolean()},
-	{"loss.learn_z", boolean()},
-	{"loss.log_z", number(anyReal)},
-
+}, lossKeys, []key{
 	{"train.epochs", orNull(whole(1))},
 	{"train.batch_size", whole(2)},
 	{"train.optimizer", orNull(oneOf("sgd", "adam"))},
@@ -124,6 +110,23 @@ var keys = []key{
 	{"plot.height_cm", number(upTo100)},
 
 	{"log.format", oneOf("text", "json")},
+})
+
+// lossKeys are the keys of Loss.
+var lossKeys = []key{
+	{"loss.name", lossName()},
+	{"loss.metric", oneOf("euclidean", "cosine")},
+	{"loss.temperature", number(above0)},
+	{"loss.negatives", negatives()},
+	{"loss.draw", oneOf("auto", "singly", "runs")},
+	{"loss.s", orNull(number(anyReal))},
+	{"loss.z_bar", orNull(zBar())},
+	{"loss.scale", orNull(number(above0))},
+	{"loss.clamp", number(below1)},
+	{"loss.reduction", oneOf("sum", "mean")},
+	{"loss.positive_in_denominator", boolean()},
+	{"loss.learn_z", boolean()},
+	{"loss.log_z", number(anyReal)},
 }
 
 // phaseKeys lists the keys of an entry of train.phases. Null means inherited,
@@ -156,8 +159,8 @@ func names(keys []key) []string {
 	return s
 }
 
-// sections returns the names of the sections, in the order of their keys.
-func sections() []string {
+// sections returns the names of the sections of keys, in their order.
+func sections(keys []key) []string {
 	var s []string
 	for _, k := range keys {
 		if section, _, ok := strings.Cut(k.name, "."); ok {
@@ -254,6 +257,7 @@ var (
 	anyReal = interval{"a number", func(float64) bool { return true }}
 	above0  = interval{"a number above 0", func(x float64) bool { return x > 0 }}
 	from0   = interval{"a number of at least 0", func(x float64) bool { return x >= 0 }}
+	share   = interval{"a number from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 }}
 	below1  = interval{"a number of at least 0 and below 1", func(x float64) bool { return x >= 0 && x < 1 }}
 	upTo100 = interval{"a number from 0 to 100", func(x float64) bool { return x >= 0 && x <= 100 }}
 )
@@ -445,6 +449,56 @@ func widths() rule {
 				return nil, p
 			}
 			list = append(list, int(v))
+		}
+		return list, nil
+	}}
+}
+
+// seedList allows a list of whole numbers of at least 0, or one such number.
+func seedList() rule {
+	const allowed = "a whole number of at least 0 or a list of them, such as [0, 1, 2]"
+	return rule{read: func(n *yaml.Node) (any, *problem) {
+		nodes := []*yaml.Node{n}
+		if n.Kind == yaml.SequenceNode {
+			nodes = n.Content
+		}
+		if len(nodes) == 0 {
+			return nil, wrong(n, allowed)
+		}
+		list := make([]uint64, 0, len(nodes))
+		for i, item := range nodes {
+			v, ok := parseWhole(resolve(item))
+			if !ok || v < 0 || slices.Contains(list, uint64(v)) {
+				p := wrong(item, allowed)
+				if ok && v >= 0 {
+					p.text = "is " + describe(item) + ", which the list has already; give each seed once"
+				}
+				if n.Kind == yaml.SequenceNode {
+					p.part, p.at = fmt.Sprintf("item %d", i+1), item
+				}
+				return nil, p
+			}
+			list = append(list, uint64(v))
+		}
+		return list, nil
+	}}
+}
+
+// colours allows a number for each of red, green and blue.
+func colours(in interval) rule {
+	return rule{read: func(n *yaml.Node) (any, *problem) {
+		if n.Kind != yaml.SequenceNode || len(n.Content) != 3 {
+			return nil, wrong(n, "a list of three numbers, for red, green and blue")
+		}
+		var list [3]float64
+		for i, item := range n.Content {
+			x, ok := parseNumber(resolve(item))
+			if !ok || !in.contains(x) {
+				p := wrong(resolve(item), in.allowed)
+				p.part, p.at = fmt.Sprintf("item %d", i+1), item
+				return nil, p
+			}
+			list[i] = x
 		}
 		return list, nil
 	}}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cne/internal/atomicfile"
 )
@@ -21,6 +23,8 @@ var runFiles = []string{
 	"embedding.csv",
 	"embedding.png",
 	"embedding.svg",
+	evaluationFile,
+	pixelsFile,
 	modelFile,
 	pointsFile,
 	checkpointFile,
@@ -33,12 +37,19 @@ var runFiles = []string{
 	"config.yaml",
 }
 
+// lateFiles are those of runFiles that are made when a run has ended.
+var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", evaluationFile}
+
 // What a run saves of its model and its state.
 const (
 	modelFile      = "model.safetensors"
 	pointsFile     = "training_points.safetensors"
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
+
+	// evaluationFile says how good a representation of images is.
+	evaluationFile = "evaluation.json"
+	pixelsFile     = "evaluation-pixels.json" // and pixels, to compare with
 )
 
 // errRunExists is the cause of openRunDir's refusal of a folder that holds a
@@ -217,6 +228,26 @@ func (d *runDir) writtenByUs() (bool, error) {
 		return false, nil // too short, or a folder of that name
 	}
 	return string(start) == configHeader, nil
+}
+
+// otherCommand returns the command that a config.yaml names in its first line, as
+// write writes it, if that is not the schema's; else "".
+func (v *vocabulary) otherCommand(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 1000)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	for _, other := range vocabularies() {
+		if other != v && strings.Contains(line, "; "+other.command+" --config") {
+			return other.command, nil
+		}
+	}
+	return "", nil
 }
 
 // probe finds out whether files can be written before a run spends hours on

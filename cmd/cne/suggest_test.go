@@ -36,7 +36,7 @@ func TestSuggest(t *testing.T) {
 		"train.epochs.nae":          "",
 		string(make([]byte, 1<<20)): "",
 	} {
-		if got := suggest(unknown, names(keys)); got != want {
+		if got := suggest(unknown, names(trainKeys)); got != want {
 			t.Errorf("%q: %q, want %q", shorten(unknown), got, want)
 		}
 	}

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"runtime/pprof"
 	"slices"
 	"time"
 
@@ -22,8 +17,6 @@ import (
 )
 
 func trainCmd() *cobra.Command {
-	var force bool
-	var profile, resume string
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Embed points in the plane",
@@ -45,72 +38,25 @@ the program.`,
   cne train --set data.path=points.npy --set loss.s=0.5 -o runs/mine
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := &training{force: force}
-			if cmd.Flags().Changed("resume") {
-				if force {
-					return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
-				}
-				unlock, err := t.reopen(cmd, resume)
-				if err != nil {
-					return err
-				}
-				defer unlock()
-			} else {
-				c, _, err := loadConfig(cmd)
-				if err != nil {
-					return err
-				}
-				t.config = c
-			}
-			if profile != "" {
-				f, err := os.Create(profile)
-				if err != nil {
-					return fmt.Errorf("cannot write the profile: %w", err)
-				}
-				defer f.Close()
-				if err := pprof.StartCPUProfile(f); err != nil {
-					return err
-				}
-				defer pprof.StopCPUProfile()
-			}
-			t.talker = newTalker(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
-			return t.run(cmd.Context(), cmd.OutOrStdout())
-		},
 	}
-	addConfigFlags(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "replace the files of another run in the run folder")
-	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
-	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+	trainSchema.addTraining(cmd, func(ctx context.Context, r *runState[Config], stdout io.Writer) error {
+		return (&training{runState: r}).run(ctx, stdout)
+	})
 	return cmd
 }
 
 // training is one run of cne train.
 type training struct {
-	config  *Config
-	force   bool
-	resumed bool
-	*talker
+	*runState[Config]
 
-	dir               *runDir
 	in                *inputs
 	near              *neighbourhood
 	model             trainable
-	from              *train.Checkpoint // where the run goes on; nil: at its beginning
-	notes             map[string]string // of its checkpoints
 	result            train.Result
 	load, projectTime time.Duration
-	saved             bool // there is something in the run folder that is worth keeping
-	canGoOn           bool // there is a checkpoint from which the run can be resumed
 }
 
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
-	defer func() {
-		if err != nil && t.canGoOn {
-			err = fmt.Errorf("%w; \"cne train --resume %s\" goes on", err, t.dir.path)
-		}
-	}()
 	start := time.Now()
 	c := t.config
 	if t.in, err = readInputs(c); err != nil {
@@ -127,16 +73,11 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
-	if !t.resumed {
-		if t.dir, err = openRunDir(c.Output.Dir, t.force, inputFiles(c)...); err != nil {
-			return err
-		}
-		unlock, err := t.dir.lock()
-		if err != nil {
-			return err
-		}
-		defer unlock()
+	unlock, err := t.open(inputFiles(c)...)
+	if err != nil {
+		return err
 	}
+	defer unlock()
 	options := fitOptions(c)
 	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
@@ -191,54 +132,14 @@ func inputFiles(c *Config) []string {
 }
 
 // begin makes the folder that of this run, or checks that it is.
-func (t *training) begin() (err error) {
-	if t.notes, err = t.identify(); err != nil {
-		return err
-	}
-	if t.from != nil {
-		if err := checkNotes(t.from, t.notes); err != nil {
-			return err
-		}
-	}
-	if err := t.dir.removeStale(); err != nil {
-		return err
-	}
-	if t.resumed {
-		err = t.beginAgain()
-	} else {
-		err = t.dir.begin()
-	}
-	if err != nil {
-		return err
-	}
-	if err := t.dir.WriteFile("config.yaml", t.config.WriteYAML); err != nil {
+func (t *training) begin() error {
+	if err := t.runState.begin(t.identify()...); err != nil {
 		return err
 	}
 	if t.config.Graph.Cache && t.config.Graph.File == nil {
 		return t.near.graph.WriteNPZ(t.dir.Path(graphFile))
 	}
 	return nil
-}
-
-// beginAgain prepares the folder of a run that goes on: what is damaged, and
-// what will be of an earlier state than the embedding, goes.
-func (t *training) beginAgain() error {
-	t.saved = true // whatever happens, the folder is not cleared
-	if t.from == nil {
-		t.Log.Warn("there is no checkpoint in the run folder; the run begins again")
-	} else {
-		t.canGoOn = true
-	}
-	for _, path := range t.dir.damaged {
-		t.Log.Warn("a checkpoint is damaged; going on from the one before", "file", path)
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
-		}
-	}
-	if t.from != nil && t.from.Progress.Epochs == t.config.Train.Epochs {
-		return nil
-	}
-	return t.dir.remove([]string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png"})
 }
 
 // lossNames and metricNames are the words of the configuration.
@@ -255,73 +156,39 @@ func lossOptions(l *Loss) op.ContrastiveOptions {
 }
 
 // fit trains the model, with its hooks. A run that ends early keeps the
-// embedding as far as it makes sense; one that leaves nothing behind frees the
-// folder for the next.
-func (t *training) fit(ctx context.Context, o train.Options) (err error) {
-	c := t.config
-	records, err := t.openRecords()
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, records.Close())
-		if err != nil && !t.saved {
-			err = errors.Join(err, t.dir.clear())
+// embedding as far as it makes sense.
+func (t *training) fit(ctx context.Context, o train.Options) error {
+	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
+		c := t.config
+		o.Hooks = []train.Hook{
+			train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
+			t.progress("edges"),
 		}
-	}()
-	began, done := time.Now(), 0
-	if t.from != nil {
-		done = t.from.Progress.Epochs
-		t.Log.Info("going on", "epoch", done, "batch", t.from.Progress.Batches)
-	}
-	o.Hooks = []train.Hook{
-		train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
-		train.HookFunc(func(s *train.State) error {
-			perEpoch := time.Since(began) / time.Duration(s.Epoch-done)
-			t.Progress.Epoch(EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Speed: s.EdgesPerSecond,
-				Left: time.Duration(s.Epochs-s.Epoch) * perEpoch})
-			return nil
-		}),
-	}
-	if c.Output.Snapshots > 0 {
-		o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
-	}
-	o.Resume = t.from
-	o.Checkpoints = &train.Checkpoints{
-		Epochs: c.Checkpoint.Epochs, Interval: time.Duration(c.Checkpoint.Minutes * float64(time.Minute)),
-		Save: func(s *train.Checkpoint) error {
-			s.Notes = t.notes
-			if err := t.dir.keepCheckpoint(s); err != nil {
-				return err
-			}
-			t.saved, t.canGoOn = true, true
-			return nil
-		},
-	}
-	heads, tails := t.near.graph.EdgeList()
-	t.Log.Info("training", "loss", c.Loss.Name, "edges", len(heads), "epochs", c.Train.Epochs)
-	t.Progress.Start(c.Train.Epochs)
-	t.result, err = train.Fit(ctx, t.model, heads, tails, o)
-	t.Progress.Done()
+		if c.Output.Snapshots > 0 {
+			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
+		}
+		o.Resume, o.Checkpoints = t.from, t.checkpoints()
+		heads, tails := t.near.graph.EdgeList()
+		t.Log.Info("training", "loss", c.Loss.Name, "edges", len(heads), "epochs", c.Train.Epochs)
+		t.Progress.Start(c.Train.Epochs)
+		t.result, err = train.Fit(ctx, t.model, heads, tails, o)
+		t.Progress.Done()
 
-	var diverged *train.DivergedError
-	switch {
-	case errors.As(err, &diverged):
-		t.canGoOn = false // to the same end
-		key := fmt.Sprintf("train.lr (%g in that epoch)", diverged.LR)
-		if c.Model.Kind == "table" {
-			key += " or model.init_std"
+		var diverged *train.DivergedError
+		switch {
+		case errors.As(err, &diverged):
+			also := ""
+			if c.Model.Kind == "table" {
+				also = " or model.init_std"
+			}
+			return t.diverged(diverged, also)
+		case errors.Is(err, context.Canceled):
+			return t.keep(errors.New("interrupted"))
+		case err != nil:
+			return t.keep(err)
 		}
-		if errors.Is(err, train.ErrLogZ) {
-			key = "train.lr_z"
-		}
-		return fmt.Errorf("training diverged in epoch %d (%w); lower %s", diverged.Epoch, diverged.Cause, key)
-	case errors.Is(err, context.Canceled):
-		return t.keep(errors.New("interrupted"))
-	case err != nil:
-		return t.keep(err)
-	}
-	return nil
+		return nil
+	})
 }
 
 // keep saves the embedding of a run that ended early for the given reason, and
@@ -342,49 +209,6 @@ func (t *training) keep(reason error) error {
 	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
 }
 
-// openRecords opens metrics.jsonl. Of a run that goes on it keeps the records
-// up to where that is, and no part of a line.
-func (t *training) openRecords() (*os.File, error) {
-	path := t.dir.Path("metrics.jsonl")
-	if t.from != nil {
-		old, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("cannot read the metrics so far: %w", err)
-		}
-		kept := recordsUpTo(old, t.from.Progress.Epochs)
-		if have, want := bytes.Count(kept, []byte("\n")), t.from.Progress.Epochs/t.config.Train.LogEvery; have < want {
-			t.Log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
-		}
-		if err := t.dir.WriteFile("metrics.jsonl", func(w io.Writer) error {
-			_, err := w.Write(kept)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-	}
-	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if t.from == nil {
-		flags |= os.O_TRUNC
-	}
-	f, err := os.OpenFile(path, flags, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the metrics: %w", err)
-	}
-	return f, nil
-}
-
-// recordsUpTo returns the lines of metrics.jsonl up to an epoch.
-func recordsUpTo(lines []byte, epoch int) []byte {
-	var kept []byte
-	for line := range bytes.Lines(lines) {
-		var r train.Record
-		if json.Unmarshal(line, &r) == nil && r.Epoch <= epoch && bytes.HasSuffix(line, []byte("\n")) {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
-}
-
 // fitOptions translates the configuration.
 func fitOptions(c *Config) train.Options {
 	o := train.Options{
@@ -394,16 +218,21 @@ func fitOptions(c *Config) train.Options {
 	}
 	for _, s := range c.Stages() {
 		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: anneals[s.Anneal], WarmUp: s.WarmUp,
-			ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
-		switch {
-		case s.S != nil:
-			p.Place = train.AtS(*s.S)
-		case s.ZBar != nil && *s.ZBar != Uniform:
-			p.Place = train.AtZBar(float64(*s.ZBar))
-		}
+			Place: placeOf(s.S, s.ZBar), ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
 		o.Phases = append(o.Phases, p)
 	}
 	return o
+}
+
+// placeOf returns the place on the spectrum that s or z_bar say.
+func placeOf(s *float64, zBar *ZBar) train.Place {
+	switch {
+	case s != nil:
+		return train.AtS(*s)
+	case zBar != nil && *zBar != Uniform:
+		return train.AtZBar(float64(*zBar))
+	}
+	return train.Place{}
 }
 
 var draws = map[string]train.Draw{"auto": train.DrawAuto, "singly": train.DrawSingly, "runs": train.DrawRuns}

@@ -670,7 +670,7 @@ func TestFitOptions(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		writeTestFile(t, "run.yaml", tc.yaml)
-		c, _, err := sources{file: "run.yaml"}.load()
+		c, _, err := trainSchema.load(sources{file: "run.yaml"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,9 @@
 // without metrics.json, such as that of an interrupted run, are left out, and
 // said so on standard error.
 //
-// It neither starts runs nor judges them; scripts/results starts those of
-// docs/results.md.
+// The runs may be of cne train or of cne simclr pretrain, which have tables of
+// their own. It neither starts runs nor judges them; scripts/results starts those
+// of docs/results.md, and scripts/paper/table1 those of the paper's Table 1.
 package main
 
 import (

@@ -24,11 +24,32 @@ type Metrics struct {
 	Holdout           Holdout  `json:"holdout"`
 	N                 int      `json:"n"`
 	Edges             int      `json:"edges"`
+	Images            int      `json:"images"` // above 0: a pretraining on images
+	PretrainOn        string   `json:"pretrain_on"`
+	KNN               *Score   `json:"knn"`
+	Linear            *Score   `json:"linear"`
+	Monitor           *float64 `json:"monitor"`
 	Epochs            int      `json:"epochs"`
 	Seconds           Seconds  `json:"seconds"`
 	PeakRSSBytes      int64    `json:"peak_rss_bytes"`
 	Seed              uint64   `json:"seed"`
 	Version           string   `json:"version"`
+}
+
+// pretraining tells whether the run is one of cne simclr pretrain.
+func (m *Metrics) pretraining() bool { return m.Images > 0 }
+
+// A Score is an accuracy over several splits.
+type Score struct {
+	Mean float64 `json:"mean"`
+}
+
+// mean returns the mean, or nil if there is no score.
+func (s *Score) mean() *float64 {
+	if s == nil {
+		return nil
+	}
+	return &s.Mean
 }
 
 // Holdout is about the points that were held out, if any were.
@@ -44,6 +65,7 @@ type Seconds struct {
 	Graph    float64 `json:"graph"`
 	Optimize float64 `json:"optimize"`
 	Quality  float64 `json:"quality"`
+	Evaluate float64 `json:"evaluate"`
 	Total    float64 `json:"total"`
 }
 
@@ -56,6 +78,9 @@ type Group struct {
 var (
 	// errNoRuns is the cause when a folder holds no finished run.
 	errNoRuns = errors.New("no folder in it has a metrics.json")
+	// errKinds is the cause when a folder holds runs that have no table in
+	// common.
+	errKinds = errors.New("runs of \"cne train\" and of \"cne simclr pretrain\" are in one folder")
 	// errMetrics is the cause when a metrics.json is not one of cne's.
 	errMetrics = errors.New("not the metrics of a run")
 )
@@ -89,6 +114,9 @@ func readRuns(root string) (groups []Group, skipped []string, err error) {
 			groups = append(groups, Group{Name: name})
 		}
 		groups[i].Runs = append(groups[i].Runs, *m)
+		if m.pretraining() != groups[0].Runs[0].pretraining() {
+			return nil, nil, fmt.Errorf("%s: %w; keep them apart", root, errKinds)
+		}
 	}
 	if len(groups) == 0 {
 		return nil, nil, fmt.Errorf("%s: %w; give the folder that holds the run folders", root, errNoRuns)
@@ -119,7 +147,7 @@ func parseMetrics(text []byte) (*Metrics, error) {
 		key string
 		ok  bool
 	}{
-		{"n", m.N > 0}, {"edges", m.Edges > 0}, {"epochs", m.Epochs > 0},
+		{"n", m.N > 0 || m.pretraining()}, {"edges", m.Edges > 0 || m.pretraining()}, {"epochs", m.Epochs > 0},
 		{"seconds", m.Seconds.Total > 0}, {"version", m.Version != ""}, {"loss", m.Loss != nil},
 	} {
 		if !c.ok {

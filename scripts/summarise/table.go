@@ -30,10 +30,24 @@ var columns = []column{
 	{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
 }
 
+// imageColumns are those of pretrainings on images.
+var imageColumns = []column{
+	{head: "kNN accuracy", value: func(m *Metrics) *float64 { return m.KNN.mean() }},
+	{head: "linear accuracy", value: func(m *Metrics) *float64 { return m.Linear.mean() }},
+	{head: "monitor", value: func(m *Metrics) *float64 { return m.Monitor }, maybe: true},
+	{head: "loss per image", value: func(m *Metrics) *float64 { return m.Loss }},
+	{head: "optimisation, s", value: func(m *Metrics) *float64 { return &m.Seconds.Optimize }},
+}
+
 // writeTable writes a row for each group, and below what the runs have in
-// common.
+// common. The groups are of one kind.
 func writeTable(w io.Writer, groups []Group) error {
-	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+	images := groups[0].Runs[0].pretraining()
+	columns := columns
+	if images {
+		columns = imageColumns
+	}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return c.maybe && !slices.ContainsFunc(groups, func(g Group) bool { return len(c.values(g.Runs)) > 0 })
 	})
 	var b bytes.Buffer
@@ -60,9 +74,18 @@ func writeTable(w io.Writer, groups []Group) error {
 			memory = max(memory, m.PeakRSSBytes)
 			said["points"] = join(said["points"], strconv.Itoa(m.N))
 			said["directed edges"] = join(said["directed edges"], strconv.Itoa(m.Edges))
+			said["images"] = join(said["images"], fmt.Sprintf("%d (%s)", m.Images, m.PretrainOn))
 			said["epochs"] = join(said["epochs"], strconv.Itoa(m.Epochs))
 			said["cne"] = join(said["cne"], m.Version)
 		}
+	}
+	if images {
+		fmt.Fprintf(&b, "Mean ± standard deviation of the sample over the runs of a row. Images to pretrain on: %s; epochs: %s; cne %s. ",
+			said["images"], said["epochs"], said["cne"])
+		fmt.Fprintf(&b, "Beside the optimisation, a run spent at most %.1f s on reading and %.1f s on the evaluation. Memory: %.0f MB at most.\n",
+			most.Load, most.Evaluate, float64(memory)/1e6)
+		_, err := w.Write(b.Bytes())
+		return err
 	}
 	fmt.Fprintf(&b, "Mean ± standard deviation of the sample over the runs of a row. Points: %s; directed edges: %s; epochs: %s; cne %s. ",
 		said["points"], said["directed edges"], said["epochs"], said["cne"])
@@ -78,6 +101,7 @@ func writeTable(w io.Writer, groups []Group) error {
 func (s *Seconds) raise(t *Seconds) {
 	s.Load, s.PCA = max(s.Load, t.Load), max(s.PCA, t.PCA)
 	s.Graph, s.Quality = max(s.Graph, t.Graph), max(s.Quality, t.Quality)
+	s.Evaluate = max(s.Evaluate, t.Evaluate)
 }
 
 // values returns the figure for those of the runs that have it.

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"cne/data"
+)
+
+func simclrCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "simclr",
+		Short: "Learn to represent images",
+		Long: `Train a network (ResNet18) that represents images as vectors, from nothing but
+the images: two random views of an image are drawn towards each other and away
+from those of others. How good the representation is shows in what simple
+classifiers make of it, for which the images need labels.
+
+A configuration has its own keys here; "cne simclr config" prints them.`,
+		Args: knownCommand,
+		RunE: showHelp,
+	}
+	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrViewsCmd())
+	return cmd
+}
+
+func simclrConfigCmd() *cobra.Command {
+	return simclrSchema.printCmd(&cobra.Command{
+		Use:   "config",
+		Short: "Print or check the configuration of a pretraining",
+		Long: `Print the configuration of a pretraining as YAML: every key with its meaning,
+and with the value that it has after the defaults, the file given with --config,
+the environment (CNE_TRAIN_EPOCHS is train.epochs) and the flags, each
+overriding the ones before.`,
+		Example: `  cne simclr config > my.yaml
+  cne simclr config --config my.yaml --set loss.negatives=2
+  cne simclr config --config my.yaml --check`,
+	})
+}
+
+// openImages reads the images of a configuration.
+func openImages(c *ImageData) (*data.Images, error) {
+	images, err := data.OpenImages(c.Path, data.ImageOptions{Labels: c.Labels, Size: c.Size})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		key := "data.path"
+		var missing *fs.PathError
+		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
+			key = "data.labels"
+		}
+		return nil, fmt.Errorf("%w (%s)", err, key)
+	case errors.Is(err, data.ErrShape) && c.Size == 0:
+		return nil, fmt.Errorf("%w (data.size)", err)
+	case err != nil:
+		return nil, err
+	case images.C != 3:
+		return nil, fmt.Errorf("%s: the images are in greyscale, but the network needs them in colour; give each grey value three times, for red, green and blue (data.path)", images.Name)
+	}
+	return images, nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"cne/data"
+	"cne/internal/atomicfile"
+	"cne/model"
+	"cne/simclr"
+)
+
+func simclrEvaluateCmd() *cobra.Command {
+	var output string
+	var pixels bool
+	cmd := &cobra.Command{
+		Use:   "evaluate RUN",
+		Short: "Measure how good a representation of images is",
+		Long: `Train two simple classifiers on the representation of images by a network, which
+stays as it is, and print how many of the test images each gets right: the
+nearest neighbours by cosine (evaluate.k of them vote), and a multinomial
+logistic regression on standardised features without penalty. With a stratified
+split they are mean ± standard deviation over evaluate.seeds.
+
+RUN is the folder of a run, whose configuration says where the images are and
+how they are split; --config, the environment and --set may change that. The
+result is also written to evaluation.json in the folder. RUN can also be the
+file of a network alone, such as a PyTorch checkpoint of the same architecture
+converted to safetensors; the configuration is then that of the flags.
+
+With --pixels the pixels themselves are evaluated in place of a representation,
+for comparison, and written to evaluation-pixels.json.`,
+		Example: `  cne simclr evaluate runs/simclr-cifar10
+  cne simclr evaluate runs/simclr-cifar10 --set evaluate.split=official
+  cne simclr evaluate runs/simclr-cifar10 --pixels`,
+		Args: oneRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := openTrained(cmd, args[0], !pixels)
+			if err != nil {
+				return err
+			}
+			e := &evaluating{talker: t.talker, config: t.config, augmentation: t.augmentation}
+			if t.network != nil {
+				e.encoder = t.network
+			}
+			if t.folder != "" {
+				e.pretrainedOn = t.config.SimCLR.PretrainOn
+			}
+			if e.images, err = openImages(&t.config.Data); err != nil {
+				return err
+			}
+			m, err := e.measure(cmd.Context())
+			if err != nil {
+				return err
+			}
+			name := evaluationFile
+			if pixels {
+				name = pixelsFile
+			}
+			if output == "" && t.folder != "" {
+				output = filepath.Join(t.folder, name)
+			}
+			if output != "" {
+				if err := atomicfile.Write(output, func(w io.Writer) error {
+					encoder := json.NewEncoder(w)
+					encoder.SetIndent("", "  ")
+					return encoder.Encode(m)
+				}); err != nil {
+					return fmt.Errorf("cannot write %s: %w", output, err)
+				}
+			}
+			return m.print(cmd.OutOrStdout())
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	}
+	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result as JSON (default: evaluation.json in the run folder)")
+	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
+	return cmd
+}
+
+// oneRun accepts a command line with one argument.
+func oneRun(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("%s needs one argument, the folder of a run, but got %d", cmd.CommandPath(), len(args))
+}
+
+// A trained is a network that was trained by cne simclr pretrain, or elsewhere.
+type trained struct {
+	*talker
+	config       *SimCLRConfig
+	folder       string // of the run; "" if there is none
+	network      *model.ResNet[float32]
+	augmentation simclr.Augmentation // PlainTo prepares images for the network
+}
+
+// openTrained opens what the argument RUN of a command with addSourceFlags
+// names, with its network if that is asked for.
+func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, error) {
+	from, err := configSources(cmd)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("there is no run: %w", err)
+	}
+	t, file := &trained{}, path
+	if info.IsDir() {
+		t.folder, file = path, filepath.Join(path, modelFile)
+		if t.config, err = configOfRun(path, from); err != nil {
+			return nil, err
+		}
+	} else if t.config, _, err = simclrSchema.load(from); err != nil {
+		return nil, err
+	}
+	t.talker = newTalker(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
+	t.augmentation = t.config.Views.augmentation()
+	if !withNetwork {
+		return t, nil
+	}
+	saved, err := model.Load(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && t.folder != "":
+		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, simclrSchema.command, path)
+	case err != nil:
+		return nil, err
+	case saved.ResNet == nil:
+		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, simclrSchema.command)
+	}
+	t.network = saved.ResNet
+	if saved.Images != nil {
+		t.augmentation = simclr.Plain(saved.Images)
+	}
+	return t, nil
+}
+
+// configOfRun returns the configuration of a run that has ended, with what may
+// be changed of it.
+func configOfRun(folder string, from sources) (*SimCLRConfig, error) {
+	path := filepath.Join(folder, "config.yaml")
+	if ours, err := (&runDir{path: folder}).writtenByUs(); err != nil {
+		return nil, err
+	} else if info, err := os.Stat(path); !ours || err == nil && info.Size() == 0 {
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it", folder)
+	}
+	if other, err := simclrSchema.otherCommand(path); err != nil {
+		return nil, err
+	} else if other != "" {
+		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, other, simclrSchema.command)
+	}
+	begun, _, err := simclrSchema.load(sources{file: path})
+	if err != nil {
+		return nil, err
+	}
+	if from.file == "" {
+		from.file = path
+	}
+	c, origins, err := simclrSchema.load(from)
+	if err != nil {
+		return nil, err
+	}
+	begun.Data.Size = c.Data.Size // other images may have other sizes
+	if changed := simclrSchema.differences(begun, c, origins); len(changed) > 0 {
+		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
+	}
+	return c, nil
+}
+
+// evaluation translates the configuration.
+func evaluation(c *Evaluate) *simclr.Evaluation {
+	e := &simclr.Evaluation{K: c.K, Test: c.Test}
+	if c.Split == "stratified" {
+		e.Seeds = c.Seeds
+	}
+	return e
+}
+
+// evaluationSplit returns the first split of an evaluation.
+func evaluationSplit(c *Evaluate, images *data.Images) (simclr.Split, error) {
+	if c.Split == "stratified" {
+		return simclr.StratifiedSplit(images, c.Test, c.Seeds[0])
+	}
+	return simclr.OfficialSplit(images)
+}
+
+// evaluating is the evaluation of a network, or of pixels.
+type evaluating struct {
+	*talker
+	config       *SimCLRConfig
+	images       *data.Images
+	encoder      simclr.Encoder // nil: the pixels are evaluated
+	augmentation simclr.Augmentation
+	pretrainedOn string // all or train; "" if nobody knows
+}
+
+// EvaluationMetrics is the content of evaluation.json.
+type EvaluationMetrics struct {
+	Features   string `json:"features"` // representation or pixels
+	Width      int    `json:"width"`    // values of each
+	PretrainOn string `json:"pretrain_on,omitempty"`
+	simclr.Result
+	Version string `json:"version"`
+}
+
+// measure evaluates.
+func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
+	options := evaluation(&e.config.Evaluate)
+	if err := options.Check(e.images); err != nil {
+		return nil, err
+	}
+	m := &EvaluationMetrics{Features: "pixels", Version: Version()}
+	var features *data.Matrix
+	var err error
+	if e.encoder == nil {
+		features, err = simclr.Pixels(e.images, nil)
+	} else {
+		m.Features, m.PretrainOn = "representation", e.pretrainedOn
+		e.Log.Info("representing the images", "images", e.images.N)
+		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Width = features.D
+	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
+	m.Result, err = options.Run(ctx, features, e.images)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range m.Splits {
+		if !s.Converged {
+			e.Log.Warn("the logistic regression has not reached its tolerance", "seed", s.Seed, "gradient", s.Gradient)
+		}
+	}
+	return m, nil
+}
+
+// print writes the figures as a table.
+func (m *EvaluationMetrics) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	split := fmt.Sprintf("%d training and %d test images", m.Train, m.Test)
+	if m.Official {
+		split += " of the published split"
+	} else {
+		split += fmt.Sprintf(", stratified, %d seeds", len(m.Splits))
+	}
+	fmt.Fprintf(table, "features\t%s, %d values\n", m.Features, m.Width)
+	if m.PretrainOn != "" {
+		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)
+	}
+	fmt.Fprintf(table, "split\t%s\n", split)
+	fmt.Fprintf(table, "kNN accuracy\t%s (k = %d)\n", formatScore(m.KNN, len(m.Splits)), m.K)
+	fmt.Fprintf(table, "linear accuracy\t%s\n", formatScore(m.Linear, len(m.Splits)))
+	return table.Flush()
+}
+
+// formatScore writes an accuracy over so many splits, with its standard
+// deviation if there are several.
+func formatScore(s simclr.Score, splits int) string {
+	if splits == 1 {
+		return fmt.Sprintf("%.4f", s.Mean)
+	}
+	return fmt.Sprintf("%.4f ± %.4f", s.Mean, s.Std)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cne/data"
+	"cne/internal/atomicfile"
+	"cne/simclr"
+)
+
+func simclrFeaturesCmd() *cobra.Command {
+	output := "features.npy"
+	cmd := &cobra.Command{
+		Use:   "features RUN INPUT",
+		Short: "Represent images by a trained network",
+		Long: `Represent images by the network of a run, write an array (npy) with a row for
+each image, in the order in which they are read, and print its path. RUN is the
+folder of a run, or the file of a network; INPUT is whatever data.path may be. Images of another size than the
+network's views are scaled to that; images of several sizes need
+--set data.size=…, which brings them to one.`,
+		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
+  cne train --set data.path=photos.npy`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s needs two arguments, the folder of a run and the images, but got %d", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := openTrained(cmd, args[0], true)
+			if err != nil {
+				return err
+			}
+			if sameFile(args[1], output) {
+				return fmt.Errorf("the features would replace %s, which holds the images; choose another --output", output)
+			}
+			images, err := openImages(&ImageData{Path: args[1:], Size: t.config.Data.Size})
+			if err != nil {
+				return err
+			}
+			t.Log.Info("representing the images", "images", images.N)
+			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, nil)
+			if err != nil {
+				return err
+			}
+			if err := atomicfile.Write(output, func(w io.Writer) error { return data.WriteNPY(w, features) }); err != nil {
+				return fmt.Errorf("cannot write %s: %w", output, err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+			return err
+		},
+	}
+	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
+	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
+	return cmd
+}

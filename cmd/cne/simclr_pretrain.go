@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cne/data"
+	"cne/model"
+	"cne/simclr"
+	"cne/train"
+)
+
+func simclrPretrainCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pretrain",
+		Short: "Train a network on images without labels",
+		Long: `Read images, train a network that represents them, and evaluate it. Everything
+goes to the run folder: the network (model.safetensors, with the names that
+PyTorch gives its weights), what was measured of every epoch (metrics.jsonl) and
+in the end (metrics.json, evaluation.json), and the configuration that gives the
+same run again.
+
+Labels are never read by the training. They serve to watch it (monitor.every)
+and to evaluate the network (evaluate.at_end); without labels, turn both off.
+
+A run that was interrupted, or killed, is continued with --resume and ends as
+if nothing had happened. Its configuration is that in its folder. --config, the
+environment and other flags may change what is written and measured, where the
+images lie (relative paths count from the current folder), and ask for more
+epochs, over which the learning rate is then annealed; nothing else.`,
+		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
+  cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
+  cne simclr pretrain --set data.path=photos --set data.size=32 --set monitor.every=0
+  cne simclr pretrain --resume runs/m2`,
+	}
+	simclrSchema.addTraining(cmd, func(ctx context.Context, r *runState[SimCLRConfig], stdout io.Writer) error {
+		return (&pretraining{runState: r}).run(ctx, stdout)
+	})
+	return cmd
+}
+
+// pretraining is one run of cne simclr pretrain.
+type pretraining struct {
+	*runState[SimCLRConfig]
+
+	images   *data.Images
+	rows     []int32 // that are trained on
+	options  simclr.Pretraining
+	network  *simclr.Network
+	result   train.Result
+	accuracy map[int]float64 // of the monitor, by epoch
+	load     time.Duration
+}
+
+func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
+	start := time.Now()
+	c := p.config
+	if p.images, err = openImages(&c.Data); err != nil {
+		return err
+	}
+	p.load = time.Since(start)
+	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the images were read; nothing was written")
+	}
+	if p.rows, err = pretrainingRows(p.images, c.SimCLR.PretrainOn); err != nil {
+		return err
+	}
+	p.options = pretrainingOptions(c)
+	if err := p.options.Check(len(p.rows)); err != nil {
+		if len(p.rows) < c.Train.BatchSize {
+			return fmt.Errorf("%w (train.batch_size)", err)
+		}
+		return err
+	}
+	if c.Evaluate.AtEnd {
+		if err := evaluation(&c.Evaluate).Check(p.images); err != nil {
+			return fmt.Errorf("%w; or set evaluate.at_end to false", err)
+		}
+	}
+	monitor, err := p.monitor(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; or set monitor.every to 0", err)
+	}
+	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.begin(identity{pointsNote, "images of data.path", imagesKey(p.images, p.rows)}); err != nil {
+		return err
+	}
+	if err := p.fit(ctx, monitor); err != nil {
+		return err
+	}
+	if err := p.save(); err != nil {
+		return err
+	}
+	metrics, err := p.report(ctx, start)
+	if err != nil {
+		return err
+	}
+	return p.print(stdout, metrics)
+}
+
+// pretrainingRows returns the rows of the images that a network sees.
+func pretrainingRows(images *data.Images, which string) ([]int32, error) {
+	if which == "train" {
+		split, err := simclr.OfficialSplit(images)
+		if err != nil {
+			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
+		}
+		return split.Train, nil
+	}
+	rows := make([]int32, images.N)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows, nil
+}
+
+// imagesKey identifies images and those of them that are trained on. Labels do
+// not count.
+func imagesKey(images *data.Images, rows []int32) string {
+	hash := sha256.New()
+	for _, v := range []int{images.N, images.H, images.W, images.C} {
+		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
+	}
+	hash.Write(images.Pixels)
+	_ = binary.Write(hash, binary.LittleEndian, rows)
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// pretrainingOptions translates the configuration.
+func pretrainingOptions(c *SimCLRConfig) simclr.Pretraining {
+	return simclr.Pretraining{
+		Augmentation: c.Views.augmentation(),
+		Network:      model.ResNetOptions{Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out},
+		Loss:         lossOptions(&c.Loss.Loss), LearnTemperature: c.Loss.LearnTemperature,
+		Place: placeOf(c.Loss.S, c.Loss.ZBar),
+		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
+		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Draw: draws[c.Loss.Draw],
+		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: anneals[c.Train.Anneal],
+		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
+		Clip: c.Train.Clip, Seed: c.Seed,
+	}
+}
+
+// monitor returns the hook that watches the training, nil if there is none.
+func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
+	c := p.config
+	p.accuracy = map[int]float64{}
+	if c.Monitor.Every == 0 {
+		return nil, nil
+	}
+	split, err := evaluationSplit(&c.Evaluate, p.images)
+	if err != nil {
+		return nil, err
+	}
+	if split, err = split.Sample(p.images, c.Monitor.Train, c.Monitor.Test, c.Seed); err != nil {
+		return nil, err
+	}
+	m := &simclr.Monitor{
+		Images: p.images, Split: split, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
+		Report: func(epoch int, accuracy float64) error {
+			p.accuracy[epoch] = accuracy
+			return nil
+		},
+	}
+	// An interruption waits for the measurement: its epoch is over, and a
+	// checkpoint of what comes after it needs the accuracy in the records.
+	return m.Hook(context.WithoutCancel(ctx))
+}
+
+// measured returns what the monitor has measured after an epoch, nil if it has
+// not.
+func (p *pretraining) measured(epoch int) *float64 {
+	if a, ok := p.accuracy[epoch]; ok {
+		return &a
+	}
+	return nil
+}
+
+// fit trains the network, with its hooks. A run that ends early keeps the
+// network as far as it makes sense.
+func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
+	return p.withRecords(func(records io.Writer, before []byte) (err error) {
+		c := p.config
+		var last *float64 // the progress shows the newest accuracy in every epoch
+		for line := range bytes.Lines(before) {
+			var r simclr.Record
+			if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
+				last, p.accuracy[r.Epoch] = r.Accuracy, *r.Accuracy
+			}
+		}
+		if monitor != nil {
+			p.options.Hooks = append(p.options.Hooks, monitor)
+		}
+		p.options.Hooks = append(p.options.Hooks,
+			p.options.Records(records, c.Train.LogEvery, p.measured),
+			p.progress("images", func(s *train.State, r *EpochReport) {
+				if a := p.measured(s.Epoch); a != nil {
+					last = a
+				}
+				r.Accuracy = last
+			}))
+		p.options.Watch = p.watch("images", c.Train.BatchSize, func(r *EpochReport) { r.Accuracy = last })
+		p.options.Resume, p.options.Checkpoints = p.from, p.checkpoints()
+		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
+		p.Progress.Start(c.Train.Epochs)
+		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
+		p.Progress.Done()
+
+		var diverged *train.DivergedError
+		switch {
+		case errors.As(err, &diverged):
+			return p.diverged(diverged, "")
+		case p.network == nil || err == nil:
+			return err
+		case errors.Is(err, context.Canceled):
+			return p.keep(errors.New("interrupted"))
+		default:
+			return p.keep(err)
+		}
+	})
+}
+
+// keep saves the network of a run that ended early for the given reason, and
+// adds what was kept to it.
+func (p *pretraining) keep(reason error) error {
+	ended := fmt.Sprintf("%v after epoch %d of %d", reason, p.result.Epochs, p.config.Train.Epochs)
+	if err := p.save(); err != nil {
+		return fmt.Errorf("%s; the network so far could not be kept: %w", ended, err)
+	}
+	return fmt.Errorf("%s; the network so far is in %s", ended, p.dir.Path(modelFile))
+}
+
+// save writes the network.
+func (p *pretraining) save() error {
+	config, err := p.configText()
+	if err != nil {
+		return err
+	}
+	c := p.config
+	p.saved = true
+	return p.network.Save(p.dir.Path(modelFile), &model.Description{
+		Images: p.options.Augmentation.Input(),
+		Training: model.Training{
+			Objective: p.network.Objective(), Theta: p.result.Theta, Negatives: p.result.Negatives, Neighbors: 1,
+			LR: c.Train.LR, Clip: c.Train.Clip, Seed: c.Seed,
+		},
+		Config: config, Version: Version(),
+	})
+}
+
+// PretrainMetrics is the content of the metrics.json of a pretraining. What was
+// not asked for, or is not learnt, is left out.
+type PretrainMetrics struct {
+	KNN         *simclr.Score `json:"knn,omitempty"`
+	Linear      *simclr.Score `json:"linear,omitempty"`
+	Monitor     *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
+	Loss        float64       `json:"loss"`              // of the last epoch, per image
+	Temperature *float64      `json:"temperature,omitempty"`
+	LogZ        *float64      `json:"log_z,omitempty"`
+
+	Images     int    `json:"images"`      // trained on
+	PretrainOn string `json:"pretrain_on"` // all or train
+	Negatives  int    `json:"negatives"`
+
+	Epochs       int             `json:"epochs"`
+	Seconds      PretrainSeconds `json:"seconds"`
+	PeakRSSBytes int64           `json:"peak_rss_bytes"`
+	Seed         uint64          `json:"seed"`
+	Version      string          `json:"version"`
+
+	splits int // over which KNN and Linear are averaged
+}
+
+// PretrainSeconds says where the time of a pretraining went. Of a run that was
+// resumed, Optimize and Total count the epochs before that, and the others the
+// last process alone.
+type PretrainSeconds struct {
+	Load     float64 `json:"load"`
+	Optimize float64 `json:"optimize"`
+	Evaluate float64 `json:"evaluate"`
+	Total    float64 `json:"total"`
+}
+
+// report evaluates the network and writes metrics.json.
+func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMetrics, error) {
+	c := p.config
+	measuring := time.Now()
+	m := &PretrainMetrics{
+		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Seed, Version: Version(),
+	}
+	if c.Loss.LearnTemperature {
+		temperature := p.network.Objective().Temperature
+		m.Temperature = &temperature
+	}
+	if c.Loss.Name == "nc" {
+		m.LogZ = &p.result.LogZ
+	}
+	if c.Evaluate.AtEnd {
+		e := &evaluating{talker: p.talker, config: c, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		found, err := e.measure(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(modelFile))
+			}
+			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(modelFile))
+		}
+		if err := p.dir.writeJSON(evaluationFile, found); err != nil {
+			return nil, err
+		}
+		m.KNN, m.Linear, m.splits = &found.KNN, &found.Linear, len(found.Splits)
+	}
+	m.Seconds = PretrainSeconds{
+		Load: p.load.Seconds(), Optimize: p.result.Elapsed.Seconds(),
+		Evaluate: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+	}
+	if p.from != nil {
+		m.Seconds.Total += (p.from.Progress.Elapsed + p.from.Progress.ElapsedSince).Seconds()
+	}
+	m.PeakRSSBytes = peakRSS()
+	return m, p.dir.writeJSON("metrics.json", m)
+}
+
+// print writes the figures as a table.
+func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
+	row("network", "%s", p.dir.Path(modelFile))
+	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
+	if m.KNN != nil {
+		row("kNN accuracy", "%s (k = %d)", formatScore(*m.KNN, m.splits), p.config.Evaluate.K)
+		row("linear accuracy", "%s", formatScore(*m.Linear, m.splits))
+	} else if m.Monitor != nil {
+		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, p.config.Monitor.Test, p.config.Monitor.Train, p.config.Evaluate.K)
+	}
+	if m.Temperature != nil {
+		row("learnt temperature", "%.4g", *m.Temperature)
+	}
+	if m.LogZ != nil {
+		row("learnt log Z", "%.4g", *m.LogZ)
+	}
+	row("loss", "%.5g per image after %d epochs", m.Loss, m.Epochs)
+	s := m.Seconds
+	row("seconds", "%.1f (load %.1f, optimisation %.1f, evaluation %.1f)", s.Total, s.Load, s.Optimize, s.Evaluate)
+	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
+	return table.Flush()
+}
