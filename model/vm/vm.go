@@ -101,7 +101,8 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 			}
 			continue
 		}
-		for _, c := range childrenOf(n) {
+		operands := operandsOf(n)
+		for _, c := range operands {
 			if uses[c].again == i {
 				if err := p.compute(c, &spare); err != nil {
 					return nil, err
@@ -111,10 +112,8 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		if err := p.compute(n, &spare); err != nil {
 			return nil, err
 		}
-		released := map[*gorgonia.Node]bool{}
-		for _, c := range childrenOf(n) {
-			if u := uses[c]; (u.last == i || u.before == i) && c.Op() != nil && c.Op().Arity() != 0 && !released[c] {
-				released[c] = true
+		for _, c := range operands {
+			if u := uses[c]; (u.last == i || u.before == i) && c.Op() != nil && c.Op().Arity() != 0 {
 				spare.free = append(spare.free, p.arrays[c])
 			}
 		}
@@ -153,7 +152,7 @@ const droppedFor = 8
 func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 	steps := make(map[*gorgonia.Node][]int, len(order))
 	for i, n := range order {
-		for _, c := range childrenOf(n) {
+		for _, c := range operandsOf(n) {
 			steps[c] = append(steps[c], i)
 		}
 	}
@@ -164,13 +163,12 @@ func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 	for n, at := range steps {
 		uses[n] = use{at[len(at)-1], -1, -1}
 	}
-	for n, at := range steps {
-		if n.Op() == nil {
-			continue
-		}
+	// In order: whether a node is dropped depends on which of its operands are.
+	for _, n := range order {
 		if _, ok := n.Op().(op.Recomputer); !ok || slices.Contains(outputs, n) {
 			continue
 		}
+		at := steps[n]
 		for k := 1; k < len(at); k++ {
 			if at[k]-at[k-1] > droppedFor && outlive(n, uses, at[k]) {
 				uses[n] = use{at[len(at)-1], at[k-1], at[k]}
@@ -181,7 +179,8 @@ func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 	return uses
 }
 
-// outlive tells whether the operands of a node are there in a step anyway.
+// outlive tells whether the operands of a node, whose uses are known, are there
+// in a step anyway.
 func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	for _, c := range childrenOf(n) {
 		if u := uses[c]; c.Op() != nil && (u.last < step || u.again >= 0) {
@@ -264,6 +263,17 @@ func childrenOf(n *gorgonia.Node) gorgonia.Nodes {
 		children = append(children, it.Node().(*gorgonia.Node))
 	}
 	return children
+}
+
+// operandsOf returns the operands of a node, each once.
+func operandsOf(n *gorgonia.Node) gorgonia.Nodes {
+	var operands gorgonia.Nodes
+	for _, c := range childrenOf(n) {
+		if !slices.Contains(operands, c) {
+			operands = append(operands, c)
+		}
+	}
+	return operands
 }
 
 func setConstant(a *op.Array, n *gorgonia.Node) error {

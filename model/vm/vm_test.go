@@ -365,6 +365,13 @@ func (r *recomputed) RunAgain(dst *op.Array, in []*op.Array) error {
 	return r.Kernel.Run(dst, in)
 }
 
+// recompute adds a recomputed Rectify of a matrix to its graph.
+func recompute(x *gorgonia.Node) (*gorgonia.Node, *recomputed) {
+	elsewhere := gorgonia.NewMatrix(gorgonia.NewGraph(), tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
+	r := &recomputed{Kernel: gorgonia.Must(op.Rectify(elsewhere)).Op().(op.Kernel)}
+	return gorgonia.Must(gorgonia.ApplyOp(r, x)), r
+}
+
 // What is needed long after it was computed is computed again, if its operands
 // are there then.
 func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
@@ -383,9 +390,7 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 			g := gorgonia.NewGraph()
 			x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
 			operand := gorgonia.Must(op.Rectify(x)) // not an input, which is there always
-			elsewhere := gorgonia.NewMatrix(gorgonia.NewGraph(), tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
-			r := &recomputed{Kernel: gorgonia.Must(op.Rectify(elsewhere)).Op().(op.Kernel)}
-			y := gorgonia.Must(gorgonia.ApplyOp(r, operand))
+			y, r := recompute(operand)
 			z := y
 			for range tc.steps {
 				z = gorgonia.Must(op.Rectify(z))
@@ -416,5 +421,39 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 				t.Errorf("the sum is %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// Of two in a row that might be computed again the first alone is, since the
+// second needs it; and once, though it is needed twice in a step.
+func TestOperandsAreNotDropped(t *testing.T) {
+	for range 20 { // it must not depend on the order of a map
+		g := gorgonia.NewGraph()
+		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
+		operand := gorgonia.Must(op.Rectify(x))
+		a, first := recompute(operand)
+		b, second := recompute(a)
+		z := b
+		for range 12 {
+			z = gorgonia.Must(op.Rectify(gorgonia.Must(op.AddReLU(z, z)))) // other numbers in each array
+		}
+		sum := gorgonia.Must(op.AddReLU(z, b))
+		for _, n := range []*gorgonia.Node{gorgonia.Must(op.AddReLU(a, a)), operand} {
+			sum = gorgonia.Must(op.AddReLU(sum, n))
+		}
+		p, err := vm.Compile(sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		if first.again != 1 || second.again != 0 {
+			t.Fatalf("computed again %d and %d times, want 1 and 0", first.again, second.again)
+		}
+		const times = 1<<12 + 1 + 2 + 1
+		if got, want := sum.Value().Data().([]float32), []float32{times, 0, 3 * times, 4 * times}; !slices.Equal(got, want) {
+			t.Fatalf("the sum is %v, want %v", got, want)
+		}
 	}
 }
