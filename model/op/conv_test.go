@@ -166,12 +166,17 @@ func TestConv2d(t *testing.T) {
 	}
 }
 
+// oneCoreBlocks has so many tiles that each core computes blocks of its own by
+// Winograd's method, and adds up several of them in a copy of the gradient.
+var oneCoreBlocks = convCase{50, 16, 5, 6, 528, 3, 3, 1, 1}
+
 // Sizes at which the vector kernels are at work, against float64.
 func TestConv2dFloat32(t *testing.T) {
 	for _, c := range []convCase{
 		{5, 16, 16, 16, 24, 3, 3, 1, 1}, {4, 24, 17, 15, 33, 3, 3, 2, 1}, {3, 40, 8, 8, 20, 1, 1, 2, 0}, {3, 200, 4, 4, 130, 3, 3, 1, 1}, {2, 3, 9, 7, 48, 3, 3, 2, 1},
 		// By Winograd's method: many tiles and few, odd sizes, one pixel, many channels.
 		{2, 64, 32, 32, 64, 3, 3, 1, 1}, {40, 16, 13, 18, 48, 3, 3, 1, 1}, {1, 32, 1, 1, 16, 3, 3, 1, 1}, {3, 16, 7, 2, 16, 3, 3, 1, 1}, {2, 144, 5, 6, 160, 3, 3, 1, 1}, {300, 16, 4, 4, 16, 3, 3, 1, 1},
+		oneCoreBlocks,
 	} {
 		var got, want [][]float64
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
@@ -260,7 +265,7 @@ func convProgram(t testing.TB, c convCase) (*convGraph, *vm.Program) {
 
 func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, c := range []convCase{{37, 8, 9, 9, 12, 3, 3, 1, 1}, {20, 8, 9, 9, 12, 3, 3, 2, 1}, {70, 16, 9, 9, 48, 3, 3, 1, 1}, {9, 144, 9, 9, 160, 3, 3, 1, 1}} {
+	for _, c := range []convCase{{37, 8, 9, 9, 12, 3, 3, 1, 1}, {20, 8, 9, 9, 12, 3, 3, 2, 1}, {70, 16, 9, 9, 48, 3, 3, 1, 1}, {9, 144, 9, 9, 160, 3, 3, 1, 1}, oneCoreBlocks} {
 		g, p := convProgram(t, c)
 		var want [][]float32
 		for _, procs := range []int{1, 2, 7} {

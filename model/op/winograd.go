@@ -28,17 +28,18 @@ type winograd struct {
 	seesAt, writesAt  []simd.Inside // of each place of a tile: its pixels, its results
 	form              blas.Panels   // of the transformed weights
 	memory            *winogradMemory
-	block             *winogradBlock // on which all cores work
-	sums              int            // how many copies of the weights' gradient there are
-	grain             int            // tiles of a block
+	sums              int // how many copies of the weights' gradient there are
+	grain             int // tiles of a block
 	transform, blocks parallel.Loop
 	scatter, multiply parallel.Loop
 	gather, finish    parallel.Loop
 }
 
-// winogradMemory is the memory for transformed weights, [36] of [in, out], or
-// for sums of their gradients.
-type winogradMemory struct{ u []float32 }
+// winogradMemory is what there is once of a convolution.
+type winogradMemory struct {
+	u     []float32     // transformed weights, [36] of [in, out], or sums of their gradients
+	block winogradBlock // on which all cores work; apart from theirs, which stay small
+}
 
 // A winogradBlock is a run of tiles with their transforms.
 type winogradBlock struct {
@@ -138,21 +139,18 @@ func (c *winograd) convolve(shared bool) {
 		return
 	}
 	c.eachShared(func() {
-		c.scatter.Run(c.block.tiles, fewestTiles/4)
+		c.scatter.Run(c.memory.block.tiles, fewestTiles/4)
 		c.multiply.Run(simd.WinogradPoints, 1)
-		c.gather.Run(c.block.tiles, fewestTiles/4)
+		c.gather.Run(c.memory.block.tiles, fewestTiles/4)
 	})
 }
 
 // eachShared calls body for each block on which all cores work.
 func (c *winograd) eachShared(body func()) {
-	c.block = winogradBlocks.Get()
 	for first := 0; first < c.tiles(); first += c.grain {
-		c.setBlock(c.block, first, min(c.tiles(), first+c.grain))
+		c.setBlock(&c.memory.block, first, min(c.tiles(), first+c.grain))
 		body()
 	}
-	winogradBlocks.Put(c.block)
-	c.block = nil
 }
 
 // weightStride returns the distance between the transformed weights of two
@@ -252,9 +250,9 @@ func (c *winograd) convolveBlock(_, lo, hi int) {
 	c.gatherResults(b, 0, b.tiles)
 }
 
-func (c *winograd) scatterShared(_, lo, hi int)  { c.scatterImages(c.block, lo, hi) }
-func (c *winograd) multiplyShared(_, lo, hi int) { c.multiplyPoints(c.block, lo, hi) }
-func (c *winograd) gatherShared(_, lo, hi int)   { c.gatherResults(c.block, lo, hi) }
+func (c *winograd) scatterShared(_, lo, hi int)  { c.scatterImages(&c.memory.block, lo, hi) }
+func (c *winograd) multiplyShared(_, lo, hi int) { c.multiplyPoints(&c.memory.block, lo, hi) }
+func (c *winograd) gatherShared(_, lo, hi int)   { c.gatherResults(&c.memory.block, lo, hi) }
 
 // sumWeights computes the gradient of the weights.
 func (c *winograd) sumWeights(shared bool) {
@@ -268,7 +266,7 @@ func (c *winograd) sumWeights(shared bool) {
 	if shared {
 		clear(c.memory.u)
 		c.eachShared(func() {
-			c.scatter.Run(c.block.tiles, fewestTiles/4)
+			c.scatter.Run(c.memory.block.tiles, fewestTiles/4)
 			c.multiply.Run(simd.WinogradPoints, 1)
 		})
 	} else {
@@ -314,8 +312,8 @@ func (c *winograd) sumPoints(b *winogradBlock, sum []float32, lo, hi int) {
 	}
 }
 
-func (c *winograd) scatterBothShared(_, lo, hi int) { c.scatterBoth(c.block, lo, hi) }
-func (c *winograd) sumShared(_, lo, hi int)         { c.sumPoints(c.block, c.memory.u, lo, hi) }
+func (c *winograd) scatterBothShared(_, lo, hi int) { c.scatterBoth(&c.memory.block, lo, hi) }
+func (c *winograd) sumShared(_, lo, hi int)         { c.sumPoints(&c.memory.block, c.memory.u, lo, hi) }
 
 // finishWeights adds up the copies of the gradient of some input channels, and
 // transforms it back.
