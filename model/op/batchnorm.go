@@ -59,7 +59,8 @@ func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
 }
 
 // BatchNorm returns act(scale·(x−mean)/√(variance+1e-5) + shift) for images x
-// [n, h, w, c], with scale and shift [c] per channel (Ioffe and Szegedy, 2015).
+// [n, h, w, c], c ≥ 1, with scale and shift [c] per channel (Ioffe and Szegedy,
+// 2015).
 // In training, mean and biased variance are those of the channel over the batch,
 // of which it needs at least two values; the gradients go through them. In
 // evaluation they are the running ones. See BatchStats for the two.
@@ -108,8 +109,8 @@ func (o *batchNorm) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { r
 
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
-	if x.dims != 4 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
-		return nil, fmt.Errorf("op: batch_norm takes images [n,h,w,c], a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
+	if x.dims != 4 || x.shape[3] == 0 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
+		return nil, fmt.Errorf("op: batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
 	}
 	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] || variance.shape[0] != x.shape[3] {
 		return nil, fmt.Errorf("op: batch_norm of %d channels has statistics of shapes %v and %v; they must have a number for each channel", x.shape[3], mean.Shape(), variance.Shape())
@@ -197,7 +198,7 @@ func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
 
 // rowGrain is how many pixels of so many channels make it worth to wake another
 // core.
-func rowGrain(channels int) int { return max(1, elementsPerPiece/max(1, channels)) }
+func rowGrain(channels int) int { return max(1, elementsPerPiece/channels) }
 
 func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
 	n.init()
@@ -207,9 +208,6 @@ func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evalu
 		*s = grow(*s, c)
 	}
 	n.mean, n.inverse = grow(n.mean, c), grow(n.inverse, c)
-	if c == 0 || len(x) == 0 {
-		return
-	}
 	if !evaluate {
 		// Moments about one of the values: in a channel that is far from 0 they
 		// do not cancel, and the squares are at most n+1 times the scatter.
@@ -237,9 +235,8 @@ func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evalu
 // runAgain applies what run found.
 func (n *normalisation[T]) runAgain(dst, x []T) {
 	n.dst, n.x = dst, x
-	if c := len(n.norm.Pivot); c > 0 {
-		n.apply.Run(len(x)/c, rowGrain(c))
-	}
+	c := len(n.norm.Pivot)
+	n.apply.Run(len(x)/c, rowGrain(c))
 	n.dst, n.x = nil, nil // are not held
 }
 

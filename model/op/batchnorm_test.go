@@ -503,6 +503,7 @@ func TestBatchNormRefuses(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := imagesOf(g, tensor.Float64, "x", normals(24, 1), 2, 2, 2, 3)
 	pixel := imagesOf(g, tensor.Float64, "pixel", normals(3, 1), 1, 1, 1, 3)
+	empty, none := imagesOf(g, tensor.Float64, "empty", nil, 2, 2, 2, 0), vectorOf(g, tensor.Float64, "none", nil)
 	three, four := vectorOf(g, tensor.Float64, "three", normals(3, 1)), vectorOf(g, tensor.Float64, "four", normals(4, 1))
 	run := func(y *gorgonia.Node, err error) error {
 		if err != nil {
@@ -520,7 +521,9 @@ func TestBatchNormRefuses(t *testing.T) {
 	}{
 		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil, op.Identity)) }, "NewBatchStats makes them"},
 		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.Identity)) },
-			"batch_norm takes images [n,h,w,c], a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
+			"batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
+		"no channel": {func() error { return run(op.BatchNorm(empty, none, none, stats(t, tensor.Float64, 0), op.Identity)) },
+			"of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 0], [0] and [0]"},
 		"shift":     {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.Identity)) }, "not shapes [2 2 2 3], [3] and [4]"},
 		"channels":  {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.Identity)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
 		"type":      {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.Identity)) }, "batch_norm of float64 has statistics of float32"},
