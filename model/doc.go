@@ -7,6 +7,7 @@
 // table of positions; a Parametric model learns a network (MLP), which then
 // projects any point. Either is saved with what is needed to use it, and loaded
 // again; a Frozen table places new points. A ResNet maps images to
-// representations, and a Convolutional model learns one. Where batches come from, how steps
-// are chosen and when to stop is package train's, and so are checkpoints.
+// representations, and a Convolutional model learns one. Where batches come
+// from, how steps are chosen and when to stop is package train's, and so are
+// checkpoints.
 package model

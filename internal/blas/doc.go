@@ -1,7 +1,9 @@
 // Package blas is the one seam through which matrix products go: PCA, the kNN
 // graph and the models call it, and nothing else multiplies matrices. Gemm is
 // the product of BLAS; Linear and LinearGrad are a network's layer and the
-// gradient of its weights, which read the rows of a batch where they lie.
+// gradient of its weights, which read the rows of a batch where they lie;
+// MultiplyPanels is the product on one goroutine with a right factor that was
+// written in the form of its inner loops (Panels), of which convolutions are made.
 //
 // Sparse is a matrix of points that are mostly zeros, with a layer and gradient
 // of its own.

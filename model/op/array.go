@@ -89,22 +89,15 @@ func (a *Array) Resize(shape []int) error {
 	n := a.Len()
 	switch a.dtype {
 	case tensor.Float32:
-		a.f32 = resize(a.f32, n)
+		a.f32 = grow(a.f32, n)
 	case tensor.Float64:
-		a.f64 = resize(a.f64, n)
+		a.f64 = grow(a.f64, n)
 	case tensor.Int32:
-		a.i32 = resize(a.i32, n)
+		a.i32 = grow(a.i32, n)
 	default:
 		return fmt.Errorf("op: no arrays of %v; float32, float64 and int32 are known", a.dtype)
 	}
 	return nil
-}
-
-func resize[T any](s []T, n int) []T {
-	if n <= cap(s) {
-		return s[:n]
-	}
-	return make([]T, n)
 }
 
 // Share makes a an array of the given shape over the memory of data, without

@@ -184,7 +184,7 @@ func (n *normalisation[T]) init() {
 // sums runs a loop over the rows of x that adds to first and second for each of
 // its pieces, and adds these up.
 func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
-	rows, grain := len(n.x)/channels, rowGrain(channels)
+	rows, grain := len(n.x)/channels, itemsPerPiece(channels)
 	pieces := max(1, parallel.Pieces(rows, grain))
 	n.first, n.second = grow(n.first, pieces*channels), grow(n.second, pieces*channels)
 	clear(n.first)
@@ -195,10 +195,6 @@ func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
 		n.second[i%channels] += n.second[i]
 	}
 }
-
-// rowGrain is how many pixels of so many channels make it worth to wake another
-// core.
-func rowGrain(channels int) int { return max(1, elementsPerPiece/channels) }
 
 func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
 	n.init()
@@ -236,7 +232,7 @@ func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evalu
 func (n *normalisation[T]) runAgain(dst, x []T) {
 	n.dst, n.x = dst, x
 	c := len(n.norm.Pivot)
-	n.apply.Run(len(x)/c, rowGrain(c))
+	n.apply.Run(len(x)/c, itemsPerPiece(c))
 	n.dst, n.x = nil, nil // are not held
 }
 
@@ -259,7 +255,7 @@ func (n *normalisation[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 			n.ofX[k], n.o[k] = T(ofX), T(-factor*n.first[k]/count-ofX*off)
 		}
 	}
-	n.blend.Run(len(x)/c, rowGrain(c))
+	n.blend.Run(len(x)/c, itemsPerPiece(c))
 	n.dst, n.x, n.g = nil, nil, nil
 }
 

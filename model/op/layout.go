@@ -47,7 +47,7 @@ func (o *relayout) ResultShape(dst []int, in []*Array) ([]int, error) {
 
 func (o *relayout) Run(dst *Array, in []*Array) error {
 	o.dst, o.x = dst, in[0]
-	o.loop.Run(dst.shape[0], max(1, elementsPerPiece/max(1, dst.Cols())))
+	o.loop.Run(dst.shape[0], itemsPerPiece(dst.Cols()))
 	return nil
 }
 

@@ -178,6 +178,9 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 // an elementwise operation.
 const elementsPerPiece = 1 << 16
 
+// itemsPerPiece is how many items of so many elements make it worth.
+func itemsPerPiece(elements int) int { return max(1, elementsPerPiece/max(1, elements)) }
+
 // reluGrad takes a rectified output y and the gradient g that comes in, of the
 // same shape: g where y is positive, else 0.
 type reluGrad struct {

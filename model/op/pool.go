@@ -40,12 +40,9 @@ func (o *globalAvgPool) ResultShape(dst []int, in []*Array) ([]int, error) {
 
 func (o *globalAvgPool) Run(dst *Array, in []*Array) error {
 	o.dst, o.x = dst, in[0]
-	o.loop.Run(dst.shape[0], imageGrain(o.x))
+	o.loop.Run(dst.shape[0], itemsPerPiece(o.x.Cols()))
 	return nil
 }
-
-// imageGrain is how many images make it worth to wake another core.
-func imageGrain(x *Array) int { return max(1, elementsPerPiece/max(1, x.Cols())) }
 
 func (o *globalAvgPool) images(_, lo, hi int) {
 	size, c := o.x.Cols(), o.x.shape[3]
@@ -98,7 +95,7 @@ func (o *globalAvgPoolGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 
 func (o *globalAvgPoolGrad) Run(dst *Array, in []*Array) error {
 	o.dst, o.g = dst, in[1]
-	o.loop.Run(dst.shape[0], imageGrain(dst))
+	o.loop.Run(dst.shape[0], itemsPerPiece(dst.Cols()))
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (c *winograd) tiles() int { return c.n * c.tilesY * c.tilesX }
 func (c *winograd) convolve(shared bool) {
 	c.form = blas.NewPanels[float32](c.in, c.out)
 	c.memory.u = grow(c.memory.u, simd.WinogradPoints*c.weightStride())
-	c.transform.Run(c.in, max(1, elementsPerPiece/(9*c.out)))
+	c.transform.Run(c.in, itemsPerPiece(9*c.out))
 	if !shared {
 		c.blocks.Run(c.tiles(), c.grain)
 		return
@@ -272,7 +272,7 @@ func (c *winograd) sumWeights(shared bool) {
 	} else {
 		c.blocks.Run(c.tiles(), perSum)
 	}
-	c.finish.Run(c.in, max(1, elementsPerPiece/(9*c.out)))
+	c.finish.Run(c.in, itemsPerPiece(9*c.out))
 }
 
 // sumBlocks adds up products of tiles [lo, hi) in a copy of the gradient.
