@@ -137,7 +137,7 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 }
 
 // ProjectTo writes the positions [N, Out] of images [N, 3, size, size] to dst, by
-// the running statistics, as RepresentTo writes their representations.
+// the running statistics, whatever Evaluate said before.
 func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	count := len(images) / (3 * c.size * c.size)
 	if len(images) != count*3*c.size*c.size || len(dst) != count*c.options.Out {
@@ -149,9 +149,8 @@ func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	if err := op.Share(c.input, images, count, 3, c.size, c.size); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	c.Evaluate(true)
-	if err := c.forward.Run(); err != nil {
-		return fmt.Errorf("model: %w", err)
+	if err := c.runEvaluated(c.forward); err != nil {
+		return err
 	}
 	copy(dst, op.Data[T](c.output))
 	return nil

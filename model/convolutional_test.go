@@ -180,6 +180,31 @@ func TestConvolutionalProjects(t *testing.T) {
 	}
 }
 
+// A projection between a step and its diagnosis leaves the diagnosis a training
+// pass, which moves the running statistics.
+func TestConvolutionalDiagnosesTheStep(t *testing.T) {
+	net, err := model.NewResNet[float64](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConvolutional(t, net, 6, 8, cosine(op.InfoNC), false)
+	batch := pairBatch(3, 8)
+	if _, err := c.Step(batch, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ProjectTo(make([]float64, 2), normals(3*8*8, 1)); err != nil {
+		t.Fatal(err)
+	}
+	running := op.Data[float64](net.Tensors()["bn1.running_mean"])
+	before := running[0]
+	if err := c.Diagnose(); err != nil {
+		t.Fatal(err)
+	}
+	if running[0] == before {
+		t.Error("the step was diagnosed in evaluation")
+	}
+}
+
 func TestConvolutionalRefuses(t *testing.T) {
 	net, err := model.NewResNet[float32](model.ResNetOptions{Width: 1, Hidden: 2, Out: 2}, 1)
 	if err != nil {

@@ -167,13 +167,22 @@ func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	if err := op.Share(n.input, images, count, 3, height, width); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
+	if err := n.runEvaluated(n.forward); err != nil {
+		return err
+	}
+	copy(dst, op.Data[T](n.output))
+	return nil
+}
+
+// runEvaluated runs a program of the network by the running statistics, whatever
+// Evaluate said before.
+func (n *ResNet[T]) runEvaluated(p *vm.Program) error {
 	before := n.norms[0].stats.Evaluate
 	n.Evaluate(true)
 	defer n.Evaluate(before)
-	if err := n.forward.Run(); err != nil {
+	if err := p.Run(); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	copy(dst, op.Data[T](n.output))
 	return nil
 }
 
