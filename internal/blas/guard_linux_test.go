@@ -94,3 +94,19 @@ func TestLinearStaysWithinTheMatrices(t *testing.T) {
 		}
 	})
 }
+
+func TestPanelsStayWithinTheMatrices(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, size := range [][3]int{{1, 16, 1}, {13, 48, 9}, {7, 80, 21}, {30, 32, 8}, {5, 3, 4}} {
+			for _, before := range []bool{true, false} {
+				m, n, k := size[0], size[1], size[2]
+				form := NewPanels[float32](k, n)
+				a, b, c := guarded(t, m*k, before), guarded(t, form.Len(), before), guarded(t, m*n, before)
+				for _, beta := range []float32{0, 1} {
+					MultiplyPanels(form, m, a, k, 1, b, beta, c, n)
+					MultiplyPanels(form, m, a, 1, m, b, beta, c, n)
+				}
+			}
+		}
+	})
+}

@@ -293,6 +293,28 @@ func TestConv2dSameBitsAndNoAllocation(t *testing.T) {
 	}
 }
 
+// A batch without images has no results, and weights without a gradient.
+func TestConv2dOfNoImages(t *testing.T) {
+	for _, c := range []convCase{{3, 2, 5, 5, 3, 3, 3, 2, 1}, {3, 2, 5, 5, 3, 1, 1, 1, 0}, {3, 16, 5, 5, 16, 3, 3, 1, 1}} {
+		g, p := convProgram(t, c)
+		if err := p.Run(); err != nil { // leaves what the next run must not find
+			t.Fatal(err)
+		}
+		for _, n := range []*gorgonia.Node{g.x, g.factors} {
+			if err := op.Share(p.Input(n), []float32{}, append([]int{0}, n.Shape()[1:]...)...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		y, dx, dw := p.Output(g.y), p.Output(g.dx), op.Data[float32](p.Output(g.dw))
+		if y.Len() != 0 || dx.Len() != 0 || len(dw) == 0 || slices.ContainsFunc(dw, func(v float32) bool { return v != 0 }) {
+			t.Errorf("%v: results of shapes %v and %v, a gradient %v", c, y.Shape(), dx.Shape(), dw)
+		}
+	}
+}
+
 func TestConv2dRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		x, w        []int
