@@ -72,9 +72,9 @@ type input struct {
 
 // Compile makes a program that computes the outputs, which belong to one
 // graph. Nodes that no output depends on are left out. Nodes whose lifetimes
-// do not overlap, and whose sizes are about the same, share memory. What an
-// op.Recomputer has computed is dropped where it is not needed for long, and
-// computed again.
+// do not overlap, and whose sizes are about the same, share memory; outputs have
+// their own. What an op.Recomputer has computed is dropped where it is not needed
+// for long, and computed again.
 func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
@@ -88,7 +88,7 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 	spare := spares{sizes: map[*op.Array]int{}}
 	for i, n := range order {
 		dtype := n.Dtype()
-		if n.Op() == nil || n.Op().Arity() == 0 {
+		if !computed(n) {
 			a, err := op.NewArray(dtype)
 			if err != nil {
 				return nil, fmt.Errorf("vm: node %v: %w", n, err)
@@ -113,7 +113,7 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 			return nil, err
 		}
 		for _, c := range operands {
-			if u := uses[c]; (u.last == i || u.before == i) && c.Op() != nil && c.Op().Arity() != 0 {
+			if u := uses[c]; (u.last == i || u.before == i) && computed(c) {
 				spare.free = append(spare.free, p.arrays[c])
 			}
 		}
@@ -131,7 +131,14 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 	for _, c := range childrenOf(n) {
 		s.in = append(s.in, p.arrays[c])
 	}
-	if s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize()); err != nil {
+	if slices.Contains(p.outputs, n) {
+		// It is never free again: the gradient of some weights must not keep the
+		// array of a batch of images, which was as small when the graph was made.
+		s.out, err = op.NewArray(n.Dtype())
+	} else {
+		s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize())
+	}
+	if err != nil {
 		return fmt.Errorf("vm: node %v: %w", n, err)
 	}
 	p.arrays[n] = s.out
@@ -140,8 +147,9 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 }
 
 // A use says which steps need a node's result: the last of all and, if it is
-// dropped in between, the one before that and the one for which it is computed
-// again; they are −1 if not.
+// dropped in between, the one before that, and the one for which it is computed
+// again; these are −1 if it is not. It is dropped once at most, for the longest
+// time.
 type use struct{ last, before, again int }
 
 // droppedFor is for how many steps at least a result is not needed that is
@@ -168,11 +176,10 @@ func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 		if _, ok := n.Op().(op.Recomputer); !ok || slices.Contains(outputs, n) {
 			continue
 		}
-		at := steps[n]
+		at, longest := steps[n], droppedFor
 		for k := 1; k < len(at); k++ {
-			if at[k]-at[k-1] > droppedFor && outlive(n, uses, at[k]) {
-				uses[n] = use{at[len(at)-1], at[k-1], at[k]}
-				break
+			if gap := at[k] - at[k-1]; gap > longest && outlive(n, uses, at[k]) {
+				uses[n], longest = use{at[len(at)-1], at[k-1], at[k]}, gap
 			}
 		}
 	}
@@ -183,7 +190,7 @@ func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 // in a step anyway.
 func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	for _, c := range childrenOf(n) {
-		if u := uses[c]; c.Op() != nil && (u.last < step || u.again >= 0) {
+		if u := uses[c]; computed(c) && (u.last < step || u.again >= 0) {
 			return false
 		}
 	}
@@ -221,8 +228,12 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 // farther tells whether a differs more from size than b.
 func farther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, size-b) }
 
+// computed tells whether a node takes a step, and is no input or constant.
+func computed(n *gorgonia.Node) bool { return n.Op() != nil && n.Op().Arity() != 0 }
+
 // executionOrder returns the nodes that the outputs depend on, each after its
-// children.
+// children, and first those that take no step: places in the order are then as
+// far from each other as the steps.
 func executionOrder(outputs gorgonia.Nodes) (gorgonia.Nodes, error) {
 	g := outputs[0].Graph()
 	needed := map[*gorgonia.Node]bool{}
@@ -247,9 +258,12 @@ func executionOrder(outputs gorgonia.Nodes) (gorgonia.Nodes, error) {
 		return nil, fmt.Errorf("vm: %w", err)
 	}
 	order := make(gorgonia.Nodes, 0, len(needed))
-	for i := len(sorted) - 1; i >= 0; i-- {
-		if needed[sorted[i]] {
-			order = append(order, sorted[i])
+	slices.Reverse(sorted)
+	for _, steps := range []bool{false, true} {
+		for _, n := range sorted {
+			if needed[n] && computed(n) == steps {
+				order = append(order, n)
+			}
 		}
 	}
 	return order, nil

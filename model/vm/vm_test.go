@@ -2,6 +2,7 @@ package vm_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -320,7 +321,7 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 // Small results do not take the memory of large ones, and large ones share
-// theirs: three matrices in a row need two arrays.
+// theirs: a row of matrices needs two arrays, and one for the last, an output.
 func TestMemoryIsSharedBySize(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{100, 100}, make([]float32, 10000))))
@@ -339,8 +340,51 @@ func TestMemoryIsSharedBySize(t *testing.T) {
 	if err := p.RunAll(); err != nil {
 		t.Fatal(err)
 	}
-	if got, most := p.Elements(), 2*10000+2*200; got > most {
+	if got, most := p.Elements(), 3*10000+3*200; got > most {
 		t.Errorf("%d elements are held for the results, want at most %d", got, most)
+	}
+}
+
+// What is held does not depend on how large the batch was for which the graph
+// was made: then the weights' gradients are as large as the layers' results.
+func TestMemoryFollowsTheBatch(t *testing.T) {
+	const width, rows = 10, 1000
+	var held []int
+	for _, made := range []int{width, rows} {
+		g := gorgonia.NewGraph()
+		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithShape(made, width))
+		grad := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("grad"), gorgonia.WithShape(made, width))
+		b := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithName("b"), gorgonia.WithValue(dense([]int{width}, make([]float32, width))))
+		y := x
+		var weights gorgonia.Nodes
+		for i := range 4 {
+			w := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName(fmt.Sprint("w", i)), gorgonia.WithShape(width, width))
+			weights = append(weights, w)
+			y = gorgonia.Must(op.Linear(y, w, b, op.ReLU))
+		}
+		outputs, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := vm.Compile(outputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range weights {
+			err = errors.Join(err, op.Share(p.Input(w), make([]float32, width*width), width, width))
+		}
+		if err := errors.Join(err,
+			op.Share(p.Input(x), make([]float32, rows*width), rows, width),
+			op.Share(p.Input(grad), make([]float32, rows*width), rows, width),
+			op.Share(p.Input(b), make([]float32, width), width),
+			p.Run(),
+		); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, p.Elements())
+	}
+	if held[0] != held[1] {
+		t.Errorf("%d elements are held, or %d if the graph was made for the batch", held[0], held[1])
 	}
 }
 
@@ -348,6 +392,8 @@ func TestMemoryIsSharedBySize(t *testing.T) {
 type recomputed struct {
 	op.Kernel
 	runs, again int
+	clock       *int // counts the runs of all that have it
+	at          int  // what it was when the result was computed again
 }
 
 func (r *recomputed) Type() hm.Type {
@@ -357,18 +403,20 @@ func (r *recomputed) Type() hm.Type {
 
 func (r *recomputed) Run(dst *op.Array, in []*op.Array) error {
 	r.runs++
+	*r.clock++
 	return r.Kernel.Run(dst, in)
 }
 
 func (r *recomputed) RunAgain(dst *op.Array, in []*op.Array) error {
 	r.again++
+	r.at = *r.clock
 	return r.Kernel.Run(dst, in)
 }
 
 // recompute adds a recomputed Rectify of a matrix to its graph.
-func recompute(x *gorgonia.Node) (*gorgonia.Node, *recomputed) {
+func recompute(x *gorgonia.Node, clock *int) (*gorgonia.Node, *recomputed) {
 	elsewhere := gorgonia.NewMatrix(gorgonia.NewGraph(), tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
-	r := &recomputed{Kernel: gorgonia.Must(op.Rectify(elsewhere)).Op().(op.Kernel)}
+	r := &recomputed{Kernel: gorgonia.Must(op.Rectify(elsewhere)).Op().(op.Kernel), clock: clock}
 	return gorgonia.Must(gorgonia.ApplyOp(r, x)), r
 }
 
@@ -377,12 +425,14 @@ func recompute(x *gorgonia.Node) (*gorgonia.Node, *recomputed) {
 func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		steps  int  // until it is needed again
+		inputs bool // that every step has besides
 		keep   bool // the operand is needed as well
 		output bool
 		again  int
 	}{
 		"long":            {steps: 12, keep: true, again: 1},
 		"short":           {steps: 3, keep: true},
+		"many inputs":     {steps: 6, keep: true, inputs: true},
 		"without operand": {steps: 12},
 		"output":          {steps: 12, keep: true, output: true},
 	} {
@@ -390,10 +440,15 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 			g := gorgonia.NewGraph()
 			x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
 			operand := gorgonia.Must(op.Rectify(x)) // not an input, which is there always
-			y, r := recompute(operand)
+			y, r := recompute(operand, new(int))
 			z := y
-			for range tc.steps {
-				z = gorgonia.Must(op.Rectify(z))
+			for i := range tc.steps {
+				if tc.inputs {
+					zero := dense([]int{2, 2}, make([]float32, 4))
+					z = gorgonia.Must(op.AddReLU(z, gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName(fmt.Sprint("zero", i)), gorgonia.WithValue(zero))))
+				} else {
+					z = gorgonia.Must(op.Rectify(z))
+				}
 			}
 			sum := gorgonia.Must(op.AddReLU(z, y))
 			if tc.keep {
@@ -431,8 +486,8 @@ func TestOperandsAreNotDropped(t *testing.T) {
 		g := gorgonia.NewGraph()
 		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
 		operand := gorgonia.Must(op.Rectify(x))
-		a, first := recompute(operand)
-		b, second := recompute(a)
+		a, first := recompute(operand, new(int))
+		b, second := recompute(a, new(int))
 		z := b
 		for range 12 {
 			z = gorgonia.Must(op.Rectify(gorgonia.Must(op.AddReLU(z, z)))) // other numbers in each array
@@ -454,6 +509,41 @@ func TestOperandsAreNotDropped(t *testing.T) {
 		const times = 1<<12 + 1 + 2 + 1
 		if got, want := sum.Value().Data().([]float32), []float32{times, 0, 3 * times, 4 * times}; !slices.Equal(got, want) {
 			t.Fatalf("the sum is %v, want %v", got, want)
+		}
+	}
+}
+
+// What is needed three times is dropped for the longer of the two waits.
+func TestTheLongestWaitIsSpared(t *testing.T) {
+	for _, waits := range [][2]int{{10, 20}, {20, 10}} {
+		g, clock := gorgonia.NewGraph(), new(int)
+		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
+		operand := gorgonia.Must(op.Rectify(x))
+		y, r := recompute(operand, clock)
+		z := y
+		for _, n := range waits {
+			for range n {
+				z, _ = recompute(z, clock)
+			}
+			z = gorgonia.Must(op.AddReLU(z, y))
+		}
+		z = gorgonia.Must(op.AddReLU(z, operand))
+		p, err := vm.Compile(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		want := 1 + waits[0]
+		if waits[1] > waits[0] {
+			want += waits[1]
+		}
+		if r.again != 1 || r.at != want {
+			t.Errorf("waits of %v: computed again %d times, at last after %d steps, want once after %d", waits, r.again, r.at, want)
+		}
+		if got := z.Value().Data().([]float32); !slices.Equal(got, []float32{4, 0, 12, 16}) {
+			t.Errorf("waits of %v: %v", waits, got)
 		}
 	}
 }
