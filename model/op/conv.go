@@ -136,11 +136,11 @@ type convolution struct {
 func (c *convolution) run(g windows, part convPart, images, weights, result *Array) {
 	switch {
 	case images.dtype == tensor.Float64:
-		c.double.run(g, part, images.f64, weights.f64, result.f64)
+		c.double.run(&doublePatches, g, part, images.f64, weights.f64, result.f64)
 	case g.tiled():
 		c.tiles.run(g, part, images.f32, weights.f32, result.f32)
 	default:
-		c.single.run(g, part, images.f32, weights.f32, result.f32)
+		c.single.run(&singlePatches, g, part, images.f32, weights.f32, result.f32)
 	}
 }
 

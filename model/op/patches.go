@@ -15,14 +15,25 @@ type patches[T Float] struct {
 	images, weights, result []T
 	loop                    parallel.Loop
 	form                    blas.Panels
-	right                   []T   // the weights as a right factor
-	sums                    [][]T // of the pieces: the weights' gradient [kh·kw·C, K]
-	scratch                 parallel.Pool[patchScratch[T]]
+	memory                  *patchMemory[T]
+}
+
+// patchMemory is what there is once of a convolution.
+type patchMemory[T Float] struct {
+	right   []T   // the weights as a right factor
+	sums    [][]T // of the pieces: the weights' gradient [kh·kw·C, K]
+	scratch parallel.Pool[patchScratch[T]]
 }
 
 // A patchScratch is the memory of a piece: some patches, and the gradient of
 // their results as a right factor.
 type patchScratch[T Float] struct{ patches, result []T }
+
+// The memory is all convolutions', since one runs at a time.
+var (
+	singlePatches = parallel.Pool[patchMemory[float32]]{}
+	doublePatches = parallel.Pool[patchMemory[float64]]{}
+)
 
 const (
 	// patchElements bounds the patches that are laid out at a time, so that
@@ -39,7 +50,8 @@ func (g *windows) size() int { return g.c * g.kh * g.kw }
 // the patches are the images themselves.
 func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
-func (c *patches[T]) run(g windows, part convPart, images, weights, result []T) {
+func (c *patches[T]) run(memories *parallel.Pool[patchMemory[T]], g windows, part convPart, images, weights, result []T) {
+	c.memory = memories.Get()
 	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
 	if c.loop.Body == nil {
 		c.loop.Body = c.piece
@@ -48,30 +60,31 @@ func (c *patches[T]) run(g windows, part convPart, images, weights, result []T) 
 	switch part {
 	case convResult:
 		c.form = blas.NewPanels[T](c.size(), c.k)
-		c.arrange(func(k, l, w int) { c.right[c.place(l, k)] = c.weights[w] })
+		c.arrange(func(k, l, w int) { c.memory.right[c.place(l, k)] = c.weights[w] })
 	case convImages:
 		c.form = blas.NewPanels[T](c.k, c.size())
-		c.arrange(func(k, l, w int) { c.right[c.place(k, l)] = c.weights[w] })
+		c.arrange(func(k, l, w int) { c.memory.right[c.place(k, l)] = c.weights[w] })
 	case convWeights:
-		c.sums = grow(c.sums, max(1, parallel.Pieces(c.n, grain)))
-		for i := range c.sums {
-			c.sums[i] = grow(c.sums[i], c.size()*c.k)
+		c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
+		for i := range c.memory.sums {
+			c.memory.sums[i] = grow(c.memory.sums[i], c.size()*c.k)
 		}
-		clear(c.sums[0])
+		clear(c.memory.sums[0])
 	}
 	c.loop.Run(c.n, grain)
 	if part == convWeights {
-		for _, sum := range c.sums[1:] {
-			simd.Add(c.sums[0], sum)
+		for _, sum := range c.memory.sums[1:] {
+			simd.Add(c.memory.sums[0], sum)
 		}
-		c.eachWeight(func(k, l, w int) { c.weights[w] = c.sums[0][l*c.k+k] })
+		c.eachWeight(func(k, l, w int) { c.weights[w] = c.memory.sums[0][l*c.k+k] })
 	}
-	c.images, c.weights, c.result = nil, nil, nil // are not held
+	memories.Put(c.memory)
+	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // are not held
 }
 
 // arrange brings the weights into the form of a right factor.
 func (c *patches[T]) arrange(put func(k, l, w int)) {
-	c.right = grow(c.right, c.form.Len())
+	c.memory.right = grow(c.memory.right, c.form.Len())
 	c.eachWeight(put)
 }
 
@@ -97,8 +110,8 @@ func (c *patches[T]) place(row, column int) int {
 
 // piece computes what some images have to do with.
 func (c *patches[T]) piece(piece, lo, hi int) {
-	s := c.scratch.Get()
-	defer c.scratch.Put(s)
+	s := c.memory.scratch.Get()
+	defer c.memory.scratch.Put(s)
 	positions := c.oh * c.ow
 	step := min((hi-lo)*positions, max(16, patchElements/c.size()))
 	if !c.plain() {
@@ -117,9 +130,9 @@ func (c *patches[T]) piece(piece, lo, hi int) {
 		switch c.part {
 		case convResult:
 			c.layOut(patches, first, count)
-			blas.MultiplyPanels(c.form, count, patches, c.size(), 1, c.right, 0, result, c.k)
+			blas.MultiplyPanels(c.form, count, patches, c.size(), 1, c.memory.right, 0, result, c.k)
 		case convImages:
-			blas.MultiplyPanels(c.form, count, result, c.k, 1, c.right, 0, patches, c.size())
+			blas.MultiplyPanels(c.form, count, result, c.k, 1, c.memory.right, 0, patches, c.size())
 			c.addUp(patches, first, count)
 		case convWeights:
 			c.layOut(patches, first, count)
@@ -131,7 +144,7 @@ func (c *patches[T]) piece(piece, lo, hi int) {
 					copy(s.result[at+i*stride:][:form.Run(j)], result[i*c.k+j:])
 				}
 			}
-			blas.MultiplyPanels(form, c.size(), patches, 1, c.size(), s.result, keep, c.sums[piece], c.k)
+			blas.MultiplyPanels(form, c.size(), patches, 1, c.size(), s.result, keep, c.memory.sums[piece], c.k)
 			keep = 1
 		}
 	}
