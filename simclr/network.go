@@ -32,10 +32,7 @@ func (p *Pretraining) network(images *data.Images, rows []int32) (n *Network, he
 		return nil, nil, nil, err
 	}
 	if rows == nil {
-		rows = make([]int32, images.N)
-		for i := range rows {
-			rows[i] = int32(i)
-		}
+		rows = allRows(images.N)
 	}
 	for i, r := range rows {
 		if r < 0 || int(r) >= images.N {
