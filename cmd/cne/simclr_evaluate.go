@@ -142,6 +142,11 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 	case saved.ResNet == nil:
 		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, simclrSchema.command)
 	}
+	if t.folder != "" {
+		if _, err := os.Stat(filepath.Join(t.folder, "metrics.json")); errors.Is(err, os.ErrNotExist) {
+			t.Log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", t.folder)
+		}
+	}
 	t.network = saved.ResNet
 	if saved.Images != nil {
 		t.augmentation = simclr.Plain(saved.Images)
@@ -248,13 +253,14 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 	} else {
 		m.Features, m.PretrainOn = "representation", e.pretrainedOn
 		e.Log.Info("representing the images", "images", e.images.N)
-		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, nil)
+		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.teller("representing the images", tellEvery))
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.Width = features.D
 	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
+	options.Progress = e.teller("training the classifiers", tellEvery)
 	m.Result, err = options.Run(ctx, features, e.images)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 				return err
 			}
 			t.Log.Info("representing the images", "images", images.N)
-			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, nil)
+			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.teller("representing the images", tellEvery))
 			if err != nil {
 				return err
 			}

@@ -288,7 +288,9 @@ func TestPretrainingIsInterrupted(t *testing.T) {
 		!strings.Contains(stderr, `"cne simclr pretrain --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	mustRun(t, "simclr", "evaluate", "run")
+	if _, stderr := mustRun(t, "simclr", "evaluate", "run", "--quiet"); stderr != "warning: the run has not ended; its network is what was learnt when it was interrupted run=run\n" {
+		t.Errorf("stderr %q", stderr)
+	}
 }
 
 func TestSimCLRInterruptedEarly(t *testing.T) {
