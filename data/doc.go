@@ -23,6 +23,6 @@
 //
 // An error is one sentence that says what is wrong, where, and how to mend
 // it. A caller that has to tell cases apart uses errors.Is with ErrFormat,
-// ErrUnsupported, ErrShape, ErrLabels, ErrNotFinite, ErrEmpty and ErrOption,
-// or with the errors of package io/fs, such as fs.ErrNotExist.
+// ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty and
+// ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
 package data

@@ -15,6 +15,9 @@ var (
 	// ErrShape: points of different widths meet, or an array has a number of
 	// dimensions that makes no points.
 	ErrShape = errors.New("shapes do not agree")
+	// ErrSizes: images differ in size, which ImageOptions.Size would mend. It
+	// is an ErrShape, too.
+	ErrSizes = errorf(ErrShape, "images differ in size")
 	// ErrLabels: labels are missing for some of the points, or too many.
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite: a value is NaN or infinite.

@@ -101,7 +101,11 @@ func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
 			p.resize(opt.Size)
 		}
 		if f := parts[0]; i > 0 && p.shape != f.shape {
-			return nil, errorf(ErrShape, "%s: the images are %s, but those of %s are %s; give images of one kind, or the size to which all shall be scaled", p.path, p.shape, f.path, f.shape)
+			kind, advice := ErrSizes, "give images of one size, or the size to which all shall be scaled"
+			if p.c != f.c {
+				kind, advice = ErrShape, "convert all to colour or all to greyscale"
+			}
+			return nil, errorf(kind, "%s: the images are %s, but those of %s are %s; %s", p.path, p.shape, f.path, f.shape, advice)
 		}
 		parts[i] = p
 	}

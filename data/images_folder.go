@@ -333,13 +333,13 @@ func (d *decoder) differing(folder string) error {
 	if at < 0 {
 		return nil
 	}
-	advice := "give the size to which all shall be scaled"
+	kind, advice := ErrSizes, "give the size to which all shall be scaled"
 	if sizes == 0 {
-		advice = "convert all to colour or all to greyscale"
+		kind, advice = ErrShape, "convert all to colour or all to greyscale"
 	} else if colours > 0 {
 		advice += ", and convert all to colour or all to greyscale"
 	}
-	return errorf(ErrShape, "%s: the images are not of one kind: %s is %s and %s is %s (%d of %d differ from the former); %s",
+	return errorf(kind, "%s: the images are not of one kind: %s is %s and %s is %s (%d of %d differ from the former); %s",
 		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colours, len(d.files), advice)
 }
 

@@ -476,7 +476,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: too deep", tree{"d/a/b/1.png": good}, []string{"d"}, data.ImageOptions{}, data.ErrUnsupported, filepath.Join("d", "a", "b") + ": the folder of a class holds another folder"},
 		{"folder: third part", tree{"d/train/a/1.png": good, "d/test/a/1.png": good, "d/val/a/1.png": good}, []string{"d"}, data.ImageOptions{}, data.ErrUnsupported, "<folder>/train/<class>/ and <folder>/test/<class>/"},
 		{"folder: other kind", tree{"d/a/1.png": good, "d/a/2.webp": nil}, []string{"d"}, data.ImageOptions{}, data.ErrUnsupported, "2.webp: PNG and JPEG are read, and images of other kinds are not; convert it to PNG"},
-		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, data.ImageOptions{}, data.ErrShape, filepath.Join("b", "2.png") + " is 3×2 in colour (2 of 3 differ from the former); give the size to which all shall be scaled"},
+		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, data.ImageOptions{}, data.ErrSizes, filepath.Join("b", "2.png") + " is 3×2 in colour (2 of 3 differ from the former); give the size to which all shall be scaled"},
 		{"folder: grey", tree{"d/a/1.png": good, "d/b/2.png": grey}, []string{"d"}, data.ImageOptions{}, data.ErrShape, filepath.Join("b", "2.png") + " is 2×2 in greyscale (1 of 2 differ from the former); convert all to colour or all to greyscale"},
 		{"folder: grey, scaled", tree{"d/a/1.png": other, "d/b/2.png": grey}, []string{"d"}, data.ImageOptions{Size: 5}, data.ErrShape, filepath.Join("b", "2.png") + " is 5×5 in greyscale"},
 		{"folder: unreadable", many, []string{"."}, data.ImageOptions{}, data.ErrFormat, "12 of the 13 images cannot be read: " + filepath.Join("a", "0.jpg") + " (it is neither PNG nor JPEG), "},
@@ -488,6 +488,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: claims", tree{"a/1.png": oversized(good, 8000, 8000)}, []string{"."}, data.ImageOptions{}, data.ErrFormat, "1.png (it claims to have 8000×8000 pixels"},
 		{"folder: claims more", tree{"a/1.png": append(oversized(good, 10000, 10000), make([]byte, 1<<16)...)}, []string{"."}, data.ImageOptions{}, data.ErrFormat, "1.png (it claims to have 10000×10000 pixels"},
 
+		{"two paths: sizes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 2, 1, 3)", 1, 2, 3, 4, 5, 6)}, []string{"x.npy", "y.npy"}, data.ImageOptions{}, data.ErrSizes, "x.npy are 1×1 in colour; give images of one size, or the size to which all shall be scaled"},
 		{"two paths: shapes", tree{"x.npy": colour, "y.npy": bytesNPY("(1, 1, 1)", 1)}, []string{"x.npy", "y.npy"}, data.ImageOptions{}, data.ErrShape, "y.npy: the images are 1×1 in greyscale, but those of "},
 		{"two paths: labels", tree{"x.npy": bytesNPY("(1, 2, 2, 3)", make([]byte, 12)...), "d/a/1.png": good}, []string{"d", "x.npy"}, data.ImageOptions{}, data.ErrLabels, "x.npy has no labels, but "},
 		{"labels: count", tree{"x.npy": colour, "l": []byte("a\nb\nb\n")}, []string{"x.npy"}, data.ImageOptions{Labels: []string{"l"}}, data.ErrLabels, "there are 3 labels for 1 points"},

@@ -29,7 +29,7 @@ type Split struct{ Train, Test []int32 }
 // wraps ErrSplit if there is none, or one of its parts is empty.
 func OfficialSplit(images *data.Images) (Split, error) {
 	if images.Train == nil {
-		return Split{}, fmt.Errorf("%w: no training and test images are known for %s; split them by a seed, or give folders named train and test", ErrSplit, images.Name)
+		return Split{}, fmt.Errorf("%w: no training and test images are known for %s; give folders named train and test, or take no published split", ErrSplit, images.Name)
 	}
 	var s Split
 	for i, train := range images.Train {
@@ -52,6 +52,9 @@ func OfficialSplit(images *data.Images) (Split, error) {
 func StratifiedSplit(images *data.Images, test int, seed uint64) (Split, error) {
 	if err := checkLabels(images); err != nil {
 		return Split{}, err
+	}
+	if images.N > 1 && (test < 1 || test >= images.N) {
+		return Split{}, fmt.Errorf("%w: of %d images, %d cannot be drawn for testing; draw at least 1 and at most %d", ErrSplit, images.N, test, images.N-1)
 	}
 	train, held, err := images.Labels.Split(nil, test, seed)
 	if err != nil {
@@ -134,7 +137,7 @@ func checkLabels(images *data.Images) error {
 // at least two, each of which has one. name says what to call a class.
 func checkClasses(classes, rows []int32, count int, name func(c int) string) error {
 	if count < 2 {
-		return fmt.Errorf("%w: %d classes cannot be told apart; give images of at least two", ErrLabels, count)
+		return fmt.Errorf("%w: the number of classes is %d; give images of at least two classes", ErrLabels, count)
 	}
 	size := make([]int, count)
 	for _, row := range rows {
@@ -149,7 +152,7 @@ func checkClasses(classes, rows []int32, count int, name func(c int) string) err
 	}
 	for c, n := range size {
 		if n == 0 {
-			return fmt.Errorf("%w: %s has no training images; move some there, or leave the class out", ErrSplit, name(c))
+			return fmt.Errorf("%w: %s has no training images; give it more images, or leave it out", ErrSplit, name(c))
 		}
 	}
 	return nil

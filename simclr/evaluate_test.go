@@ -639,10 +639,10 @@ func TestEvaluationErrors(t *testing.T) {
 				m.Train[i] = c != 1
 			}
 		})), simclr.ErrSplit, `class "dog" has no training images`},
-		{"few neighbours", run(simclr.Evaluation{K: 46}, images(same)), simclr.ErrSplit, "45 training images are fewer than 46 neighbours"},
+		{"few neighbours", run(simclr.Evaluation{K: 46}, images(same)), simclr.ErrOption, "46 neighbours cannot be found among 45 training images"},
 		{"k below 1", run(simclr.Evaluation{K: -1}, images(same)), simclr.ErrOption, "-1 neighbours"},
-		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, images(same)), simclr.ErrSplit, "60 of 60"},
-		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, images(same)), simclr.ErrSplit, "10000 of 60"},
+		{"all for testing", run(simclr.Evaluation{Seeds: seeds, Test: 60}, images(same)), simclr.ErrSplit, "of 60 images, 60 cannot be drawn"},
+		{"10000 for testing", run(simclr.Evaluation{Seeds: seeds}, images(same)), simclr.ErrSplit, "of 60 images, 10000 cannot be drawn"},
 		{"tolerance", run(simclr.Evaluation{Logistic: simclr.LogisticOptions{Tolerance: -1}}, images(same)), simclr.ErrOption, "a tolerance of -1"},
 		{"features of others", func() error {
 			e := simclr.Evaluation{}
@@ -678,7 +678,7 @@ func TestEvaluationErrors(t *testing.T) {
 			_, err := simclr.Pixels(images(same), []int32{60})
 			return err
 		}(), simclr.ErrShape, "image 60"},
-		{"monitor's k", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrSplit, "fewer than 46"},
+		{"monitor's k", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: full, K: 46}), simclr.ErrOption, "46 neighbours cannot be found among 45"},
 		{"monitor's split", monitor(simclr.Monitor{Images: images(same), Augmentation: &a, Split: simclr.Split{Train: []int32{0}}}), simclr.ErrSplit, "no test images"},
 		{"sample", func() error {
 			_, err := full.Sample(images(same), 0, 5, 1)

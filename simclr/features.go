@@ -18,7 +18,7 @@ type Encoder interface {
 	Width() int
 }
 
-// featureBatch is the number of images that are represented at a time.
+// featureBatch is the number of images that go through a network at a time.
 const featureBatch = 256
 
 // Features returns the representations of the images whose rows are given (nil:

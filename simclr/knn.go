@@ -66,7 +66,7 @@ func checkNeighbours(k int, split Split) error {
 		return fmt.Errorf("%w: the classes of %d neighbours cannot be counted; give at least 1", ErrOption, k)
 	}
 	if k > len(split.Train) {
-		return fmt.Errorf("%w: %d training images are fewer than %d neighbours; give more images or a smaller k", ErrSplit, len(split.Train), k)
+		return fmt.Errorf("%w: %d neighbours cannot be found among %d training images; give more images, or let fewer neighbours vote", ErrOption, k, len(split.Train))
 	}
 	return nil
 }

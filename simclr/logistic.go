@@ -310,9 +310,9 @@ func (o *objective) minimise(ctx context.Context, options LogisticOptions, l *Lo
 var errNoStep = errors.New("no step decreases the objective")
 
 // search looks along a direction for a step that meets the strong conditions of
-// Wolfe, by bisection, beginning at 1: the objective is convex. It allows for the rounding of the
-// objective, so that the gradient decides where the decrease is too small to be
-// seen.
+// Wolfe, by bisection, beginning at 1: the objective is convex. It allows for
+// the rounding of the objective, so that the gradient decides where the decrease
+// is too small to be seen.
 func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
 	const decrease, curvature = 1e-4, 0.9
 	if !(slope < 0) {

@@ -32,10 +32,7 @@ func (p *Pretraining) network(images *data.Images, rows []int32) (n *Network, he
 		return nil, nil, nil, err
 	}
 	if rows == nil {
-		rows = make([]int32, images.N)
-		for i := range rows {
-			rows[i] = int32(i)
-		}
+		rows = allRows(images.N)
 	}
 	for i, r := range rows {
 		if r < 0 || int(r) >= images.N {
@@ -81,9 +78,6 @@ func (n *Network) views(b *model.Batch, epoch, _ int) error {
 	return nil
 }
 
-// imagesPerBlock is how many images are embedded at a time.
-const imagesPerBlock = 256
-
 // EmbedTo implements model.Model: what the head makes of the images as they are,
 // in evaluation. It is the same for both views of an image.
 func (n *Network) EmbedTo(dst []float32) error {
@@ -92,9 +86,9 @@ func (n *Network) EmbedTo(dst []float32) error {
 		return fmt.Errorf("%w: the destination has %d values; %d points of %d have %d", ErrShape, len(dst), points, d, points*d)
 	}
 	size := 3 * n.augmentation.Size * n.augmentation.Size
-	block := make([]float32, min(imagesPerBlock, len(n.rows))*size)
-	for lo := 0; lo < len(n.rows); lo += imagesPerBlock {
-		hi := min(len(n.rows), lo+imagesPerBlock)
+	block := make([]float32, min(featureBatch, len(n.rows))*size)
+	for lo := 0; lo < len(n.rows); lo += featureBatch {
+		hi := min(len(n.rows), lo+featureBatch)
 		plain := block[:(hi-lo)*size]
 		if err := n.augmentation.PlainBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
 			return err

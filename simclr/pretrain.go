@@ -82,6 +82,7 @@ func PaperPretraining() Pretraining {
 		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
 		BatchSize:    1024,
 		Negatives:    16,
+		Draw:         train.DrawSingly,
 		Epochs:       1000,
 		WarmUp:       5,
 		LR:           0.03 * 1024 / 256,

@@ -267,5 +267,10 @@ func (c *SimCLRConfig) clashes() []clash {
 			key:   "train.warm_up", value: c.Train.WarmUp, other: "train.epochs",
 			remedy: "take fewer epochs to warm up than there are",
 		},
+		{
+			found: c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K,
+			key:   "monitor.train", value: c.Monitor.Train, other: "evaluate.k",
+			remedy: "take at least as many images as neighbours, or set monitor.every to 0",
+		},
 	}...)
 }

@@ -183,6 +183,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale is 0.5, but views.max_scale is 0.4; the former must not be larger`},
 	{"views: {max_ratio: 0.5}", `run.yaml:1: views.min_ratio is 0.75 (default), but views.max_ratio is 0.5; the former must not be larger`},
 	{"train: {epochs: 5}", `run.yaml:1: train.warm_up is 5 (default), but train.epochs is 5; take fewer epochs to warm up than there are`},
+	{"monitor: {train: 14}", `run.yaml:1: monitor.train is 14, but evaluate.k is 15 (default); take at least as many images as neighbours, or set monitor.every to 0`},
 }
 
 func TestBadSimCLRFiles(t *testing.T) {

@@ -46,6 +46,21 @@ func newTalker(w io.Writer, format string, quiet bool) *talker {
 	return t
 }
 
+// tellEvery is how often a talker tells how much of some work is done.
+const tellEvery = 10 * time.Second
+
+// teller returns a function that logs how much of some work is done, no more
+// often than the interval.
+func (t *talker) teller(work string, interval time.Duration) func(done, all int) {
+	last := time.Now()
+	return func(done, all int) {
+		if now := time.Now(); done < all && now.Sub(last) >= interval {
+			t.Log.Info(work, "done", done, "of", all)
+			last = now
+		}
+	}
+}
+
 // A lineHandler writes a log record as a line for people: the level unless it
 // is the ordinary one, the message, and key=value for the attributes.
 type lineHandler struct {

@@ -27,6 +27,19 @@ error: failed a=1 g.b=2 g.c=3 g.h.d=4
 	}
 }
 
+func TestTeller(t *testing.T) {
+	var b bytes.Buffer
+	talk := newTalker(&b, "text", false)
+	often, never := talk.teller("working", 0), talk.teller("waiting", time.Hour)
+	for done := range 4 {
+		often(done, 3)
+		never(done, 3)
+	}
+	if want := "working done=0 of=3\nworking done=1 of=3\nworking done=2 of=3\n"; b.String() != want {
+		t.Errorf("got:\n%s", b.String())
+	}
+}
+
 func TestQuietLog(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer

@@ -99,10 +99,14 @@ func (p *projection) check() error {
 		return errors.New("--model is missing: name the run folder, or the file with the model")
 	case p.output == "":
 		return errors.New("--output is missing: name the file for the positions, such as -o positions.npy")
-	case !slices.Contains([]string{".npy", ".csv"}, strings.ToLower(filepath.Ext(p.output))):
-		return fmt.Errorf("--output is %s, but must end in .npy or .csv", quote(p.output))
-	case p.picture != "" && !slices.Contains([]string{".png", ".svg"}, strings.ToLower(filepath.Ext(p.picture))):
-		return fmt.Errorf("--plot is %s, but must end in .png or .svg", quote(p.picture))
+	}
+	if err := checkEnding("--output", p.output, ".npy", ".csv"); err != nil {
+		return err
+	}
+	if p.picture != "" {
+		if err := checkEnding("--plot", p.picture, ".png", ".svg"); err != nil {
+			return err
+		}
 	}
 	header, ok := headers[p.header]
 	if !ok {
@@ -159,24 +163,11 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 // checkOutputs finds what would keep the results from being written, and what
 // they would replace, before any work is done.
 func (p *projection) checkOutputs() error {
-	for _, out := range []struct{ flag, path string }{{"--output", p.output}, {"--plot", p.picture}} {
-		if out.path == "" {
-			continue
-		}
-		folder := filepath.Dir(out.path)
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s is %s, but there is no folder %s; make it, or choose another file", out.flag, out.path, folder)
-		}
-		if info, err := os.Stat(out.path); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is %s, which is not a regular file; choose another", out.flag, out.path)
-		}
-		for _, input := range append([]string{p.model}, p.input...) {
-			if sameFile(input, out.path) {
-				return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, out.flag)
-			}
-		}
+	inputs := append([]string{p.model}, p.input...)
+	if err := checkOutput("--output", p.output, inputs...); err != nil || p.picture == "" {
+		return err
 	}
-	return nil
+	return checkOutput("--plot", p.picture, inputs...)
 }
 
 // load reads the model.

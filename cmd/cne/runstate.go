@@ -295,11 +295,7 @@ func recordsUpTo(lines []byte, epoch int) []byte {
 	return kept
 }
 
-// writeJSON writes a value to a file of the folder, for people to read too.
+// writeJSON writes a value to a file of the folder.
 func (d *runDir) writeJSON(name string, v any) error {
-	return d.WriteFile(name, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
+	return d.WriteFile(name, func(w io.Writer) error { return encodeJSON(w, v) })
 }

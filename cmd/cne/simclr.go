@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,23 +43,27 @@ overriding the ones before.`,
 	})
 }
 
-// openImages reads the images of a configuration.
-func openImages(c *ImageData) (*data.Images, error) {
-	images, err := data.OpenImages(c.Path, data.ImageOptions{Labels: c.Labels, Size: c.Size})
+// openImages reads the images of a configuration. key is what names them, such
+// as data.path.
+func openImages(ctx context.Context, c *ImageData, key string) (*data.Images, error) {
+	images, err := await(ctx, func() (*data.Images, error) {
+		return data.OpenImages(c.Path, data.ImageOptions{Labels: c.Labels, Size: c.Size})
+	})
 	switch {
+	case ctx.Err() != nil:
+		return nil, errors.New("interrupted while the images were read; nothing was written")
 	case errors.Is(err, fs.ErrNotExist):
-		key := "data.path"
 		var missing *fs.PathError
 		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
 			key = "data.labels"
 		}
 		return nil, fmt.Errorf("%w (%s)", err, key)
-	case errors.Is(err, data.ErrShape) && c.Size == 0:
+	case errors.Is(err, data.ErrSizes):
 		return nil, fmt.Errorf("%w (data.size)", err)
 	case err != nil:
 		return nil, err
 	case images.C != 3:
-		return nil, fmt.Errorf("%s: the images are in greyscale, but the network needs them in colour; give each grey value three times, for red, green and blue (data.path)", images.Name)
+		return nil, fmt.Errorf("%s: the images are in greyscale, but the network needs them in colour; give each grey value three times, for red, green and blue (%s)", images.Name, key)
 	}
 	return images, nil
 }

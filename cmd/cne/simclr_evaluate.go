@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +43,14 @@ for comparison, and written to evaluation-pixels.json.`,
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
 		Args: oneRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "" {
+				if err := checkEnding("--output", output, ".json"); err != nil {
+					return &usageError{cmd.CommandPath(), err}
+				}
+				if err := checkOutput("--output", output); err != nil {
+					return err
+				}
+			}
 			t, err := openTrained(cmd, args[0], !pixels)
 			if err != nil {
 				return err
@@ -55,7 +62,7 @@ for comparison, and written to evaluation-pixels.json.`,
 			if t.folder != "" {
 				e.pretrainedOn = t.config.SimCLR.PretrainOn
 			}
-			if e.images, err = openImages(&t.config.Data); err != nil {
+			if e.images, err = openImages(cmd.Context(), &t.config.Data, "data.path"); err != nil {
 				return err
 			}
 			m, err := e.measure(cmd.Context())
@@ -70,11 +77,7 @@ for comparison, and written to evaluation-pixels.json.`,
 				output = filepath.Join(t.folder, name)
 			}
 			if output != "" {
-				if err := atomicfile.Write(output, func(w io.Writer) error {
-					encoder := json.NewEncoder(w)
-					encoder.SetIndent("", "  ")
-					return encoder.Encode(m)
-				}); err != nil {
+				if err := atomicfile.Write(output, func(w io.Writer) error { return encodeJSON(w, m) }); err != nil {
 					return fmt.Errorf("cannot write %s: %w", output, err)
 				}
 			}
@@ -83,7 +86,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
 	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result as JSON (default: evaluation.json in the run folder)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
 }
@@ -114,7 +117,7 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("there is no run: %w", err)
+		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, simclrSchema.command)
 	}
 	t, file := &trained{}, path
 	if info.IsDir() {
@@ -138,6 +141,11 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		return nil, err
 	case saved.ResNet == nil:
 		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, simclrSchema.command)
+	}
+	if t.folder != "" {
+		if _, err := os.Stat(filepath.Join(t.folder, "metrics.json")); errors.Is(err, os.ErrNotExist) {
+			t.Log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", t.folder)
+		}
 	}
 	t.network = saved.ResNet
 	if saved.Images != nil {
@@ -187,6 +195,22 @@ func evaluation(c *Evaluate) *simclr.Evaluation {
 	return e
 }
 
+// evaluationError adds the keys with which an error of an evaluation can be
+// mended.
+func evaluationError(err error, c *Evaluate) error {
+	switch {
+	case errors.Is(err, simclr.ErrLabels):
+		return fmt.Errorf("%w (data.labels)", err)
+	case errors.Is(err, simclr.ErrOption):
+		return fmt.Errorf("%w (evaluate.k)", err)
+	case errors.Is(err, simclr.ErrSplit) && c.Split == "official":
+		return fmt.Errorf("%w (evaluate.split)", err)
+	case errors.Is(err, simclr.ErrSplit):
+		return fmt.Errorf("%w (evaluate.test)", err)
+	}
+	return err
+}
+
 // evaluationSplit returns the first split of an evaluation.
 func evaluationSplit(c *Evaluate, images *data.Images) (simclr.Split, error) {
 	if c.Split == "stratified" {
@@ -207,6 +231,7 @@ type evaluating struct {
 
 // EvaluationMetrics is the content of evaluation.json.
 type EvaluationMetrics struct {
+	Images     string `json:"images"`   // their name
 	Features   string `json:"features"` // representation or pixels
 	Width      int    `json:"width"`    // values of each
 	PretrainOn string `json:"pretrain_on,omitempty"`
@@ -218,9 +243,9 @@ type EvaluationMetrics struct {
 func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 	options := evaluation(&e.config.Evaluate)
 	if err := options.Check(e.images); err != nil {
-		return nil, err
+		return nil, evaluationError(err, &e.config.Evaluate)
 	}
-	m := &EvaluationMetrics{Features: "pixels", Version: Version()}
+	m := &EvaluationMetrics{Images: e.images.Name, Features: "pixels", Version: Version()}
 	var features *data.Matrix
 	var err error
 	if e.encoder == nil {
@@ -228,13 +253,14 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 	} else {
 		m.Features, m.PretrainOn = "representation", e.pretrainedOn
 		e.Log.Info("representing the images", "images", e.images.N)
-		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, nil)
+		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.teller("representing the images", tellEvery))
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.Width = features.D
 	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
+	options.Progress = e.teller("training the classifiers", tellEvery)
 	m.Result, err = options.Run(ctx, features, e.images)
 	if err != nil {
 		return nil, err
@@ -250,20 +276,24 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 // print writes the figures as a table.
 func (m *EvaluationMetrics) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	split := fmt.Sprintf("%d training and %d test images", m.Train, m.Test)
-	if m.Official {
-		split += " of the published split"
-	} else {
-		split += fmt.Sprintf(", stratified, %d seeds", len(m.Splits))
-	}
+	fmt.Fprintf(table, "images\t%s\n", m.Images)
 	fmt.Fprintf(table, "features\t%s, %d values\n", m.Features, m.Width)
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)
 	}
-	fmt.Fprintf(table, "split\t%s\n", split)
+	fmt.Fprintf(table, "split\t%s\n", formatSplit(&m.Result))
 	fmt.Fprintf(table, "kNN accuracy\t%s (k = %d)\n", formatScore(m.KNN, len(m.Splits)), m.K)
 	fmt.Fprintf(table, "linear accuracy\t%s\n", formatScore(m.Linear, len(m.Splits)))
 	return table.Flush()
+}
+
+// formatSplit says on which images the classifiers were trained and tested.
+func formatSplit(r *simclr.Result) string {
+	kind := "of the published split"
+	if !r.Official {
+		kind = fmt.Sprintf("stratified, seeds: %d", len(r.Splits))
+	}
+	return fmt.Sprintf("%d training and %d test images, %s", r.Train, r.Test, kind)
 }
 
 // formatScore writes an accuracy over so many splits, with its standard

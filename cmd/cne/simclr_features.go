@@ -18,9 +18,9 @@ func simclrFeaturesCmd() *cobra.Command {
 		Short: "Represent images by a trained network",
 		Long: `Represent images by the network of a run, write an array (npy) with a row for
 each image, in the order in which they are read, and print its path. RUN is the
-folder of a run, or the file of a network; INPUT is whatever data.path may be. Images of another size than the
-network's views are scaled to that; images of several sizes need
---set data.size=…, which brings them to one.`,
+folder of a run, or the file of a network; INPUT is whatever data.path may be.
+Images of another size than the network's views are scaled to that; images of
+several sizes need --set data.size=…, which brings them to one.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
   cne train --set data.path=photos.npy`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -30,19 +30,22 @@ network's views are scaled to that; images of several sizes need
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkEnding("--output", output, ".npy"); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
+			if err := checkOutput("--output", output, args...); err != nil {
+				return err
+			}
 			t, err := openTrained(cmd, args[0], true)
 			if err != nil {
 				return err
 			}
-			if sameFile(args[1], output) {
-				return fmt.Errorf("the features would replace %s, which holds the images; choose another --output", output)
-			}
-			images, err := openImages(&ImageData{Path: args[1:], Size: t.config.Data.Size})
+			images, err := openImages(cmd.Context(), &ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
 			if err != nil {
 				return err
 			}
 			t.Log.Info("representing the images", "images", images.N)
-			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, nil)
+			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.teller("representing the images", tellEvery))
 			if err != nil {
 				return err
 			}

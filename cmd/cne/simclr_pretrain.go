@@ -60,21 +60,19 @@ type pretraining struct {
 	options  simclr.Pretraining
 	network  *simclr.Network
 	result   train.Result
-	accuracy map[int]float64 // of the monitor, by epoch
+	watched  simclr.Split    // what the monitor measures on
+	accuracy map[int]float64 // by epoch
 	load     time.Duration
 }
 
 func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := p.config
-	if p.images, err = openImages(&c.Data); err != nil {
+	if p.images, err = openImages(ctx, &c.Data, "data.path"); err != nil {
 		return err
 	}
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the images were read; nothing was written")
-	}
 	if p.rows, err = pretrainingRows(p.images, c.SimCLR.PretrainOn); err != nil {
 		return err
 	}
@@ -87,12 +85,12 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	if c.Evaluate.AtEnd {
 		if err := evaluation(&c.Evaluate).Check(p.images); err != nil {
-			return fmt.Errorf("%w; or set evaluate.at_end to false", err)
+			return fmt.Errorf("%w; or set evaluate.at_end to false", evaluationError(err, &c.Evaluate))
 		}
 	}
 	monitor, err := p.monitor(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; or set monitor.every to 0", err)
+		return fmt.Errorf("%w; or set monitor.every to 0", evaluationError(err, &c.Evaluate))
 	}
 	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
 	if err != nil {
@@ -169,11 +167,11 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	if split, err = split.Sample(p.images, c.Monitor.Train, c.Monitor.Test, c.Seed); err != nil {
+	if p.watched, err = split.Sample(p.images, c.Monitor.Train, c.Monitor.Test, c.Seed); err != nil {
 		return nil, err
 	}
 	m := &simclr.Monitor{
-		Images: p.images, Split: split, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
+		Images: p.images, Split: p.watched, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
 		Report: func(epoch int, accuracy float64) error {
 			p.accuracy[epoch] = accuracy
 			return nil
@@ -270,6 +268,7 @@ func (p *pretraining) save() error {
 type PretrainMetrics struct {
 	KNN         *simclr.Score `json:"knn,omitempty"`
 	Linear      *simclr.Score `json:"linear,omitempty"`
+	Split       string        `json:"split,omitempty"`   // of these: official or stratified
 	Monitor     *float64      `json:"monitor,omitempty"` // accuracy after the last epoch
 	Loss        float64       `json:"loss"`              // of the last epoch, per image
 	Temperature *float64      `json:"temperature,omitempty"`
@@ -285,7 +284,7 @@ type PretrainMetrics struct {
 	Seed         uint64          `json:"seed"`
 	Version      string          `json:"version"`
 
-	splits int // over which KNN and Linear are averaged
+	evaluation *EvaluationMetrics // nil if there was none
 }
 
 // PretrainSeconds says where the time of a pretraining went. Of a run that was
@@ -325,7 +324,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		if err := p.dir.writeJSON(evaluationFile, found); err != nil {
 			return nil, err
 		}
-		m.KNN, m.Linear, m.splits = &found.KNN, &found.Linear, len(found.Splits)
+		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, c.Evaluate.Split, found
 	}
 	m.Seconds = PretrainSeconds{
 		Load: p.load.Seconds(), Optimize: p.result.Elapsed.Seconds(),
@@ -344,11 +343,12 @@ func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
 	row("network", "%s", p.dir.Path(modelFile))
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
-	if m.KNN != nil {
-		row("kNN accuracy", "%s (k = %d)", formatScore(*m.KNN, m.splits), p.config.Evaluate.K)
-		row("linear accuracy", "%s", formatScore(*m.Linear, m.splits))
+	if e := m.evaluation; e != nil {
+		row("split", "%s", formatSplit(&e.Result))
+		row("kNN accuracy", "%s (k = %d)", formatScore(e.KNN, len(e.Splits)), e.K)
+		row("linear accuracy", "%s", formatScore(e.Linear, len(e.Splits)))
 	} else if m.Monitor != nil {
-		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, p.config.Monitor.Test, p.config.Monitor.Train, p.config.Evaluate.K)
+		row("monitor", "%.4f (kNN accuracy of %d images among %d, k = %d)", *m.Monitor, len(p.watched.Test), len(p.watched.Train), p.config.Evaluate.K)
 	}
 	if m.Temperature != nil {
 		row("learnt temperature", "%.4g", *m.Temperature)

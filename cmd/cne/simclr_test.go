@@ -168,6 +168,7 @@ func TestSimCLRPretrainOptions(t *testing.T) {
 		"images scaled":         {[]string{"--set", "data.size=6"}, nil},
 		"several paths":         {[]string{"--set", "data.path=[images, images]"}, nil},
 		"official split":        {[]string{"--set", "evaluate.split=official"}, nil},
+		"the monitor alone":     {[]string{"--set", "evaluate.at_end=false", "--set", "monitor.test=1000"}, []string{"monitor"}},
 		"neither classifier":    {[]string{"--set", "evaluate.at_end=false", "--set", "monitor.every=0"}, nil},
 		"widths of its own":     {[]string{"--set", "network.hidden=7", "--set", "network.out=3"}, nil},
 		"sum, without momentum": {[]string{"--set", "loss.reduction=sum", "--set", "train.momentum=0", "--set", "train.lr=1e-4"}, nil},
@@ -175,7 +176,10 @@ func TestSimCLRPretrainOptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeImages(t, "images", 8, 8, 4)
-			mustRun(t, tiny(append(tc.flags, "--epochs", "2")...)...)
+			stdout, _ := mustRun(t, tiny(append(tc.flags, "--epochs", "2")...)...)
+			if want := "(kNN accuracy of 9 images among 12, k = 3)"; strings.Contains(stdout, "monitor") != strings.Contains(stdout, want) {
+				t.Errorf("stdout lacks %q:\n%s", want, stdout)
+			}
 			m := readMetrics(t, "run/metrics.json")
 			for _, key := range tc.keys {
 				if _, ok := m[key]; !ok {
@@ -284,7 +288,20 @@ func TestPretrainingIsInterrupted(t *testing.T) {
 		!strings.Contains(stderr, `"cne simclr pretrain --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	mustRun(t, "simclr", "evaluate", "run")
+	if _, stderr := mustRun(t, "simclr", "evaluate", "run", "--quiet"); stderr != "warning: the run has not ended; its network is what was learnt when it was interrupted run=run\n" {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+func TestSimCLRInterruptedEarly(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, _, stderr := cne(ctx, tiny()...)
+	if _, err := os.Stat("run"); code != 1 || stderr != "cne: interrupted while the images were read; nothing was written\n" || err == nil {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }
 
 func TestResumePretrainingWithOtherSettings(t *testing.T) {
@@ -355,7 +372,7 @@ func TestSimCLREvaluate(t *testing.T) {
 	if readText(t, "run/"+evaluationFile) != atEnd {
 		t.Error("the evaluation differs from that at the end of the run")
 	}
-	if !strings.Contains(stdout, "27 training and 9 test images, stratified, 3 seeds") || !strings.Contains(stdout, "pretrained on    all") {
+	if !strings.Contains(stdout, "27 training and 9 test images, stratified, seeds: 3") || !strings.Contains(stdout, "pretrained on    all") {
 		t.Error(stdout)
 	}
 	stdout, _ = mustRun(t, "simclr", "evaluate", "run", "--set", "evaluate.split=official", "-o", "official.json")
@@ -410,6 +427,15 @@ func TestSimCLRFeatures(t *testing.T) {
 	}
 	if got.Points.N != 36 || got.Points.D != 32 || !slices.Equal(got.Points.X, want.X) {
 		t.Error("the file does not hold the representations of the images")
+	}
+	for _, tc := range [][]string{
+		{"nowhere", "images.npy", "stat nowhere: no such file or directory); check the path (INPUT)"},
+		{"images.npy", "images.npy", "images.npy would be replaced by the results (--output)"},
+	} {
+		code, _, stderr := cne(t.Context(), "simclr", "features", "run", tc[0], "-o", tc[1])
+		if code != 1 || !strings.Contains(stderr, tc[2]) {
+			t.Errorf("%v: exit code %d, %q", tc, code, stderr)
+		}
 	}
 	writeImages(t, "large", 16, 2, 1)
 	mustRun(t, "simclr", "features", "run", "large", "--set", "data.size=10", "-o", "large.npy")
@@ -466,31 +492,36 @@ func TestSimCLRBadInput(t *testing.T) {
 		"missing labels":                        {nil, []string{"--set", "data.labels=nowhere.txt"}, "(data.labels)"},
 		"sizes":                                 {func(t *testing.T) { writePNG(t, "images/train/red/large.png", large) }, nil, "large.png"},
 		"sizes, what to set":                    {func(t *testing.T) { writePNG(t, "images/train/red/large.png", large) }, nil, "(data.size)"},
-		"grey among colour":                     {func(t *testing.T) { writePNG(t, "images/train/red/grey.png", grey) }, nil, "grey.png"},
+		"grey among colour":                     {func(t *testing.T) { writePNG(t, "images/train/red/grey.png", grey) }, nil, "grey.png is 8×8 in greyscale (1 of 37 differ from the former); convert all to colour or all to greyscale\n"},
+		"transparent":                           {arrays("rgba.npy", 4), []string{"--set", "data.path=rgba.npy"}, "x[..., :3] drops transparency\n"},
 		"unreadable":                            {func(t *testing.T) { broken(t, 1) }, nil, "broken-00.png"},
-		"many unreadable":                       {func(t *testing.T) { broken(t, 13) }, nil, "13"},
+		"many unreadable":                       {func(t *testing.T) { broken(t, 13) }, nil, "images: 13 of the 49 images cannot be read: train/red/broken-00.png"},
+		"how many unreadable":                   {func(t *testing.T) { broken(t, 13) }, nil, "broken-09.png (unexpected EOF), and 3 more; replace or remove them\n"},
 		"empty class":                           {func(t *testing.T) { must(t, os.Mkdir("images/train/yellow", 0o777)) }, nil, "yellow"},
 		"no images":                             {func(t *testing.T) { must(t, os.Mkdir("empty", 0o777)) }, []string{"--set", "data.path=empty"}, "empty"},
 		"not images":                            {func(t *testing.T) { writeTestFile(t, "x.csv", "1,2\n3,4\n") }, []string{"--set", "data.path=x.csv"}, "x.csv"},
 		"greyscale":                             {arrays("grey.npy", 1), []string{"--set", "data.path=grey.npy"}, "in greyscale, but the network needs them in colour"},
 		"fewer than a batch":                    {nil, []string{"--set", "train.batch_size=37"}, "there are 36 images, but a batch takes 37; give more images, or take smaller batches (train.batch_size)"},
 		"fewer than a batch of training images": {nil, []string{"--set", "train.batch_size=25", "--set", "simclr.pretrain_on=train"}, "there are 24 images, but a batch takes 25"},
-		"no labels":                             {arrays("colour.npy", 3), []string{"--set", "data.path=colour.npy"}, "has none; put the images into a folder for each class, or give a file of labels; or set evaluate.at_end to false"},
+		"no labels":                             {arrays("colour.npy", 3), []string{"--set", "data.path=colour.npy"}, "has none; put the images into a folder for each class, or give a file of labels (data.labels); or set evaluate.at_end to false"},
 		"no labels to watch":                    {arrays("colour.npy", 3), []string{"--set", "data.path=colour.npy", "--set", "evaluate.at_end=false"}, "or set monitor.every to 0"},
 		"too few labels":                        {func(t *testing.T) { writeTestFile(t, "l.txt", "1\n2\n") }, []string{"--set", "data.labels=l.txt"}, "2 labels"},
 		"no split":                              {arrays("colour.npy", 3), []string{"--set", "data.path=colour.npy", "--set", "simclr.pretrain_on=train"}, "or set simclr.pretrain_on to all"},
-		"too many test images":                  {nil, []string{"--set", "evaluate.test=36"}, "36 of 36 cannot be held out"},
-		"too many neighbours":                   {nil, []string{"--set", "evaluate.k=28", "--set", "monitor.every=0"}, "28"},
+		"too many test images":                  {nil, []string{"--set", "evaluate.test=36"}, "of 36 images, 36 cannot be drawn for testing; draw at least 1 and at most 35 (evaluate.test); or set evaluate.at_end to false\n"},
+		"too many test images to watch":         {nil, []string{"--set", "evaluate.test=36", "--set", "evaluate.at_end=false"}, "at most 35 (evaluate.test); or set monitor.every to 0\n"},
+		"no published split":                    {arrays("colour.npy", 3), []string{"--set", "data.path=colour.npy", "--set", "data.labels=l.txt", "--set", "evaluate.split=official"}, "or take no published split (evaluate.split)"},
+		"too many neighbours":                   {nil, []string{"--set", "evaluate.k=28", "--set", "monitor.every=0"}, "28 neighbours cannot be found among 27 training images; give more images, or let fewer neighbours vote (evaluate.k)"},
 		"config of a train run":                 {func(t *testing.T) { writeTestFile(t, "points.yaml", "graph: {k: 5}") }, []string{"--config", "points.yaml"}, `points.yaml:1: graph is a key of "cne train"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeImages(t, "images", 8, 8, 4)
+			writeTestFile(t, "l.txt", strings.Repeat("a\nb\n", 18))
 			if tc.spoil != nil {
 				tc.spoil(t)
 			}
 			code, stdout, stderr := cne(t.Context(), tiny(append(tc.flags, "--quiet")...)...)
-			if code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) {
+			if code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
 			if !strings.HasPrefix(stderr, "cne: ") || strings.Contains(stderr, "goroutine") {
@@ -530,7 +561,13 @@ func TestSimCLRUsage(t *testing.T) {
 		{"simclr pretrain --resume run --force", 2, "--resume goes on with a run and --force replaces it"},
 		{"simclr pretrain --resume run", 1, `there is no run in run to be resumed; start one with "cne simclr pretrain"`},
 		{"simclr evaluate", 2, "needs one argument"},
-		{"simclr evaluate nowhere", 1, "there is no run: stat nowhere"},
+		{"simclr evaluate nowhere", 1, `there is no run, and no network (stat nowhere: no such file or directory); give a run folder of "cne simclr pretrain"`},
+		{"simclr evaluate run -o result.txt", 2, `--output is "result.txt", but must end in .json`},
+		{"simclr evaluate run -o no/result.json", 1, "--output is no/result.json, but there is no folder no; make it"},
+		{"simclr features run x -o x.csv", 2, `--output is "x.csv", but must end in .npy`},
+		{"simclr features run x.npy -o no/x.npy", 1, "--output is no/x.npy, but there is no folder no; make it"},
+		{"simclr views -o x.jpg", 2, `--output is "x.jpg", but must end in .png`},
+		{"simclr views -o no/x.png", 1, "--output is no/x.png, but there is no folder no; make it"},
 		{"simclr evaluate .", 1, "the folder . holds no config.yaml written by cne"},
 		{"simclr features run", 2, "needs two arguments"},
 		{"simclr views --images 0", 2, "must be at least 1"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -25,11 +26,14 @@ configuration sees in the given epoch.`,
 			if v.images < 1 || v.views < 1 || v.zoom < 1 || v.epoch < 1 {
 				return &usageError{cmd.CommandPath(), fmt.Errorf("--images, --views, --zoom and --epoch must be at least 1")}
 			}
+			if err := checkEnding("--output", v.output, ".png"); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
 			c, _, err := simclrSchema.fromCommand(cmd)
 			if err != nil {
 				return err
 			}
-			if err := v.draw(c); err != nil {
+			if err := v.draw(cmd.Context(), c); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), v.output)
@@ -53,8 +57,11 @@ type viewing struct {
 	images, views, epoch, zoom int
 }
 
-func (v *viewing) draw(c *SimCLRConfig) error {
-	images, err := openImages(&c.Data)
+func (v *viewing) draw(ctx context.Context, c *SimCLRConfig) error {
+	if err := checkOutput("--output", v.output, c.Data.Path...); err != nil {
+		return err
+	}
+	images, err := openImages(ctx, &c.Data, "data.path")
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type Metrics struct {
 	Edges             int      `json:"edges"`
 	Images            int      `json:"images"` // above 0: a pretraining on images
 	PretrainOn        string   `json:"pretrain_on"`
+	Split             string   `json:"split"` // of the accuracies
 	KNN               *Score   `json:"knn"`
 	Linear            *Score   `json:"linear"`
 	Monitor           *float64 `json:"monitor"`

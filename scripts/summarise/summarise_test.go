@@ -84,7 +84,7 @@ Mean ± standard deviation of the sample over the runs of a row. Points: 70000; 
 
 // imagesText is a metrics.json of a pretraining, with figures put in for KNN and
 // SEED.
-const imagesText = `{"knn": {"mean": KNN, "std": 0.002}, "linear": {"mean": 0.9, "std": 0.001}, "loss": 1.25, "images": 60000, "pretrain_on": "all",
+const imagesText = `{"knn": {"mean": KNN, "std": 0.002}, "linear": {"mean": 0.9, "std": 0.001}, "loss": 1.25, "images": 60000, "pretrain_on": "all", "split": "stratified",
 "negatives": 16, "epochs": 1000, "seconds": {"load": 1, "optimize": 300, "evaluate": 20, "total": 330}, "peak_rss_bytes": 400000000, "seed": SEED, "version": "0.1.0"}`
 
 func TestTableOfPretrainings(t *testing.T) {
@@ -104,7 +104,7 @@ func TestTableOfPretrainings(t *testing.T) {
 | m002 | 2 | 0.850 ± 0.014 | 0.9000 | – | 1.250 | 300.0 |
 | mfull | 1 | – | – | 0.8000 | 1.250 | 300.0 |
 
-Mean ± standard deviation of the sample over the runs of a row. Images to pretrain on: 60000 (all); epochs: 1000; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading and 20.0 s on the evaluation. Memory: 400 MB at most.
+Mean ± standard deviation of the sample over the runs of a row. Images to pretrain on: 60000 (all); split for the classifiers: stratified; epochs: 1000; cne 0.1.0. Beside the optimisation, a run spent at most 1.0 s on reading and 20.0 s on the evaluation. Memory: 400 MB at most.
 `
 	if got := stdout.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -75,13 +76,16 @@ func writeTable(w io.Writer, groups []Group) error {
 			said["points"] = join(said["points"], strconv.Itoa(m.N))
 			said["directed edges"] = join(said["directed edges"], strconv.Itoa(m.Edges))
 			said["images"] = join(said["images"], fmt.Sprintf("%d (%s)", m.Images, m.PretrainOn))
+			if m.Split != "" {
+				said["split"] = join(said["split"], m.Split)
+			}
 			said["epochs"] = join(said["epochs"], strconv.Itoa(m.Epochs))
 			said["cne"] = join(said["cne"], m.Version)
 		}
 	}
 	if images {
-		fmt.Fprintf(&b, "Mean ± standard deviation of the sample over the runs of a row. Images to pretrain on: %s; epochs: %s; cne %s. ",
-			said["images"], said["epochs"], said["cne"])
+		fmt.Fprintf(&b, "Mean ± standard deviation of the sample over the runs of a row. Images to pretrain on: %s; split for the classifiers: %s; epochs: %s; cne %s. ",
+			said["images"], cmp.Or(said["split"], "none"), said["epochs"], said["cne"])
 		fmt.Fprintf(&b, "Beside the optimisation, a run spent at most %.1f s on reading and %.1f s on the evaluation. Memory: %.0f MB at most.\n",
 			most.Load, most.Evaluate, float64(memory)/1e6)
 		_, err := w.Write(b.Bytes())
