@@ -13,7 +13,7 @@ type patches[T Float] struct {
 	windows
 	part                    convPart
 	images, weights, result []T
-	loop                    parallel.Loop
+	loop, arrange           parallel.Loop
 	form                    blas.Panels
 	memory                  *patchMemory[T]
 }
@@ -41,6 +41,8 @@ const (
 	patchElements = 1 << 18
 	// convPieces bounds the copies of the weights' gradient.
 	convPieces = 8
+	// arrangedAtOnce is how many weights make it worth to wake another core.
+	arrangedAtOnce = 1 << 14
 )
 
 // size returns the number of values that a window sees.
@@ -54,58 +56,67 @@ func (c *patches[T]) run(memories *parallel.Pool[patchMemory[T]], g windows, par
 	c.memory = memories.Get()
 	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
 	if c.loop.Body == nil {
-		c.loop.Body = c.piece
+		c.loop.Body, c.arrange.Body = c.piece, c.arrangeRows
 	}
-	grain := max(1, (c.n+convPieces-1)/convPieces)
+	elements := max(1, arrangedAtOnce/c.k)
 	switch part {
 	case convResult:
 		c.form = blas.NewPanels[T](c.size(), c.k)
-		c.arrange(func(k, l, w int) { c.memory.right[c.place(l, k)] = c.weights[w] })
 	case convImages:
 		c.form = blas.NewPanels[T](c.k, c.size())
-		c.arrange(func(k, l, w int) { c.memory.right[c.place(k, l)] = c.weights[w] })
 	case convWeights:
+		grain := max(1, (c.n+convPieces-1)/convPieces)
 		c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
 		for i := range c.memory.sums {
 			c.memory.sums[i] = grow(c.memory.sums[i], c.size()*c.k)
 		}
 		clear(c.memory.sums[0])
+		c.loop.Run(c.n, grain)
+		c.arrange.Run(c.size(), elements)
 	}
-	c.loop.Run(c.n, grain)
-	if part == convWeights {
-		for _, sum := range c.memory.sums[1:] {
-			simd.Add(c.memory.sums[0], sum)
-		}
-		c.eachWeight(func(k, l, w int) { c.weights[w] = c.memory.sums[0][l*c.k+k] })
+	if part != convWeights {
+		c.memory.right = grow(c.memory.right, c.form.Len())
+		c.arrange.Run(c.size(), elements)
+		c.loop.Run(c.n, max(1, c.step()/(c.oh*c.ow)))
 	}
 	memories.Put(c.memory)
 	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // are not held
 }
 
-// arrange brings the weights into the form of a right factor.
-func (c *patches[T]) arrange(put func(k, l, w int)) {
-	c.memory.right = grow(c.memory.right, c.form.Len())
-	c.eachWeight(put)
-}
+// step returns how many patches are laid out at a time.
+func (c *patches[T]) step() int { return max(16, patchElements/c.size()) }
 
-// eachWeight calls body for each weight w of output channel k, and which element
-// l of a patch it goes with.
-func (c *patches[T]) eachWeight(body func(k, l, w int)) {
-	w, taps := 0, c.kh*c.kw
-	for k := range c.k {
-		for ch := range c.c {
-			for tap := range taps {
-				body(k, tap*c.c+ch, w)
-				w++
+// arrangeRows brings the weights of elements [lo, hi) of a patch into the form of
+// a right factor or, if their gradient is computed, adds up its copies and brings
+// that into the order of the weights.
+func (c *patches[T]) arrangeRows(_, lo, hi int) {
+	for l := lo; l < hi; l++ {
+		taps := c.kh * c.kw
+		weights, next := c.weights[l%c.c*taps+l/c.c:], c.c*taps // of the output channels
+		switch c.part {
+		case convResult:
+			for k := 0; k < c.k; k += c.form.Run(k) {
+				at, stride := c.form.At(k)
+				row := c.memory.right[at+l*stride:][:c.form.Run(k)]
+				for i := range row {
+					row[i] = weights[(k+i)*next]
+				}
+			}
+		case convImages:
+			at, stride := c.form.At(l)
+			for k := range c.k {
+				c.memory.right[at+k*stride] = weights[k*next]
+			}
+		case convWeights:
+			row := c.memory.sums[0][l*c.k : (l+1)*c.k]
+			for _, sum := range c.memory.sums[1:] {
+				simd.Add(row, sum[l*c.k:(l+1)*c.k])
+			}
+			for k, v := range row {
+				weights[k*next] = v
 			}
 		}
 	}
-}
-
-// place returns where element (row, column) of the right factor is.
-func (c *patches[T]) place(row, column int) int {
-	at, stride := c.form.At(column)
-	return at + row*stride
 }
 
 // piece computes what some images have to do with.
@@ -113,7 +124,7 @@ func (c *patches[T]) piece(piece, lo, hi int) {
 	s := c.memory.scratch.Get()
 	defer c.memory.scratch.Put(s)
 	positions := c.oh * c.ow
-	step := min((hi-lo)*positions, max(16, patchElements/c.size()))
+	step := min((hi-lo)*positions, c.step())
 	if !c.plain() {
 		s.patches = grow(s.patches, step*c.size())
 	}

@@ -70,9 +70,10 @@ const (
 	apart = 16
 )
 
-// tiled tells whether the convolution can be computed by Winograd's method.
+// tiled tells whether the convolution is computed by Winograd's method. Images of
+// up to 2×2 pixels are not: they have no fewer multiplications then.
 func (g *windows) tiled() bool {
-	return g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0
+	return g.h*g.w > 4 && g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0
 }
 
 func (c *winograd) run(g windows, part convPart, images, weights, result []float32) {
@@ -165,11 +166,14 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 		for j := 0; j < c.out; j += 16 {
 			for lane := range 16 {
 				taps := c.tapsOf(i, j+lane)
-				for tap, w := range taps {
-					if c.turned {
-						tap = 8 - tap
+				if c.turned {
+					for tap := range taps {
+						b.taps[16*tap+lane] = taps[8-tap]
 					}
-					b.taps[16*tap+lane] = w
+				} else {
+					for tap, w := range taps {
+						b.taps[16*tap+lane] = w
+					}
 				}
 			}
 			at, stride := c.form.At(j)
@@ -179,11 +183,11 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 }
 
 // tapsOf returns the nine weights between an input and an output channel.
-func (c *winograd) tapsOf(in, out int) []float32 {
+func (c *winograd) tapsOf(in, out int) *[9]float32 {
 	if c.turned {
-		return c.weights[(in*c.out+out)*9:][:9]
+		return (*[9]float32)(c.weights[(in*c.out+out)*9:])
 	}
-	return c.weights[(out*c.in+in)*9:][:9]
+	return (*[9]float32)(c.weights[(out*c.in+in)*9:])
 }
 
 // setBlock makes room for the transforms of tiles [first, end).
@@ -331,7 +335,8 @@ func (c *winograd) finishWeights(_, lo, hi int) {
 		for j := 0; j < c.out; j += 16 {
 			simd.WinogradWeightsGradient(b.taps[:], simd.Grid{Row: 48, Pixel: 16}, u, simd.WinogradGrid(i*c.out+j, c.weightStride()), 16)
 			for lane := range 16 {
-				for tap, taps := 0, c.tapsOf(i, j+lane); tap < 9; tap++ {
+				taps := c.tapsOf(i, j+lane)
+				for tap := range taps {
 					taps[tap] = b.taps[16*tap+lane]
 				}
 			}
