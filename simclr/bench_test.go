@@ -44,16 +44,21 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkPretraining times steps of the paper's run, with 32 images to a
-// batch: an operation is a step, in which an image is seen twice.
+// BenchmarkPretraining times steps of the paper's run on small batches: views,
+// both passes, and the step of the weights. An operation is a step, in which
+// each of the views is seen once, and half as many images.
 func BenchmarkPretraining(b *testing.B) {
-	p := simclr.PaperPretraining()
-	p.BatchSize, p.Epochs, p.WarmUp = 32, b.N, 0
-	_, r, err := p.Run(context.Background(), noise(32, 32, 32), nil)
-	if err != nil {
-		b.Fatal(err)
+	for _, views := range []int{64, 256} {
+		b.Run(fmt.Sprintf("views=%d", views), func(b *testing.B) {
+			p := simclr.PaperPretraining()
+			p.BatchSize, p.Epochs, p.WarmUp = views/2, b.N, 0
+			_, r, err := p.Run(context.Background(), noise(views/2, 32, 32), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(views*b.N)/r.Elapsed.Seconds(), "views/s")
+		})
 	}
-	b.ReportMetric(float64(2*32*b.N)/r.Elapsed.Seconds(), "views/s")
 }
 
 // The views of a batch of 512 images on all cores.
