@@ -75,6 +75,11 @@ var stages = [4]int{1, 2, 2, 2}
 // the identity, and whose linear layers start uniformly in ±1/√(width of the
 // input), as PyTorch's do, drawn by seed.
 func NewResNet[T op.Float](options ResNetOptions, seed uint64) (*ResNet[T], error) {
+	return newResNet[T](options, &seed)
+}
+
+// newResNet is NewResNet, but for the start if there is no seed: all is 0.
+func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], error) {
 	options, err := options.complete()
 	if err != nil {
 		return nil, err
@@ -191,7 +196,7 @@ func (n *ResNet[T]) runEvaluated(p *vm.Program) error {
 type builder[T op.Float] struct {
 	net    *ResNet[T]
 	graph  *gorgonia.ExprGraph
-	seed   uint64
+	seed   *uint64 // of the parameters that are made
 	create bool
 	nodes  gorgonia.Nodes
 	norms  int
@@ -306,10 +311,12 @@ func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, s
 		if err != nil {
 			return nil, err
 		}
-		stream := rng.New(b.seed, rng.Init, uint64(number))
-		values := op.Data[T](a)
-		for i := range values {
-			values[i] = T(start(&stream))
+		if b.seed != nil {
+			stream := rng.New(*b.seed, rng.Init, uint64(number))
+			values := op.Data[T](a)
+			for i := range values {
+				values[i] = T(start(&stream))
+			}
 		}
 		b.net.parameters = append(b.net.parameters, Parameter{Name: name, Value: a})
 	}

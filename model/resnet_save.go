@@ -36,7 +36,7 @@ func decodeResNet(f *safetensors.File, widths []int) (*ResNet[float32], error) {
 	if found := []int{options.Width, options.Hidden, options.Out}; widths != nil && !slices.Equal(widths, found) {
 		return nil, fmt.Errorf("its widths are %v, but its description says %v", found, widths)
 	}
-	n, err := NewResNet[float32](options, 0)
+	n, err := newResNet[float32](options, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,9 @@ func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
 // evaluation they are the running ones. See BatchStats for the two.
 //
 // The gradient nodes read what the last run left, so that a graph must not run
-// on two machines at once, and a change between training and evaluation must
-// not come between the two passes of a step.
+// on two machines at once, a change between training and evaluation must not
+// come between the two passes of a step, and a graph can have the gradients of
+// one scalar alone.
 func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
 		return nil, errors.New("op: batch_norm needs batch statistics; NewBatchStats makes them")

@@ -153,7 +153,8 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 type use struct{ last, before, again int }
 
 // droppedFor is for how many steps at least a result is not needed that is
-// dropped.
+// dropped: more than from a layer to its neighbours, and fewer than from the
+// forward to the backward pass but for the last layers, whose results are small.
 const droppedFor = 8
 
 // usesOf finds the uses of nodes in order. Outputs are read after all steps.
