@@ -125,6 +125,8 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		if t.config, err = configOfRun(path, from); err != nil {
 			return nil, err
 		}
+	} else if !withNetwork {
+		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, simclrSchema.command)
 	} else if t.config, _, err = simclrSchema.load(from); err != nil {
 		return nil, err
 	}
@@ -252,6 +254,9 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 		features, err = simclr.Pixels(e.images, nil)
 	} else {
 		m.Features, m.PretrainOn = "representation", e.pretrainedOn
+		if e.pretrainedOn == "train" && e.config.Evaluate.Split == "stratified" {
+			e.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
+		}
 		e.Log.Info("representing the images", "images", e.images.N)
 		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.teller("representing the images", tellEvery))
 	}

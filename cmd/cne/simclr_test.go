@@ -353,6 +353,7 @@ func TestRunsOfOtherCommands(t *testing.T) {
 		{[]string{"train", "--resume", "pictures"}, `cne: the run in pictures is one of "cne simclr pretrain", not of "cne train"; resume it with that`},
 		{[]string{"simclr", "pretrain", "--resume", "points"}, `cne: the run in points is one of "cne train", not of "cne simclr pretrain"; resume it with that`},
 		{[]string{"simclr", "evaluate", "points"}, `cne: the run in points is one of "cne train"; give one of "cne simclr pretrain"`},
+		{[]string{"simclr", "evaluate", "pictures/model.safetensors", "--pixels"}, "pictures/model.safetensors is a file, but the pixels are those of the images of a run; give a run folder"},
 		{[]string{"simclr", "features", "points/model.safetensors", "images"}, `points/model.safetensors holds a model of points, not one of images`},
 		{[]string{"project", "--model", "pictures", "points.csv", "-o", "p.npy"}, "images"},
 	} {
@@ -378,6 +379,10 @@ func TestSimCLREvaluate(t *testing.T) {
 	stdout, _ = mustRun(t, "simclr", "evaluate", "run", "--set", "evaluate.split=official", "-o", "official.json")
 	if e := readMetrics(t, "official.json"); e["official_split"] != true || e["train"] != 24.0 || e["test"] != 12.0 || strings.Contains(stdout, "±") {
 		t.Errorf("%v\n%s", e, stdout)
+	}
+	_, stderr := mustRun(t, tiny("-o", "mixed", "--set", "simclr.pretrain_on=train", "--set", "evaluate.split=stratified")...)
+	if !strings.Contains(stderr, "some test images of a stratified split are among the training images that the network was pretrained on") {
+		t.Errorf("stderr %q", stderr)
 	}
 	mustRun(t, "simclr", "evaluate", "run", "--pixels")
 	if e := readMetrics(t, "run/"+pixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
