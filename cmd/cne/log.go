@@ -37,7 +37,7 @@ func newTalker(w io.Writer, format string, quiet bool) *talker {
 	case quiet:
 		t.Progress = noProgress{}
 	case format == "json":
-		t.Progress = &recordProgress{log: t.Log}
+		t.Progress = &recordProgress{log: t.Log, now: time.Now}
 	case con.terminal:
 		t.Progress = &barProgress{con: con, now: time.Now}
 	default:

@@ -153,14 +153,27 @@ func (p *lineProgress) print() {
 	p.pending, p.last = EpochReport{}, p.now()
 }
 
-// recordProgress logs a record for each epoch.
-type recordProgress struct{ log *slog.Logger }
+// recordProgress logs a record for each epoch, and every minute within one.
+type recordProgress struct {
+	log  *slog.Logger
+	now  func() time.Time
+	last time.Time // of the last record
+}
 
-func (p *recordProgress) Start(epochs int) { p.log.Info("training starts", "epochs", epochs) }
+func (p *recordProgress) Start(epochs int) {
+	p.log.Info("training starts", "epochs", epochs)
+	p.last = p.now()
+}
 
-func (p *recordProgress) Part(EpochReport) {}
+func (p *recordProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= printPartEvery {
+		p.record("within an epoch", e, "part", e.Part)
+	}
+}
 
-func (p *recordProgress) Epoch(e EpochReport) {
+func (p *recordProgress) Epoch(e EpochReport) { p.record("epoch", e) }
+
+func (p *recordProgress) record(what string, e EpochReport, more ...any) {
 	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, e.Unit + "_per_second", e.Speed}
 	if e.Accuracy != nil {
 		attrs = append(attrs, "accuracy", *e.Accuracy)
@@ -168,7 +181,8 @@ func (p *recordProgress) Epoch(e EpochReport) {
 	if e.Left >= 0 {
 		attrs = append(attrs, "seconds_left", e.Left.Seconds())
 	}
-	p.log.Info("epoch", attrs...)
+	p.log.Info(what, append(attrs, more...)...)
+	p.last = p.now()
 }
 
 func (p *recordProgress) Done() { p.log.Info("training ends") }

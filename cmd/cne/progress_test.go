@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,6 +183,25 @@ func TestConsoleWithoutTerminal(t *testing.T) {
 		}
 		if _, ok := newTalker(w, "text", false).Progress.(*lineProgress); !ok {
 			t.Errorf("%T gets a bar", w)
+		}
+	}
+}
+
+// Records tell of a long epoch once a minute, and where in it training is.
+func TestRecordsWithinAnEpoch(t *testing.T) {
+	var b strings.Builder
+	ck := &clock{}
+	p := &recordProgress{log: slog.New(slog.NewJSONHandler(&b, nil)), now: ck.now}
+	p.Start(2)
+	for part := range 9 {
+		ck.advance(20 * time.Second)
+		p.Part(EpochReport{Part: float64(part+1) / 10, Epochs: 2, Loss: 3, Unit: "images", Speed: 200, Left: time.Hour})
+	}
+	p.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 2, Unit: "images", Speed: 200, Left: time.Hour})
+	p.Done()
+	for what, want := range map[string]int{`"within an epoch"`: 3, `"part":0.3`: 1, `"part":0.9`: 1, `"part":`: 3, `"msg":"epoch"`: 1} {
+		if got := strings.Count(b.String(), what); got != want {
+			t.Errorf("%s stands %d times, want %d, in\n%s", what, got, want, b.String())
 		}
 	}
 }
