@@ -162,8 +162,11 @@ func (c *winograd) weightStride() int { return c.in*c.out + apart }
 func (c *winograd) transformWeights(_, lo, hi int) {
 	b := winogradBlocks.Get()
 	defer winogradBlocks.Put(b)
-	for i := lo; i < hi; i++ {
-		for j := 0; j < c.out; j += 16 {
+	// The weights of 16 output channels lie in few lines of the cache for some
+	// input channels, those of all output channels in too many.
+	for j := 0; j < c.out; j += 16 {
+		at, stride := c.form.At(j)
+		for i := lo; i < hi; i++ {
 			for lane := range 16 {
 				taps := c.tapsOf(i, j+lane)
 				if c.turned {
@@ -176,7 +179,6 @@ func (c *winograd) transformWeights(_, lo, hi int) {
 					}
 				}
 			}
-			at, stride := c.form.At(j)
 			simd.WinogradWeights(c.memory.u, simd.WinogradGrid(at+i*stride, c.weightStride()), b.taps[:], simd.Grid{Row: 48, Pixel: 16}, 16)
 		}
 	}
@@ -331,8 +333,8 @@ func (c *winograd) finishWeights(_, lo, hi int) {
 			simd.Add(u[first:end], u[s*size+first:s*size+end])
 		}
 	}
-	for i := lo; i < hi; i++ {
-		for j := 0; j < c.out; j += 16 {
+	for j := 0; j < c.out; j += 16 {
+		for i := lo; i < hi; i++ {
 			simd.WinogradWeightsGradient(b.taps[:], simd.Grid{Row: 48, Pixel: 16}, u, simd.WinogradGrid(i*c.out+j, c.weightStride()), 16)
 			for lane := range 16 {
 				taps := c.tapsOf(i, j+lane)
