@@ -100,6 +100,22 @@ func (a *Array) Resize(shape []int) error {
 	return nil
 }
 
+// Reserve sees to it that the array can take a shape of n elements without
+// allocating then. What the elements are afterwards is not defined.
+func (a *Array) Reserve(n int) {
+	if n <= a.Cap() {
+		return
+	}
+	switch a.dtype {
+	case tensor.Float32:
+		a.f32 = make([]float32, len(a.f32), n)
+	case tensor.Float64:
+		a.f64 = make([]float64, len(a.f64), n)
+	case tensor.Int32:
+		a.i32 = make([]int32, len(a.i32), n)
+	}
+}
+
 // Share makes a an array of the given shape over the memory of data, without
 // a copy: it is how a batch is handed to a program. The type of data must be
 // the array's, and its length the product of the dimensions.

@@ -63,6 +63,10 @@ type step struct {
 	in     []*op.Array
 	out    *op.Array
 	shape  [op.MaxDims]int
+
+	// size is that of the node as it was compiled, and most that of the largest
+	// node that has the same array.
+	size, most int
 }
 
 type input struct {
@@ -118,6 +122,10 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 			}
 		}
 	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		s.most = max(s.size, spare.sizes[s.out])
+	}
 	return p, nil
 }
 
@@ -142,6 +150,7 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 		return fmt.Errorf("vm: node %v: %w", n, err)
 	}
 	p.arrays[n] = s.out
+	s.size = n.Shape().TotalSize()
 	p.steps = append(p.steps, s)
 	return nil
 }
@@ -372,6 +381,7 @@ func (s *step) run() error {
 	if err != nil {
 		return err
 	}
+	s.reserve(shape)
 	if err := s.out.Resize(shape); err != nil {
 		return err
 	}
@@ -379,6 +389,19 @@ func (s *step) run() error {
 		return s.again.RunAgain(s.out, s.in)
 	}
 	return s.kernel.Run(s.out, s.in)
+}
+
+// reserve makes an array at once as large as the largest of its nodes needs it,
+// if that grows with the batch as this one does: what is outgrown would stay for
+// a while beside what is in use.
+func (s *step) reserve(shape []int) {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	if s.size > 0 && n > s.out.Cap() {
+		s.out.Reserve(n * s.most / s.size)
+	}
 }
 
 // runForeign runs an operation that is no kernel on Gorgonia's values.
