@@ -59,12 +59,7 @@ func (c *patches[T]) run(memories *parallel.Pool[patchMemory[T]], g windows, par
 		c.loop.Body, c.arrange.Body = c.piece, c.arrangeRows
 	}
 	elements := max(1, arrangedAtOnce/c.k)
-	switch part {
-	case convResult:
-		c.form = blas.NewPanels[T](c.size(), c.k)
-	case convImages:
-		c.form = blas.NewPanels[T](c.k, c.size())
-	case convWeights:
+	if part == convWeights {
 		grain := max(1, (c.n+convPieces-1)/convPieces)
 		c.memory.sums = grow(c.memory.sums, max(1, parallel.Pieces(c.n, grain)))
 		for i := range c.memory.sums {
@@ -73,8 +68,11 @@ func (c *patches[T]) run(memories *parallel.Pool[patchMemory[T]], g windows, par
 		clear(c.memory.sums[0])
 		c.loop.Run(c.n, grain)
 		c.arrange.Run(c.size(), elements)
-	}
-	if part != convWeights {
+	} else {
+		c.form = blas.NewPanels[T](c.size(), c.k)
+		if part == convImages {
+			c.form = blas.NewPanels[T](c.k, c.size())
+		}
 		c.memory.right = grow(c.memory.right, c.form.Len())
 		c.arrange.Run(c.size(), elements)
 		c.loop.Run(c.n, max(1, c.step()/(c.oh*c.ow)))

@@ -60,6 +60,9 @@ const (
 	// the second-level cache, but it has at least fewestTiles.
 	winogradElements = 3 << 17
 	fewestTiles      = 24
+	// productRows divides the tiles of a block: the products are computed by as
+	// many rows at a time.
+	productRows = 12
 	// sharedTiles is how many tiles make a block on which all cores work.
 	sharedTiles = 192
 	// A block is one core's only if there are manyBlocks of them, and the
@@ -84,7 +87,7 @@ func (c *winograd) run(g windows, part convPart, images, weights, result []float
 		c.images, c.result, c.in, c.out, c.turned = result, images, g.k, g.c, true
 	}
 	c.memory = winogradMemories.Get()
-	c.grain = max(fewestTiles, winogradElements/simd.WinogradPoints/(c.in+c.out)/12*12)
+	c.grain = max(fewestTiles, winogradElements/simd.WinogradPoints/(c.in+c.out)/productRows*productRows)
 	shared := c.in*c.out > fewWeights || c.tiles() < manyBlocks*c.grain
 	if shared {
 		c.grain = sharedTiles
