@@ -76,18 +76,10 @@ const (
 // report measures the embedding and writes metrics.json.
 func (t *training) report(ctx context.Context, embedding, held *data.Matrix, start time.Time) (*Metrics, error) {
 	measuring := time.Now()
-	m := Metrics{
-		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
-		Seed: t.config.Seed, Version: Version(),
-	}
-	if t.config.Loss.Name == "nc" {
-		n := float64(embedding.N)
-		z := math.Exp(t.result.LogZ) * n * (n - 1)
-		m.Z = &z
-	}
-	var err error
-	_, err = await(ctx, func() (struct{}, error) {
-		if err := t.measure(embedding, &m); err != nil || held == nil {
+	m := t.metrics(embedding)
+	_, err := await(ctx, func() (struct{}, error) {
+		err := t.measure(embedding, m)
+		if err != nil || held == nil {
 			return struct{}{}, err
 		}
 		m.Holdout, err = t.measureHeld(embedding, held)
@@ -107,7 +99,21 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return &m, t.dir.writeJSON("metrics.json", m)
+	return m, t.dir.writeJSON("metrics.json", m)
+}
+
+// metrics returns what training tells of an embedding.
+func (t *training) metrics(embedding *data.Matrix) *Metrics {
+	m := &Metrics{
+		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
+		Seed: t.config.Seed, Version: Version(),
+	}
+	if t.config.Loss.Name == "nc" {
+		n := float64(embedding.N)
+		z := math.Exp(t.result.LogZ) * n * (n - 1)
+		m.Z = &z
+	}
+	return m
 }
 
 // measure fills in what the configuration asks for.

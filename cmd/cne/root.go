@@ -15,6 +15,7 @@ var commands = []func() *cobra.Command{
 	plotCmd,
 	projectCmd,
 	simclrCmd,
+	spectrumCmd,
 	trainCmd,
 	versionCmd,
 }

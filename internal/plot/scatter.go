@@ -109,16 +109,23 @@ type Scatter struct {
 	// Seed decides the order in which points are drawn, and the vertical
 	// scatter of points of a single coordinate.
 	Seed uint64
+
+	// withoutLegend leaves the legend to the Strip around the plot.
+	withoutLegend bool
 }
 
 // Save draws the plot into the file at path, as PNG or SVG by its extension.
 // The file is written under a temporary name in the same folder and renamed.
 // Errors name the path; they wrap ErrInput, ErrNotFinite or ErrFormat, or come
 // from the file system.
-func (s *Scatter) Save(path string) error {
+func (s *Scatter) Save(path string) error { return save(path, s.Write) }
+
+// save has a picture written into the file at path, in the format that its
+// extension names.
+func save(path string, write func(w io.Writer, format Format) error) error {
 	var b bytes.Buffer
 	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	if err := s.Write(&b, Format(extension)); err != nil {
+	if err := write(&b, Format(extension)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	err := atomicfile.Write(path, func(w io.Writer) error {
@@ -144,10 +151,15 @@ func (s *Scatter) Write(w io.Writer, format Format) error {
 	if err != nil {
 		return err
 	}
+	return l.write(w, format, s.dpi())
+}
+
+// write writes the layout in a format that is known.
+func (l *layout) write(w io.Writer, format Format, dpi int) error {
 	if format == SVG {
 		return l.writeSVG(w)
 	}
-	return l.writePNG(w, s.dpi())
+	return l.writePNG(w, dpi)
 }
 
 // Bounds of what is drawn.
