@@ -55,7 +55,7 @@ type vocabulary struct {
 
 // vocabularies lists those of all commands.
 func vocabularies() []*vocabulary {
-	return []*vocabulary{&trainSchema.vocabulary, &simclrSchema.vocabulary}
+	return []*vocabulary{&trainSchema.vocabulary, &spectrumSchema.vocabulary, &simclrSchema.vocabulary}
 }
 
 // A schema is a kind of configuration: how the type C, a struct with
