@@ -373,3 +373,19 @@ func TestAxisPhases(t *testing.T) {
 		}
 	}
 }
+
+func TestSpectrumNamesItsFolder(t *testing.T) {
+	for path, want := range map[string]string{"": "runs/spectrum-mnist10k", "data/points.npy": "runs/spectrum-points"} {
+		var from sources
+		if path != "" {
+			from.settings = []setting{{"--set data.path", "data.path", path}}
+		}
+		c, _, err := spectrumSchema.load(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Output.Dir != want {
+			t.Errorf("the folder for %q is %s, want %s", path, c.Output.Dir, want)
+		}
+	}
+}

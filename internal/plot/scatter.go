@@ -1,6 +1,7 @@
 // Package plot draws embeddings: scatter plots in the manner of the paper's
 // figures, as PNG or SVG, with equal axes, a scale bar in place of ticks, and
-// colours that a colour-blind person can tell apart.
+// colours that a colour-blind person can tell apart. A Strip has several of
+// them side by side.
 //
 // Text, lines and legends are drawn by gonum/plot's canvases. The points
 // themselves are not, since one path per point takes seconds and megabytes for
