@@ -96,6 +96,9 @@ type State struct {
 	Elapsed        time.Duration
 	EdgesPerSecond float64
 	Model          model.Model
+	// Quality is what a hook before this one has measured (Measure); nil if
+	// there was none.
+	Quality *Quality
 }
 
 // A Hook is called after every epoch. An error ends the run with it.

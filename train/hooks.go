@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 )
 
 // A Record is what Records writes of an epoch.
@@ -13,11 +14,32 @@ type Record struct {
 	// Loss is State.Loss, LR the step size.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
-	// LogZ is NC-t-SNE's log Z; it is left out for the other losses.
+	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) what it means for the
+	// n points: the partition function, once it is learnt. They are left out
+	// for the other losses.
 	LogZ *float64 `json:"log_z,omitempty"`
-	// Seconds since the run began.
+	Z    *float64 `json:"z,omitempty"`
+	// Quality is that of the epoch, where it was measured.
+	Quality
+	// Seconds since the run began, without the hooks.
 	Seconds        float64 `json:"seconds"`
 	EdgesPerSecond float64 `json:"edges_per_second"`
+}
+
+// Record returns the record of an epoch. withZ includes log Z.
+func (s *State) Record(withZ bool) Record {
+	r := Record{Epoch: s.Epoch, Phase: s.Phase, Loss: s.Loss, LR: s.LR,
+		Seconds: s.Elapsed.Seconds(), EdgesPerSecond: s.EdgesPerSecond}
+	if withZ {
+		points, _ := s.Model.Points()
+		logZ, n := s.LogZ, float64(points)
+		z := math.Exp(logZ) * n * (n - 1)
+		r.LogZ, r.Z = &logZ, &z
+	}
+	if s.Quality != nil {
+		r.Quality = *s.Quality
+	}
+	return r
 }
 
 // Records returns a hook that writes a Record of every epoch to w, as a line
@@ -25,12 +47,7 @@ type Record struct {
 func Records(w io.Writer, withZ bool) Hook {
 	encoder := json.NewEncoder(w)
 	return HookFunc(func(s *State) error {
-		r := Record{Epoch: s.Epoch, Phase: s.Phase, Loss: s.Loss, LR: s.LR,
-			Seconds: s.Elapsed.Seconds(), EdgesPerSecond: s.EdgesPerSecond}
-		if withZ {
-			r.LogZ = &s.LogZ
-		}
-		if err := encoder.Encode(r); err != nil {
+		if err := encoder.Encode(s.Record(withZ)); err != nil {
 			return fmt.Errorf("train: cannot write the record of epoch %d: %w", s.Epoch, err)
 		}
 		return nil
@@ -40,6 +57,37 @@ func Records(w io.Writer, withZ bool) Hook {
 // Snapshots returns a hook that hands the embedding [n, d] to save after an
 // epoch. The slice is used again for the next. EveryEpochs makes it seldom.
 func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
+	return embedded(func(s *State, embedding []float32, d int) error { return save(s.Epoch, embedding, d) })
+}
+
+// Quality is what is measured of the embedding of an epoch. What is nil was not
+// measured, or has no value.
+type Quality struct {
+	// PartitionFunction is the sum of the similarities over all ordered pairs
+	// of points.
+	PartitionFunction *float64 `json:"partition_function,omitempty"`
+	// KL is the Kullback–Leibler divergence between graph and embedding, in
+	// nats.
+	KL *float64 `json:"kl,omitempty"`
+}
+
+// Measure returns a hook that has the embedding [n, d] measured after an epoch,
+// for the hooks after it (State.Quality). The slice is used again for the next.
+// EveryEpochs makes it seldom: what takes a second an epoch makes long runs
+// several times as long, though hooks take nothing from State.Elapsed.
+func Measure(measure func(epoch int, embedding []float32, d int) (Quality, error)) Hook {
+	return embedded(func(s *State, embedding []float32, d int) error {
+		q, err := measure(s.Epoch, embedding, d)
+		if err != nil {
+			return err
+		}
+		s.Quality = &q
+		return nil
+	})
+}
+
+// embedded returns a hook that calls f with the embedding [n, d].
+func embedded(f func(s *State, embedding []float32, d int) error) Hook {
 	var embedding []float32
 	return HookFunc(func(s *State) error {
 		n, d := s.Model.Points()
@@ -47,6 +95,6 @@ func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 		if err := s.Model.EmbedTo(embedding); err != nil {
 			return err
 		}
-		return save(s.Epoch, embedding, d)
+		return f(s, embedding, d)
 	})
 }

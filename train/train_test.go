@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cne/internal/quality"
 	"cne/model"
@@ -874,6 +875,87 @@ func TestHooks(t *testing.T) {
 		if decoder.More() {
 			t.Error("more records than epochs")
 		}
+	}
+}
+
+// What is measured reaches the hooks after it, in the epochs in which it is
+// measured, and takes nothing from the time of the run.
+func TestMeasure(t *testing.T) {
+	heads, tails := ring(20, 1)
+	for _, loss := range []op.Loss{op.Neg, op.NC} {
+		e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Loss: loss})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const pause = 100 * time.Millisecond
+		var lines bytes.Buffer
+		result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
+			Phases: phase(5, train.Place{}, 5),
+			Hooks: []train.Hook{
+				train.EveryEpochs(2, train.Measure(func(epoch int, embedding []float32, d int) (train.Quality, error) {
+					if d != 2 || len(embedding) != 40 {
+						t.Errorf("%d numbers, %d wide", len(embedding), d)
+					}
+					time.Sleep(pause)
+					z, kl := float64(100*epoch), float64(epoch)/4
+					q := train.Quality{PartitionFunction: &z, KL: &kl}
+					if epoch == 4 {
+						q.KL = nil
+					}
+					return q, nil
+				})),
+				train.Records(&lines, loss == op.NC),
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Elapsed >= 2*pause {
+			t.Errorf("the run took %v, with the time of the hooks", result.Elapsed)
+		}
+		var got []string
+		for line := range strings.Lines(lines.String()) {
+			var r train.Record
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			s := fmt.Sprint(r.Epoch)
+			if r.PartitionFunction != nil {
+				s += fmt.Sprint(" z ", *r.PartitionFunction)
+			}
+			if r.KL != nil {
+				s += fmt.Sprint(" kl ", *r.KL)
+			}
+			got = append(got, s)
+			if loss == op.NC {
+				if want := math.Exp(*r.LogZ) * 20 * 19; r.Z == nil || math.Abs(*r.Z/want-1) > 1e-12 {
+					t.Errorf("log Z %v of 20 points gives Z %v", *r.LogZ, r.Z)
+				}
+			} else if strings.Contains(line, `"z"`) {
+				t.Errorf("%s has a Z", line)
+			}
+		}
+		if want := []string{"1", "2 z 200 kl 0.5", "3", "4 z 400", "5"}; !slices.Equal(got, want) {
+			t.Errorf("measured %q, want %q", got, want)
+		}
+	}
+}
+
+func TestMeasureFails(t *testing.T) {
+	heads, tails := ring(20, 1)
+	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("cannot be measured")
+	result, err := train.Fit(context.Background(), e, heads, tails, train.Options{
+		Phases: phase(5, train.Place{}, 5),
+		Hooks: []train.Hook{train.EveryEpochs(2, train.Measure(func(int, []float32, int) (train.Quality, error) {
+			return train.Quality{}, failure
+		}))},
+	})
+	if !errors.Is(err, failure) || result.Epochs != 2 {
+		t.Errorf("%v after %d epochs", err, result.Epochs)
 	}
 }
 

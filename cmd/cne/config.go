@@ -55,6 +55,9 @@ type Output struct {
 	CSV       bool   `mapstructure:"csv"`       // embedding.csv
 	Plot      bool   `mapstructure:"plot"`      // embedding.png
 	Snapshots int    `mapstructure:"snapshots"` // every n epochs; 0: never
+	// MetricsEvery is after how many epochs the quality is measured; 0: never.
+	MetricsEvery int  `mapstructure:"metrics_every"`
+	TensorBoard  bool `mapstructure:"tensorboard"` // event files
 }
 
 // Data says where the points and their labels come from.

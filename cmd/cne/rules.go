@@ -56,6 +56,8 @@ var trainKeys = slices.Concat([]key{
 	{"output.csv", boolean()},
 	{"output.plot", boolean()},
 	{"output.snapshots", whole(0)},
+	{"output.metrics_every", whole(0)},
+	{"output.tensorboard", boolean()},
 
 	{"data.path", nonEmptyList()},
 	{"data.labels", list()},

@@ -35,6 +35,9 @@ var runFiles = []string{
 	"holdout.csv",
 	"holdout_rows.csv",
 	"snapshots/epoch-*.npy",
+	eventFiles + "*",
+	"curves.svg",
+	"animation.gif",
 	spectrumTable,
 	spectrumFigures,
 	spectrumStrip,
@@ -50,7 +53,7 @@ var runFiles = []string{
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.
-var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", evaluationFile}
+var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", "curves.png", "curves.svg", "animation.gif", evaluationFile}
 
 // What a run saves of its model and its state.
 const (

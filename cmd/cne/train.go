@@ -160,10 +160,12 @@ func lossOptions(l *Loss) op.ContrastiveOptions {
 func (t *training) fit(ctx context.Context, o train.Options) error {
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
-		o.Hooks = []train.Hook{
-			train.EveryEpochs(c.Train.LogEvery, train.Records(records, c.Loss.Name == "nc")),
-			t.progress("edges"),
+		loggers, closeLoggers, err := t.loggers(records)
+		if err != nil {
+			return err
 		}
+		defer func() { err = errors.Join(err, closeLoggers()) }()
+		o.Hooks = append(loggers, t.progress("edges"))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}

@@ -1,19 +1,18 @@
-// Package plot draws embeddings: scatter plots in the manner of the paper's
-// figures, as PNG or SVG, with equal axes, a scale bar in place of ticks, and
-// colours that a colour-blind person can tell apart. A Strip has several of
-// them side by side.
+// Package plot draws embeddings (Scatter, and several side by side: Strip) and
+// curves (Curves) as PNG or SVG:
+// scatter plots in the manner of the paper's figures, with equal axes and a
+// scale bar in place of ticks, and line charts of small multiples, both in
+// colours that a colour-blind person can tell apart.
 //
-// Text, lines and legends are drawn by gonum/plot's canvases. The points
-// themselves are not, since one path per point takes seconds and megabytes for
+// Text, lines and legends are drawn by gonum/plot's canvases. The points of an
+// embedding are not, since one path per point takes seconds and megabytes for
 // the 70 000 points of MNIST: raster.go sets them as anti-aliased discs, and
 // svg.go writes them as dots of a few short paths.
-//
-// The package draws points and nothing else; curves of a training run belong
-// to whoever reads the run's metrics.
 package plot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +24,8 @@ import (
 	"cne/internal/atomicfile"
 )
 
-// ErrInput is wrapped by errors about a Scatter that cannot be drawn: no
-// points, labels that do not fit, sizes out of range.
+// ErrInput is wrapped by errors about a Scatter or Curves that cannot be drawn:
+// no points, labels that do not fit, sizes out of range.
 var ErrInput = errors.New("cannot draw the plot")
 
 // ErrNotFinite is wrapped by the error for a coordinate or value that is NaN
@@ -121,9 +120,9 @@ type Scatter struct {
 // from the file system.
 func (s *Scatter) Save(path string) error { return save(path, s.Write) }
 
-// save has a picture written into the file at path, in the format that its
+// save writes a picture into the file at path, in the format that its
 // extension names.
-func save(path string, write func(w io.Writer, format Format) error) error {
+func save(path string, write func(io.Writer, Format) error) error {
 	var b bytes.Buffer
 	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	if err := write(&b, Format(extension)); err != nil {
@@ -142,8 +141,8 @@ func save(path string, write func(w io.Writer, format Format) error) error {
 // Write draws the plot as an image of that format. Errors wrap ErrInput,
 // ErrNotFinite or ErrFormat, in which case nothing was written, or are w's.
 func (s *Scatter) Write(w io.Writer, format Format) error {
-	if format != PNG && format != SVG {
-		return fmt.Errorf("%w %q; give png or svg", ErrFormat, string(format))
+	if err := format.check(); err != nil {
+		return err
 	}
 	if err := s.check(); err != nil {
 		return err
@@ -152,15 +151,22 @@ func (s *Scatter) Write(w io.Writer, format Format) error {
 	if err != nil {
 		return err
 	}
-	return l.write(w, format, s.dpi())
+	return l.write(w, format, s.DPI)
 }
 
-// write writes the layout in a format that is known.
+func (f Format) check() error {
+	if f != PNG && f != SVG {
+		return fmt.Errorf("%w %q; give png or svg", ErrFormat, string(f))
+	}
+	return nil
+}
+
+// write draws the layout; dpi may be 0 for the default.
 func (l *layout) write(w io.Writer, format Format, dpi int) error {
 	if format == SVG {
 		return l.writeSVG(w)
 	}
-	return l.writePNG(w, dpi)
+	return l.writePNG(w, cmp.Or(dpi, defaultDPI))
 }
 
 // Bounds of what is drawn.
@@ -169,6 +175,24 @@ const (
 	maxDPI      = 1200
 	maxDiameter = 100
 )
+
+// defaultDPI is the resolution of a PNG in pixels per inch.
+const defaultDPI = 200
+
+// A size is a field that may be from 0, for the default, up to max.
+type size struct {
+	name       string
+	value, max float64
+}
+
+func checkSizes(sizes []size) error {
+	for _, s := range sizes {
+		if !(s.value >= 0 && s.value <= s.max) {
+			return fmt.Errorf("%w: %s is %v; give a number up to %v, or 0 for the default", ErrInput, s.name, s.value, s.max)
+		}
+	}
+	return nil
+}
 
 func (s *Scatter) check() error {
 	m := s.Embedding
@@ -190,19 +214,14 @@ func (s *Scatter) check() error {
 	if s.HeldOut != nil && len(s.HeldOut) != m.N {
 		return fmt.Errorf("%w: HeldOut has %d entries for %d points", ErrInput, len(s.HeldOut), m.N)
 	}
-	for _, size := range []struct {
-		name       string
-		value, max float64
-	}{
+	if err := checkSizes([]size{
 		{"Width", s.Width, maxInches},
 		{"Height", s.Height, maxInches},
 		{"DPI", float64(s.DPI), maxDPI},
 		{"PointSize", s.PointSize, maxDiameter},
 		{"Alpha", s.Alpha, 1},
-	} {
-		if !(size.value >= 0 && size.value <= size.max) {
-			return fmt.Errorf("%w: %s is %v; give a number up to %v, or 0 for the default", ErrInput, size.name, size.value, size.max)
-		}
+	}); err != nil {
+		return err
 	}
 	for i := range m.N {
 		for j, v := range m.Row(i) {
@@ -232,13 +251,6 @@ func (s *Scatter) heldOut() int {
 		return 0
 	}
 	return n
-}
-
-func (s *Scatter) dpi() int {
-	if s.DPI == 0 {
-		return 200
-	}
-	return s.DPI
 }
 
 func (s *Scatter) height() float64 {

@@ -37,18 +37,14 @@ func (s *Strip) Save(path string) error { return save(path, s.Write) }
 
 // Write draws the strip as an image of that format, as Scatter.Write does.
 func (s *Strip) Write(w io.Writer, format Format) error {
-	if format != PNG && format != SVG {
-		return fmt.Errorf("%w %q; give png or svg", ErrFormat, string(format))
+	if err := format.check(); err != nil {
+		return err
 	}
 	l, err := s.layout()
 	if err != nil {
 		return err
 	}
-	dpi := s.DPI
-	if dpi == 0 {
-		dpi = 200
-	}
-	return l.write(w, format, dpi)
+	return l.write(w, format, s.DPI)
 }
 
 // maxSide bounds Strip.Side, in inches.

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/quality"
+	"cne/internal/tensorboard"
+	"cne/train"
+)
+
+// eventFiles is how the names of TensorBoard's files begin; the time at which
+// they were begun follows, in seconds since 1970.
+const eventFiles = "events.out.tfevents."
+
+// loggers returns the hooks that measure the epochs and record them, every
+// train.log_every epochs and whenever the quality was measured. They are to be
+// closed.
+func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() error, err error) {
+	c := t.config
+	withZ := c.Loss.Name == "nc"
+	if every := c.Output.MetricsEvery; every > 0 {
+		hooks = append(hooks, measureEvery(every, t.near.graph))
+	}
+	hooks = append(hooks, recorded(c.Train.LogEvery, train.Records(records, withZ)))
+	if !c.Output.TensorBoard {
+		return hooks, func() error { return nil }, nil
+	}
+	first := 1
+	if t.from != nil {
+		first += t.from.Progress.Epochs
+	}
+	f, err := t.dir.createEvents(time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	events, err := tensorboard.NewWriter(f, time.Now(), first)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	board := train.HookFunc(func(s *train.State) error {
+		return events.Write(time.Now(), s.Epoch, scalars(s.Record(withZ)))
+	})
+	return append(hooks, recorded(c.Train.LogEvery, board)), f.Close, nil
+}
+
+// measureEvery returns a hook that measures partition function and divergence
+// after every so many epochs, and after the last.
+func measureEvery(every int, graph *neighbors.Graph) train.Hook {
+	measure := train.Measure(func(epoch int, embedding []float32, d int) (train.Quality, error) {
+		z, err := quality.PartitionFunction(embedding, d)
+		if err != nil {
+			return train.Quality{}, err
+		}
+		kl, err := divergence(graph, &data.Matrix{N: len(embedding) / d, D: d, X: embedding}, z)
+		return train.Quality{PartitionFunction: &z, KL: kl}, err
+	})
+	return train.HookFunc(func(s *train.State) error {
+		if s.Epoch%every != 0 && s.Epoch != s.Epochs {
+			return nil
+		}
+		err := measure.AfterEpoch(s)
+		if errors.Is(err, quality.ErrNotFinite) {
+			return &train.DivergedError{Epoch: s.Epoch, LR: s.LR, Cause: err}
+		}
+		return err
+	})
+}
+
+// recorded calls a hook after every n-th epoch, and after those whose quality
+// was measured.
+func recorded(n int, h train.Hook) train.Hook {
+	seldom := train.EveryEpochs(n, h)
+	return train.HookFunc(func(s *train.State) error {
+		if s.Quality != nil {
+			return h.AfterEpoch(s)
+		}
+		return seldom.AfterEpoch(s)
+	})
+}
+
+// scalars returns the curves of TensorBoard, which have the names that
+// metrics.jsonl uses.
+func scalars(r train.Record) []tensorboard.Scalar {
+	list := []tensorboard.Scalar{{Tag: "loss", Value: r.Loss}, {Tag: "lr", Value: r.LR}, {Tag: "edges_per_second", Value: r.EdgesPerSecond}}
+	for _, more := range []struct {
+		tag   string
+		value *float64
+	}{
+		{"log_z", r.LogZ}, {"z", r.Z}, {"partition_function", r.PartitionFunction}, {"kl", r.KL},
+	} {
+		if more.value != nil {
+			list = append(list, tensorboard.Scalar{Tag: more.tag, Value: *more.value})
+		}
+	}
+	return list
+}
+
+// createEvents creates a file for TensorBoard, which reads all of a folder in
+// the order of their names: that of a run that goes on has a later time than
+// those before.
+func (d *runDir) createEvents(now time.Time) (*os.File, error) {
+	for seconds := now.Unix(); ; seconds++ {
+		f, err := os.OpenFile(d.Path(fmt.Sprintf("%s%010d.cne", eventFiles, seconds)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot write the TensorBoard events: %w", err)
+		}
+		return f, nil
+	}
+}

@@ -1,0 +1,380 @@
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+
+	"cne/internal/rng"
+)
+
+func writeCurves(t testing.TB, c *Curves, format Format) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Write(&b, format); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// falling returns a series of n points of the curve 1/x.
+func falling(name string, n int) Series {
+	s := Series{Name: name}
+	for i := range n {
+		s.X, s.Y = append(s.X, float64(i+1)), append(s.Y, 1/float64(i+1))
+	}
+	return s
+}
+
+func TestCurvesSize(t *testing.T) {
+	panel := Panel{Title: "t", XLabel: "x", YLabel: "y", Series: []Series{falling("", 5)}}
+	for name, tc := range map[string]struct {
+		panels, columns int
+		c               Curves
+		w, h            int // in pixels
+	}{
+		"one":        {1, 0, Curves{DPI: 72}, 2*margin + panelWidth, 2*margin + 158},
+		"two":        {2, 0, Curves{DPI: 72}, 2*margin + 2*panelWidth + panelGap, 2*margin + 158},
+		"four":       {4, 0, Curves{DPI: 72}, 2*margin + 2*panelWidth + panelGap, 2*margin + 317 + panelGap},
+		"five":       {5, 0, Curves{DPI: 72}, 2*margin + 3*panelWidth + 2*panelGap, 2*margin + 317 + panelGap},
+		"one column": {3, 1, Curves{DPI: 72}, 2*margin + panelWidth, 2*margin + 475 + 2*panelGap},
+		"given":      {3, 0, Curves{Width: 8, Height: 3, DPI: 50}, 400, 150},
+	} {
+		c := tc.c
+		c.Panels, c.Columns = slices.Repeat([]Panel{panel}, tc.panels), tc.columns
+		img, err := png.Decode(bytes.NewReader(writeCurves(t, &c, PNG)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := img.Bounds().Size(); size.X != tc.w || size.Y < tc.h || size.Y > tc.h+1 {
+			t.Errorf("%s: %v, want %d×%d", name, size, tc.w, tc.h)
+		}
+	}
+}
+
+// drawn returns what is drawn in the charts of c: lines and dots by colour, in
+// the order of drawing.
+func drawn(t *testing.T, c *Curves) (lines, dots map[color.Color][]vg.Path, boxes []vg.Rectangle) {
+	t.Helper()
+	l, err := c.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	canvas := new(recorder.Canvas)
+	to := draw.NewCanvas(canvas, vg.Length(l.width), vg.Length(l.height))
+	for _, f := range l.furniture {
+		f(to)
+	}
+	lines, dots = make(map[color.Color][]vg.Path), make(map[color.Color][]vg.Path)
+	var now color.Color
+	for _, a := range canvas.Actions {
+		switch a := a.(type) {
+		case *recorder.SetColor:
+			now = a.Color
+		case *recorder.Stroke:
+			lines[now] = append(lines[now], a.Path)
+		case *recorder.Fill:
+			dots[now] = append(dots[now], a.Path)
+		}
+	}
+	// An axis is a line in ink that is longer than a tick; the two of a chart
+	// follow each other.
+	var axes []vg.Path
+	for _, p := range lines[color.Color(ink)] {
+		if math.Hypot(float64(p[1].Pos.X-p[0].Pos.X), float64(p[1].Pos.Y-p[0].Pos.Y)) > 2*tickLength {
+			axes = append(axes, p)
+		}
+	}
+	for i := 0; i+1 < len(axes); i += 2 {
+		boxes = append(boxes, vg.Rectangle{Min: axes[i][0].Pos, Max: vg.Point{X: axes[i][1].Pos.X, Y: axes[i+1][1].Pos.Y}})
+	}
+	return lines, dots, boxes
+}
+
+// Lines stand where the axes say: ten times as far on a logarithmic one, and
+// gaps where there is no number.
+func TestCurvesPlace(t *testing.T) {
+	nan := math.NaN()
+	for name, tc := range map[string]struct {
+		logX, logY bool
+		x, y       []float64
+		shares     [][2]float64 // of the way from the first to the last point
+		lines      []int        // lengths
+	}{
+		"linear": {false, false, []float64{0, 1, 4}, []float64{10, 20, 50}, [][2]float64{{0, 0}, {0.25, 0.25}, {1, 1}}, []int{3}},
+		"logY":   {false, true, []float64{0, 1, 4}, []float64{1, 100, 1e4}, [][2]float64{{0, 0}, {0.25, 0.5}, {1, 1}}, []int{3}},
+		"logX":   {true, false, []float64{0.01, 0.1, 10}, []float64{0, 1, 4}, [][2]float64{{0, 0}, {1. / 3, 0.25}, {1, 1}}, []int{3}},
+		"both":   {true, true, []float64{1, 10, 1000}, []float64{1e-6, 1e-3, 1}, [][2]float64{{0, 0}, {1. / 3, 0.5}, {1, 1}}, []int{3}},
+		"gap":    {false, false, []float64{0, 1, 2, 3, 4}, []float64{0, 1, nan, 3, 4}, [][2]float64{{0, 0}, {0.25, 0.25}, {0.75, 0.75}, {1, 1}}, []int{2, 2}},
+		"huge":   {false, false, []float64{0, 1, 4}, []float64{-math.MaxFloat64, 0, math.MaxFloat64}, [][2]float64{{0, 0}, {0.25, 0.5}, {1, 1}}, []int{3}},
+		"tiny":   {false, true, []float64{0, 1, 2}, []float64{1e-300, 1, 1e200}, [][2]float64{{0, 0}, {0.5, 0.6}, {1, 1}}, []int{3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines, _, boxes := drawn(t, &Curves{Panels: []Panel{{LogX: tc.logX, LogY: tc.logY, Series: []Series{{X: tc.x, Y: tc.y}}}}})
+			var points []vg.Point
+			var lengths []int
+			for _, p := range lines[color.Color(classColour(0))] {
+				lengths = append(lengths, len(p))
+				for _, c := range p {
+					points = append(points, c.Pos)
+				}
+			}
+			if !slices.Equal(lengths, tc.lines) || len(points) != len(tc.shares) || len(boxes) != 1 {
+				t.Fatalf("lines of %v points, want %v", lengths, tc.lines)
+			}
+			first, last := points[0], points[len(points)-1]
+			for i, p := range points {
+				if p.X < boxes[0].Min.X || p.X > boxes[0].Max.X || p.Y < boxes[0].Min.Y || p.Y > boxes[0].Max.Y {
+					t.Errorf("point %d at %v leaves the axes %v", i, p, boxes[0])
+				}
+				x, y := float64((p.X-first.X)/(last.X-first.X)), float64((p.Y-first.Y)/(last.Y-first.Y))
+				if math.Abs(x-tc.shares[i][0]) > 1e-4 || math.Abs(y-tc.shares[i][1]) > 1e-4 {
+					t.Errorf("point %d is at %v, %v of the way, want %v", i, x, y, tc.shares[i])
+				}
+			}
+		})
+	}
+}
+
+// The numbers at an axis stand at their values: what a reader would take from
+// the picture is what was drawn.
+func TestAxisTicks(t *testing.T) {
+	check := func(a axis) {
+		t.Helper()
+		numbered := 0
+		all := a.ticks()
+		for i, tick := range all {
+			if tick.share < -1e-9 || tick.share > 1+1e-9 || i > 0 && tick.share < all[i-1].share {
+				t.Fatalf("%+v: ticks %+v leave the axis or are out of order", a, all)
+			}
+			if tick.minor() {
+				continue
+			}
+			numbered++
+			said := tick.text
+			if tick.exponent != "" {
+				said = "1e" + strings.ReplaceAll(tick.exponent, "−", "-")
+			}
+			if share := a.share(parse(t, said)); len(all) > 1 && math.Abs(share-tick.share) > 1e-6 {
+				t.Fatalf("%+v: %s stands at %v, want %v", a, said, tick.share, share)
+			}
+		}
+		if numbered < 1 || numbered > 8 {
+			t.Errorf("%+v has %d numbers", a, numbered)
+		}
+	}
+	s := rng.New(3, rng.Init)
+	for range 500 {
+		low := 100 * s.Normal()
+		check(newAxis([]float64{low, low + math.Exp(4*s.Normal())}, false))
+		low = math.Exp(20 * s.Normal())
+		check(newAxis([]float64{low, low * (1 + math.Exp(6*s.Normal()))}, true))
+	}
+	for _, v := range []float64{0, 1, -3, 1e300, 5e-324, 1e15 + 1} {
+		check(newAxis([]float64{v}, false))
+	}
+	for _, v := range []float64{1, 10, 12345, 1e300, 1e308} {
+		check(newAxis([]float64{v}, true))
+		check(newAxis([]float64{v, v * (1 + 1e-11)}, true))
+		check(newAxis([]float64{v, v * (1 + 1e-11)}, false))
+	}
+	for want, values := range map[string][]float64{
+		"1e4 1e5 1e6 1e7":     {1e4, 1e7},
+		"1e-2 1e-1 1 1e1 1e2": {0.01, 100},
+		"1e-4 1e-2 1 1e2":     {1e-4, 1e3},
+		"20 50 100 200":       {15, 300},
+		"150 200 250 300":     {140, 310},
+		"1 1e100 1e200 1e300": {1, 1e300},
+	} {
+		var got []string
+		for _, tick := range newAxis(values, true).ticks() {
+			switch {
+			case tick.minor():
+			case tick.exponent == "0":
+				got = append(got, "1")
+			case tick.exponent != "":
+				got = append(got, "1e"+strings.ReplaceAll(tick.exponent, "−", "-"))
+			default:
+				got = append(got, tick.text)
+			}
+		}
+		if g := strings.Join(got, " "); g != want {
+			t.Errorf("%v: %s, want %s", values, g, want)
+		}
+	}
+}
+
+// Series of one name have one colour and one entry in the legend; bands and
+// error bars lie about their lines.
+func TestCurvesSeries(t *testing.T) {
+	a, b, c := falling("a", 4), falling("b", 4), falling("", 4)
+	b.Low, b.High = []float64{0.9, 0.4, 0.3, 0.2}, []float64{1.1, 0.6, 0.4, 0.3}
+	a.Marker = true
+	a.Low, a.High = b.Low, slices.Clone(b.High)
+	a.High[2] = math.NaN()
+	curves := &Curves{Panels: []Panel{
+		{Series: []Series{a, c, b}},
+		{Series: []Series{b, a}, Marks: []Mark{{X: 2, Name: "two"}}},
+	}}
+	lines, dots, boxes := drawn(t, curves)
+	if len(boxes) != 2 {
+		t.Fatalf("%d charts, want 2", len(boxes))
+	}
+	colourA, colourC, colourB := color.Color(classColour(0)), color.Color(classColour(1)), color.Color(classColour(2))
+	// In each chart a line, three bars with two ends each; one line in the legend.
+	if got := len(lines[colourA]); got != 2*(1+3*3)+1 {
+		t.Errorf("%d lines of a, want 21", got)
+	}
+	if got := len(dots[colourA]); got != 2*4+1 {
+		t.Errorf("%d dots of a, want 9", got)
+	}
+	if got := len(lines[colourB]); got != 2+1 {
+		t.Errorf("%d lines of b, want 3", got)
+	}
+	if got := len(lines[colourC]); got != 1 {
+		t.Errorf("%d lines of the series without a name, want 1", got)
+	}
+	band := classColour(2)
+	band.A = 0x38
+	if got := dots[color.Color(band)]; len(got) != 2 || len(got[0]) < 8 {
+		t.Errorf("bands of b: %v", got)
+	}
+	svg := string(writeCurves(t, curves, SVG))
+	for text, want := range map[string]int{">a</text>": 1, ">b</text>": 1, ">two</text>": 1} {
+		if got := strings.Count(svg, text); got != want {
+			t.Errorf("%q is %d times in the SVG, want %d", text, got, want)
+		}
+	}
+}
+
+// A single point shows as a dot, though no line goes through it.
+func TestCurvesLonelyPoint(t *testing.T) {
+	_, dots, _ := drawn(t, &Curves{Panels: []Panel{{Series: []Series{{X: []float64{1, 2, 3}, Y: []float64{math.NaN(), 5, math.NaN()}}}}}})
+	if got := len(dots[color.Color(classColour(0))]); got != 1 {
+		t.Errorf("%d dots, want 1", got)
+	}
+}
+
+func TestCurvesText(t *testing.T) {
+	c := &Curves{
+		Title: "runs <a> & \"b\" at Z̄ = 10",
+		Panels: []Panel{{
+			Title: strings.Repeat("long ", 100), XLabel: "Z̄", YLabel: "a Z̄ b", Series: []Series{falling("<script>\x00", 3)},
+		}},
+	}
+	svg := writeCurves(t, c, SVG)
+	if err := wellFormed(svg); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"runs &lt;a&gt; &amp; ", "Z = 10", "&lt;script&gt;", "…</text>", ">Z</text>", ">a Z b</text>"} {
+		if !bytes.Contains(svg, []byte(want)) {
+			t.Errorf("the SVG lacks %q", want)
+		}
+	}
+	plain := *c
+	plain.Panels = slices.Clone(c.Panels)
+	plain.Panels[0].XLabel = "Z"
+	if bytes.Equal(writeCurves(t, c, PNG), writeCurves(t, &plain, PNG)) {
+		t.Error("Z̄ looks like Z")
+	}
+	if !bytes.Equal(writeCurves(t, c, PNG), writeCurves(t, c, PNG)) || !bytes.Equal(svg, writeCurves(t, c, SVG)) {
+		t.Error("two drawings differ")
+	}
+}
+
+func TestCurvesRefused(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	one := func(s Series) []Panel { return []Panel{{Title: "loss", Series: []Series{s}}} }
+	logY := func(s Series) []Panel { p := one(s); p[0].LogY = true; return p }
+	for name, tc := range map[string]struct {
+		c    Curves
+		want error
+		says string
+	}{
+		"no panels":       {Curves{}, ErrInput, "no panels"},
+		"no series":       {Curves{Panels: []Panel{{Title: "loss"}}}, ErrInput, `panel 1 ("loss"): cannot draw the plot: there are no points`},
+		"no number":       {Curves{Panels: one(Series{X: []float64{1}, Y: []float64{nan}})}, ErrInput, "no points"},
+		"lengths":         {Curves{Panels: one(Series{Name: "a", X: []float64{1}, Y: []float64{1, 2}})}, ErrInput, `series 1 ("a") has 1 numbers in X and 2 in Y`},
+		"one bound":       {Curves{Panels: one(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{1}})}, ErrInput, "1 lower and 0 upper bounds"},
+		"NaN in X":        {Curves{Panels: one(Series{X: []float64{nan}, Y: []float64{1}})}, ErrNotFinite, "NaN in X at point 0"},
+		"infinite Y":      {Curves{Panels: one(Series{X: []float64{1}, Y: []float64{inf}})}, ErrNotFinite, "+Inf in Y"},
+		"zero on log":     {Curves{Panels: logY(Series{X: []float64{1, 2}, Y: []float64{1, 0}})}, ErrInput, "0 in Y at point 1 (counted from 0), which a logarithmic axis cannot show"},
+		"low on log":      {Curves{Panels: logY(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{-1}, High: []float64{2}})}, ErrInput, "-1 in Low"},
+		"mark on log":     {Curves{Panels: []Panel{{LogX: true, Series: []Series{falling("", 2)}, Marks: []Mark{{0, "m"}}}}}, ErrInput, `the mark "m" is at 0`},
+		"mark NaN":        {Curves{Panels: []Panel{{Series: []Series{falling("", 2)}, Marks: []Mark{{nan, "m"}}}}}, ErrNotFinite, `the mark "m" is at NaN`},
+		"too small":       {Curves{Width: 1, Panels: one(falling("", 2))}, ErrInput, "make the picture wider and higher"},
+		"negative DPI":    {Curves{DPI: -1, Panels: one(falling("", 2))}, ErrInput, "DPI is -1"},
+		"wide":            {Curves{Width: 101, Panels: one(falling("", 2))}, ErrInput, "Width is 101"},
+		"too many pixels": {Curves{Width: 100, Height: 100, DPI: 1200, Panels: one(falling("", 2))}, ErrInput, "reduce Width, Height or DPI"},
+	} {
+		var b bytes.Buffer
+		err := tc.c.Write(&b, PNG)
+		if !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want %q", name, err, tc.says)
+		}
+		if b.Len() > 0 {
+			t.Errorf("%s: something was written", name)
+		}
+	}
+}
+
+func TestCurvesSave(t *testing.T) {
+	dir := t.TempDir()
+	c := &Curves{Panels: []Panel{{Series: []Series{falling("", 3)}}}}
+	path := filepath.Join(dir, "c.svg")
+	if err := c.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || wellFormed(got) != nil {
+		t.Errorf("%v", err)
+	}
+	if err := c.Save(filepath.Join(dir, "c.gif")); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "c.gif") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Charts of a row have one height, and those of a column one left edge.
+func TestCurvesAligned(t *testing.T) {
+	wide := falling("", 3)
+	wide.Y = []float64{123456, 123457, 123458}
+	_, _, boxes := drawn(t, &Curves{Columns: 2, Panels: []Panel{
+		{Title: "t", Series: []Series{falling("", 3)}},
+		{Series: []Series{falling("", 3)}},
+		{YLabel: "label", Series: []Series{wide}},
+		{XLabel: "x", Series: []Series{falling("", 3)}, Marks: []Mark{{1, "m"}}},
+	}})
+	if len(boxes) != 4 {
+		t.Fatalf("%d charts", len(boxes))
+	}
+	for i, other := range []int{2, 3} {
+		if boxes[i].Min.X != boxes[other].Min.X || boxes[i].Max.X != boxes[other].Max.X {
+			t.Errorf("%v is not above %v", boxes[i], boxes[other])
+		}
+	}
+	for i := 0; i < 4; i += 2 {
+		if boxes[i].Min.Y != boxes[i+1].Min.Y || boxes[i].Max.Y != boxes[i+1].Max.Y {
+			t.Errorf("%v is not beside %v", boxes[i], boxes[i+1])
+		}
+	}
+}
+
+func parse(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

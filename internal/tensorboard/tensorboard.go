@@ -1,0 +1,129 @@
+// Package tensorboard writes the curves of a run as TensorBoard's event files.
+//
+// An event file is a sequence of TFRecords, each an Event of TensorFlow's
+// event.proto: the first says the version of the format, the others have the
+// step, the time and the values of some scalars. The few fields that scalars
+// take are encoded here by hand, so that no protocol buffer library is needed.
+package tensorboard
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"time"
+)
+
+// A Scalar is a value of the curve with the name Tag; TensorBoard shows tags
+// with the same part before a slash together. It is stored in single precision.
+type Scalar struct {
+	Tag   string
+	Value float64
+}
+
+// A Writer writes an event file. It does not buffer: every call of Write is a
+// single write to the file, so that TensorBoard sees it at once and a process
+// that is killed loses none.
+type Writer struct{ w io.Writer }
+
+// NewWriter begins an event file on w at the given time. first is the step
+// from which on the run is (again) reported: TensorBoard forgets what other
+// files of the folder say of that step and later ones, as it must of a run
+// that goes on from a checkpoint before its end. Errors are w's.
+func NewWriter(w io.Writer, at time.Time, first int) (*Writer, error) {
+	version := newEvent(at, 0).text(fieldFileVersion, "brain.Event:2")
+	start := newEvent(at, first).message(fieldSessionLog, message(nil).varint(fieldStatus, statusStart))
+	t := &Writer{w}
+	return t, t.records(version, start)
+}
+
+// Write adds an event with the values of a step. Values that are not finite
+// are left to TensorBoard, which marks them. Errors are those of the writer
+// below.
+func (t *Writer) Write(at time.Time, step int, values []Scalar) error {
+	var summary message
+	for _, v := range values {
+		summary = summary.message(fieldValue, message(nil).text(fieldTag, v.Tag).float(fieldSimpleValue, float32(v.Value)))
+	}
+	return t.records(newEvent(at, step).message(fieldSummary, summary))
+}
+
+// records writes each event as a TFRecord: its length and that of the events,
+// each with a checksum.
+func (t *Writer) records(events ...message) error {
+	var b []byte
+	for _, e := range events {
+		start := len(b)
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(e)))
+		b = binary.LittleEndian.AppendUint32(b, checksum(b[start:]))
+		b = append(b, e...)
+		b = binary.LittleEndian.AppendUint32(b, checksum(e))
+	}
+	if _, err := t.w.Write(b); err != nil {
+		return fmt.Errorf("the TensorBoard events cannot be written: %w", err)
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum returns the masked CRC-32C of TFRecords. The mask keeps the CRC of
+// data that itself holds CRCs from being a constant.
+func checksum(b []byte) uint32 {
+	const delta = 0xa282ead8
+	c := crc32.Checksum(b, castagnoli)
+	return (c>>15 | c<<17) + delta
+}
+
+// Numbers of fields in event.proto and summary.proto.
+const (
+	fieldWallTime    = 1 // of Event: double, seconds since 1970
+	fieldStep        = 2 // int64
+	fieldFileVersion = 3 // string
+	fieldSummary     = 5
+	fieldSessionLog  = 7
+
+	fieldStatus = 1 // of SessionLog: an enumeration
+	statusStart = 1
+
+	fieldValue       = 1 // of Summary, repeated
+	fieldTag         = 1 // of Summary.Value: string
+	fieldSimpleValue = 2 // float
+)
+
+// Wire types of protocol buffers.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireFixed32 = 5
+)
+
+// A message is the encoding of a protocol buffer message, to which fields are
+// added.
+type message []byte
+
+func newEvent(at time.Time, step int) message {
+	m := message(nil).key(fieldWallTime, wireFixed64)
+	m = binary.LittleEndian.AppendUint64(m, math.Float64bits(float64(at.UnixMicro())/1e6))
+	return m.varint(fieldStep, uint64(step))
+}
+
+func (m message) key(field, wire uint64) message {
+	return binary.AppendUvarint(m, field<<3|wire)
+}
+
+func (m message) varint(field, v uint64) message {
+	return binary.AppendUvarint(m.key(field, wireVarint), v)
+}
+
+func (m message) float(field uint64, v float32) message {
+	return binary.LittleEndian.AppendUint32(m.key(field, wireFixed32), math.Float32bits(v))
+}
+
+func (m message) text(field uint64, v string) message { return m.message(field, message(v)) }
+
+func (m message) message(field uint64, v message) message {
+	return append(binary.AppendUvarint(m.key(field, wireBytes), uint64(len(v))), v...)
+}
