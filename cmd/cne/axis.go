@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"cne/train"
 )
 
 // An axis is what the embeddings of a spectrum differ in.
@@ -147,13 +145,4 @@ func (a *axis) at(c *Config, v float64) (at *Config, shared int) {
 	x.Train.Epochs = totalEpochs(x.Train.Phases)
 	x.Train.EarlyExaggeration = "none"
 	return &x, shared
-}
-
-// abscissa returns the place of a value in curves: Z̄ for neg, where the paper's
-// figures have it, whichever way it was given.
-func (a *axis) abscissa(c *Config, n int, v float64) float64 {
-	if a.flag == "s" && c.Loss.Name == "neg" {
-		return train.Spectrum{N: n}.ZBar(v)
-	}
-	return v
 }

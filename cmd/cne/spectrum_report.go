@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"cne/internal/plot"
+	"cne/train"
 )
 
 // The files of a spectrum, beside the folders of its embeddings.
@@ -56,8 +58,8 @@ func (s *spectrum) figures() *SpectrumMetrics {
 	}
 	for _, x := range s.stops {
 		m := StopMetrics{Value: s.axis.text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.folder(x.value), Metrics: *x.metrics}
-		if s.config.Loss.Name == "neg" && s.axis.flag != "m" {
-			z := s.axis.abscissa(s.config, f.N, x.value)
+		if s.hasZBar() {
+			z := s.abscissa(x)
 			m.ZBar = &z
 		}
 		f.Stops = append(f.Stops, m)
@@ -90,10 +92,88 @@ func (s *spectrum) write() error {
 	if err := strip.Save(s.dir.Path(spectrumStrip)); err != nil {
 		return err
 	}
+	if curves := s.curves(f); len(curves.Panels) > 0 {
+		if err := curves.Save(s.dir.Path(spectrumCurves)); err != nil {
+			return err
+		}
+	}
 	if err := s.dir.WriteFile(spectrumTable, f.writeCSV); err != nil {
 		return err
 	}
 	return s.dir.writeJSON(spectrumFigures, f)
+}
+
+// hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
+// constant, however it is given.
+func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == "neg" && s.axis.flag != "m" }
+
+// abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
+// paper's figures, the number of negatives that there were, or else s.
+func (s *spectrum) abscissa(x *stop) float64 {
+	switch {
+	case s.axis.flag == "m":
+		return float64(x.result.Negatives)
+	case s.axis.flag == "s" && s.hasZBar():
+		return train.Spectrum{N: s.base.near.graph.N}.ZBar(x.value)
+	}
+	return x.value
+}
+
+// curves returns the picture of what was measured along the spectrum, as in
+// Figures 1i and S4 of the paper.
+func (s *spectrum) curves(f *SpectrumMetrics) *plot.Curves {
+	label, logarithmic := "s", false
+	var marks []plot.Mark
+	at := make([]float64, len(s.stops))
+	for i, x := range s.stops {
+		at[i] = s.abscissa(x)
+	}
+	switch {
+	case s.hasZBar():
+		label, logarithmic = "Z̄", true
+		// The ends of the slider, where they are among the values.
+		for end, name := range []string{"s = 0", "s = 1"} {
+			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= at[0] && z <= at[len(at)-1] {
+				marks = append(marks, plot.Mark{X: z, Name: name})
+			}
+		}
+	case s.axis.flag == "m":
+		label, logarithmic = "m", true
+	}
+	curves := &plot.Curves{}
+	for _, p := range []struct {
+		name   string // in stopFigures
+		axis   string
+		orders bool // over several orders of magnitude
+	}{
+		{"partition_function", "partition function", true},
+		{"knn_recall", fmt.Sprintf("kNN recall (k = %d)", s.config.Quality.K), false},
+		{"spearman", "Spearman correlation", false},
+		{"kl", "KL divergence", false},
+	} {
+		k := slices.IndexFunc(stopFigures, func(g figure) bool { return g.name == p.name })
+		y := make([]float64, len(f.Stops))
+		some := false
+		for i := range f.Stops {
+			y[i] = math.NaN()
+			if v := stopFigures[k].value(&f.Stops[i]); v != nil && (*v > 0 || !p.orders) {
+				y[i], some = *v, true
+			}
+		}
+		if !some {
+			continue
+		}
+		panel := plot.Panel{XLabel: label, YLabel: p.axis, LogX: logarithmic, LogY: p.orders, Marks: marks,
+			Series: []plot.Series{{X: at, Y: y, Marker: true}}}
+		if s.hasZBar() {
+			panel.Series[0].Name = "embedding" // beside the other in the legend
+		}
+		if p.orders && s.hasZBar() {
+			panel.Series = append(panel.Series, plot.Series{Name: "equal to Z̄", X: at, Y: at, Dashed: true})
+		}
+		curves.Panels = append(curves.Panels, panel)
+	}
+	return curves
 }
 
 // A figure is what a table of a spectrum shows of each embedding.

@@ -148,4 +148,6 @@ func pairwise(m *data.Matrix) (d []float64) {
 	return d
 }
 
-func near(a, b, relative float64) bool { return math.Abs(a-b) <= relative*max(math.Abs(a), math.Abs(b)) }
+func near(a, b, relative float64) bool {
+	return math.Abs(a-b) <= relative*max(math.Abs(a), math.Abs(b))
+}
