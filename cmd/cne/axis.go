@@ -94,16 +94,14 @@ func (a *axis) suits(c *Config) error {
 		return fmt.Errorf("--zbar sets the normalisation constant of neg, but loss.name is %s; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
 	case c.Data.Holdout != nil:
 		return errors.New("data.holdout keeps points from training, which cne spectrum does not; set it to null")
-	case len(c.Train.Phases) == 1:
-		return errors.New("train.phases has one phase, but a spectrum needs an early one, which all its embeddings share, and a last one, in which they differ; give two or more, or none")
-	case c.Train.Epochs < 2:
-		return errors.New("train.epochs is 1, but a spectrum needs at least 2: one that all its embeddings share, and one in which they differ")
+	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
+		return errors.New("train.epochs is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
 	}
 	return nil
 }
 
-// phases returns the phases that all embeddings share, and the last one, in
-// which they differ. Without train.phases, the first third of the epochs is
+// phases returns the phases that all embeddings share, of which there may be
+// none, and the last one, in which they differ. Without train.phases, the first third of the epochs is
 // shared; it is the paper's early exaggeration: at Z̄ = |X|/m (neg), or at s = 1
 // (infonce).
 func (a *axis) phases(c *Config) (shared []Phase, last Phase) {

@@ -46,8 +46,9 @@ embedding has a folder of its own, such as "s=0.5", with its positions and
 the configuration with which cne train makes it again, up to its orientation.
 
 The configuration is that of cne train. Of its phases (train.phases) all but the
-last are shared, and the last is run at each value; without phases the first
-third of the epochs is shared, at Z̄ = |X|/m for neg and s = 1 for infonce.
+last are shared, so that of one alone nothing is, and the last is run at each
+value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
+neg and s = 1 for infonce.
 The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 (every loss); without any, s is ` + defaultPlaces + `.`,
 		Example: `  cne spectrum
@@ -247,8 +248,12 @@ func (s *spectrum) train(ctx context.Context) error {
 	return s.branch(ctx, from)
 }
 
-// early runs the phases that all stops share, and returns where they end.
+// early runs the phases that all stops share, and returns where they end; nil if
+// there are none.
 func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
+	if len(s.stops[0].config.Train.Phases) == 1 {
+		return nil, nil
+	}
 	model, err := newModel(s.stops[0].config, s.base.in, s.base.near)
 	if err != nil {
 		return nil, err

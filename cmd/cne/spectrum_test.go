@@ -51,6 +51,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 		"infonce": {[]string{"--s", "0,1", "--set", "loss.name=infonce"}, []string{"s=0", "s=1"}, "s"},
 		"network": {[]string{"--s", "0,1", "--set", "model.kind=mlp", "--set", "model.hidden=[8]"}, []string{"s=0", "s=1"}, "s"},
 		"one":     {[]string{"--s", "0.5"}, []string{"s=0.5"}, "s"},
+		"alone":   {[]string{"--s", "0,1", "--set", "train.phases=[{epochs: 12}]"}, []string{"s=0", "s=1"}, "s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -202,7 +203,6 @@ func TestSpectrumRefuses(t *testing.T) {
 		"loss without s":      {[]string{"--s", "0", "--set", "loss.name=umap"}, exitFailure, "loss.name is umap; choose one of them"},
 		"loss without Z̄":     {[]string{"--zbar", "5", "--set", "loss.name=infonce"}, exitFailure, "loss.name is infonce; choose neg"},
 		"held out":            {[]string{"--set", "data.holdout=0.1"}, exitFailure, "data.holdout keeps points from training"},
-		"one phase":           {[]string{"--set", "train.phases=[{epochs: 12}]"}, exitFailure, "train.phases has one phase"},
 		"one epoch":           {[]string{"--epochs", "1"}, exitFailure, "train.epochs is 1"},
 		"too far":             {[]string{"--s", "1e9"}, exitFailure, "too far out on the spectrum"},
 		"warm-up too long":    {[]string{"--set", "train.warm_up=5"}, exitFailure, "warm"},
@@ -362,10 +362,16 @@ func TestAxisPhases(t *testing.T) {
 		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []Stage{
 			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: "linear"},
 			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Anneal: "linear"}}},
+		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []Stage{
+			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"}}},
 	} {
 		at, shared := tt.axis.at(tt.config, tt.axis.values[0])
 		got := at.Stages()
-		if !reflect.DeepEqual(got, tt.want) || shared != got[0].Epochs {
+		want := 0
+		if len(got) > 1 {
+			want = got[0].Epochs
+		}
+		if !reflect.DeepEqual(got, tt.want) || shared != want {
 			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inline(got), inline(tt.want))
 		}
 		if before := inline(tt.config.Train.Phases); strings.Contains(before, "z_bar: 7") {
