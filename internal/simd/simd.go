@@ -260,3 +260,19 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 	}
 	return sum + inverseSum(d2)
 }
+
+// InverseLogSum returns Σ log(1 + 1/(slope·x[i] + offset)) for x, slope and
+// offset that are not negative, with the precision of InverseSum2: the losses
+// of negative pairs at squared distances x, without their derivatives, and with
+// all digits of those of distant pairs, too. With slope = offset = c they are
+// those of Neg-t-SNE, with slope 1 and offset 0 of UMAP. Where the argument of
+// the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair counts with the
+// clamp's.
+func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		sum = float64(inverseLogSumVector(f[:whole], float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
+		x = x[whole:]
+	}
+	return sum + inverseLogSum(x, slope, offset, bound)
+}

@@ -42,6 +42,7 @@ func main() {
 		s.inverseSum2()
 		s.addSquares()
 		s.inverseSum()
+		s.inverseLogSum()
 		s.drawOthers()
 		s.dense()
 		s.rows()
@@ -971,6 +972,32 @@ func (s *isa) inverseSum() {
 		VADDPS(at(d2, i), one, u)
 		VDIVPS(u, one, u)
 		VADDPS(u, sum, sum)
+	})
+	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+// inverseLogSum adds to log v, where v is 1+r rounded, what the rounding has
+// taken: (r − (v−1))/v to first order.
+func (s *isa) inverseLogSum() {
+	s.begin("inverseLogSum", "(x []float32, slope, offset, limit, logLimit float32) (sum float32)", "is the vector form of inverseLogSum.")
+	x := s.pointer("x")
+	slope, offset, limit, logLimit := s.broadcast("slope"), s.broadcast("offset"), s.broadcast("limit"), s.broadcast("logLimit")
+	l, sum := s.logarithm(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		r, v, lost := s.load(x, i), s.vec(), s.vec()
+		VFMADD213PS(offset, slope, r)
+		VDIVPS(r, l.one, r)
+		VADDPS(l.one, r, v)
+		VSUBPS(l.one, v, lost)
+		VSUBPS(lost, r, r)
+		VDIVPS(v, r, r)
+		mask := s.notGreater(v, limit)
+		log := l.of(v)
+		VADDPS(r, log, log)
+		s.choose(mask, log, logLimit)
+		VADDPS(log, sum, sum)
 	})
 	s.sum(sum, "sum")
 	VZEROUPPER()
