@@ -1816,6 +1816,64 @@ loop_done:
 	VZEROUPPER
 	RET
 
+// func countBelowAVX512(counts []int32, x []float32, limits []float32)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·countBelowAVX512(SB), NOSPLIT, $0-72
+	MOVQ counts_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ limits_base+48(FP), DX
+	MOVQ limits_len+56(FP), BX
+	XORQ SI, SI
+
+limits:
+	CMPQ         SI, BX
+	JGE          limits_done
+	VBROADCASTSS (DX)(SI*4), Z0
+	XORL         DI, DI
+	VBROADCASTSS 4(DX)(SI*4), Z1
+	XORL         R8, R8
+	VBROADCASTSS 8(DX)(SI*4), Z2
+	XORL         R9, R9
+	VBROADCASTSS 12(DX)(SI*4), Z3
+	XORL         R10, R10
+	MOVQ         x_len+32(FP), R11
+	XORQ         R12, R12
+
+loop:
+	CMPQ    R12, R11
+	JGE     loop_done
+	VMOVUPS (CX)(R12*4), Z4
+	VCMPPS  $0x11, Z0, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, DI
+	VCMPPS  $0x11, Z1, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, R8
+	VCMPPS  $0x11, Z2, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, R9
+	VCMPPS  $0x11, Z3, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, R10
+	ADDQ    $0x10, R12
+	JMP     loop
+
+loop_done:
+	ADDL DI, (AX)(SI*4)
+	ADDL R8, 4(AX)(SI*4)
+	ADDL R9, 8(AX)(SI*4)
+	ADDL R10, 12(AX)(SI*4)
+	ADDQ $0x04, SI
+	JMP  limits
+
+limits_done:
+	VZEROUPPER
+	RET
+
 // func drawOthersAVX512(column []int32, state uint64, others uint32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
@@ -9252,6 +9310,64 @@ loop_done:
 	VMOVSHDUP    X5, X0
 	VADDSS       X0, X5, X5
 	VMOVSS       X5, sum+40(FP)
+	VZEROUPPER
+	RET
+
+// func countBelowAVX2(counts []int32, x []float32, limits []float32)
+// Requires: AVX, POPCNT
+TEXT ·countBelowAVX2(SB), NOSPLIT, $0-72
+	MOVQ counts_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ limits_base+48(FP), DX
+	MOVQ limits_len+56(FP), BX
+	XORQ SI, SI
+
+limits:
+	CMPQ         SI, BX
+	JGE          limits_done
+	VBROADCASTSS (DX)(SI*4), Y0
+	XORL         DI, DI
+	VBROADCASTSS 4(DX)(SI*4), Y1
+	XORL         R8, R8
+	VBROADCASTSS 8(DX)(SI*4), Y2
+	XORL         R9, R9
+	VBROADCASTSS 12(DX)(SI*4), Y3
+	XORL         R10, R10
+	MOVQ         x_len+32(FP), R11
+	XORQ         R12, R12
+
+loop:
+	CMPQ      R12, R11
+	JGE       loop_done
+	VMOVUPS   (CX)(R12*4), Y4
+	VCMPPS    $0x11, Y0, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, DI
+	VCMPPS    $0x11, Y1, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R8
+	VCMPPS    $0x11, Y2, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R9
+	VCMPPS    $0x11, Y3, Y4, Y4
+	VMOVMSKPS Y4, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R10
+	ADDQ      $0x08, R12
+	JMP       loop
+
+loop_done:
+	ADDL DI, (AX)(SI*4)
+	ADDL R8, 4(AX)(SI*4)
+	ADDL R9, 8(AX)(SI*4)
+	ADDL R10, 12(AX)(SI*4)
+	ADDQ $0x04, SI
+	JMP  limits
+
+limits_done:
 	VZEROUPPER
 	RET
 

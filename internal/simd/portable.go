@@ -198,6 +198,16 @@ func inverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64
 	return sum
 }
 
+func countBelow[T Float](counts []int32, x, limits []T) {
+	for k, limit := range limits {
+		for _, v := range x {
+			if v < limit {
+				counts[k]++
+			}
+		}
+	}
+}
+
 func maskPositive[T Float](dst, y, g []T) {
 	for i, v := range y {
 		if v > 0 {

@@ -276,3 +276,16 @@ func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64
 	}
 	return sum + inverseLogSum(x, slope, offset, bound)
 }
+
+// CountBelow adds to counts[k] how many elements of x are below limits[k];
+// counts is at least as long as limits. A NaN is below nothing. It is fastest
+// for a multiple of 4 limits.
+func CountBelow[T Float](counts []int32, x, limits []T) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole, four := len(x)-len(x)%lanes, len(limits)-len(limits)%4
+		countBelowVector(counts, f[:whole], any(limits).([]float32)[:four])
+		countBelow(counts[four:], x[:whole], limits[four:])
+		x = x[whole:]
+	}
+	countBelow(counts, x, limits)
+}

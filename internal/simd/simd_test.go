@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/internal/isa"
@@ -355,6 +356,39 @@ func TestInverseLogSum(t *testing.T) {
 	})
 }
 
+func TestCountBelow(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Round(4 * s.Normal()) })
+			if n > 0 {
+				x[n/2] = float32(math.NaN())
+			}
+			for _, k := range []int{0, 1, 3, 4, 5, 8, 30} {
+				limits, _ := draw(k, 2, func(s *rng.Stream) float64 { return math.Round(5 * s.Normal()) })
+				if k > 2 {
+					limits[0], limits[1], limits[2] = float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())
+				}
+				counts := slices.Repeat([]int32{7}, k+1)
+				CountBelow(counts, x, limits)
+				for l, limit := range limits {
+					want := int32(7)
+					for _, v := range x {
+						if v < limit {
+							want++
+						}
+					}
+					if counts[l] != want {
+						t.Errorf("n=%d, %d limits: %d below %g, want %d", n, k, counts[l]-7, limit, want-7)
+					}
+				}
+				if counts[k] != 7 {
+					t.Errorf("n=%d, %d limits: the count after the last has changed", n, k)
+				}
+			}
+		}
+	})
+}
+
 func BenchmarkKernels(b *testing.B) {
 	const n = 1024
 	limit := BoundOf[float32](1e-10)
@@ -387,6 +421,7 @@ func BenchmarkKernels(b *testing.B) {
 			{"AddSquares", func() { clear(work); AddSquares(work, x, 1) }},
 			{"InverseSum", func() { InverseSum(x) }},
 			{"InverseLogSum", func() { InverseLogSum(x, 1, 1, limit) }},
+			{"CountBelow/32", func() { CountBelow(tails, x, x[:32]) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 		} {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {

@@ -54,6 +54,8 @@ func inverseLogSumVector(x []float32, slope, offset, limit, logLimit float32) (s
 	panic("simd: no vector form")
 }
 
+func countBelowVector(counts []int32, x, limits []float32) { panic("simd: no vector form") }
+
 func scaleVector(x []float32, f float32) { panic("simd: no vector form") }
 
 func addPlaneVector(dst, xs, ys []float32) { panic("simd: no vector form") }
