@@ -169,7 +169,7 @@ func (a *assessment) configure(from sources) error {
 		return err
 	}
 	a.config = c
-	a.dataKnown = from.file != "" || origins["data.path"] != defaultOrigin
+	a.dataKnown = origins["data.path"] != defaultOrigin
 	if ofTheRun && len(a.data) == 0 {
 		for _, run := range runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {
@@ -187,7 +187,7 @@ func (a *assessment) configure(from sources) error {
 	if a.folder == "" {
 		c.Graph.Cache = false
 	}
-	if !a.dataKnown && a.against == "" && a.graph == "" {
+	if !a.dataKnown && a.against == "" && c.Graph.File == nil {
 		return fmt.Errorf("nothing says what points %s shows; name them with --data, or give --against or --graph", a.inputs[0])
 	}
 	return nil
@@ -441,11 +441,11 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 func (a *assessment) prepare(ctx context.Context, e *Evaluation, first *shown) (*yardstick, *data.Labels, error) {
 	y := &yardstick{quality: &a.config.Quality, seed: a.config.Seed}
 	if !a.dataKnown {
-		if a.graph == "" {
+		if a.config.Graph.File == nil {
 			return y, nil, nil
 		}
 		var err error
-		if y.graph, err = readGraph(a.graph, e.N); err != nil {
+		if y.graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
 			return nil, nil, err
 		}
 		e.Edges = y.graph.Edges()
@@ -557,9 +557,12 @@ func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown
 	return f, nil
 }
 
-// infoNCDraws is how many sets of negatives the loss of InfoNC-t-SNE is
-// estimated from, over all edges, at least.
-const infoNCDraws = 1 << 22
+// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
+// all edges, but from no more than infoNCDraws sets of them for one edge.
+const (
+	infoNCPairs = 1 << 24
+	infoNCDraws = 1000
+)
 
 // losses computes the expected losses of an embedding.
 func (a *assessment) losses(e *Evaluation, s *shown, graph *neighbors.Graph, partition float64) (*ExpectedLosses, error) {
@@ -590,7 +593,7 @@ func (a *assessment) losses(e *Evaluation, s *shown, graph *neighbors.Graph, par
 	for k, v := range values {
 		into[k](v)
 	}
-	draws := max(2, infoNCDraws/len(heads))
+	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/m))
 	estimate, err := quality.ExpectedInfoNC(heads, tails, x.X, x.D, m, e.Rho, clamp, draws, rng.New(a.config.Seed, rng.Negatives))
 	if err != nil {
 		return nil, err

@@ -131,12 +131,12 @@ func (r *ranking) rank(block int, w *rankWork) {
 // that was itself computed in float64: what is said about errorBound, seen from
 // the distance.
 func (e errorBound) products(r, w float64) (lo, hi float32) {
-	slack := e.gamma*w*w/2 + e.product
+	const ulps, underflow = 0x1p-22, 0x1p-126 // more than the limits' own rounding
+	slack := e.gamma*w*w/2 + e.product + underflow
 	shift := e.shift*w + e.distance
 	least, most := max(0, r*(1-1e-9)-shift), r*(1+1e-9)+shift
-	lo = math.Nextafter32(float32(least*least/2-slack), float32(math.Inf(-1)))
-	hi = math.Nextafter32(float32(most*most/2+slack), float32(math.Inf(1)))
-	return lo, math.Nextafter32(hi, float32(math.Inf(1)))
+	below, above := least*least/2-slack, most*most/2+slack
+	return float32(below - ulps*math.Abs(below)), float32(above + ulps*above)
 }
 
 // count counts the points first, first+1, … for those that point i asks for, by
