@@ -12,6 +12,7 @@ import (
 // commands lists what makes the subcommands of cne.
 var commands = []func() *cobra.Command{
 	configCmd,
+	evaluateCmd,
 	plotCmd,
 	projectCmd,
 	simclrCmd,

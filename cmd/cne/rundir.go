@@ -77,6 +77,8 @@ type runDir struct {
 	old  []string // files of an earlier run, which this one replaces
 	// damaged are checkpoints that cannot be read.
 	damaged []string
+	// readOnly is the folder of a run that is looked at.
+	readOnly bool
 }
 
 // openRunDir returns the run folder at a path, and makes it if it is missing.
