@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -182,15 +183,58 @@ func readLabelFile(path string) (labelFile, error) {
 		f.labels, err = labelLines(s)
 		f.header = looksLikeHeader(f.labels)
 	default:
-		var a array
-		if a, err = format.header(s); err == nil {
-			f.labels, err = a.readLabels(s)
-		}
+		err = withLabelArray(s, format, func(b *body) (err error) {
+			f.labels, err = b.readLabels()
+			return err
+		})
 	}
 	if err != nil {
 		return labelFile{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
+}
+
+// labelArray begins to read the array of labels in a file that holds nothing
+// else. The closer is that of an array in an archive, otherwise nil.
+func labelArray(s *source, f format) (*body, io.Closer, error) {
+	if f != formatNPZ {
+		a, err := f.header(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := a.labels(s)
+		return b, nil, err
+	}
+	z, err := openNPZ(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	member, err := z.onlyLabels()
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, c, err := z.open(member)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := npyLabels(inner)
+	if err != nil {
+		c.Close()
+		return nil, nil, inArray(member.Name, err)
+	}
+	return b, c, nil
+}
+
+// withLabelArray does so for a function that reads it.
+func withLabelArray(s *source, f format, read func(*body) error) error {
+	b, c, err := labelArray(s, f)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+	}
+	return read(b)
 }
 
 // labelLines reads text with one label on each line.
