@@ -97,11 +97,12 @@ func describeRow(parts []part, several bool, i int) string {
 
 // describeRow names row i for a reader who counts from 1.
 func (ds *Dataset) describeRow(i int) string {
-	return describeRow(ds.parts, len(ds.parts) > 1, ds.originOf(i))
+	return describeRow(ds.parts, len(ds.parts) > 1, ds.Origin(i))
 }
 
-// originOf returns the row over all files of point i.
-func (ds *Dataset) originOf(i int) int {
+// Origin returns the row of point i, counted from 0 over all files: i itself
+// unless Split or Imbalance has left points out.
+func (ds *Dataset) Origin(i int) int {
 	if ds.origin == nil {
 		return i
 	}

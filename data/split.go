@@ -149,7 +149,7 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	}
 	for to, from := range rows {
 		copy(part.Points.Row(to), ds.Points.Row(from))
-		part.origin[to] = ds.originOf(from)
+		part.origin[to] = ds.Origin(from)
 	}
 	if l := ds.Labels; l != nil {
 		part.Labels = &Labels{Class: make([]int32, len(rows)), Names: slices.Clone(l.Names)}

@@ -32,13 +32,14 @@ var runFiles = []string{
 	"holdout.npy",
 	"holdout.csv",
 	"holdout_rows.csv",
+	rowsFile,
 	"snapshots/epoch-*.npy",
 	graphFile,
 	"config.yaml",
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.
-var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", evaluationFile}
+var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", evaluationFile}
 
 // What a run saves of its model and its state.
 const (
@@ -46,6 +47,9 @@ const (
 	pointsFile     = "training_points.safetensors"
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
+
+	// rowsFile says which rows of the input the points of the embedding are.
+	rowsFile = "rows.csv"
 
 	// evaluationFile says how good a representation of images is.
 	evaluationFile = "evaluation.json"
