@@ -180,7 +180,7 @@ func readLabelFile(path string) (labelFile, error) {
 	switch {
 	case err != nil:
 	case format == formatCSV:
-		f.labels, err = labelLines(s)
+		f.labels, err = textLines(s, "label")
 		f.header = looksLikeHeader(f.labels)
 	default:
 		err = withLabelArray(s, format, func(b *body) (err error) {
@@ -237,32 +237,32 @@ func withLabelArray(s *source, f format, read func(*body) error) error {
 	return read(b)
 }
 
-// labelLines reads text with one label on each line.
-func labelLines(s *source) ([]string, error) {
+// textLines reads text with one item on each line, such as a label.
+func textLines(s *source, item string) ([]string, error) {
 	skipBOM(s)
-	lines := bufio.NewScanner(s.r)
-	lines.Buffer(nil, readBuffer)
-	var labels []string
+	scanner := bufio.NewScanner(s.r)
+	scanner.Buffer(nil, readBuffer)
+	var lines []string
 	blank := 0 // number of the first of the blank lines seen last
-	for line := 1; lines.Scan(); line++ {
-		label := bytes.TrimSpace(lines.Bytes())
+	for line := 1; scanner.Scan(); line++ {
+		text := bytes.TrimSpace(scanner.Bytes())
 		switch {
-		case len(label) == 0:
+		case len(text) == 0:
 			if blank == 0 {
 				blank = line
 			}
 			continue
 		case blank > 0:
-			return nil, errorf(ErrFormat, "line %d (counted from 1) is empty; write one label for every point", blank)
+			return nil, errorf(ErrFormat, "line %d (counted from 1) is empty; write one %s on each line", blank, item)
 		}
-		labels = append(labels, string(label))
+		lines = append(lines, string(text))
 	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one label on each line", len(labels)+1, readBuffer)
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one %s on each line", len(lines)+1, readBuffer, item)
 	} else if err != nil {
 		return nil, explain(err)
 	}
-	return labels, nil
+	return lines, nil
 }
 
 func looksLikeHeader(labels []string) bool {

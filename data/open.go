@@ -85,6 +85,8 @@ func recognise(path string, s *source) (format, error) {
 	switch {
 	case len(head) == 0:
 		return 0, errorf(ErrEmpty, "the file is empty; fetch or write it again")
+	case isMTX(head):
+		return 0, errorf(ErrUnsupported, "the file is a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here; give points")
 	case bytes.HasPrefix(head, []byte(npyMagic)):
 		return formatNPY, nil
 	case bytes.HasPrefix(head, []byte{0, 0}):
@@ -295,6 +297,9 @@ func expandFolder(path string) ([]file, error) {
 		case len(found) > 0:
 			return nil, errorf(ErrUnsupported, "%s: of %s's four files, %s is not in the folder; fetch it, or name the files one by one", path, c.name, missing)
 		}
+	}
+	if _, err := os.Stat(findFile(path, mtxFiles...)); err == nil {
+		return nil, errorf(ErrUnsupported, "%s: the folder holds a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here; give points", path)
 	}
 	return nil, errorf(ErrUnsupported, "%s: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, and it does not; name the files one by one", path)
 }
