@@ -34,6 +34,7 @@ var runFiles = []string{
 	"holdout.npy",
 	"holdout.csv",
 	"holdout_rows.csv",
+	rowsFile,
 	"snapshots/epoch-*.npy",
 	eventFiles + "*",
 	"curves.svg",
@@ -53,7 +54,9 @@ var runFiles = []string{
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.
-var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", "curves.png", "curves.svg", "animation.gif", evaluationFile}
+var lateFiles = []string{
+	"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif", evaluationFile,
+}
 
 // What a run saves of its model and its state.
 const (
@@ -61,6 +64,9 @@ const (
 	pointsFile     = "training_points.safetensors"
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
+
+	// rowsFile says which rows of the input the points of the embedding are.
+	rowsFile = "rows.csv"
 
 	// evaluationFile says how good a representation of images is.
 	evaluationFile = "evaluation.json"
