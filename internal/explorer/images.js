@@ -13,7 +13,7 @@ class Pictures {
   #atlas(k) {
     let atlas = this.atlases.get(k);
     this.atlases.delete(k);
-    atlas ??= createImageBitmap(new Blob([bytesOf(byId("data-atlas-" + k).textContent)], { type: this.about.type }));
+    atlas ??= this.#decode(k);
     this.atlases.set(k, atlas);
     if (this.atlases.size > keptAtlases) {
       const [oldest, bitmap] = this.atlases.entries().next().value;
@@ -21,6 +21,12 @@ class Pictures {
       bitmap.then((b) => b.close(), () => {});
     }
     return atlas;
+  }
+
+  async #decode(k) {
+    // Pictures stand behind the scripts; they may not have been read yet.
+    if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
+    return createImageBitmap(new Blob([bytesOf(byId("data-atlas-" + k).textContent)], { type: this.about.type }));
   }
 
   /** Draws the picture of a row into a canvas that then has its size. */

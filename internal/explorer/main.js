@@ -238,8 +238,9 @@ class App {
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     showIcon(byId("theme"), dark ? "light" : "dark");
     byId("theme").setAttribute("aria-label", dark ? "Light theme" : "Dark theme");
-    const hex = getComputedStyle(document.documentElement).getPropertyValue("--ground").trim();
-    this.ground = [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16) / 255);
+    const style = getComputedStyle(document.documentElement);
+    this.inks = Object.fromEntries(["ink", "ground", "accent"].map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+    this.ground = [1, 3, 5].map((k) => parseInt(this.inks.ground.slice(k, k + 2), 16) / 255);
     this.rgb = this.#colours();
   }
 
@@ -336,8 +337,7 @@ class App {
     const g = canvas.getContext("2d");
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, camera.width, camera.height);
-    const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--ink"), ground = style.getPropertyValue("--ground"), accent = style.getPropertyValue("--accent");
+    const { ink, ground, accent } = this.inks;
     const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
 
     const shown = this.hovered >= 0 ? this.hovered : this.pinned;
@@ -465,6 +465,7 @@ class App {
     click("lasso", () => this.setLassoing(!this.lassoing));
     click("theme", () => this.setTheme(this.dark ? "light" : "dark"));
     click("side-open", () => this.toggleSide());
+    click("side-close", () => this.toggleSide());
     click("help-open", () => byId("help").showModal());
     click("help-close", () => byId("help").close());
     byId("help").addEventListener("click", (e) => { if (e.target === byId("help")) byId("help").close(); });

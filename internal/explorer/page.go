@@ -123,6 +123,8 @@ type content struct {
 	Script string
 	About  string  // JSON
 	Blocks []block // what is too large for it
+
+	Atlases []block // what the scripts can begin without
 }
 
 // A block is a piece of data, in a script element that is not run.
@@ -232,7 +234,7 @@ func (p *Page) content() (*content, error) {
 		atlases, about := encodeImages(p.Images)
 		a.Images = about
 		for k, atlas := range atlases {
-			c.add("atlas-"+strconv.Itoa(k), atlas)
+			c.Atlases = append(c.Atlases, newBlock("atlas-"+strconv.Itoa(k), atlas))
 		}
 	}
 	text, err := json.Marshal(a)
@@ -267,9 +269,11 @@ func (c *content) inline() error {
 	return nil
 }
 
-func (c *content) add(id string, content []byte) {
-	c.Blocks = append(c.Blocks, block{id, base64.StdEncoding.EncodeToString(content)})
+func newBlock(id string, content []byte) block {
+	return block{id, base64.StdEncoding.EncodeToString(content)}
 }
+
+func (c *content) add(id string, content []byte) { c.Blocks = append(c.Blocks, newBlock(id, content)) }
 
 // addJSON adds a value as JSON, in which encoding/json writes < as \u003c, so
 // that no text ends the element it stands in.
@@ -433,4 +437,3 @@ func bits(of []bool) []byte {
 	}
 	return out
 }
-
