@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"cne/internal/explorer"
 	"cne/internal/plot"
 	"cne/train"
 )
@@ -67,11 +68,15 @@ func (s *spectrum) figures() *SpectrumMetrics {
 	return f
 }
 
+// lossTitles are the names of the losses for people.
+var lossTitles = map[string]string{"neg": "Neg-t-SNE", "nc": "NC-t-SNE", "infonce": "InfoNC-t-SNE", "umap": "UMAP's loss"}
+
 // write writes all files but config.yaml, which is there already.
 func (s *spectrum) write() error {
 	f := s.figures()
 	labels := s.base.in.points.Labels
 	strip := &plot.Strip{}
+	page := &explorer.Page{Title: fmt.Sprintf("%s: %s, %s", s.base.in.points.Name, lossTitles[s.config.Loss.Name], s.axis.symbol()), Slider: s.axis.symbol()}
 	for i, x := range s.stops {
 		t := s.at(x)
 		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return trainSchema.write(w, x.config) }); err != nil {
@@ -88,6 +93,16 @@ func (s *spectrum) write() error {
 		}
 		panel := scatterOf(x.embedding, labels, Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
+		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
+		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
+	}
+	if rows := s.base.in.rows; rows != nil {
+		if err := s.base.writeRows(rowsFile, rows); err != nil {
+			return err
+		}
+	}
+	if err := page.Save(s.dir.Path(spectrumExplorer)); err != nil {
+		return err
 	}
 	if err := strip.Save(s.dir.Path(spectrumStrip)); err != nil {
 		return err
@@ -195,6 +210,17 @@ var stopFigures = []figure{
 	{"loss", "loss per edge", "%.5g", func(m *StopMetrics) *float64 { return &m.Loss }},
 	{"scale_to_previous", "scale to previous", "%.3g", func(m *StopMetrics) *float64 { return m.Scale }},
 	{"seconds", "seconds", "%.1f", func(m *StopMetrics) *float64 { return &m.Seconds.Optimize }},
+}
+
+// facts returns the figures of a stop for the explorer.
+func (m *StopMetrics) facts() []explorer.Fact {
+	var facts []explorer.Fact
+	for _, g := range stopFigures {
+		if v := g.value(m); v != nil {
+			facts = append(facts, explorer.Fact{Name: g.heading, Value: fmt.Sprintf(g.format, *v)})
+		}
+	}
+	return facts
 }
 
 // columns returns those of the figures that at least one of the stops has.

@@ -71,7 +71,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 			if want := slices.Sorted(slices.Values(tt.folders)); !slices.Equal(found, want) {
 				t.Fatalf("folders %v, want %v", found, want)
 			}
-			for _, file := range []string{spectrumStrip, "config.yaml"} {
+			for _, file := range []string{spectrumStrip, spectrumCurves, spectrumExplorer, "config.yaml"} {
 				if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", file, err)
 				}
