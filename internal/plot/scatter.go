@@ -108,6 +108,11 @@ type Scatter struct {
 	// Seed decides the order in which points are drawn, and the vertical
 	// scatter of points of a single coordinate.
 	Seed uint64
+
+	// Of a frame of an Animation: what the axes show, if it is not nil, and what
+	// is noted above the points.
+	bounds *bounds
+	note   string
 }
 
 // Save draws the plot into the file at path, as PNG or SVG by its extension.
