@@ -2,7 +2,6 @@ package data
 
 import (
 	"encoding/binary"
-	"io"
 	"math"
 	"math/bits"
 	"strconv"
@@ -151,22 +150,4 @@ func (a array) labels(s *source) (*body, error) {
 		}
 	}
 	return nil, errorf(ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))
-}
-
-// readLabels reads the body as labels.
-func (a array) readLabels(s *source) ([]string, error) {
-	b, err := a.labels(s)
-	if err != nil {
-		return nil, err
-	}
-	labels := make([]string, 0, s.trusted(b.total))
-	for {
-		labels, err = b.appendLabels(labels, b.total)
-		if err == io.EOF {
-			return labels, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }

@@ -25,9 +25,9 @@ type Blocks struct {
 }
 
 // OpenBlocks opens files as Open does, with the same options, formats and
-// errors, for reading in blocks. Labels come from Options.LabelColumn or from
-// a folder of MNIST; Options.Labels, whose headings can be recognised only
-// when all points have been counted, gives ErrOption.
+// errors, for reading in blocks. Labels come from Options.LabelColumn, from a
+// folder or from an npz file; Options.Labels, whose headings can be recognised
+// only when all points have been counted, gives ErrOption.
 //
 // Much of what can be wrong with a file shows only when it is read, and files
 // after the first are opened when their turn comes; the headers of arrays,

@@ -101,3 +101,18 @@ func (b *body) appendLabels(labels []string, limit int) ([]string, error) {
 	}
 	return labels, nil
 }
+
+// readLabels reads all values as labels.
+func (b *body) readLabels() ([]string, error) {
+	labels := make([]string, 0, b.s.trusted(b.total))
+	for {
+		var err error
+		labels, err = b.appendLabels(labels, b.total)
+		if err == io.EOF {
+			return labels, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

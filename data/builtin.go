@@ -43,5 +43,9 @@ func builtinLabels(file []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.readLabels(s)
+	b, err := a.labels(s)
+	if err != nil {
+		return nil, err
+	}
+	return b.readLabels()
 }

@@ -17,6 +17,9 @@ type Dataset struct {
 	Points *Matrix
 	// Labels is nil when the points have none.
 	Labels *Labels
+	// Names has the name of each point and Columns that of each of its values,
+	// where the files tell; otherwise they are nil.
+	Names, Columns []string
 	// Bytes tells that every value was an unsigned byte in the files, as the
 	// pixels of an image are, and has not been scaled since: ScaleUnit then
 	// divides by 255 even if no pixel is that bright.
@@ -42,8 +45,8 @@ const checkGrain = 1 << 18
 
 // Check reports the first thing that makes the data unusable: no points
 // (ErrEmpty), a matrix whose fields contradict each other (ErrShape), a
-// number of labels other than that of the points (ErrLabels), or a value that
-// is NaN or infinite (ErrNotFinite). Points are numbered from 1 over all
+// number of labels other than that of the points (ErrLabels), of names other
+// than that of what they name (ErrShape), or a value that is NaN or infinite (ErrNotFinite). Points are numbered from 1 over all
 // files, values within a point from 1; where the file is known, it is named
 // together with the row's number within it. Open and the readers have called
 // Check already.
@@ -64,6 +67,9 @@ func (ds *Dataset) Check() error {
 				return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
 			}
 		}
+	}
+	if ds.Names != nil && len(ds.Names) != m.N || ds.Columns != nil && len(ds.Columns) != m.D {
+		return errorf(ErrShape, "there are %d names for %d points, and %d for their %d values; give one for each, or none", len(ds.Names), m.N, len(ds.Columns), m.D)
 	}
 	if at := firstNotFinite(m.X); at >= 0 {
 		return notFinite(ds.describeRow(at/m.D), at%m.D, m.X[at])
@@ -97,11 +103,12 @@ func describeRow(parts []part, several bool, i int) string {
 
 // describeRow names row i for a reader who counts from 1.
 func (ds *Dataset) describeRow(i int) string {
-	return describeRow(ds.parts, len(ds.parts) > 1, ds.originOf(i))
+	return describeRow(ds.parts, len(ds.parts) > 1, ds.Origin(i))
 }
 
-// originOf returns the row over all files of point i.
-func (ds *Dataset) originOf(i int) int {
+// Origin returns the row of point i, counted from 0 over all files: i itself
+// unless Split or Imbalance has left points out.
+func (ds *Dataset) Origin(i int) int {
 	if ds.origin == nil {
 		return i
 	}
@@ -139,7 +146,7 @@ func assembleOne(st *stream) (*Dataset, error) {
 
 // assemble makes the dataset of the parts whose points b has collected.
 func assemble(name string, b *builder, parts []part) (*Dataset, error) {
-	ds := &Dataset{Name: name, Points: b.matrix(), Bytes: true, parts: parts}
+	ds := &Dataset{Name: name, Points: b.matrix(), Columns: parts[0].columns, Bytes: true, parts: parts}
 	var labels []string
 	for _, p := range parts {
 		ds.Bytes = ds.Bytes && p.bytes

@@ -76,8 +76,8 @@ func (opt ImageOptions) check() error {
 //     orientation that a camera noted is not applied;
 //   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes
 //     of the shape N×H×W×3, or N×H×W×1 or N×H×W for greyscale;
-//   - an npz file with such an array named images (or else x) and perhaps one
-//     of labels named labels (or else y).
+//   - an npz file with such an array named images (or else x or X), without a
+//     name (arr_0), or alone, and perhaps one of labels named labels (or else y).
 //
 // Files of arrays and batches may be compressed with gzip. The paths must
 // agree in the size and the number of colours of their images, and all or none
@@ -236,8 +236,8 @@ func readPictureFile(path string, f *os.File) (*pictures, error) {
 		return nil, errorf(ErrEmpty, "the file is empty; fetch or write it again")
 	case isTar(head):
 		return readCIFARTar(s)
-	case begins(zipMagic) && !s.packed:
-		return readNPZ(f, s.size)
+	case begins(zipMagic) && s.at != nil:
+		return readNPZ(s)
 	case begins(pngMagic), begins(jpegMagic):
 		return nil, errorf(ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
 	case strings.HasSuffix(name, ".bin") && !begins(npyMagic):

@@ -1,11 +1,6 @@
 package data
 
-import (
-	"archive/zip"
-	"fmt"
-	"io"
-	"strings"
-)
+import "io"
 
 // pictures returns the shape of the images in an array, or says why it holds
 // none.
@@ -64,31 +59,31 @@ func readPictureArray(s *source, f format) (*pictures, error) {
 
 // readNPZ reads the images, and perhaps the labels, of NumPy's archive of
 // arrays.
-func readNPZ(r io.ReaderAt, size int64) (*pictures, error) {
-	z, err := zip.NewReader(r, max(0, size))
+func readNPZ(s *source) (*pictures, error) {
+	z, err := openNPZ(s)
 	if err != nil {
-		return nil, errorf(ErrFormat, "the zip archive cannot be read (%w); write it again with np.savez", err)
+		return nil, err
 	}
-	images := findArray(z, "images", "x")
-	if images == nil {
-		return nil, errorf(ErrFormat, "the archive holds no array named images or x, but %s; name it in np.savez(file, images=x, labels=y)", arrayNames(z))
+	images, err := z.points()
+	if err != nil {
+		return nil, err
 	}
 	var p *pictures
-	err = readArrayOf(images, size, func(s *source) (err error) {
+	err = z.read(images, func(s *source) (err error) {
 		p, err = readPictureArray(s, formatNPY)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	labels := findArray(z, "labels", "y")
+	labels := z.labels()
 	if labels == nil {
 		return p, nil
 	}
-	err = readArrayOf(labels, size, func(s *source) error {
-		a, err := npyHeader(s)
+	err = z.read(labels, func(s *source) error {
+		b, err := npyLabels(s)
 		if err == nil {
-			p.labels, err = a.readLabels(s)
+			p.labels, err = b.readLabels()
 		}
 		return err
 	})
@@ -99,55 +94,4 @@ func readNPZ(r io.ReaderAt, size int64) (*pictures, error) {
 		return nil, errorf(ErrLabels, "the array %s has %d labels for %d images; give one label per image", labels.Name, len(p.labels), n)
 	}
 	return p, nil
-}
-
-// findArray returns the first of the named arrays that is there, or nil.
-func findArray(z *zip.Reader, names ...string) *zip.File {
-	for _, name := range names {
-		for _, f := range z.File {
-			if f.Name == name+".npy" {
-				return f
-			}
-		}
-	}
-	return nil
-}
-
-// arrayNames lists what an archive holds, for an error.
-func arrayNames(z *zip.Reader) string {
-	if len(z.File) == 0 {
-		return "nothing"
-	}
-	var names []string
-	for _, f := range z.File[:min(len(z.File), maxListed)] {
-		names = append(names, fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy")))
-	}
-	if more := len(z.File) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
-}
-
-// readArrayOf reads an array in an archive of the given size. What the archive
-// says about the array's size counts as far as the archive can hold it.
-func readArrayOf(f *zip.File, size int64, read func(*source) error) error {
-	r, err := f.Open()
-	if err != nil {
-		return errorf(ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
-	}
-	defer r.Close()
-	s, err := newSource(archived{r})
-	if err == nil {
-		if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(size) {
-			s.size = int64(f.UncompressedSize64)
-		} else {
-			s.packed = true
-			s.size = int64(min(f.CompressedSize64, uint64(size)))
-		}
-		err = read(s)
-	}
-	if err != nil {
-		return fmt.Errorf("the array %s: %w", f.Name, err)
-	}
-	return nil
 }

@@ -86,7 +86,7 @@ func readCIFARBatch(s *source) (*cifarBatch, error) {
 
 // readCIFARNames reads the names of the classes.
 func readCIFARNames(s *source) ([]string, error) {
-	names, err := labelLines(s)
+	names, err := textLines(s, "label")
 	if err != nil {
 		return nil, err
 	}

@@ -385,6 +385,7 @@ func TestOpenImagesArrays(t *testing.T) {
 		{"labels", colour, "a\nb\n", 3, []string{"a", "b"}},
 		{"npz", zipOf(zip.Store, entry{"labels.npy", y}, entry{"images.npy", colour}), "", 3, []string{"7", "3"}},
 		{"npz, compressed", zipOf(zip.Deflate, entry{"y.npy", y}, entry{"x.npy", grey}), "", 1, []string{"7", "3"}},
+		{"npz without names", zipOf(zip.Deflate, entry{"arr_0.npy", grey}, entry{"y.npy", y}), "", 1, []string{"7", "3"}},
 		{"npz, other arrays", zipOf(zip.Store, entry{"x.npy", y}, entry{"images.npy", colour}, entry{"z.npy", nil}), "", 3, nil},
 		{"npz, other labels", zipOf(zip.Store, entry{"images.npy", colour}, entry{"y.npy", y}), "a\nb\n", 3, []string{"a", "b"}},
 	} {
@@ -502,7 +503,7 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"npy: too long", tree{"x.npy": append(slices.Clone(colour), 1)}, []string{"x.npy"}, data.ImageOptions{}, data.ErrFormat, "x.npy: there is more in the file than its header says"},
 
 		{"npz: no zip", tree{"x.npz": []byte("PK\x03\x04....")}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, "x.npz: the zip archive cannot be read"},
-		{"npz: other names", tree{"x.npz": zipOf(zip.Store, entry{"x_train.npy", colour}, entry{"x_test.npy", colour})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, `x.npz: the archive holds no array named images or x, but "x_train", "x_test"; name it in np.savez`},
+		{"npz: other names", tree{"x.npz": zipOf(zip.Store, entry{"x_train.npy", colour}, entry{"x_test.npy", colour})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, `x.npz: the archive holds no array named images, x or X, but "x_train", "x_test"; name it in np.savez`},
 		{"npz: labels", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", colour}, entry{"y.npy", bytesNPY("(2,)", 1, 2)})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrLabels, "x.npz: the array y.npy has 2 labels for 1 images"},
 		{"npz: type", tree{"x.npz": zipOf(zip.Store, entry{"x.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1), }", 0, 0, 0, 0)})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrUnsupported, "x.npz: the array x.npy: the values of the array are no unsigned bytes"},
 		{"npz: truncated array", tree{"x.npz": zipOf(zip.Deflate, entry{"x.npy", colour[:len(colour)-1]})}, []string{"x.npz"}, data.ImageOptions{}, data.ErrFormat, "x.npz: the array x.npy: the file ends after 2 of the 3 values"},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -179,13 +180,13 @@ func readLabelFile(path string) (labelFile, error) {
 	switch {
 	case err != nil:
 	case format == formatCSV:
-		f.labels, err = labelLines(s)
+		f.labels, err = textLines(s, "label")
 		f.header = looksLikeHeader(f.labels)
 	default:
-		var a array
-		if a, err = format.header(s); err == nil {
-			f.labels, err = a.readLabels(s)
-		}
+		err = withLabelArray(s, format, func(b *body) (err error) {
+			f.labels, err = b.readLabels()
+			return err
+		})
 	}
 	if err != nil {
 		return labelFile{}, fmt.Errorf("%s: %w", path, err)
@@ -193,32 +194,75 @@ func readLabelFile(path string) (labelFile, error) {
 	return f, nil
 }
 
-// labelLines reads text with one label on each line.
-func labelLines(s *source) ([]string, error) {
+// labelArray begins to read the array of labels in a file that holds nothing
+// else. The closer is that of an array in an archive, otherwise nil.
+func labelArray(s *source, f format) (*body, io.Closer, error) {
+	if f != formatNPZ {
+		a, err := f.header(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := a.labels(s)
+		return b, nil, err
+	}
+	z, err := openNPZ(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	member, err := z.onlyLabels()
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, c, err := z.open(member)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := npyLabels(inner)
+	if err != nil {
+		c.Close()
+		return nil, nil, inArray(member.Name, err)
+	}
+	return b, c, nil
+}
+
+// withLabelArray does so for a function that reads it.
+func withLabelArray(s *source, f format, read func(*body) error) error {
+	b, c, err := labelArray(s, f)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+	}
+	return read(b)
+}
+
+// textLines reads text with one item on each line, such as a label.
+func textLines(s *source, item string) ([]string, error) {
 	skipBOM(s)
-	lines := bufio.NewScanner(s.r)
-	lines.Buffer(nil, readBuffer)
-	var labels []string
+	scanner := bufio.NewScanner(s.r)
+	scanner.Buffer(nil, readBuffer)
+	var lines []string
 	blank := 0 // number of the first of the blank lines seen last
-	for line := 1; lines.Scan(); line++ {
-		label := bytes.TrimSpace(lines.Bytes())
+	for line := 1; scanner.Scan(); line++ {
+		text := bytes.TrimSpace(scanner.Bytes())
 		switch {
-		case len(label) == 0:
+		case len(text) == 0:
 			if blank == 0 {
 				blank = line
 			}
 			continue
 		case blank > 0:
-			return nil, errorf(ErrFormat, "line %d (counted from 1) is empty; write one label for every point", blank)
+			return nil, errorf(ErrFormat, "line %d (counted from 1) is empty; write one %s on each line", blank, item)
 		}
-		labels = append(labels, string(label))
+		lines = append(lines, string(text))
 	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one label on each line", len(labels)+1, readBuffer)
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one %s on each line", len(lines)+1, readBuffer, item)
 	} else if err != nil {
 		return nil, explain(err)
 	}
-	return labels, nil
+	return lines, nil
 }
 
 func looksLikeHeader(labels []string) bool {

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -49,7 +50,7 @@ func TestOpenFolder(t *testing.T) {
 
 	os.Remove(filepath.Join(folder, "t10k-images-idx3-ubyte"))
 	_, err = data.Open([]string{folder}, data.Options{})
-	wantError(t, err, data.ErrUnsupported, "and t10k-images-idx3-ubyte (or t10k-images-idx3-ubyte.gz) is not in it")
+	wantError(t, err, data.ErrUnsupported, "of MNIST's four files, t10k-images-idx3-ubyte is not in the folder; fetch it")
 }
 
 func TestOpenConcatenates(t *testing.T) {
@@ -116,9 +117,20 @@ func TestOpenErrors(t *testing.T) {
 		{"missing labels", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Labels: []string{"gone.txt"}}, fs.ErrNotExist, "gone.txt"},
 		{"empty file", files{"a.csv": nil}, []string{"a.csv"}, data.Options{}, data.ErrEmpty, "a.csv: the file is empty"},
 		{"empty gzip", files{"a.csv.gz": gz(nil)}, []string{"a.csv.gz"}, data.Options{}, data.ErrEmpty, "a.csv.gz: the file is empty"},
-		{"folder without data", files{"d/x": nil}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder is read if it holds MNIST's four files, and train-images-idx3-ubyte"},
+		{"folder without data", files{"d/x": nil}, []string{"d"}, data.Options{}, data.ErrUnsupported, "d: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST"},
 		{"unknown binary", files{"a.bin": []byte("abc\x00def")}, []string{"a.bin"}, data.Options{}, data.ErrUnsupported, "a.bin: the file is neither IDX nor npy nor text"},
-		{"npz", files{"a.npz": []byte("PK\x03\x04....")}, []string{"a.npz"}, data.Options{}, data.ErrUnsupported, "a.npz: the file is a zip archive"},
+		{"npz: no zip", files{"a.npz": []byte("PK\x03\x04....")}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the zip archive cannot be read"},
+		{"npz: within gzip", files{"a.npz.gz": gz(zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}))}, []string{"a.npz.gz"}, data.Options{}, data.ErrUnsupported, "a.npz.gz: the file is a zip archive within a gzip stream"},
+		{"npz: other names", files{"a.npz": zipOf(zip.Store, entry{"train.npy", bytesOf("(1, 1)", 1)}, entry{"test.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, `a.npz: the archive holds no array named images, x or X, but "train", "test"; name it in np.savez(file, x=points, labels=y)`},
+		{"npz: labels as points", files{"a.npz": zipOf(zip.Store, entry{"arr_0.npy", bytesOf("(2,)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array arr_0.npy: the array has the one dimension 2; if it holds labels, name the file as labels"},
+		{"npz: too few labels", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrLabels, "a.npz: the array y.npy has 1 labels for 2 points"},
+		{"npz: labels of two dimensions", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1, 2)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array y.npy: labels need an array of one dimension"},
+		{"npz: truncated", files{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array x.npy: the file ends after 3 of the 4 values"},
+		{"npz: labels truncated", files{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3, 4)}, entry{"labels.npy", bytesOf("(2,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array labels.npy: the file ends after 1 of the 2 values"},
+		{"npz: second of two", files{"a.csv": []byte("1\n"), "b.npz": zipOf(zip.Store, entry{"x.npy", fortran})}, []string{"a.csv", "b.npz"}, data.Options{}, data.ErrUnsupported, "b.npz: the array x.npy: the array is stored in Fortran order"},
+		{"npz: column", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.npz: a label column or columns to drop are set, but this is an array"},
+		{"npz: only some with labels", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}, entry{"y.npy", bytesOf("(1,)", 1)}), "b.csv": []byte("1\n")}, []string{"a.npz", "b.csv"}, data.Options{}, data.ErrLabels, "b.csv: this file has no labels although others have"},
+		{"labels: npz of other names", files{"a.csv": []byte("1\n"), "l.npz": zipOf(zip.Store, entry{"a.npy", bytesOf("(1,)", 1)}, entry{"b.npy", bytesOf("(1,)", 1)})}, []string{"a.csv"}, data.Options{Labels: []string{"l.npz"}}, data.ErrFormat, `l.npz: the archive holds no array named labels or y, but "a", "b"`},
 		{"options: header", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Header: "yes"}, data.ErrOption, `the header setting "yes" is unknown; write auto, present or none`},
 		{"options: separator", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{Separator: '|'}, data.ErrOption, `the separator '|' is not supported`},
 		{"options: labels twice", files{"a.csv": []byte("1\n")}, []string{"a.csv"}, data.Options{LabelColumn: "1", Labels: []string{"b"}}, data.ErrOption, `labels are asked for twice, from column "1" and from the file b`},

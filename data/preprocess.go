@@ -3,7 +3,10 @@ package data
 // A Preprocessing is what was done to the points of a run before its model saw
 // them, so that it can be done to new points. It is saved with the model.
 type Preprocessing struct {
-	// Width is the number of values of a point before anything is done.
+	// Counts turns counts into points; nil if the points were no counts. It is
+	// not done by Apply.
+	Counts *CountScaling `json:"counts,omitempty"`
+	// Width is the number of values of a point before anything else is done.
 	Width int `json:"width"`
 	// Scaler scales the points; nil leaves them.
 	Scaler *Scaler `json:"scaler,omitempty"`
@@ -16,6 +19,14 @@ type Preprocessing struct {
 func (p *Preprocessing) Check() error {
 	if p.Width < 1 {
 		return errorf(ErrShape, "the preprocessing takes points of %d values; a point has at least one", p.Width)
+	}
+	if c := p.Counts; c != nil {
+		if err := c.check(); err != nil {
+			return err
+		}
+		if len(c.Genes) != p.Width {
+			return errorf(ErrShape, "the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
+		}
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.check(p.Width); err != nil {

@@ -27,10 +27,11 @@ const (
 // undoes gzip compression on its own.
 type source struct {
 	r      *bufio.Reader
-	raw    *counter // what is below decompression
-	size   int64    // bytes there at the beginning, -1 if unknown
-	packed bool     // the stream is compressed, so that size bounds nothing
-	taken  int64    // bytes read through full, after decompression
+	at     io.ReaderAt // the bytes in any order, nil if that is impossible
+	raw    *counter    // what is below decompression
+	size   int64       // bytes there at the beginning, -1 if unknown
+	packed bool        // the stream is compressed, so that size bounds nothing
+	taken  int64       // bytes read through full, after decompression
 }
 
 // A counter counts the bytes that are read through it.
@@ -66,6 +67,9 @@ func (e *archiveError) Unwrap() error { return e.error }
 // header or of reading.
 func newSource(r io.Reader) (*source, error) {
 	s := &source{raw: &counter{r: r}, size: sizeOf(r)}
+	if at, ok := r.(io.ReaderAt); ok && s.size >= 0 {
+		s.at = at
+	}
 	s.r = bufio.NewReaderSize(s.raw, readBuffer)
 	if magic, _ := s.r.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
 		z, err := gzip.NewReader(s.r)
@@ -73,7 +77,7 @@ func newSource(r io.Reader) (*source, error) {
 			return nil, explain(err)
 		}
 		s.r = bufio.NewReaderSize(z, readBuffer)
-		s.packed = true
+		s.packed, s.at = true, nil
 	}
 	if _, err := s.r.Peek(1); err != nil && err != io.EOF {
 		return nil, explain(err)

@@ -144,12 +144,18 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 // take returns a dataset of copies of these rows, which know their names.
 func (ds *Dataset) take(rows []int) *Dataset {
 	part := &Dataset{
-		Name: ds.Name, Points: NewMatrix(len(rows), ds.Points.D), Bytes: ds.Bytes,
+		Name: ds.Name, Points: NewMatrix(len(rows), ds.Points.D), Columns: ds.Columns, Bytes: ds.Bytes,
 		parts: ds.parts, origin: make([]int, len(rows)),
 	}
 	for to, from := range rows {
 		copy(part.Points.Row(to), ds.Points.Row(from))
-		part.origin[to] = ds.originOf(from)
+		part.origin[to] = ds.Origin(from)
+	}
+	if ds.Names != nil {
+		part.Names = make([]string, len(rows))
+		for to, from := range rows {
+			part.Names[to] = ds.Names[from]
+		}
 	}
 	if l := ds.Labels; l != nil {
 		part.Labels = &Labels{Class: make([]int32, len(rows)), Names: slices.Clone(l.Names)}

@@ -28,8 +28,9 @@ type stream struct {
 	d        int  // values per point
 	labelled bool // the points have labels, in the file or beside it
 	values   valueReader
-	// Labels that are an array in a file of their own, and its name; nil
-	// otherwise.
+	array    string // the name of the points within an archive
+	// Labels that are an array of their own, and the name of its file, or of
+	// its file and itself; nil otherwise.
 	beside     *body
 	besideName string
 	closers    []io.Closer
@@ -70,7 +71,49 @@ func (st *stream) begin(s *source, opt Options) error {
 	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
 		return errorf(ErrOption, "a label column or columns to drop are set, but this is an array whose columns have no names; use CSV, or give the labels as a file of their own")
 	}
+	if format == formatNPZ {
+		return st.beginArchive(s, len(opt.Labels) == 0)
+	}
 	return st.beginArray(s, format)
+}
+
+// beginArchive begins to read the points in an archive of arrays and, if they
+// are wanted and there are no others, the labels beside them.
+func (st *stream) beginArchive(s *source, wanted bool) error {
+	z, err := openNPZ(s)
+	if err != nil {
+		return err
+	}
+	points, err := z.points()
+	if err != nil {
+		return err
+	}
+	inner, c, err := z.open(points)
+	if err != nil {
+		return err
+	}
+	st.closers = append(st.closers, c)
+	st.array = points.Name
+	if err := st.beginArray(inner, formatNPY); err != nil {
+		return inArray(points.Name, err)
+	}
+	labels := z.labels()
+	if labels == nil || labels == points || !wanted || st.labelled {
+		return nil
+	}
+	if inner, c, err = z.open(labels); err != nil {
+		return err
+	}
+	st.closers = append(st.closers, c)
+	if st.beside, err = npyLabels(inner); err != nil {
+		return inArray(labels.Name, err)
+	}
+	if n := st.values.(*body).shape[0]; st.beside.total != n {
+		return errorf(ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, st.beside.total, n)
+	}
+	st.besideName = fmt.Sprintf("%s: the array %s", st.name, labels.Name)
+	st.labelled = true
+	return nil
 }
 
 func (st *stream) beginArray(s *source, f format) error {
@@ -109,9 +152,9 @@ func (st *stream) pairLabels(path string) error {
 	st.closers = append(st.closers, c)
 	format, err := recognise(path, s)
 	if err == nil {
-		var a array
-		if a, err = format.header(s); err == nil {
-			st.beside, err = a.labels(s)
+		var inner io.Closer
+		if st.beside, inner, err = labelArray(s, format); inner != nil {
+			st.closers = append(st.closers, inner)
 		}
 	}
 	if err != nil {
@@ -148,6 +191,9 @@ func (st *stream) follows(first *stream) error {
 
 // explain adds the file's name, if it has one, to an error of reading.
 func (st *stream) explain(err error) error {
+	if st.array != "" {
+		err = inArray(st.array, err)
+	}
 	if st.name == "" {
 		return err
 	}
@@ -174,6 +220,12 @@ func (st *stream) readAll(b *builder) error {
 	}
 	st.rows = (len(b.x) - before) / st.d
 	st.labels = st.values.takeLabels()
+	if st.beside != nil {
+		var err error
+		if st.labels, err = st.beside.readLabels(); err != nil {
+			return fmt.Errorf("%s: %w", st.besideName, err)
+		}
+	}
 	return nil
 }
 

@@ -214,6 +214,22 @@ func copyArray(to, from *op.Array) {
 	copy(op.Data[int32](to), op.Data[int32](from))
 }
 
+// Clone returns a copy that shares no memory with the run. Several runs can go
+// on from it, one after the other or at once, such as those of a spectrum from
+// the end of the early phase that they have in common.
+func (c *Checkpoint) Clone() (*Checkpoint, error) {
+	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), slots: make([]Slot, len(c.slots))}
+	for i, s := range c.slots {
+		a, err := op.NewArray(s.Value.Dtype(), s.Value.Shape()...)
+		if err != nil {
+			return nil, err
+		}
+		copyArray(a, s.Value)
+		copied.slots[i] = Slot{s.Name, a}
+	}
+	return copied, nil
+}
+
 // WriteFile writes the checkpoint to a file, complete or not at all, with a
 // checksum over its contents.
 func (c *Checkpoint) WriteFile(path string) error {

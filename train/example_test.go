@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/quality"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
@@ -159,4 +160,63 @@ func Example_resume() {
 	// Output:
 	// context canceled
 	// 40 true <nil>
+}
+
+// The early phase of a spectrum is run once. Each of its embeddings goes on from
+// there, and has the bits of a run of its own through both phases.
+func Example_spectrum() {
+	heads, tails := ring(600, 2)
+	early := train.Phase{Epochs: 30, LR: 1, Negatives: 5}
+	fit := func(options train.Options) ([]float32, error) {
+		start, err := model.InitNormal[float32](600, 2, 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
+		if err != nil {
+			return nil, err
+		}
+		options.BatchSize, options.Clip = 64, 4
+		_, err = train.Fit(context.Background(), m, heads, tails, options)
+		return m.Table(), err
+	}
+	var shared *train.Checkpoint
+	_, err := fit(train.Options{
+		Phases: []train.Phase{early},
+		Checkpoints: &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+			shared, err = c.Clone()
+			return err
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var partitions []float64
+	for _, zBar := range []float64{1e3, 1e4, 1e5} {
+		phases := []train.Phase{early, {Epochs: 60, LR: 1, Negatives: 5, Place: train.AtZBar(zBar)}}
+		embedding, err := fit(train.Options{Phases: phases, Resume: shared})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		whole, err := fit(train.Options{Phases: phases})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		partition, err := quality.PartitionFunction(embedding, 2)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("the bits of one run:", slices.Equal(embedding, whole))
+		partitions = append(partitions, partition)
+	}
+	fmt.Println("the partition function grows with Z̄:", slices.IsSorted(partitions))
+	// Output:
+	// the bits of one run: true
+	// the bits of one run: true
+	// the bits of one run: true
+	// the partition function grows with Z̄: true
 }

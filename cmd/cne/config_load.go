@@ -55,7 +55,7 @@ type vocabulary struct {
 
 // vocabularies lists those of all commands.
 func vocabularies() []*vocabulary {
-	return []*vocabulary{&trainSchema.vocabulary, &simclrSchema.vocabulary}
+	return []*vocabulary{&trainSchema.vocabulary, &spectrumSchema.vocabulary, &simclrSchema.vocabulary}
 }
 
 // A schema is a kind of configuration: how the type C, a struct with
@@ -159,8 +159,7 @@ func (s *schema[C]) merge(layers ...*layer) (*C, Origins, error) {
 	if err := check(c, origins, s.clashes(&c)); err != nil {
 		return nil, nil, err
 	}
-	// The default folder is named after the default data.
-	if origins["data.path"] != defaultOrigin && origins["output.dir"] == defaultOrigin {
+	if origins["output.dir"] == defaultOrigin {
 		*s.common(&c).dir = s.folder(&c)
 	}
 	return &c, origins, nil

@@ -285,6 +285,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {epochs: 3}",
 		"linear":     "model: {kind: mlp, hidden: []}\ntrain: {optimizer: sgd, momentum: 0.9}",
 		"a share":    "data: {holdout: 0.25}",
+		"imbalance":  "data: {imbalance: linear}",
 		"held files": "data: {holdout: [a.npy, '0.5.npy'], holdout_labels: b.txt}",
 		"large seed": "seed: 9223372036854775807",
 		"aliases":    "graph: {k: &k 30}\nquality: {k: *k}\nlog: {format: json}",
@@ -403,6 +404,7 @@ func TestTextValues(t *testing.T) {
 		{"loss.s", "~", nil},
 		{"loss.name", "nc-tsne", "nc"},
 		{"data.header", "no", "no"},
+		{"data.imbalance", "linear", "linear"},
 		{"train.phases", "[{epochs: 2, z_bar: uniform}, {epochs: 3}]", []Phase{{Epochs: 2, ZBar: ptr(Uniform)}, {Epochs: 3}}},
 	} {
 		c, err := loadSetting(t, tc.key, tc.value)

@@ -167,11 +167,16 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if t.in.heldRows == nil {
 		return held, nil
 	}
-	return held, t.dir.WriteFile("holdout_rows.csv", func(w io.Writer) error {
+	return held, t.writeRows("holdout_rows.csv", t.in.heldRows)
+}
+
+// writeRows writes which rows of the input some points are.
+func (t *training) writeRows(name string, rows []int) error {
+	return t.dir.WriteFile(name, func(w io.Writer) error {
 		if _, err := fmt.Fprintln(w, "row"); err != nil {
 			return err
 		}
-		for _, i := range t.in.heldRows {
+		for _, i := range rows {
 			if _, err := fmt.Fprintln(w, i); err != nil {
 				return err
 			}

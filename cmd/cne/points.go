@@ -20,9 +20,10 @@ type inputs struct {
 	points, held *data.Dataset
 	// heldComponents are the principal components of held, once asked for.
 	heldComponents *data.Matrix
-	// heldRows says which rows of the input were held out, counted from 0, if
-	// a share of them was; nil otherwise.
-	heldRows []int
+	// rows and heldRows say which rows of the input, counted from 0, points and
+	// held are: rows if some were left out on purpose, heldRows if a share of
+	// them was held out; nil otherwise.
+	rows, heldRows []int
 	// scaler is how they were scaled, and width how wide they were.
 	scaler *data.Scaler
 	width  int
@@ -35,10 +36,18 @@ func readInputs(c *Config) (*inputs, error) {
 		return nil, err
 	}
 	in := &inputs{points: set, width: set.Points.D}
+	if c.Data.Imbalance != nil {
+		if in.points, _, err = set.Imbalance(c.Seed); err != nil {
+			return nil, fmt.Errorf("data.imbalance: %w", err)
+		}
+	}
 	if h := c.Data.Holdout; h != nil {
 		if err := in.holdOut(c, h); err != nil {
 			return nil, err
 		}
+	}
+	if c.Data.Imbalance != nil {
+		in.rows = origins(in.points)
 	}
 	if in.scaler, err = in.points.Scale(data.Scaling(c.Data.Scale)); err != nil {
 		return nil, err
@@ -49,13 +58,23 @@ func readInputs(c *Config) (*inputs, error) {
 	return in, err
 }
 
+// origins returns the rows of the input that the points of a set are.
+func origins(set *data.Dataset) []int {
+	rows := make([]int, set.Points.N)
+	for i := range rows {
+		rows[i] = set.Origin(i)
+	}
+	return rows
+}
+
 // holdOut fills in held.
 func (in *inputs) holdOut(c *Config, h *Holdout) error {
 	if h.Share > 0 {
 		var err error
-		if in.points, in.held, in.heldRows, err = in.points.Split(h.Share, c.Seed); err != nil {
+		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
 			return fmt.Errorf("data.holdout: %w", err)
 		}
+		in.heldRows = origins(in.held)
 		return nil
 	}
 	d := c.Data

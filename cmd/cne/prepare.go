@@ -17,6 +17,20 @@ import (
 	"cne/internal/safetensors"
 )
 
+// readGraph reads graph.file, for n points.
+func readGraph(path string, n int) (*neighbors.Graph, error) {
+	g, err := neighbors.ReadNPZ(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("graph.file cannot be used: %w", err)
+	case g.N != n:
+		return nil, fmt.Errorf("graph.file %s has %d points, but the data have %d; build the graph from the same points", path, g.N, n)
+	case g.Edges() == 0:
+		return nil, fmt.Errorf("graph.file %s has no edges; an embedding needs some", path)
+	}
+	return g, nil
+}
+
 // warnAboutGraph says what a person may not expect of a graph of their own.
 func warnAboutGraph(log *slog.Logger, g *neighbors.Graph) {
 	if !g.Symmetric() {
@@ -77,14 +91,8 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	k := 0
 	if c.Graph.File != nil {
 		var err error
-		if own, err = neighbors.ReadNPZ(*c.Graph.File); err != nil {
-			return nil, fmt.Errorf("graph.file cannot be used: %w", err)
-		}
-		if own.N != n {
-			return nil, fmt.Errorf("graph.file %s has %d points, but the data have %d; build the graph from the same points", *c.Graph.File, own.N, n)
-		}
-		if own.Edges() == 0 {
-			return nil, fmt.Errorf("graph.file %s has no edges; an embedding needs some", *c.Graph.File)
+		if own, err = readGraph(*c.Graph.File, n); err != nil {
+			return nil, err
 		}
 		warnAboutGraph(log, own)
 	} else {
@@ -116,7 +124,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 		if err := h.compute(ctx, log, set, components, k, c.Model.seesPoints()); err != nil {
 			return nil, err
 		}
-		if c.Graph.Cache {
+		if c.Graph.Cache && !dir.readOnly {
 			if err := h.save(dir); err != nil {
 				return nil, err
 			}

@@ -20,11 +20,7 @@ import (
 // Metrics is the content of metrics.json: how good an embedding is, and what
 // it took. What was not asked for, or is not defined for the run, is left out.
 type Metrics struct {
-	KNNRecall         *float64 `json:"knn_recall,omitempty"` // of quality.k neighbours
-	Spearman          *float64 `json:"spearman,omitempty"`   // of distances
-	PartitionFunction *float64 `json:"partition_function,omitempty"`
-	KL                *float64 `json:"kl,omitempty"`       // between graph and embedding, in nats
-	Accuracy          *float64 `json:"accuracy,omitempty"` // of a kNN classifier
+	Figures
 	// Holdout is about the points that were held out.
 	Holdout *HoldoutMetrics `json:"holdout,omitempty"`
 	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
@@ -39,6 +35,15 @@ type Metrics struct {
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
 	Seed         uint64  `json:"seed"`
 	Version      string  `json:"version"`
+}
+
+// Figures say how good an embedding is.
+type Figures struct {
+	KNNRecall         *float64 `json:"knn_recall,omitempty"` // of quality.k neighbours
+	Spearman          *float64 `json:"spearman,omitempty"`   // of distances
+	PartitionFunction *float64 `json:"partition_function,omitempty"`
+	KL                *float64 `json:"kl,omitempty"`       // between graph and embedding, in nats
+	Accuracy          *float64 `json:"accuracy,omitempty"` // of a kNN classifier
 }
 
 // HoldoutMetrics says how well points that were not trained on are placed.
@@ -76,18 +81,10 @@ const (
 // report measures the embedding and writes metrics.json.
 func (t *training) report(ctx context.Context, embedding, held *data.Matrix, start time.Time) (*Metrics, error) {
 	measuring := time.Now()
-	m := Metrics{
-		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
-		Seed: t.config.Seed, Version: Version(),
-	}
-	if t.config.Loss.Name == "nc" {
-		n := float64(embedding.N)
-		z := math.Exp(t.result.LogZ) * n * (n - 1)
-		m.Z = &z
-	}
-	var err error
-	_, err = await(ctx, func() (struct{}, error) {
-		if err := t.measure(embedding, &m); err != nil || held == nil {
+	m := t.metrics(embedding)
+	_, err := await(ctx, func() (struct{}, error) {
+		err := t.measure(embedding, m)
+		if err != nil || held == nil {
 			return struct{}{}, err
 		}
 		m.Holdout, err = t.measureHeld(embedding, held)
@@ -107,32 +104,64 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return &m, t.dir.writeJSON("metrics.json", m)
+	return m, t.dir.writeJSON("metrics.json", m)
+}
+
+// metrics returns what training tells of an embedding.
+func (t *training) metrics(embedding *data.Matrix) *Metrics {
+	m := &Metrics{
+		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
+		Seed: t.config.Seed, Version: Version(),
+	}
+	if t.config.Loss.Name == "nc" {
+		n := float64(embedding.N)
+		z := math.Exp(t.result.LogZ) * n * (n - 1)
+		m.Z = &z
+	}
+	return m
 }
 
 // measure fills in what the configuration asks for.
 func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 	q := &t.config.Quality
-	n := embedding.N
+	y := yardstick{points: t.near.points, graph: t.near.graph, quality: q, seed: t.config.Seed}
+	var found *neighbors.Neighbors
 	if q.Recall {
-		found, err := neighbors.KNN(embedding, q.K)
-		if err != nil {
+		var err error
+		y.nearest = t.near.nearest.Nearest(q.K)
+		if found, err = neighbors.KNN(embedding, q.K); err != nil {
 			return err
 		}
-		recall, err := quality.KNNRecall(t.near.nearest.Nearest(q.K).Index, found.Index, q.K)
+	}
+	return y.measure(embedding, found, t.in.points.Labels, &m.Figures)
+}
+
+// A yardstick is what embeddings are measured by. What is nil is not there, and
+// what needs it is left out.
+type yardstick struct {
+	points  *data.Matrix         // the space in which neighbours are near
+	nearest *neighbors.Neighbors // quality.k of each of them
+	graph   *neighbors.Graph
+	quality *Quality
+	seed    uint64
+}
+
+// measure fills in what quality asks for. found are the quality.k nearest
+// neighbours in the embedding, nil if their recall is not asked for; labels may
+// be nil.
+func (y *yardstick) measure(embedding *data.Matrix, found *neighbors.Neighbors, labels *data.Labels, m *Figures) error {
+	q := y.quality
+	if q.Recall && y.nearest != nil {
+		recall, err := quality.KNNRecall(y.nearest.Index, found.Index, q.K)
 		if err != nil {
 			return err
 		}
 		m.KNNRecall = &recall
 	}
-	if q.Spearman > 0 && n > 2 {
-		rho, err := quality.Spearman(t.near.points, embedding, q.Spearman, rng.New(t.config.Seed, rng.Sample))
-		switch {
-		case errors.Is(err, quality.ErrUndefined): // all distances are equal
-		case err != nil:
+	if q.Spearman > 0 && y.points != nil {
+		var err error
+		if m.Spearman, err = correlation(y.points, embedding, q.Spearman, y.seed); err != nil {
 			return err
-		default:
-			m.Spearman = &rho
 		}
 	}
 	if q.Partition || q.KL {
@@ -143,16 +172,33 @@ func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 		if q.Partition {
 			m.PartitionFunction = &z
 		}
-		if q.KL {
-			if m.KL, err = divergence(t.near.graph, embedding, z); err != nil {
+		if q.KL && y.graph != nil {
+			if m.KL, err = divergence(y.graph, embedding, z); err != nil {
 				return err
 			}
 		}
 	}
-	if labels := t.in.points.Labels; q.Accuracy && labels != nil {
-		return measureAccuracy(embedding, labels, t.config.Seed, m)
+	if q.Accuracy && labels != nil {
+		return measureAccuracy(embedding, labels, y.seed, m)
 	}
 	return nil
+}
+
+// correlation returns the rank correlation of the distances between a sample of
+// the points in x and in y, or nil if all distances of one are equal, or the
+// points too few.
+func correlation(x, y *data.Matrix, sample int, seed uint64) (*float64, error) {
+	if y.N <= 2 {
+		return nil, nil
+	}
+	rho, err := quality.Spearman(x, y, sample, rng.New(seed, rng.Sample))
+	if errors.Is(err, quality.ErrUndefined) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &rho, nil
 }
 
 // divergence returns the Kullback–Leibler divergence between the graph and the
@@ -172,7 +218,7 @@ func divergence(graph *neighbors.Graph, embedding *data.Matrix, partition float6
 
 // measureAccuracy looks at the points that have a label. It leaves the figure
 // out if labels are quantities, or the points too few.
-func measureAccuracy(embedding *data.Matrix, labels *data.Labels, seed uint64, m *Metrics) error {
+func measureAccuracy(embedding *data.Matrix, labels *data.Labels, seed uint64, m *Figures) error {
 	rows, known := knownLabels(labels)
 	test := int(accuracyTest * float64(len(rows)))
 	if test == 0 || len(rows)-test <= accuracyK || !known.Categorical() {

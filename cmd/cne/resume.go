@@ -34,7 +34,7 @@ func (r *runState[C]) reopen(cmd *cobra.Command, folder string) (unlock func(), 
 	if other, err := r.schema.otherCommand(path); err != nil {
 		return nil, err
 	} else if other != "" {
-		return nil, fmt.Errorf("the run in %s is one of %q, not of %q; resume it with that", folder, other, r.schema.command)
+		return nil, fmt.Errorf("the run in %s is one of %q, which %q cannot resume", folder, other, r.schema.command)
 	}
 	if unlock, err = r.dir.lock(); err != nil {
 		return nil, err

@@ -12,9 +12,11 @@ import (
 // commands lists what makes the subcommands of cne.
 var commands = []func() *cobra.Command{
 	configCmd,
+	evaluateCmd,
 	plotCmd,
 	projectCmd,
 	simclrCmd,
+	spectrumCmd,
 	trainCmd,
 	versionCmd,
 }

@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"cne/internal/atomicfile"
 )
@@ -32,17 +34,29 @@ var runFiles = []string{
 	"holdout.npy",
 	"holdout.csv",
 	"holdout_rows.csv",
+	rowsFile,
 	"snapshots/epoch-*.npy",
 	eventFiles + "*",
-	"curves.png",
 	"curves.svg",
 	"animation.gif",
+	spectrumTable,
+	spectrumFigures,
+	spectrumStrip,
+	spectrumCurves,
+	spectrumExplorer,
+	"[smz]*=*/embedding.npy",
+	"[smz]*=*/embedding.csv",
+	"[smz]*=*/embedding.png",
+	"[smz]*=*/metrics.json",
+	"[smz]*=*/config.yaml",
 	graphFile,
 	"config.yaml",
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.
-var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", "curves.png", "curves.svg", "animation.gif", evaluationFile}
+var lateFiles = []string{
+	"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif", evaluationFile,
+}
 
 // What a run saves of its model and its state.
 const (
@@ -50,6 +64,9 @@ const (
 	pointsFile     = "training_points.safetensors"
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
+
+	// rowsFile says which rows of the input the points of the embedding are.
+	rowsFile = "rows.csv"
 
 	// evaluationFile says how good a representation of images is.
 	evaluationFile = "evaluation.json"
@@ -66,6 +83,8 @@ type runDir struct {
 	old  []string // files of an earlier run, which this one replaces
 	// damaged are checkpoints that cannot be read.
 	damaged []string
+	// readOnly is the folder of a run that is looked at.
+	readOnly bool
 }
 
 // openRunDir returns the run folder at a path, and makes it if it is missing.
@@ -172,6 +191,9 @@ func (d *runDir) remove(names []string) error {
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove a file of the run: %w", err)
 		}
+		if folder := filepath.Dir(filepath.FromSlash(name)); folder != "." {
+			_ = os.Remove(d.Path(folder)) // which fails if there is something in it still
+		}
 	}
 	return nil
 }
@@ -198,18 +220,39 @@ func (d *runDir) WriteFile(name string, write func(w io.Writer) error) error {
 func (d *runDir) existing() ([]string, error) {
 	var found []string
 	for _, pattern := range runFiles {
-		folder, base := filepath.Split(filepath.FromSlash(pattern))
-		entries, err := os.ReadDir(filepath.Join(d.path, folder))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the run folder: %w", err)
-		}
-		for _, e := range entries {
-			if ok, _ := filepath.Match(base, e.Name()); ok {
-				found = append(found, folder+e.Name())
+		folder, base := path.Split(pattern)
+		folders := []string{""}
+		if folder != "" {
+			var err error
+			if folders, err = d.matches("", strings.TrimSuffix(folder, "/")); err != nil {
+				return nil, err
 			}
+		}
+		for _, folder := range folders {
+			files, err := d.matches(folder, base)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, files...)
+		}
+	}
+	return found, nil
+}
+
+// matches returns the names, from the run folder on, of what one of its folders
+// ("" for itself) holds under names of that pattern.
+func (d *runDir) matches(folder, pattern string) ([]string, error) {
+	entries, err := os.ReadDir(d.Path(folder))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	var found []string
+	for _, e := range entries {
+		if ok, _ := path.Match(pattern, e.Name()); ok {
+			found = append(found, path.Join(folder, e.Name()))
 		}
 	}
 	return found, nil
@@ -247,7 +290,7 @@ func (v *vocabulary) otherCommand(path string) (string, error) {
 		return "", fmt.Errorf("cannot read the run folder: %w", err)
 	}
 	for _, other := range vocabularies() {
-		if other != v && strings.Contains(line, "; "+other.command+" --config") {
+		if other != v && strings.Contains(line, "; "+other.command+" ") {
 			return other.command, nil
 		}
 	}

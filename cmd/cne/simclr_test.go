@@ -350,8 +350,8 @@ func TestRunsOfOtherCommands(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"train", "--resume", "pictures"}, `cne: the run in pictures is one of "cne simclr pretrain", not of "cne train"; resume it with that`},
-		{[]string{"simclr", "pretrain", "--resume", "points"}, `cne: the run in points is one of "cne train", not of "cne simclr pretrain"; resume it with that`},
+		{[]string{"train", "--resume", "pictures"}, `cne: the run in pictures is one of "cne simclr pretrain", which "cne train" cannot resume`},
+		{[]string{"simclr", "pretrain", "--resume", "points"}, `cne: the run in points is one of "cne train", which "cne simclr pretrain" cannot resume`},
 		{[]string{"simclr", "evaluate", "points"}, `cne: the run in points is one of "cne train"; give one of "cne simclr pretrain"`},
 		{[]string{"simclr", "evaluate", "pictures/model.safetensors", "--pixels"}, "pictures/model.safetensors is a file, but the pixels are those of the images of a run; give a run folder"},
 		{[]string{"simclr", "features", "points/model.safetensors", "images"}, `points/model.safetensors holds a model of points, not one of images`},

@@ -268,6 +268,11 @@ func (t *training) save() (*data.Matrix, error) {
 		return nil, err
 	}
 	t.saved = true
+	if t.in.rows != nil {
+		if err := t.writeRows(rowsFile, t.in.rows); err != nil {
+			return nil, err
+		}
+	}
 	description, err := t.describe()
 	if err != nil {
 		return nil, err

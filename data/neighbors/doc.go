@@ -11,6 +11,9 @@
 // Index and Search do the same for query points among base points, such as
 // held-out points among those that a model was trained on (search.go).
 //
+// Ranks tells how many points are nearer to a point than others are, also
+// exactly and by products of blocks (rank.go).
+//
 // Graph is a graph in compressed sparse rows. FromNeighbors makes the
 // symmetric graph of a KNN result; ReadNPZ and Graph.WriteNPZ exchange graphs
 // with scipy's sparse.load_npz and sparse.save_npz, so that a graph can also

@@ -138,6 +138,9 @@ func (s *Scatter) layout() (*layout, error) {
 		side -= legendLine // the key may reach below the legend
 	}
 	palette, colour, legend := s.colour(side)
+	if s.withoutLegend {
+		legend.width, legend.draw = 0, nil
+	}
 	reserved := 2. * margin
 	if legend.width > 0 {
 		reserved += legendGap + legend.width

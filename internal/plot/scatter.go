@@ -1,4 +1,5 @@
-// Package plot draws embeddings (Scatter) and curves (Curves) as PNG or SVG:
+// Package plot draws embeddings (Scatter, and several side by side: Strip) and
+// curves (Curves) as PNG or SVG:
 // scatter plots in the manner of the paper's figures, with equal axes and a
 // scale bar in place of ticks, and line charts of small multiples, both in
 // colours that a colour-blind person can tell apart.
@@ -113,6 +114,9 @@ type Scatter struct {
 	// is noted above the points.
 	bounds *bounds
 	note   string
+
+	// withoutLegend leaves the legend to the Strip around the plot.
+	withoutLegend bool
 }
 
 // Save draws the plot into the file at path, as PNG or SVG by its extension.

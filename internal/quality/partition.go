@@ -41,14 +41,14 @@ func PartitionFunction[T Float](embedding []T, d int) (float64, error) {
 
 // pairSum adds 1/(1+‖e_i−e_j‖²) over the unordered pairs.
 func pairSum[T Float](e []T, n, d int) float64 {
-	return overTiles(n, func(i, lo, hi int, _ []float32) float64 {
+	return overTiles(n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
 		a := e[i*d : (i+1)*d]
 		var sum float64
 		for j := lo; j < hi; j++ {
 			sum += 1 / (1 + squaredDistance(a, e[j*d:(j+1)*d]))
 		}
-		return sum
-	})
+		sums[0] += sum
+	})[0]
 }
 
 // pairSum2 is pairSum for planar float32 points.
@@ -58,55 +58,63 @@ func pairSum2(e []float32) float64 {
 	for i := range xs {
 		xs[i], ys[i] = e[2*i], e[2*i+1]
 	}
-	return overTiles(n, func(i, lo, hi int, _ []float32) float64 {
-		return cauchySum(xs[i], ys[i], xs[lo:hi], ys[lo:hi])
-	})
+	return overTiles(n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
+		sums[0] += cauchySum(xs[i], ys[i], xs[lo:hi], ys[lo:hi])
+	})[0]
 }
 
 // pairSumPlanes is pairSum for float32 points, coordinate by coordinate.
 func pairSumPlanes(e []float32, n, d int) float64 {
+	return overPlanes(e, n, d, 1, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })[0]
+}
+
+// overPlanes calls add with the squared distances of the pairs i < j < n of
+// float32 points, cauchyBlock at most at a time, and returns what it adds to
+// sums.
+func overPlanes(e []float32, n, d, sums int, add func(d2 []float32, sums []float64)) []float64 {
 	planes := make([]float32, len(e))
 	for i := range n {
 		for k, v := range e[i*d : (i+1)*d] {
 			planes[k*n+i] = v
 		}
 	}
-	return overTiles(n, func(i, lo, hi int, d2 []float32) float64 {
+	return overTiles(n, sums, func(i, lo, hi int, d2 []float32, sums []float64) {
 		clear(d2)
 		for k, x := range e[i*d : (i+1)*d] {
 			simd.AddSquares(d2, planes[k*n+lo:k*n+hi], x)
 		}
-		var sum float64
 		for len(d2) > 0 {
 			m := min(cauchyBlock, len(d2))
-			sum += simd.InverseSum(d2[:m])
+			add(d2[:m], sums)
 			d2 = d2[m:]
 		}
-		return sum
 	})
 }
 
-// overTiles adds row(i, lo, hi, work) over ranges that cover the pairs
-// i < j < n once, lo ≤ j < hi. work has hi−lo elements, of any content.
-func overTiles(n int, row func(i, lo, hi int, work []float32) float64) float64 {
-	partial := make([]float64, parallel.Pieces(n, tileRows))
+// overTiles calls row with ranges that cover the pairs i < j < n once,
+// lo ≤ j < hi, and returns what it adds to sums, so many numbers. work has
+// hi−lo elements, of any content.
+func overTiles(n, sums int, row func(i, lo, hi int, work []float32, sums []float64)) []float64 {
+	partial := make([][]float64, parallel.Pieces(n, tileRows))
 	parallel.For(n, tileRows, func(piece, first, last int) {
-		var sum float64
+		own := make([]float64, sums)
 		work := make([]float32, tileColumns)
 		for lo := first; lo < n; lo += tileColumns {
 			hi := min(n, lo+tileColumns)
 			for i := first; i < last && i+1 < hi; i++ {
 				from := max(lo, i+1)
-				sum += row(i, from, hi, work[:hi-from])
+				row(i, from, hi, work[:hi-from], own)
 			}
 		}
-		partial[piece] = sum
+		partial[piece] = own
 	})
-	var sum float64
+	total := make([]float64, sums)
 	for _, p := range partial {
-		sum += p
+		for k, v := range p {
+			total[k] += v
+		}
 	}
-	return sum
+	return total
 }
 
 // squaredDistance is computed in double precision, so that exact ties and
@@ -147,34 +155,50 @@ func KL[T Float](heads, tails []int32, embedding []T, d int, partition float64) 
 	if err != nil {
 		return 0, err
 	}
-	if len(heads) != len(tails) {
-		return 0, fmt.Errorf("%w: %d heads and %d tails of edges", ErrInput, len(heads), len(tails))
-	}
-	if len(heads) == 0 {
-		return 0, fmt.Errorf("%w: the divergence from a graph without edges", ErrUndefined)
+	if err := checkEdges(heads, tails, n, "divergence from"); err != nil {
+		return 0, err
 	}
 	if !(partition > 0) || math.IsInf(partition, 0) {
 		return 0, fmt.Errorf("%w: partition function %v; it is a positive number", ErrInput, partition)
 	}
+	attraction := overEdges(heads, tails, embedding, d, func(d2 float64) float64 { return math.Log1p(d2) }) // −log q
+	edges := float64(len(heads))
+	return attraction/edges + math.Log(partition) - math.Log(edges), nil
+}
+
+// checkEdges checks a list of edges of n points. What ends in a preposition.
+func checkEdges(heads, tails []int32, n int, what string) error {
+	if len(heads) != len(tails) {
+		return fmt.Errorf("%w: %d heads and %d tails of edges", ErrInput, len(heads), len(tails))
+	}
+	if len(heads) == 0 {
+		return fmt.Errorf("%w: the %s a graph without edges", ErrUndefined, what)
+	}
 	for e := range heads {
 		if i, j := heads[e], tails[e]; i < 0 || int(i) >= n || j < 0 || int(j) >= n {
-			return 0, fmt.Errorf("%w: edge %d (counted from 0) joins points %d and %d, but the embedding has points 0 to %d", ErrInput, e, i, j, n-1)
+			return fmt.Errorf("%w: edge %d (counted from 0) joins points %d and %d, but the embedding has points 0 to %d", ErrInput, e, i, j, n-1)
 		}
 	}
-	const grain = 1 << 13
-	partial := make([]float64, parallel.Pieces(len(heads), grain))
-	parallel.For(len(heads), grain, func(piece, lo, hi int) {
+	return nil
+}
+
+// edgeGrain is how many edges make a piece of work.
+const edgeGrain = 1 << 13
+
+// overEdges adds up a function of the squared distances of the edges.
+func overEdges[T Float](heads, tails []int32, e []T, d int, f func(d2 float64) float64) float64 {
+	partial := make([]float64, parallel.Pieces(len(heads), edgeGrain))
+	parallel.For(len(heads), edgeGrain, func(piece, lo, hi int) {
 		var sum float64
-		for e := lo; e < hi; e++ {
-			i, j := int(heads[e])*d, int(tails[e])*d
-			sum += math.Log1p(squaredDistance(embedding[i:i+d], embedding[j:j+d])) // −log q
+		for k := lo; k < hi; k++ {
+			i, j := int(heads[k])*d, int(tails[k])*d
+			sum += f(squaredDistance(e[i:i+d], e[j:j+d]))
 		}
 		partial[piece] = sum
 	})
-	var attraction float64
+	var sum float64
 	for _, p := range partial {
-		attraction += p
+		sum += p
 	}
-	edges := float64(len(heads))
-	return attraction/edges + math.Log(partition) - math.Log(edges), nil
+	return sum
 }

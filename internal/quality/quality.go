@@ -1,15 +1,16 @@
 // Package quality measures how well an embedding shows its data: how many
-// neighbours it keeps (KNNRecall), how well it keeps large distances
-// (Spearman), how well it tells classes apart (KNNAccuracy), and the two
-// quantities of contrastive embedding theory, the partition function and the
-// Kullback–Leibler divergence between graph and embedding (PartitionFunction,
-// KL). HeldOutRecall and HeldOutAccuracy do the same for points that were
+// neighbours it keeps (KNNRecall), how near in the data those are that it shows
+// (Trustworthiness), how well it keeps large distances (Spearman), how well it
+// tells classes apart (KNNAccuracy), and the quantities of contrastive embedding
+// theory, the partition function, the Kullback–Leibler divergence between graph
+// and embedding, and the losses that training on the graph expects
+// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutRecall and HeldOutAccuracy do the same for points that were
 // embedded among those that a network was trained on.
 //
 // Every result is exact for the points given, or for the random sample of
 // them that the caller's stream draws, and has the same bits for any number
 // of processors. Nearest neighbours are found elsewhere (package
-// data/neighbors) and come in as plain index slices.
+// data/neighbors) and come in as plain index slices, and ranks likewise.
 package quality
 
 import (

@@ -28,6 +28,7 @@ const (
 	Split      Purpose = 5 // which rows are held out
 	Projection Purpose = 6 // negative samples of a point placed in a finished embedding
 	Views      Purpose = 7 // augmented views of an image
+	Imbalance  Purpose = 8 // which rows of a class are kept
 )
 
 // Mix is SplitMix64's output function: a bijection of the 64-bit integers.

@@ -1748,6 +1748,132 @@ loop_done:
 	VZEROUPPER
 	RET
 
+// func inverseLogSumAVX512(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
+// Requires: AVX, AVX512F
+TEXT ·inverseLogSumAVX512(SB), NOSPLIT, $0-44
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS slope+24(FP), Z0
+	VBROADCASTSS offset+28(FP), Z1
+	VBROADCASTSS limit+32(FP), Z2
+	VBROADCASTSS logLimit+36(FP), Z3
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Z4
+	VXORPS       X5, X5, X5
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Z6
+	VFMADD213PS  Z1, Z0, Z6
+	VDIVPS       Z6, Z4, Z6
+	VADDPS       Z4, Z6, Z7
+	VSUBPS       Z4, Z7, Z8
+	VSUBPS       Z8, Z6, Z6
+	VDIVPS       Z7, Z6, Z6
+	VCMPPS       $0x0a, Z2, Z7, K1
+	VPSUBD       c3f3504f3<>+0(SB), Z7, Z9
+	VPSRAD       $0x17, Z9, Z8
+	VCVTDQ2PS    Z8, Z8
+	VPANDD       c007fffff<>+0(SB), Z9, Z9
+	VPADDD       c3f3504f3<>+0(SB), Z9, Z9
+	VSUBPS       Z4, Z9, Z9
+	VMULPS       Z9, Z9, Z11
+	VMOVUPS      c3d9021bb<>+0(SB), Z10
+	VFMADD213PS  cbdebd1b8<>+0(SB), Z9, Z10
+	VFMADD213PS  c3def251a<>+0(SB), Z9, Z10
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Z9, Z10
+	VFMADD213PS  c3e11e9bf<>+0(SB), Z9, Z10
+	VFMADD213PS  cbe2aae50<>+0(SB), Z9, Z10
+	VFMADD213PS  c3e4cceac<>+0(SB), Z9, Z10
+	VFMADD213PS  cbe7ffffc<>+0(SB), Z9, Z10
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Z9, Z10
+	VMULPS       Z9, Z10, Z10
+	VMULPS       Z11, Z10, Z10
+	VFMADD231PS  cb95e8083<>+0(SB), Z8, Z10
+	VFNMADD231PS c3f000000<>+0(SB), Z11, Z10
+	VADDPS       Z9, Z10, Z10
+	VFMADD231PS  c3f318000<>+0(SB), Z8, Z10
+	VFMADD231PS  c00000000<>+0(SB), Z7, Z10
+	VADDPS       Z6, Z10, Z10
+	VBLENDMPS    Z10, Z3, K1, Z10
+	VADDPS       Z10, Z5, Z5
+	ADDQ         $0x10, DX
+	JMP          loop
+
+loop_done:
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	VMOVSS        X5, sum+40(FP)
+	VZEROUPPER
+	RET
+
+// func countBelowAVX512(counts []int32, x []float32, limits []float32)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·countBelowAVX512(SB), NOSPLIT, $0-72
+	MOVQ counts_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ limits_base+48(FP), DX
+	MOVQ limits_len+56(FP), BX
+	XORQ SI, SI
+
+limits:
+	CMPQ         SI, BX
+	JGE          limits_done
+	VBROADCASTSS (DX)(SI*4), Z0
+	XORL         DI, DI
+	VBROADCASTSS 4(DX)(SI*4), Z1
+	XORL         R8, R8
+	VBROADCASTSS 8(DX)(SI*4), Z2
+	XORL         R9, R9
+	VBROADCASTSS 12(DX)(SI*4), Z3
+	XORL         R10, R10
+	MOVQ         x_len+32(FP), R11
+	XORQ         R12, R12
+
+loop:
+	CMPQ    R12, R11
+	JGE     loop_done
+	VMOVUPS (CX)(R12*4), Z4
+	VCMPPS  $0x11, Z0, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, DI
+	VCMPPS  $0x11, Z1, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, R8
+	VCMPPS  $0x11, Z2, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, R9
+	VCMPPS  $0x11, Z3, Z4, K1
+	KMOVW   K1, R13
+	POPCNTL R13, R13
+	ADDL    R13, R10
+	ADDQ    $0x10, R12
+	JMP     loop
+
+loop_done:
+	ADDL DI, (AX)(SI*4)
+	ADDL R8, 4(AX)(SI*4)
+	ADDL R9, 8(AX)(SI*4)
+	ADDL R10, 12(AX)(SI*4)
+	ADDQ $0x04, SI
+	JMP  limits
+
+limits_done:
+	VZEROUPPER
+	RET
+
 // func drawOthersAVX512(column []int32, state uint64, others uint32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·drawOthersAVX512(SB), NOSPLIT, $0-36
@@ -9118,6 +9244,130 @@ loop_done:
 	VMOVSHDUP    X1, X0
 	VADDSS       X0, X1, X1
 	VMOVSS       X1, sum+24(FP)
+	VZEROUPPER
+	RET
+
+// func inverseLogSumAVX2(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·inverseLogSumAVX2(SB), NOSPLIT, $0-44
+	MOVQ         x_base+0(FP), AX
+	VBROADCASTSS slope+24(FP), Y0
+	VBROADCASTSS offset+28(FP), Y1
+	VBROADCASTSS limit+32(FP), Y2
+	VBROADCASTSS logLimit+36(FP), Y3
+	MOVL         $0x3f800000, CX
+	VMOVD        CX, X4
+	VPBROADCASTD X4, Y4
+	VXORPS       X5, X5, X5
+	MOVQ         x_len+8(FP), CX
+	XORQ         DX, DX
+
+loop:
+	CMPQ         DX, CX
+	JGE          loop_done
+	VMOVUPS      (AX)(DX*4), Y6
+	VFMADD213PS  Y1, Y0, Y6
+	VDIVPS       Y6, Y4, Y6
+	VADDPS       Y4, Y6, Y7
+	VSUBPS       Y4, Y7, Y8
+	VSUBPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VCMPPS       $0x0a, Y2, Y7, Y8
+	VPSUBD       c3f3504f3<>+0(SB), Y7, Y10
+	VPSRAD       $0x17, Y10, Y9
+	VCVTDQ2PS    Y9, Y9
+	VPAND        c007fffff<>+0(SB), Y10, Y10
+	VPADDD       c3f3504f3<>+0(SB), Y10, Y10
+	VSUBPS       Y4, Y10, Y10
+	VMULPS       Y10, Y10, Y12
+	VMOVUPS      c3d9021bb<>+0(SB), Y11
+	VFMADD213PS  cbdebd1b8<>+0(SB), Y10, Y11
+	VFMADD213PS  c3def251a<>+0(SB), Y10, Y11
+	VFMADD213PS  cbdfe5d4f<>+0(SB), Y10, Y11
+	VFMADD213PS  c3e11e9bf<>+0(SB), Y10, Y11
+	VFMADD213PS  cbe2aae50<>+0(SB), Y10, Y11
+	VFMADD213PS  c3e4cceac<>+0(SB), Y10, Y11
+	VFMADD213PS  cbe7ffffc<>+0(SB), Y10, Y11
+	VFMADD213PS  c3eaaaaaa<>+0(SB), Y10, Y11
+	VMULPS       Y10, Y11, Y11
+	VMULPS       Y12, Y11, Y11
+	VFMADD231PS  cb95e8083<>+0(SB), Y9, Y11
+	VFNMADD231PS c3f000000<>+0(SB), Y12, Y11
+	VADDPS       Y10, Y11, Y11
+	VFMADD231PS  c3f318000<>+0(SB), Y9, Y11
+	VFMADD231PS  c00000000<>+0(SB), Y7, Y11
+	VADDPS       Y6, Y11, Y11
+	VBLENDVPS    Y8, Y11, Y3, Y11
+	VADDPS       Y11, Y5, Y5
+	ADDQ         $0x08, DX
+	JMP          loop
+
+loop_done:
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, sum+40(FP)
+	VZEROUPPER
+	RET
+
+// func countBelowAVX2(counts []int32, x []float32, limits []float32)
+// Requires: AVX, POPCNT
+TEXT ·countBelowAVX2(SB), NOSPLIT, $0-72
+	MOVQ counts_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ limits_base+48(FP), DX
+	MOVQ limits_len+56(FP), BX
+	XORQ SI, SI
+
+limits:
+	CMPQ         SI, BX
+	JGE          limits_done
+	VBROADCASTSS (DX)(SI*4), Y0
+	XORL         DI, DI
+	VBROADCASTSS 4(DX)(SI*4), Y1
+	XORL         R8, R8
+	VBROADCASTSS 8(DX)(SI*4), Y2
+	XORL         R9, R9
+	VBROADCASTSS 12(DX)(SI*4), Y3
+	XORL         R10, R10
+	MOVQ         x_len+32(FP), R11
+	XORQ         R12, R12
+
+loop:
+	CMPQ      R12, R11
+	JGE       loop_done
+	VMOVUPS   (CX)(R12*4), Y4
+	VCMPPS    $0x11, Y0, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, DI
+	VCMPPS    $0x11, Y1, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R8
+	VCMPPS    $0x11, Y2, Y4, Y5
+	VMOVMSKPS Y5, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R9
+	VCMPPS    $0x11, Y3, Y4, Y4
+	VMOVMSKPS Y4, R13
+	POPCNTL   R13, R13
+	ADDL      R13, R10
+	ADDQ      $0x08, R12
+	JMP       loop
+
+loop_done:
+	ADDL DI, (AX)(SI*4)
+	ADDL R8, 4(AX)(SI*4)
+	ADDL R9, 8(AX)(SI*4)
+	ADDL R10, 12(AX)(SI*4)
+	ADDQ $0x04, SI
+	JMP  limits
+
+limits_done:
 	VZEROUPPER
 	RET
 

@@ -260,3 +260,32 @@ func InverseSum[T Float](d2 []T) (sum float64) {
 	}
 	return sum + inverseSum(d2)
 }
+
+// InverseLogSum returns Σ log(1 + 1/(slope·x[i] + offset)) for x, slope and
+// offset that are not negative, with the precision of InverseSum2: the losses
+// of negative pairs at squared distances x, without their derivatives, and with
+// all digits of those of distant pairs, too. With slope = offset = c they are
+// those of Neg-t-SNE, with slope 1 and offset 0 of UMAP. Where the argument of
+// the loss's logarithm, 1/(1 + 1/…), is below the clamp, a pair counts with the
+// clamp's.
+func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole := len(x) - len(x)%lanes
+		sum = float64(inverseLogSumVector(f[:whole], float32(slope), float32(offset), float32(bound.limit), float32(bound.log)))
+		x = x[whole:]
+	}
+	return sum + inverseLogSum(x, slope, offset, bound)
+}
+
+// CountBelow adds to counts[k] how many elements of x are below limits[k];
+// counts is at least as long as limits. A NaN is below nothing. It is fastest
+// for a multiple of 4 limits.
+func CountBelow[T Float](counts []int32, x, limits []T) {
+	if f, ok := float32s(x); ok && len(x) >= lanes {
+		whole, four := len(x)-len(x)%lanes, len(limits)-len(limits)%4
+		countBelowVector(counts, f[:whole], any(limits).([]float32)[:four])
+		countBelow(counts[four:], x[:whole], limits[four:])
+		x = x[whole:]
+	}
+	countBelow(counts, x, limits)
+}

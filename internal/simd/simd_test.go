@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"cne/internal/isa"
@@ -321,6 +322,73 @@ func TestReductions(t *testing.T) {
 	})
 }
 
+// The sums of logarithms keep their digits where each is small, and count
+// clamped pairs with the clamp.
+func TestInverseLogSum(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			for _, width := range []float64{0.1, 5, 30} {
+				x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Exp(width * (s.Float64() - 0.3)) })
+				if n > 2 {
+					x[0], x[n-1] = 0, 1e30
+				}
+				for _, w := range []struct{ slope, offset, clamp float64 }{
+					{1, 1, 1e-10}, {1, 0, 1e-10}, {1, 0, 1e-4}, {1e-5, 1e-5, 0}, {1e6, 1e6, 1e-10}, {3, 3, 0.5},
+				} {
+					slope, offset, bound := float32(w.slope), float32(w.offset), BoundOf[float32](w.clamp)
+					want := 0.0
+					for _, v := range x {
+						r := 1 / (float64(slope)*float64(v) + float64(offset))
+						want += min(math.Log1p(r), bound.log)
+					}
+					got := InverseLogSum(x, slope, offset, bound)
+					if !(math.Abs(got-want) <= 2e-6*want) {
+						t.Errorf("n=%d, width %g, %+v: %.9g, want %.9g", n, width, w, got, want)
+					}
+				}
+			}
+		}
+		x := make([]float32, 64)
+		x[17] = float32(math.NaN())
+		if got := InverseLogSum(x, 1, 1, BoundOf[float32](1e-10)); !math.IsNaN(got) {
+			t.Errorf("a NaN gives %g", got)
+		}
+	})
+}
+
+func TestCountBelow(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		for _, n := range lengths {
+			x, _ := draw(n, 1, func(s *rng.Stream) float64 { return math.Round(4 * s.Normal()) })
+			if n > 0 {
+				x[n/2] = float32(math.NaN())
+			}
+			for _, k := range []int{0, 1, 3, 4, 5, 8, 30} {
+				limits, _ := draw(k, 2, func(s *rng.Stream) float64 { return math.Round(5 * s.Normal()) })
+				if k > 2 {
+					limits[0], limits[1], limits[2] = float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())
+				}
+				counts := slices.Repeat([]int32{7}, k+1)
+				CountBelow(counts, x, limits)
+				for l, limit := range limits {
+					want := int32(7)
+					for _, v := range x {
+						if v < limit {
+							want++
+						}
+					}
+					if counts[l] != want {
+						t.Errorf("n=%d, %d limits: %d below %g, want %d", n, k, counts[l]-7, limit, want-7)
+					}
+				}
+				if counts[k] != 7 {
+					t.Errorf("n=%d, %d limits: the count after the last has changed", n, k)
+				}
+			}
+		}
+	})
+}
+
 func BenchmarkKernels(b *testing.B) {
 	const n = 1024
 	limit := BoundOf[float32](1e-10)
@@ -352,6 +420,8 @@ func BenchmarkKernels(b *testing.B) {
 			{"DrawOthers", func() { DrawOthers(tails, s) }},
 			{"AddSquares", func() { clear(work); AddSquares(work, x, 1) }},
 			{"InverseSum", func() { InverseSum(x) }},
+			{"InverseLogSum", func() { InverseLogSum(x, 1, 1, limit) }},
+			{"CountBelow/32", func() { CountBelow(tails, x, x[:32]) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 		} {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {

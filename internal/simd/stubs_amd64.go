@@ -79,6 +79,12 @@ func addSquaresAVX512(dst []float32, xs []float32, x float32)
 // inverseSumAVX512 is the vector form of inverseSum.
 func inverseSumAVX512(d2 []float32) (sum float32)
 
+// inverseLogSumAVX512 is the vector form of inverseLogSum.
+func inverseLogSumAVX512(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
+
+// countBelowAVX512 is the vector form of countBelow.
+func countBelowAVX512(counts []int32, x []float32, limits []float32)
+
 // drawOthersAVX512 is the vector form of drawOthers.
 func drawOthersAVX512(column []int32, state uint64, others uint32)
 
@@ -297,6 +303,12 @@ func addSquaresAVX2(dst []float32, xs []float32, x float32)
 
 // inverseSumAVX2 is the vector form of inverseSum.
 func inverseSumAVX2(d2 []float32) (sum float32)
+
+// inverseLogSumAVX2 is the vector form of inverseLogSum.
+func inverseLogSumAVX2(x []float32, slope float32, offset float32, limit float32, logLimit float32) (sum float32)
+
+// countBelowAVX2 is the vector form of countBelow.
+func countBelowAVX2(counts []int32, x []float32, limits []float32)
 
 // drawOthersAVX2 is the vector form of drawOthers.
 func drawOthersAVX2(column []int32, state uint64, others uint32)

@@ -115,6 +115,21 @@ func inverseSumVector(d2 []float32) (sum float32) {
 	return inverseSumAVX2(d2)
 }
 
+func inverseLogSumVector(x []float32, slope, offset, limit, logLimit float32) (sum float32) {
+	if current == isa.AVX512 {
+		return inverseLogSumAVX512(x, slope, offset, limit, logLimit)
+	}
+	return inverseLogSumAVX2(x, slope, offset, limit, logLimit)
+}
+
+func countBelowVector(counts []int32, x, limits []float32) {
+	if current == isa.AVX512 {
+		countBelowAVX512(counts, x, limits)
+	} else {
+		countBelowAVX2(counts, x, limits)
+	}
+}
+
 func scaleVector(x []float32, f float32) {
 	if current == isa.AVX512 {
 		scaleAVX512(x, f)

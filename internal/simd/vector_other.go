@@ -50,6 +50,12 @@ func addSquaresVector(dst, xs []float32, x float32) { panic("simd: no vector for
 
 func inverseSumVector(d2 []float32) (sum float32) { panic("simd: no vector form") }
 
+func inverseLogSumVector(x []float32, slope, offset, limit, logLimit float32) (sum float32) {
+	panic("simd: no vector form")
+}
+
+func countBelowVector(counts []int32, x, limits []float32) { panic("simd: no vector form") }
+
 func scaleVector(x []float32, f float32) { panic("simd: no vector form") }
 
 func addPlaneVector(dst, xs, ys []float32) { panic("simd: no vector form") }

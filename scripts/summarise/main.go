@@ -1,9 +1,9 @@
 // Command summarise puts the figures of several runs of cne into one table.
 //
-//	go run ./scripts/summarise FOLDER
+//	go run ./scripts/summarise FOLDER [NAME...]
 //
 // It reads metrics.json in every folder directly below FOLDER and prints, as
-// Markdown, a row for each configuration: the mean of every figure over its
+// Markdown, a row for each configuration, or for those whose NAME is given: the mean of every figure over its
 // runs and, from two runs on, the standard deviation of the sample (divisor
 // runs − 1). Runs of one configuration are told by their names: those that
 // differ only in a last part -SEED, where SEED is the seed of the run. Folders
@@ -12,10 +12,11 @@
 //
 // The runs may be of cne train or of cne simclr pretrain, which have tables of
 // their own. It neither starts runs nor judges them; scripts/results starts those
-// of docs/results.md, and scripts/paper/table1 those of the paper's Table 1.
+// of docs/results.md, and the scripts in scripts/paper those of the paper.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,10 +31,10 @@ func main() {
 
 // run is the program without its process.
 func run(args []string, stdout, stderr io.Writer) error {
-	if len(args) != 1 {
-		return fmt.Errorf("give one folder, the one that holds the run folders, but got %d arguments", len(args))
+	if len(args) == 0 {
+		return errors.New("give the folder that holds the run folders, and perhaps names of runs")
 	}
-	groups, skipped, err := readRuns(args[0])
+	groups, skipped, err := readRuns(args[0], args[1:])
 	if err != nil {
 		return err
 	}

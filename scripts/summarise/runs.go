@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -87,8 +89,9 @@ var (
 )
 
 // readRuns reads the runs in the folders directly below root, in the order of
-// their names. skipped are the paths of those that are not finished.
-func readRuns(root string) (groups []Group, skipped []string, err error) {
+// their names; those of the given names alone, if there are any, and in that
+// order. skipped are the paths of those that are not finished.
+func readRuns(root string, names []string) (groups []Group, skipped []string, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read the folder of runs: %w", err)
@@ -97,6 +100,10 @@ func readRuns(root string) (groups []Group, skipped []string, err error) {
 	for _, e := range entries {
 		path := filepath.Join(root, e.Name())
 		if info, err := os.Stat(path); err != nil || !info.IsDir() { // a link to a folder is one
+			continue
+		}
+		wanted := func(name string) bool { return strings.HasPrefix(e.Name(), name+"-") }
+		if len(names) > 0 && !slices.ContainsFunc(names, wanted) {
 			continue
 		}
 		m, err := readMetrics(filepath.Join(path, "metrics.json"))
@@ -108,6 +115,9 @@ func readRuns(root string) (groups []Group, skipped []string, err error) {
 			return nil, nil, err
 		}
 		name := strings.TrimSuffix(e.Name(), "-"+strconv.FormatUint(m.Seed, 10))
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
 		i, ok := index[name]
 		if !ok {
 			i = len(groups)
@@ -118,6 +128,16 @@ func readRuns(root string) (groups []Group, skipped []string, err error) {
 		if m.pretraining() != groups[0].Runs[0].pretraining() {
 			return nil, nil, fmt.Errorf("%s: %w; keep them apart", root, errKinds)
 		}
+	}
+	for _, name := range names {
+		if _, ok := index[name]; !ok {
+			return nil, nil, fmt.Errorf("%s: %w named %s-SEED; give names of finished runs", root, errNoRuns, name)
+		}
+	}
+	if len(names) > 0 {
+		slices.SortStableFunc(groups, func(a, b Group) int {
+			return cmp.Compare(slices.Index(names, a.Name), slices.Index(names, b.Name))
+		})
 	}
 	if len(groups) == 0 {
 		return nil, nil, fmt.Errorf("%s: %w; give the folder that holds the run folders", root, errNoRuns)

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -130,41 +130,34 @@ func TestDifferentRuns(t *testing.T) {
 	}
 }
 
-func TestFigure(t *testing.T) {
-	for _, c := range []struct {
-		x    []float64
-		want string
-	}{
-		{nil, "–"},
-		{[]float64{0.10377}, "0.1038"},
-		{[]float64{0}, "0.000"},
-		{[]float64{0, 0}, "0.000"},
-		{[]float64{-1, 1}, "0.0 ± 1.4"},
-		{[]float64{12345}, "12345"},
-		{[]float64{1.83e8, 1.83e8}, "1.830e+08"},
-		{[]float64{1.82e8, 1.83e8, 1.84e8}, "(1.830 ± 0.010)e8"},
-		{[]float64{1e-7, 3e-7}, "(2.0 ± 1.4)e-7"},
-		{[]float64{0.365, 0.36, 0.37}, "0.3650 ± 0.0050"},
-		{[]float64{100, 200, 300}, "200 ± 100"},
-		{[]float64{-2, -4}, "-3.0 ± 1.4"},
-	} {
-		if got := figure(c.x); got != c.want {
-			t.Errorf("figure(%v) = %q, want %q", c.x, got, c.want)
+// With names there is a row for each of them, in their order, and for no other.
+func TestNames(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"a-0", "a-1", "a-long-0", "b-0", "c-0"} {
+		writeRun(t, root, name, withFigures("0.1", name[len(name)-1:]))
+	}
+	writeRun(t, root, "broken-0", "no metrics")
+	if err := os.Mkdir(filepath.Join(root, "unfinished-0"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if err := run([]string{root, "b", "a"}, &stdout, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(stdout.String()) {
+		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| ") && len(cells) > 2 {
+			rows = append(rows, cells[0]+" "+cells[1])
 		}
 	}
-}
-
-func TestMeanSD(t *testing.T) {
-	x := []float64{2, 4, 4, 4, 5, 5, 7, 9} // deviations 3 1 1 1 0 0 2 4: squares add up to 32
-	mean, sd := meanSD(x)
-	if math.Abs(mean-5) > 1e-12 || math.Abs(sd-math.Sqrt(32./7)) > 1e-12 {
-		t.Errorf("mean %v and deviation %v", mean, sd)
+	if want := []string{"| run runs", "| b 1", "| a 2"}; !slices.Equal(rows, want) {
+		t.Errorf("rows %q, want %q", rows, want)
 	}
-	for i := range x { // scaling and shifting
-		x[i] = 10*x[i] + 3
+	if stderr.Len() > 0 {
+		t.Errorf("it says %q of runs that nobody asked for", stderr.String())
 	}
-	if m, s := meanSD(x); math.Abs(m-53) > 1e-9 || math.Abs(s-10*sd) > 1e-9 {
-		t.Errorf("of ten times and three more: mean %v and deviation %v", m, s)
+	if err := run([]string{root, "a", "d"}, &bytes.Buffer{}, &stderr); !errors.Is(err, errNoRuns) || !strings.Contains(err.Error(), "d-SEED") {
+		t.Errorf("error %v for a name without runs", err)
 	}
 }
 
@@ -203,8 +196,7 @@ func TestBadArguments(t *testing.T) {
 		want  string
 		cause error
 	}{
-		{nil, "give one folder, the one that holds the run folders, but got 0 arguments", nil},
-		{[]string{"a", "b"}, "but got 2 arguments", nil},
+		{nil, "give the folder that holds the run folders", nil},
 		{[]string{filepath.Join(empty, "nowhere")}, "cannot read the folder of runs: ", fs.ErrNotExist},
 		{[]string{empty}, empty + ": no folder in it has a metrics.json; give the folder that holds the run folders", errNoRuns},
 	} {

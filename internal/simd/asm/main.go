@@ -42,6 +42,8 @@ func main() {
 		s.inverseSum2()
 		s.addSquares()
 		s.inverseSum()
+		s.inverseLogSum()
+		s.countBelow()
 		s.drawOthers()
 		s.dense()
 		s.rows()
@@ -973,6 +975,76 @@ func (s *isa) inverseSum() {
 		VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+// inverseLogSum adds to log v, where v is 1+r rounded, what the rounding has
+// taken: (r − (v−1))/v to first order.
+func (s *isa) inverseLogSum() {
+	s.begin("inverseLogSum", "(x []float32, slope, offset, limit, logLimit float32) (sum float32)", "is the vector form of inverseLogSum.")
+	x := s.pointer("x")
+	slope, offset, limit, logLimit := s.broadcast("slope"), s.broadcast("offset"), s.broadcast("limit"), s.broadcast("logLimit")
+	l, sum := s.logarithm(), s.zero()
+	s.loop("x", "loop", func(i Register) {
+		r, v, lost := s.load(x, i), s.vec(), s.vec()
+		VFMADD213PS(offset, slope, r)
+		VDIVPS(r, l.one, r)
+		VADDPS(l.one, r, v)
+		VSUBPS(l.one, v, lost)
+		VSUBPS(lost, r, r)
+		VDIVPS(v, r, r)
+		mask := s.notGreater(v, limit)
+		log := l.of(v)
+		VADDPS(r, log, log)
+		s.choose(mask, log, logLimit)
+		VADDPS(log, sum, sum)
+	})
+	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+// countBelow compares each vector with four limits at a time.
+func (s *isa) countBelow() {
+	const ltOQ = 0x11
+	s.begin("countBelow", "(counts []int32, x, limits []float32)", "is the vector form of countBelow.")
+	counts, x, limits := s.pointer("counts"), s.pointer("x"), s.pointer("limits")
+	groups, l := Load(Param("limits").Len(), GP64()), GP64()
+	XORQ(l, l)
+	Label("limits")
+	CMPQ(l, groups)
+	JGE(LabelRef("limits_done"))
+	var limit [4]VecVirtual
+	var count [4]Register
+	for k := range limit {
+		limit[k], count[k] = s.vec(), GP32()
+		VBROADCASTSS(Mem{Base: limits, Index: l, Scale: 4, Disp: 4 * k}, limit[k])
+		XORL(count[k], count[k])
+	}
+	s.loop("x", "loop", func(i Register) {
+		v := s.load(x, i)
+		for k := range limit {
+			bits := GP32()
+			if s.wide() {
+				below := K()
+				VCMPPS(Imm(ltOQ), limit[k], v, below)
+				KMOVW(below, bits)
+			} else {
+				below := YMM()
+				VCMPPS(Imm(ltOQ), limit[k], v, below)
+				VMOVMSKPS(below, bits)
+			}
+			POPCNTL(bits, bits)
+			ADDL(bits, count[k])
+		}
+	})
+	for k := range count {
+		ADDL(count[k], Mem{Base: counts, Index: l, Scale: 4, Disp: 4 * k})
+	}
+	ADDQ(Imm(4), l)
+	JMP(LabelRef("limits"))
+	Label("limits_done")
 	VZEROUPPER()
 	RET()
 }

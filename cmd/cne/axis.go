@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An axis is what the embeddings of a spectrum differ in.
+type axis struct {
+	flag   string    // s, zbar or m
+	values []float64 // ascending; +Inf is all negatives of the batch
+}
+
+// defaultPlaces are the values of s where no others are asked for: a little
+// beyond both ends.
+const defaultPlaces = "-0.5,0,0.5,1,1.5"
+
+// fullBatch is the word for all negatives of the batch.
+const fullBatch = "full"
+
+// parseAxis reads the values of a flag, a list with commas between them.
+func parseAxis(flag, list string) (*axis, error) {
+	a := &axis{flag: flag}
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		v, err := strconv.ParseFloat(item, 64)
+		wrong := err != nil || math.IsNaN(v) || math.IsInf(v, 0)
+		allowed := "any real number"
+		switch flag {
+		case "zbar":
+			wrong, allowed = wrong || v <= 0, "a number above 0"
+		case "m":
+			if item == fullBatch {
+				v, wrong = math.Inf(1), false
+				break
+			}
+			wrong, allowed = wrong || v < 1 || v > math.MaxInt32 || v != math.Trunc(v), "a whole number from 1 up, or full"
+		}
+		if wrong {
+			return nil, fmt.Errorf("--%s has %s in its list, but each value must be %s", flag, quote(item), allowed)
+		}
+		if slices.Contains(a.values, v) {
+			return nil, fmt.Errorf("--%s has %s twice in its list; give each value once", flag, item)
+		}
+		a.values = append(a.values, v)
+	}
+	slices.Sort(a.values)
+	return a, nil
+}
+
+// symbol returns what the values are called in figures.
+func (a *axis) symbol() string {
+	if a.flag == "zbar" {
+		return "Z̄"
+	}
+	return a.flag
+}
+
+// text returns a value as it may be given.
+func (a *axis) text(v float64) string {
+	if math.IsInf(v, 1) {
+		return fullBatch
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// title returns a value for people, such as "Z̄ = 8.13e6".
+func (a *axis) title(v float64) string {
+	return a.symbol() + " = " + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(a.text(v))
+}
+
+// folder returns the name of the folder of a value.
+func (a *axis) folder(v float64) string { return a.flag + "=" + a.text(v) }
+
+// command returns the command that makes the spectrum.
+func (a *axis) command() string {
+	texts := make([]string, len(a.values))
+	for i, v := range a.values {
+		texts[i] = a.text(v)
+	}
+	return fmt.Sprintf("cne spectrum --%s %s", a.flag, strings.Join(texts, ","))
+}
+
+// suits says what is wrong with the axis for a configuration.
+func (a *axis) suits(c *Config) error {
+	switch {
+	case a.flag == "s" && !c.Loss.hasSpectrum():
+		return fmt.Errorf("--s moves along the spectrum of neg or infonce, but loss.name is %s; choose one of them, or compare numbers of negatives with --m", c.Loss.Name)
+	case a.flag == "zbar" && c.Loss.Name != "neg":
+		return fmt.Errorf("--zbar sets the normalisation constant of neg, but loss.name is %s; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
+	case c.Data.Holdout != nil:
+		return errors.New("data.holdout keeps points from training, which cne spectrum does not; set it to null")
+	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
+		return errors.New("train.epochs is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
+	}
+	return nil
+}
+
+// phases returns the phases that all embeddings share, of which there may be
+// none, and the last one, in which they differ. Without train.phases, the first third of the epochs is
+// shared; it is the paper's early exaggeration: at Z̄ = |X|/m (neg), or at s = 1
+// (infonce).
+func (a *axis) phases(c *Config) (shared []Phase, last Phase) {
+	if n := len(c.Train.Phases); n > 0 {
+		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
+	}
+	early := Phase{Epochs: max(1, c.Train.Epochs/3)}
+	switch c.Loss.Name {
+	case "neg":
+		uniform := Uniform
+		early.ZBar = &uniform
+	case "infonce":
+		umap := 1.0
+		early.S = &umap
+	}
+	return []Phase{early}, Phase{Epochs: c.Train.Epochs - early.Epochs}
+}
+
+// at returns the configuration of a run that ends at a value, and which of its
+// epochs it shares with those at other values.
+func (a *axis) at(c *Config, v float64) (at *Config, shared int) {
+	phases, last := a.phases(c)
+	shared = totalEpochs(phases)
+	switch a.flag {
+	case "s":
+		last.S, last.ZBar = &v, nil
+	case "zbar":
+		z := ZBar(v)
+		last.S, last.ZBar = nil, &z
+	case "m":
+		m := Full
+		if !math.IsInf(v, 1) {
+			m = Negatives(v)
+		}
+		last.Negatives = &m
+	}
+	x := *c
+	x.Train.Phases = append(phases, last)
+	x.Train.Epochs = totalEpochs(x.Train.Phases)
+	x.Train.EarlyExaggeration = "none"
+	return &x, shared
+}

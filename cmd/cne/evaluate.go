@@ -1,0 +1,681 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/atomicfile"
+	"cne/internal/quality"
+	"cne/internal/rng"
+	"cne/train"
+)
+
+func evaluateCmd() *cobra.Command {
+	var a assessment
+	cmd := &cobra.Command{
+		Use:   "evaluate EMBEDDING…",
+		Short: "Measure how good embeddings are",
+		Long: `Measure embeddings of the same points, made by this program or another, and
+print the figures side by side. EMBEDDING is an array (.npy), a table (.csv or
+.tsv), either of them also compressed with gzip, or a run folder. The folder of
+a run says itself what the data are and how their graph is made; for other files
+--data, or --config, does. --against compares with a further embedding of the
+same points, such as one made elsewhere, and needs no data.
+
+Measured are, of the points between which distances are taken for the graph
+(their principal components, if graph.pca says so): the share of a point's
+quality.k nearest neighbours that are kept (kNN recall); how near in the data the
+neighbours in the embedding are (trustworthiness, of all points); the rank
+correlation of the distances between a sample of the points (Spearman); and how
+many points a vote of their 10 nearest neighbours gives the right label (kNN
+accuracy), if there are labels. Of the embedding and the graph: the partition
+function, the Kullback-Leibler divergence, and the losses that Neg-t-SNE,
+NC-t-SNE, InfoNC-t-SNE and UMAP expect per edge if negatives are drawn uniformly
+from all other points; all with the Cauchy similarity. That of InfoNC-t-SNE is
+estimated from random draws, and ± says by what standard error.
+
+Figures for which something is missing are left out.`,
+		Example: `  cne evaluate runs/mnist10k
+  cne evaluate runs/s0 runs/s1 tsne.npy
+  cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
+  cne evaluate mine.npy --against theirs.npy`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.inputs = args
+			flags := cmd.Flags()
+			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("z-bar")
+			if err := a.check(flags.Changed("negatives")); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
+			from, err := configSources(cmd)
+			if err != nil {
+				return err
+			}
+			if err := a.configure(from); err != nil {
+				return err
+			}
+			a.talker = newTalker(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
+			return a.run(cmd.Context(), cmd.OutOrStdout())
+		},
+		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
+	}
+	given := trainSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
+	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
+	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
+	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
+	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
+	flags.Float64Var(&a.s, "s", 0, "place on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the run)")
+	flags.Float64Var(&a.zBar, "z-bar", 0, "normalisation constant for the loss of Neg-t-SNE (default: that of the run)")
+	flags.IntVar(&a.negatives, "negatives", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
+	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
+	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
+	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+	mustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
+	return cmd
+}
+
+// assessment is one run of cne evaluate.
+type assessment struct {
+	*talker
+	inputs          []string
+	data, labels    []string
+	graph           string
+	against, output string
+	json            bool
+	s, zBar         float64
+	withS, withZBar bool // whether they are given
+	negatives       int  // 0: those of the configuration
+
+	config *Config
+	// dataKnown says that the configuration names the data of the embeddings,
+	// and folder the run that it is of; "" if it is of none.
+	dataKnown bool
+	folder    string
+}
+
+// check finds faults of the command line.
+func (a *assessment) check(withNegatives bool) error {
+	switch {
+	case a.withS && a.withZBar:
+		return errors.New("--s and --z-bar are both given; each is a place on the spectrum")
+	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
+		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
+	case a.withZBar && (!(a.zBar > 0) || math.IsInf(a.zBar, 0)):
+		return fmt.Errorf("--z-bar is %v, but must be a number above 0", a.zBar)
+	case withNegatives && a.negatives < 1:
+		return fmt.Errorf("--negatives is %d, but must be at least 1", a.negatives)
+	}
+	if a.output != "" {
+		return checkEnding("--output", a.output, ".json")
+	}
+	return nil
+}
+
+// configure finds out what the data are and how their graph is made: the file
+// given says so, or else the first run, and flags may change it.
+func (a *assessment) configure(from sources) error {
+	add := func(flag, key string, paths []string) error {
+		if len(paths) == 0 {
+			return nil
+		}
+		list, err := json.Marshal(paths)
+		from.settings = append(from.settings, setting{flag, key, string(list)})
+		return err
+	}
+	if err := errors.Join(add("--data", "data.path", a.data), add("--labels", "data.labels", a.labels)); err != nil {
+		return err
+	}
+	if a.graph != "" {
+		from.settings = append(from.settings, setting{"--graph", "graph.file", a.graph})
+	}
+	var runs []string
+	for _, input := range a.inputs {
+		if run, err := isRun(input); err != nil {
+			return err
+		} else if run {
+			runs = append(runs, input)
+		}
+	}
+	ofTheRun := from.file == "" && len(runs) > 0
+	if ofTheRun {
+		a.folder, from.file = runs[0], filepath.Join(runs[0], "config.yaml")
+	}
+	c, origins, err := trainSchema.load(from)
+	if err != nil {
+		return err
+	}
+	a.config = c
+	a.dataKnown = origins["data.path"] != defaultOrigin
+	if ofTheRun && len(a.data) == 0 {
+		for _, run := range runs[1:] {
+			if err := a.checkSameData(run, from); err != nil {
+				return err
+			}
+		}
+	}
+	// Everything is measured, whatever it was at the end of the run.
+	q := &c.Quality
+	q.Recall, q.Partition, q.KL, q.Accuracy = true, true, true, true
+	if q.Spearman == 0 {
+		q.Spearman = spearmanSample
+	}
+	c.Model.Kind = "table" // the points themselves are needed by no network
+	if a.folder == "" {
+		c.Graph.Cache = false
+	}
+	if !a.dataKnown && a.against == "" && c.Graph.File == nil {
+		return fmt.Errorf("nothing says what points %s shows; name them with --data, or give --against or --graph", a.inputs[0])
+	}
+	return nil
+}
+
+// spearmanSample is how many points the correlation of distances is taken of if
+// the run did without; the paper takes as many.
+const spearmanSample = 5000
+
+// isRun tells whether a path is that of the folder of a run of cne train.
+func isRun(path string) (bool, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return false, nil // reading it says what is wrong
+	}
+	ours, err := (&runDir{path: path}).writtenByUs()
+	if err != nil || !ours {
+		return false, err
+	}
+	config := filepath.Join(path, "config.yaml")
+	if info, err := os.Stat(config); err == nil && info.Size() == 0 {
+		return false, nil // a run was killed as it began
+	}
+	other, err := trainSchema.otherCommand(config)
+	if err == nil && other != "" {
+		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, other, trainSchema.command)
+	}
+	return err == nil, err
+}
+
+// checkSameData refuses a further run on other data, or with another graph,
+// than the first has.
+func (a *assessment) checkSameData(run string, from sources) error {
+	from.file = filepath.Join(run, "config.yaml")
+	c, _, err := trainSchema.load(from)
+	if err != nil {
+		return err
+	}
+	first := map[string]any{}
+	for k, v := range fields(*a.config) {
+		first[k] = v
+	}
+	for k, v := range fields(*c) {
+		section, _, _ := strings.Cut(k, ".")
+		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.Data.Holdout != nil && c.Data.Holdout.Share > 0
+		if matters && !reflect.DeepEqual(v, first[k]) {
+			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
+				run, k, inline(v), a.folder, inline(first[k]))
+		}
+	}
+	return nil
+}
+
+// A shown is an embedding that is measured.
+type shown struct {
+	path      string // as on the command line
+	file      string
+	positions *data.Matrix
+	labels    *data.Labels // of its file; may be nil
+	found     *neighbors.Neighbors
+	z         *float64 // learnt by its run
+}
+
+// openShown reads an embedding.
+func (a *assessment) openShown(path string) (*shown, error) {
+	run, err := isRun(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &shown{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
+	if _, err := os.Stat(s.file); !run || err != nil {
+		if s.file, err = embeddingFile(path); err != nil {
+			return nil, err
+		}
+	}
+	var o data.Options
+	if !a.dataKnown {
+		o.Labels = a.labels
+	}
+	set, err := openEmbedding(s.file, o)
+	if err != nil {
+		return nil, err
+	}
+	s.positions, s.labels = set.Points, set.Labels
+	if run {
+		s.z, err = learntZ(filepath.Join(path, "metrics.json"))
+	}
+	return s, err
+}
+
+// learntZ returns the constant in the metrics of a run, nil if it has none.
+func learntZ(path string) (*float64, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the run has not ended
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the metrics of the run cannot be read: %w", err)
+	}
+	var m struct{ Z *float64 }
+	if err := json.Unmarshal(text, &m); err != nil || m.Z != nil && !(*m.Z > 0) {
+		return nil, fmt.Errorf("%s is not what a run writes; give the embedding in the folder in place of the folder", path)
+	}
+	return m.Z, nil
+}
+
+// Evaluation is what cne evaluate writes.
+type Evaluation struct {
+	Data  string `json:"data,omitempty"`  // their name
+	N     int    `json:"n"`               // points
+	Edges int    `json:"edges,omitempty"` // directed
+	// K is how many neighbours kNN recall and trustworthiness are about, and
+	// AccuracyK how many vote for accuracy.
+	K         int `json:"k"`
+	AccuracyK int `json:"accuracy_k"`
+	// Negatives, ZBar and Rho are the constants of the losses.
+	Negatives  int                `json:"negatives"`
+	ZBar       *float64           `json:"z_bar,omitempty"`
+	Rho        float64            `json:"rho"`
+	Against    string             `json:"against,omitempty"`
+	Embeddings []EvaluatedFigures `json:"embeddings"` // in the order of the command line
+	Seconds    EvaluationSeconds  `json:"seconds"`
+	Version    string             `json:"version"`
+}
+
+// EvaluatedFigures are those of one embedding. What cannot be measured, or is
+// not defined, is left out.
+type EvaluatedFigures struct {
+	Path            string   `json:"path"`
+	Dim             int      `json:"dim"`
+	Trustworthiness *float64 `json:"trustworthiness,omitempty"`
+	Figures
+	Losses  *ExpectedLosses `json:"losses,omitempty"`
+	Against *Comparison     `json:"against,omitempty"`
+}
+
+// ExpectedLosses are losses per edge; see package quality.
+type ExpectedLosses struct {
+	Neg     float64  `json:"neg"`                 // with c = 1
+	NegZBar *float64 `json:"neg_z_bar,omitempty"` // with Evaluation.ZBar
+	NC      *float64 `json:"nc,omitempty"`        // with the partition function as its constant
+	// LearntZ is the constant that a run of NC-t-SNE has learnt, times n(n−1),
+	// and NCLearntZ the loss with it.
+	LearntZ     *float64 `json:"learnt_z,omitempty"`
+	NCLearntZ   *float64 `json:"nc_learnt_z,omitempty"`
+	InfoNC      float64  `json:"infonc"` // of Evaluation.Rho, without the factor loss.scale
+	InfoNCError float64  `json:"infonc_error"`
+	UMAP        float64  `json:"umap"`
+}
+
+// Comparison says how alike two embeddings are.
+type Comparison struct {
+	KNNRecall float64  `json:"knn_recall"`         // of each point's neighbours in one among those in the other
+	Spearman  *float64 `json:"spearman,omitempty"` // of the distances in both
+}
+
+// EvaluationSeconds says where the time went, in sums over the embeddings.
+type EvaluationSeconds struct {
+	Prepare         float64 `json:"prepare"` // reading, principal components and graph
+	Figures         float64 `json:"figures"` // those of Figures
+	Trustworthiness float64 `json:"trustworthiness,omitempty"`
+	Losses          float64 `json:"losses,omitempty"`
+	Against         float64 `json:"against,omitempty"`
+}
+
+// stopwatch adds the time since it was made to a sum.
+func stopwatch(sum *float64) func() {
+	start := time.Now()
+	return func() { *sum += time.Since(start).Seconds() }
+}
+
+func (a *assessment) run(ctx context.Context, stdout io.Writer) error {
+	if a.output != "" {
+		inputs := append(append(inputFiles(a.config), a.inputs...), a.against)
+		if err := checkOutput("--output", a.output, inputs...); err != nil {
+			return err
+		}
+	}
+	e, err := await(ctx, func() (*Evaluation, error) { return a.evaluate(ctx) })
+	if ctx.Err() != nil {
+		return errors.New("interrupted; nothing was written")
+	}
+	if err != nil {
+		return err
+	}
+	if a.output != "" {
+		if err := atomicfile.Write(a.output, func(w io.Writer) error { return encodeJSON(w, e) }); err != nil {
+			return fmt.Errorf("cannot write %s: %w", a.output, err)
+		}
+	}
+	if a.json {
+		return encodeJSON(stdout, e)
+	}
+	return e.print(stdout)
+}
+
+// evaluate measures all embeddings.
+func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
+	e := &Evaluation{K: a.config.Quality.K, AccuracyK: accuracyK, Against: a.against, Version: Version()}
+	stop := stopwatch(&e.Seconds.Prepare)
+	var all []*shown
+	for _, path := range a.inputs {
+		s, err := a.openShown(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	var other *shown
+	compared := all
+	if a.against != "" {
+		var err error
+		if other, err = a.openShown(a.against); err != nil {
+			return nil, err
+		}
+		compared = append(slices.Clone(all), other)
+	}
+	e.N = all[0].positions.N
+	for _, s := range compared[1:] {
+		if s.positions.N != e.N {
+			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
+		}
+	}
+	if e.N <= e.K {
+		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
+	}
+	y, labels, err := a.prepare(ctx, e, all[0])
+	if err != nil {
+		return nil, err
+	}
+	a.constants(e)
+	stop()
+
+	for _, s := range compared {
+		if s.found, err = neighbors.KNN(s.positions, e.K); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range all {
+		a.Log.Info("measuring", "embedding", s.path)
+		f, err := a.measure(ctx, e, s, other, y, labels)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.file, err)
+		}
+		e.Embeddings = append(e.Embeddings, *f)
+	}
+	return e, nil
+}
+
+// prepare reads the data, if they are known, and makes what the embeddings are
+// measured by; first is one of them. The labels may be nil.
+func (a *assessment) prepare(ctx context.Context, e *Evaluation, first *shown) (*yardstick, *data.Labels, error) {
+	y := &yardstick{quality: &a.config.Quality, seed: a.config.Seed}
+	if !a.dataKnown {
+		if a.config.Graph.File == nil {
+			return y, nil, nil
+		}
+		var err error
+		if y.graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
+			return nil, nil, err
+		}
+		e.Edges = y.graph.Edges()
+		return y, nil, nil
+	}
+	in, err := readInputs(a.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := in.points.Points.N; n != e.N {
+		left := ""
+		if in.held != nil && in.heldRows != nil {
+			left = " once data.holdout has taken its share"
+		}
+		return nil, nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
+			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
+	}
+	e.Data = in.points.Name
+	near, err := prepare(ctx, a.config, &runDir{path: a.folder, readOnly: true}, a.Log, in.points)
+	if err != nil {
+		return nil, nil, err
+	}
+	y.points, y.nearest, y.graph = near.points, near.nearest.Nearest(e.K), near.graph
+	e.Edges = y.graph.Edges()
+	return y, in.points.Labels, nil
+}
+
+// constants fills in those of the losses.
+func (a *assessment) constants(e *Evaluation) {
+	stages := a.config.Stages()
+	last, loss := stages[len(stages)-1], a.config.Loss.Name
+	e.Negatives = a.negatives
+	if e.Negatives == 0 {
+		e.Negatives = int(last.Negatives)
+		if last.Negatives == Full {
+			e.Negatives = 2*a.config.Train.BatchSize - 2
+		}
+	}
+	if a.withS || a.withZBar {
+		last.S, last.ZBar = nil, nil
+		if a.withS {
+			last.S = &a.s
+		} else {
+			fixed := ZBar(a.zBar)
+			last.ZBar = &fixed
+		}
+	}
+	if last.S != nil && (a.withS || loss == "neg") {
+		z := train.Spectrum{N: e.N}.ZBar(*last.S)
+		e.ZBar = &z
+	}
+	if last.ZBar != nil && *last.ZBar != Uniform && (a.withZBar || loss == "neg") {
+		z := float64(*last.ZBar)
+		e.ZBar = &z
+	}
+	e.Rho = 1
+	if last.S != nil && (a.withS || loss == "infonce") {
+		e.Rho = math.Pow(4, *last.S)
+	}
+}
+
+// measure measures one embedding.
+func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown, y *yardstick, labels *data.Labels) (*EvaluatedFigures, error) {
+	f := &EvaluatedFigures{Path: s.path, Dim: s.positions.D}
+	if labels == nil {
+		labels = s.labels
+	}
+	stop := stopwatch(&e.Seconds.Figures)
+	if err := y.measure(s.positions, s.found, labels, &f.Figures); err != nil {
+		return nil, err
+	}
+	stop()
+	if y.points != nil && 2*e.K < e.N {
+		stop := stopwatch(&e.Seconds.Trustworthiness)
+		ranks, err := neighbors.Ranks(y.points, s.found.Index, e.K)
+		if err != nil {
+			return nil, err
+		}
+		trust, err := quality.Trustworthiness(ranks, e.K)
+		if err != nil {
+			return nil, err
+		}
+		f.Trustworthiness = &trust
+		stop()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if y.graph != nil && y.graph.Edges() > 0 {
+		stop := stopwatch(&e.Seconds.Losses)
+		var err error
+		if f.Losses, err = a.losses(e, s, y.graph, *f.PartitionFunction); err != nil {
+			return nil, err
+		}
+		stop()
+	}
+	if other != nil {
+		stop := stopwatch(&e.Seconds.Against)
+		recall, err := quality.KNNRecall(other.found.Index, s.found.Index, e.K)
+		if err != nil {
+			return nil, err
+		}
+		f.Against = &Comparison{KNNRecall: recall}
+		if f.Against.Spearman, err = correlation(other.positions, s.positions, a.config.Quality.Spearman, a.config.Seed); err != nil {
+			return nil, err
+		}
+		stop()
+	}
+	return f, nil
+}
+
+// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
+// all edges, but from no more than infoNCDraws sets of them for one edge.
+const (
+	infoNCPairs = 1 << 24
+	infoNCDraws = 1000
+)
+
+// losses computes the expected losses of an embedding.
+func (a *assessment) losses(e *Evaluation, s *shown, graph *neighbors.Graph, partition float64) (*ExpectedLosses, error) {
+	var l ExpectedLosses
+	n, m := float64(e.N), e.Negatives
+	discriminators := []quality.Discriminator{quality.Neg(1), quality.UMAP()}
+	into := []func(v float64){func(v float64) { l.Neg = v }, func(v float64) { l.UMAP = v }}
+	add := func(d quality.Discriminator, to **float64) {
+		discriminators = append(discriminators, d)
+		into = append(into, func(v float64) { *to = &v })
+	}
+	if e.ZBar != nil {
+		add(quality.Neg(*e.ZBar*float64(m)/(n*n)), &l.NegZBar)
+	}
+	if partition > 0 {
+		add(quality.NC(partition/(n*(n-1)), m), &l.NC)
+	}
+	if s.z != nil {
+		l.LearntZ = s.z
+		add(quality.NC(*s.z/(n*(n-1)), m), &l.NCLearntZ)
+	}
+	heads, tails := graph.EdgeList()
+	x, clamp := s.positions, a.config.Loss.Clamp
+	values, err := quality.ExpectedLosses(heads, tails, x.X, x.D, m, clamp, discriminators...)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range values {
+		into[k](v)
+	}
+	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/m))
+	estimate, err := quality.ExpectedInfoNC(heads, tails, x.X, x.D, m, e.Rho, clamp, draws, rng.New(a.config.Seed, rng.Negatives))
+	if err != nil {
+		return nil, err
+	}
+	l.InfoNC, l.InfoNCError = estimate.Mean, estimate.Error
+	return &l, nil
+}
+
+// print writes the figures as a table with a column for each embedding.
+func (e *Evaluation) print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name string, cell func(f *EvaluatedFigures) string) {
+		cells, some := make([]string, len(e.Embeddings)), false
+		for k := range e.Embeddings {
+			cells[k] = cell(&e.Embeddings[k])
+			some = some || cells[k] != ""
+		}
+		if some {
+			fmt.Fprintf(table, "%s\t%s\n", name, strings.Join(cells, "\t"))
+		}
+	}
+	number := func(name, format string, value func(f *EvaluatedFigures) *float64) {
+		row(name, func(f *EvaluatedFigures) string {
+			if v := value(f); v != nil {
+				return fmt.Sprintf(format, *v)
+			}
+			return ""
+		})
+	}
+	loss := func(name string, value func(l *ExpectedLosses) *float64) {
+		number(name, "%.5g", func(f *EvaluatedFigures) *float64 {
+			if f.Losses == nil {
+				return nil
+			}
+			return value(f.Losses)
+		})
+	}
+	row("", func(f *EvaluatedFigures) string { return printable(f.Path) })
+	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
+	k := fmt.Sprintf(" (k = %d)", e.K)
+	number("kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.KNNRecall })
+	number("trustworthiness"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.Trustworthiness })
+	number("Spearman correlation", "%.3f", func(f *EvaluatedFigures) *float64 { return f.Spearman })
+	number(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) *float64 { return f.Accuracy })
+	number("partition function", "%.4g", func(f *EvaluatedFigures) *float64 { return f.PartitionFunction })
+	number("KL divergence", "%.4g", func(f *EvaluatedFigures) *float64 { return f.KL })
+	loss("Neg-t-SNE loss, c = 1", func(l *ExpectedLosses) *float64 { return &l.Neg })
+	if e.ZBar != nil {
+		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *ExpectedLosses) *float64 { return l.NegZBar })
+	}
+	loss("NC-t-SNE loss, Z = partition function", func(l *ExpectedLosses) *float64 { return l.NC })
+	loss("NC-t-SNE loss, learnt Z", func(l *ExpectedLosses) *float64 { return l.NCLearntZ })
+	infonc := "InfoNC-t-SNE loss"
+	if e.Rho != 1 {
+		infonc += fmt.Sprintf(", ρ = %.4g", e.Rho)
+	}
+	row(infonc, func(f *EvaluatedFigures) string {
+		if f.Losses == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.5g ± %.1g", f.Losses.InfoNC, f.Losses.InfoNCError)
+	})
+	loss("UMAP loss", func(l *ExpectedLosses) *float64 { return &l.UMAP })
+	number("against "+printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 {
+		if f.Against == nil {
+			return nil
+		}
+		return &f.Against.KNNRecall
+	})
+	number("against "+printable(e.Against)+": Spearman", "%.3f", func(f *EvaluatedFigures) *float64 {
+		if f.Against == nil {
+			return nil
+		}
+		return f.Against.Spearman
+	})
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if e.Edges > 0 {
+		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %d negatives per edge\n", e.N, e.Edges, e.Negatives)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d points\n", e.N)
+	return err
+}

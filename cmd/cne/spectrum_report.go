@@ -1,0 +1,290 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"cne/internal/explorer"
+	"cne/internal/plot"
+	"cne/train"
+)
+
+// The files of a spectrum, beside the folders of its embeddings.
+const (
+	spectrumTable    = "spectrum.csv"
+	spectrumFigures  = "spectrum.json"
+	spectrumStrip    = "spectrum.png"
+	spectrumCurves   = "curves.png"
+	spectrumExplorer = "explorer.html"
+)
+
+// SpectrumMetrics is the content of spectrum.json.
+type SpectrumMetrics struct {
+	Axis    string        `json:"axis"` // s, zbar or m
+	Loss    string        `json:"loss"`
+	N       int           `json:"n"`
+	Edges   int           `json:"edges"`
+	Shared  int           `json:"shared_epochs"`
+	Seed    uint64        `json:"seed"`
+	Version string        `json:"version"`
+	Stops   []StopMetrics `json:"embeddings"` // by ascending value
+}
+
+// StopMetrics says how good one of the embeddings of a spectrum is.
+type StopMetrics struct {
+	Value string `json:"value"` // of the axis
+	// ZBar is Neg-t-SNE's normalisation constant there, however it was given.
+	ZBar *float64 `json:"z_bar,omitempty"`
+	// Scale is the factor by which the embedding would have to be stretched to
+	// fit the one before best, and Disparity what would then be left of it,
+	// from 0 to 1.
+	Scale     *float64 `json:"scale_to_previous,omitempty"`
+	Disparity *float64 `json:"disparity_to_previous,omitempty"`
+	Folder    string   `json:"folder"`
+	Metrics
+}
+
+// figures returns what is known of the spectrum.
+func (s *spectrum) figures() *SpectrumMetrics {
+	_, shared := s.axis.at(s.config, s.axis.values[0])
+	f := &SpectrumMetrics{
+		Axis: s.axis.flag, Loss: s.config.Loss.Name, N: s.base.near.graph.N, Edges: s.base.near.graph.Edges(), Shared: shared,
+		Seed: s.config.Seed, Version: Version(),
+	}
+	for _, x := range s.stops {
+		m := StopMetrics{Value: s.axis.text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.folder(x.value), Metrics: *x.metrics}
+		if s.hasZBar() {
+			z := s.abscissa(x)
+			m.ZBar = &z
+		}
+		f.Stops = append(f.Stops, m)
+	}
+	return f
+}
+
+// lossTitles are the names of the losses for people.
+var lossTitles = map[string]string{"neg": "Neg-t-SNE", "nc": "NC-t-SNE", "infonce": "InfoNC-t-SNE", "umap": "UMAP's loss"}
+
+// write writes all files but config.yaml, which is there already.
+func (s *spectrum) write() error {
+	f := s.figures()
+	labels := s.base.in.points.Labels
+	strip := &plot.Strip{}
+	page := &explorer.Page{Title: fmt.Sprintf("%s: %s, %s", s.base.in.points.Name, lossTitles[s.config.Loss.Name], s.axis.symbol()), Slider: s.axis.symbol()}
+	for i, x := range s.stops {
+		t := s.at(x)
+		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return trainSchema.write(w, x.config) }); err != nil {
+			return err
+		}
+		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
+			return err
+		}
+		if err := t.dir.writeJSON("metrics.json", f.Stops[i].Metrics); err != nil {
+			return err
+		}
+		if err := t.draw(x.embedding, nil); err != nil {
+			return err
+		}
+		panel := scatterOf(x.embedding, labels, Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
+		strip.Panels = append(strip.Panels, panel)
+		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
+		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
+	}
+	if rows := s.base.in.rows; rows != nil {
+		if err := s.base.writeRows(rowsFile, rows); err != nil {
+			return err
+		}
+	}
+	if err := page.Save(s.dir.Path(spectrumExplorer)); err != nil {
+		return err
+	}
+	if err := strip.Save(s.dir.Path(spectrumStrip)); err != nil {
+		return err
+	}
+	if curves := s.curves(f); len(curves.Panels) > 0 {
+		if err := curves.Save(s.dir.Path(spectrumCurves)); err != nil {
+			return err
+		}
+	}
+	if err := s.dir.WriteFile(spectrumTable, f.writeCSV); err != nil {
+		return err
+	}
+	return s.dir.writeJSON(spectrumFigures, f)
+}
+
+// hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
+// constant, however it is given.
+func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == "neg" && s.axis.flag != "m" }
+
+// abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
+// paper's figures, the number of negatives that there were, or else s.
+func (s *spectrum) abscissa(x *stop) float64 {
+	switch {
+	case s.axis.flag == "m":
+		return float64(x.result.Negatives)
+	case s.axis.flag == "s" && s.hasZBar():
+		return train.Spectrum{N: s.base.near.graph.N}.ZBar(x.value)
+	}
+	return x.value
+}
+
+// curves returns the picture of what was measured along the spectrum, as in
+// Figures 1i and S4 of the paper.
+func (s *spectrum) curves(f *SpectrumMetrics) *plot.Curves {
+	label, logarithmic := "s", false
+	var marks []plot.Mark
+	at := make([]float64, len(s.stops))
+	for i, x := range s.stops {
+		at[i] = s.abscissa(x)
+	}
+	switch {
+	case s.hasZBar():
+		label, logarithmic = "Z̄", true
+		// The ends of the slider, where they are among the values.
+		for end, name := range []string{"s = 0", "s = 1"} {
+			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= at[0] && z <= at[len(at)-1] {
+				marks = append(marks, plot.Mark{X: z, Name: name})
+			}
+		}
+	case s.axis.flag == "m":
+		label, logarithmic = "m", true
+	}
+	curves := &plot.Curves{}
+	for _, p := range []struct {
+		name   string // in stopFigures
+		axis   string
+		orders bool // over several orders of magnitude
+	}{
+		{"partition_function", "partition function", true},
+		{"knn_recall", fmt.Sprintf("kNN recall (k = %d)", s.config.Quality.K), false},
+		{"spearman", "Spearman correlation", false},
+		{"kl", "KL divergence", false},
+	} {
+		k := slices.IndexFunc(stopFigures, func(g figure) bool { return g.name == p.name })
+		y := make([]float64, len(f.Stops))
+		some := false
+		for i := range f.Stops {
+			y[i] = math.NaN()
+			if v := stopFigures[k].value(&f.Stops[i]); v != nil && (*v > 0 || !p.orders) {
+				y[i], some = *v, true
+			}
+		}
+		if !some {
+			continue
+		}
+		panel := plot.Panel{XLabel: label, YLabel: p.axis, LogX: logarithmic, LogY: p.orders, Marks: marks,
+			Series: []plot.Series{{X: at, Y: y, Marker: true}}}
+		if s.hasZBar() {
+			panel.Series[0].Name = "embedding" // beside the other in the legend
+		}
+		if p.orders && s.hasZBar() {
+			panel.Series = append(panel.Series, plot.Series{Name: "equal to Z̄", X: at, Y: at, Dashed: true})
+		}
+		curves.Panels = append(curves.Panels, panel)
+	}
+	return curves
+}
+
+// A figure is what a table of a spectrum shows of each embedding.
+type figure struct {
+	name, heading string // in files and for people
+	format        string // for people
+	value         func(*StopMetrics) *float64
+}
+
+// stopFigures are the figures of a spectrum, but for the value itself.
+var stopFigures = []figure{
+	{"z_bar", "Z̄", "%.3g", func(m *StopMetrics) *float64 { return m.ZBar }},
+	{"partition_function", "partition function", "%.3g", func(m *StopMetrics) *float64 { return m.PartitionFunction }},
+	{"z", "learnt Z", "%.3g", func(m *StopMetrics) *float64 { return m.Z }},
+	{"knn_recall", "kNN recall", "%.4f", func(m *StopMetrics) *float64 { return m.KNNRecall }},
+	{"spearman", "Spearman", "%.3f", func(m *StopMetrics) *float64 { return m.Spearman }},
+	{"kl", "KL", "%.4g", func(m *StopMetrics) *float64 { return m.KL }},
+	{"accuracy", "kNN accuracy", "%.4f", func(m *StopMetrics) *float64 { return m.Accuracy }},
+	{"loss", "loss per edge", "%.5g", func(m *StopMetrics) *float64 { return &m.Loss }},
+	{"scale_to_previous", "scale to previous", "%.3g", func(m *StopMetrics) *float64 { return m.Scale }},
+	{"seconds", "seconds", "%.1f", func(m *StopMetrics) *float64 { return &m.Seconds.Optimize }},
+}
+
+// facts returns the figures of a stop for the explorer.
+func (m *StopMetrics) facts() []explorer.Fact {
+	var facts []explorer.Fact
+	for _, g := range stopFigures {
+		if v := g.value(m); v != nil {
+			facts = append(facts, explorer.Fact{Name: g.heading, Value: fmt.Sprintf(g.format, *v)})
+		}
+	}
+	return facts
+}
+
+// columns returns those of the figures that at least one of the stops has.
+func (f *SpectrumMetrics) columns() []figure {
+	var there []figure
+	for _, c := range stopFigures {
+		for i := range f.Stops {
+			if c.value(&f.Stops[i]) != nil {
+				there = append(there, c)
+				break
+			}
+		}
+	}
+	return there
+}
+
+// writeCSV writes the figures as a table, with all their digits.
+func (f *SpectrumMetrics) writeCSV(w io.Writer) error {
+	columns := f.columns()
+	table := csv.NewWriter(w)
+	row := []string{f.Axis}
+	for _, c := range columns {
+		row = append(row, c.name)
+	}
+	_ = table.Write(row) // Flush finds the error
+	for i := range f.Stops {
+		row = append(row[:0], f.Stops[i].Value)
+		for _, c := range columns {
+			text := ""
+			if v := c.value(&f.Stops[i]); v != nil {
+				text = strconv.FormatFloat(*v, 'g', -1, 64)
+			}
+			row = append(row, text)
+		}
+		_ = table.Write(row)
+	}
+	table.Flush()
+	return table.Error()
+}
+
+// print writes the figures for people.
+func (s *spectrum) print(w io.Writer, took time.Duration) error {
+	f := s.figures()
+	columns := f.columns()
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "%s\t", s.axis.symbol())
+	for _, c := range columns {
+		fmt.Fprintf(table, "%s\t", c.heading)
+	}
+	fmt.Fprintln(table)
+	for i := range f.Stops {
+		fmt.Fprintf(table, "%s\t", f.Stops[i].Value)
+		for _, c := range columns {
+			if v := c.value(&f.Stops[i]); v != nil && !math.IsNaN(*v) {
+				fmt.Fprintf(table, c.format, *v)
+			}
+			fmt.Fprint(table, "\t")
+		}
+		fmt.Fprintln(table)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%d points at %d places in %.1f s: %s, %s and %s\n", f.N, len(f.Stops), took.Seconds(),
+		s.dir.Path(spectrumExplorer), s.dir.Path(spectrumStrip), s.dir.Path(spectrumCurves))
+	return err
+}

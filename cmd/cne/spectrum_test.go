@@ -1,0 +1,397 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cne/data"
+	"cne/internal/quality"
+)
+
+// shortSpectrum is the command line of a spectrum that takes a moment.
+func shortSpectrum(more ...string) []string {
+	return append([]string{"spectrum", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--epochs", "12", "-o", "run"}, more...)
+}
+
+func readEmbedding(t *testing.T, path string) *data.Matrix {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	set, err := data.ReadNPY(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Points
+}
+
+func TestSpectrumWritesAllItPromises(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 90, 6)
+	for name, tt := range map[string]struct {
+		flags, folders []string
+		axis           string
+	}{
+		"s":       {[]string{"--s", "1, -0.5,0"}, []string{"s=-0.5", "s=0", "s=1"}, "s"},
+		"default": {nil, []string{"s=-0.5", "s=0", "s=0.5", "s=1", "s=1.5"}, "s"},
+		"zbar":    {[]string{"--zbar", "1e3,100"}, []string{"zbar=100", "zbar=1000"}, "zbar"},
+		"m":       {[]string{"--m", "full,2", "--set", "loss.name=nc"}, []string{"m=2", "m=full"}, "m"},
+		"infonce": {[]string{"--s", "0,1", "--set", "loss.name=infonce"}, []string{"s=0", "s=1"}, "s"},
+		"network": {[]string{"--s", "0,1", "--set", "model.kind=mlp", "--set", "model.hidden=[8]"}, []string{"s=0", "s=1"}, "s"},
+		"one":     {[]string{"--s", "0.5"}, []string{"s=0.5"}, "s"},
+		"alone":   {[]string{"--s", "0,1", "--set", "train.phases=[{epochs: 12}]"}, []string{"s=0", "s=1"}, "s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			writePoints(t, "points.csv", 90, 6)
+			code, stdout, stderr := cne(t.Context(), shortSpectrum(tt.flags...)...)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			found, err := filepath.Glob("run/*=*")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range found {
+				found[i] = filepath.Base(found[i])
+			}
+			slices.Sort(found)
+			if want := slices.Sorted(slices.Values(tt.folders)); !slices.Equal(found, want) {
+				t.Fatalf("folders %v, want %v", found, want)
+			}
+			for _, file := range []string{spectrumStrip, spectrumCurves, spectrumExplorer, "config.yaml"} {
+				if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
+			var figures SpectrumMetrics
+			text, err := os.ReadFile("run/spectrum.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(text, &figures); err != nil {
+				t.Fatal(err)
+			}
+			if figures.Axis != tt.axis || len(figures.Stops) != len(tt.folders) || figures.N != 90 {
+				t.Fatalf("spectrum.json is of the axis %s, %d embeddings and %d points", figures.Axis, len(figures.Stops), figures.N)
+			}
+			f, err := os.Open("run/spectrum.csv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			rows, err := csv.NewReader(f).ReadAll()
+			if err != nil || len(rows) != len(tt.folders)+1 {
+				t.Fatalf("spectrum.csv has %d rows (%v), want a heading and %d", len(rows), err, len(tt.folders))
+			}
+			for i, m := range figures.Stops {
+				if m.Folder != tt.folders[i] || rows[i+1][0] != m.Value {
+					t.Errorf("embedding %d is %s in spectrum.json and %s in the table, want %s", i, m.Folder, rows[i+1][0], tt.folders[i])
+				}
+				if !strings.Contains(stdout, m.Value) {
+					t.Errorf("the table on stdout lacks %s:\n%s", m.Value, stdout)
+				}
+				// The figures are those of the embedding that lies there.
+				e := readEmbedding(t, filepath.Join("run", m.Folder, "embedding.npy"))
+				z, err := quality.PartitionFunction(e.X, e.D)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.PartitionFunction == nil || math.Abs(z/(*m.PartitionFunction)-1) > 1e-6 {
+					t.Errorf("%s: partition function %v in spectrum.json, %v of the embedding", m.Folder, m.PartitionFunction, z)
+				}
+				if (m.Scale == nil) != (i == 0) {
+					t.Errorf("%s: scale to the previous embedding %v", m.Folder, m.Scale)
+				}
+			}
+		})
+	}
+}
+
+// An embedding of a spectrum is that of the run whose configuration lies beside
+// it, but for its orientation, and each lies as near to its neighbour as it can.
+func TestSpectrumIsMadeOfRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 90, 6)
+	if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,1,2")...); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var previous *data.Matrix
+	for i, folder := range []string{"s=0", "s=1", "s=2"} {
+		if code, _, stderr := cne(t.Context(), "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder); code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		want := readEmbedding(t, filepath.Join(folder, "embedding.npy"))
+		got := readEmbedding(t, filepath.Join("run", folder, "embedding.npy"))
+		if i == 0 {
+			if !slices.Equal(got.X, want.X) {
+				t.Errorf("%s: other bits than those of its run", folder)
+			}
+		} else {
+			scale, disparity, err := quality.Align(want, got)
+			if err != nil || math.Abs(scale-1) > 1e-5 || disparity > 1e-9 {
+				t.Errorf("%s: its run is of scale %v and disparity %v to it (%v)", folder, scale, disparity, err)
+			}
+			again := &data.Matrix{N: got.N, D: got.D, X: slices.Clone(got.X)}
+			if _, _, err := quality.Align(again, previous); err != nil {
+				t.Fatal(err)
+			}
+			for k, v := range again.X {
+				if math.Abs(float64(v-got.X[k])) > 1e-3 {
+					t.Fatalf("%s is not aligned to the embedding before it: coordinate %d moves from %v to %v", folder, k, got.X[k], v)
+				}
+			}
+		}
+		previous = got
+	}
+}
+
+// With more attraction the embedding shrinks: the partition function rises with
+// Z̄ (Section 5 and Figure 1i of the paper; Corollary 2: Neg-t-SNE's similarities
+// are normalised to Z̄).
+func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("embeds real images")
+	}
+	t.Chdir(t.TempDir())
+	code, _, stderr := cne(t.Context(), "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman=0", "-o", "run")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	text, err := os.ReadFile("run/spectrum.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var figures SpectrumMetrics
+	if err := json.Unmarshal(text, &figures); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range figures.Stops[1:] {
+		if before := *figures.Stops[i].PartitionFunction; *m.PartitionFunction < 1.5*before {
+			t.Errorf("the partition function is %.3g at Z̄ = %s and %.3g at %s", before, figures.Stops[i].Value, *m.PartitionFunction, m.Value)
+		}
+	}
+}
+
+func TestSpectrumRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 40, 3)
+	for name, tt := range map[string]struct {
+		flags []string
+		code  int
+		want  string
+	}{
+		"two axes":            {[]string{"--s", "0", "--m", "5"}, exitUsage, "--s and --m are both given"},
+		"no number":           {[]string{"--s", "0,x"}, exitUsage, `--s has "x" in its list, but each value must be any real number`},
+		"empty list":          {[]string{"--s", ""}, exitUsage, `--s has "" in its list`},
+		"negative Z̄":         {[]string{"--zbar", "-1"}, exitUsage, "must be a number above 0"},
+		"half a negative":     {[]string{"--m", "2.5"}, exitUsage, "must be a whole number from 1 up, or full"},
+		"twice":               {[]string{"--s", "1,1.0"}, exitUsage, "--s has 1.0 twice"},
+		"argument":            {[]string{"points.csv"}, exitUsage, "argument"},
+		"loss without s":      {[]string{"--s", "0", "--set", "loss.name=umap"}, exitFailure, "loss.name is umap; choose one of them"},
+		"loss without Z̄":     {[]string{"--zbar", "5", "--set", "loss.name=infonce"}, exitFailure, "loss.name is infonce; choose neg"},
+		"held out":            {[]string{"--set", "data.holdout=0.1"}, exitFailure, "data.holdout keeps points from training"},
+		"one epoch":           {[]string{"--epochs", "1"}, exitFailure, "train.epochs is 1"},
+		"too far":             {[]string{"--s", "1e9"}, exitFailure, "too far out on the spectrum"},
+		"warm-up too long":    {[]string{"--set", "train.warm_up=5"}, exitFailure, "warm"},
+		"the wrong key":       {[]string{"--set", "train.epoch=3"}, exitFailure, "did you mean train.epochs?"},
+		"a file for a folder": {[]string{"-o", "points.csv"}, exitFailure, "is a file; choose another output.dir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := cne(t.Context(), shortSpectrum(tt.flags...)...)
+			if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want code %d and %q", code, stdout, stderr, tt.code, tt.want)
+			}
+			if strings.Count(stderr, "cne:") != 1 {
+				t.Errorf("not one sentence: %q", stderr)
+			}
+			if files, err := filepath.Glob("run/*"); err != nil || len(files) > 0 {
+				t.Errorf("files are left behind: %v", files)
+			}
+		})
+	}
+}
+
+// --force replaces an earlier spectrum and nothing else, and a spectrum is no
+// run that cne train could resume.
+func TestSpectrumFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	must := func(want int, args ...string) string {
+		t.Helper()
+		code, _, stderr := cne(t.Context(), args...)
+		if code != want {
+			t.Fatalf("%v: exit code %d, want %d: %s", args, code, want, stderr)
+		}
+		return stderr
+	}
+	must(exitOK, shortSpectrum("--s", "0,1")...)
+	if stderr := must(exitFailure, shortSpectrum("--s", "0.5")...); !strings.Contains(stderr, "--force") {
+		t.Errorf("no word of --force: %s", stderr)
+	}
+	if stderr := must(exitFailure, "train", "--resume", "run"); !strings.Contains(stderr, `is one of "cne spectrum", which "cne train" cannot resume`) {
+		t.Errorf("a spectrum is resumed: %s", stderr)
+	}
+	if err := os.WriteFile("run/s=0/notes.txt", []byte("mine"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(exitOK, shortSpectrum("--s", "0.5", "--force")...)
+	if _, err := os.Stat("run/s=1"); !os.IsNotExist(err) {
+		t.Errorf("the folder of an embedding of the earlier spectrum is still there (%v)", err)
+	}
+	if files := listFiles(t, "run/s=0"); !slices.Equal(files, []string{"notes.txt"}) {
+		t.Errorf("of the earlier embedding's folder there is %v, want the file of somebody else", files)
+	}
+	// Its config.yaml repeats it, and says how.
+	text, err := os.ReadFile("run/config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := strings.Cut(string(text), "\n"); !strings.HasSuffix(first, "; cne spectrum --s 0.5 --config takes it") {
+		t.Errorf("config.yaml begins with %q", first)
+	}
+	must(exitOK, "spectrum", "--s", "0.5", "--config", "run/config.yaml", "-o", "again")
+	if !slices.Equal(readEmbedding(t, "run/s=0.5/embedding.npy").X, readEmbedding(t, "again/s=0.5/embedding.npy").X) {
+		t.Error("the spectrum's config.yaml gives another embedding")
+	}
+}
+
+// However many cores there are, the bits are the same.
+func TestSpectrumOnManyCores(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	var want []float32
+	for i, cores := range []int{1, 4} {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,0.5,1", "--force")...); code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		got := readEmbedding(t, "run/s=1/embedding.npy").X
+		if i > 0 && !slices.Equal(got, want) {
+			t.Errorf("%d cores give other bits than one", cores)
+		}
+		want = got
+	}
+}
+
+func TestSpectrumIsInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // once training is under way, or about to be
+		for ctx.Err() == nil {
+			if _, err := os.Stat("run/graph.npz"); err == nil {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	code, stdout, stderr := cne(ctx, shortSpectrum("--epochs", "1000000")...)
+	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted") || !strings.Contains(stderr, "nothing was written but what the cache holds") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	if files := listFiles(t, "run"); !slices.Equal(files, []string{"cache.safetensors"}) {
+		t.Errorf("files %v are left, want the cache alone", files)
+	}
+}
+
+func TestAxis(t *testing.T) {
+	for _, tt := range []struct{ flag, list, title, folder, command string }{
+		{"s", "0.50", "s = 0.5", "s=0.5", "cne spectrum --s 0.5"},
+		{"zbar", "8130000", "Z̄ = 8.13e6", "zbar=8.13e+06", "cne spectrum --zbar 8.13e+06"},
+		{"zbar", "1e-7", "Z̄ = 1e-7", "zbar=1e-07", "cne spectrum --zbar 1e-07"},
+		{"zbar", "1e12", "Z̄ = 1e12", "zbar=1e+12", "cne spectrum --zbar 1e+12"},
+		{"m", "full", "m = full", "m=full", "cne spectrum --m full"},
+		{"m", "500", "m = 500", "m=500", "cne spectrum --m 500"},
+	} {
+		a, err := parseAxis(tt.flag, tt.list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.title(a.values[0]); got != tt.title {
+			t.Errorf("--%s %s: title %q, want %q", tt.flag, tt.list, got, tt.title)
+		}
+		if got := a.folder(a.values[0]); got != tt.folder {
+			t.Errorf("--%s %s: folder %q, want %q", tt.flag, tt.list, got, tt.folder)
+		}
+		if got := a.command(); got != tt.command {
+			t.Errorf("--%s %s: command %q, want %q", tt.flag, tt.list, got, tt.command)
+		}
+	}
+}
+
+// The phases of an embedding: those of the configuration but for the last, or
+// the first third of the epochs.
+func TestAxisPhases(t *testing.T) {
+	c := func(settings ...setting) *Config {
+		t.Helper()
+		c, _, err := trainSchema.load(sources{settings: settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	set := func(k, v string) setting { return setting{"--set " + k, k, v} }
+	for name, tt := range map[string]struct {
+		axis   *axis
+		config *Config
+		want   []Stage
+	}{
+		"Neg-t-SNE, as in the paper": {&axis{"s", []float64{0.5}}, c(), []Stage{
+			{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: "linear"},
+			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: "linear"}}},
+		"InfoNC-t-SNE": {&axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []Stage{
+			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"},
+			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: "linear"}}},
+		"all negatives": {&axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []Stage{
+			{Epochs: 1, LR: 1, Negatives: 5, Anneal: "linear"},
+			{Epochs: 2, LR: 1, Negatives: Full, Anneal: "linear"}}},
+		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []Stage{
+			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: "linear"},
+			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Anneal: "linear"}}},
+		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []Stage{
+			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"}}},
+	} {
+		at, shared := tt.axis.at(tt.config, tt.axis.values[0])
+		got := at.Stages()
+		want := 0
+		if len(got) > 1 {
+			want = got[0].Epochs
+		}
+		if !reflect.DeepEqual(got, tt.want) || shared != want {
+			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inline(got), inline(tt.want))
+		}
+		if before := inline(tt.config.Train.Phases); strings.Contains(before, "z_bar: 7") {
+			t.Errorf("%s: the configuration itself has changed: %s", name, before)
+		}
+	}
+}
+
+func TestSpectrumNamesItsFolder(t *testing.T) {
+	for path, want := range map[string]string{"": "runs/spectrum-mnist10k", "data/points.npy": "runs/spectrum-points"} {
+		var from sources
+		if path != "" {
+			from.settings = []setting{{"--set data.path", "data.path", path}}
+		}
+		c, _, err := spectrumSchema.load(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Output.Dir != want {
+			t.Errorf("the folder for %q is %s, want %s", path, c.Output.Dir, want)
+		}
+	}
+}

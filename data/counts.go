@@ -1,0 +1,584 @@
+package data
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cne/internal/parallel"
+)
+
+// Counts is a sparse matrix of counts: how often each gene was seen in each
+// cell. It takes 8 bytes for every count above 0.
+type Counts struct {
+	// Name says what the cells are, for titles and logs.
+	Name string
+	// Cells and Genes are the numbers of cells, which become points, and of
+	// genes.
+	Cells, Genes int
+	// Start has Cells+1 entries: the counts of cell i are Value[Start[i]] to
+	// Value[Start[i+1]-1], all above 0, and Gene has the genes they are of,
+	// counted from 0, in ascending order and each once.
+	Start []int
+	Gene  []int32
+	Value []float32
+	// CellNames and GeneNames are the barcodes of the cells and the identifiers
+	// of the genes; nil if they are not known.
+	CellNames, GeneNames []string
+	// Labels is nil when the cells have none.
+	Labels *Labels
+}
+
+// cell returns the genes of a cell and their counts.
+func (c *Counts) cell(i int) (gene []int32, value []float32) {
+	lo, hi := c.Start[i], c.Start[i+1]
+	return c.Gene[lo:hi:hi], c.Value[lo:hi:hi]
+}
+
+// Check reports fields that contradict each other (ErrShape), values that are
+// not finite (ErrNotFinite) or not above 0 (ErrFormat), and a matrix without
+// cells, genes or counts (ErrEmpty). OpenCounts and ReadCounts have called it
+// already.
+func (c *Counts) Check() error {
+	inconsistent := func(what string) error {
+		return errorf(ErrShape, "the counts are inconsistent: %s; read them again", what)
+	}
+	switch {
+	case c.Cells < 1 || c.Genes < 1 || len(c.Value) == 0:
+		return errorf(ErrEmpty, "there are %d counts of %d genes in %d cells; give at least one of each", len(c.Value), c.Genes, c.Cells)
+	case len(c.Start) != c.Cells+1 || c.Start[0] != 0 || c.Start[c.Cells] != len(c.Value) || len(c.Gene) != len(c.Value):
+		return inconsistent(fmt.Sprintf("there are %d cells, %d genes and %d values, but Start has %d entries", c.Cells, len(c.Gene), len(c.Value), len(c.Start)))
+	case !slices.IsSorted(c.Start):
+		return inconsistent("Start is not in ascending order")
+	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes:
+		return inconsistent(fmt.Sprintf("%d names stand for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
+	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
+		return errorf(ErrLabels, "there are %d labels for %d cells; give one label per cell", len(c.Labels.Class), c.Cells)
+	}
+	faults := make([]error, parallel.Pieces(c.Cells, cellGrain))
+	parallel.For(c.Cells, cellGrain, func(piece, lo, hi int) {
+		for i := lo; i < hi && faults[piece] == nil; i++ {
+			gene, value := c.cell(i)
+			if len(gene) > 0 && (gene[0] < 0 || int(gene[len(gene)-1]) >= c.Genes || !ascending(gene)) {
+				faults[piece] = inconsistent(fmt.Sprintf("the genes of cell %d (counted from 0) are not in ascending order from 0 to %d", i, c.Genes-1))
+			}
+			for k, v := range value {
+				switch {
+				case v-v != 0:
+					faults[piece] = errorf(ErrNotFinite, "the count of gene %d in cell %d (both counted from 0) is %v; replace it", gene[k], i, v)
+				case v <= 0:
+					faults[piece] = errorf(ErrFormat, "the count of gene %d in cell %d (both counted from 0) is %v; leave counts of 0 out", gene[k], i, v)
+				}
+			}
+		}
+	})
+	return cmp.Or(faults...)
+}
+
+// The files of a folder of 10x, each of which may be compressed with gzip.
+var (
+	mtxFiles     = []string{"matrix.mtx"}
+	barcodeFiles = []string{"barcodes.tsv"}
+	geneFiles    = []string{"features.tsv", "genes.tsv"}
+)
+
+// findFile returns the path of the first of these files that a folder holds, or
+// of the same file compressed, or "".
+func findFile(folder string, names ...string) string {
+	for _, name := range names {
+		for _, suffix := range []string{"", ".gz"} {
+			path := filepath.Join(folder, name+suffix)
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+func isMTX(head []byte) bool {
+	return len(head) >= len(mtxMagic) && bytes.EqualFold(head[:len(mtxMagic)], []byte(mtxMagic))
+}
+
+// IsCounts tells whether OpenCounts reads what is at a path, rather than Open: a
+// folder with a file matrix.mtx, or a file that begins as one in the Matrix
+// Market format. It is false for what cannot be read.
+func IsCounts(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		return findFile(path, mtxFiles...) != ""
+	}
+	if !info.Mode().IsRegular() { // reading would take something away
+		return false
+	}
+	s, c, err := openSource(path)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	return isMTX(s.head(len(mtxMagic)))
+}
+
+// OpenCounts reads the counts of single-cell sequencing in the Matrix Market
+// format, genes as rows and cells as columns, the cells of all paths one after
+// the other. A path is a file (.mtx) or a folder as 10x's programs write it:
+// matrix.mtx and perhaps barcodes.tsv and features.tsv (or genes.tsv), of which
+// the first column names cells and genes. Each may be compressed with gzip.
+//
+// The matrix is of integer or real values of at least 0 in coordinate form,
+// general, with its entries in any order; those for the same gene and cell are
+// added up, as scipy.io.mmread does. Where the third column of features.tsv
+// tells several kinds of features apart, those that are no "Gene Expression"
+// are passed over, as scanpy.read_10x_mtx does. A matrix of which most cells
+// have no counts, such as 10x's unfiltered one, is refused.
+//
+// All paths must be of the same genes. Of the options, Name and Labels count;
+// others give ErrOption. It takes 8 bytes of memory for each count, 12 for those
+// of a file whose cells are out of order. The error names the file and is of one
+// of this package's kinds or of the file system's.
+func OpenCounts(paths []string, opt Options) (*Counts, error) {
+	if len(paths) == 0 {
+		return nil, errorf(ErrOption, "no counts are named; name at least one file or folder in the Matrix Market format")
+	}
+	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
+		return nil, errorf(ErrOption, "%s: a label column or columns to drop are set, but this is a matrix of counts; give the labels as a file of their own", paths[0])
+	}
+	parts := make([]*Counts, len(paths))
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("the counts cannot be read (%w); check the path", err)
+		}
+		if info.IsDir() {
+			parts[i], err = openCountsFolder(path)
+		} else {
+			parts[i], err = openCountsFile(path, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if first := parts[0]; parts[i].Genes != first.Genes {
+			return nil, errorf(ErrShape, "%s: there are %d genes, but %s has %d; counts that are read together must be of the same genes", path, parts[i].Genes, paths[0], first.Genes)
+		} else if at := differ(first.GeneNames, parts[i].GeneNames); at >= 0 {
+			return nil, errorf(ErrShape, "%s: gene %d (counted from 1) is %.60q, but that of %s is %.60q; counts that are read together must be of the same genes in the same order",
+				path, at+1, parts[i].GeneNames[at], paths[0], first.GeneNames[at])
+		}
+	}
+	c := joinCounts(parts)
+	if c.Name = opt.Name; c.Name == "" {
+		c.Name = nameOf(paths[0])
+	}
+	if len(opt.Labels) > 0 {
+		labels, err := readLabelFiles(opt.Labels, c.Cells)
+		if err != nil {
+			return nil, err
+		}
+		c.Labels = NewLabels(labels)
+	}
+	return c, c.Check()
+}
+
+// differ returns the first index at which two lists of names of one length
+// differ, or -1. Nothing is known of names that are nil.
+func differ(a, b []string) int {
+	if a == nil || b == nil {
+		return -1
+	}
+	for i, name := range a {
+		if b[i] != name {
+			return i
+		}
+	}
+	return -1
+}
+
+// joinCounts puts the cells of several matrices one after the other.
+func joinCounts(parts []*Counts) *Counts {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	c := &Counts{Genes: parts[0].Genes, Start: []int{0}}
+	named := true
+	genes, values := make([][]int32, len(parts)), make([][]float32, len(parts))
+	for i, p := range parts {
+		begin := c.Start[c.Cells]
+		for _, s := range p.Start[1:] {
+			c.Start = append(c.Start, begin+s)
+		}
+		c.Cells += p.Cells
+		genes[i], values[i] = p.Gene, p.Value
+		c.CellNames = append(c.CellNames, p.CellNames...)
+		named = named && p.CellNames != nil
+		if c.GeneNames == nil {
+			c.GeneNames = p.GeneNames
+		}
+		p.Gene, p.Value = nil, nil
+	}
+	if !named {
+		c.CellNames = nil
+	}
+	c.Gene = slices.Concat(genes...)
+	clear(genes)
+	c.Value = slices.Concat(values...)
+	return c
+}
+
+// ReadCounts reads a matrix in the Matrix Market format as OpenCounts does,
+// plain or compressed with gzip. It has no names.
+func ReadCounts(r io.Reader) (*Counts, error) {
+	s, err := newSource(r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := beginMTX(s)
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.read(nil, m.rows)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Check()
+}
+
+// openCountsFolder reads a folder of 10x.
+func openCountsFolder(folder string) (*Counts, error) {
+	path := findFile(folder, mtxFiles...)
+	if path == "" {
+		return nil, errorf(ErrUnsupported, "%s: a folder of counts holds a file matrix.mtx or matrix.mtx.gz, and this one does not; name the folder that does", folder)
+	}
+	var features, barcodes []string
+	var err error
+	featuresPath, barcodesPath := findFile(folder, geneFiles...), findFile(folder, barcodeFiles...)
+	if featuresPath != "" {
+		if features, err = readLines(featuresPath, "gene"); err != nil {
+			return nil, err
+		}
+	}
+	if barcodesPath != "" {
+		if barcodes, err = readLines(barcodesPath, "barcode"); err != nil {
+			return nil, err
+		}
+	}
+	keep := expressed(features)
+	c, err := openCountsFile(path, func(m *mtx) ([]int32, error) {
+		if featuresPath != "" && len(features) != m.rows {
+			advice := "they are not of the same data"
+			if len(features) == m.columns {
+				advice = "it has cells as rows, so write it transposed"
+			}
+			return nil, errorf(ErrShape, "the matrix has %d rows, but %s names %d genes; %s", m.rows, featuresPath, len(features), advice)
+		}
+		if barcodesPath != "" && len(barcodes) != m.columns {
+			return nil, errorf(ErrShape, "the matrix has %d columns, but %s names %d cells; they are not of the same data", m.columns, barcodesPath, len(barcodes))
+		}
+		return keep, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range features {
+		if keep == nil || keep[i] >= 0 {
+			name, _, _ := strings.Cut(line, "\t")
+			c.GeneNames = append(c.GeneNames, name)
+		}
+	}
+	for _, line := range barcodes {
+		name, _, _ := strings.Cut(line, "\t")
+		c.CellNames = append(c.CellNames, name)
+	}
+	return c, nil
+}
+
+// expressed numbers the features that are genes and gives the others −1. It
+// returns nil if all are genes, or if none is known to be one.
+func expressed(features []string) []int32 {
+	keep := make([]int32, len(features))
+	genes := int32(0)
+	for i, line := range features {
+		keep[i] = -1
+		if kind := strings.Split(line, "\t"); len(kind) > 2 && strings.TrimSpace(kind[2]) == "Gene Expression" {
+			keep[i] = genes
+			genes++
+		}
+	}
+	if genes == 0 || int(genes) == len(features) {
+		return nil
+	}
+	return keep
+}
+
+// readLines reads a file with one item on each line.
+func readLines(path, item string) ([]string, error) {
+	s, c, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	lines, err := textLines(s, item)
+	if err == nil && len(lines) == 0 {
+		err = errorf(ErrEmpty, "the file is empty; write one %s on each line", item)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return lines, nil
+}
+
+// openCountsFile reads a file in the Matrix Market format. Once its head has
+// been read, rows, if it is not nil, says which rows are kept, as mtx.read takes
+// it, or refuses the matrix.
+func openCountsFile(path string, rows func(m *mtx) ([]int32, error)) (*Counts, error) {
+	s, closer, err := openSource(path)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	c, err := func() (*Counts, error) {
+		m, err := beginMTX(s)
+		if err != nil {
+			return nil, err
+		}
+		var keep []int32
+		if rows != nil {
+			if keep, err = rows(m); err != nil {
+				return nil, err
+			}
+		}
+		genes := m.rows
+		if keep != nil {
+			genes = int(slices.Max(keep)) + 1
+		}
+		return m.read(keep, genes)
+	}()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// What FitCounts asks of a gene, as the paper's programs do.
+const (
+	minDetected = 10   // cells in which it was seen
+	minZeros    = 0.02 // share of cells in which it was not, to be exceeded
+	zeroDecay   = 1.5  // of the curve over the mean logarithm
+)
+
+// A CountScaling turns counts into points, as the paper does with single-cell
+// data (after Kobak and Berens, The art of using t-SNE for single-cell
+// transcriptomics, 2019): of each cell it takes the counts of the most variable
+// genes, multiplies them by the median library size over the cell's own, and
+// then takes log2(x+1).
+//
+// The library size of a cell is the sum of the counts of all genes. A cell
+// without counts becomes zeros.
+type CountScaling struct {
+	// Total is the number of genes of the matrix that the scaling was fitted to.
+	Total int `json:"total"`
+	// Genes are those that are kept, counted from 0, in ascending order, and
+	// Names their names; nil if they have none.
+	Genes []int32  `json:"genes"`
+	Names []string `json:"names,omitempty"`
+	// LibrarySize is the median library size of the cells.
+	LibrarySize float64 `json:"library_size"`
+}
+
+// FitCounts finds the most variable genes, and the median library size.
+//
+// A gene is the more variable, the more often it is missing for how large it is
+// where it is there: with z, the share of cells without it, and m, the mean of
+// log2 of its counts above 0, genes are ranked by m + ln(z − 0.02)/1.5. Those
+// that are ranked first are the ones above the curve
+// z = exp(−1.5(m − x)) + 0.02 when its offset x is chosen so that there are as
+// many as are wanted, which is how the paper's programs put it. Genes that were
+// seen in fewer than 10 cells, or are missing in at most 2 % of them, are never
+// chosen; of equal ones, the first is.
+//
+// If fewer genes can be chosen than are wanted, all of these are. None at all,
+// or a median library size of 0, gives ErrEmpty, fewer genes wanted than one
+// ErrOption, and unusable counts the errors of Check.
+func FitCounts(c *Counts, genes int) (*CountScaling, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if genes < 1 {
+		return nil, errorf(ErrOption, "%d genes cannot be chosen; choose at least one", genes)
+	}
+	s := &CountScaling{Total: c.Genes, Genes: c.mostVariable(genes), LibrarySize: median(c.librarySizes())}
+	if len(s.Genes) == 0 {
+		return nil, errorf(ErrEmpty, "no gene was seen in at least %d of the %d cells and missing in more than %.0f %% of them, so that none varies enough; give more cells, or check that the rows are genes", minDetected, c.Cells, 100*minZeros)
+	}
+	if s.LibrarySize == 0 {
+		return nil, errorf(ErrEmpty, "most of the %d cells have no counts; give the filtered matrix", c.Cells)
+	}
+	if c.GeneNames != nil {
+		for _, g := range s.Genes {
+			s.Names = append(s.Names, c.GeneNames[g])
+		}
+	}
+	return s, nil
+}
+
+// mostVariable returns up to n genes, in ascending order.
+func (c *Counts) mostVariable(n int) []int32 {
+	var logs [1 << 12]float64 // of small counts, which most are
+	for i := range logs {
+		logs[i] = math.Log2(float64(i))
+	}
+	detected, sum := make([]int, c.Genes), make([]float64, c.Genes)
+	for k, g := range c.Gene {
+		v := c.Value[k]
+		detected[g]++
+		if i := int(min(v, float32(len(logs)-1))); float32(i) == v {
+			sum[g] += logs[i]
+		} else {
+			sum[g] += math.Log2(float64(v))
+		}
+	}
+	var chosen []int32
+	score := make([]float64, c.Genes)
+	for g, cells := range detected {
+		zeros := 1 - float64(cells)/float64(c.Cells)
+		if cells >= minDetected && zeros > minZeros {
+			score[g] = sum[g]/float64(cells) + math.Log(zeros-minZeros)/zeroDecay
+			chosen = append(chosen, int32(g))
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b int32) int { return cmp.Compare(score[b], score[a]) })
+	chosen = chosen[:min(n, len(chosen))]
+	slices.Sort(chosen)
+	return chosen
+}
+
+// librarySizes returns the sum of the counts of each cell.
+func (c *Counts) librarySizes() []float64 {
+	sizes := make([]float64, c.Cells)
+	parallel.For(c.Cells, cellGrain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sizes[i] = c.librarySize(i)
+		}
+	})
+	return sizes
+}
+
+func (c *Counts) librarySize(i int) float64 {
+	_, value := c.cell(i)
+	sum := 0.0
+	for _, v := range value {
+		sum += float64(v)
+	}
+	return sum
+}
+
+// median returns the middle value of x, or the mean of the two in the middle. It
+// sorts x.
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// Apply turns the counts of cells into points, with their names and labels, and
+// those of the genes as Columns. The genes are found by their names, where both
+// have them; a gene that is missing, or without names another number of genes,
+// gives ErrShape.
+func (s *CountScaling) Apply(c *Counts) (*Dataset, error) {
+	ds := &Dataset{Name: c.Name, Points: NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames, Columns: s.Names}
+	if err := s.ApplyTo(ds.Points, c, 0); err != nil {
+		return nil, err
+	}
+	return ds, ds.Check()
+}
+
+// ApplyTo fills dst, whose width is the number of genes that are kept, with the
+// points that cell first and those after it make. A dst of another width, or of
+// more rows than there are cells, gives ErrShape, and so does what Apply
+// refuses.
+func (s *CountScaling) ApplyTo(dst *Matrix, c *Counts, first int) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if err := dst.check(); err != nil {
+		return err
+	}
+	if dst.D != len(s.Genes) || first < 0 || dst.N > c.Cells-first {
+		return errorf(ErrShape, "a matrix of %d×%d cannot hold the %d genes of cells from %d on (counted from 0), of which there are %d", dst.N, dst.D, len(s.Genes), first, c.Cells)
+	}
+	column, err := s.columns(c)
+	if err != nil {
+		return err
+	}
+	parallel.For(dst.N, cellGrain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := dst.Row(i)
+			clear(row)
+			size := c.librarySize(first + i)
+			gene, value := c.cell(first + i)
+			for k, g := range gene {
+				if j := column[g]; j >= 0 {
+					row[j] = float32(math.Log2(float64(value[k])/size*s.LibrarySize + 1))
+				}
+			}
+		}
+	})
+	return nil
+}
+
+// columns returns the column of each gene of c, −1 for those that are not kept.
+func (s *CountScaling) columns(c *Counts) ([]int32, error) {
+	column := make([]int32, c.Genes)
+	for g := range column {
+		column[g] = -1
+	}
+	if s.Names == nil || c.GeneNames == nil {
+		if c.Genes != s.Total {
+			return nil, errorf(ErrShape, "the counts are of %d genes, but the model was trained on counts of %d; give counts of the same genes", c.Genes, s.Total)
+		}
+		for j, g := range s.Genes {
+			column[g] = int32(j)
+		}
+		return column, nil
+	}
+	at := make(map[string]int, len(c.GeneNames))
+	for g, name := range slices.Backward(c.GeneNames) {
+		at[name] = g // the first of several
+	}
+	missing, example := 0, ""
+	for j, name := range s.Names {
+		// Genes of one name are told apart by their place, if it is the same.
+		g, ok := at[name]
+		if own := int(s.Genes[j]); own < c.Genes && c.GeneNames[own] == name {
+			g = own
+		}
+		if !ok {
+			if missing++; missing == 1 {
+				example = name
+			}
+			continue
+		}
+		column[g] = int32(j)
+	}
+	if missing > 0 {
+		return nil, errorf(ErrShape, "of the %d genes that the model was trained on, the counts lack %d, such as %.60q; give counts of the same genes", len(s.Names), missing, example)
+	}
+	return column, nil
+}
+
+// check reports what is inconsistent, as it may be in a file.
+func (s *CountScaling) check() error {
+	if len(s.Genes) == 0 || !ascending(s.Genes) || s.Genes[0] < 0 || int(s.Genes[len(s.Genes)-1]) >= s.Total || s.Names != nil && len(s.Names) != len(s.Genes) {
+		return errorf(ErrShape, "the scaling of counts is inconsistent: it keeps %d of %d genes, with %d names; fit it again", len(s.Genes), s.Total, len(s.Names))
+	}
+	if !(s.LibrarySize > 0) || math.IsInf(s.LibrarySize, 0) {
+		return errorf(ErrOption, "the scaling of counts has a library size of %v; fit it again, it is a number above 0", s.LibrarySize)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package data
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// An npz is NumPy's archive of arrays, a zip file with an npy file for each.
+type npz struct {
+	*zip.Reader
+	size int64 // of the archive
+}
+
+// openNPZ reads the list of the arrays in a file that recognise has found to
+// be an archive.
+func openNPZ(s *source) (*npz, error) {
+	z, err := zip.NewReader(s.at, s.size)
+	if err != nil {
+		return nil, errorf(ErrFormat, "the zip archive cannot be read (%w); write it again with np.savez", err)
+	}
+	return &npz{z, s.size}, nil
+}
+
+// points returns the array of the points, or images.
+func (z *npz) points() (*zip.File, error) {
+	if f := z.choose("images", "x", "X"); f != nil {
+		return f, nil
+	}
+	return nil, errorf(ErrFormat, "the archive holds no array named images, x or X, but %s; name it in np.savez(file, x=points, labels=y)", z.list())
+}
+
+// labels returns the array of the labels beside the points, or nil.
+func (z *npz) labels() *zip.File { return z.find("labels", "y") }
+
+// onlyLabels returns the array of the labels of a file for them alone.
+func (z *npz) onlyLabels() (*zip.File, error) {
+	if f := z.choose("labels", "y"); f != nil {
+		return f, nil
+	}
+	return nil, errorf(ErrFormat, "the archive holds no array named labels or y, but %s; name it in np.savez(file, labels=y)", z.list())
+}
+
+// choose returns the first of the named arrays that is there, or the one that
+// np.savez has not been given a name for, or the only one; else nil.
+func (z *npz) choose(names ...string) *zip.File {
+	if f := z.find(append(names, "arr_0")...); f != nil {
+		return f
+	}
+	if len(z.File) == 1 && strings.HasSuffix(z.File[0].Name, ".npy") {
+		return z.File[0]
+	}
+	return nil
+}
+
+// find returns the first of the named arrays that is there, or nil.
+func (z *npz) find(names ...string) *zip.File {
+	for _, name := range names {
+		if i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name+".npy" }); i >= 0 {
+			return z.File[i]
+		}
+	}
+	return nil
+}
+
+// list says what an archive holds, for an error.
+func (z *npz) list() string {
+	if len(z.File) == 0 {
+		return "nothing"
+	}
+	var names []string
+	for _, f := range z.File[:min(len(z.File), maxListed)] {
+		names = append(names, fmt.Sprintf("%.40q", strings.TrimSuffix(f.Name, ".npy")))
+	}
+	if more := len(z.File) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// open opens an array for reading; the caller closes it. What the archive says
+// about the array's size counts as far as the archive can hold it.
+func (z *npz) open(f *zip.File) (*source, io.Closer, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, nil, errorf(ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
+	}
+	s, err := newSource(archived{r})
+	if err != nil {
+		r.Close()
+		return nil, nil, inArray(f.Name, err)
+	}
+	if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(z.size) {
+		s.size = int64(f.UncompressedSize64)
+	} else {
+		s.packed = true
+		s.size = int64(min(f.CompressedSize64, uint64(z.size)))
+	}
+	return s, r, nil
+}
+
+// read opens an array for a function that reads it.
+func (z *npz) read(f *zip.File, read func(*source) error) error {
+	s, c, err := z.open(f)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := read(s); err != nil {
+		return inArray(f.Name, err)
+	}
+	return nil
+}
+
+// inArray adds the name of an array to an error.
+func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
+
+// npyLabels begins to read an npy array of labels.
+func npyLabels(s *source) (*body, error) {
+	a, err := npyHeader(s)
+	if err != nil {
+		return nil, err
+	}
+	return a.labels(s)
+}

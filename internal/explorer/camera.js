@@ -1,0 +1,112 @@
+// What part of the embedding is seen, and at which place of the slider.
+//
+// Positions of each view go from −1 to 1 in its own frame, and the camera moves
+// in these units, so that views of very different size take the same room while
+// one morphs into the other. With sameScale they keep their sizes relative to
+// the largest. Screen coordinates are CSS pixels, y downwards.
+
+const mostZoom = 4000; // further, float32 runs out of digits
+const leastZoom = 0.2;
+
+/** Returns v, or the nearest limit. */
+const within = (v, low, high) => Math.min(high, Math.max(low, v));
+
+class Camera {
+  constructor(views) {
+    this.views = views;
+    this.t = 0;             // place of the slider, a view or between two
+    this.sameScale = false;
+    this.largestUnit = Math.max(...views.map((v) => v.unit));
+    this.width = this.height = 1; // of the canvas
+    this.home();
+  }
+
+  /** Shows everything. */
+  home() {
+    this.x = this.y = 0;    // what is in the middle
+    this.zoom = 1;          // 1: everything just fits
+  }
+
+  get wandered() { return this.x !== 0 || this.y !== 0 || this.zoom !== 1; }
+
+  /** Returns the view to the left, that to the right, and the place between. */
+  #between() {
+    const from = within(Math.floor(this.t), 0, Math.max(0, this.views.length - 2));
+    const to = Math.min(from + 1, this.views.length - 1);
+    return { from, to, mixing: to === from ? 0 : this.t - from };
+  }
+
+  #size(view) { return this.sameScale ? view.unit / this.largestUnit : 1; }
+
+  /** Returns what the renderer needs to place points. */
+  frame() {
+    const { from, to, mixing } = this.#between();
+    const a = this.views[from], b = this.views[to];
+    return {
+      from, to, mixing, sizes: [this.#size(a), this.#size(b)],
+      x: this.x, y: this.y, scale: this.scale(), width: this.width, height: this.height,
+    };
+  }
+
+  /** Pixels per unit of position. */
+  scale() {
+    const margin = within(0.05 * Math.min(this.width, this.height), 14, 36);
+    const w = Math.max(1, this.width - 2 * margin), h = Math.max(1, this.height - 2 * margin);
+    const fit = (view) => {
+      const unit = this.sameScale ? this.largestUnit : view.unit;
+      // Points that coincide have no extent; a box of half the room suits them.
+      return Math.min(w / (2 * view.half[0] / unit), h / (2 * view.half[1] / unit), Math.max(w, h));
+    };
+    const { from, to, mixing } = this.#between();
+    const base = this.sameScale
+      ? Math.min(...this.views.map(fit))
+      : (1 - mixing) * fit(this.views[from]) + mixing * fit(this.views[to]);
+    return base * this.zoom;
+  }
+
+  /** Pixels per unit of the embedding, for the scale bar. */
+  pixelsPerUnit() {
+    const { from, to, mixing } = this.#between();
+    const unit = this.sameScale
+      ? this.largestUnit
+      : Math.exp((1 - mixing) * Math.log(this.views[from].unit) + mixing * Math.log(this.views[to].unit));
+    return this.scale() / unit;
+  }
+
+  toScreen(x, y, scale = this.scale()) {
+    return [this.width / 2 + (x - this.x) * scale, this.height / 2 - (y - this.y) * scale];
+  }
+
+  toWorld(px, py, scale = this.scale()) {
+    return [this.x + (px - this.width / 2) / scale, this.y - (py - this.height / 2) / scale];
+  }
+
+  /** Moves the points by so many pixels. */
+  pan(dx, dy) {
+    const scale = this.scale();
+    this.x = within(this.x - dx / scale, -2, 2);
+    this.y = within(this.y + dy / scale, -2, 2);
+  }
+
+  /** Zooms by a factor; what is at px, py stays there. */
+  zoomAt(px, py, factor) {
+    const [x, y] = this.toWorld(px, py);
+    this.zoom = within(this.zoom * factor, leastZoom, mostZoom);
+    const [nx, ny] = this.toWorld(px, py);
+    this.x = within(this.x + x - nx, -2, 2);
+    this.y = within(this.y + y - ny, -2, 2);
+  }
+}
+
+/** Returns the longest length of 1, 2 or 5 times a power of ten up to a limit, and its text. */
+function roundLength(limit) {
+  for (let exponent = Math.floor(Math.log10(limit)) + 1; ; exponent--) {
+    for (const mantissa of [5, 2, 1]) {
+      const text = mantissa + "e" + exponent;
+      const length = Number(text);
+      if (length > limit) continue;
+      const plain = length >= 1e-4 && length < 1e6;
+      return { length, text: plain ? String(length) : text };
+    }
+  }
+}

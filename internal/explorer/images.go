@@ -1,0 +1,201 @@
+package explorer
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+
+	"cne/data"
+	"cne/internal/parallel"
+)
+
+// aboutImages says how the pictures lie in their atlases: one below the other,
+// each at the top left of a tile.
+type aboutImages struct {
+	Type       string `json:"type"` // of an atlas
+	PerAtlas   int    `json:"perAtlas"`
+	Width      int    `json:"width"`  // of a picture
+	Height     int    `json:"height"` //
+	TileHeight int    `json:"tileHeight"`
+}
+
+// Bounds of an atlas. Browsers take no pictures of more than 16 384 pixels a
+// side everywhere.
+const (
+	perAtlas      = 512
+	highestAtlas  = 1 << 14
+	largestSide   = 96 // of a picture in pixels
+	smallestSide  = 8
+	sampledImages = 2048 // from which the size of all is estimated
+)
+
+// Budgets in bytes, before base64 makes a third more of them. With that of few
+// grey levels, MNIST's 70 000 digits take 9 MB; JPEG may take more, because
+// below it pictures are no longer recognised.
+const (
+	levelBudget = 7_000_000
+	jpegBudget  = 12_000_000
+)
+
+// A coding is a way to store pictures.
+type coding struct {
+	levels  int // of grey, for PNG; 0 for JPEG
+	quality int // of JPEG
+	shrink  int // pixels a side that become one
+}
+
+func (c coding) budget() int {
+	if c.levels > 0 {
+		return levelBudget
+	}
+	return jpegBudget
+}
+
+// codings returns the ways for such pictures, the best first.
+func codings(im *data.Images) []coding {
+	shrink := max(1, (max(im.H, im.W)+largestSide-1)/largestSide)
+	var out []coding
+	for first := true; first || min(im.H, im.W)/shrink >= smallestSide; shrink *= 2 {
+		if im.C == 1 && first {
+			for _, levels := range []int{256, 64, 16} {
+				out = append(out, coding{levels: levels, shrink: shrink})
+			}
+		}
+		for _, quality := range []int{85, 75, 60, 50, 40, 30, 20} {
+			out = append(out, coding{quality: quality, shrink: shrink})
+		}
+		first = false
+	}
+	return out
+}
+
+// encodeImages returns the pictures as atlases of the best coding that keeps to
+// its budget, or of the last one.
+func encodeImages(im *data.Images) ([][]byte, *aboutImages) {
+	ways := codings(im)
+	var sample []int
+	for k := range min(im.N, sampledImages) {
+		sample = append(sample, k*im.N/min(im.N, sampledImages))
+	}
+	best := ways[len(ways)-1]
+	for _, way := range ways {
+		size := 0
+		for _, atlas := range way.encode(im, sample) {
+			size += len(atlas)
+		}
+		if size*im.N/len(sample) <= way.budget() {
+			best = way
+			break
+		}
+	}
+	all := make([]int, im.N)
+	for i := range all {
+		all[i] = i
+	}
+	w, h, _, tileHeight := best.tile(im)
+	about := &aboutImages{Type: "image/jpeg", PerAtlas: best.perAtlas(im), Width: w, Height: h, TileHeight: tileHeight}
+	if best.levels > 0 {
+		about.Type = "image/png"
+	}
+	return best.encode(im, all), about
+}
+
+// tile returns the size of a picture and that of the tile it stands in, which
+// for JPEG consists of whole blocks, so that pictures do not blur into each
+// other.
+func (c coding) tile(im *data.Images) (w, h, tileWidth, tileHeight int) {
+	w, h = (im.W+c.shrink-1)/c.shrink, (im.H+c.shrink-1)/c.shrink
+	block := 1
+	if c.levels == 0 {
+		block = 8
+		if im.C == 3 {
+			block = 16 // of colours, which JPEG halves
+		}
+	}
+	up := func(n int) int { return (n + block - 1) / block * block }
+	return w, h, up(w), up(h)
+}
+
+func (c coding) perAtlas(im *data.Images) int {
+	_, _, _, tileHeight := c.tile(im)
+	return max(1, min(perAtlas, highestAtlas/tileHeight))
+}
+
+// encode returns the atlases of those rows of im.
+func (c coding) encode(im *data.Images, rows []int) [][]byte {
+	per := c.perAtlas(im)
+	out := make([][]byte, (len(rows)+per-1)/per)
+	parallel.For(len(out), 1, func(_, lo, hi int) {
+		for k := lo; k < hi; k++ {
+			out[k] = c.atlas(im, rows[k*per:min(len(rows), (k+1)*per)])
+		}
+	})
+	return out
+}
+
+// atlas draws rows of im one below the other.
+func (c coding) atlas(im *data.Images, rows []int) []byte {
+	_, _, tileWidth, tileHeight := c.tile(im)
+	box := image.Rect(0, 0, tileWidth, tileHeight*len(rows))
+	var b bytes.Buffer
+	var err error
+	switch {
+	case c.levels > 0:
+		palette := make(color.Palette, c.levels)
+		for l := range palette {
+			palette[l] = color.Gray{uint8(l * 255 / (c.levels - 1))}
+		}
+		img := image.NewPaletted(box, palette)
+		c.draw(im, rows, img.Stride, 1, func(at, _ int, v uint8) {
+			img.Pix[at] = uint8((int(v)*(c.levels-1) + 127) / 255)
+		})
+		err = png.Encode(&b, img)
+	case im.C == 1:
+		img := image.NewGray(box)
+		c.draw(im, rows, img.Stride, 1, func(at, _ int, v uint8) { img.Pix[at] = v })
+		err = jpeg.Encode(&b, img, &jpeg.Options{Quality: c.quality})
+	default:
+		img := image.NewRGBA(box)
+		c.draw(im, rows, img.Stride, 4, func(at, k int, v uint8) { img.Pix[at+k], img.Pix[at+3] = v, 0xff })
+		err = jpeg.Encode(&b, img, &jpeg.Options{Quality: c.quality})
+	}
+	if err != nil {
+		panic(err) // a buffer takes everything, and the sizes are bounded
+	}
+	return b.Bytes()
+}
+
+// draw calls set for every value of the tiles of rows: at is where the pixel
+// begins in an image of that stride and that many bytes per pixel, k the colour.
+// What a tile has beyond its picture repeats the last row and column.
+func (c coding) draw(im *data.Images, rows []int, stride, pixel int, set func(at, k int, v uint8)) {
+	w, h, tileWidth, tileHeight := c.tile(im)
+	for t, row := range rows {
+		pixels := im.Image(row)
+		for y := range tileHeight {
+			for x := range tileWidth {
+				at := (t*tileHeight+y)*stride + x*pixel
+				for k := range im.C {
+					set(at, k, c.mean(im, pixels, min(x, w-1), min(y, h-1), k))
+				}
+			}
+		}
+	}
+}
+
+// mean returns colour k of the pixel x, y of the picture once shrunk.
+func (c coding) mean(im *data.Images, pixels []byte, x, y, k int) uint8 {
+	if c.shrink == 1 {
+		return pixels[(y*im.W+x)*im.C+k]
+	}
+	sum, n := 0, 0
+	for i := y * c.shrink; i < min(im.H, (y+1)*c.shrink); i++ {
+		for j := x * c.shrink; j < min(im.W, (x+1)*c.shrink); j++ {
+			sum += int(pixels[(i*im.W+j)*im.C+k])
+			n++
+		}
+	}
+	return uint8((sum + n/2) / n)
+}

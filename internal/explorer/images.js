@@ -1,0 +1,42 @@
+// The pictures of points. They lie in atlases, one below the other; an atlas is
+// decoded when one of its pictures is asked for, and the last few are kept.
+
+const keptAtlases = 12;
+
+class Pictures {
+  /** about is aboutImages of images.go. */
+  constructor(about) {
+    this.about = about;
+    this.atlases = new Map(); // from a number to the promise of an ImageBitmap, the one used last at the end
+  }
+
+  #atlas(k) {
+    let atlas = this.atlases.get(k);
+    this.atlases.delete(k);
+    atlas ??= this.#decode(k);
+    this.atlases.set(k, atlas);
+    if (this.atlases.size > keptAtlases) {
+      const [oldest, bitmap] = this.atlases.entries().next().value;
+      this.atlases.delete(oldest);
+      bitmap.then((b) => b.close(), () => {});
+    }
+    return atlas;
+  }
+
+  async #decode(k) {
+    // Pictures stand behind the scripts; they may not have been read yet.
+    if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
+    return createImageBitmap(new Blob([bytesOf(byId("data-atlas-" + k).textContent)], { type: this.about.type }));
+  }
+
+  /** Draws the picture of a row into a canvas that then has its size. */
+  async draw(canvas, row) {
+    const { perAtlas, width, height, tileHeight } = this.about;
+    canvas.dataset.row = row;
+    const atlas = await this.#atlas(Math.floor(row / perAtlas));
+    if (canvas.dataset.row !== String(row)) return; // another was asked for meanwhile
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    canvas.getContext("2d").drawImage(atlas, 0, (row % perAtlas) * tileHeight, width, height, 0, 0, width, height);
+  }
+}

@@ -1,0 +1,770 @@
+// Puts the parts together: what is visible and what stands out, pointers and
+// keys, drawing.
+
+/** Returns numbers in [0, 1) that are the same for each page of that size (mulberry32). */
+function randomFrom(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+class App {
+  constructor(data, renderer) {
+    this.data = data;
+    this.renderer = renderer;
+    this.views = data.views;
+    this.camera = new Camera(data.views);
+    this.places = new Places(data.views);
+    this.pictures = data.images ? new Pictures(data.images) : null;
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+    this.systemDark = matchMedia("(prefers-color-scheme: dark)");
+    this.narrow = matchMedia("(max-width: 760px)");
+
+    this.hidden = new Set();  // categories that are not shown
+    this.found = null;        // rows that the search has found, or null
+    this.pointed = -1;        // category that is pointed at in the legend
+    this.hovered = -1;        // row under the pointer
+    this.pinned = -1;         // row that was clicked
+    this.lassoing = false;    // whether dragging draws
+    this.line = null;         // the lasso while it is drawn, in positions
+    this.sizeFactor = this.opacityFactor = 1;
+    this.counts = this.#count();
+    this.order = this.#shuffle();
+    this.selection = new Selection(this);
+    this.#applyTheme(this.#storedTheme());
+    this.#filter();
+  }
+
+  /** Number of points of each category, those without a class at the end. */
+  #count() {
+    const { classes, category } = this.data;
+    if (!classes) return [];
+    const counts = new Array(classes.length + 1).fill(0);
+    for (const c of category) counts[c]++;
+    return counts;
+  }
+
+  /**
+   * Returns all rows in the order of drawing: at random, so that no class
+   * systematically covers another, but those without a colour first.
+   */
+  #shuffle() {
+    const { n, classes, category, values } = this.data;
+    const order = Uint32Array.from({ length: n }, (_, i) => i);
+    const random = randomFrom(n);
+    for (let k = n - 1; k > 0; k--) {
+      const j = Math.floor(random() * (k + 1));
+      [order[k], order[j]] = [order[j], order[k]];
+    }
+    const grey = classes ? (i) => category[i] === classes.length : values ? (i) => Number.isNaN(values[i]) : () => false;
+    const below = order.filter(grey), above = order.filter((i) => !grey(i));
+    order.set(below);
+    order.set(above, below.length);
+    return order;
+  }
+
+  /* What points are ------------------------------------------------------- */
+
+  nameOf(category) { return this.data.classes[category]?.name ?? this.data.noLabel; }
+
+  /** What is known of a row besides its number, as text; may be empty. */
+  labelOf(row) {
+    const { classes, category, values, noLabel } = this.data;
+    if (classes) return this.nameOf(category[row]);
+    if (values) return Number.isNaN(values[row]) ? noLabel : String(values[row]);
+    return "";
+  }
+
+  /** The colour of a category in this theme. */
+  ink(category) { return (this.data.classes[category]?.ink ?? this.data.none)[this.dark]; }
+
+  inkOfRow(row) {
+    const { classes, category, values, scale, none, single } = this.data;
+    if (classes) return this.ink(category[row]);
+    if (!values) return single[this.dark];
+    const v = values[row];
+    return (Number.isNaN(v) ? none : scale.inks[Math.round(scalePosition(scale, v) * (scale.inks.length - 1))])[this.dark];
+  }
+
+  isVisible(row) { return !this.hidden.size || !this.hidden.has(this.data.category[row]); }
+
+  /* What is shown ---------------------------------------------------------- */
+
+  /** Makes the lists of rows that are drawn. */
+  #filter() {
+    const { held } = this.data;
+    this.visible = this.hidden.size ? this.order.filter((i) => this.isVisible(i)) : this.order;
+    this.lower = held ? this.visible.filter((i) => !held[i]) : this.visible;
+    this.upper = held ? this.visible.filter((i) => held[i]) : null;
+    this.places.forget();
+    this.standing = undefined;
+    byId("count").textContent = this.visible.length === this.data.n ? points(this.data.n) : `${grouped(this.visible.length)} of ${points(this.data.n)}`;
+  }
+
+  visibilityChanged() {
+    this.#filter();
+    if (this.pinned >= 0 && !this.isVisible(this.pinned)) this.pinned = -1;
+    this.hovered = -1;
+    this.selection.update();
+    this.invalidate();
+  }
+
+  /** Shows a category if it is hidden. */
+  reveal(category) {
+    if (!this.hidden.delete(category)) return;
+    this.legend.update();
+    this.visibilityChanged();
+  }
+
+  setFound(rows) {
+    this.found = rows;
+    this.standing = undefined;
+    this.invalidate();
+  }
+
+  pointAt(category) {
+    if (category === this.pointed) return;
+    this.pointed = category;
+    this.standing = undefined;
+    this.invalidate();
+  }
+
+  select(rows) {
+    this.selection.rows = rows;
+    this.standing = undefined;
+    this.selection.update();
+    this.#layoutSide(rows !== null);
+    if (rows) this.say(points(rows.length) + " selected");
+    this.invalidate();
+  }
+
+  /**
+   * Returns the visible rows that stand out while the others fade, or null if
+   * none shall: those of the class pointed at, else those found, else those
+   * selected.
+   */
+  standingOut() {
+    if (this.standing !== undefined) return this.standing;
+    const { category } = this.data;
+    const among = (rows) => {
+      const marked = new Uint8Array(this.data.n);
+      for (const i of rows) marked[i] = 1;
+      return this.visible.filter((i) => marked[i]);
+    };
+    let out = null;
+    if (this.pointed >= 0 && !this.hidden.has(this.pointed)) out = this.visible.filter((i) => category[i] === this.pointed);
+    else if (this.found) out = among(this.found);
+    else if (this.selection.rows) out = among(this.selection.rows);
+    this.standing = out;
+    return out;
+  }
+
+  /** Moves the slider. */
+  setPlace(t) {
+    this.camera.t = t;
+    this.hovered = -1;
+    this.player.update(t);
+    this.invalidate();
+  }
+
+  /** Keeps the tip at a row, which is made visible and brought into sight. */
+  goTo(row) {
+    if (this.data.classes) this.reveal(this.data.category[row]);
+    this.pinned = row;
+    this.hovered = -1;
+    const { camera } = this;
+    const xy = this.places.current(camera.frame());
+    const [px, py] = camera.toScreen(xy[2 * row], xy[2 * row + 1]);
+    const margin = 30;
+    if (px < margin || py < margin || px > camera.width - margin || py > camera.height - margin) {
+      camera.x = xy[2 * row];
+      camera.y = xy[2 * row + 1];
+    }
+    this.say([this.labelOf(row), this.data.names?.[row] ?? "", "row " + row].filter(Boolean).join(", "));
+    this.invalidate();
+  }
+
+  /** Goes to the next of the points found, or else selected, or else visible. */
+  nextFound(by) {
+    const rows = this.found ?? this.selection.rows;
+    if (!rows?.length) return;
+    const at = rows.indexOf(this.pinned);
+    this.goTo(rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : (at + by + rows.length) % rows.length]);
+  }
+
+  /** Selects what was found, or else what is in sight. */
+  selectShown() {
+    if (this.found) {
+      const rows = this.found.filter((i) => this.isVisible(i));
+      return this.select(rows.length ? rows : null);
+    }
+    const { camera } = this;
+    const [x0, y0] = camera.toWorld(0, 0), [x1, y1] = camera.toWorld(camera.width, camera.height);
+    this.#selectInside([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], false);
+  }
+
+  #selectInside(polygon, add) {
+    let rows = this.places.inside(this.camera.frame(), this.visible, polygon);
+    if (add && this.selection.rows) rows = Uint32Array.from(new Set([...this.selection.rows, ...rows]));
+    rows.sort();
+    this.select(rows.length ? rows : null);
+    if (!rows.length) this.say("No points selected");
+  }
+
+  setLassoing(on) {
+    this.lassoing = on;
+    byId("lasso").setAttribute("aria-pressed", String(on));
+    byId("stage").classList.toggle("lasso", on);
+    this.hovered = -1;
+    this.invalidate();
+  }
+
+  /** Tells users of a screen reader. */
+  say(text) { byId("said").textContent = text; }
+
+  /* Theme ------------------------------------------------------------------ */
+
+  // A page opened from a file may be refused storage.
+  #storedTheme() {
+    try { return localStorage.getItem("cne-theme"); } catch { return null; }
+  }
+
+  #applyTheme(choice) {
+    const dark = choice === "dark" || choice !== "light" && this.systemDark.matches;
+    this.dark = dark ? 1 : 0; // index of inks
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    showIcon(byId("theme"), dark ? "light" : "dark");
+    byId("theme").setAttribute("aria-label", dark ? "Light theme" : "Dark theme");
+    const style = getComputedStyle(document.documentElement);
+    this.inks = Object.fromEntries(["ink", "ground", "accent"].map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+    this.ground = [1, 3, 5].map((k) => parseInt(this.inks.ground.slice(k, k + 2), 16) / 255);
+    this.rgb = this.#colours();
+  }
+
+  #colours() {
+    const { n, classes, category, values, scale, none, single } = this.data;
+    const triple = (ink) => [1, 3, 5].map((k) => parseInt(ink[this.dark].slice(k, k + 2), 16));
+    const out = new Uint8Array(3 * n);
+    const grey = triple(none);
+    const palette = classes ? [...classes.map((c) => triple(c.ink)), grey] : scale ? scale.inks.map(triple) : [triple(single)];
+    for (let i = 0; i < n; i++) {
+      let c = palette[0];
+      if (classes) c = palette[category[i]];
+      else if (values) c = Number.isNaN(values[i]) ? grey : palette[Math.round(scalePosition(scale, values[i]) * (palette.length - 1))];
+      out[3 * i] = c[0]; out[3 * i + 1] = c[1]; out[3 * i + 2] = c[2];
+    }
+    return out;
+  }
+
+  setTheme(theme) {
+    try { localStorage.setItem("cne-theme", theme); } catch { /* then it lasts as long as the page */ }
+    this.#applyTheme(theme);
+    this.renderer.setColours(this.rgb);
+    this.legend.paint();
+    this.selection.update();
+    this.tip.row = -1; // its colours are those of the old theme
+    this.invalidate();
+  }
+
+  /* Drawing ---------------------------------------------------------------- */
+
+  invalidate() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.#draw();
+    });
+  }
+
+  /** Diameter of a point in CSS pixels: their discs together would fill 40 % of the stage. */
+  diameter() {
+    const { width, height, zoom } = this.camera;
+    const d = Math.sqrt((0.4 * width * height) / this.data.n * 4 / Math.PI);
+    return within(within(d, 1.5, 9) * this.sizeFactor * Math.max(1, zoom) ** 0.4, 0.8, 26);
+  }
+
+  opacity() {
+    const o = within(1.35 - 0.15 * Math.log10(this.data.n), 0.35, 0.9);
+    // As points part from each other, they need not be seen through.
+    const near = 0.92 - (0.92 - o) / Math.sqrt(Math.max(1, this.camera.zoom));
+    return near ** (1 / this.opacityFactor);
+  }
+
+  #draw() {
+    const { renderer, camera } = this;
+    if (renderer.gl.isContextLost()) return;
+    const ratio = Math.min(devicePixelRatio || 1, 2);
+    renderer.clear(Math.round(camera.width * ratio), Math.round(camera.height * ratio), this.ground);
+    const frame = camera.frame();
+    renderer.place(frame);
+    const standing = this.standingOut();
+    const diameter = this.diameter() * ratio, opacity = this.opacity();
+    const away = { diameter, opacity: opacity * 0.6, fade: this.dark ? 0.8 : 0.82 };
+    if (this.upper) {
+      const large = diameter * within(Math.sqrt(this.lower.length / Math.max(1, this.upper.length)), 1.3, 2.6);
+      renderer.draw(this.lower, standing ? away : { diameter, opacity, fade: 0.5 });
+      renderer.draw(this.upper, standing ? { ...away, diameter: large } : { diameter: large, opacity: 1, rim: within(large / 5, 0.5, 2) });
+    } else {
+      renderer.draw(this.lower, standing ? away : { diameter, opacity });
+    }
+    if (standing) renderer.draw(standing, { diameter: diameter * 1.25, opacity: Math.max(opacity, 0.85) });
+    renderer.keep([this.lower, this.upper, standing]);
+    this.#mark(frame, ratio);
+    this.#scaleBar();
+    this.drawn = (this.drawn ?? 0) + 1;
+  }
+
+  /** Draws, and returns red, green and blue at a place of the stage. */
+  pixel(x, y) {
+    this.#draw();
+    const { gl } = this.renderer;
+    const ratio = this.renderer.canvas.width / this.camera.width;
+    const out = new Uint8Array(4);
+    gl.readPixels(Math.floor(x * ratio), this.renderer.canvas.height - 1 - Math.floor(y * ratio), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, out);
+    return Array.from(out.subarray(0, 3));
+  }
+
+  /** Draws what lies above the points: rings at single points, the lasso. */
+  #mark(frame, ratio) {
+    const { camera } = this;
+    const canvas = byId("marks");
+    const width = Math.round(camera.width * ratio), height = Math.round(camera.height * ratio);
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const g = canvas.getContext("2d");
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.clearRect(0, 0, camera.width, camera.height);
+    const { ink, ground, accent } = this.inks;
+    const stroke = (colour, w) => { g.strokeStyle = colour; g.lineWidth = w; g.stroke(); };
+
+    const shown = this.hovered >= 0 ? this.hovered : this.pinned;
+    const at = (row) => {
+      const xy = this.places.current(frame);
+      return camera.toScreen(xy[2 * row], xy[2 * row + 1], frame.scale);
+    };
+    for (const row of new Set([this.pinned, this.hovered])) {
+      if (row < 0) continue;
+      const [x, y] = at(row);
+      const r = this.diameter() / 2 + 3;
+      g.beginPath();
+      g.arc(x, y, r, 0, 2 * Math.PI);
+      g.fillStyle = this.inkOfRow(row);
+      g.fill();
+      stroke(ground, 4);
+      stroke(ink, 1.75);
+    }
+    if (shown >= 0) {
+      const [x, y] = at(shown);
+      const outside = x < 0 || y < 0 || x > camera.width || y > camera.height;
+      this.tip.show(outside ? -1 : shown, x, y);
+    } else {
+      this.tip.show(-1);
+    }
+
+    if (this.line) {
+      g.beginPath();
+      for (const [x, y] of this.line) g.lineTo(...camera.toScreen(x, y, frame.scale));
+      g.closePath();
+      g.globalAlpha = 0.12;
+      g.fillStyle = accent;
+      g.fill("evenodd");
+      g.globalAlpha = 1;
+      g.lineJoin = "round";
+      stroke(ground, 4);
+      stroke(accent, 2);
+    }
+  }
+
+  #scaleBar() {
+    const perUnit = this.camera.pixelsPerUnit();
+    const { length, text } = roundLength(within(this.camera.width * 0.2, 50, 150) / perUnit);
+    byId("scale-bar").style.width = length * perUnit + "px";
+    byId("scale-text").textContent = text;
+  }
+
+  /* Start ------------------------------------------------------------------ */
+
+  start() {
+    const { canvas } = this.renderer;
+    const fill = () => {
+      this.renderer.setPositions(this.views.map((v) => v.positions));
+      this.renderer.setColours(this.rgb);
+    };
+    fill();
+    canvas.addEventListener("webglcontextlost", (e) => e.preventDefault());
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.renderer.begin();
+      fill();
+      this.invalidate();
+    });
+    this.tip = new Tip(this);
+    this.legend = new Legend(this);
+    this.player = new Player(this);
+    this.search = new Search(this);
+    this.pointers = new Pointers(this, canvas);
+    this.#connect();
+    this.sideWanted = !this.narrow.matches;
+    this.#layoutSide(false);
+    this.narrow.addEventListener("change", () => {
+      this.sideWanted = !this.narrow.matches;
+      this.#layoutSide(false);
+    });
+    new ResizeObserver(() => this.#resize()).observe(byId("stage"));
+    this.#resize();
+    this.setPlace(0);
+    byId("loading").remove();
+  }
+
+  #resize() {
+    const box = byId("stage").getBoundingClientRect();
+    this.camera.width = Math.max(1, box.width);
+    this.camera.height = Math.max(1, box.height);
+    this.player.layout();
+    // At once: the canvas would be stretched until the next frame.
+    this.#draw();
+  }
+
+  /** Shows the side panel if it is wanted and has something to show. */
+  #layoutSide(wanted) {
+    this.sideWanted ||= wanted;
+    const has = this.legend.any || this.selection.rows !== null;
+    const open = this.sideWanted && has;
+    document.body.classList.toggle("no-side", !open);
+    byId("side-open").hidden = !has;
+    byId("side-open").setAttribute("aria-expanded", String(open));
+  }
+
+  toggleSide() {
+    this.sideWanted = document.body.classList.contains("no-side");
+    this.#layoutSide(false);
+  }
+
+  #toggleSettings(open = byId("settings").hidden) {
+    byId("settings").hidden = !open;
+    byId("settings-open").setAttribute("aria-expanded", String(open));
+  }
+
+  #zoomBy(factor) {
+    this.camera.zoomAt(this.camera.width / 2, this.camera.height / 2, factor);
+    this.invalidate();
+  }
+
+  home() {
+    this.camera.home();
+    this.invalidate();
+  }
+
+  #connect() {
+    const click = (id, run) => byId(id).addEventListener("click", run);
+    click("zoom-in", () => this.#zoomBy(1.6));
+    click("zoom-out", () => this.#zoomBy(1 / 1.6));
+    click("zoom-fit", () => this.home());
+    click("lasso", () => this.setLassoing(!this.lassoing));
+    click("theme", () => this.setTheme(this.dark ? "light" : "dark"));
+    click("side-open", () => this.toggleSide());
+    click("side-close", () => this.toggleSide());
+    click("help-open", () => byId("help").showModal());
+    click("help-close", () => byId("help").close());
+    byId("help").addEventListener("click", (e) => { if (e.target === byId("help")) byId("help").close(); });
+    click("settings-open", () => this.#toggleSettings());
+    document.addEventListener("pointerdown", (e) => {
+      if (!e.target.closest("#settings, #settings-open")) this.#toggleSettings(false);
+    });
+    byId("size").addEventListener("input", (e) => { this.sizeFactor = 4 ** e.target.value; this.invalidate(); });
+    byId("opacity").addEventListener("input", (e) => { this.opacityFactor = 8 ** e.target.value; this.invalidate(); });
+    byId("same").hidden = byId("same-label").hidden = this.views.length < 2;
+    byId("same").addEventListener("change", (e) => {
+      this.camera.sameScale = e.target.checked;
+      this.home();
+    });
+    this.systemDark.addEventListener("change", () => {
+      if (!this.#storedTheme()) {
+        this.#applyTheme(null);
+        this.renderer.setColours(this.rgb);
+        this.legend.paint();
+        this.selection.update();
+        this.invalidate();
+      }
+    });
+    document.addEventListener("keydown", (e) => this.#key(e));
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || byId("help").open) return;
+    const { target } = event;
+    const inText = target.matches("input[type=text]");
+    if (event.key === "Escape") {
+      this.#escape(inText ? target : null);
+      return;
+    }
+    if (inText || event.altKey) return;
+    const own = target.matches("input[type=range]:not(#slider)"); // it has its own meaning of arrows
+    const several = this.views.length > 1;
+    const step = (by) => (event.shiftKey ? this.player.nudge(0.05 * by) : this.player.step(by));
+    const pan = (dx, dy) => { this.camera.pan(60 * dx, 60 * dy); this.invalidate(); };
+    const arrows = {
+      ArrowLeft: () => (several ? step(-1) : pan(1, 0)),
+      ArrowRight: () => (several ? step(1) : pan(-1, 0)),
+      ArrowUp: () => pan(0, 1),
+      ArrowDown: () => pan(0, -1),
+      Home: () => several && this.player.go(0),
+      End: () => several && this.player.go(this.views.length - 1),
+    };
+    const keys = {
+      "+": () => this.#zoomBy(1.3), "=": () => this.#zoomBy(1.3), "-": () => this.#zoomBy(1 / 1.3), "0": () => this.home(),
+      a: () => pan(1, 0), d: () => pan(-1, 0), w: () => pan(0, 1), s: () => pan(0, -1),
+      "/": () => { byId("query").focus(); byId("query").select(); },
+      n: () => this.nextFound(1), p: () => this.nextFound(-1),
+      l: () => this.setLassoing(!this.lassoing),
+      x: () => this.selectShown(),
+      e: () => this.selection.download(),
+      c: () => this.toggleSide(),
+      t: () => this.setTheme(this.dark ? "light" : "dark"),
+      o: () => this.#toggleSettings(),
+      "?": () => byId("help").showModal(),
+    };
+    let run = keys[event.key.length === 1 ? event.key.toLowerCase() : ""] ?? (own ? undefined : arrows[event.key]);
+    if (event.key === " " && several && !target.matches("button, input[type=checkbox]")) run = () => this.player.toggle();
+    if (!run) return;
+    event.preventDefault();
+    run();
+  }
+
+  /** Takes back what was done last, one thing at a time. */
+  #escape(field) {
+    if (field) {
+      field.value = "";
+      field.dispatchEvent(new Event("input"));
+      field.blur();
+    } else if (!byId("settings").hidden) this.#toggleSettings(false);
+    else if (this.line) this.pointers.cancel();
+    else if (this.lassoing) this.setLassoing(false);
+    else if (this.pinned >= 0) this.pinned = -1;
+    else if (this.found) this.search.clear();
+    else if (this.selection.rows) this.select(null);
+    else if (this.player.playing) this.player.stop();
+    this.invalidate();
+  }
+
+  /* Pointing ---------------------------------------------------------------- */
+
+  /** Returns the visible row nearest to a place of the stage, within so many pixels, or −1. */
+  rowAt(px, py, radius) {
+    const frame = this.camera.frame();
+    const [x, y] = this.camera.toWorld(px, py, frame.scale);
+    return this.places.nearest(frame, this.visible, x, y, (radius + this.diameter() / 2) / frame.scale);
+  }
+
+  hover(px, py) {
+    const row = this.rowAt(px, py, 8);
+    byId("stage").classList.toggle("pointing", row >= 0);
+    if (row === this.hovered) return;
+    this.hovered = row;
+    this.invalidate();
+  }
+
+  unhover() {
+    if (this.hovered < 0) return;
+    this.hovered = -1;
+    this.invalidate();
+  }
+
+  pin(px, py, radius) {
+    this.pinned = this.rowAt(px, py, radius);
+    if (this.pinned >= 0) this.say([this.labelOf(this.pinned), "row " + this.pinned].filter(Boolean).join(", "));
+    this.invalidate();
+  }
+
+  finishLasso(add) {
+    const { line } = this;
+    this.line = null;
+    if (line?.length > 2) this.#selectInside(line, add);
+    this.invalidate();
+  }
+}
+
+/** Mouse, pen and fingers on the stage. */
+class Pointers {
+  constructor(app, canvas) {
+    this.app = app;
+    this.canvas = canvas;
+    this.down = new Map(); // from the id of a pointer that is down to its place
+    this.mode = "";        // what they do: "press", "pan", "pinch", "lasso"
+    this.tapped = 0;       // when a finger tapped last
+    canvas.addEventListener("pointerdown", (e) => this.#start(e));
+    canvas.addEventListener("pointermove", (e) => this.#move(e));
+    canvas.addEventListener("pointerup", (e) => this.#end(e));
+    canvas.addEventListener("pointercancel", (e) => this.#end(e));
+    canvas.addEventListener("pointerleave", () => { if (!this.down.size) app.unhover(); });
+    canvas.addEventListener("wheel", (e) => this.#wheel(e), { passive: false });
+    canvas.addEventListener("dblclick", (e) => {
+      if (app.lassoing) return;
+      app.camera.zoomAt(...this.#place(e), e.shiftKey ? 0.5 : 2);
+      app.invalidate();
+    });
+  }
+
+  #place(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  #start(event) {
+    if (event.pointerType === "mouse" && event.button !== 0) return;
+    this.canvas.setPointerCapture?.(event.pointerId);
+    const place = this.#place(event);
+    this.down.set(event.pointerId, place);
+    this.app.unhover();
+    if (this.down.size === 2) {
+      this.app.line = null; // two fingers zoom, whatever one was doing
+      this.mode = "pinch";
+    } else if (this.down.size === 1) {
+      this.origin = place;
+      this.mode = "press";
+      if (this.app.lassoing || event.shiftKey) {
+        this.mode = "lasso";
+        this.app.line = [this.app.camera.toWorld(...place)];
+      }
+    }
+  }
+
+  #move(event) {
+    const { app } = this;
+    const place = this.#place(event);
+    const before = this.down.get(event.pointerId);
+    if (!before) {
+      if (event.pointerType !== "touch" && !app.lassoing) app.hover(...place);
+      return;
+    }
+    if (this.mode === "press" && Math.hypot(place[0] - this.origin[0], place[1] - this.origin[1]) > (event.pointerType === "mouse" ? 3 : 8)) {
+      this.mode = "pan";
+      byId("stage").classList.add("dragging");
+    }
+    if (this.mode === "pan") {
+      app.camera.pan(place[0] - before[0], place[1] - before[1]);
+    } else if (this.mode === "lasso") {
+      const { line } = app;
+      if (line) {
+        // All places between two frames, so that a quick line stays round.
+        for (const e of event.getCoalescedEvents?.() ?? []) line.push(app.camera.toWorld(...this.#place(e)));
+        line.push(app.camera.toWorld(...place));
+      }
+    } else if (this.mode === "pinch" && this.down.size === 2) {
+      const other = [...this.down].find(([id]) => id !== event.pointerId)[1];
+      const distance = (p) => Math.max(10, Math.hypot(p[0] - other[0], p[1] - other[1]));
+      app.camera.pan((place[0] - before[0]) / 2, (place[1] - before[1]) / 2);
+      app.camera.zoomAt((place[0] + other[0]) / 2, (place[1] + other[1]) / 2, distance(place) / distance(before));
+    }
+    this.down.set(event.pointerId, place);
+    if (this.mode !== "press") app.invalidate();
+  }
+
+  #end(event) {
+    if (!this.down.delete(event.pointerId) || this.down.size) return;
+    const { app } = this;
+    const { mode } = this;
+    this.mode = "";
+    byId("stage").classList.remove("dragging");
+    if (event.type === "pointercancel") return this.cancel();
+    if (mode === "lasso") {
+      app.finishLasso(event.ctrlKey || event.metaKey);
+    } else if (mode === "press") {
+      const finger = event.pointerType === "touch";
+      app.pin(...this.#place(event), finger ? 22 : 8);
+    }
+  }
+
+  /** Forgets a line that is being drawn. */
+  cancel() {
+    this.app.line = null;
+    this.mode = "";
+    this.down.clear();
+    this.app.invalidate();
+  }
+
+  #wheel(event) {
+    event.preventDefault();
+    const { app } = this;
+    // Lines and pages, where a browser counts in these, as pixels. A pinch on a
+    // touchpad comes as a wheel with Ctrl, in small steps.
+    const pixels = event.deltaY * [1, 18, 300][event.deltaMode];
+    app.camera.zoomAt(...this.#place(event), Math.exp(-within(pixels, -240, 240) * (event.ctrlKey ? 0.01 : 0.0022)));
+    app.hovered = -1;
+    app.invalidate();
+  }
+}
+
+/** Says in words what cannot be drawn. */
+function showText(data, reason) {
+  const box = byId("text");
+  const table = (head, rows) => {
+    const t = make("table");
+    const row = (cells, tag) => {
+      const r = make("tr");
+      r.append(...cells.map((c) => make(tag, "", String(c))));
+      return r;
+    };
+    t.append(row(head, "th"), ...rows.map((r) => row(r, "td")));
+    return t;
+  };
+  box.append(make("p", "", `${reason} The points cannot be drawn without it; another browser, or one with its graphics acceleration switched on, shows them. This is what the page holds.`));
+  const facts = [...new Set(data.views.flatMap((v) => v.facts.map((f) => f[0])))];
+  box.append(make("h2", "", "Embeddings of " + points(data.n)));
+  box.append(table(["view", ...facts, "width × height"], data.views.map((v, k) => [
+    v.name || k,
+    ...facts.map((name) => v.facts.find((f) => f[0] === name)?.[1] ?? ""),
+    v.half.map((h) => (2 * h).toPrecision(3)).join(" × "),
+  ])));
+  if (data.classes) {
+    const counts = new Array(data.classes.length + 1).fill(0);
+    for (const c of data.category) counts[c]++;
+    box.append(make("h2", "", "Classes"));
+    box.append(table(["class", "points"], counts.map((n, k) => [data.classes[k]?.name ?? data.noLabel, grouped(n)]).filter((r) => r[1] !== "0")));
+  }
+  box.hidden = false;
+  document.body.classList.add("no-side");
+  for (const id of ["loading", "points", "marks", "scale", "zoom", "search"]) byId(id).hidden = true;
+  for (const button of document.querySelectorAll(".tools button")) button.hidden = true;
+  byId("count").textContent = points(data.n);
+}
+
+const data = readData();
+let app = null;
+let renderer = null;
+try {
+  renderer = new Renderer(byId("points"));
+} catch (error) {
+  showText(data, error.message);
+}
+if (renderer) {
+  app = new App(data, renderer);
+  app.start();
+}
+
+// What is going on, for tests and for the curious: none of it can be set.
+window.cne = Object.freeze({
+  get ready() { return app !== null; },
+  get views() { return data.views.map((v) => v.name); },
+  get t() { return app?.camera.t; },
+  get playing() { return app?.player.playing; },
+  get drawn() { return app?.drawn; },
+  get visible() { return app?.visible.length; },
+  get standing() { return app?.standingOut()?.length ?? null; },
+  get hovered() { return app?.hovered; },
+  get pinned() { return app?.pinned; },
+  get selection() { return app?.selection.rows ? Array.from(app.selection.visible()) : null; },
+  get theme() { return app?.dark ? "dark" : "light"; },
+  get camera() { return app && { x: app.camera.x, y: app.camera.y, zoom: app.camera.zoom, scale: app.camera.scale(), perUnit: app.camera.pixelsPerUnit() }; },
+  /** Where a row is on the stage, in CSS pixels from its upper left corner. */
+  place(row) {
+    const xy = app.places.current(app.camera.frame());
+    return app.camera.toScreen(xy[2 * row], xy[2 * row + 1]);
+  },
+  /** Draws at once and returns the red, green and blue at a place of the stage. */
+  pixel(x, y) {
+    return app.pixel(x, y);
+  },
+});

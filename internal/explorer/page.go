@@ -1,0 +1,439 @@
+package explorer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"cne/data"
+	"cne/internal/atomicfile"
+	"cne/internal/plot"
+)
+
+// ErrInput is wrapped by errors about a Page that cannot be made: no views, or
+// fields that do not fit each other.
+var ErrInput = errors.New("cannot make the explorer")
+
+// ErrNotFinite is wrapped by the error for a coordinate that is NaN or
+// infinite, or a value that is infinite.
+var ErrNotFinite = plot.ErrNotFinite
+
+// A Page shows one or several embeddings of the same points. All fields but
+// Views may be left at their zero values. The same Page gives the same bytes.
+type Page struct {
+	// Title is the heading; "Embedding" by default.
+	Title string
+
+	// Views are the embeddings, at least one, all of the same number n of
+	// points in the same order. With several there is a slider, which morphs
+	// between neighbours in this order.
+	Views []View
+
+	// Slider says what the views differ in, such as "s" or "epoch". Unused for
+	// a single view.
+	Slider string
+
+	// Classes[i] is the class of row i, as in plot.Scatter, which gives it the
+	// same colour. A negative one means none.
+	Classes []int32
+
+	// ClassNames[c] is the name of class c; a class beyond the slice, or with
+	// an empty name, is shown by its number.
+	ClassNames []string
+
+	// Values[i] is the number by which row i is coloured, as in plot.Scatter;
+	// NaN means none. Values and Classes exclude each other.
+	Values []float64
+
+	// Names[i], if not nil, is what hovering and searching show of row i
+	// besides its class and its number.
+	Names []string
+
+	// HeldOut[i] tells that row i was held out of training, as in plot.Scatter.
+	HeldOut []bool
+
+	// Images, if not nil, has the picture of each row. They are embedded as
+	// small as their number takes: see the package's documentation.
+	Images *data.Images
+}
+
+// A View is one embedding of the points of a Page.
+type View struct {
+	// Name tells it from the others, such as "s = 0.5".
+	Name string
+	// Embedding is n×d. Of more or less than two columns that is drawn which
+	// plot.Scatter draws.
+	Embedding *data.Matrix
+	// Facts are shown with the view.
+	Facts []Fact
+}
+
+// A Fact is a figure about an embedding, such as its kNN recall.
+type Fact struct{ Name, Value string }
+
+// Save writes the page into the file at path, under a temporary name in the
+// same folder that is then changed. Errors name the path; they wrap ErrInput or
+// ErrNotFinite, or come from the file system.
+func (p *Page) Save(path string) error {
+	c, err := p.content()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := atomicfile.Write(path, c.write); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// Write writes the page as HTML in UTF-8. Errors wrap ErrInput or ErrNotFinite,
+// in which case nothing was written, or are w's.
+func (p *Page) Write(w io.Writer) error {
+	c, err := p.content()
+	if err != nil {
+		return err
+	}
+	return c.write(w)
+}
+
+//go:embed page.html style.css *.js
+var files embed.FS
+
+// scripts are what runs in the page, in this order: one program in one scope.
+var scripts = []string{"data.js", "render.js", "camera.js", "places.js", "images.js", "panels.js", "search.js", "select.js", "main.js"}
+
+var page = template.Must(template.ParseFS(files, "page.html"))
+
+// content is what the template takes.
+type content struct {
+	Title  string
+	Policy string
+	Style  string
+	Script string
+	About  string  // JSON
+	Blocks []block // what is too large for it
+
+	Atlases []block // what the scripts can begin without
+}
+
+// A block is a piece of data, in a script element that is not run.
+type block struct {
+	ID   string
+	Text string // base64, or JSON without <
+}
+
+func (c *content) write(w io.Writer) error { return page.Execute(w, c) }
+
+// about tells the scripts what the blocks are. Its fields are described where
+// data.js reads them.
+type about struct {
+	Title   string       `json:"title"`
+	Slider  string       `json:"slider"`
+	N       int          `json:"n"`
+	Views   []aboutView  `json:"views"`
+	Single  ink          `json:"single"`
+	None    ink          `json:"none"`
+	NoLabel string       `json:"noLabel"`
+	Classes []aboutClass `json:"classes,omitempty"`
+	Values  *aboutValues `json:"values,omitempty"`
+	Names   bool         `json:"names"`
+	HeldOut bool         `json:"heldOut"`
+	Images  *aboutImages `json:"images,omitempty"`
+}
+
+// An ink is a colour on a light ground and on a dark one, as #rrggbb.
+type ink [2]string
+
+type aboutView struct {
+	Name   string      `json:"name"`
+	Note   string      `json:"note,omitempty"`
+	Facts  [][2]string `json:"facts"`
+	Centre [2]float64  `json:"centre"` // of the frame, in units of the embedding
+	Half   [2]float64  `json:"half"`   // the frame's half width and height in them
+	Unit   float64     `json:"unit"`   // what a position of 1 means in them
+}
+
+type aboutClass struct {
+	Number int32  `json:"number"`
+	Name   string `json:"name"`
+	Ink    ink    `json:"ink"`
+}
+
+type aboutValues struct {
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Inks  []ink   `json:"inks"` // at equal steps from Low to High
+	Ticks []tick  `json:"ticks"`
+}
+
+type tick struct {
+	Value float64 `json:"value"`
+	Text  string  `json:"text"`
+}
+
+func inkOf(c color.NRGBA) ink {
+	d := plot.OnDark(c)
+	return ink{fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), fmt.Sprintf("#%02x%02x%02x", d.R, d.G, d.B)}
+}
+
+// content makes everything that the page holds.
+func (p *Page) content() (*content, error) {
+	places, err := p.check()
+	if err != nil {
+		return nil, err
+	}
+	title := cmp.Or(plot.Printable(p.Title), "Embedding")
+	a := about{
+		Title: title, Slider: plot.Printable(p.Slider), N: p.Views[0].Embedding.N,
+		Single: inkOf(plot.SingleColour()),
+		// Grey on a dark ground has to recede as that on a light one does.
+		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,
+	}
+	c := &content{Title: title}
+	for k, v := range p.Views {
+		about, positions := frame(places[k].xy)
+		about.Name, about.Note, about.Facts = plot.Printable(v.Name), places[k].note, [][2]string{}
+		for _, f := range v.Facts {
+			about.Facts = append(about.Facts, [2]string{plot.Printable(f.Name), plot.Printable(f.Value)})
+		}
+		a.Views = append(a.Views, about)
+		c.add("view-"+strconv.Itoa(k), positions)
+	}
+	switch {
+	case p.Classes != nil:
+		a.Classes = p.addClasses(c)
+	case p.Values != nil:
+		a.Values = p.addValues(c)
+	}
+	if p.mixed() {
+		a.HeldOut = true
+		c.add("held-out", bits(p.HeldOut))
+	}
+	if p.Names != nil {
+		a.Names = true
+		names := make([]string, len(p.Names))
+		for i, name := range p.Names {
+			names[i] = plot.Printable(name)
+		}
+		if err := c.addJSON("names", names); err != nil {
+			return nil, err
+		}
+	}
+	if p.Images != nil {
+		atlases, about := encodeImages(p.Images)
+		a.Images = about
+		for k, atlas := range atlases {
+			c.Atlases = append(c.Atlases, newBlock("atlas-"+strconv.Itoa(k), atlas))
+		}
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	c.About = string(text)
+	return c, c.inline()
+}
+
+// inline puts style and scripts in, and lets the browser run them alone.
+func (c *content) inline() error {
+	read := func(name string) string {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			panic(err) // the program was built without it
+		}
+		return string(text)
+	}
+	var script strings.Builder
+	script.WriteString("\n\"use strict\";\n(() => {\n")
+	for _, name := range scripts {
+		script.WriteString(read(name))
+	}
+	script.WriteString("})();\n")
+	c.Style, c.Script = "\n"+read("style.css"), script.String()
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	c.Policy = "default-src 'none'; script-src " + hash(c.Script) + "; style-src " + hash(c.Style) + "; img-src data:; base-uri 'none'; form-action 'none'"
+	return nil
+}
+
+func newBlock(id string, content []byte) block {
+	return block{id, base64.StdEncoding.EncodeToString(content)}
+}
+
+func (c *content) add(id string, content []byte) { c.Blocks = append(c.Blocks, newBlock(id, content)) }
+
+// addJSON adds a value as JSON, in which encoding/json writes < as \u003c, so
+// that no text ends the element it stands in.
+func (c *content) addJSON(id string, v any) error {
+	text, err := json.Marshal(v)
+	c.Blocks = append(c.Blocks, block{id, string(text)})
+	return err
+}
+
+// places are where the points of a view are drawn.
+type places struct {
+	xy   []float64
+	note string
+}
+
+// check finds what cannot be shown, and returns the places of the points.
+func (p *Page) check() ([]places, error) {
+	if len(p.Views) == 0 {
+		return nil, fmt.Errorf("%w: there are no views; give at least one embedding", ErrInput)
+	}
+	var out []places
+	for k, v := range p.Views {
+		name := fmt.Sprintf("view %d (counted from 0)", k)
+		if v.Name != "" {
+			name = fmt.Sprintf("view %q", v.Name)
+		}
+		s := plot.Scatter{Embedding: v.Embedding, Classes: p.Classes, Values: p.Values, HeldOut: p.HeldOut}
+		xy, note, err := s.Plane()
+		if err != nil {
+			if errors.Is(err, plot.ErrInput) {
+				return nil, fmt.Errorf("%w: %s: %s", ErrInput, name, strings.TrimPrefix(err.Error(), plot.ErrInput.Error()+": "))
+			}
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if n := p.Views[0].Embedding.N; v.Embedding.N != n {
+			return nil, fmt.Errorf("%w: %s has %d points, but the first view has %d; give embeddings of the same points", ErrInput, name, v.Embedding.N, n)
+		}
+		out = append(out, places{xy, note})
+	}
+	n := p.Views[0].Embedding.N
+	if p.Names != nil && len(p.Names) != n {
+		return nil, fmt.Errorf("%w: %d names for %d points", ErrInput, len(p.Names), n)
+	}
+	if im := p.Images; im != nil {
+		if im.N != n {
+			return nil, fmt.Errorf("%w: %d images for %d points; give one per point, in the same order", ErrInput, im.N, n)
+		}
+		if im.H < 1 || im.W < 1 || im.C != 1 && im.C != 3 || len(im.Pixels)%n != 0 || len(im.Pixels)/n != im.H*im.W*im.C {
+			return nil, fmt.Errorf("%w: %d bytes are not %d images of %d×%d pixels with %d values each", ErrInput, len(im.Pixels), n, im.W, im.H, im.C)
+		}
+	}
+	return out, nil
+}
+
+// mixed tells whether some points were held out and some were not.
+func (p *Page) mixed() bool {
+	return slices.Contains(p.HeldOut, true) && slices.Contains(p.HeldOut, false)
+}
+
+// frame returns the box around the points and their positions in it, from −1
+// to 1 along its longer side, as float32 with the lowest byte first, x and y
+// alternating. Points that coincide are in the middle of a box one unit wide.
+func frame(xy []float64) (aboutView, []byte) {
+	low, high := [2]float64{xy[0], xy[1]}, [2]float64{xy[0], xy[1]}
+	for i, v := range xy {
+		low[i%2], high[i%2] = min(low[i%2], v), max(high[i%2], v)
+	}
+	var v aboutView
+	for k := range 2 {
+		v.Centre[k], v.Half[k] = low[k]/2+high[k]/2, high[k]/2-low[k]/2
+	}
+	v.Unit = max(v.Half[0], v.Half[1])
+	if v.Unit == 0 {
+		v.Unit = 0.5
+	}
+	out := make([]byte, 0, 4*len(xy))
+	for i, x := range xy {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32((x-v.Centre[i%2])/v.Unit)))
+	}
+	return v, out
+}
+
+// addClasses adds a block with the index of each point's class among those that
+// occur, or their number for none: in as few bytes as it takes, 1, 2 or 4, the
+// lowest first.
+func (p *Page) addClasses(c *content) []aboutClass {
+	present := slices.Clone(p.Classes)
+	slices.Sort(present)
+	present = slices.DeleteFunc(slices.Compact(present), func(c int32) bool { return c < 0 })
+	classes := make([]aboutClass, len(present))
+	index := make(map[int32]int, len(present))
+	for k, number := range present {
+		name := ""
+		if int(number) < len(p.ClassNames) {
+			name = plot.Printable(p.ClassNames[number])
+		}
+		classes[k] = aboutClass{number, cmp.Or(name, strconv.Itoa(int(number))), inkOf(plot.ClassColour(int(number)))}
+		index[number] = k
+	}
+	var out []byte
+	for _, number := range p.Classes {
+		k := len(present)
+		if number >= 0 {
+			k = index[number]
+		}
+		switch {
+		case len(present) < 1<<8:
+			out = append(out, byte(k))
+		case len(present) < 1<<16:
+			out = binary.LittleEndian.AppendUint16(out, uint16(k))
+		default:
+			out = binary.LittleEndian.AppendUint32(out, uint32(k))
+		}
+	}
+	c.add("classes", out)
+	return classes
+}
+
+// addValues adds a block with the values as float64, the lowest byte first.
+func (p *Page) addValues(c *content) *aboutValues {
+	const levels = 256
+	v := aboutValues{Low: math.Inf(1), High: math.Inf(-1), Ticks: []tick{}}
+	out := make([]byte, 0, 8*len(p.Values))
+	for _, x := range p.Values {
+		if !math.IsNaN(x) {
+			v.Low, v.High = min(v.Low, x), max(v.High, x)
+		}
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
+	}
+	if v.Low > v.High { // there is not one value
+		return nil
+	}
+	c.add("values", out)
+	for i := range levels {
+		v.Inks = append(v.Inks, valueInk(float64(i)/(levels-1)))
+	}
+	marks := plot.Ticks(v.Low, v.High)
+	if len(marks) < 2 {
+		marks = slices.Compact([]float64{v.Low, v.High})
+	}
+	for _, m := range marks {
+		v.Ticks = append(v.Ticks, tick{m, plot.Number(m)})
+	}
+	return &v
+}
+
+// valueInk leaves the continuous scale as it is on a dark ground: its lightness
+// is what it means.
+func valueInk(t float64) ink {
+	light := inkOf(plot.ValueColour(t))[0]
+	return ink{light, light}
+}
+
+// bits packs booleans, the first in the lowest bit.
+func bits(of []bool) []byte {
+	out := make([]byte, (len(of)+7)/8)
+	for i, b := range of {
+		if b {
+			out[i/8] |= 1 << (i % 8)
+		}
+	}
+	return out
+}

@@ -1,0 +1,466 @@
+// What stands around the points: legend, slider and facts, the tip at a point.
+
+/** Returns a new element with a class and a text, neither of which is HTML. */
+function make(tag, className = "", text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== "") element.textContent = text;
+  return element;
+}
+
+/** Writes a whole number with thin spaces between the thousands. */
+const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
+const points = (n) => grouped(n) + (n === 1 ? " point" : " points");
+
+function showIcon(button, name) {
+  button.querySelector("use").setAttribute("href", "#i-" + name);
+}
+
+/** Scrolls a part of a list into sight without moving anything around the list. */
+const reveal = (element) => element.scrollIntoView({ block: "nearest" });
+
+/* The legend ------------------------------------------------------------- */
+
+class Legend {
+  constructor(app) {
+    this.app = app;
+    const { data } = app;
+    this.list = byId("classes");
+    this.entries = []; // { category, name, button }
+    if (data.classes) {
+      this.#makeEntries();
+    } else if (data.scale) {
+      byId("legend-title").textContent = "Values";
+      byId("all").hidden = byId("none").hidden = true;
+      this.#makeScale();
+    } else {
+      byId("legend-title").textContent = "Points";
+      byId("all").hidden = byId("none").hidden = true;
+    }
+    if (data.held) this.#makeKey();
+    this.any = Boolean(data.classes || data.scale || data.held);
+    byId("legend").hidden = !this.any;
+    this.paint();
+  }
+
+  #makeEntries() {
+    const { data } = this.app;
+    const counts = this.app.counts;
+    const add = (category, name) => {
+      const button = make("button");
+      button.type = "button";
+      button.append(make("span", "dot"), make("span", "name", name), make("span", "number", grouped(counts[category])));
+      button.title = name;
+      button.tabIndex = this.entries.length ? -1 : 0;
+      const item = make("li");
+      item.append(button);
+      this.list.append(item);
+      const entry = { category, name, button, item };
+      button.addEventListener("click", (e) => (e.altKey ? this.only(category) : this.toggle(category)));
+      button.addEventListener("dblclick", (e) => { if (!e.altKey) this.only(category); });
+      button.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") this.#point(category, 120); });
+      button.addEventListener("pointerleave", () => this.#point(-1, 60));
+      button.addEventListener("focus", () => {
+        this.#current(entry);
+        if (button.matches(":focus-visible")) this.#point(category, 0);
+      });
+      button.addEventListener("blur", () => this.#point(-1, 0));
+      this.entries.push(entry);
+    };
+    data.classes.forEach((c, k) => add(k, c.name));
+    if (counts[data.classes.length]) add(data.classes.length, data.noLabel);
+    this.list.addEventListener("keydown", (e) => this.#key(e));
+    byId("all").addEventListener("click", () => this.#all(true));
+    byId("none").addEventListener("click", () => this.#all(false));
+    const filter = byId("filter");
+    filter.hidden = this.entries.length <= 12;
+    filter.addEventListener("input", () => {
+      const text = filter.value.trim().toLowerCase();
+      for (const entry of this.entries) entry.item.hidden = !entry.name.toLowerCase().includes(text);
+      const shown = this.#shown();
+      if (shown.length) this.#current(shown[0]);
+    });
+    this.update();
+  }
+
+  #shown() { return this.entries.filter((e) => !e.item.hidden); }
+
+  /** Makes an entry the one that Tab reaches. */
+  #current(entry) {
+    for (const e of this.entries) if (e.button.tabIndex === 0) e.button.tabIndex = -1;
+    entry.button.tabIndex = 0;
+  }
+
+  #key(event) {
+    const shown = this.#shown();
+    const k = shown.findIndex((e) => e.button === document.activeElement);
+    if (k < 0) return;
+    const to = { ArrowDown: k + 1, ArrowUp: k - 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (to !== undefined) {
+      shown[within(to, 0, shown.length - 1)].button.focus();
+    } else if (event.key === "Enter" && (event.altKey || event.shiftKey)) {
+      this.only(shown[k].category);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Has a class stand out after some milliseconds, or none for −1. */
+  #point(category, wait) {
+    clearTimeout(this.timer);
+    const run = () => this.app.pointAt(category);
+    if (wait) this.timer = setTimeout(run, wait);
+    else run();
+  }
+
+  toggle(category) {
+    const { hidden } = this.app;
+    if (!hidden.delete(category)) hidden.add(category);
+    this.#done();
+  }
+
+  /** Shows this class alone, or all if that is so already. */
+  only(category) {
+    const { hidden } = this.app;
+    const alone = !hidden.has(category) && hidden.size === this.entries.length - 1;
+    hidden.clear();
+    if (!alone) for (const e of this.entries) if (e.category !== category) hidden.add(e.category);
+    this.#done();
+  }
+
+  #all(visible) {
+    for (const e of this.#shown()) {
+      if (visible) this.app.hidden.delete(e.category);
+      else this.app.hidden.add(e.category);
+    }
+    this.#done();
+  }
+
+  #done() {
+    clearTimeout(this.timer);
+    this.update();
+    this.app.visibilityChanged();
+  }
+
+  /** Shows which classes are hidden. */
+  update() {
+    for (const e of this.entries) e.button.setAttribute("aria-pressed", String(!this.app.hidden.has(e.category)));
+  }
+
+  #makeScale() {
+    const { scale, noLabel } = this.app.data;
+    const box = byId("colours");
+    box.hidden = false;
+    const bar = make("canvas");
+    bar.width = scale.inks.length;
+    bar.height = 1;
+    bar.setAttribute("role", "img");
+    bar.setAttribute("aria-label", `Colours from ${scale.ticks[0].text} to ${scale.ticks.at(-1).text}`);
+    const marks = make("div", "marks");
+    for (const tick of scale.ticks) {
+      const mark = make("span", "", tick.text);
+      mark.style.left = 100 * scalePosition(scale, tick.value) + "%";
+      marks.append(mark);
+    }
+    box.append(bar, marks);
+    if (this.app.data.values.some(Number.isNaN)) {
+      const grey = make("p", "grey");
+      grey.append(make("span", "dot"), noLabel);
+      box.append(grey);
+    }
+    this.bar = bar;
+  }
+
+  #makeKey() {
+    const key = byId("key");
+    key.hidden = false;
+    for (const [name, className] of [["training", "trained"], ["held out", "held"]]) {
+      const item = make("li");
+      item.append(make("span", "dot " + className), name);
+      key.append(item);
+    }
+  }
+
+  /** Colours everything for the theme. */
+  paint() {
+    const { app } = this;
+    for (const e of this.entries) e.button.firstChild.style.background = app.ink(e.category);
+    if (this.bar) {
+      const context = this.bar.getContext("2d");
+      app.data.scale.inks.forEach((ink, k) => {
+        context.fillStyle = ink[app.dark];
+        context.fillRect(k, 0, 1, 1);
+      });
+      const grey = byId("colours").querySelector(".grey .dot");
+      if (grey) grey.style.background = app.data.none[app.dark];
+    }
+    const trained = document.querySelector("#key .trained"), held = document.querySelector("#key .held");
+    if (trained) {
+      trained.style.background = app.dark ? "#55585e" : "#c0c0c0";
+      held.style.background = "#808080";
+      held.style.boxShadow = `inset 0 0 0 2px ${app.dark ? "#dddddd" : "#2c2c2c"}`;
+    }
+  }
+}
+
+/** Returns where a value lies on the scale, from 0 to 1. Halves, because the range may overflow. */
+function scalePosition(scale, value) {
+  if (scale.low === scale.high) return 0.5;
+  return (value / 2 - scale.low / 2) / (scale.high / 2 - scale.low / 2);
+}
+
+/* Slider and facts --------------------------------------------------------- */
+
+const glideTime = 450; // milliseconds to the next view
+
+class Player {
+  constructor(app) {
+    this.app = app;
+    this.views = app.data.views;
+    this.last = this.views.length - 1;
+    this.playing = false;
+    this.running = 0;   // number of the animation that runs
+    const facts = this.views.some((v) => v.facts.length);
+    byId("player").hidden = this.last === 0;
+    byId("foot").hidden = this.last === 0 && !facts && !this.views[0].name;
+    for (const element of document.querySelectorAll(".several")) element.hidden = this.last === 0;
+    this.slider = byId("slider");
+    this.slider.max = String(this.last);
+    this.slider.setAttribute("aria-label", app.data.slider ? `Embedding by ${app.data.slider}` : "Embedding");
+    this.slider.addEventListener("input", () => {
+      this.stop();
+      app.setPlace(Number(this.slider.value));
+    });
+    // Let go near a view, it is the one that was meant.
+    this.slider.addEventListener("change", () => {
+      const t = Number(this.slider.value);
+      if (Math.abs(t - Math.round(t)) < 0.06) this.glide(Math.round(t), 120);
+    });
+    byId("play").addEventListener("click", () => this.toggle());
+    this.#makeTicks();
+    this.#makeFacts();
+  }
+
+  /** The name of a view where it is clear what the views differ in. */
+  #short(view) {
+    const start = this.app.data.slider + " = ";
+    return view.name.startsWith(start) ? view.name.slice(start.length) : view.name;
+  }
+
+  #makeTicks() {
+    this.ticks = this.views.map((view, k) => {
+      const tick = make("span", "", this.#short(view) || String(k));
+      tick.style.left = (this.last ? (100 * k) / this.last : 0) + "%";
+      tick.addEventListener("click", () => this.go(k));
+      byId("ticks").append(tick);
+      return tick;
+    });
+  }
+
+  /** Leaves out the names for which there is no room. */
+  layout() {
+    for (const tick of this.ticks) tick.classList.remove("bare");
+    const boxes = this.ticks.map((tick) => tick.getBoundingClientRect());
+    const gap = 10;
+    const end = boxes.at(-1);
+    let right = -Infinity;
+    this.ticks.forEach((tick, k) => {
+      const box = boxes[k];
+      // The last one always shows, and those before it make room.
+      const fits = box.left > right + gap && (k === this.last || box.right + gap < end.left);
+      tick.classList.toggle("bare", !fits && k !== this.last);
+      if (fits) right = box.right;
+    });
+  }
+
+  #makeFacts() {
+    const names = [...new Set(this.views.flatMap((v) => v.facts.map((f) => f[0])))];
+    this.facts = names.map((name) => {
+      const values = this.views.map((v) => v.facts.find((f) => f[0] === name)?.[1] ?? "");
+      const row = make("div");
+      const value = make("dd");
+      row.append(make("dt", "", name), value);
+      const numbers = values.map((v) => (v === "" ? NaN : Number(v.replaceAll(/[\s\u202f,]/g, "").replace("−", "-"))));
+      const curve = this.last > 0 && numbers.every(Number.isFinite) ? new Curve(numbers, row) : null;
+      byId("facts").append(row);
+      return { values, row, value, curve };
+    });
+  }
+
+  /** Shows where the slider is. */
+  update(t) {
+    const near = Math.round(t);
+    this.slider.value = String(t);
+    const exact = Math.abs(t - near) < 1e-3;
+    const low = Math.floor(t), high = Math.min(this.last, low + 1);
+    const name = exact || low === high
+      ? this.views[near].name || (this.last ? String(near) : "")
+      : `${this.views[low].name || low} → ${this.#short(this.views[high]) || high}`;
+    byId("view-name").textContent = name;
+    this.slider.setAttribute("aria-valuetext", name);
+    this.ticks.forEach((tick, k) => tick.classList.toggle("at", k === near && exact));
+    for (const fact of this.facts) {
+      fact.row.hidden = fact.values[near] === "";
+      fact.value.textContent = fact.values[near];
+      fact.curve?.update(t);
+    }
+    const note = this.views[near].note ?? "";
+    byId("note").textContent = note;
+    byId("note").hidden = note === "";
+  }
+
+  /** Moves to a place by itself. */
+  glide(to, time = glideTime, ease = true) {
+    const run = ++this.running;
+    const from = this.app.camera.t;
+    if (this.app.still.matches) time = 0;
+    return new Promise((done) => {
+      let start;
+      const step = (now) => {
+        if (run !== this.running) return done(false);
+        start ??= now;
+        const part = time ? Math.min(1, (now - start) / time) : 1;
+        const eased = ease ? part * part * (3 - 2 * part) : part;
+        this.app.setPlace(part === 1 ? to : from + (to - from) * eased);
+        if (part < 1) requestAnimationFrame(step);
+        else done(true);
+      };
+      requestAnimationFrame(step);
+    });
+  }
+
+  /** Goes to a view, as far as there is one. */
+  async go(k) {
+    this.stop();
+    k = within(k, 0, this.last);
+    this.goal = k;
+    if (await this.glide(k)) {
+      this.goal = undefined;
+      this.app.say(this.views[k].name);
+    }
+  }
+
+  /** Goes so many views on; while it still moves, from where it will be. */
+  step(by) {
+    const t = this.goal ?? this.app.camera.t;
+    this.go(by > 0 ? Math.floor(t + 1e-6) + by : Math.ceil(t - 1e-6) + by);
+  }
+
+  /** Moves a little. */
+  nudge(by) {
+    this.stop();
+    this.app.setPlace(within(Math.round((this.app.camera.t + by) * 1000) / 1000, 0, this.last));
+  }
+
+  toggle() {
+    if (this.playing) this.stop();
+    else this.play();
+  }
+
+  stop() {
+    this.running++;
+    this.goal = undefined;
+    this.#show(false);
+  }
+
+  #show(playing) {
+    this.playing = playing;
+    const button = byId("play");
+    button.setAttribute("aria-pressed", String(playing));
+    button.setAttribute("aria-label", playing ? "Pause" : "Play");
+    showIcon(button, playing ? "pause" : "play");
+  }
+
+  /** Runs through the views to the last, from the first if it is there already. */
+  async play() {
+    if (this.last === 0) return;
+    this.stop();
+    this.#show(true);
+    // A few views each have their time; many, as epochs of a run, make a film.
+    const time = within(14000 / this.last, 90, 1500);
+    const film = time < 700;
+    if (this.app.camera.t >= this.last - 1e-6) this.app.setPlace(0);
+    while (this.app.camera.t < this.last) {
+      const { t } = this.app.camera;
+      const next = Math.floor(t + 1e-6) + 1;
+      if (!(await this.glide(next, time * (next - t), !film))) return;
+      const run = this.running;
+      if (!film || this.app.still.matches) await new Promise((done) => setTimeout(done, this.app.still.matches ? 1500 : 600));
+      if (run !== this.running) return;
+    }
+    this.#show(false);
+  }
+}
+
+/** How a figure changes along the views, as a small curve with a point on it. */
+class Curve {
+  constructor(numbers, parent) {
+    const low = Math.min(...numbers), high = Math.max(...numbers);
+    this.y = numbers.map((v) => (high > low ? 15 - (12 * (v - low)) / (high - low) : 9));
+    this.x = (t) => (54 * t) / (numbers.length - 1);
+    const svg = (tag) => document.createElementNS("http://www.w3.org/2000/svg", tag);
+    const root = svg("svg");
+    root.setAttribute("viewBox", "0 0 54 18");
+    root.setAttribute("aria-hidden", "true");
+    const path = svg("path");
+    path.setAttribute("d", this.y.map((y, k) => `${k ? "L" : "M"}${this.x(k).toFixed(1)} ${y.toFixed(1)}`).join(""));
+    this.dot = svg("circle");
+    this.dot.setAttribute("r", "2.6");
+    root.append(path, this.dot);
+    parent.append(root);
+  }
+
+  update(t) {
+    const k = Math.min(Math.floor(t), this.y.length - 2);
+    this.dot.setAttribute("cx", this.x(t).toFixed(2));
+    this.dot.setAttribute("cy", (this.y[k] + (this.y[k + 1] - this.y[k]) * (t - k)).toFixed(2));
+  }
+}
+
+/* The tip ------------------------------------------------------------------ */
+
+class Tip {
+  constructor(app) {
+    this.app = app;
+    this.row = -1;
+    this.box = byId("tip");
+  }
+
+  /** Tells of a row beside a place of the stage, or nothing for −1. */
+  show(row, x = 0, y = 0) {
+    this.box.hidden = row < 0;
+    if (row !== this.row && row >= 0) this.#fill(row);
+    this.row = row;
+    if (row < 0) return;
+    const { camera } = this.app;
+    const w = this.box.offsetWidth, h = this.box.offsetHeight, gap = 14;
+    const left = x + gap + w < camera.width ? x + gap : x - gap - w;
+    this.box.style.transform = `translate(${within(left, 4, Math.max(4, camera.width - w - 4))}px, ${within(y - h / 2, 4, Math.max(4, camera.height - h - 4))}px)`;
+  }
+
+  #fill(row) {
+    const { app } = this;
+    const label = byId("tip-label");
+    label.replaceChildren();
+    const text = app.labelOf(row);
+    if (text !== "") {
+      const dot = make("span", "dot");
+      dot.style.background = app.inkOfRow(row);
+      label.append(dot, text);
+    }
+    byId("tip-name").textContent = app.data.names?.[row] ?? "";
+    byId("tip-row").textContent = "row " + row + (app.data.held ? (app.data.held[row] ? ", held out" : ", training") : "");
+    const canvas = byId("tip-image");
+    canvas.hidden = !app.pictures;
+    if (app.pictures) {
+      const { width, height } = app.data.images;
+      const zoom = Math.max(1, Math.floor(112 / Math.max(width, height)));
+      canvas.style.width = zoom * width + "px";
+      canvas.style.height = zoom * height + "px";
+      app.pictures.draw(canvas, row).catch(() => { canvas.hidden = true; });
+    }
+  }
+}

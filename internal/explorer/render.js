@@ -1,0 +1,158 @@
+// Draws points with WebGL 2. There is a vertex buffer of positions for each
+// view; a morph between two of them binds both and mixes them by a uniform, so
+// that it costs what standing still costs. What is drawn, and in which order,
+// are lists of rows: index buffers of which each drawing takes one.
+
+const vertexShader = `#version 300 es
+  in vec2 from;        // positions in the view to the left and to the right
+  in vec2 to;
+  in vec3 colour;
+  uniform float mixing;    // where between the two, from 0 to 1
+  uniform vec2 size;       // of the two views
+  uniform vec2 centre;     // what is in the middle of the canvas
+  uniform vec2 zoom;       // from there to clip coordinates
+  uniform float diameter;  // in pixels
+  out vec3 fill;
+  void main() {
+    gl_Position = vec4((mix(from * size.x, to * size.y, mixing) - centre) * zoom, 0.0, 1.0);
+    gl_PointSize = diameter + 1.0; // half a pixel around, for a soft edge
+    fill = colour;
+  }`;
+
+const fragmentShader = `#version 300 es
+  precision highp float;
+  in vec3 fill;
+  uniform float diameter;
+  uniform float opacity;
+  uniform float fade;    // how far the colour goes towards the ground
+  uniform float rim;     // width of the rim, 0 for none
+  uniform vec3 ground;
+  out vec4 pixel;
+  void main() {
+    float r = length(gl_PointCoord - 0.5) * (diameter + 1.0);
+    float cover = clamp(diameter * 0.5 + 0.5 - r, 0.0, 1.0) * opacity;
+    if (cover <= 0.0) discard;
+    vec3 c = mix(fill, ground, fade);
+    if (rim > 0.0) {
+      // The rim is dark on a light ground, and light on a dark one.
+      vec3 edge = ground.r > 0.5 ? c * 0.35 : mix(c, vec3(1.0), 0.75);
+      c = mix(c, edge, clamp(r - (diameter * 0.5 - rim) + 0.5, 0.0, 1.0));
+    }
+    pixel = vec4(c * cover, cover);
+  }`;
+
+class Renderer {
+  /** Throws if the browser has no WebGL 2. */
+  constructor(canvas) {
+    this.canvas = canvas;
+    const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false, powerPreference: "high-performance" });
+    if (!gl) throw new Error("This browser offers no WebGL 2.");
+    this.gl = gl;
+    this.lists = new Map(); // from a list of rows to its buffer
+    this.begin();
+  }
+
+  /** Makes what a lost context has taken. */
+  begin() {
+    const gl = this.gl;
+    const shader = (type, source) => {
+      const s = gl.createShader(type);
+      gl.shaderSource(s, source);
+      gl.compileShader(s);
+      return s;
+    };
+    const program = gl.createProgram();
+    gl.attachShader(program, shader(gl.VERTEX_SHADER, vertexShader));
+    gl.attachShader(program, shader(gl.FRAGMENT_SHADER, fragmentShader));
+    ["from", "to", "colour"].forEach((name, k) => gl.bindAttribLocation(program, k, name));
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
+      throw new Error("WebGL 2 does not work here: " + gl.getProgramInfoLog(program));
+    }
+    gl.useProgram(program);
+    this.at = {};
+    for (const name of ["mixing", "size", "centre", "zoom", "diameter", "opacity", "fade", "rim", "ground"]) {
+      this.at[name] = gl.getUniformLocation(program, name);
+    }
+    for (let k = 0; k < 3; k++) gl.enableVertexAttribArray(k);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.largest = gl.getParameter(gl.ALIASED_POINT_SIZE_RANGE)[1] - 1;
+    this.lists.clear();
+    this.positions = null;
+    this.colours = null;
+  }
+
+  /** Gives the positions of each view. */
+  setPositions(views) {
+    this.positions = views.map((xy) => this.#buffer(this.gl.ARRAY_BUFFER, xy));
+  }
+
+  /** Gives the colours, red, green and blue of each row. */
+  setColours(rgb) {
+    if (this.colours) this.gl.deleteBuffer(this.colours);
+    this.colours = this.#buffer(this.gl.ARRAY_BUFFER, rgb);
+  }
+
+  #buffer(target, content) {
+    const gl = this.gl;
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(target, buffer);
+    gl.bufferData(target, content, gl.STATIC_DRAW);
+    return buffer;
+  }
+
+  /** Sets size in device pixels, and clears to the ground, [r, g, b] from 0 to 1. */
+  clear(width, height, ground) {
+    const { gl, canvas } = this;
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    gl.viewport(0, 0, width, height);
+    gl.clearColor(...ground, 1);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.uniform3f(this.at.ground, ...ground);
+  }
+
+  /** Says where things are for what is drawn next: see frame in camera.js. */
+  place(frame) {
+    const { gl, at } = this;
+    const attribute = (k, buffer, width, type, normalised) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      gl.vertexAttribPointer(k, width, type, normalised, 0, 0);
+    };
+    attribute(0, this.positions[frame.from], 2, gl.FLOAT, false);
+    attribute(1, this.positions[frame.to], 2, gl.FLOAT, false);
+    attribute(2, this.colours, 3, gl.UNSIGNED_BYTE, true);
+    gl.uniform1f(at.mixing, frame.mixing);
+    gl.uniform2f(at.size, frame.sizes[0], frame.sizes[1]);
+    gl.uniform2f(at.centre, frame.x, frame.y);
+    gl.uniform2f(at.zoom, (2 * frame.scale) / frame.width, (2 * frame.scale) / frame.height);
+  }
+
+  /** Draws the points of a list of rows (Uint32Array), which must not change later. */
+  draw(rows, { diameter, opacity, fade = 0, rim = 0 }) {
+    if (!rows.length) return;
+    const { gl, at } = this;
+    let buffer = this.lists.get(rows);
+    if (buffer) {
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
+    } else {
+      buffer = this.#buffer(gl.ELEMENT_ARRAY_BUFFER, rows);
+      this.lists.set(rows, buffer);
+    }
+    gl.uniform1f(at.diameter, Math.min(diameter, this.largest));
+    gl.uniform1f(at.opacity, opacity);
+    gl.uniform1f(at.fade, fade);
+    gl.uniform1f(at.rim, rim);
+    gl.drawElements(gl.POINTS, rows.length, gl.UNSIGNED_INT, 0);
+  }
+
+  /** Frees the buffers of lists that are not among those in use. */
+  keep(used) {
+    for (const [rows, buffer] of this.lists) {
+      if (used.includes(rows)) continue;
+      this.gl.deleteBuffer(buffer);
+      this.lists.delete(rows);
+    }
+  }
+}

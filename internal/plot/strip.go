@@ -1,0 +1,140 @@
+package plot
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// A Strip is several plots beside each other, each with a scale bar of its own,
+// and one legend for all of them: the paper's figures of a spectrum.
+type Strip struct {
+	// Panels are the plots, from left to right and then from top to bottom.
+	// Their titles stand above them, their Width, Height and DPI count for
+	// nothing. The legend is that of the first, so that all should have the
+	// same classes, or the same range of values.
+	Panels []*Scatter
+
+	// Columns is the number of plots in a row; by default there are as many,
+	// up to 5, as give rows of nearly equal length.
+	Columns int
+
+	// Side is the height of a panel in inches, and its width without the
+	// legend, up to 20; 2.4 by default.
+	Side float64
+
+	// DPI is the resolution of a PNG in pixels per inch, up to 1200; 200 by
+	// default.
+	DPI int
+}
+
+// Save draws the strip into the file at path as Scatter.Save does, with the
+// same errors.
+func (s *Strip) Save(path string) error { return save(path, s.Write) }
+
+// Write draws the strip as an image of that format, as Scatter.Write does.
+func (s *Strip) Write(w io.Writer, format Format) error {
+	if err := format.check(); err != nil {
+		return err
+	}
+	l, err := s.layout()
+	if err != nil {
+		return err
+	}
+	return l.write(w, format, s.DPI)
+}
+
+// maxSide bounds Strip.Side, in inches.
+const maxSide = 20
+
+// columns returns the number of panels in a row.
+func (s *Strip) columns() int {
+	n := len(s.Panels)
+	if s.Columns > 0 {
+		return min(s.Columns, n)
+	}
+	const most = 5
+	rows := (n + most - 1) / most
+	return (n + rows - 1) / rows
+}
+
+func (s *Strip) layout() (*layout, error) {
+	n := len(s.Panels)
+	switch {
+	case n == 0:
+		return nil, fmt.Errorf("%w: the strip has no panels", ErrInput)
+	case s.Columns < 0:
+		return nil, fmt.Errorf("%w: %d columns; give a positive number, or 0 for the default", ErrInput, s.Columns)
+	case !(s.Side >= 0 && s.Side <= maxSide):
+		return nil, fmt.Errorf("%w: Side is %v; give a number up to %v, or 0 for the default", ErrInput, s.Side, maxSide)
+	case s.DPI < 0 || s.DPI > maxDPI:
+		return nil, fmt.Errorf("%w: DPI is %v; give a number up to %v, or 0 for the default", ErrInput, s.DPI, maxDPI)
+	}
+	side := 72 * s.Side
+	if side == 0 {
+		side = 72 * 2.4
+	}
+	columns := s.columns()
+	for i, p := range s.Panels {
+		if p == nil {
+			return nil, fmt.Errorf("%w: panel %d (counted from 0) is missing", ErrInput, i)
+		}
+	}
+	rows := (n + columns - 1) / columns
+	whole := &layout{width: float64(columns) * side, height: float64(rows) * side}
+	// Panels of which some have a title are as high as if all had.
+	titled := false
+	for _, p := range s.Panels {
+		titled = titled || strings.TrimSpace(p.Title) != ""
+	}
+	for i, p := range s.Panels {
+		if err := p.check(); err != nil {
+			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
+		}
+		panel := *p
+		panel.withoutLegend = true
+		panel.Width, panel.Height = side/72, side/72
+		if titled && strings.TrimSpace(p.Title) == "" {
+			panel.Height -= titleHeight / 72.
+		}
+		l, err := panel.layout()
+		if err != nil {
+			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
+		}
+		whole.background = l.background
+		whole.place(l, float64(i%columns)*side, whole.height-float64(i/columns+1)*side)
+	}
+	_, _, legend := s.Panels[0].colour(whole.height - 2*margin)
+	if legend.draw != nil {
+		left := whole.width + legendGap - margin
+		top := whole.height - margin
+		if titled {
+			top -= titleHeight
+		}
+		whole.add(func(c draw.Canvas) { legend.draw(c, left, top) })
+		whole.width = left + legend.width + margin
+	}
+	return whole, nil
+}
+
+// place puts another layout into l, with its lower left corner at x, y.
+func (l *layout) place(other *layout, x, y float64) {
+	for _, layer := range other.layers {
+		for i := range layer.x {
+			layer.x[i] += x
+			layer.y[i] += y
+		}
+		l.layers = append(l.layers, layer)
+	}
+	l.add(func(c draw.Canvas) {
+		c.Push()
+		c.Translate(vg.Point{X: vg.Length(x), Y: vg.Length(y)})
+		for _, f := range other.furniture {
+			f(c)
+		}
+		c.Pop()
+	})
+}

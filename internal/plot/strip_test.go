@@ -1,0 +1,118 @@
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"image/png"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// row returns a plot of points on a line of that length, in two classes.
+func row(length float32, title string) *Scatter {
+	m := data.NewMatrix(8, 2)
+	classes := make([]int32, 8)
+	for i := range m.N {
+		m.X[2*i] = length * float32(i) / 7
+		classes[i] = int32(i % 2)
+	}
+	return &Scatter{Embedding: m, Classes: classes, ClassNames: []string{"even", "odd"}, Title: title}
+}
+
+func TestStripColumns(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 2: 2, 5: 5, 6: 3, 7: 4, 10: 5, 11: 4} {
+		s := &Strip{}
+		for range n {
+			s.Panels = append(s.Panels, row(1, ""))
+		}
+		if got := s.columns(); got != want {
+			t.Errorf("%d panels have %d columns, want %d", n, got, want)
+		}
+		s.Columns = 2
+		if got := s.columns(); got != min(n, 2) {
+			t.Errorf("%d panels in two columns have %d", n, got)
+		}
+	}
+}
+
+// Every panel has its title, its points and its scale bar, in its own part of
+// the picture, and the legend comes once.
+func TestStripLayout(t *testing.T) {
+	s := &Strip{Panels: []*Scatter{row(1, "one"), row(40, "two"), row(7, "three")}, Columns: 2, Side: 2}
+	l, err := s.layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.height != 2*2*72 || l.width <= 2*2*72 {
+		t.Errorf("the picture is %v × %v points, want two rows of %v and room for the legend", l.width, l.height, 2*72)
+	}
+	if len(l.layers) != 3 {
+		t.Fatalf("%d layers, want one per panel", len(l.layers))
+	}
+	for k, corner := range [][2]float64{{0, 144}, {144, 144}, {0, 0}} {
+		for i, x := range l.layers[k].x {
+			if y := l.layers[k].y[i]; x < corner[0] || x > corner[0]+144 || y < corner[1] || y > corner[1]+144 {
+				t.Errorf("panel %d: point %d is at %v, %v, outside its square with the corner %v", k, i, x, y, corner)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := s.Write(&b, SVG); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{">one<": 1, ">two<": 1, ">three<": 1, ">even<": 1, ">odd<": 1, ">0.2<": 1, ">10<": 1, ">1<": 1} {
+		if got := strings.Count(b.String(), text); got != want {
+			t.Errorf("%s stands %d times in the picture, want %d", text, got, want)
+		}
+	}
+}
+
+func TestStripPNG(t *testing.T) {
+	s := &Strip{Panels: []*Scatter{row(1, ""), row(2, "")}, Side: 1.5, DPI: 100}
+	path := filepath.Join(t.TempDir(), "strip.png")
+	if err := s.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	var b, again bytes.Buffer
+	for _, w := range []*bytes.Buffer{&b, &again} {
+		if err := s.Write(w, PNG); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(b.Bytes(), again.Bytes()) {
+		t.Error("the same strip gives other bytes")
+	}
+	img, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := img.Bounds().Size(); size.Y != 150 || size.X <= 300 {
+		t.Errorf("the picture is %v pixels large, want 150 high and more than 300 wide", size)
+	}
+}
+
+func TestStripRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		strip  Strip
+		format Format
+		want   error
+	}{
+		"no panels":      {Strip{}, PNG, ErrInput},
+		"missing panel":  {Strip{Panels: []*Scatter{row(1, ""), nil}}, PNG, ErrInput},
+		"empty panel":    {Strip{Panels: []*Scatter{row(1, ""), {}}}, PNG, ErrInput},
+		"format":         {Strip{Panels: []*Scatter{row(1, "")}}, "gif", ErrFormat},
+		"columns":        {Strip{Panels: []*Scatter{row(1, "")}, Columns: -1}, PNG, ErrInput},
+		"side":           {Strip{Panels: []*Scatter{row(1, "")}, Side: 21}, PNG, ErrInput},
+		"too small":      {Strip{Panels: []*Scatter{row(1, "")}, Side: 0.4}, SVG, ErrInput},
+		"resolution":     {Strip{Panels: []*Scatter{row(1, "")}, DPI: 1201}, PNG, ErrInput},
+		"missing number": {Strip{Panels: []*Scatter{{Embedding: &data.Matrix{N: 1, D: 2, X: []float32{1}}}}}, SVG, ErrInput},
+	} {
+		var b bytes.Buffer
+		if err := tt.strip.Write(&b, tt.format); !errors.Is(err, tt.want) || b.Len() > 0 {
+			t.Errorf("%s: error %v after %d bytes, want %v", name, err, b.Len(), tt.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package quality
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cne/data"
+)
+
+// Align moves an embedding onto another of the same points, the reference, as
+// a rigid body: by the rotation, reflection and translation that bring it
+// nearest in the sum of squared distances between the two positions of each
+// point (the orthogonal Procrustes problem). Distances within it stay as they
+// are. It changes embedding in place, up to the rounding of float32.
+//
+// scale is the factor by which the embedding would then have to be stretched
+// about its centre to be nearest still: 1 for a rotated copy of the reference,
+// 2 for one that is half as large. disparity is the share of the reference's
+// sum of squared distances from its centre that would remain after that, from 0
+// for the same shape to 1 for two that have nothing in common.
+//
+// Errors wrap ErrInput or ErrNotFinite; if all points of one of the two
+// coincide, there is no scale, and they wrap ErrUndefined.
+func Align(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
+	for _, m := range []*data.Matrix{embedding, reference} {
+		if _, err := points(m.X, m.D, "embedding"); err != nil {
+			return 0, 0, err
+		}
+	}
+	n, d := embedding.N, embedding.D
+	if reference.N != n || reference.D != d {
+		return 0, 0, fmt.Errorf("%w: an embedding of %d points with %d coordinates cannot be aligned to one of %d points with %d", ErrInput, n, d, reference.N, reference.D)
+	}
+	from, spread := centre(embedding)
+	to, wanted := centre(reference)
+	if spread == 0 || wanted == 0 {
+		return 0, 0, fmt.Errorf("%w: an alignment of points that all coincide", ErrUndefined)
+	}
+	// The turn R that maximises the trace of R·C, where C sums the products of
+	// both positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
+	c := mat.NewDense(d, d, nil)
+	for i := range n {
+		x, y := embedding.Row(i), reference.Row(i)
+		for a := range d {
+			for b := range d {
+				c.Set(a, b, c.At(a, b)+(float64(x[a])-from[a])*(float64(y[b])-to[b]))
+			}
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(c, mat.SVDFull) {
+		return 0, 0, fmt.Errorf("%w: the singular values of the alignment do not converge", ErrUndefined)
+	}
+	var u, v, turn mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	turn.Mul(&u, v.T()) // a row x becomes x·turn
+	row := make([]float64, d)
+	for i := range n {
+		x := embedding.Row(i)
+		copy(row, to)
+		for a := range d {
+			for b := range d {
+				row[b] += (float64(x[a]) - from[a]) * turn.At(a, b)
+			}
+		}
+		for b, v := range row {
+			x[b] = float32(v)
+		}
+	}
+	var trace float64
+	for _, s := range svd.Values(nil) {
+		trace += s
+	}
+	return trace / spread, max(0, 1-trace*trace/(spread*wanted)), nil
+}
+
+// centre returns the mean of points, and the sum of their squared distances
+// from it.
+func centre(m *data.Matrix) (mean []float64, spread float64) {
+	mean = make([]float64, m.D)
+	for i := range m.N {
+		for j, v := range m.Row(i) {
+			mean[j] += float64(v)
+		}
+	}
+	for j := range mean {
+		mean[j] /= float64(m.N)
+	}
+	for i := range m.N {
+		for j, v := range m.Row(i) {
+			spread += (float64(v) - mean[j]) * (float64(v) - mean[j])
+		}
+	}
+	return mean, spread
+}

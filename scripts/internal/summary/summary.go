@@ -1,0 +1,59 @@
+// Package summary puts several measurements of one figure into a few words, for
+// the tables that the scripts print. It reads no files and starts no runs.
+package summary
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Figure formats the mean and the standard deviation of x: two significant
+// digits of the deviation and as many decimals of the mean, or four significant
+// digits of the mean when there is no deviation to tell which of them count.
+func Figure(x []float64) string {
+	if len(x) == 0 {
+		return "–"
+	}
+	mean, sd := MeanSD(x)
+	if sd == 0 {
+		return Significant(mean, 4)
+	}
+	unit, power := 1.0, ""
+	if e := math.Floor(math.Log10(math.Abs(mean))); mean != 0 && (e >= 6 || e < -3) {
+		unit, power = math.Pow(10, e), fmt.Sprintf("e%d", int(e))
+	}
+	decimals := max(0, 1-int(math.Floor(math.Log10(sd/unit))))
+	text := fmt.Sprintf("%.*f ± %.*f", decimals, mean/unit, decimals, sd/unit)
+	if power != "" {
+		text = "(" + text + ")" + power
+	}
+	return text
+}
+
+// Significant formats x with so many significant digits.
+func Significant(x float64, digits int) string {
+	if e := math.Floor(math.Log10(math.Abs(x))); x == 0 || e < 6 && e >= -3 {
+		decimals := digits - 1
+		if x != 0 {
+			decimals = max(0, digits-1-int(e))
+		}
+		return strconv.FormatFloat(x, 'f', decimals, 64)
+	}
+	return strconv.FormatFloat(x, 'e', digits-1, 64)
+}
+
+// MeanSD returns the mean of x and the standard deviation of the sample, 0 of a
+// single value.
+func MeanSD(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	if len(x) < 2 {
+		return mean, 0
+	}
+	for _, v := range x {
+		sd += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(sd / float64(len(x)-1))
+}

@@ -1,0 +1,131 @@
+# What the scripts of this folder have in common; they source it after they have
+# defined usage. It has them take
+#
+#   SCRIPT [-o OUT] MNIST-FOLDER [-- FLAGS]
+#
+# and sets cne (the program), out (folder of the runs), figures (folder of the
+# pictures) and mnist. Runs of one name are shared by all scripts with one OUT; use
+# another for other FLAGS.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+script=scripts/paper/$(basename "$0")
+out=$here/runs/paper
+mnist= flags=()
+
+say() { echo "$script: $*" >&2; }
+
+die() {
+  say "$1"
+  exit "${2:-1}"
+}
+
+# begin "$@" reads the command line, and builds the program. Scripts that need no
+# MNIST set needs_mnist=no before.
+begin() {
+  local positional=()
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -h | --help) usage; exit 0 ;;
+      --) shift; flags=("$@"); break ;;
+      -o)
+        [ $# -gt 1 ] || { usage >&2; exit 2; }
+        out=$2
+        shift 2
+        ;;
+      -*) usage >&2; exit 2 ;;
+      *) positional+=("$1"); shift ;;
+    esac
+  done
+  local wanted=1
+  [ "${needs_mnist:-yes}" = yes ] || wanted=0
+  [ ${#positional[@]} -eq "$wanted" ] || { usage >&2; exit 2; }
+  if [ "$wanted" -eq 1 ]; then
+    mnist=$(cd "${positional[0]}" 2>/dev/null && pwd) || die "there is no folder ${positional[0]}; give the one with MNIST's four files"
+  fi
+  figures=$out/figures
+  mkdir -p "$figures"
+  out=$(cd "$out" && pwd)
+  figures=$out/figures
+  cd "$here"
+  tmp=$(mktemp -d)
+  trap 'rm -rf "$tmp"' EXIT
+  cne=$tmp/cne
+  go build -o "$cne" ./cmd/cne
+}
+
+# share_cache FOLDER gives a run the nearest neighbours of another run. A cache
+# that does not fit is ignored and written anew, so any will do. It is the same
+# file under another name where links are possible.
+share_cache() {
+  local cache
+  mkdir -p "$1"
+  [ ! -e "$1/cache.safetensors" ] || return 0
+  cache=$(find "$out" -mindepth 2 -maxdepth 2 -name cache.safetensors -print -quit)
+  [ -z "$cache" ] || ln "$cache" "$1/cache.safetensors" 2>/dev/null || cp "$cache" "$1/cache.safetensors"
+}
+
+# run NAME SEED CONFIGURATION FLAGS... does a run of cne train unless it is done,
+# and goes on with one that was interrupted.
+run() {
+  local name=$1-$2 seed=$2 config=$3 folder=$out/$1-$2
+  shift 3
+  if [ -s "$folder/metrics.json" ]; then
+    say "$name is done"
+    return
+  fi
+  say "$name"
+  share_cache "$folder"
+  if [ -s "$folder/checkpoint.safetensors" ] || [ -s "$folder/checkpoint.previous.safetensors" ]; then
+    set -- --resume "$folder" # its configuration is in the folder
+  else
+    # --force, because an interrupted run may have left files.
+    set -- --force --config "$config" --set "data.path=$mnist" --seed "$seed" --output "$folder" "$@" ${flags[@]+"${flags[@]}"}
+  fi
+  "$cne" train "$@" >/dev/null || die "$name failed; the same command, given again, goes on"
+}
+
+# spectrum NAME SEED FLAGS... does a run of cne spectrum unless it is done.
+spectrum() {
+  local name=$1-$2 seed=$2 folder=$out/$1-$2
+  shift 2
+  if [ -s "$folder/spectrum.json" ]; then
+    say "$name is done"
+    return
+  fi
+  say "$name"
+  share_cache "$folder"
+  "$cne" spectrum --force --set "data.path=$mnist" --seed "$seed" --output "$folder" "$@" ${flags[@]+"${flags[@]}"} >/dev/null ||
+    die "$name failed; the same command, given again, begins it again"
+}
+
+# by_negatives LOSS does the runs of a loss with 5, 50 and 500 negatives after an
+# early phase of 250 epochs with 5, and sets names. Quality is measured every 10
+# epochs.
+by_negatives() {
+  local m
+  names=()
+  for m in 5 50 500; do
+    run "$1-then-m$m" 0 "configs/mnist-$1.yaml" --set train.epochs=null --set output.metrics_every=10 \
+      --set "train.phases=[{epochs: 250, negatives: 5}, {epochs: 500, negatives: $m}]"
+    names+=("$1-then-m$m")
+  done
+}
+
+# strip PICTURE COLUMNS RUN... draws runs side by side.
+strip() {
+  local picture=$figures/$1 columns=$2
+  shift 2
+  "$cne" plot --columns "$columns" -o "$picture" "${@/#/$out/}" >/dev/null
+  say "drew $picture"
+}
+
+# curves PICTURE RUN... draws what was measured during runs.
+curves() {
+  local picture=$figures/$1
+  shift
+  "$cne" plot --metrics -o "$picture" "${@/#/$out/}" >/dev/null
+  say "drew $picture"
+}
+
+# table NAME... prints the figures of runs, the mean over their seeds.
+table() { go run ./scripts/summarise "$out" "$@"; }

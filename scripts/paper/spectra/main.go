@@ -1,0 +1,216 @@
+// Command spectra puts several spectra that cne spectrum has made at the same
+// values into one picture and one table, as in Figures 1i and S4 of the paper.
+//
+//	go run ./scripts/paper/spectra -o curves.png NAME=FOLDER[,FOLDER...]...
+//
+// The folders of one NAME are runs with different seeds: the picture shows their
+// mean, with the standard deviation of the sample, and the table, which is
+// printed as Markdown, has both.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"cne/internal/plot"
+	"cne/scripts/internal/summary"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); errors.Is(err, flag.ErrHelp) {
+		return
+	} else if err != nil {
+		fmt.Fprintln(os.Stderr, "spectra:", err)
+		os.Exit(1)
+	}
+}
+
+// A spectrum is what is needed of a spectrum.json.
+type spectrum struct {
+	Axis  string `json:"axis"`
+	Stops []stop `json:"embeddings"`
+}
+
+// A stop is one embedding of a spectrum. What was not measured is nil.
+type stop struct {
+	Value             string   `json:"value"`
+	ZBar              *float64 `json:"z_bar"`
+	PartitionFunction *float64 `json:"partition_function"`
+	KNNRecall         *float64 `json:"knn_recall"`
+	Spearman          *float64 `json:"spearman"`
+	KL                *float64 `json:"kl"`
+	Accuracy          *float64 `json:"accuracy"`
+}
+
+// A group is the runs of one name.
+type group struct {
+	name string
+	runs []spectrum
+}
+
+// figures are what is shown of each stop.
+var figures = []struct {
+	name        string
+	logarithmic bool
+	value       func(*stop) *float64
+}{
+	{"partition function", true, func(s *stop) *float64 { return s.PartitionFunction }},
+	{"kNN recall", false, func(s *stop) *float64 { return s.KNNRecall }},
+	{"Spearman correlation", false, func(s *stop) *float64 { return s.Spearman }},
+	{"KL divergence", false, func(s *stop) *float64 { return s.KL }},
+}
+
+// run is the program without its process.
+func run(args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("spectra", flag.ContinueOnError)
+	picture := flags.String("o", "", "picture, a `file` that ends in .png or .svg; none is drawn without it")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() == 0 {
+		return errors.New("give at least one NAME=FOLDER")
+	}
+	var groups []group
+	for _, arg := range flags.Args() {
+		g, err := readGroup(arg)
+		if err != nil {
+			return err
+		}
+		groups = append(groups, g)
+		if first, other := &groups[0].runs[0], &g.runs[0]; !other.matches(first) {
+			return fmt.Errorf("%s and %s are not at the same values of the same axis; give spectra that are", groups[0].name, g.name)
+		}
+	}
+	if err := writeTable(stdout, groups); err != nil || *picture == "" {
+		return err
+	}
+	return curves(groups).Save(*picture)
+}
+
+// readGroup reads the spectra that an argument names.
+func readGroup(arg string) (group, error) {
+	name, folders, ok := strings.Cut(arg, "=")
+	if !ok || name == "" {
+		return group{}, fmt.Errorf("%q is not of the form NAME=FOLDER", arg)
+	}
+	g := group{name: name}
+	for folder := range strings.SplitSeq(folders, ",") {
+		path := filepath.Join(folder, "spectrum.json")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return group{}, fmt.Errorf("%w; give the folder of a finished spectrum", err)
+		}
+		var s spectrum
+		if err := json.Unmarshal(text, &s); err != nil || s.Axis == "" || len(s.Stops) == 0 {
+			return group{}, fmt.Errorf("%s is not what cne spectrum writes; make the spectrum again", path)
+		}
+		if len(g.runs) > 0 && !s.matches(&g.runs[0]) {
+			return group{}, fmt.Errorf("%s is not at the values of the others named %s; give runs that differ in their seed alone", path, name)
+		}
+		g.runs = append(g.runs, s)
+	}
+	return g, nil
+}
+
+// matches tells whether two spectra are at the same values.
+func (s *spectrum) matches(t *spectrum) bool {
+	if s.Axis != t.Axis || len(s.Stops) != len(t.Stops) {
+		return false
+	}
+	for i := range s.Stops {
+		if s.Stops[i].Value != t.Stops[i].Value {
+			return false
+		}
+	}
+	return true
+}
+
+// values returns a figure of stop i for those of the runs that have it.
+func (g *group) values(i int, value func(*stop) *float64) []float64 {
+	var x []float64
+	for r := range g.runs {
+		if v := value(&g.runs[r].Stops[i]); v != nil {
+			x = append(x, *v)
+		}
+	}
+	return x
+}
+
+func writeTable(w io.Writer, groups []group) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | | runs |", groups[0].runs[0].Axis)
+	for _, f := range figures {
+		fmt.Fprintf(&b, " %s |", f.name)
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(figures)) + "\n")
+	for i, s := range groups[0].runs[0].Stops {
+		for _, g := range groups {
+			fmt.Fprintf(&b, "| %s | %s | %d |", s.Value, g.name, len(g.runs))
+			for _, f := range figures {
+				fmt.Fprintf(&b, " %s |", summary.Figure(g.values(i, f.value)))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// curves returns the picture: a panel for each figure that some runs have.
+func curves(groups []group) *plot.Curves {
+	c := &plot.Curves{}
+	for _, f := range figures {
+		panel, some := plot.Panel{YLabel: f.name, LogY: f.logarithmic}, false
+		for _, g := range groups {
+			series := plot.Series{Name: g.name, Marker: true}
+			for i := range g.runs[0].Stops {
+				x, label, logarithmic := abscissa(&g.runs[0], i)
+				panel.XLabel, panel.LogX = label, logarithmic
+				mean, sd := math.NaN(), math.NaN()
+				if v := g.values(i, f.value); len(v) > 0 {
+					mean, sd = summary.MeanSD(v)
+					some = true
+				}
+				series.X, series.Y = append(series.X, x), append(series.Y, mean)
+				series.Low, series.High = append(series.Low, mean-sd), append(series.High, mean+sd)
+			}
+			if len(g.runs) == 1 {
+				series.Low, series.High = nil, nil
+			}
+			panel.Series = append(panel.Series, series)
+		}
+		if first := groups[0].runs[0]; f.logarithmic && first.Stops[0].ZBar != nil {
+			// The partition function is to be Z̄.
+			equal := plot.Series{Name: "equal to Z̄", Dashed: true}
+			for _, s := range first.Stops {
+				equal.X, equal.Y = append(equal.X, *s.ZBar), append(equal.Y, *s.ZBar)
+			}
+			panel.Series = append(panel.Series, equal)
+		}
+		if some {
+			c.Panels = append(c.Panels, panel)
+		}
+	}
+	return c
+}
+
+// abscissa returns where stop i stands on the horizontal axis: at its Z̄ if it
+// has one, and otherwise at its value, or at its number if that is a word.
+func abscissa(s *spectrum, i int) (x float64, label string, logarithmic bool) {
+	if z := s.Stops[i].ZBar; z != nil {
+		return *z, "Z̄", true
+	}
+	x, err := strconv.ParseFloat(s.Stops[i].Value, 64)
+	if err != nil {
+		x = float64(i + 1)
+	}
+	return x, s.Axis, s.Axis == "m"
+}

@@ -1,0 +1,93 @@
+// Command toy embeds three points at equal distances with Neg-t-SNE at many
+// normalisation constants Z̄, as the paper does for its Figure S5 (Supp. D), and
+// draws the partition function that comes out.
+//
+//	go run ./scripts/paper/toy -o figS5.png
+//
+// Each point is the neighbour of both others. The partition function, the sum
+// of 1/(1+d²) over the six ordered pairs, should be Z̄ as long as Z̄ is below 6,
+// which it reaches when all points meet; for a larger Z̄ they do meet.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"cne/internal/plot"
+	"cne/internal/quality"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); errors.Is(err, flag.ErrHelp) {
+		return
+	} else if err != nil {
+		fmt.Fprintln(os.Stderr, "toy:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the program without its process.
+func run(args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("toy", flag.ContinueOnError)
+	picture := flags.String("o", "", "picture, a `file` that ends in .png or .svg; none is drawn without it")
+	epochs := flags.Int("epochs", 20000, "epochs of one batch each")
+	lr := flags.Float64("lr", 0.01, "learning rate, which falls to 0")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("it takes flags only, but got %q", flags.Arg(0))
+	}
+	var zBar, partition []float64
+	fmt.Fprint(stdout, "| Z̄ | partition function |\n|---|---|\n")
+	for z := 0.5; z <= 10; z += 0.5 {
+		p, err := embed(z, *epochs, *lr)
+		if err != nil {
+			return err
+		}
+		zBar, partition = append(zBar, z), append(partition, p)
+		fmt.Fprintf(stdout, "| %.1f | %.4f |\n", z, p)
+	}
+	if *picture == "" {
+		return nil
+	}
+	most := []float64{0, 6, 10}
+	curves := plot.Curves{Panels: []plot.Panel{{
+		XLabel: "Z̄", YLabel: "partition function",
+		Series: []plot.Series{
+			{Name: "three points", X: zBar, Y: partition, Marker: true},
+			{Name: "Z̄, at most 6", X: most, Y: []float64{0, 6, 6}, Dashed: true},
+		},
+	}}}
+	return curves.Save(*picture)
+}
+
+// embed places the three points at Z̄ and returns their partition function.
+func embed(zBar float64, epochs int, lr float64) (float64, error) {
+	start, err := model.InitNormal[float64](3, 2, 1, 0)
+	if err != nil {
+		return 0, err
+	}
+	m, err := model.NewEmbedding(start, 2, op.ContrastiveOptions{Loss: op.Neg, Clamp: 1e-10})
+	if err != nil {
+		return 0, err
+	}
+	// Of the 11 other endpoints of the batch, 4 belong to each other point and
+	// 3 to the head's own, so that the noise is ξ = 4/33 for each pair, where
+	// Z̄·m/|X| takes it for 1/9.
+	const uniform, exact = 1. / 9, 4. / 33
+	_, err = train.Fit(context.Background(), m, []int32{0, 0, 1, 1, 2, 2}, []int32{1, 2, 0, 2, 0, 1}, train.Options{
+		Phases: []train.Phase{{Epochs: epochs, LR: lr, Negatives: 5, Place: train.AtZBar(zBar * exact / uniform)}},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return quality.PartitionFunction(m.Table(), 2)
+}
