@@ -20,7 +20,7 @@ import (
 func plotCmd() *cobra.Command {
 	var p plotting
 	cmd := &cobra.Command{
-		Use:   "plot INPUT",
+		Use:   "plot INPUT...",
 		Short: "Draw an embedding",
 		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
 picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
@@ -31,17 +31,35 @@ The labels of the points are drawn as classes with a legend if they are words,
 or whole numbers that look like those of classes, and on a continuous scale
 otherwise. They come from the column "label" of a table, as cne train writes
 it, from another column (--label-column), or from files of their own
-(--labels). Points with an empty label, or the label nan, are grey.`,
+(--labels). Points with an empty label, or the label nan, are grey.
+
+With --metrics the inputs are run folders, or files like their metrics.jsonl,
+and the picture shows how loss, partition function, Kullback-Leibler divergence
+and learnt Z change with the epochs, those of several runs together. What is
+not among the records (see output.metrics_every) is left out.
+
+With --animate the input is a run folder, and its snapshots (see
+output.snapshots), at most 250 of them, become a film that ends with the
+embedding, a GIF.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
-  cne plot table.csv --label-column species --drop id --title Penguins`,
-		Args: oneEmbedding,
+  cne plot table.csv --label-column species --drop id --title Penguins
+  cne plot --metrics runs/neg runs/nc -o curves.svg
+  cne plot --animate runs/mnist10k --follow`,
+		Args: p.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p.input = args[0]
+			p.input, p.inputs = args[0], args
 			if err := p.check(); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			if err := p.draw(cmd.Context()); err != nil {
+			draw := p.draw
+			switch {
+			case p.metrics:
+				draw = p.drawMetrics
+			case p.animate:
+				draw = p.drawAnimation
+			}
+			if err := draw(cmd.Context()); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.output)
@@ -50,7 +68,11 @@ it, from another column (--label-column), or from files of their own
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg (default: INPUT with the ending .png, or embedding.png in the run folder)")
+	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg, or in .gif for --animate (default: INPUT with that ending, or embedding.png, curves.png or animation.gif in the run folder)")
+	flags.BoolVar(&p.metrics, "metrics", false, "draw the curves of one or more runs")
+	flags.BoolVar(&p.animate, "animate", false, "make a film of the snapshots of a run")
+	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
+	flags.BoolVar(&p.follow, "follow", false, "have the axes of the film follow the points, so that they always fill it")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
@@ -72,13 +94,32 @@ func oneEmbedding(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
 }
 
+// arguments accepts a command line with one argument, or with several runs.
+func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
+	if !p.metrics {
+		return oneEmbedding(cmd, args)
+	}
+	if len(args) == 0 {
+		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
+	}
+	return nil
+}
+
 // plotting is one run of cne plot.
 type plotting struct {
-	input  string // as on the command line
-	output string // "" for the default
+	input  string   // as on the command line
+	inputs []string // all of them
+	output string   // "" for the default
 	data   data.Options
 	plot   Plot
+
+	metrics bool // curves of runs
+	animate bool // film of a run
+	fps     float64
+	follow  bool
 }
+
+const defaultFPS = 10
 
 // check finds faults of the command line.
 func (p *plotting) check() error {
@@ -97,11 +138,26 @@ func (p *plotting) check() error {
 	if len(p.data.Labels) > 0 && p.data.LabelColumn != "" {
 		return errors.New("--labels and --label-column are both given; labels can come from one of them")
 	}
+	hasLabels := len(p.data.Labels) > 0 || p.data.LabelColumn != "" || len(p.data.Drop) > 0
+	switch {
+	case p.metrics && p.animate:
+		return errors.New("--metrics and --animate are both given; a picture shows curves or points")
+	case p.metrics && (hasLabels || p.plot.PointSize != 0):
+		return errors.New("--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size")
+	case p.metrics && len(p.inputs) > 1 && p.output == "":
+		return errors.New("--metrics of several runs needs --output, the file for their picture")
+	case !p.animate && (p.fps != defaultFPS || p.follow):
+		return errors.New("--fps and --follow are about films; give --animate, too")
+	case !(p.fps >= 0.1 && p.fps <= 50):
+		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
+	}
 	if p.output != "" {
-		switch strings.ToLower(filepath.Ext(p.output)) {
-		case ".png", ".svg":
-		default:
-			return fmt.Errorf("--output is %s, but must end in .png or .svg", quote(p.output))
+		allowed := []string{".png", ".svg"}
+		if p.animate {
+			allowed = []string{".gif"}
+		}
+		if !slices.Contains(allowed, strings.ToLower(filepath.Ext(p.output))) {
+			return fmt.Errorf("--output is %s, but must end in %s", quote(p.output), strings.Join(allowed, " or "))
 		}
 	}
 	return nil

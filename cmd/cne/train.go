@@ -250,7 +250,7 @@ func method(c *Train, weightDecay float64) train.Method {
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
-	name := fmt.Sprintf("snapshots/epoch-%04d.npy", epoch)
+	name := "snapshots/" + snapshotName(epoch)
 	t.saved = true
 	return t.dir.WriteFile(name, func(w io.Writer) error {
 		return data.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})

@@ -71,7 +71,11 @@ func valueColour(t float64) color.NRGBA {
 	at := t * float64(len(viridis)-1)
 	i := min(int(at), len(viridis)-2)
 	part := at - float64(i)
-	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-part) + float64(b)*part)) }
-	a, b := viridis[i], viridis[i+1]
-	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
+	return mix(viridis[i], viridis[i+1], part)
+}
+
+// mix returns the opaque colour that lies that share of the way from a to b.
+func mix(a, b color.NRGBA, share float64) color.NRGBA {
+	channel := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-share) + float64(b)*share)) }
+	return color.NRGBA{channel(a.R, b.R), channel(a.G, b.G), channel(a.B, b.B), 0xff}
 }

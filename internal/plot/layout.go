@@ -122,6 +122,7 @@ func (s *Scatter) layout() (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
+	view.note = cmp.Or(s.note, view.note)
 	title := printable(s.Title)
 	if title != "" {
 		top -= titleHeight
@@ -253,15 +254,14 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 // places, x and y alternating, colour the colour of each row, −1 for a row
 // without a label.
 func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) {
-	x0, x1, y0, y1 := p[0], p[0], p[1], p[1]
-	for i := 0; i < len(p); i += 2 {
-		x0, x1 = min(x0, p[i]), max(x1, p[i])
-		y0, y1 = min(y0, p[i+1]), max(y1, p[i+1])
+	b := boundsOf(p)
+	if s.bounds != nil {
+		b = *s.bounds
 	}
 	size := l.box.Size()
 	largest := l.layers[len(l.layers)-1].diameter
 	w, h := max(1, size.X.Points()-largest), max(1, size.Y.Points()-largest)
-	scale = min(w/(x1-x0), h/(y1-y0))
+	scale = min(w/(b.x1-b.x0), h/(b.y1-b.y0))
 	if math.IsInf(scale, 0) { // all points coincide: let the box be one unit wide
 		scale = w
 	}
@@ -275,11 +275,27 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 		if c < 0 {
 			c = int32(len(to.colours)) - 1 // see Scatter.colour
 		}
-		to.x = append(to.x, cx+(p[2*i]-(x0+x1)/2)*scale)
-		to.y = append(to.y, cy+(p[2*i+1]-(y0+y1)/2)*scale)
+		to.x = append(to.x, cx+(p[2*i]-(b.x0+b.x1)/2)*scale)
+		to.y = append(to.y, cy+(p[2*i+1]-(b.y0+b.y1)/2)*scale)
 		to.colour = append(to.colour, c)
 	}
 	return scale
+}
+
+// bounds are the sides of a rectangle with points in it.
+type bounds struct{ x0, x1, y0, y1 float64 }
+
+// boundsOf returns the bounds of points whose x and y alternate.
+func boundsOf(p []float64) bounds {
+	b := bounds{p[0], p[0], p[1], p[1]}
+	for i := 0; i < len(p); i += 2 {
+		b = b.union(bounds{p[i], p[i], p[i+1], p[i+1]})
+	}
+	return b
+}
+
+func (b bounds) union(c bounds) bounds {
+	return bounds{min(b.x0, c.x0), max(b.x1, c.x1), min(b.y0, c.y0), max(b.y1, c.y1)}
 }
 
 // order returns the rows in the order of drawing: at random, but those without

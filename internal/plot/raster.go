@@ -18,8 +18,18 @@ const maxPixels = 200_000_000
 
 // writePNG draws the layout at that many pixels per inch.
 func (l *layout) writePNG(w io.Writer, dpi int) error {
+	c, err := l.draw(dpi)
+	if err != nil {
+		return err
+	}
+	_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(w)
+	return err
+}
+
+// draw draws the layout as pixels.
+func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
 	if n := l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi); n > maxPixels {
-		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; reduce Width, Height or DPI", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
+		return nil, fmt.Errorf("%w: %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; reduce Width, Height or DPI", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
 	}
 	var background color.Color = color.Transparent
 	if l.background != nil {
@@ -34,8 +44,7 @@ func (l *layout) writePNG(w io.Writer, dpi int) error {
 	for _, f := range l.furniture {
 		f(canvas)
 	}
-	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
-	return err
+	return c, nil
 }
 
 // rasterise sets the points as anti-aliased discs; dots is the number of

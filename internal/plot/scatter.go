@@ -110,6 +110,11 @@ type Scatter struct {
 	// scatter of points of a single coordinate.
 	Seed uint64
 
+	// Of a frame of an Animation: what the axes show, if it is not nil, and what
+	// is noted above the points.
+	bounds *bounds
+	note   string
+
 	// withoutLegend leaves the legend to the Strip around the plot.
 	withoutLegend bool
 }

@@ -34,22 +34,37 @@ func (s *Scatter) view() (view, error) {
 // principalPlane projects the points of m orthogonally to the plane in which
 // they vary most. Distances in it are at most those in the embedding.
 func principalPlane(m *data.Matrix) (view, error) {
+	pca, note, err := fitPlane(m)
+	if err != nil {
+		return view{}, err
+	}
+	return view{onPlane(pca, m), note}, nil
+}
+
+// fitPlane finds that plane, and says in a note what it shows.
+func fitPlane(m *data.Matrix) (*data.PCA, string, error) {
 	pca, err := data.FitPCA(m, 2)
 	if err != nil {
-		return view{}, fmt.Errorf("%w: %w", ErrInput, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrInput, err)
 	}
-	v := view{make([]float64, 2*m.N), fmt.Sprintf("first 2 of %d principal axes of the embedding", m.D)}
+	note := fmt.Sprintf("first 2 of %d principal axes of the embedding", m.D)
 	if pca.TotalVariance > 0 {
-		v.note += fmt.Sprintf(", %.0f %% of its variance", 100*(pca.Variance[0]+pca.Variance[1])/pca.TotalVariance)
+		note += fmt.Sprintf(", %.0f %% of its variance", 100*(pca.Variance[0]+pca.Variance[1])/pca.TotalVariance)
 	}
+	return pca, note, nil
+}
+
+// onPlane returns the points of m on the plane.
+func onPlane(pca *data.PCA, m *data.Matrix) []float64 {
+	xy := make([]float64, 2*m.N)
 	for i := range m.N {
 		for j, x := range m.Row(i) {
 			x := float64(x) - pca.Mean[j]
-			v.xy[2*i] += x * pca.Axes[j]
-			v.xy[2*i+1] += x * pca.Axes[m.D+j]
+			xy[2*i] += x * pca.Axes[j]
+			xy[2*i+1] += x * pca.Axes[m.D+j]
 		}
 	}
-	return v, nil
+	return xy
 }
 
 // standing scatters the points of a single coordinate at random between the

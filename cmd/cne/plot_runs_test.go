@@ -1,0 +1,296 @@
+package main
+
+import (
+	"fmt"
+	"image/gif"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// shortRuns trains two runs with snapshots and quality, below the current
+// folder.
+func shortRuns(t *testing.T) {
+	t.Helper()
+	writePoints(t, "points.csv", 300, 6)
+	for _, loss := range []string{"neg", "nc"} {
+		args := short("--set", "loss.name="+loss, "--set", "output.metrics_every=2", "--set", "output.snapshots=3", "-o", filepath.Join("runs", loss))
+		if code, _, stderr := cne(t.Context(), args...); code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+	}
+}
+
+// makeFile writes a file, and makes its folder.
+func makeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, path, text)
+}
+
+func makeArray(t *testing.T, path string, m *data.Matrix) {
+	t.Helper()
+	writeMatrix(t, path, func(w io.Writer) error { return data.WriteNPY(w, m) })
+}
+
+// plotTexts runs cne plot and returns the texts of the SVG that it names.
+func plotTexts(t *testing.T, args ...string) []string {
+	t.Helper()
+	code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, args...)...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("cne plot %v: exit code %d: %s", args, code, stderr)
+	}
+	svg := readText(t, strings.TrimSpace(stdout))
+	if !strings.HasPrefix(svg, "<?xml") {
+		t.Fatalf("%s is no SVG", stdout)
+	}
+	shown := strings.Split(svg, "</text>")
+	for i, s := range shown {
+		shown[i] = s[strings.LastIndexByte(s, '>')+1:]
+	}
+	return shown
+}
+
+func TestPlotMetrics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	shortRuns(t)
+	for name, tc := range map[string]struct {
+		args       string
+		has, lacks []string
+	}{
+		"two":      {"runs/neg runs/nc", []string{"neg", "nc", "Loss", "Partition function (dashed: learnt Z)", "KL divergence", "epoch", "nats"}, []string{"Accuracy", "phase 2"}},
+		"one":      {"runs/neg --title Title", []string{"Title", "Loss", "Partition function", "KL divergence"}, []string{"neg"}},
+		"nc":       {"runs/nc", []string{"Partition function (dashed: learnt Z)"}, []string{"nc"}},
+		"files":    {"runs/neg/metrics.jsonl runs/nc/metrics.jsonl", []string{filepath.FromSlash("runs/neg/metrics.jsonl"), filepath.FromSlash("runs/nc/metrics.jsonl")}, nil},
+		"thrice":   {"runs/nc runs/neg runs/nc/.", []string{filepath.FromSlash("runs/nc"), "neg"}, []string{"nc"}},
+		"only Z":   {"z.jsonl", []string{"Learnt Z", "Loss"}, []string{"KL divergence"}},
+		"phases":   {"phases.jsonl", []string{"phase 2", "phase 3"}, nil},
+		"accuracy": {"images.jsonl", []string{"Accuracy", "Loss"}, []string{"Partition function"}},
+		"going on": {"going.jsonl", []string{"Loss"}, nil},
+	} {
+		writeTestFile(t, "z.jsonl", `{"epoch":1,"loss":2,"z":40}`+"\n"+`{"epoch":2,"loss":1,"z":30}`+"\n")
+		writeTestFile(t, "phases.jsonl", `{"epoch":1,"phase":0,"loss":2}`+"\n"+`{"epoch":2,"phase":1,"loss":1}`+"\n"+`{"epoch":3,"phase":2,"loss":1}`+"\n")
+		writeTestFile(t, "images.jsonl", `{"epoch":1,"loss":-2,"accuracy":0.5}`+"\n")
+		writeTestFile(t, "going.jsonl", `{"epoch":1,"loss":2}`+"\n"+`{"epoch":2,"lo`)
+		got := plotTexts(t, append(strings.Fields(tc.args), "--metrics", "-o", "curves.svg")...)
+		for _, want := range tc.has {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s: the picture lacks %q: %q", name, want, got)
+			}
+		}
+		for _, other := range tc.lacks {
+			if slices.Contains(got, other) {
+				t.Errorf("%s: the picture has %q", name, other)
+			}
+		}
+	}
+}
+
+// The curves are the records; what was measured every other epoch is joined.
+func TestCurvesOf(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "a.jsonl", `{"epoch":1,"loss":100,"z":9}
+{"epoch":2,"loss":10,"partition_function":50,"kl":3,"z":8}
+{"epoch":3,"loss":1,"z":7}
+{"epoch":4,"loss":1,"partition_function":5,"kl":2,"z":6}
+`)
+	r, err := readRun("a.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := curvesOf([]runRecords{r})
+	var got []string
+	for _, p := range c.Panels {
+		for _, s := range p.Series {
+			got = append(got, fmt.Sprint(p.Title, p.LogY, s.Dashed, s.X, s.Y))
+		}
+	}
+	want := []string{
+		"Losstrue false [1 2 3 4] [100 10 1 1]",
+		"Partition function (dashed: learnt Z)true false [2 4] [50 5]",
+		"Partition function (dashed: learnt Z)true true [1 2 3 4] [9 8 7 6]",
+		"KL divergencefalse false [2 4] [3 2]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("curves\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestPlotMetricsBadInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	makeFile(t, "empty/metrics.jsonl", "")
+	makeFile(t, "cut/metrics.jsonl", `{"epoch":1,"loss":2}`)
+	writeTestFile(t, "bad.jsonl", `{"epoch":1,"loss":2}`+"\nnothing\n")
+	writeTestFile(t, "other.jsonl", `{"loss":2}`+"\n")
+	writeTestFile(t, "text.jsonl", `{"epoch":1,"loss":"2"}`+"\n")
+	writeTestFile(t, "fine.png", `{"epoch":1,"loss":2}`+"\n")
+	makeFile(t, "none/config.yaml", "")
+	const see = `; see "cne plot --help"`
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", 2, "cne plot --metrics needs an argument: one run folder or more" + see},
+		{"a b", 2, "--metrics of several runs needs --output, the file for their picture" + see},
+		{"a --animate", 2, "--metrics and --animate are both given; a picture shows curves or points" + see},
+		{"a --labels l.txt", 2, "--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size" + see},
+		{"a --follow", 2, "--fps and --follow are about films; give --animate, too" + see},
+		{"a -o a.gif", 2, `--output is "a.gif", but must end in .png or .svg` + see},
+		{"missing", 1, "the run cannot be read (stat missing: no such file or directory); check the path"},
+		{"none", 1, "the folder none holds no metrics.jsonl; name the folder of a run"},
+		{"empty", 1, filepath.FromSlash("empty/metrics.jsonl") + " holds no record of an epoch yet"},
+		{"cut", 1, filepath.FromSlash("cut/metrics.jsonl") + " holds no record of an epoch yet"},
+		{"bad.jsonl", 1, "bad.jsonl: line 2 (counted from 1) is no record of an epoch; give the metrics.jsonl of a run"},
+		{"other.jsonl", 1, "other.jsonl: line 1 (counted from 1) is no record of an epoch"},
+		{"text.jsonl", 1, "text.jsonl: line 1 (counted from 1) is no record of an epoch"},
+		{"fine.png -o fine.png", 1, "the picture would replace fine.png"},
+	} {
+		args := append([]string{"plot", "--metrics"}, strings.Fields(tc.args)...)
+		code, stdout, stderr := cne(t.Context(), args...)
+		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("cne plot --metrics %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
+		}
+	}
+}
+
+func readGIF(t *testing.T, path string) *gif.GIF {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := gif.DecodeAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// A film has the snapshots and the embedding, once.
+func TestPlotAnimate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
+	p := &plotting{input: "runs/nc"}
+	list, labels, err := p.snapshots(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var captions []string
+	for _, s := range list {
+		captions = append(captions, s.caption())
+	}
+	if want := []string{"epoch 3", "epoch 6", "epoch 8"}; !slices.Equal(captions, want) {
+		t.Errorf("frames %q, want %q", captions, want)
+	}
+	if labels == nil || !slices.Equal(labels.Names, []string{"ant", "bee", "cat"}) {
+		t.Errorf("labels %v", labels)
+	}
+	set, err := data.Open([]string{"runs/nc/embedding.npy"}, data.Options{})
+	if err != nil || !slices.Equal(list[2].embedding.X, set.Points.X) {
+		t.Errorf("the last frame is not the embedding (%v)", err)
+	}
+
+	for args, want := range map[string]struct {
+		path   string
+		frames int
+		delay  int
+	}{
+		"runs/nc":                                    {"runs/nc/animation.gif", 3, 10},
+		"runs/nc -o a.GIF --fps 4":                   {"a.GIF", 3, 25},
+		"runs/neg --follow -o b.gif":                 {"b.gif", 3, 10},
+		"runs/neg --title T -o c.gif":                {"c.gif", 3, 10},
+		"killed -o d.gif":                            {"d.gif", 2, 10},
+		"killed --labels killed/labels.txt -o e.gif": {"e.gif", 2, 10},
+	} {
+		if err := os.CopyFS("killed/snapshots", os.DirFS("runs/nc/snapshots")); err == nil {
+			makeFile(t, "killed/labels.txt", strings.Repeat("a\nb\n", 150))
+		}
+		code, stdout, stderr := cne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(args)...)...)
+		if code != 0 || strings.TrimSpace(stdout) != filepath.FromSlash(want.path) {
+			t.Errorf("%s: exit code %d, %q: %s", args, code, stdout, stderr)
+			continue
+		}
+		g := readGIF(t, want.path)
+		if len(g.Image) != want.frames || g.Delay[0] != want.delay || g.Config.Height != 600 {
+			t.Errorf("%s: %d frames, %d pixels high, with the delay %d", args, len(g.Image), g.Config.Height, g.Delay[0])
+		}
+	}
+	// Snapshots of the last epoch are not shown twice.
+	if code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if list, _, err := (&plotting{input: "four"}).snapshots(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("%d frames (%v), want 2", len(list), err)
+	}
+}
+
+func TestPlotAnimateBadInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	makeEmbeddings(t)
+	small := data.NewMatrix(5, 2)
+	makeFile(t, "mixed/embedding.csv", readText(t, "run/embedding.csv"))
+	makeArray(t, "mixed/snapshots/epoch-0001.npy", small)
+	nan := data.NewMatrix(2, 2)
+	nan.X[3] = float32(math.NaN())
+	makeArray(t, "nan/snapshots/epoch-0010.npy", nan)
+	makeFile(t, "cut/snapshots/epoch-0010.npy", "\x93NUMPY\x01\x00\x10\x00{")
+	makeArray(t, "killed/snapshots/epoch-0010.npy", small)
+	makeFile(t, "killed/labels.txt", "a\nb\n")
+	const see = `; see "cne plot --help"`
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", 2, "cne plot needs an argument"},
+		{"a b", 2, "cne plot takes one argument"},
+		{"run --fps 0", 2, "--fps is 0, but must be a number from 0.1 to 50" + see},
+		{"run --fps nan", 2, "--fps is NaN, but must be a number from 0.1 to 50" + see},
+		{"run -o a.png", 2, `--output is "a.png", but must end in .gif` + see},
+		{"missing", 1, "the run cannot be read (stat missing: no such file or directory); check the path"},
+		{"a.npy", 1, "a.npy is a file; name the folder of a run, which holds the snapshots"},
+		{"run", 1, "there are no snapshots in run; train with output.snapshots"},
+		{"mixed", 1, filepath.FromSlash("mixed/snapshots/epoch-0001.npy has 5 points of 2 coordinates, but mixed/embedding.csv has 24 of 2; remove the snapshots of another run")},
+		{"nan", 1, filepath.FromSlash("nan/snapshots/epoch-0010.npy")},
+		{"cut", 1, filepath.FromSlash("cut/snapshots/epoch-0010.npy: the file ends within its header")},
+		{"killed --labels killed/labels.txt", 1, "there are 2 labels for 5 points"},
+	} {
+		code, stdout, stderr := cne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
+		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("cne plot --animate %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
+		}
+	}
+}
+
+func TestSnapshotEpochs(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
+		writeTestFile(t, filepath.Join(folder, name), "")
+	}
+	if got, err := snapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
+		t.Errorf("%v (%v)", got, err)
+	}
+	if got, err := snapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
+		t.Errorf("of a folder that is not there: %v (%v)", got, err)
+	}
+	all := make([]int, 1000)
+	for i := range all {
+		all[i] = i
+	}
+	if got := evenly(all, 250); len(got) != 250 || got[0] != 0 || got[249] != 999 || !slices.IsSorted(got) || len(slices.Compact(got)) != 250 {
+		t.Errorf("of 1000: %v", got)
+	}
+	if got := evenly(all[:250], 250); !slices.Equal(got, all[:250]) {
+		t.Errorf("of 250: %v", got)
+	}
+}
