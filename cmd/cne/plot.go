@@ -21,11 +21,13 @@ func plotCmd() *cobra.Command {
 	var p plotting
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
-		Short: "Draw an embedding",
+		Short: "Draw embeddings, the curves of runs, and films",
 		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
 picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
 compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
-its embedding.npy, with the points that were held out. Of more than two coordinates the first two are drawn.
+its embedding.npy, with the points that were held out. Of more than two
+coordinates the plane of the first two principal axes is drawn. Several inputs
+are drawn side by side, each at its own scale, without held-out points.
 
 The labels of the points are drawn as classes with a legend if they are words,
 or whole numbers that look like those of classes, and on a continuous scale
@@ -44,6 +46,7 @@ embedding, a GIF.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
   cne plot table.csv --label-column species --drop id --title Penguins
+  cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
   cne plot --metrics runs/neg runs/nc -o curves.svg
   cne plot --animate runs/mnist10k --follow`,
 		Args: p.arguments,
@@ -58,6 +61,8 @@ embedding, a GIF.`,
 				draw = p.drawMetrics
 			case p.animate:
 				draw = p.drawAnimation
+			case p.isStrip():
+				draw = p.drawStrip
 			}
 			if err := draw(cmd.Context()); err != nil {
 				return err
@@ -76,7 +81,8 @@ embedding, a GIF.`,
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	flags.StringVar(&p.plot.Title, "title", "", "`text` above the points")
+	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points (repeatable: one for each of several inputs, whose names are the default)")
+	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: chosen")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
 	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
@@ -94,16 +100,20 @@ func oneEmbedding(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
 }
 
-// arguments accepts a command line with one argument, or with several runs.
+// arguments accepts a command line with one argument or more; a film is of one
+// run.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
-	if !p.metrics {
-		return oneEmbedding(cmd, args)
-	}
-	if len(args) == 0 {
+	switch {
+	case p.metrics && len(args) == 0:
 		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
+	case p.animate || len(args) == 0:
+		return oneEmbedding(cmd, args)
 	}
 	return nil
 }
+
+// isStrip tells whether several embeddings are to be drawn.
+func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.metrics && !p.animate }
 
 // plotting is one run of cne plot.
 type plotting struct {
@@ -113,6 +123,8 @@ type plotting struct {
 	data   data.Options
 	plot   Plot
 
+	titles  []string
+	columns int  // of several embeddings
 	metrics bool // curves of runs
 	animate bool // film of a run
 	fps     float64
@@ -150,6 +162,19 @@ func (p *plotting) check() error {
 		return errors.New("--fps and --follow are about films; give --animate, too")
 	case !(p.fps >= 0.1 && p.fps <= 50):
 		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
+	case p.columns < 0:
+		return fmt.Errorf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)
+	case p.columns > 0 && !p.isStrip():
+		return errors.New("--columns is about several embeddings; name them, or leave it out")
+	case len(p.titles) > 1 && !p.isStrip():
+		return fmt.Errorf("--title is given %d times for one picture; give one", len(p.titles))
+	}
+	if p.isStrip() {
+		if err := p.checkStrip(); err != nil {
+			return err
+		}
+	} else if len(p.titles) == 1 {
+		p.plot.Title = p.titles[0]
 	}
 	if p.output != "" {
 		allowed := []string{".png", ".svg"}
