@@ -70,8 +70,8 @@ Figures for which something is missing are left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.inputs = args
 			flags := cmd.Flags()
-			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("z-bar")
-			if err := a.check(flags.Changed("negatives")); err != nil {
+			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("zbar")
+			if err := a.check(flags.Changed("m")); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			from, err := configSources(cmd)
@@ -94,8 +94,8 @@ Figures for which something is missing are left out.`,
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
 	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the run)")
-	flags.Float64Var(&a.zBar, "z-bar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the run)")
-	flags.IntVar(&a.negatives, "negatives", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
+	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the run)")
+	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
 	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -126,13 +126,13 @@ type assessment struct {
 func (a *assessment) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
-		return errors.New("--s and --z-bar are both given; each is a place on the spectrum")
+		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
 	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
 	case a.withZBar && (!(a.zBar > 0) || math.IsInf(a.zBar, 0)):
-		return fmt.Errorf("--z-bar is %v, but must be a number above 0", a.zBar)
+		return fmt.Errorf("--zbar is %v, but must be a number above 0", a.zBar)
 	case withNegatives && a.negatives < 1:
-		return fmt.Errorf("--negatives is %d, but must be at least 1", a.negatives)
+		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
 	}
 	if a.output != "" {
 		return checkEnding("--output", a.output, ".json")
