@@ -60,7 +60,7 @@ them) gets the points as they are in the files.`,
 			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
 			return p.run(cmd.Context(), cmd.OutOrStdout())
 		},
-		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz", "idx"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&p.model, "model", "m", "", "run folder, or `file` with the model")
