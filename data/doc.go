@@ -2,13 +2,17 @@
 // have them, labels.
 //
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
-// compressed with gzip, and puts several files one below the other. Builtin
-// gives the data that travel inside the program. OpenBlocks reads the same files
-// a block of rows at a time, for those that memory cannot hold. What usually
-// happens to the points next lives here too: Split holds some of them out,
-// Scale brings them to a common scale, FitPCA finds their principal
-// components. WriteNPY and WriteCSV write an embedding, NPYWriter and CSVWriter
-// one that comes in blocks.
+// compressed with gzip, and npz files, and puts several files one below the
+// other. Builtin gives the data that travel inside the program. OpenBlocks reads
+// the same files a block of rows at a time, for those that memory cannot hold.
+// What usually happens to the points next lives here too: Split holds some of
+// them out, Imbalance thins classes out, Scale brings the points to a common
+// scale, FitPCA finds their principal components. WriteNPY and WriteCSV write an
+// embedding, NPYWriter and CSVWriter one that comes in blocks.
+//
+// OpenCounts reads the counts of single-cell sequencing, a sparse matrix in the
+// Matrix Market format. FitCounts chooses the genes that vary most, and the
+// CountScaling that it returns makes points of the counts.
 //
 // OpenImages reads images, which stay bytes: CIFAR-10's binary version, folders
 // of PNG and JPEG files by class, and arrays as npy, npz and IDX.

@@ -96,3 +96,41 @@ func ExampleWriteCSV() {
 	// 0.5,-1,cat
 	// 2,3.25,dog
 }
+
+func ExampleDataset_Imbalance() {
+	ds, err := data.Builtin("mnist10k")
+	if err != nil {
+		log.Fatal(err)
+	}
+	kept, rows, err := ds.Imbalance(0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	counts := make([]int, len(kept.Labels.Names))
+	for _, c := range kept.Labels.Class {
+		counts[c]++
+	}
+	fmt.Println(len(rows), counts)
+	// Output:
+	// 5553 [980 1021 825 707 589 446 383 308 194 100]
+}
+
+func ExampleFitCounts() {
+	counts, err := data.OpenCounts([]string{"testdata/cells"}, data.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	scaling, err := data.FitCounts(counts, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ds, err := scaling.Apply(counts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d cells, %d genes of %d\n", ds.Points.N, ds.Points.D, counts.Genes)
+	fmt.Printf("%v of %s: %.2f\n", ds.Columns, ds.Names[0], ds.Points.Row(0))
+	// Output:
+	// 20 cells, 2 genes of 5
+	// [gene-2 gene-3] of cell-1: [2.99 0.00]
+}

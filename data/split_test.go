@@ -26,6 +26,35 @@ func numbered(n int, label func(i int) string) *data.Dataset {
 	return ds
 }
 
+// The names of points go with them, those of their values stay.
+func TestNames(t *testing.T) {
+	path := put(t, t.TempDir(), "a.csv", []byte("x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n"))
+	ds, err := data.Open([]string{path}, data.Options{LabelColumn: "kind"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ds.Columns, []string{"x", "y"}) || ds.Names != nil {
+		t.Fatalf("the columns are %q, the names %q", ds.Columns, ds.Names)
+	}
+	ds.Names = []string{"one", "two", "three", "four"}
+	train, held, rows, err := ds.Split(0.5, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		if held.Names[i] != ds.Names[row] {
+			t.Errorf("row %d is called %s", row, held.Names[i])
+		}
+	}
+	if len(train.Names) != 2 || !slices.Equal(held.Columns, ds.Columns) {
+		t.Errorf("the names are %q, the columns %q", train.Names, held.Columns)
+	}
+	ds.Names = ds.Names[:3]
+	wantError(t, ds.Check(), data.ErrShape, "there are 3 names for 4 points, and 2 for their 2 values")
+	ds.Names, ds.Columns = nil, []string{"x"}
+	wantError(t, ds.Check(), data.ErrShape, "there are 0 names for 4 points, and 1 for their 2 values")
+}
+
 func TestSplit(t *testing.T) {
 	classes := func(i int) string { return string("aaaaaabbbc"[i%10]) }
 	quantity := func(i int) string { return fmt.Sprint(0.5 + float64(i)) }

@@ -67,6 +67,7 @@ type Data struct {
 	LabelColumn   *string  `mapstructure:"label_column"` // name, or number counted from 1
 	Drop          []string `mapstructure:"drop"`         // names or numbers
 	Header        string   `mapstructure:"header"`       // auto, yes or no
+	Genes         int      `mapstructure:"genes"`        // at least 1; counts
 	Imbalance     *string  `mapstructure:"imbalance"`    // linear
 	Holdout       *Holdout `mapstructure:"holdout"`
 	HoldoutLabels []string `mapstructure:"holdout_labels"` // may be empty

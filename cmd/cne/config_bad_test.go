@@ -76,6 +76,7 @@ var badFiles = []struct{ text, want string }{
 	// Phases.
 	{"model: {hidden: 0}", `run.yaml:1: model.hidden is 0, but must be a list of whole numbers from 1 to 65536, such as [100, 100]`},
 	{"model:\n  hidden:\n    - 5\n    - x", `run.yaml:4: model.hidden: item 2 is "x", but must be a list of whole numbers from 1 to 65536, such as [100, 100]`},
+	{"data: {genes: 0}", `run.yaml:1: data.genes is 0, but must be a whole number of at least 1`},
 	{"data: {imbalance: exponential}", `run.yaml:1: data.imbalance is "exponential", but must be linear, or null`},
 	{"data: {holdout: 1}", `run.yaml:1: data.holdout is 1, but must be a share between 0 and 1, a path or a list of paths, or null`},
 	{"data: {holdout: [0.5]}", `run.yaml:1: data.holdout: item 1 is 0.5, but must be a path or a list of paths; quote it: "0.5"`},

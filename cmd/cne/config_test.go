@@ -114,7 +114,7 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	want := &Config{
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true},
-		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Drop: []string{}, Header: "auto", HoldoutLabels: []string{}, Scale: "unit"},
+		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Drop: []string{}, Header: "auto", Genes: 1000, HoldoutLabels: []string{}, Scale: "unit"},
 		Graph:      Graph{K: 15, PCA: 50, Cache: true},
 		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
 		Loss:       Loss{Name: "neg", Metric: "euclidean", Temperature: 0.5, Negatives: 5, Draw: "auto", Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},

@@ -83,7 +83,7 @@ func leadingComponents(points *data.Matrix, d int) (*data.Matrix, error) {
 // preprocessing returns what is done to points before the model sees them; of
 // a table, before their neighbours are looked for.
 func (t *training) preprocessing() *data.Preprocessing {
-	p := &data.Preprocessing{Width: t.in.width, Scaler: t.in.scaler}
+	p := &data.Preprocessing{Counts: t.in.counts, Width: t.in.width, Scaler: t.in.scaler}
 	if !t.config.Model.seesPoints() {
 		p.PCA = t.near.pca
 	}

@@ -24,6 +24,10 @@ type inputs struct {
 	// held are: rows if some were left out on purpose, heldRows if a share of
 	// them was held out; nil otherwise.
 	rows, heldRows []int
+	// counts is how counts became points, of which emptyCells are zeros; nil if
+	// the points were no counts.
+	counts     *data.CountScaling
+	emptyCells int
 	// scaler is how they were scaled, and width how wide they were.
 	scaler *data.Scaler
 	width  int
@@ -31,13 +35,19 @@ type inputs struct {
 
 // readInputs reads and scales the points of a run.
 func readInputs(c *Config) (*inputs, error) {
-	set, err := openData(&c.Data, "data.path", "data.labels")
+	in := new(inputs)
+	var err error
+	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
+		err = in.readCounts(&c.Data)
+	} else {
+		in.points, err = openData(&c.Data, "data.path", "data.labels")
+	}
 	if err != nil {
 		return nil, err
 	}
-	in := &inputs{points: set, width: set.Points.D}
+	in.width = in.points.Points.D
 	if c.Data.Imbalance != nil {
-		if in.points, _, err = set.Imbalance(c.Seed); err != nil {
+		if in.points, _, err = in.points.Imbalance(c.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
 		}
 	}
@@ -79,6 +89,11 @@ func (in *inputs) holdOut(c *Config, h *Holdout) error {
 	}
 	d := c.Data
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
+	var err error
+	if in.counts != nil {
+		in.held, err = in.heldCounts(&d)
+		return err
+	}
 	held, err := openData(&d, "data.holdout", "data.holdout_labels")
 	if err != nil {
 		return err
@@ -102,6 +117,12 @@ func openData(c *Data, pathKey, labelsKey string) (*data.Dataset, error) {
 		}
 		return data.Builtin(name)
 	}
+	set, err := data.Open(c.Path, c.options())
+	return set, withKey(err, c, pathKey, labelsKey)
+}
+
+// options returns how the files are read.
+func (c *Data) options() data.Options {
 	o := data.Options{
 		Labels: c.Labels,
 		Drop:   c.Drop,
@@ -110,14 +131,19 @@ func openData(c *Data, pathKey, labelsKey string) (*data.Dataset, error) {
 	if c.LabelColumn != nil {
 		o.LabelColumn = *c.LabelColumn
 	}
-	set, err := data.Open(c.Path, o)
-	if errors.Is(err, fs.ErrNotExist) {
-		key := pathKey
-		var missing *fs.PathError
-		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
-			key = labelsKey
-		}
-		return nil, fmt.Errorf("%w (%s)", err, key)
+	return o
+}
+
+// withKey adds to an error of reading which key names the file, if it is
+// missing.
+func withKey(err error, c *Data, pathKey, labelsKey string) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return set, err
+	key := pathKey
+	var missing *fs.PathError
+	if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
+		key = labelsKey
+	}
+	return fmt.Errorf("%w (%s)", err, key)
 }

@@ -29,9 +29,11 @@ func projectCmd() *cobra.Command {
 		Short: "Place new points with a trained model",
 		Long: `Place new points in the embedding of a finished run. The model is a run folder
 or its model.safetensors; INPUT are files of points in any form that cne train
-reads (IDX, npy, CSV and TSV, each also compressed with gzip, a folder with
-MNIST, builtin:mnist10k). What was done to the points of the run is done to
-them too. They are read in blocks, so that they need not fit into memory.
+reads (IDX, npy, CSV and TSV, each also compressed with gzip, npz, a folder with
+MNIST, builtin:mnist10k), or counts of single-cell sequencing for a model that
+was trained on counts. What was done to the points of the run is done to them
+too. They are read in blocks, so that they need not fit into memory; of counts,
+the sparse matrix has to.
 
 A network places a point by itself. A table places it beside the training
 points, which the run has to have kept: train it with model.keep_data: true.
@@ -58,7 +60,7 @@ them) gets the points as they are in the files.`,
 			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
 			return p.run(cmd.Context(), cmd.OutOrStdout())
 		},
-		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz", "idx"}, cobra.ShellCompDirectiveFilterFileExt),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&p.model, "model", "m", "", "run folder, or `file` with the model")
@@ -234,6 +236,12 @@ type pointSource interface {
 
 // open opens the input.
 func (p *projection) open() (pointSource, error) {
+	if p.before != nil && p.before.Counts != nil {
+		return p.openCounts()
+	}
+	if err := p.checkCounts(); err != nil {
+		return nil, err
+	}
 	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, builtinPrefix) })
 	if builtin < 0 {
 		return data.OpenBlocks(p.input, p.data)

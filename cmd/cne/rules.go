@@ -64,6 +64,7 @@ var trainKeys = slices.Concat([]key{
 	{"data.label_column", orNull(column())},
 	{"data.drop", columns()},
 	{"data.header", oneOf("auto", "yes", "no")},
+	{"data.genes", whole(1)},
 	{"data.imbalance", orNull(oneOf("linear"))},
 	{"data.holdout", orNull(holdout())},
 	{"data.holdout_labels", list()},

@@ -65,6 +65,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	set := t.in.points
 	t.load = time.Since(start)
 	t.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
+	t.in.logCounts(t.Log, c.Data.Genes)
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
 	}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+
+	"cne/data"
+)
+
+// openCounts reads counts of single-cell sequencing. pathKey and labelsKey are
+// the keys that name their files and those of their labels.
+func openCounts(c *Data, pathKey, labelsKey string) (*data.Counts, error) {
+	counts, err := data.OpenCounts(c.Path, c.options())
+	return counts, withKey(err, c, pathKey, labelsKey)
+}
+
+// readCounts reads the counts to train on and makes points of them.
+func (in *inputs) readCounts(c *Data) error {
+	counts, err := openCounts(c, "data.path", "data.labels")
+	if err != nil {
+		return err
+	}
+	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
+		return fmt.Errorf("data.path: %w", err)
+	}
+	for i := range counts.Cells {
+		if counts.Start[i] == counts.Start[i+1] {
+			in.emptyCells++
+		}
+	}
+	in.points, err = in.counts.Apply(counts)
+	return err
+}
+
+// heldCounts reads counts that are held out and makes points of them as those
+// to train on have become.
+func (in *inputs) heldCounts(c *Data) (*data.Dataset, error) {
+	counts, err := openCounts(c, "data.holdout", "data.holdout_labels")
+	if err != nil {
+		return nil, err
+	}
+	set, err := in.counts.Apply(counts)
+	if err != nil {
+		return nil, fmt.Errorf("data.holdout: %w", err)
+	}
+	return set, nil
+}
+
+// logCounts says what became of the counts.
+func (in *inputs) logCounts(log *slog.Logger, wanted int) {
+	if in.counts == nil {
+		return
+	}
+	kept := len(in.counts.Genes)
+	log.Info("made points of the counts", "genes", kept, "of", in.counts.Total, "median_library_size", in.counts.LibrarySize)
+	if kept < wanted {
+		log.Warn("fewer genes vary enough than data.genes asks for", "genes", kept, "wanted", wanted)
+	}
+	if in.emptyCells > 0 {
+		log.Warn("cells without counts have become zeros", "cells", in.emptyCells)
+	}
+}
+
+// A countsSource is counts in memory as a pointSource.
+type countsSource struct {
+	counts  *data.Counts
+	scaling *data.CountScaling
+	at      int // the next cell
+}
+
+// openCounts opens the input of a model that was trained on counts.
+func (p *projection) openCounts() (pointSource, error) {
+	counts, err := data.OpenCounts(p.input, p.data)
+	if err != nil {
+		return nil, err
+	}
+	return &countsSource{counts: counts, scaling: p.before.Counts}, nil
+}
+
+// checkCounts returns an error if one of the inputs is counts, for a model that
+// was not trained on any.
+func (p *projection) checkCounts() error {
+	if i := slices.IndexFunc(p.input, data.IsCounts); i >= 0 {
+		return fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[i])
+	}
+	return nil
+}
+
+func (s *countsSource) D() int { return len(s.scaling.Genes) }
+
+func (s *countsSource) Labelled() bool { return false }
+
+func (s *countsSource) Labels() []string { return nil }
+
+func (s *countsSource) Next(dst *data.Matrix) (int, error) {
+	n := min(dst.N, s.counts.Cells-s.at)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	if err := s.scaling.ApplyTo(dst.Rows(0, n), s.counts, s.at); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.counts.Name, err)
+	}
+	s.at += n
+	return n, nil
+}
+
+func (s *countsSource) Row(i int) string {
+	if s.counts.CellNames != nil {
+		return fmt.Sprintf("%s: cell %d (%s)", s.counts.Name, i+1, s.counts.CellNames[i])
+	}
+	return fmt.Sprintf("%s: cell %d", s.counts.Name, i+1)
+}
+
+func (s *countsSource) Close() error { return nil }
