@@ -133,19 +133,16 @@ func (a *Animation) scatters() ([]Scatter, error) {
 		}
 		list[i] = s
 	}
-	if last.D > 2 && last.N > 1 {
-		pca, note, err := fitPlane(last)
-		if err != nil {
-			return nil, err
-		}
-		for i := range list {
-			s := &list[i]
-			flat := data.NewMatrix(last.N, 2)
-			for k, v := range onPlane(pca, s.Embedding) {
-				flat.X[k] = float32(v)
-			}
-			s.Embedding, s.note = flat, note
-		}
+	embeddings := make([]*data.Matrix, len(list))
+	for i := range list {
+		embeddings[i] = list[i].Embedding
+	}
+	flat, note, err := OnePlane(embeddings)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Embedding, list[i].note = flat[i], note
 	}
 	own := make([]bounds, len(list))
 	for i := range list {
@@ -163,6 +160,32 @@ func (a *Animation) scatters() ([]Scatter, error) {
 		list[i].bounds = &b
 	}
 	return list, nil
+}
+
+// OnePlane returns embeddings of the same points, at least one, as they are
+// drawn beside or after each other: those of more than two coordinates are
+// projected to the plane of the first two principal axes of the last, which the
+// note then says. Errors wrap ErrInput.
+func OnePlane(embeddings []*data.Matrix) (flat []*data.Matrix, note string, err error) {
+	last := embeddings[len(embeddings)-1]
+	if last.D <= 2 || last.N < 2 {
+		return embeddings, "", nil
+	}
+	pca, note, err := fitPlane(last)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, m := range embeddings {
+		if m.D != last.D {
+			return nil, "", fmt.Errorf("%w: an embedding has %d coordinates, and the last %d", ErrInput, m.D, last.D)
+		}
+		out := data.NewMatrix(m.N, 2)
+		for k, v := range onPlane(pca, m) {
+			out.X[k] = float32(v)
+		}
+		flat = append(flat, out)
+	}
+	return flat, note, nil
 }
 
 // together returns for each frame the bounds of all.
