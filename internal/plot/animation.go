@@ -119,12 +119,10 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	for i, f := range a.Frames {
 		s := a.Scatter
 		s.Embedding, s.Transparent, s.Alpha = f.Embedding, false, cmp.Or(s.Alpha, 1)
-		s.Title = f.Caption
-		if a.Scatter.Title != "" && f.Caption != "" {
-			s.Title = a.Scatter.Title + ", " + f.Caption
-		} else {
-			s.Title = cmp.Or(f.Caption, a.Scatter.Title, " ")
+		if s.Title != "" && f.Caption != "" {
+			s.Title += ", "
 		}
+		s.Title += f.Caption
 		if err := s.check(); err != nil {
 			return nil, fmt.Errorf("frame %d (counted from 0): %w", i, err)
 		}
