@@ -39,17 +39,22 @@ a run says itself what the data are and how their graph is made; for other files
 --data, or --config, does. --against compares with a further embedding of the
 same points, such as one made elsewhere, and needs no data.
 
-Measured are, of the points between which distances are taken for the graph
-(their principal components, if graph.pca says so): the share of a point's
-quality.k nearest neighbours that are kept (kNN recall); how near in the data the
-neighbours in the embedding are (trustworthiness, of all points); the rank
-correlation of the distances between a sample of the points (Spearman); and how
-many points a vote of their 10 nearest neighbours gives the right label (kNN
-accuracy), if there are labels. Of the embedding and the graph: the partition
-function, the Kullback-Leibler divergence, and the losses that Neg-t-SNE,
-NC-t-SNE, InfoNC-t-SNE and UMAP expect per edge if negatives are drawn uniformly
-from all other points; all with the Cauchy similarity. That of InfoNC-t-SNE is
-estimated from random draws, and ± says by what standard error.
+Measured against the data, which are the points between which the distances for
+the graph are taken (principal components, if graph.pca says so):
+  kNN recall       the share of a point's quality.k nearest neighbours that are
+                   its nearest in the embedding, too
+  trustworthiness  how near in the data the nearest in the embedding are; 1 if
+                   none is outside the quality.k nearest, about 0.5 by chance
+  Spearman         the rank correlation of the distances between a sample of
+                   points (quality.spearman)
+and, if there are labels,
+  kNN accuracy     the share of points to which a vote of their 10 nearest in the
+                   embedding gives the right label, of a seventh held out
+Measured of the embedding and the graph, with the Cauchy similarity: the
+partition function, the Kullback-Leibler divergence, and the losses per edge that
+Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP expect if negatives are drawn
+uniformly from all other points. That of InfoNC-t-SNE is estimated from random
+draws; ± gives its standard error. All else is exact.
 
 Figures for which something is missing are left out.`,
 		Example: `  cne evaluate runs/mnist10k
@@ -65,8 +70,8 @@ Figures for which something is missing are left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.inputs = args
 			flags := cmd.Flags()
-			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("z-bar")
-			if err := a.check(flags.Changed("negatives")); err != nil {
+			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("zbar")
+			if err := a.check(flags.Changed("m")); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			from, err := configSources(cmd)
@@ -88,9 +93,9 @@ Figures for which something is missing are left out.`,
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
-	flags.Float64Var(&a.s, "s", 0, "place on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the run)")
-	flags.Float64Var(&a.zBar, "z-bar", 0, "normalisation constant for the loss of Neg-t-SNE (default: that of the run)")
-	flags.IntVar(&a.negatives, "negatives", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
+	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the run)")
+	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the run)")
+	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
 	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -121,13 +126,13 @@ type assessment struct {
 func (a *assessment) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
-		return errors.New("--s and --z-bar are both given; each is a place on the spectrum")
+		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
 	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
 	case a.withZBar && (!(a.zBar > 0) || math.IsInf(a.zBar, 0)):
-		return fmt.Errorf("--z-bar is %v, but must be a number above 0", a.zBar)
+		return fmt.Errorf("--zbar is %v, but must be a number above 0", a.zBar)
 	case withNegatives && a.negatives < 1:
-		return fmt.Errorf("--negatives is %d, but must be at least 1", a.negatives)
+		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
 	}
 	if a.output != "" {
 		return checkEnding("--output", a.output, ".json")

@@ -136,7 +136,7 @@ func TestEvaluateARun(t *testing.T) {
 	}
 
 	// The same without the folder: what it says is said by flags.
-	flags := []string{"run/embedding.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--set", "quality.k=8", "--set", "graph.pca=4", "--negatives", "7"}
+	flags := []string{"run/embedding.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--set", "quality.k=8", "--set", "graph.pca=4", "--m", "7"}
 	g := evaluated(t, flags...).Embeddings[0]
 	if *g.KNNRecall != *f.KNNRecall || *g.Trustworthiness != *f.Trustworthiness || g.Losses.Neg != f.Losses.Neg || g.Losses.InfoNC != f.Losses.InfoNC || *g.Accuracy != *f.Accuracy {
 		t.Errorf("from flags %+v, from the folder %+v", g, f)
@@ -181,12 +181,12 @@ func TestEvaluateConstants(t *testing.T) {
 		{nil, 0, 1, 5},
 		{[]string{"--s", "0"}, zBar(0), 1, 5},
 		{[]string{"--s", "1"}, zBar(1), 4, 5},
-		{[]string{"--s", "-0.5", "--negatives", "20"}, zBar(-0.5), 0.5, 20},
-		{[]string{"--z-bar", "3e4"}, 3e4, 1, 5},
+		{[]string{"--s", "-0.5", "--m", "20"}, zBar(-0.5), 0.5, 20},
+		{[]string{"--zbar", "3e4"}, 3e4, 1, 5},
 		{[]string{"--set", "loss.s=1"}, zBar(1), 1, 5},
 		{[]string{"--set", "loss.z_bar=123"}, 123, 1, 5},
 		{[]string{"--set", "loss.z_bar=uniform"}, 0, 1, 5},
-		{[]string{"--set", "loss.s=1", "--z-bar", "3e4"}, 3e4, 1, 5},
+		{[]string{"--set", "loss.s=1", "--zbar", "3e4"}, 3e4, 1, 5},
 		{[]string{"--set", "loss.name=infonce", "--set", "loss.s=1"}, 0, 4, 5},
 		{[]string{"--set", "loss.name=umap", "--set", "loss.negatives=9"}, 0, 1, 9},
 		{[]string{"--set", "loss.negatives=full", "--set", "train.batch_size=11"}, 0, 1, 20},
@@ -201,7 +201,7 @@ func TestEvaluateConstants(t *testing.T) {
 			t.Errorf("%q: losses %+v", tc.flags, l)
 		}
 		// c = Z̄·m/n² is 1 for this Z̄.
-		if e := evaluated(t, append(slices.Clone(base), "--z-bar", "2000")...); math.Abs(*e.Embeddings[0].Losses.NegZBar-e.Embeddings[0].Losses.Neg) > 1e-9 {
+		if e := evaluated(t, append(slices.Clone(base), "--zbar", "2000")...); math.Abs(*e.Embeddings[0].Losses.NegZBar-e.Embeddings[0].Losses.Neg) > 1e-9 {
 			t.Errorf("with c = 1 the losses of Neg-t-SNE are %+v", e.Embeddings[0].Losses)
 		}
 	}
@@ -411,10 +411,10 @@ func TestEvaluateBadInput(t *testing.T) {
 	}{
 		{"", 2, "cne evaluate needs an argument: the file with the embedding, or the run folder"},
 		{"a.npy", 1, "nothing says what points a.npy shows; name them with --data, or give --against or --graph"},
-		{"a.npy --s 1 --z-bar 2 " + withData, 2, "--s and --z-bar are both given"},
+		{"a.npy --s 1 --zbar 2 " + withData, 2, "--s and --zbar are both given"},
 		{"a.npy --s NaN " + withData, 2, "--s is NaN, but must be a finite number"},
-		{"a.npy --z-bar 0 " + withData, 2, "--z-bar is 0, but must be a number above 0"},
-		{"a.npy --negatives 0 " + withData, 2, "--negatives is 0, but must be at least 1"},
+		{"a.npy --zbar 0 " + withData, 2, "--zbar is 0, but must be a number above 0"},
+		{"a.npy --m 0 " + withData, 2, "--m is 0, but must be at least 1"},
 		{"a.npy -o figures.txt " + withData, 2, `--output is "figures.txt", but must end in .json`},
 		{"a.npy -o none/figures.json " + withData, 1, "there is no folder none"},
 		{"nosuch.npy " + withData, 1, "the embedding cannot be read"},

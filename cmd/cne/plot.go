@@ -21,11 +21,13 @@ func plotCmd() *cobra.Command {
 	var p plotting
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
-		Short: "Draw an embedding",
+		Short: "Draw embeddings, the curves of runs, and films",
 		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
 picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
 compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
-its embedding.npy, with the points that were held out. Of more than two coordinates the first two are drawn.
+its embedding.npy, with the points that were held out. Of more than two
+coordinates the plane of the first two principal axes is drawn. Several inputs
+are drawn side by side, each at its own scale, without held-out points.
 
 The labels of the points are drawn as classes with a legend if they are words,
 or whole numbers that look like those of classes, and on a continuous scale
@@ -45,6 +47,7 @@ more than 15 MB for a page, some are left out.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
   cne plot table.csv --label-column species --drop id --title Penguins
+  cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
   cne plot --metrics runs/neg runs/nc -o curves.svg
   cne plot --animate runs/mnist10k --follow
   cne plot --animate runs/mnist10k -o film.html`,
@@ -60,6 +63,8 @@ more than 15 MB for a page, some are left out.`,
 				draw = p.drawMetrics
 			case p.animate:
 				draw = p.drawAnimation
+			case p.isStrip():
+				draw = p.drawStrip
 			}
 			if err := draw(cmd.Context()); err != nil {
 				return err
@@ -78,7 +83,8 @@ more than 15 MB for a page, some are left out.`,
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	flags.StringVar(&p.plot.Title, "title", "", "`text` above the points")
+	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points (repeatable: one for each of several inputs, whose names are the default)")
+	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: chosen")
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
 	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
@@ -96,16 +102,20 @@ func oneEmbedding(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
 }
 
-// arguments accepts a command line with one argument, or with several runs.
+// arguments accepts a command line with one argument or more; a film is of one
+// run.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
-	if !p.metrics {
-		return oneEmbedding(cmd, args)
-	}
-	if len(args) == 0 {
+	switch {
+	case p.metrics && len(args) == 0:
 		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
+	case p.animate || len(args) == 0:
+		return oneEmbedding(cmd, args)
 	}
 	return nil
 }
+
+// isStrip tells whether several embeddings are to be drawn.
+func (p *plotting) isStrip() bool { return len(p.inputs) > 1 && !p.metrics && !p.animate }
 
 // plotting is one run of cne plot.
 type plotting struct {
@@ -115,6 +125,8 @@ type plotting struct {
 	data   data.Options
 	plot   Plot
 
+	titles  []string
+	columns int  // of several embeddings
 	metrics bool // curves of runs
 	animate bool // film of a run
 	fps     float64
@@ -154,6 +166,19 @@ func (p *plotting) check() error {
 		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
 	case isPage(p.output) && (p.fps != defaultFPS || p.follow || p.plot.PointSize != 0 || p.plot.WidthCM != 0 || p.plot.HeightCM != 0):
 		return errors.New("--fps, --follow, --point-size, --width and --height are about pictures, not about pages; leave them out")
+	case p.columns < 0:
+		return fmt.Errorf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)
+	case p.columns > 0 && !p.isStrip():
+		return errors.New("--columns is about several embeddings; name them, or leave it out")
+	case len(p.titles) > 1 && !p.isStrip():
+		return fmt.Errorf("--title is given %d times for one picture; give one", len(p.titles))
+	}
+	if p.isStrip() {
+		if err := p.checkStrip(); err != nil {
+			return err
+		}
+	} else if len(p.titles) == 1 {
+		p.plot.Title = p.titles[0]
 	}
 	if p.output != "" {
 		allowed := []string{".png", ".svg"}

@@ -195,7 +195,7 @@ func TestPlotBadInput(t *testing.T) {
 		want string // of stderr
 	}{
 		{"", 2, one + see},
-		{"a.npy b.npy", 2, `cne plot takes one argument, the file with the embedding, but got 2 (the second is "b.npy")` + see},
+		{"a.npy b.npy", 2, `2 embeddings need --output, the file for their picture` + see},
 		{"a.npy -o a.jpg", 2, `--output is "a.jpg", but must end in .png or .svg` + see},
 		{"a.npy -o folder", 2, `--output is "folder", but must end in .png or .svg` + see},
 		{"a.npy --width 101", 2, "--width is 101, but must be a number from 0 to 100" + see},
@@ -276,5 +276,59 @@ func TestScatterOf(t *testing.T) {
 		if err := s.Write(io.Discard, "svg"); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
+	}
+}
+
+// Several inputs are drawn beside each other, with a legend of the classes of
+// all of them, in which each has one colour.
+func TestPlotStrip(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one.csv", "x,y,label\n0,0,ant\n1,2,bee\n3,1,ant\n")
+	write("two.csv", "x,y,label\n0,0,cat\n10,20,bee\n5,5,cat\n7,1,bee\n")
+	write("bare.csv", "x,y\n0,0\n1,1\n")
+	code, stdout, stderr := cne(t.Context(), "plot", "one.csv", "two.csv", "bare.csv", "-o", "strip.svg", "--columns", "2")
+	if code != 0 || stdout != "strip.svg\n" {
+		t.Fatalf("exit code %d, stdout %q: %s", code, stdout, stderr)
+	}
+	picture, err := os.ReadFile("strip.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{">one<", ">two<", ">bare<", ">ant<", ">bee<", ">cat<", ">no label<"} {
+		if got := strings.Count(string(picture), text); got != 1 {
+			t.Errorf("%s stands %d times in the picture", text, got)
+		}
+	}
+	if code, _, stderr := cne(t.Context(), "plot", "one.csv", "two.csv", "-o", "strip.png", "--title", "A", "--title", "B"); code != 0 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"one.csv two.csv", exitUsage, "2 embeddings need --output"},
+		{"one.csv two.csv -o strip.png --title A", exitUsage, "--title is given 1 times for 2 embeddings"},
+		{"one.csv -o strip.png --title A --title B", exitUsage, "--title is given 2 times for one picture"},
+		{"one.csv two.csv -o strip.png --width 20", exitUsage, "--width and --height are about a single embedding"},
+		{"one.csv two.csv -o strip.png --columns -1", exitUsage, "--columns is -1"},
+		{"one.csv --columns 2", exitUsage, "--columns is about several embeddings"},
+		{"one.csv two.csv -o two.csv", exitUsage, "must end in .png or .svg"},
+		{"one.csv none.csv -o other.png", exitFailure, "the embedding cannot be read"},
+		{"--animate one.csv two.csv", exitUsage, "takes one argument"},
+	} {
+		code, _, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("cne plot %s: exit code %d: %s; want code %d and %q", tt.args, code, stderr, tt.code, tt.want)
+		}
+	}
+	if _, err := os.Stat("other.png"); err == nil {
+		t.Error("a picture is left of a command that failed")
 	}
 }

@@ -304,10 +304,10 @@ func measureHeldAccuracy(log *slog.Logger, embedding, held *data.Matrix, labels,
 	return nil
 }
 
-// joinLabels returns the labels of two sets of points as those of one.
-func joinLabels(a, b *data.Labels) *data.Labels {
-	names := make([]string, 0, len(a.Class)+len(b.Class))
-	for _, l := range []*data.Labels{a, b} {
+// joinLabels returns the labels of several sets of points as those of one.
+func joinLabels(labels ...*data.Labels) *data.Labels {
+	var names []string
+	for _, l := range labels {
 		for _, c := range l.Class {
 			names = append(names, l.Names[c])
 		}

@@ -154,6 +154,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if s.base.in, err = readInputs(c); err != nil {
 		return err
 	}
+	s.warn()
 	set := s.base.in.points
 	s.base.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
@@ -203,6 +204,24 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	complete = true
 	return s.print(stdout, time.Since(start))
+}
+
+// warn tells of keys that a spectrum has no use for.
+func (s *spectrum) warn() {
+	o := &s.config.Output
+	for _, x := range []struct {
+		key  string
+		used bool
+	}{
+		{"output.snapshots", o.Snapshots > 0},
+		{"output.metrics_every", o.MetricsEvery > 0},
+		{"output.tensorboard", o.TensorBoard},
+		{"model.keep_data", s.config.Model.KeepData},
+	} {
+		if x.used {
+			s.Log.Warn("cne spectrum writes nothing for this key, which is about single runs", "key", x.key)
+		}
+	}
 }
 
 // check makes the stops and finds out whether a graph of so many points and

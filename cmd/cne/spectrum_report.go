@@ -284,7 +284,6 @@ func (s *spectrum) print(w io.Writer, took time.Duration) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %d places in %.1f s: %s, %s and %s\n", f.N, len(f.Stops), took.Seconds(),
-		s.dir.Path(spectrumExplorer), s.dir.Path(spectrumStrip), s.dir.Path(spectrumCurves))
+	_, err := fmt.Fprintf(w, "\n%d points at %d places in %.1f s: see %s\n", f.N, len(f.Stops), took.Seconds(), s.dir.Path(spectrumExplorer))
 	return err
 }

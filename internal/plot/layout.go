@@ -138,7 +138,7 @@ func (s *Scatter) layout() (*layout, error) {
 		side -= legendLine // the key may reach below the legend
 	}
 	palette, colour, legend := s.colour(side)
-	if s.withoutLegend {
+	if s.beside != nil {
 		legend.width, legend.draw = 0, nil
 	}
 	reserved := 2. * margin
@@ -381,7 +381,7 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) {
 	const levels = 256
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range s.Values {
+	for _, v := range cmp.Or(s.beside, s).Values {
 		if !math.IsNaN(v) {
 			low, high = min(low, v), max(high, v)
 		}

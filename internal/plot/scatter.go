@@ -115,8 +115,9 @@ type Scatter struct {
 	bounds *bounds
 	note   string
 
-	// withoutLegend leaves the legend to the Strip around the plot.
-	withoutLegend bool
+	// beside, in a Strip, has the classes or values of all panels. The legend,
+	// which is left to the Strip, and the scale of the colours are of those.
+	beside *Scatter
 }
 
 // Save draws the plot into the file at path, as PNG or SVG by its extension.

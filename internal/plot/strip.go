@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"cne/data"
 )
 
 // A Strip is several plots beside each other, each with a scale bar of its own,
@@ -14,8 +16,8 @@ import (
 type Strip struct {
 	// Panels are the plots, from left to right and then from top to bottom.
 	// Their titles stand above them, their Width, Height and DPI count for
-	// nothing. The legend is that of the first, so that all should have the
-	// same classes, or the same range of values.
+	// nothing. All of them have Classes, or Values, or neither; a class has one
+	// name in all, that in the first, and values one scale of colours.
 	Panels []*Scatter
 
 	// Columns is the number of plots in a row; by default there are as many,
@@ -90,12 +92,13 @@ func (s *Strip) layout() (*layout, error) {
 	for _, p := range s.Panels {
 		titled = titled || strings.TrimSpace(p.Title) != ""
 	}
+	all, err := s.together()
+	if err != nil {
+		return nil, err
+	}
 	for i, p := range s.Panels {
-		if err := p.check(); err != nil {
-			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
-		}
 		panel := *p
-		panel.withoutLegend = true
+		panel.beside = all
 		panel.Width, panel.Height = side/72, side/72
 		if titled && strings.TrimSpace(p.Title) == "" {
 			panel.Height -= titleHeight / 72.
@@ -107,7 +110,7 @@ func (s *Strip) layout() (*layout, error) {
 		whole.background = l.background
 		whole.place(l, float64(i%columns)*side, whole.height-float64(i/columns+1)*side)
 	}
-	_, _, legend := s.Panels[0].colour(whole.height - 2*margin)
+	_, _, legend := all.colour(whole.height - 2*margin)
 	if legend.draw != nil {
 		left := whole.width + legendGap - margin
 		top := whole.height - margin
@@ -118,6 +121,24 @@ func (s *Strip) layout() (*layout, error) {
 		whole.width = left + legend.width + margin
 	}
 	return whole, nil
+}
+
+// together returns the classes or values of all panels as those of one plot.
+func (s *Strip) together() (*Scatter, error) {
+	first := s.Panels[0]
+	all := &Scatter{Embedding: new(data.Matrix), ClassNames: first.ClassNames}
+	for i, p := range s.Panels {
+		if err := p.check(); err != nil {
+			return nil, fmt.Errorf("panel %d (counted from 0): %w", i, err)
+		}
+		if (p.Classes == nil) != (first.Classes == nil) || (p.Values == nil) != (first.Values == nil) {
+			return nil, fmt.Errorf("%w: panel %d (counted from 0) has other labels than the first, of which there is one legend; give Classes to all, or Values, or neither", ErrInput, i)
+		}
+		all.Embedding.N += p.Embedding.N
+		all.Classes = append(all.Classes, p.Classes...)
+		all.Values = append(all.Values, p.Values...)
+	}
+	return all, nil
 }
 
 // place puts another layout into l, with its lower left corner at x, y.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"image/png"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,11 +110,51 @@ func TestStripRefuses(t *testing.T) {
 		"side":           {Strip{Panels: []*Scatter{row(1, "")}, Side: 21}, PNG, ErrInput},
 		"too small":      {Strip{Panels: []*Scatter{row(1, "")}, Side: 0.4}, SVG, ErrInput},
 		"resolution":     {Strip{Panels: []*Scatter{row(1, "")}, DPI: 1201}, PNG, ErrInput},
+		"mixed labels":   {Strip{Panels: []*Scatter{row(1, ""), {Embedding: row(1, "").Embedding}}}, PNG, ErrInput},
 		"missing number": {Strip{Panels: []*Scatter{{Embedding: &data.Matrix{N: 1, D: 2, X: []float32{1}}}}}, SVG, ErrInput},
 	} {
 		var b bytes.Buffer
 		if err := tt.strip.Write(&b, tt.format); !errors.Is(err, tt.want) || b.Len() > 0 {
 			t.Errorf("%s: error %v after %d bytes, want %v", name, err, b.Len(), tt.want)
 		}
+	}
+}
+
+// One colour means one value, and one class, in all panels.
+func TestStripColours(t *testing.T) {
+	pair := func(a, b float64) *Scatter {
+		return &Scatter{Embedding: &data.Matrix{N: 2, D: 2, X: []float32{0, 0, 1, 1}}, Values: []float64{a, b}}
+	}
+	colours := func(l layer) map[float64]any { // by the place of the point
+		seen := map[float64]any{}
+		for i := range l.x {
+			seen[l.x[i]] = l.colours[l.colour[i]]
+		}
+		return seen
+	}
+	at := func(s *Strip, panel int) (left, right any) {
+		t.Helper()
+		l, err := s.layout()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := colours(l.layers[panel])
+		places := slices.Sorted(maps.Keys(seen))
+		return seen[places[0]], seen[places[1]]
+	}
+	s := &Strip{Panels: []*Scatter{pair(0, 5), pair(5, 10)}}
+	_, five := at(s, 0)
+	same, ten := at(s, 1)
+	if five != same || five == ten {
+		t.Errorf("the value 5 is %v in one panel and %v in the other, 10 is %v", five, same, ten)
+	}
+	classes := func(a, b int32) *Scatter {
+		return &Scatter{Embedding: pair(0, 0).Embedding, Classes: []int32{a, b}}
+	}
+	s = &Strip{Panels: []*Scatter{classes(0, 1), classes(1, 2)}}
+	_, one := at(s, 0)
+	same, two := at(s, 1)
+	if one != same || one == two {
+		t.Errorf("class 1 is %v in one panel and %v in the other, class 2 is %v", one, same, two)
 	}
 }

@@ -253,7 +253,7 @@ func TestMotionsAndReflectionsLeaveTheFigures(t *testing.T) {
 	for k := range got[:last] {
 		near(t, "permuted", got[k], want[k], 1e-5)
 	}
-	near(t, "permuted, with other draws", got[last], want[last], 0.01)
+	near(t, "permuted, with other draws", got[last], want[last], 0.1)
 
 	// Another scale is another embedding.
 	larger := make([]float32, len(x))

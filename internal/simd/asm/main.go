@@ -980,12 +980,14 @@ func (s *isa) inverseSum() {
 }
 
 // inverseLogSum adds to log v, where v is 1+r rounded, what the rounding has
-// taken: (r − (v−1))/v to first order.
+// taken: (r − (v−1))/v to first order. The division by v is left out: where
+// v ≤ 2 what it would take off is below the rounding of the logarithm, and
+// beyond so is the whole, which is not added there.
 func (s *isa) inverseLogSum() {
 	s.begin("inverseLogSum", "(x []float32, slope, offset, limit, logLimit float32) (sum float32)", "is the vector form of inverseLogSum.")
 	x := s.pointer("x")
 	slope, offset, limit, logLimit := s.broadcast("slope"), s.broadcast("offset"), s.broadcast("limit"), s.broadcast("logLimit")
-	l, sum := s.logarithm(), s.zero()
+	l, two, sum := s.logarithm(), s.constant(2), s.zero()
 	s.loop("x", "loop", func(i Register) {
 		r, v, lost := s.load(x, i), s.vec(), s.vec()
 		VFMADD213PS(offset, slope, r)
@@ -993,7 +995,7 @@ func (s *isa) inverseLogSum() {
 		VADDPS(l.one, r, v)
 		VSUBPS(l.one, v, lost)
 		VSUBPS(lost, r, r)
-		VDIVPS(v, r, r)
+		s.keep(s.notGreater(v, two), r)
 		mask := s.notGreater(v, limit)
 		log := l.of(v)
 		VADDPS(r, log, log)
