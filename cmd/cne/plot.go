@@ -41,14 +41,16 @@ and learnt Z change with the epochs, those of several runs together. What is
 not among the records (see output.metrics_every) is left out.
 
 With --animate the input is a run folder, and its snapshots (see
-output.snapshots), at most 250 of them, become a film that ends with the
-embedding, a GIF.`,
+output.snapshots) become a film that ends with the embedding: a GIF, or for an
+--output that ends in .html a page with a slider. Of more than 250 snapshots, or
+more than 15 MB for a page, some are left out.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
   cne plot table.csv --label-column species --drop id --title Penguins
   cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
   cne plot --metrics runs/neg runs/nc -o curves.svg
-  cne plot --animate runs/mnist10k --follow`,
+  cne plot --animate runs/mnist10k --follow
+  cne plot --animate runs/mnist10k -o film.html`,
 		Args: p.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input, p.inputs = args[0], args
@@ -73,7 +75,7 @@ embedding, a GIF.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg, or in .gif for --animate (default: INPUT with that ending, or embedding.png, curves.png or animation.gif in the run folder)")
+	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg, or in .gif or .html for --animate (default: INPUT with that ending, or embedding.png, curves.png or animation.gif in the run folder)")
 	flags.BoolVar(&p.metrics, "metrics", false, "draw the curves of one or more runs")
 	flags.BoolVar(&p.animate, "animate", false, "make a film of the snapshots of a run")
 	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
@@ -162,6 +164,8 @@ func (p *plotting) check() error {
 		return errors.New("--fps and --follow are about films; give --animate, too")
 	case !(p.fps >= 0.1 && p.fps <= 50):
 		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
+	case isPage(p.output) && (p.fps != defaultFPS || p.follow || p.plot.PointSize != 0 || p.plot.WidthCM != 0 || p.plot.HeightCM != 0):
+		return errors.New("--fps, --follow, --point-size, --width and --height are about pictures, not about pages; leave them out")
 	case p.columns < 0:
 		return fmt.Errorf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)
 	case p.columns > 0 && !p.isStrip():
@@ -179,7 +183,7 @@ func (p *plotting) check() error {
 	if p.output != "" {
 		allowed := []string{".png", ".svg"}
 		if p.animate {
-			allowed = []string{".gif"}
+			allowed = []string{".gif", ".html"}
 		}
 		if !slices.Contains(allowed, strings.ToLower(filepath.Ext(p.output))) {
 			return fmt.Errorf("--output is %s, but must end in %s", quote(p.output), strings.Join(allowed, " or "))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,25 +14,81 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/explorer"
 	"cne/internal/plot"
 )
 
-// drawAnimation makes a film of the snapshots of a run. It fills in the path of
-// the picture.
+// drawAnimation makes a film of the snapshots of a run, or a page to move
+// through them. It fills in the path of the picture.
 func (p *plotting) drawAnimation(ctx context.Context) error {
-	frames, labels, err := p.snapshots(ctx)
-	if err != nil {
-		return err
-	}
 	if p.output == "" {
 		p.output = filepath.Join(p.input, "animation.gif")
 	}
-	last := frames[len(frames)-1].embedding
-	a := plot.Animation{Scatter: *scatterOf(last, labels, p.plot), FramesPerSecond: p.fps, Follow: p.follow}
-	for _, f := range frames {
-		a.Frames = append(a.Frames, plot.Frame{Embedding: f.embedding, Caption: f.caption()})
+	page := isPage(p.output)
+	list, labels, err := p.snapshots(ctx, page)
+	if err != nil {
+		return err
+	}
+	common := scatterOf(list[len(list)-1].embedding, labels, p.plot)
+	if page {
+		return p.pageOf(list, common)
+	}
+	a := plot.Animation{Scatter: *common, FramesPerSecond: p.fps, Follow: p.follow}
+	for _, s := range list {
+		a.Frames = append(a.Frames, plot.Frame{Embedding: s.embedding, Caption: s.caption()})
 	}
 	return a.Save(p.output)
+}
+
+func isPage(path string) bool { return strings.EqualFold(filepath.Ext(path), ".html") }
+
+// pageOf writes a page with a slider over the snapshots, which have the title
+// and the colours of a picture. What was recorded of their epochs stands beside
+// them.
+func (p *plotting) pageOf(list []snapshot, colours *plot.Scatter) error {
+	embeddings := make([]*data.Matrix, len(list))
+	for i := range list {
+		embeddings[i] = list[i].embedding
+	}
+	flat, note, err := plot.OnePlane(embeddings)
+	if err != nil {
+		return err
+	}
+	records, err := readRun(p.input)
+	if err != nil {
+		records = runRecords{} // a page without them is as good
+	}
+	page := explorer.Page{
+		Title: p.plot.Title, Slider: "epoch", Classes: colours.Classes, ClassNames: colours.ClassNames, Values: colours.Values,
+	}
+	for i := range list {
+		facts := records.facts(list[i].epoch)
+		if note != "" {
+			facts = append(facts, explorer.Fact{Name: "shown", Value: note})
+		}
+		page.Views = append(page.Views, explorer.View{Name: list[i].caption(), Embedding: flat[i], Facts: facts})
+	}
+	return page.Save(p.output)
+}
+
+// facts returns what was recorded of an epoch.
+func (r *runRecords) facts(epoch int) []explorer.Fact {
+	i := slices.Index(r.epoch, float64(epoch))
+	if i < 0 {
+		return nil
+	}
+	var facts []explorer.Fact
+	for _, f := range []struct{ curve, name, format string }{
+		{"loss", "loss", "%.4f"},
+		{"partition_function", "partition function", "%.3g"},
+		{"z", "learnt Z", "%.3g"},
+		{"kl", "KL divergence", "%.3f"},
+	} {
+		if v := r.curve[f.curve][i]; !math.IsNaN(v) {
+			facts = append(facts, explorer.Fact{Name: f.name, Value: fmt.Sprintf(f.format, v)})
+		}
+	}
+	return facts
 }
 
 // A snapshot is the embedding of a run after an epoch.
@@ -44,8 +101,8 @@ func (s *snapshot) caption() string { return fmt.Sprintf("epoch %d", s.epoch) }
 
 // snapshots reads the snapshots of a run in the order of their epochs, with the
 // embedding of a finished run as the last, and the labels of the points, which
-// may be nil.
-func (p *plotting) snapshots(ctx context.Context) (list []snapshot, labels *data.Labels, err error) {
+// may be nil. A page gets no more than it loads quickly.
+func (p *plotting) snapshots(ctx context.Context, page bool) (list []snapshot, labels *data.Labels, err error) {
 	if info, err := os.Stat(p.input); err != nil {
 		return nil, nil, fmt.Errorf("the run cannot be read (%w); check the path", err)
 	} else if !info.IsDir() {
@@ -59,7 +116,15 @@ func (p *plotting) snapshots(ctx context.Context) (list []snapshot, labels *data
 	if len(epochs) == 0 {
 		return nil, nil, fmt.Errorf("there are no snapshots in %s; train with output.snapshots", p.input)
 	}
-	epochs = evenly(epochs, mostFrames)
+	most := mostFrames
+	if page {
+		info, err := os.Stat(filepath.Join(folder, snapshotName(epochs[0])))
+		if err != nil {
+			return nil, nil, fmt.Errorf("the snapshots cannot be read: %w", err)
+		}
+		most = min(most, max(2, int(largestPage/(1+info.Size()))))
+	}
+	epochs = evenly(epochs, most)
 	var file string
 	for _, e := range epochs {
 		file = filepath.Join(folder, snapshotName(e))
@@ -93,8 +158,13 @@ func (p *plotting) snapshots(ctx context.Context) (list []snapshot, labels *data
 	return list, end.Labels, nil
 }
 
-// mostFrames bounds the size of a film: of more snapshots, so many are shown.
-const mostFrames = 250
+// Bounds of the size of a film, of which so many frames are shown, and of a
+// page, whose positions take so many bytes before they are written as text. Of
+// more snapshots some are shown.
+const (
+	mostFrames  = 250
+	largestPage = 15 << 20
+)
 
 // evenly returns n of some numbers, evenly spread from the first to the last,
 // or all if there are no more; n is at least 2.

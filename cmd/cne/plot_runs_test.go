@@ -181,7 +181,7 @@ func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
 	p := &plotting{input: "runs/nc"}
-	list, labels, err := p.snapshots(t.Context())
+	list, labels, err := p.snapshots(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,8 +229,44 @@ func TestPlotAnimate(t *testing.T) {
 	if code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if list, _, err := (&plotting{input: "four"}).snapshots(t.Context()); err != nil || len(list) != 2 {
+	if list, _, err := (&plotting{input: "four"}).snapshots(t.Context(), false); err != nil || len(list) != 2 {
 		t.Errorf("%d frames (%v), want 2", len(list), err)
+	}
+}
+
+// A page has the snapshots as views, with what was recorded of them.
+func TestPlotAnimateToPage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	shortRuns(t)
+	code, stdout, stderr := cne(t.Context(), "plot", "--animate", "runs/nc", "-o", "a.html", "--title", "Film <b>")
+	if code != 0 || strings.TrimSpace(stdout) != "a.html" {
+		t.Fatalf("exit code %d, %q: %s", code, stdout, stderr)
+	}
+	html := readText(t, "a.html")
+	for _, want := range []string{"epoch 3", "epoch 6", "epoch 8", "learnt Z", "KL divergence", "bee", "Film &lt;b&gt;"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	// Without records, and of more than two coordinates.
+	if err := os.CopyFS("alone/snapshots", os.DirFS("runs/neg/snapshots")); err != nil {
+		t.Fatal(err)
+	}
+	writeNPY3 := func(epoch int) {
+		m := data.NewMatrix(30, 3)
+		for i := range m.X {
+			m.X[i] = float32(epoch * (i * i % 17))
+		}
+		makeArray(t, filepath.Join("space/snapshots", snapshotName(epoch)), m)
+	}
+	writeNPY3(1)
+	writeNPY3(2)
+	for folder, want := range map[string]string{"alone": "epoch 6", "space": "first 2 of 3 principal axes"} {
+		if code, _, stderr := cne(t.Context(), "plot", "--animate", folder, "-o", "b.html"); code != 0 {
+			t.Errorf("exit code %d: %s", code, stderr)
+		} else if html := readText(t, "b.html"); !strings.Contains(html, want) || strings.Contains(html, "KL divergence") {
+			t.Errorf("%s: the page lacks %q or has a divergence", folder, want)
+		}
 	}
 }
 
@@ -256,7 +292,8 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		{"a b", 2, "cne plot takes one argument"},
 		{"run --fps 0", 2, "--fps is 0, but must be a number from 0.1 to 50" + see},
 		{"run --fps nan", 2, "--fps is NaN, but must be a number from 0.1 to 50" + see},
-		{"run -o a.png", 2, `--output is "a.png", but must end in .gif` + see},
+		{"run -o a.png", 2, `--output is "a.png", but must end in .gif or .html` + see},
+		{"run -o a.html --follow", 2, "--fps, --follow, --point-size, --width and --height are about pictures, not about pages; leave them out" + see},
 		{"missing", 1, "the run cannot be read (stat missing: no such file or directory); check the path"},
 		{"a.npy", 1, "a.npy is a file; name the folder of a run, which holds the snapshots"},
 		{"run", 1, "there are no snapshots in run; train with output.snapshots"},

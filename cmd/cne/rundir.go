@@ -39,6 +39,7 @@ var runFiles = []string{
 	eventFiles + "*",
 	"curves.svg",
 	"animation.gif",
+	"animation.html",
 	spectrumTable,
 	spectrumFigures,
 	spectrumStrip,
@@ -55,7 +56,8 @@ var runFiles = []string{
 
 // lateFiles are those of runFiles that are made when a run has ended.
 var lateFiles = []string{
-	"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif", evaluationFile,
+	"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
+	"animation.html", evaluationFile,
 }
 
 // What a run saves of its model and its state.

@@ -119,12 +119,10 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	for i, f := range a.Frames {
 		s := a.Scatter
 		s.Embedding, s.Transparent, s.Alpha = f.Embedding, false, cmp.Or(s.Alpha, 1)
-		s.Title = f.Caption
-		if a.Scatter.Title != "" && f.Caption != "" {
-			s.Title = a.Scatter.Title + ", " + f.Caption
-		} else {
-			s.Title = cmp.Or(f.Caption, a.Scatter.Title, " ")
+		if s.Title != "" && f.Caption != "" {
+			s.Title += ", "
 		}
+		s.Title += f.Caption
 		if err := s.check(); err != nil {
 			return nil, fmt.Errorf("frame %d (counted from 0): %w", i, err)
 		}
@@ -133,19 +131,16 @@ func (a *Animation) scatters() ([]Scatter, error) {
 		}
 		list[i] = s
 	}
-	if last.D > 2 && last.N > 1 {
-		pca, note, err := fitPlane(last)
-		if err != nil {
-			return nil, err
-		}
-		for i := range list {
-			s := &list[i]
-			flat := data.NewMatrix(last.N, 2)
-			for k, v := range onPlane(pca, s.Embedding) {
-				flat.X[k] = float32(v)
-			}
-			s.Embedding, s.note = flat, note
-		}
+	embeddings := make([]*data.Matrix, len(list))
+	for i := range list {
+		embeddings[i] = list[i].Embedding
+	}
+	flat, note, err := OnePlane(embeddings)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Embedding, list[i].note = flat[i], note
 	}
 	own := make([]bounds, len(list))
 	for i := range list {
@@ -163,6 +158,32 @@ func (a *Animation) scatters() ([]Scatter, error) {
 		list[i].bounds = &b
 	}
 	return list, nil
+}
+
+// OnePlane returns embeddings of the same points, at least one, as they are
+// drawn beside or after each other: those of more than two coordinates are
+// projected to the plane of the first two principal axes of the last, which the
+// note then says. Errors wrap ErrInput.
+func OnePlane(embeddings []*data.Matrix) (flat []*data.Matrix, note string, err error) {
+	last := embeddings[len(embeddings)-1]
+	if last.D <= 2 || last.N < 2 {
+		return embeddings, "", nil
+	}
+	pca, note, err := fitPlane(last)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, m := range embeddings {
+		if m.D != last.D {
+			return nil, "", fmt.Errorf("%w: an embedding has %d coordinates, and the last %d", ErrInput, m.D, last.D)
+		}
+		out := data.NewMatrix(m.N, 2)
+		for k, v := range onPlane(pca, m) {
+			out.X[k] = float32(v)
+		}
+		flat = append(flat, out)
+	}
+	return flat, note, nil
 }
 
 // together returns for each frame the bounds of all.
