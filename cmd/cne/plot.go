@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,8 +23,8 @@ func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot INPUT",
 		Short: "Draw an embedding",
-		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
-picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
+		Long: `Draw the points of an embedding as PNG or SVG, or write a page that explores
+them in a browser (--html), and print the path of the file. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
 compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
 its embedding.npy, with the points that were held out. Of more than two coordinates the first two are drawn.
 
@@ -31,9 +32,13 @@ The labels of the points are drawn as classes with a legend if they are words,
 or whole numbers that look like those of classes, and on a continuous scale
 otherwise. They come from the column "label" of a table, as cne train writes
 it, from another column (--label-column), or from files of their own
-(--labels). Points with an empty label, or the label nan, are grey.`,
+(--labels). Points with an empty label, or the label nan, are grey.
+
+The page is one file that needs no network. The images of points that are
+images come with it: those of the run whose folder INPUT is, or of --images.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
+  cne plot runs/mnist10k --html
   cne plot table.csv --label-column species --drop id --title Penguins`,
 		Args: oneEmbedding,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +46,8 @@ it, from another column (--label-column), or from files of their own
 			if err := p.check(); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			if err := p.draw(cmd.Context()); err != nil {
+			log := newTalker(cmd.ErrOrStderr(), "text", isQuiet(cmd)).Log
+			if err := p.draw(cmd.Context(), log); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.output)
@@ -50,7 +56,9 @@ it, from another column (--label-column), or from files of their own
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg (default: INPUT with the ending .png, or embedding.png in the run folder)")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` that ends in .png, .svg or .html (default: INPUT with the ending .png, or embedding.png in the run folder)")
+	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
+	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX or .npy, or of MNIST's folder; none: leave those of the run out")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
@@ -78,6 +86,8 @@ type plotting struct {
 	output string // "" for the default
 	data   data.Options
 	plot   Plot
+	html   bool
+	images []string // paths, or noImages alone
 }
 
 // check finds faults of the command line.
@@ -100,21 +110,25 @@ func (p *plotting) check() error {
 	if p.output != "" {
 		switch strings.ToLower(filepath.Ext(p.output)) {
 		case ".png", ".svg":
+			if p.html {
+				return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", quote(p.output))
+			}
+		case ".html":
 		default:
-			return fmt.Errorf("--output is %s, but must end in .png or .svg", quote(p.output))
+			return fmt.Errorf("--output is %s, but must end in .png, .svg or .html", quote(p.output))
 		}
 	}
-	return nil
+	return p.checkHTML()
 }
 
 // draw reads the embedding and draws it. It fills in the path of the picture.
-func (p *plotting) draw(ctx context.Context) error {
+func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	file, err := embeddingFile(p.input)
 	if err != nil {
 		return err
 	}
 	if p.output == "" {
-		p.output = trimEnding(file) + ".png"
+		p.output = trimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
 	if err := differ(file, p.output); err != nil {
 		return err
@@ -130,10 +144,18 @@ func (p *plotting) draw(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	s := scatterOf(set.Points, set.Labels, p.plot)
 	if held != nil {
-		return scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot).Save(p.output)
+		s = scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot)
 	}
-	return scatterOf(set.Points, set.Labels, p.plot).Save(p.output)
+	if !p.isHTML() {
+		return s.Save(p.output)
+	}
+	page, err := p.page(log, s, file)
+	if err != nil {
+		return err
+	}
+	return page.Save(p.output)
 }
 
 // openHeld reads the positions of the points that a run has held out, which lie

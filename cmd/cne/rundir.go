@@ -23,6 +23,7 @@ var runFiles = []string{
 	"embedding.csv",
 	"embedding.png",
 	"embedding.svg",
+	htmlFile,
 	evaluationFile,
 	pixelsFile,
 	modelFile,
@@ -38,7 +39,7 @@ var runFiles = []string{
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.
-var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", evaluationFile}
+var lateFiles = []string{"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", "embedding.png", htmlFile, evaluationFile}
 
 // What a run saves of its model and its state.
 const (
