@@ -34,6 +34,24 @@ func Builtin(name string) (*Dataset, error) {
 	return ds, ds.Check()
 }
 
+// BuiltinImages returns the images of which the points of Builtin consist, with
+// the same labels.
+func BuiltinImages(name string) (*Images, error) {
+	ds, err := Builtin(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSource(bytes.NewReader(mnistTestImages))
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPictureArray(s, formatIDX)
+	if err != nil {
+		return nil, fmt.Errorf("built-in data set %s: %w", name, err)
+	}
+	return &Images{Name: ds.Name, N: ds.Points.N, H: p.h, W: p.w, C: p.c, Pixels: p.pixels, Labels: ds.Labels}, nil
+}
+
 func builtinLabels(file []byte) ([]string, error) {
 	s, err := newSource(bytes.NewReader(file))
 	if err != nil {

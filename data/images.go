@@ -74,6 +74,8 @@ func (opt ImageOptions) check() error {
 //     that of the classes, then of the names, where numbers within names count
 //     as numbers. 16 bits per colour become 8; transparency is refused, the
 //     orientation that a camera noted is not applied;
+//   - a folder that Open reads, such as that of MNIST's four files, with the
+//     labels and, where there are two parts, the split;
 //   - an npy file, or an IDX file such as those of MNIST, with unsigned bytes
 //     of the shape N×H×W×3, or N×H×W×1 or N×H×W for greyscale;
 //   - an npz file with such an array named images (or else x or X), without a
@@ -194,6 +196,10 @@ func openPictures(path string, size int) (*pictures, error) {
 	case isCIFARFolder(path):
 		p, err = readCIFARFolder(path)
 	default:
+		if files, unlike := expand([]string{path}); unlike == nil {
+			p, err = readPointFolder(files)
+			break
+		}
 		p, err = readImageFolder(path, size)
 	}
 	if err != nil {
@@ -201,6 +207,31 @@ func openPictures(path string, size int) (*pictures, error) {
 	}
 	p.path = path
 	return p, nil
+}
+
+// readPointFolder reads the images of the files that a folder of points stands
+// for, of which the first are the training images.
+func readPointFolder(files []file) (*pictures, error) {
+	all := &pictures{}
+	for k, f := range files {
+		p, err := openPictureFile(f.path)
+		if err != nil {
+			return nil, err
+		}
+		if k > 0 && p.shape != all.shape {
+			return nil, errorf(ErrShape, "%s: the images are %s, but those of %s are %s", f.path, p.shape, files[0].path, all.shape)
+		}
+		n := len(p.pixels) / p.bytes()
+		labels, err := readLabelFiles([]string{f.labels}, n)
+		if err != nil {
+			return nil, err
+		}
+		all.shape = p.shape
+		all.pixels = append(all.pixels, p.pixels...)
+		all.labels = append(all.labels, labels...)
+		all.train = append(all.train, slices.Repeat([]bool{k == 0}, n)...)
+	}
+	return all, nil
 }
 
 const (

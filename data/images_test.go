@@ -635,3 +635,59 @@ func FuzzImageFolder(f *testing.F) {
 		}
 	})
 }
+
+// A folder of points, such as MNIST's, is one of images with labels and split.
+func TestImagesOfPointFolder(t *testing.T) {
+	images := func(n int) []byte {
+		body := make([]byte, 6*n)
+		for i := range body {
+			body[i] = byte(10*n + i)
+		}
+		return idx(8, []uint32{uint32(n), 2, 3}, body...)
+	}
+	folder := tree{
+		"train-images-idx3-ubyte": images(3), "train-labels-idx1-ubyte": idx(8, []uint32{3}, 7, 8, 7),
+		"t10k-images-idx3-ubyte": images(2), "t10k-labels-idx1-ubyte": idx(8, []uint32{2}, 9, 7),
+	}
+	im, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if im.N != 5 || im.H != 2 || im.W != 3 || im.C != 1 || im.Image(0)[0] != 30 || im.Image(3)[0] != 20 || im.Image(4)[5] != 31 {
+		t.Errorf("%+v", im)
+	}
+	if !slices.Equal(im.Train, []bool{true, true, true, false, false}) || !slices.Equal(im.Labels.Class, []int32{0, 1, 0, 2, 0}) || im.Labels.Names[2] != "9" {
+		t.Errorf("split %v, labels %+v", im.Train, im.Labels)
+	}
+
+	folder["t10k-labels-idx1-ubyte"] = idx(8, []uint32{1}, 9)
+	if _, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrLabels) {
+		t.Errorf("a label is missing: %v", err)
+	}
+	folder["t10k-images-idx3-ubyte"] = idx(8, []uint32{1, 3, 2}, 1, 2, 3, 4, 5, 6)
+	if _, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrShape) {
+		t.Errorf("other sizes: %v", err)
+	}
+}
+
+func TestBuiltinImages(t *testing.T) {
+	im, err := data.BuiltinImages("mnist10k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := data.Builtin("mnist10k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if im.N != 10000 || im.H != 28 || im.W != 28 || im.C != 1 || len(im.Labels.Class) != 10000 {
+		t.Fatalf("%d images of %d×%d×%d, %d labels", im.N, im.H, im.W, im.C, len(im.Labels.Class))
+	}
+	for i, v := range ds.Points.X {
+		if float32(im.Pixels[i]) != v {
+			t.Fatalf("value %d is %d, that of the points %v", i, im.Pixels[i], v)
+		}
+	}
+	if _, err := data.BuiltinImages("x"); !errors.Is(err, data.ErrOption) {
+		t.Errorf("no such data: %v", err)
+	}
+}

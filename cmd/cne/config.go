@@ -51,10 +51,13 @@ type Config struct {
 
 // Output says what is written, and where.
 type Output struct {
-	Dir       string `mapstructure:"dir"`       // run folder, never empty
-	CSV       bool   `mapstructure:"csv"`       // embedding.csv
-	Plot      bool   `mapstructure:"plot"`      // embedding.png
-	Snapshots int    `mapstructure:"snapshots"` // every n epochs; 0: never
+	Dir  string `mapstructure:"dir"`  // run folder, never empty
+	CSV  bool   `mapstructure:"csv"`  // embedding.csv
+	Plot bool   `mapstructure:"plot"` // embedding.png
+	HTML bool   `mapstructure:"html"` // embedding.html
+	// HTMLImages puts the images of the points into embedding.html.
+	HTMLImages bool `mapstructure:"html_images"`
+	Snapshots  int  `mapstructure:"snapshots"` // every n epochs; 0: never
 	// MetricsEvery is after how many epochs the quality is measured; 0: never.
 	MetricsEvery int  `mapstructure:"metrics_every"`
 	TensorBoard  bool `mapstructure:"tensorboard"` // event files

@@ -113,7 +113,7 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	want := &Config{
-		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true},
+		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true},
 		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Drop: []string{}, Header: "auto", Genes: 1000, HoldoutLabels: []string{}, Scale: "unit"},
 		Graph:      Graph{K: 15, PCA: 50, Cache: true},
 		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,8 +23,9 @@ func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
 		Short: "Draw embeddings, the curves of runs, and films",
-		Long: `Draw the points of an embedding as PNG or SVG, and print the path of the
-picture. INPUT is an array (.npy), a table (.csv or .tsv), either of them also
+		Long: `Draw the points of an embedding as PNG or SVG, or write a page that explores
+them in a browser (--html), and print the path of the file. INPUT is an array
+(.npy), a table (.csv or .tsv), either of them also
 compressed with gzip, or a run folder, whose embedding.csv is drawn, or else
 its embedding.npy, with the points that were held out. Of more than two
 coordinates the plane of the first two principal axes is drawn. Several inputs
@@ -34,6 +36,9 @@ or whole numbers that look like those of classes, and on a continuous scale
 otherwise. They come from the column "label" of a table, as cne train writes
 it, from another column (--label-column), or from files of their own
 (--labels). Points with an empty label, or the label nan, are grey.
+
+The page is one file that needs no network. The images of points that are
+images come with it: those of the run whose folder INPUT is, or of --images.
 
 With --metrics the inputs are run folders, or files like their metrics.jsonl,
 and the picture shows how loss, partition function, Kullback-Leibler divergence
@@ -46,6 +51,7 @@ output.snapshots) become a film that ends with the embedding: a GIF, or for an
 more than 15 MB for a page, some are left out.`,
 		Example: `  cne plot runs/mnist10k
   cne plot runs/mnist10k/embedding.npy --labels labels.txt -o mnist.svg
+  cne plot runs/mnist10k --html
   cne plot table.csv --label-column species --drop id --title Penguins
   cne plot runs/s0 runs/s0.5 runs/s1 -o spectrum.png
   cne plot --metrics runs/neg runs/nc -o curves.svg
@@ -57,7 +63,8 @@ more than 15 MB for a page, some are left out.`,
 			if err := p.check(); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			draw := p.draw
+			log := newTalker(cmd.ErrOrStderr(), "text", isQuiet(cmd)).Log
+			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
 				draw = p.drawMetrics
@@ -75,11 +82,13 @@ more than 15 MB for a page, some are left out.`,
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&p.output, "output", "o", "", "picture, a `file` that ends in .png or .svg, or in .gif or .html for --animate (default: INPUT with that ending, or embedding.png, curves.png or animation.gif in the run folder)")
+	flags.StringVarP(&p.output, "output", "o", "", "`file` that ends in .png, .svg or .html, or in .gif or .html for --animate (default: INPUT with that ending, or embedding.png, embedding.html, curves.png or animation.gif in the run folder)")
 	flags.BoolVar(&p.metrics, "metrics", false, "draw the curves of one or more runs")
 	flags.BoolVar(&p.animate, "animate", false, "make a film of the snapshots of a run")
 	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
 	flags.BoolVar(&p.follow, "follow", false, "have the axes of the film follow the points, so that they always fill it")
+	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
+	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX or .npy, or of MNIST's folder; none: leave those of the run out")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
@@ -131,6 +140,8 @@ type plotting struct {
 	animate bool // film of a run
 	fps     float64
 	follow  bool
+	html    bool
+	images  []string // paths, or noImages alone
 }
 
 const defaultFPS = 10
@@ -164,8 +175,12 @@ func (p *plotting) check() error {
 		return errors.New("--fps and --follow are about films; give --animate, too")
 	case !(p.fps >= 0.1 && p.fps <= 50):
 		return fmt.Errorf("--fps is %v, but must be a number from 0.1 to 50", p.fps)
-	case isPage(p.output) && (p.fps != defaultFPS || p.follow || p.plot.PointSize != 0 || p.plot.WidthCM != 0 || p.plot.HeightCM != 0):
-		return errors.New("--fps, --follow, --point-size, --width and --height are about pictures, not about pages; leave them out")
+	case p.isHTML() && (p.fps != defaultFPS || p.follow):
+		return errors.New("--fps and --follow are about films, but a page has a slider; leave them out")
+	case p.html && p.metrics:
+		return errors.New("--html and --metrics are both given, but a page shows points; leave one of them out")
+	case p.html && p.isStrip():
+		return errors.New("--html is about one embedding; name one, or leave it out")
 	case p.columns < 0:
 		return fmt.Errorf("--columns is %d, but must be at least 1, or 0 for a number that fits", p.columns)
 	case p.columns > 0 && !p.isStrip():
@@ -181,25 +196,33 @@ func (p *plotting) check() error {
 		p.plot.Title = p.titles[0]
 	}
 	if p.output != "" {
-		allowed := []string{".png", ".svg"}
-		if p.animate {
+		allowed := []string{".png", ".svg", ".html"}
+		switch {
+		case p.animate:
 			allowed = []string{".gif", ".html"}
+		case p.metrics || p.isStrip():
+			allowed = []string{".png", ".svg"}
 		}
-		if !slices.Contains(allowed, strings.ToLower(filepath.Ext(p.output))) {
-			return fmt.Errorf("--output is %s, but must end in %s", quote(p.output), strings.Join(allowed, " or "))
+		ending := strings.ToLower(filepath.Ext(p.output))
+		if !slices.Contains(allowed, ending) {
+			last := len(allowed) - 1
+			return fmt.Errorf("--output is %s, but must end in %s or %s", quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
+		}
+		if p.html && ending != ".html" {
+			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", quote(p.output))
 		}
 	}
-	return nil
+	return p.checkHTML()
 }
 
 // draw reads the embedding and draws it. It fills in the path of the picture.
-func (p *plotting) draw(ctx context.Context) error {
+func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	file, err := embeddingFile(p.input)
 	if err != nil {
 		return err
 	}
 	if p.output == "" {
-		p.output = trimEnding(file) + ".png"
+		p.output = trimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
 	if err := differ(file, p.output); err != nil {
 		return err
@@ -215,10 +238,18 @@ func (p *plotting) draw(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	s := scatterOf(set.Points, set.Labels, p.plot)
 	if held != nil {
-		return scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot).Save(p.output)
+		s = scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot)
 	}
-	return scatterOf(set.Points, set.Labels, p.plot).Save(p.output)
+	if !p.isHTML() {
+		return s.Save(p.output)
+	}
+	page, err := p.page(log, s, file)
+	if err != nil {
+		return err
+	}
+	return page.Save(p.output)
 }
 
 // openHeld reads the positions of the points that a run has held out, which lie

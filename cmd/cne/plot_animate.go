@@ -21,17 +21,20 @@ import (
 // drawAnimation makes a film of the snapshots of a run, or a page to move
 // through them. It fills in the path of the picture.
 func (p *plotting) drawAnimation(ctx context.Context) error {
+	page := p.isHTML()
 	if p.output == "" {
 		p.output = filepath.Join(p.input, "animation.gif")
+		if page {
+			p.output = filepath.Join(p.input, "animation.html")
+		}
 	}
-	page := isPage(p.output)
 	list, labels, err := p.snapshots(ctx, page)
 	if err != nil {
 		return err
 	}
 	common := scatterOf(list[len(list)-1].embedding, labels, p.plot)
 	if page {
-		return p.pageOf(list, common)
+		return p.filmPage(list, common)
 	}
 	a := plot.Animation{Scatter: *common, FramesPerSecond: p.fps, Follow: p.follow}
 	for _, s := range list {
@@ -40,12 +43,10 @@ func (p *plotting) drawAnimation(ctx context.Context) error {
 	return a.Save(p.output)
 }
 
-func isPage(path string) bool { return strings.EqualFold(filepath.Ext(path), ".html") }
-
-// pageOf writes a page with a slider over the snapshots, which have the title
+// filmPage writes a page with a slider over the snapshots, which have the title
 // and the colours of a picture. What was recorded of their epochs stands beside
 // them.
-func (p *plotting) pageOf(list []snapshot, colours *plot.Scatter) error {
+func (p *plotting) filmPage(list []snapshot, colours *plot.Scatter) error {
 	embeddings := make([]*data.Matrix, len(list))
 	for i := range list {
 		embeddings[i] = list[i].embedding

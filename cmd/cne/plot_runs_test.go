@@ -293,7 +293,7 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		{"run --fps 0", 2, "--fps is 0, but must be a number from 0.1 to 50" + see},
 		{"run --fps nan", 2, "--fps is NaN, but must be a number from 0.1 to 50" + see},
 		{"run -o a.png", 2, `--output is "a.png", but must end in .gif or .html` + see},
-		{"run -o a.html --follow", 2, "--fps, --follow, --point-size, --width and --height are about pictures, not about pages; leave them out" + see},
+		{"run -o a.html --follow", 2, "--fps and --follow are about films, but a page has a slider; leave them out" + see},
 		{"missing", 1, "the run cannot be read (stat missing: no such file or directory); check the path"},
 		{"a.npy", 1, "a.npy is a file; name the folder of a run, which holds the snapshots"},
 		{"run", 1, "there are no snapshots in run; train with output.snapshots"},

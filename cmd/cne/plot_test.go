@@ -196,8 +196,8 @@ func TestPlotBadInput(t *testing.T) {
 	}{
 		{"", 2, one + see},
 		{"a.npy b.npy", 2, `2 embeddings need --output, the file for their picture` + see},
-		{"a.npy -o a.jpg", 2, `--output is "a.jpg", but must end in .png or .svg` + see},
-		{"a.npy -o folder", 2, `--output is "folder", but must end in .png or .svg` + see},
+		{"a.npy -o a.jpg", 2, `--output is "a.jpg", but must end in .png, .svg or .html` + see},
+		{"a.npy -o folder", 2, `--output is "folder", but must end in .png, .svg or .html` + see},
 		{"a.npy --width 101", 2, "--width is 101, but must be a number from 0 to 100" + see},
 		{"a.npy --height -1", 2, "--height is -1, but must be a number from 0 to 100" + see},
 		{"a.npy --height nan", 2, "--height is NaN, but must be a number from 0 to 100" + see},

@@ -327,6 +327,9 @@ func (t *training) print(w io.Writer, m *Metrics) error {
 	if t.config.Output.Plot {
 		row("picture", "%s", t.dir.Path("embedding.png"))
 	}
+	if t.config.Output.HTML {
+		row("page", "%s", t.dir.Path(htmlFile))
+	}
 	row("embedding", "%s", t.dir.Path("embedding.npy"))
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
 	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)

@@ -55,6 +55,8 @@ var trainKeys = slices.Concat([]key{
 	{"output.dir", nonEmptyText()},
 	{"output.csv", boolean()},
 	{"output.plot", boolean()},
+	{"output.html", boolean()},
+	{"output.html_images", boolean()},
 	{"output.snapshots", whole(0)},
 	{"output.metrics_every", whole(0)},
 	{"output.tensorboard", boolean()},

@@ -25,6 +25,7 @@ var runFiles = []string{
 	"embedding.csv",
 	"embedding.png",
 	"embedding.svg",
+	htmlFile,
 	evaluationFile,
 	pixelsFile,
 	modelFile,
@@ -48,6 +49,7 @@ var runFiles = []string{
 	"[smz]*=*/embedding.npy",
 	"[smz]*=*/embedding.csv",
 	"[smz]*=*/embedding.png",
+	"[smz]*=*/embedding.html",
 	"[smz]*=*/metrics.json",
 	"[smz]*=*/config.yaml",
 	graphFile,
@@ -57,7 +59,7 @@ var runFiles = []string{
 // lateFiles are those of runFiles that are made when a run has ended.
 var lateFiles = []string{
 	"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
-	"animation.html", evaluationFile,
+	"animation.html", htmlFile, evaluationFile,
 }
 
 // What a run saves of its model and its state.

@@ -88,7 +88,7 @@ func (s *spectrum) write() error {
 		if err := t.dir.writeJSON("metrics.json", f.Stops[i].Metrics); err != nil {
 			return err
 		}
-		if err := t.draw(x.embedding, nil); err != nil {
+		if err := t.draw(x.embedding, nil, x.metrics); err != nil {
 			return err
 		}
 		panel := scatterOf(x.embedding, labels, Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
@@ -100,6 +100,9 @@ func (s *spectrum) write() error {
 		if err := s.base.writeRows(rowsFile, rows); err != nil {
 			return err
 		}
+	}
+	if s.config.Output.HTMLImages {
+		page.Images = readableImages(s.Log, s.config, f.N, s.base.in.rows)
 	}
 	if err := page.Save(s.dir.Path(spectrumExplorer)); err != nil {
 		return err

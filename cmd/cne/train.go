@@ -113,7 +113,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.draw(embedding, held); err != nil {
+	if err := t.draw(embedding, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
@@ -204,7 +204,7 @@ func (t *training) keep(reason error) error {
 		held, err = t.projectHeld(context.Background())
 	}
 	if err == nil {
-		err = t.draw(embedding, held)
+		err = t.draw(embedding, held, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
@@ -298,14 +298,17 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 	return t.dir.WriteFile(name+".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) })
 }
 
-// draw makes the picture, if one is asked for. held may be nil.
-func (t *training) draw(embedding, held *data.Matrix) error {
-	if !t.config.Output.Plot {
-		return nil
-	}
+// draw makes the picture and the page, if they are asked for. held may be nil,
+// and so may the metrics of a run that ended early.
+func (t *training) draw(embedding, held *data.Matrix, m *Metrics) error {
 	s := scatterOf(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
 		s = scatterOfBoth(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
 	}
-	return s.Save(t.dir.Path("embedding.png"))
+	if t.config.Output.Plot {
+		if err := s.Save(t.dir.Path("embedding.png")); err != nil {
+			return err
+		}
+	}
+	return t.drawHTML(s, m)
 }

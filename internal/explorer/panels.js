@@ -57,8 +57,8 @@ class Legend {
       item.append(button);
       this.list.append(item);
       const entry = { category, name, button, item };
-      button.addEventListener("click", (e) => (e.altKey ? this.only(category) : this.toggle(category)));
-      button.addEventListener("dblclick", (e) => { if (!e.altKey) this.only(category); });
+      button.addEventListener("click", (e) => (e.altKey || e.shiftKey ? this.only(category) : this.toggle(category)));
+      button.addEventListener("dblclick", (e) => { if (!e.altKey && !e.shiftKey) this.only(category); });
       button.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") this.#point(category, 120); });
       button.addEventListener("pointerleave", () => this.#point(-1, 60));
       button.addEventListener("focus", () => {
@@ -97,13 +97,8 @@ class Legend {
     const k = shown.findIndex((e) => e.button === document.activeElement);
     if (k < 0) return;
     const to = { ArrowDown: k + 1, ArrowUp: k - 1, Home: 0, End: shown.length - 1 }[event.key];
-    if (to !== undefined) {
-      shown[within(to, 0, shown.length - 1)].button.focus();
-    } else if (event.key === "Enter" && (event.altKey || event.shiftKey)) {
-      this.only(shown[k].category);
-    } else {
-      return;
-    }
+    if (to === undefined) return;
+    shown[within(to, 0, shown.length - 1)].button.focus();
     event.preventDefault();
     event.stopPropagation();
   }
