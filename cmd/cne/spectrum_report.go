@@ -76,7 +76,7 @@ func (s *spectrum) write() error {
 	f := s.figures()
 	labels := s.base.in.points.Labels
 	strip := &plot.Strip{}
-	page := &explorer.Page{Title: fmt.Sprintf("%s: %s, %s", s.base.in.points.Name, lossTitles[s.config.Loss.Name], s.axis.symbol()), Slider: s.axis.symbol()}
+	page := &explorer.Page{Title: s.base.in.points.Name + ", " + lossTitles[s.config.Loss.Name], Slider: s.axis.symbol()}
 	for i, x := range s.stops {
 		t := s.at(x)
 		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return trainSchema.write(w, x.config) }); err != nil {
@@ -199,27 +199,29 @@ type figure struct {
 	name, heading string // in files and for people
 	format        string // for people
 	value         func(*StopMetrics) *float64
+	ofTheRun      bool // rather than of the embedding
 }
 
 // stopFigures are the figures of a spectrum, but for the value itself.
 var stopFigures = []figure{
-	{"z_bar", "Z̄", "%.3g", func(m *StopMetrics) *float64 { return m.ZBar }},
-	{"partition_function", "partition function", "%.3g", func(m *StopMetrics) *float64 { return m.PartitionFunction }},
-	{"z", "learnt Z", "%.3g", func(m *StopMetrics) *float64 { return m.Z }},
-	{"knn_recall", "kNN recall", "%.4f", func(m *StopMetrics) *float64 { return m.KNNRecall }},
-	{"spearman", "Spearman", "%.3f", func(m *StopMetrics) *float64 { return m.Spearman }},
-	{"kl", "KL", "%.4g", func(m *StopMetrics) *float64 { return m.KL }},
-	{"accuracy", "kNN accuracy", "%.4f", func(m *StopMetrics) *float64 { return m.Accuracy }},
-	{"loss", "loss per edge", "%.5g", func(m *StopMetrics) *float64 { return &m.Loss }},
-	{"scale_to_previous", "scale to previous", "%.3g", func(m *StopMetrics) *float64 { return m.Scale }},
-	{"seconds", "seconds", "%.1f", func(m *StopMetrics) *float64 { return &m.Seconds.Optimize }},
+	{"z_bar", "Z̄", "%.3g", func(m *StopMetrics) *float64 { return m.ZBar }, false},
+	{"partition_function", "partition function", "%.3g", func(m *StopMetrics) *float64 { return m.PartitionFunction }, false},
+	{"z", "learnt Z", "%.3g", func(m *StopMetrics) *float64 { return m.Z }, false},
+	{"knn_recall", "kNN recall", "%.4f", func(m *StopMetrics) *float64 { return m.KNNRecall }, false},
+	{"spearman", "Spearman", "%.3f", func(m *StopMetrics) *float64 { return m.Spearman }, false},
+	{"kl", "KL", "%.4g", func(m *StopMetrics) *float64 { return m.KL }, false},
+	{"accuracy", "kNN accuracy", "%.4f", func(m *StopMetrics) *float64 { return m.Accuracy }, false},
+	{"loss", "loss per edge", "%.5g", func(m *StopMetrics) *float64 { return &m.Loss }, true},
+	{"scale_to_previous", "scale to previous", "%.3g", func(m *StopMetrics) *float64 { return m.Scale }, true},
+	{"seconds", "seconds", "%.1f", func(m *StopMetrics) *float64 { return &m.Seconds.Optimize }, true},
 }
 
-// facts returns the figures of a stop for the explorer.
+// facts returns the figures of a stop for the explorer: those about the
+// embedding alone.
 func (m *StopMetrics) facts() []explorer.Fact {
 	var facts []explorer.Fact
 	for _, g := range stopFigures {
-		if v := g.value(m); v != nil {
+		if v := g.value(m); v != nil && !g.ofTheRun {
 			facts = append(facts, explorer.Fact{Name: g.heading, Value: fmt.Sprintf(g.format, *v)})
 		}
 	}
