@@ -3,6 +3,7 @@ package quality
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -37,7 +38,8 @@ func UMAP() Discriminator { return Discriminator{1, 0} }
 // Both sums are complete: the first over the E directed edges, the second over
 // all ordered pairs. (Training draws negatives from the batch, whose points
 // occur as often as they have edges; its losses differ by that.) Arguments of
-// logarithms below clamp, from [0, 1), count as clamp, as in training.
+// logarithms below clamp, from [0, 1), count as clamp, as in training; a clamp of
+// 0 still leaves the finite bound of training's arithmetic.
 //
 // Edges and embedding are as for KL. The sum over edges is computed in double
 // precision, that over pairs with PartitionFunction's. Errors are KL's.
@@ -58,7 +60,7 @@ func ExpectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clam
 		}
 	}
 	sums := lossesOfPairs(embedding, n, d, clamp, discriminators)
-	limit := -math.Log(clamp)
+	limit := logLimit(clamp)
 	losses := make([]float64, len(discriminators))
 	for k, p := range discriminators {
 		attraction := overEdges(heads, tails, embedding, d, func(d2 float64) float64 {
@@ -83,10 +85,17 @@ func checkLoss(n, m int, clamp float64) error {
 	return nil
 }
 
+// logLimit returns the largest −log of a probability that is clamped.
+func logLimit(clamp float64) float64 { return -math.Log(simd.BoundOf[float64](clamp).Clamp()) }
+
+// extreme tells whether single precision could not hold w: a diverged run has
+// such constants.
+func (p Discriminator) extreme() bool { return p.slope < 1e-20 || p.slope > 1e20 }
+
 // lossesOfPairs adds up −log(1−p) over the unordered pairs for each
 // discriminator.
 func lossesOfPairs[T Float](e []T, n, d int, clamp float64, discriminators []Discriminator) []float64 {
-	if f, ok := any(e).([]float32); ok {
+	if f, ok := any(e).([]float32); ok && !slices.ContainsFunc(discriminators, Discriminator.extreme) {
 		bound := simd.BoundOf[float32](clamp)
 		return overPlanes(f, n, d, len(discriminators), func(d2 []float32, sums []float64) {
 			for k, p := range discriminators {
@@ -94,7 +103,7 @@ func lossesOfPairs[T Float](e []T, n, d int, clamp float64, discriminators []Dis
 			}
 		})
 	}
-	limit := -math.Log(clamp)
+	limit := logLimit(clamp)
 	return overTiles(n, len(discriminators), func(i, lo, hi int, _ []float32, sums []float64) {
 		for j := lo; j < hi; j++ {
 			d2 := squaredDistance(e[i*d:(i+1)*d], e[j*d:(j+1)*d])

@@ -97,6 +97,47 @@ func TestExpectedLossesOfDistantPairs(t *testing.T) {
 	}
 }
 
+// Constants beyond single precision, as those of a diverged run, have the loss
+// that double precision gives.
+func TestExpectedLossesOfExtremeConstants(t *testing.T) {
+	x := normal[float32](1, 60, 2, 1)
+	copy(x[2:4], x[:2]) // two points coincide
+	heads, tails := symmetric(nearestNaive(x, 2, 3), 3)
+	for _, c := range []float64{1e-50, 1e-30, 1e-19, 1e19, 1e30, 1e50} {
+		losses, err := ExpectedLosses(heads, tails, x, 2, 5, 1e-10, Neg(1), Neg(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "Neg-t-SNE", losses[0], lossNaive(heads, tails, x, 2, 5, 1e-10, func(q float64) float64 { return q / (q + 1) }), 1e-5)
+		var sum float64 // with the complement in a form that does not cancel
+		for i := range 60 {
+			for j := range i {
+				w := c * (1 + squaredDistance(x[2*i:2*i+2], x[2*j:2*j+2]))
+				sum += min(-math.Log(1e-10), math.Log1p(1/w))
+			}
+		}
+		want := 5 * sum / (60 * 59 / 2)
+		for e := range heads {
+			i, j := 2*heads[e], 2*tails[e]
+			want += min(-math.Log(1e-10), math.Log1p(c*(1+squaredDistance(x[i:i+2], x[j:j+2])))) / float64(len(heads))
+		}
+		near(t, "an extreme constant", losses[1], want, 1e-5)
+	}
+}
+
+// Without a clamp, coinciding points have a finite loss for either type.
+func TestExpectedLossesWithoutClamp(t *testing.T) {
+	heads, tails := []int32{0, 1}, []int32{1, 0}
+	for name, measure := range map[string]func() ([]float64, error){
+		"float32": func() ([]float64, error) { return ExpectedLosses(heads, tails, make([]float32, 4), 2, 5, 0, UMAP()) },
+		"float64": func() ([]float64, error) { return ExpectedLosses(heads, tails, make([]float64, 4), 2, 5, 0, UMAP()) },
+	} {
+		if losses, err := measure(); err != nil || !(losses[0] > 5*80 && losses[0] < 5*800) {
+			t.Errorf("%s: %v, %v", name, losses, err)
+		}
+	}
+}
+
 // Equal points count with the clamp.
 func TestExpectedLossesOfEqualPoints(t *testing.T) {
 	same := make([]float32, 40)

@@ -94,6 +94,7 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				RowLogistic(x[0], 0)
 				AddSquares(x[0], x[1], 1)
 				InverseSum(x[0])
+				InverseLogSum(x[0], 1, 1, BoundOf[float32](1e-10))
 				LessProduct(x[0], x[1], x[2], 1)
 				Pull(x[0], x[1], x[2], x[3], 2)
 				Rectify(x[0], x[1])
@@ -110,6 +111,19 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 					Planes(table[:d*n], n, table[d*n:2*d*n], d)
 				}
 			})
+		}
+	}
+}
+
+// Neither the limits nor the counts need be a whole number of vectors.
+func TestCountBelowStaysWithinItsArrays(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		for _, n := range []int{1, 15, 16, 33, 70} {
+			for _, k := range []int{1, 3, 4, 5, 8, 11} {
+				x, limits, words := guarded(t, n, before), guarded(t, k, before), guarded(t, k, before)
+				counts := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), k)
+				forms(t, func(*testing.T) { CountBelow(counts, x, limits) })
+			}
 		}
 	}
 }

@@ -281,6 +281,7 @@ func InverseLogSum[T Float](x []T, slope, offset T, bound Bound[T]) (sum float64
 // counts is at least as long as limits. A NaN is below nothing. It is fastest
 // for a multiple of 4 limits.
 func CountBelow[T Float](counts []int32, x, limits []T) {
+	counts = counts[:len(limits)] // the vector form does not look
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole, four := len(x)-len(x)%lanes, len(limits)-len(limits)%4
 		countBelowVector(counts, f[:whole], any(limits).([]float32)[:four])

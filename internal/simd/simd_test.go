@@ -389,6 +389,19 @@ func TestCountBelow(t *testing.T) {
 	})
 }
 
+// Too few counts must not become a write behind them.
+func TestCountBelowNeedsAllCounts(t *testing.T) {
+	forms(t, func(t *testing.T) {
+		counts := []int32{7, 7, 7, 7}
+		defer func() {
+			if recover() == nil || counts[3] != 7 {
+				t.Errorf("3 counts for 4 limits were taken, and the count behind them is %d", counts[3])
+			}
+		}()
+		CountBelow(counts[:3:3], make([]float32, 64), []float32{1, 1, 1, 1})
+	})
+}
+
 func BenchmarkKernels(b *testing.B) {
 	const n = 1024
 	limit := BoundOf[float32](1e-10)
