@@ -16,7 +16,7 @@ type Record struct {
 	LR   float64 `json:"lr"`
 	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) what it means for the
 	// n points: the partition function, once it is learnt. They are left out
-	// for the other losses.
+	// for the other losses, and Z where it is too large for a number.
 	LogZ *float64 `json:"log_z,omitempty"`
 	Z    *float64 `json:"z,omitempty"`
 	// Quality is that of the epoch, where it was measured.
@@ -33,8 +33,10 @@ func (s *State) Record(withZ bool) Record {
 	if withZ {
 		points, _ := s.Model.Points()
 		logZ, n := s.LogZ, float64(points)
-		z := math.Exp(logZ) * n * (n - 1)
-		r.LogZ, r.Z = &logZ, &z
+		r.LogZ = &logZ
+		if z := math.Exp(logZ) * n * (n - 1); !math.IsInf(z, 0) { // which JSON has no word for
+			r.Z = &z
+		}
 	}
 	if s.Quality != nil {
 		r.Quality = *s.Quality

@@ -944,6 +944,21 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// A log Z whose exponential is too large is recorded all the same.
+func TestRecordOfLargeZ(t *testing.T) {
+	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{Loss: op.NC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line bytes.Buffer
+	if err := train.Records(&line, true).AfterEpoch(&train.State{Epoch: 3, LogZ: 800, Model: e}); err != nil {
+		t.Fatal(err)
+	}
+	if s := line.String(); !strings.Contains(s, `"log_z":800`) || strings.Contains(s, `"z"`) {
+		t.Errorf("recorded %s", s)
+	}
+}
+
 func TestMeasureFails(t *testing.T) {
 	heads, tails := ring(20, 1)
 	e, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})

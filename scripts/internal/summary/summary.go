@@ -5,6 +5,7 @@ package summary
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -43,17 +44,23 @@ func Significant(x float64, digits int) string {
 	return strconv.FormatFloat(x, 'e', digits-1, 64)
 }
 
-// MeanSD returns the mean of x and the standard deviation of the sample, 0 of a
-// single value.
+// MeanSD returns the mean of x, which is not empty, and the standard deviation of
+// the sample, 0 of a single value or of equal ones.
 func MeanSD(x []float64) (mean, sd float64) {
+	// The differences from the first value, so that equal ones have no rounding
+	// errors for a deviation.
 	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	if len(x) < 2 {
-		return mean, 0
+		mean += (v - x[0]) / float64(len(x))
 	}
 	for _, v := range x {
-		sd += (v - mean) * (v - mean)
+		sd += (v - x[0] - mean) * (v - x[0] - mean)
 	}
-	return mean, math.Sqrt(sd / float64(len(x)-1))
+	return x[0] + mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
+}
+
+// Median returns the middle value of x, which is not empty, or the mean of the
+// two in the middle.
+func Median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }

@@ -2,6 +2,7 @@ package summary_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"cne/scripts/internal/summary"
@@ -23,6 +24,8 @@ func TestFigure(t *testing.T) {
 		{[]float64{1e-7, 3e-7}, "(2.0 ± 1.4)e-7"},
 		{[]float64{0.365, 0.36, 0.37}, "0.3650 ± 0.0050"},
 		{[]float64{100, 200, 300}, "200 ± 100"},
+		{[]float64{0.1, 0.1, 0.1}, "0.1000"},
+		{[]float64{0.365, 0.365, 0.365, 0.365, 0.365, 0.365, 0.365}, "0.3650"},
 		{[]float64{-2, -4}, "-3.0 ± 1.4"},
 	} {
 		if got := summary.Figure(c.x); got != c.want {
@@ -42,5 +45,19 @@ func TestMeanSD(t *testing.T) {
 	}
 	if m, s := summary.MeanSD(x); math.Abs(m-53) > 1e-9 || math.Abs(s-10*sd) > 1e-9 {
 		t.Errorf("of ten times and three more: mean %v and deviation %v", m, s)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{
+		{[]float64{3}, 3}, {[]float64{5, 1}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 3, 100}, 3.5},
+	} {
+		before := slices.Clone(c.x)
+		if got := summary.Median(c.x); got != c.want || !slices.Equal(c.x, before) {
+			t.Errorf("the median of %v is %v, want %v; they are now %v", before, got, c.want, c.x)
+		}
 	}
 }

@@ -18,9 +18,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cne/internal/plot"
+	"cne/scripts/internal/summary"
 )
 
 // epochs of the runs in the paper.
@@ -50,14 +52,14 @@ func run(args []string, stdout io.Writer) error {
 		return err
 	}
 	series := plot.Series{Marker: true}
-	fmt.Fprintf(stdout, "| batch | optimisation of %d epochs, s |\n|---|---|\n", epochs)
+	table := fmt.Sprintf("| batch | optimisation of %d epochs, s |\n|---|---|\n", epochs)
 	for _, power := range slices.Sorted(maps.Keys(seconds)) {
-		s := median(seconds[power])
+		s := summary.Median(seconds[power])
 		series.X, series.Y = append(series.X, float64(int(1)<<power)), append(series.Y, s)
-		fmt.Fprintf(stdout, "| 2^%d | %.1f |\n", power, s)
+		table += fmt.Sprintf("| 2^%d | %.1f |\n", power, s)
 	}
-	if *picture == "" {
-		return nil
+	if _, err := io.WriteString(stdout, table); err != nil || *picture == "" {
+		return err
 	}
 	c := plot.Curves{Panels: []plot.Panel{{
 		XLabel: "batch size", YLabel: fmt.Sprintf("seconds for %d epochs", epochs), LogX: true, LogY: true, Series: []plot.Series{series},
@@ -68,15 +70,21 @@ func run(args []string, stdout io.Writer) error {
 // read returns the seconds that the runs' optimisation would take for all
 // epochs, by the logarithm of the batch size.
 func read(folder string) (map[int][]float64, error) {
-	files, err := filepath.Glob(filepath.Join(strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`).Replace(folder), "*-*.json"))
+	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; give the folder with the metrics of the runs", err)
 	}
 	seconds := map[int][]float64{}
-	for _, file := range files {
-		var power, round int
-		if n, _ := fmt.Sscanf(filepath.Base(file), "%d-%d.json", &power, &round); n != 2 || power < 1 || power > 40 {
-			return nil, fmt.Errorf("%s is not named POWER-ROUND.json; remove it", file)
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok {
+			continue
+		}
+		file := filepath.Join(folder, entry.Name())
+		first, second, _ := strings.Cut(name, "-")
+		power, err := strconv.Atoi(first)
+		if _, wrong := strconv.Atoi(second); err != nil || wrong != nil || power < 1 || power > 40 {
+			return nil, fmt.Errorf("%s is not named POWER-ROUND.json, with a POWER from 1 to 40; remove it", file)
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -97,10 +105,4 @@ func read(folder string) (map[int][]float64, error) {
 		return nil, fmt.Errorf("%s holds no file named POWER-ROUND.json; measure first", folder)
 	}
 	return seconds, nil
-}
-
-// median of at least one number.
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +20,10 @@ func write(t *testing.T, folder, name string, epochs int, seconds float64) {
 }
 
 func TestTable(t *testing.T) {
-	folder := t.TempDir()
+	folder := filepath.Join(t.TempDir(), `[a] \b*`) // no pattern
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
 	write(t, folder, "09-1.json", 20, 1)
 	write(t, folder, "09-2.json", 20, 8)
 	write(t, folder, "09-3.json", 20, 2)
@@ -47,6 +52,8 @@ func TestRefuses(t *testing.T) {
 		"another name":  {map[string]string{"a-b.json": "{}"}, "is not named POWER-ROUND.json"},
 		"no metrics":    {map[string]string{"09-1.json": "{}"}, "09-1.json holds no metrics"},
 		"no JSON":       {map[string]string{"09-1.json": "x"}, "09-1.json holds no metrics"},
+		"more words":    {map[string]string{"09-1-old.json": `{"epochs": 1, "seconds": {"optimize": 1}}`}, "is not named POWER-ROUND.json"},
+		"no round":      {map[string]string{"09.json": "{}"}, "is not named POWER-ROUND.json"},
 		"absurd number": {map[string]string{"99-1.json": "{}"}, "is not named POWER-ROUND.json"},
 	} {
 		folder := t.TempDir()
@@ -58,6 +65,9 @@ func TestRefuses(t *testing.T) {
 		if err := run([]string{folder}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
+	}
+	if err := run([]string{filepath.Join(t.TempDir(), "nowhere")}, &bytes.Buffer{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
 	}
 	if err := run(nil, &bytes.Buffer{}); err == nil {
 		t.Error("no error without a folder")

@@ -17,6 +17,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,30 +168,33 @@ func writeTable(w io.Writer, groups []group) error {
 // curves returns the picture: a panel for each figure that some runs have.
 func curves(groups []group) *plot.Curves {
 	c := &plot.Curves{}
+	place, label, logarithmic := abscissa(groups)
 	for _, f := range figures {
-		panel, some := plot.Panel{YLabel: f.name, LogY: f.logarithmic}, false
+		panel, some := plot.Panel{XLabel: label, LogX: logarithmic, YLabel: f.name, LogY: f.logarithmic}, false
 		for _, g := range groups {
 			series := plot.Series{Name: g.name, Marker: true}
 			for i := range g.runs[0].Stops {
-				x, label, logarithmic := abscissa(&g.runs[0], i)
-				panel.XLabel, panel.LogX = label, logarithmic
 				mean, sd := math.NaN(), math.NaN()
 				if v := g.values(i, f.value); len(v) > 0 {
 					mean, sd = summary.MeanSD(v)
 					some = true
 				}
-				series.X, series.Y = append(series.X, x), append(series.Y, mean)
-				series.Low, series.High = append(series.Low, mean-sd), append(series.High, mean+sd)
+				low, high := mean-sd, mean+sd
+				if f.logarithmic && low <= 0 { // for which there is no place
+					low, high = math.NaN(), math.NaN()
+				}
+				series.X, series.Y = append(series.X, place(&g.runs[0], i)), append(series.Y, mean)
+				series.Low, series.High = append(series.Low, low), append(series.High, high)
 			}
 			if len(g.runs) == 1 {
 				series.Low, series.High = nil, nil
 			}
 			panel.Series = append(panel.Series, series)
 		}
-		if first := groups[0].runs[0]; f.logarithmic && first.Stops[0].ZBar != nil {
+		if f.logarithmic && label == zBar {
 			// The partition function is to be Z̄.
 			equal := plot.Series{Name: "equal to Z̄", Dashed: true}
-			for _, s := range first.Stops {
+			for _, s := range groups[0].runs[0].Stops {
 				equal.X, equal.Y = append(equal.X, *s.ZBar), append(equal.Y, *s.ZBar)
 			}
 			panel.Series = append(panel.Series, equal)
@@ -202,15 +206,30 @@ func curves(groups []group) *plot.Curves {
 	return c
 }
 
-// abscissa returns where stop i stands on the horizontal axis: at its Z̄ if it
-// has one, and otherwise at its value, or at its number if that is a word.
-func abscissa(s *spectrum, i int) (x float64, label string, logarithmic bool) {
-	if z := s.Stops[i].ZBar; z != nil {
-		return *z, "Z̄", true
+// zBar is the name of an axis.
+const zBar = "Z̄"
+
+// abscissa says where the stops stand on the horizontal axis, and its name: at
+// their Z̄ if all have one, otherwise at their values, or at their numbers if one
+// of the values is a word.
+func abscissa(groups []group) (place func(s *spectrum, i int) float64, label string, logarithmic bool) {
+	byZBar := true
+	for _, g := range groups {
+		byZBar = byZBar && !slices.ContainsFunc(g.runs[0].Stops, func(s stop) bool { return s.ZBar == nil })
 	}
-	x, err := strconv.ParseFloat(s.Stops[i].Value, 64)
-	if err != nil {
-		x = float64(i + 1)
+	if byZBar {
+		return func(s *spectrum, i int) float64 { return *s.Stops[i].ZBar }, zBar, true
 	}
-	return x, s.Axis, s.Axis == "m"
+	first := groups[0].runs[0]
+	x, words := make([]float64, len(first.Stops)), make([]string, len(first.Stops))
+	numbers := true
+	for i, s := range first.Stops {
+		var err error
+		x[i], err = strconv.ParseFloat(s.Value, 64)
+		numbers, words[i] = numbers && err == nil, s.Value
+	}
+	if !numbers {
+		return func(_ *spectrum, i int) float64 { return float64(i + 1) }, first.Axis + ": " + strings.Join(words, ", "), false
+	}
+	return func(_ *spectrum, i int) float64 { return x[i] }, first.Axis, first.Axis == "m"
 }

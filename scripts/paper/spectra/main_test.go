@@ -55,9 +55,46 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestAxisWithoutNumbers(t *testing.T) {
+// Stops stand where the axis can show all of them.
+func TestAxis(t *testing.T) {
+	for name, tt := range map[string]struct {
+		texts       []string
+		label       string
+		logarithmic bool
+		x           []float64
+	}{
+		"Z̄":           {[]string{one, two}, "Z̄", true, []float64{1e6, 1e7}},
+		"a word":       {[]string{negatives}, "m: 5, full", false, []float64{1, 2}},
+		"values":       {[]string{elsewhere}, "s", false, []float64{0, 2}},
+		"some have Z̄": {[]string{one, `{"axis": "s", "embeddings": [{"value": "0", "z_bar": 1e6}, {"value": "1"}]}`}, "s", false, []float64{0, 1}},
+	} {
+		var groups []group
+		for _, text := range tt.texts {
+			g, err := readGroup("a=" + write(t, text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups = append(groups, g)
+		}
+		place, label, logarithmic := abscissa(groups)
+		if label != tt.label || logarithmic != tt.logarithmic {
+			t.Errorf("%s: axis %q, logarithmic: %v", name, label, logarithmic)
+		}
+		for i, want := range tt.x {
+			if got := place(&groups[0].runs[0], i); got != want {
+				t.Errorf("%s: stop %d stands at %v, want %v", name, i, got, want)
+			}
+		}
+	}
+}
+
+// A deviation as large as the mean has no bar on a logarithmic axis, and does
+// not keep the picture from being drawn.
+func TestLargeDeviation(t *testing.T) {
+	small := `{"axis": "s", "embeddings": [{"value": "0", "partition_function": 1}, {"value": "1", "partition_function": 5}]}`
+	large := `{"axis": "s", "embeddings": [{"value": "0", "partition_function": 1e9}, {"value": "1", "partition_function": 6}]}`
 	picture := filepath.Join(t.TempDir(), "curves.png")
-	if err := run([]string{"-o", picture, "nc=" + write(t, negatives)}, &bytes.Buffer{}); err != nil {
+	if err := run([]string{"-o", picture, "a=" + write(t, small) + "," + write(t, large)}, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
 }
