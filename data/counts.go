@@ -488,8 +488,8 @@ func median(x []float64) float64 {
 
 // Apply turns the counts of cells into points, with their names and labels, and
 // those of the genes as Columns. The genes are found by their names, where both
-// have them; a gene that is missing, or without names another number of genes,
-// gives ErrShape.
+// have them, and of equal names by their places; a gene that is missing or cannot
+// be told from another, or without names another number of genes, gives ErrShape.
 func (s *CountScaling) Apply(c *Counts) (*Dataset, error) {
 	ds := &Dataset{Name: c.Name, Points: NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames, Columns: s.Names}
 	if err := s.ApplyTo(ds.Points, c, 0); err != nil {
@@ -563,6 +563,9 @@ func (s *CountScaling) columns(c *Counts) ([]int32, error) {
 				example = name
 			}
 			continue
+		}
+		if column[g] >= 0 {
+			return nil, errorf(ErrShape, "the model was trained on several genes named %.60q, which the counts do not have at the same places; give counts of the same genes in the same order, or names that differ", name)
 		}
 		column[g] = int32(j)
 	}

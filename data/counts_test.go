@@ -638,11 +638,26 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 		}
 	}
 
+	// Genes of one name are told apart by their places, or not at all.
+	names := slices.Clone(other.GeneNames)
+	first, second := s.Names[2], s.Names[5]
+	s.Names[5] = first
+	twice := slices.Clone(c.GeneNames)
+	twice[s.Genes[5]] = first
+	same := *c
+	same.GeneNames = twice
+	if got, err := s.Apply(&same); err != nil || !slices.Equal(got.Points.X, all.Points.X) {
+		t.Errorf("two genes of one name at their places: %v", err)
+	}
+	other.GeneNames[slices.Index(names, second)] = first
 	refuses := func(kind error, want string) {
 		t.Helper()
 		_, err := s.Apply(other)
 		wantError(t, err, kind, want)
 	}
+	refuses(data.ErrShape, fmt.Sprintf("trained on several genes named %q", first))
+	s.Names[5], other.GeneNames = second, names
+
 	name := s.Names[7]
 	other.GeneNames[slices.Index(other.GeneNames, name)] = "renamed"
 	refuses(data.ErrShape, fmt.Sprintf("of the 20 genes that the model was trained on, the counts lack 1, such as %q", name))
@@ -670,6 +685,7 @@ func FuzzReadCounts(f *testing.F) {
 	f.Add(mtx("2 2 3", "1 1 5", "2 1 2", "2 2 7"))
 	f.Add(mtx("% c", "2 3 4", "2 3 1", "", "1 3 2.5e0", "2 1 3", "2 1 4"))
 	f.Add(gz(mtx("1 1 1", "1 1 1")))
+	f.Add(mtx("010 010 2", "09 010 012", "008\t09  7"))
 	f.Add(mtx("1 2000000000 1000000000", "1 1999999999 1"))
 	f.Add([]byte("%%MatrixMarket matrix coordinate real general\r\n1 1 1\r\n1 1 .5e-3\r\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -702,7 +718,7 @@ func FuzzReadCounts(f *testing.F) {
 			}
 			var row, column int
 			var value float64
-			if _, err := fmt.Sscan(line, &row, &column, &value); err != nil {
+			if _, err := fmt.Sscanf(line, "%d %d %g", &row, &column, &value); err != nil { // Sscan takes 010 for 8
 				t.Fatalf("%q was read, but fmt says: %v", line, err)
 			}
 			if seen++; seen > 1 {

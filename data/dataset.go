@@ -46,10 +46,10 @@ const checkGrain = 1 << 18
 // Check reports the first thing that makes the data unusable: no points
 // (ErrEmpty), a matrix whose fields contradict each other (ErrShape), a
 // number of labels other than that of the points (ErrLabels), of names other
-// than that of what they name (ErrShape), or a value that is NaN or infinite (ErrNotFinite). Points are numbered from 1 over all
-// files, values within a point from 1; where the file is known, it is named
-// together with the row's number within it. Open and the readers have called
-// Check already.
+// than that of what they name (ErrShape), or a value that is NaN or infinite
+// (ErrNotFinite). Points are numbered from 1 over all files, values within a
+// point from 1; where the file is known, it is named together with the row's
+// number within it. Open and the readers have called Check already.
 func (ds *Dataset) Check() error {
 	m := ds.Points
 	if m == nil || m.N == 0 {

@@ -23,6 +23,11 @@ func byteArray(shape string, b ...byte) []byte {
 // as np.savez_compressed writes them.
 func kuzushiji(t *testing.T, name string) string {
 	folder := t.TempDir()
+	fillKuzushiji(t, folder, name)
+	return folder
+}
+
+func fillKuzushiji(t *testing.T, folder, name string) {
 	for file, array := range map[string][]byte{
 		"train-imgs":   byteArray("(2, 1, 2)", 1, 2, 3, 4),
 		"train-labels": byteArray("(2,)", 48, 0),
@@ -31,7 +36,6 @@ func kuzushiji(t *testing.T, name string) string {
 	} {
 		put(t, folder, fmt.Sprintf("%s-%s.npz", name, file), zipOf(zip.Deflate, entry{"arr_0.npy", array}))
 	}
-	return folder
 }
 
 func TestOpenKuzushiji(t *testing.T) {
@@ -63,6 +67,17 @@ func TestOpenKuzushiji(t *testing.T) {
 		}
 		_, err = data.Open([]string{folder}, data.Options{})
 		wantError(t, err, data.ErrUnsupported, name+"-test-labels.npz is not in the folder; fetch it")
+
+		// Beside a part of another collection, the whole one is meant; of two
+		// whole ones, no one knows which.
+		other := map[string]string{"k49": "kmnist", "kmnist": "k49"}[name]
+		fillKuzushiji(t, folder, other)
+		if ds, err = data.Open([]string{folder}, data.Options{}); err != nil || ds.Points.N != 3 {
+			t.Errorf("%s in part and %s: %v", name, other, err)
+		}
+		fillKuzushiji(t, folder, name)
+		_, err = data.Open([]string{folder}, data.Options{})
+		wantError(t, err, data.ErrUnsupported, "the folder holds both Kuzushiji-49 and Kuzushiji-MNIST; name the files one by one")
 	}
 }
 

@@ -235,21 +235,14 @@ var collections = []collection{
 // that is not there.
 func (c *collection) in(folder string) (found []file, missing string) {
 	for _, pair := range c.files {
-		var paths [2]string
-		for i, name := range pair {
-			for _, suffix := range []string{"", ".gz"} {
-				candidate := filepath.Join(folder, name+suffix)
-				if info, err := os.Stat(candidate); err == nil && !info.IsDir() {
-					paths[i] = candidate
-					break
-				}
-			}
-			if paths[i] == "" && missing == "" {
-				missing = name
+		f := file{findFile(folder, pair[0]), findFile(folder, pair[1])}
+		for i, path := range []string{f.path, f.labels} {
+			if path == "" && missing == "" {
+				missing = pair[i]
 			}
 		}
-		if paths[0] != "" || paths[1] != "" {
-			found = append(found, file{paths[0], paths[1]})
+		if f != (file{}) {
+			found = append(found, f)
 		}
 	}
 	return found, missing
@@ -289,16 +282,27 @@ func expand(paths []string) ([]file, error) {
 
 // expandFolder returns the files of the one collection that a folder holds.
 func expandFolder(path string) ([]file, error) {
-	for _, c := range collections {
+	var whole *collection
+	var files []file
+	var partial error
+	for i := range collections {
+		c := &collections[i]
 		found, missing := c.in(path)
 		switch {
+		case missing == "" && whole != nil:
+			return nil, errorf(ErrUnsupported, "%s: the folder holds both %s and %s; name the files one by one, or put each into a folder of its own", path, whole.name, c.name)
 		case missing == "":
-			return found, nil
-		case len(found) > 0:
-			return nil, errorf(ErrUnsupported, "%s: of %s's four files, %s is not in the folder; fetch it, or name the files one by one", path, c.name, missing)
+			whole, files = c, found
+		case len(found) > 0 && partial == nil:
+			partial = errorf(ErrUnsupported, "%s: of %s's four files, %s is not in the folder; fetch it, or name the files one by one", path, c.name, missing)
 		}
 	}
-	if _, err := os.Stat(findFile(path, mtxFiles...)); err == nil {
+	switch {
+	case whole != nil:
+		return files, nil
+	case partial != nil:
+		return nil, partial
+	case findFile(path, mtxFiles...) != "":
 		return nil, errorf(ErrUnsupported, "%s: the folder holds a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here; give points", path)
 	}
 	return nil, errorf(ErrUnsupported, "%s: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, and it does not; name the files one by one", path)

@@ -32,8 +32,9 @@ type Animation struct {
 	// Frames are the embeddings in their order, 1 to 1000.
 	Frames []Frame
 
-	// FramesPerSecond is the speed, up to 50; 10 by default. The last frame
-	// stays for two seconds before the first comes again.
+	// FramesPerSecond is the speed, up to 50; 10 by default. No frame stays for
+	// more than 655 seconds, the most that a GIF can say, and the last one for
+	// two seconds at least before the first comes again.
 	FramesPerSecond float64
 
 	// Follow has the axes follow the points, smoothly over some frames before
@@ -51,7 +52,8 @@ type Frame struct {
 
 const (
 	frameDPI     = 120
-	maxFrames    = 1000 // each takes some hundred kilobytes until the file is written
+	maxFrames    = 1000
+	maxShown     = 1_000_000_000 // pixels of all frames, each a byte until the file is written
 	maxSpeed     = 50   // frames per second: programs show faster ones slowly
 	defaultSpeed = 10
 	lastFrame    = 2 // seconds
@@ -75,7 +77,7 @@ func (a *Animation) write(w io.Writer, format Format) error {
 		return err
 	}
 	g := gif.GIF{}
-	delay := max(2, int(math.Round(100/cmp.Or(a.FramesPerSecond, defaultSpeed))))
+	delay := int(min(math.MaxUint16, max(2, math.Round(100/cmp.Or(a.FramesPerSecond, defaultSpeed)))))
 	var colours *quantiser
 	var before *image.Paletted
 	for i := range scatters {
@@ -83,7 +85,11 @@ func (a *Animation) write(w io.Writer, format Format) error {
 		if err != nil {
 			return err
 		}
-		c, err := l.draw(cmp.Or(a.Scatter.DPI, frameDPI))
+		dpi := cmp.Or(a.Scatter.DPI, frameDPI)
+		if n := l.pixels(dpi) * float64(len(scatters)); n > maxShown {
+			return fmt.Errorf("%w: %d frames of %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; give fewer frames, or reduce Width, Height or DPI", ErrInput, len(scatters), l.width/72, l.height/72, dpi, n, float64(maxShown))
+		}
+		c, err := l.draw(dpi)
 		if err != nil {
 			return err
 		}

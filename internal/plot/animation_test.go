@@ -203,6 +203,10 @@ func TestAnimationStill(t *testing.T) {
 	if b.Len() > a.Len()+10*64 {
 		t.Errorf("10 frames take %d bytes, and one of them %d", b.Len(), a.Len())
 	}
+	slow, _ := film(t, &Animation{Scatter: Scatter{Classes: classes}, Frames: slices.Repeat(frames, 2), FramesPerSecond: 1e-6})
+	if want := []int{65535, 65535}; !slices.Equal(slow.Delay, want) {
+		t.Errorf("delays %v, want %v", slow.Delay, want)
+	}
 	g, _ := film(t, many)
 	if len(g.Image) != 10 || g.Delay[0] != 4 {
 		t.Errorf("%d frames with the delay %d", len(g.Image), g.Delay[0])
@@ -228,6 +232,7 @@ func TestAnimationRefused(t *testing.T) {
 		"empty":     {Animation{Frames: append(slices.Clone(frames), Frame{})}, ErrInput, "frame 2 (counted from 0): cannot draw the plot: the embedding has no points"},
 		"sizes":     {Animation{Frames: []Frame{frames[0], other[0]}}, ErrInput, "frame 0 (counted from 0) has 120 points of 2 coordinates, and the last frame others"},
 		"NaN":       {Animation{Frames: []Frame{{Embedding: bad}}}, ErrNotFinite, "frame 0 (counted from 0): not a finite number: row 0"},
+		"memory":    {Animation{Scatter: Scatter{DPI: 1200}, Frames: slices.Repeat(frames, 40)}, ErrInput, "give fewer frames, or reduce Width"},
 		"no room":   {Animation{Scatter: Scatter{Width: 0.1}, Frames: frames}, ErrInput, "make the picture wider"},
 		"no labels": {Animation{Scatter: Scatter{Classes: []int32{1}}, Frames: frames}, ErrInput, "1 classes for 120 points"},
 	} {

@@ -640,8 +640,9 @@ func (a axis) ticks() []tick {
 	return out
 }
 
-// logTicks numbers the powers of ten, only some of them if there are many; or 1, 2 and 5 times those if there are fewer than two; or round
-// numbers if the axis is shorter than that.
+// logTicks numbers the powers of ten, only some of them if there are many; or 1,
+// 2 and 5 times those if there are fewer than two; or round numbers if the axis
+// is shorter than that.
 func (a axis) logTicks() []tick {
 	const (
 		numbered = 5

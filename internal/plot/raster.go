@@ -26,9 +26,14 @@ func (l *layout) writePNG(w io.Writer, dpi int) error {
 	return err
 }
 
+// pixels is about the number of pixels of the layout.
+func (l *layout) pixels(dpi int) float64 {
+	return l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi)
+}
+
 // draw draws the layout as pixels.
 func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
-	if n := l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi); n > maxPixels {
+	if n := l.pixels(dpi); n > maxPixels {
 		return nil, fmt.Errorf("%w: %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; reduce Width, Height or DPI", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
 	}
 	var background color.Color = color.Transparent

@@ -4,8 +4,9 @@
 // tells classes apart (KNNAccuracy), and the quantities of contrastive embedding
 // theory, the partition function, the Kullback–Leibler divergence between graph
 // and embedding, and the losses that training on the graph expects
-// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutRecall and HeldOutAccuracy do the same for points that were
-// embedded among those that a network was trained on.
+// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutRecall and
+// HeldOutAccuracy do the same for points that were embedded among those that a
+// network was trained on.
 //
 // Every result is exact for the points given, or for the random sample of
 // them that the caller's stream draws, and has the same bits for any number
