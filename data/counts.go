@@ -143,8 +143,9 @@ func IsCounts(path string) bool {
 //
 // All paths must be of the same genes. Of the options, Name and Labels count;
 // others give ErrOption. It takes 8 bytes of memory for each count, 12 for those
-// of a file whose cells are out of order. The error names the file and is of one
-// of this package's kinds or of the file system's.
+// of a file whose cells are out of order and while several paths are joined. The
+// error names the file and is of one of this package's kinds or of the file
+// system's.
 func OpenCounts(paths []string, opt Options) (*Counts, error) {
 	if len(paths) == 0 {
 		return nil, errorf(ErrOption, "no counts are named; name at least one file or folder in the Matrix Market format")

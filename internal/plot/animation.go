@@ -54,7 +54,7 @@ const (
 	frameDPI     = 120
 	maxFrames    = 1000
 	maxShown     = 1_000_000_000 // pixels of all frames, each a byte until the file is written
-	maxSpeed     = 50   // frames per second: programs show faster ones slowly
+	maxSpeed     = 50            // frames per second: programs show faster ones slowly
 	defaultSpeed = 10
 	lastFrame    = 2 // seconds
 	followFrames = 5 // before and after

@@ -39,17 +39,18 @@ func Align(embedding, reference *data.Matrix) (scale, disparity float64, err err
 	}
 	// The turn R that maximises the trace of R·C, where C sums the products of
 	// both positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
-	c := mat.NewDense(d, d, nil)
+	products := make([]float64, d*d)
 	for i := range n {
 		x, y := embedding.Row(i), reference.Row(i)
 		for a := range d {
-			for b := range d {
-				c.Set(a, b, c.At(a, b)+(float64(x[a])-from[a])*(float64(y[b])-to[b]))
+			row, shift := products[a*d:(a+1)*d], float64(x[a])-from[a]
+			for b := range row {
+				row[b] += float64(shift * (float64(y[b]) - to[b]))
 			}
 		}
 	}
 	var svd mat.SVD
-	if !svd.Factorize(c, mat.SVDFull) {
+	if !svd.Factorize(mat.NewDense(d, d, products), mat.SVDFull) {
 		return 0, 0, fmt.Errorf("%w: the singular values of the alignment do not converge", ErrUndefined)
 	}
 	var u, v, turn mat.Dense
@@ -61,8 +62,9 @@ func Align(embedding, reference *data.Matrix) (scale, disparity float64, err err
 		x := embedding.Row(i)
 		copy(row, to)
 		for a := range d {
-			for b := range d {
-				row[b] += (float64(x[a]) - from[a]) * turn.At(a, b)
+			shift := float64(x[a]) - from[a]
+			for b, v := range turn.RawRowView(a) {
+				row[b] += float64(shift * v)
 			}
 		}
 		for b, v := range row {
@@ -90,7 +92,8 @@ func centre(m *data.Matrix) (mean []float64, spread float64) {
 	}
 	for i := range m.N {
 		for j, v := range m.Row(i) {
-			spread += (float64(v) - mean[j]) * (float64(v) - mean[j])
+			shift := float64(v) - mean[j]
+			spread += float64(shift * shift)
 		}
 	}
 	return mean, spread

@@ -109,6 +109,46 @@ func TestAlignIsBest(t *testing.T) {
 	}
 }
 
+// What is said of scale and disparity is what stretching by the scale leaves, and
+// no other scale leaves less.
+func TestAlignScaleAndDisparity(t *testing.T) {
+	line := scattered(20, 2, 6)
+	for i := range line.N { // of rank 1
+		line.Row(i)[1] = 2 * line.Row(i)[0]
+	}
+	for name, tt := range map[string]struct{ embedding, reference *data.Matrix }{
+		"one dimension":    {scattered(30, 1, 1), scattered(30, 1, 2)},
+		"two dimensions":   {scattered(30, 2, 3), scattered(30, 2, 4)},
+		"five dimensions":  {scattered(30, 5, 3), scattered(30, 5, 4)},
+		"two points":       {scattered(2, 2, 3), scattered(2, 2, 4)},
+		"points of a line": {line, scattered(20, 2, 5)},
+	} {
+		scale, disparity, err := quality.Align(tt.embedding, tt.reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, d := tt.reference.N, tt.reference.D
+		centre := make([]float64, d) // of both, after the alignment
+		for i, v := range tt.reference.X {
+			centre[i%d] += float64(v) / float64(n)
+		}
+		remains := func(scale float64) (sum float64) {
+			for i, v := range tt.reference.X {
+				sum += math.Pow(centre[i%d]+scale*(float64(tt.embedding.X[i])-centre[i%d])-float64(v), 2)
+			}
+			return sum
+		}
+		if got, want := disparity*remains(0), remains(scale); math.Abs(got-want) > 1e-5*remains(0) {
+			t.Errorf("%s: the disparity %v stands for %v, and %v remains", name, disparity, got, want)
+		}
+		for _, other := range []float64{0, 0.9 * scale, 1.1 * scale} {
+			if remains(other) < remains(scale) {
+				t.Errorf("%s: the scale %v leaves more than %v", name, scale, other)
+			}
+		}
+	}
+}
+
 func TestAlignRefuses(t *testing.T) {
 	good := scattered(4, 2, 1)
 	broken := scattered(4, 2, 1)
