@@ -193,6 +193,44 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 	}
 }
 
+// A clone stays as it is while its run, and those that go on from it, move on.
+func TestClone(t *testing.T) {
+	heads, tails := resumeEdges()
+	for name, r := range resumables() {
+		t.Run(name, func(t *testing.T) {
+			var clone *train.Checkpoint
+			options := r.options()
+			options.Checkpoints = &train.Checkpoints{Epochs: 3, Save: func(c *train.Checkpoint) (err error) {
+				if clone == nil {
+					c.Notes = map[string]string{"n": "first"}
+					clone, err = c.Clone()
+					c.Notes["n"] = "later"
+				}
+				return err
+			}}
+			m := r.model(t)
+			result, err := train.Fit(context.Background(), m, heads, tails, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := outcomeOf(t, m, result)
+			if clone.Notes["n"] != "first" || clone.Progress.Epochs != 3 {
+				t.Errorf("the clone has the notes %v and is at %+v", clone.Notes, clone.Progress)
+			}
+			for range 2 {
+				options := r.options()
+				options.Resume = clone
+				m := r.model(t)
+				result, err := train.Fit(context.Background(), m, heads, tails, options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameOutcome(t, "from the clone", outcomeOf(t, m, result), want)
+			}
+		})
+	}
+}
+
 // When the context ends, the run is saved where it is.
 func TestInterruptedRunIsSaved(t *testing.T) {
 	heads, tails := resumeEdges()

@@ -1,8 +1,8 @@
-// Package plot draws embeddings (Scatter, and several side by side: Strip) and
-// curves (Curves) as PNG or SVG:
-// scatter plots in the manner of the paper's figures, with equal axes and a
-// scale bar in place of ticks, and line charts of small multiples, both in
-// colours that a colour-blind person can tell apart.
+// Package plot draws embeddings (Scatter, several side by side: Strip, or one
+// after the other: Animation) and curves (Curves) as PNG, SVG or GIF: scatter
+// plots in the manner of the paper's figures, with equal axes and a scale bar in
+// place of ticks, and line charts of small multiples, both in colours that a
+// colour-blind person can tell apart.
 //
 // Text, lines and legends are drawn by gonum/plot's canvases. The points of an
 // embedding are not, since one path per point takes seconds and megabytes for
@@ -24,8 +24,8 @@ import (
 	"cne/internal/atomicfile"
 )
 
-// ErrInput is wrapped by errors about a Scatter or Curves that cannot be drawn:
-// no points, labels that do not fit, sizes out of range.
+// ErrInput is wrapped by errors about pictures that cannot be drawn: no points,
+// labels that do not fit, sizes out of range.
 var ErrInput = errors.New("cannot draw the plot")
 
 // ErrNotFinite is wrapped by the error for a coordinate or value that is NaN

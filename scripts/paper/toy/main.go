@@ -46,17 +46,17 @@ func run(args []string, stdout io.Writer) error {
 		return fmt.Errorf("it takes flags only, but got %q", flags.Arg(0))
 	}
 	var zBar, partition []float64
-	fmt.Fprint(stdout, "| Z̄ | partition function |\n|---|---|\n")
+	table := "| Z̄ | partition function |\n|---|---|\n"
 	for z := 0.5; z <= 10; z += 0.5 {
 		p, err := embed(z, *epochs, *lr)
 		if err != nil {
 			return err
 		}
 		zBar, partition = append(zBar, z), append(partition, p)
-		fmt.Fprintf(stdout, "| %.1f | %.4f |\n", z, p)
+		table += fmt.Sprintf("| %.1f | %.4f |\n", z, p)
 	}
-	if *picture == "" {
-		return nil
+	if _, err := io.WriteString(stdout, table); err != nil || *picture == "" {
+		return err
 	}
 	most := []float64{0, 6, 10}
 	curves := plot.Curves{Panels: []plot.Panel{{
