@@ -156,3 +156,36 @@ func FuzzOpenNPZ(f *testing.F) {
 		checkRead(t, ds, err)
 	})
 }
+
+// FuzzNPZArrays reads arrays of any bytes out of a sound archive: the points are
+// those that the array gives by itself.
+func FuzzNPZArrays(f *testing.F) {
+	f.Add(byteArray("(2, 1)", 1, 2), byteArray("(2,)", 7, 8), true, true)
+	f.Add(byteArray("(2, 1, 2)", 1, 2, 3, 4), []byte{}, false, false)
+	f.Add(byteArray("(1000000, 1000)", 1), byteArray("(1000000,)", 1), true, false)
+	f.Add(gz(byteArray("(1, 1)", 1)), byteArray("(1, 1)", 1), true, true)
+	f.Fuzz(func(t *testing.T, points, labels []byte, labelled, stored bool) {
+		arrays := []entry{{"x.npy", points}}
+		if labelled {
+			arrays = append(arrays, entry{"y.npy", labels})
+		}
+		method := zip.Deflate
+		if stored {
+			method = zip.Store
+		}
+		ds, err := data.Open([]string{put(t, t.TempDir(), "a.npz", zipOf(method, arrays...))}, data.Options{})
+		checkRead(t, ds, err)
+		alone, errAlone := data.ReadNPY(bytes.NewReader(points))
+		switch {
+		case err == nil && errAlone != nil:
+			t.Fatalf("the archive is read, but the array by itself gives %v", errAlone)
+		case err != nil && errAlone == nil && !labelled:
+			t.Fatalf("the array is read by itself, but in the archive it gives %v", err)
+		case err == nil:
+			sameMatrix(t, ds.Points, alone.Points)
+			if (ds.Labels != nil) != labelled {
+				t.Fatalf("labels %+v of an archive that has some: %v", ds.Labels, labelled)
+			}
+		}
+	})
+}
