@@ -87,7 +87,7 @@ func TestAnimationFrames(t *testing.T) {
 		}
 		for c := range 3 {
 			// The full colours of the points are in the palette.
-			a, b := extent(want, classColour(c)), extent(shown[i], classColour(c))
+			a, b := extent(want, ClassColour(c)), extent(shown[i], ClassColour(c))
 			if !a.In(b) || !b.In(a.Inset(-1)) {
 				t.Errorf("frame %d: class %d lies within %v, want %v", i, c, b, a)
 			}
@@ -258,8 +258,8 @@ func TestQuantiser(t *testing.T) {
 	for _, n := range []int{1, 10, 40, 41, 257} {
 		colours := make([]color.NRGBA, n)
 		for i := range colours {
-			if colours[i] = classColour(i); n > len(classColours) {
-				colours[i] = valueColour(float64(i) / float64(n-1))
+			if colours[i] = ClassColour(i); n > len(classColours) {
+				colours[i] = ValueColour(float64(i) / float64(n-1))
 			}
 		}
 		q := newQuantiser([]layer{{colours: colours}})

@@ -45,12 +45,12 @@ func shade(c color.NRGBA) color.NRGBA {
 }
 
 // single is the colour of points without labels.
-var single = classColour(0)
+var single = ClassColour(0)
 
-// classColour returns the colour of class c ≥ 0, which does not depend on what
-// other classes there are. They repeat after the 40 for which there is a
-// legend.
-func classColour(c int) color.NRGBA {
+// ClassColour returns the colour of class c ≥ 0 on a light ground. It does not
+// depend on what other classes there are, and repeats after the 40 for which
+// there is a legend.
+func ClassColour(c int) color.NRGBA {
 	v := classColours[c%len(classColours)]
 	return color.NRGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}
 }
@@ -65,9 +65,9 @@ var viridis = [...]color.NRGBA{
 	{0xfd, 0xe7, 0x25, 0xff},
 }
 
-// valueColour returns the colour at position t of the continuous scale, from
+// ValueColour returns the colour at position t of the continuous scale, from
 // 0 to 1.
-func valueColour(t float64) color.NRGBA {
+func ValueColour(t float64) color.NRGBA {
 	at := t * float64(len(viridis)-1)
 	i := min(int(at), len(viridis)-2)
 	part := at - float64(i)

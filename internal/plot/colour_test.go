@@ -54,19 +54,19 @@ func TestClassesCanBeToldApart(t *testing.T) {
 				if c >= 10 {
 					least = 0.045
 				}
-				if d := apart(classColour(c), classColour(other), eye); d < least {
+				if d := apart(ClassColour(c), ClassColour(other), eye); d < least {
 					t.Errorf("%s: classes %d and %d are %.3f apart, want at least %.3f", name, c, other, d, least)
 				}
 			}
-			if d := apart(classColour(c), color.NRGBA{255, 255, 255, 255}, eye); d < 0.15 {
+			if d := apart(ClassColour(c), color.NRGBA{255, 255, 255, 255}, eye); d < 0.15 {
 				t.Errorf("%s: class %d is %.3f from white", name, c, d)
 			}
-			if d := apart(classColour(c), unlabeled, eye); d < 0.045 {
+			if d := apart(ClassColour(c), unlabeled, eye); d < 0.045 {
 				t.Errorf("%s: class %d is %.3f from grey", name, c, d)
 			}
 		}
 	}
-	if classColour(maxLegend+3) != classColour(3) {
+	if ClassColour(maxLegend+3) != ClassColour(3) {
 		t.Error("colours do not repeat after those of a legend")
 	}
 }
@@ -76,10 +76,10 @@ func TestClassesCanBeToldApart(t *testing.T) {
 func TestHeldOutCanBeToldApart(t *testing.T) {
 	colours := []color.NRGBA{neutral}
 	for c := range maxLegend {
-		colours = append(colours, classColour(c))
+		colours = append(colours, ClassColour(c))
 	}
 	for i := range 64 {
-		colours = append(colours, valueColour(float64(i)/63))
+		colours = append(colours, ValueColour(float64(i)/63))
 	}
 	for name, eye := range eyes {
 		for _, c := range colours {
@@ -104,7 +104,7 @@ func TestValueColours(t *testing.T) {
 	for name, eye := range eyes {
 		steps = steps[:0]
 		for i := range n {
-			a, b := valueColour(float64(i)/n), valueColour(float64(i+1)/n)
+			a, b := ValueColour(float64(i)/n), ValueColour(float64(i+1)/n)
 			steps = append(steps, apart(a, b, eye))
 			if oklab(b, eye)[0] <= oklab(a, eye)[0] {
 				t.Errorf("%s: step %d does not get lighter", name, i)
@@ -120,7 +120,7 @@ func TestValueColours(t *testing.T) {
 			}
 		}
 	}
-	if valueColour(0) != viridis[0] || valueColour(1) != viridis[len(viridis)-1] {
+	if ValueColour(0) != viridis[0] || ValueColour(1) != viridis[len(viridis)-1] {
 		t.Error("the ends are not those of the map")
 	}
 }

@@ -216,7 +216,7 @@ func (c *Curves) layout() (*layout, error) {
 	names, colours := c.colours()
 	legendRows := legendLines(names, l.width-2*margin)
 	head := float64(len(legendRows)) * legendLine
-	title := printable(c.Title)
+	title := Printable(c.Title)
 	if title != "" {
 		head += titleHeight
 	}
@@ -287,7 +287,7 @@ type seriesName struct {
 }
 
 func nameOf(p *Panel, k int) seriesName {
-	if name := printable(p.Series[k].Name); name != "" {
+	if name := Printable(p.Series[k].Name); name != "" {
 		return seriesName{name: name}
 	}
 	return seriesName{number: k + 1}
@@ -305,7 +305,7 @@ func (c *Curves) colours() ([]legendEntry, map[seriesName]color.NRGBA) {
 			if _, known := colours[name]; known {
 				continue
 			}
-			colours[name] = classColour(len(colours))
+			colours[name] = ClassColour(len(colours))
 			if name.name != "" {
 				entries = append(entries, legendEntry{name: name, series: &p.Series[k]})
 			}
@@ -397,7 +397,7 @@ func (c *chart) left() float64 {
 		widest = max(widest, c.yTicks[i].width())
 	}
 	room := widest + tickLength + tickGap
-	if printable(c.YLabel) != "" {
+	if Printable(c.YLabel) != "" {
 		room += labelHeight + tickGap
 	}
 	return room
@@ -405,7 +405,7 @@ func (c *chart) left() float64 {
 
 func (c *chart) above() float64 {
 	var room float64 = 4 // half of the uppermost number
-	if printable(c.Title) != "" {
+	if Printable(c.Title) != "" {
 		room += legendLine + 2
 	}
 	if len(c.Marks) > 0 {
@@ -416,7 +416,7 @@ func (c *chart) above() float64 {
 
 func (c *chart) below() float64 {
 	room := float64(tickLength + labelHeight)
-	if printable(c.XLabel) != "" {
+	if Printable(c.XLabel) != "" {
 		room += labelHeight
 	}
 	return room
@@ -454,7 +454,7 @@ func (c *chart) draw(to draw.Canvas, box vg.Rectangle, left, top float64) {
 	for _, m := range c.Marks {
 		x := atX(m.X)
 		to.StrokeLine2(draw.LineStyle{Color: markColour, Width: 0.75, Dashes: []vg.Length{1, 2}}, x, y0, x, y1)
-		if name := fit(markStyle, printable(m.Name), (x1 - x0).Points()); name != "" {
+		if name := fit(markStyle, Printable(m.Name), (x1 - x0).Points()); name != "" {
 			w := markStyle.Width(name)
 			writeText(to, markStyle, vg.Point{X: max(x0, min(x1-w, x-w/2)), Y: y1 + 5}, name)
 		}
@@ -470,14 +470,14 @@ func (c *chart) draw(to draw.Canvas, box vg.Rectangle, left, top float64) {
 	}
 
 	middle := (x0 + x1) / 2
-	if title := printable(c.Title); title != "" {
+	if title := Printable(c.Title); title != "" {
 		writeText(to, panelStyle, vg.Point{X: middle, Y: vg.Length(top) - legendLine/2}, fit(panelStyle, title, (x1-x0).Points()))
 	}
-	if name := printable(c.XLabel); name != "" {
+	if name := Printable(c.XLabel); name != "" {
 		sty := style(legendStyle.Font.Size, text.XCenter, text.YCenter)
 		writeText(to, sty, vg.Point{X: middle, Y: y0 - tickLength - 1.5*labelHeight}, fit(sty, name, (x1-x0).Points()))
 	}
-	if name := printable(c.YLabel); name != "" {
+	if name := Printable(c.YLabel); name != "" {
 		sty := style(legendStyle.Font.Size, text.XCenter, text.YCenter)
 		sty.Rotation = math.Pi / 2
 		writeText(to, sty, vg.Point{X: vg.Length(left + labelHeight/2 - 2), Y: (y0 + y1) / 2}, fit(legendStyle, name, (y1-y0).Points()))
@@ -629,13 +629,13 @@ func (a axis) ticks() []tick {
 	if a.log {
 		return a.logTicks()
 	}
-	marks := ticks(a.low, a.high)
+	marks := Ticks(a.low, a.high)
 	if len(marks) == 0 {
 		return a.middle(a.low/2 + a.high/2)
 	}
 	out := make([]tick, len(marks))
 	for i, v := range marks {
-		out[i] = tick{a.share(v), number(v), ""}
+		out[i] = tick{a.share(v), Number(v), ""}
 	}
 	return out
 }
@@ -674,20 +674,20 @@ func (a axis) logTicks() []tick {
 	for e := first - 1; e <= last; e++ {
 		for _, m := range []int{1, 2, 5} {
 			if at := float64(e) + math.Log10(float64(m)); at >= a.low && at <= min(a.high, largest) {
-				out = append(out, tick{place(at), number(decimal(m, e)), ""})
+				out = append(out, tick{place(at), Number(decimal(m, e)), ""})
 			}
 		}
 	}
 	if len(out) >= 2 {
 		return out
 	}
-	marks := ticks(math.Pow(10, a.low), math.Pow(10, min(a.high, largest)))
+	marks := Ticks(math.Pow(10, a.low), math.Pow(10, min(a.high, largest)))
 	if len(marks) == 0 {
 		return a.middle(math.Pow(10, a.low/2+a.high/2))
 	}
 	out = out[:0]
 	for _, v := range marks {
-		out = append(out, tick{place(math.Log10(v)), number(v), ""})
+		out = append(out, tick{place(math.Log10(v)), Number(v), ""})
 	}
 	return out
 }

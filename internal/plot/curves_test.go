@@ -125,7 +125,7 @@ func TestCurvesPlace(t *testing.T) {
 			lines, _, boxes := drawn(t, &Curves{Panels: []Panel{{LogX: tc.logX, LogY: tc.logY, Series: []Series{{X: tc.x, Y: tc.y}}}}})
 			var points []vg.Point
 			var lengths []int
-			for _, p := range lines[color.Color(classColour(0))] {
+			for _, p := range lines[color.Color(ClassColour(0))] {
 				lengths = append(lengths, len(p))
 				for _, c := range p {
 					points = append(points, c.Pos)
@@ -232,7 +232,7 @@ func TestCurvesSeries(t *testing.T) {
 	if len(boxes) != 2 {
 		t.Fatalf("%d charts, want 2", len(boxes))
 	}
-	colourA, colourC, colourB := color.Color(classColour(0)), color.Color(classColour(1)), color.Color(classColour(2))
+	colourA, colourC, colourB := color.Color(ClassColour(0)), color.Color(ClassColour(1)), color.Color(ClassColour(2))
 	// In each chart a line, three bars with two ends each; one line in the legend.
 	if got := len(lines[colourA]); got != 2*(1+3*3)+1 {
 		t.Errorf("%d lines of a, want 21", got)
@@ -246,7 +246,7 @@ func TestCurvesSeries(t *testing.T) {
 	if got := len(lines[colourC]); got != 1 {
 		t.Errorf("%d lines of the series without a name, want 1", got)
 	}
-	band := classColour(2)
+	band := ClassColour(2)
 	band.A = 0x38
 	if got := dots[color.Color(band)]; len(got) != 2 || len(got[0]) < 8 {
 		t.Errorf("bands of b: %v", got)
@@ -262,7 +262,7 @@ func TestCurvesSeries(t *testing.T) {
 // A single point shows as a dot, though no line goes through it.
 func TestCurvesLonelyPoint(t *testing.T) {
 	_, dots, _ := drawn(t, &Curves{Panels: []Panel{{Series: []Series{{X: []float64{1, 2, 3}, Y: []float64{math.NaN(), 5, math.NaN()}}}}}})
-	if got := len(dots[color.Color(classColour(0))]); got != 1 {
+	if got := len(dots[color.Color(ClassColour(0))]); got != 1 {
 		t.Errorf("%d dots, want 1", got)
 	}
 }

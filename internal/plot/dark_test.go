@@ -12,7 +12,7 @@ func TestOnDark(t *testing.T) {
 	ground := color.NRGBA{0x12, 0x14, 0x18, 0xff}
 	for name, eye := range eyes {
 		for c := range maxLegend {
-			colour := OnDark(classColour(c))
+			colour := OnDark(ClassColour(c))
 			for other := range c {
 				least := 0.08
 				switch {
@@ -21,7 +21,7 @@ func TestOnDark(t *testing.T) {
 				case c >= 10:
 					least = 0.01
 				}
-				if d := apart(colour, OnDark(classColour(other)), eye); d < least {
+				if d := apart(colour, OnDark(ClassColour(other)), eye); d < least {
 					t.Errorf("%s: classes %d and %d are %.3f apart, want at least %.3f", name, c, other, d, least)
 				}
 			}
@@ -31,7 +31,7 @@ func TestOnDark(t *testing.T) {
 		}
 	}
 	for c := range maxLegend {
-		light, dark := oklab(classColour(c), normal), oklab(OnDark(classColour(c)), normal)
+		light, dark := oklab(ClassColour(c), normal), oklab(OnDark(ClassColour(c)), normal)
 		turn := math.Atan2(light[2], light[1]) - math.Atan2(dark[2], dark[1])
 		if turn = math.Abs(math.Remainder(turn, 2*math.Pi)); turn > 0.12 {
 			t.Errorf("class %d turns by %.2f rad in hue", c, turn)

@@ -41,8 +41,8 @@ const (
 // maxLegend is the number of classes up to which there is a legend.
 const maxLegend = 40
 
-// noLabel is what the legend says of points without class or value.
-const noLabel = "no label"
+// NoLabel is what the legend says of points without class or value.
+const NoLabel = "no label"
 
 // What the key says of the two kinds of points.
 const (
@@ -123,7 +123,7 @@ func (s *Scatter) layout() (*layout, error) {
 		return nil, err
 	}
 	view.note = cmp.Or(s.note, view.note)
-	title := printable(s.Title)
+	title := Printable(s.Title)
 	if title != "" {
 		top -= titleHeight
 	}
@@ -188,7 +188,7 @@ func (s *Scatter) layout() (*layout, error) {
 	l.add(func(c draw.Canvas) {
 		end := vg.Length(margin + length*scale)
 		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.5}, margin, line, end, line)
-		label(c, end+5, line, number(length))
+		label(c, end+5, line, Number(length))
 	})
 	if held {
 		colour := neutral
@@ -333,7 +333,7 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 	var colours []color.NRGBA
 	for _, c := range present {
 		index[c] = int32(len(colours))
-		colours = append(colours, classColour(int(c)))
+		colours = append(colours, ClassColour(int(c)))
 	}
 	colours = append(colours, unlabeled)
 	colour := make([]int32, len(s.Classes))
@@ -350,14 +350,14 @@ func (s *Scatter) colourClasses(height float64) ([]color.NRGBA, []int32, legend)
 	names := make([]string, len(present))
 	for k, c := range present {
 		if int(c) < len(s.ClassNames) {
-			names[k] = fit(legendStyle, printable(s.ClassNames[c]), longestName)
+			names[k] = fit(legendStyle, Printable(s.ClassNames[c]), longestName)
 		}
 		if names[k] == "" {
 			names[k] = strconv.Itoa(int(c))
 		}
 	}
 	if slices.Contains(colour, -1) {
-		names = append(names, noLabel)
+		names = append(names, NoLabel)
 	}
 	var widest float64
 	for _, name := range names {
@@ -388,7 +388,7 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 	}
 	var colours []color.NRGBA
 	for i := range levels {
-		colours = append(colours, valueColour(float64(i)/(levels-1)))
+		colours = append(colours, ValueColour(float64(i)/(levels-1)))
 	}
 	colours = append(colours, unlabeled)
 	// Halves, because the whole range may overflow.
@@ -409,18 +409,18 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 		return colours, colour, legend{}
 	}
 
-	marks := ticks(low, high)
+	marks := Ticks(low, high)
 	if len(marks) < 2 {
 		marks = slices.Compact([]float64{low, high})
 	}
 	var widest float64
 	for _, v := range marks {
-		widest = max(widest, legendStyle.Width(number(v)).Points())
+		widest = max(widest, legendStyle.Width(Number(v)).Points())
 	}
 	width := barWidth + tickLength + 3 + widest
 	grey := slices.Contains(colour, -1)
 	if grey {
-		width = max(width, markerSize+markerGap+legendStyle.Width(noLabel).Points())
+		width = max(width, markerSize+markerGap+legendStyle.Width(NoLabel).Points())
 		height -= 2 * legendLine
 	}
 	height = max(legendLine, min(height, barHeight))
@@ -442,10 +442,10 @@ func (s *Scatter) colourValues(height float64) ([]color.NRGBA, []int32, legend) 
 			for _, v := range marks {
 				x, y := vg.Length(left+barWidth), vg.Length(bottom+height*position(v))
 				c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.75}, x, y, x+tickLength, y)
-				label(c, x+tickLength+3, y, number(v))
+				label(c, x+tickLength+3, y, Number(v))
 			}
 			if grey {
-				entry(c, left, bottom-1.5*legendLine, unlabeled, noLabel)
+				entry(c, left, bottom-1.5*legendLine, unlabeled, NoLabel)
 			}
 		},
 	}

@@ -127,10 +127,10 @@ func TestEveryClassShows(t *testing.T) {
 	edge := int(l.box.Max.X.Points() / 72 * 200)
 	legend := crop(img, image.Rect(edge, 0, img.Bounds().Max.X, img.Bounds().Max.Y))
 	for c := range 12 {
-		if extent(inBox(img, l), classColour(c)).Empty() {
+		if extent(inBox(img, l), ClassColour(c)).Empty() {
 			t.Errorf("class %d does not occur among the points", c)
 		}
-		if extent(legend, classColour(c)).Empty() {
+		if extent(legend, ClassColour(c)).Empty() {
 			t.Errorf("class %d does not occur in the legend", c)
 		}
 	}
@@ -139,7 +139,7 @@ func TestEveryClassShows(t *testing.T) {
 	}
 	svg := string(write(t, s, SVG))
 	for c := range 12 {
-		if !strings.Contains(svg, `<path stroke="`+hex(classColour(c))) {
+		if !strings.Contains(svg, `<path stroke="`+hex(ClassColour(c))) {
 			t.Errorf("class %d does not occur in the SVG", c)
 		}
 	}
@@ -238,7 +238,7 @@ func TestEqualAxesAndScaleBar(t *testing.T) {
 		if want := decimal(mantissa, exponent); math.Abs(length/want-1) > 0.02 {
 			t.Errorf("radius %v: the scale bar is %v long, which is not round", radius, length)
 		}
-		if svg := string(write(t, s, SVG)); !strings.Contains(svg, ">"+number(decimal(mantissa, exponent))+"</text>") {
+		if svg := string(write(t, s, SVG)); !strings.Contains(svg, ">"+Number(decimal(mantissa, exponent))+"</text>") {
 			t.Errorf("radius %v: the scale bar does not say %v", radius, length)
 		}
 	}
@@ -267,7 +267,7 @@ func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 1: "1", -20: "-20", 0.05: "0.05", 500000: "500000", 5e6: "5e6", 1e-4: "0.0001", 2e-5: "2e-5", 1e100: "1e100", 1e-100: "1e-100", 2.5: "2.5",
 	} {
-		if got := number(v); got != want {
+		if got := Number(v); got != want {
 			t.Errorf("number(%v) = %q, want %q", v, got, want)
 		}
 	}
@@ -290,15 +290,15 @@ func TestTicks(t *testing.T) {
 		"tiny":       {0, 5e-324, nil},
 		"very large": {0, 3e300, []float64{0, 1e300, 2e300, 3e300}},
 	} {
-		if got := ticks(tc.low, tc.high); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: ticks(%v, %v) = %v, want %v", name, tc.low, tc.high, got, tc.want)
+		if got := Ticks(tc.low, tc.high); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: Ticks(%v, %v) = %v, want %v", name, tc.low, tc.high, got, tc.want)
 		}
 	}
 	s := rng.New(2, rng.Init)
 	for range 500 {
 		low := 100 * s.Normal()
 		high := low + math.Exp(3*s.Normal())
-		got := ticks(low, high)
+		got := Ticks(low, high)
 		if len(got) < 2 || len(got) > 6 || !slices.IsSorted(got) || got[0] < low || got[len(got)-1] > high {
 			t.Errorf("ticks(%v, %v) = %v", low, high, got)
 		}
@@ -344,8 +344,8 @@ func TestHeldOut(t *testing.T) {
 		s      Scatter
 		colour color.NRGBA
 	}{
-		"classes":  {Scatter{Classes: classes}, classColour(0)},
-		"values":   {Scatter{Values: values}, valueColour(128. / 255)},
+		"classes":  {Scatter{Classes: classes}, ClassColour(0)},
+		"values":   {Scatter{Values: values}, ValueColour(128. / 255)},
 		"neither":  {Scatter{}, single},
 		"no label": {Scatter{Classes: slices.Repeat([]int32{-1}, m.N)}, unlabeled},
 	} {
@@ -462,7 +462,7 @@ func TestNoClassCoversAnother(t *testing.T) {
 		for y := range img.Bounds().Dy() {
 			for x := range 960 { // left of the legend
 				for c := range pixels {
-					if img.NRGBAAt(x, y) == classColour(c) {
+					if img.NRGBAAt(x, y) == ClassColour(c) {
 						pixels[c]++
 					}
 				}
@@ -627,7 +627,7 @@ func TestLegendOfGreyPoints(t *testing.T) {
 		"little room":        {Scatter{Values: []float64{nan, 2, 3}, Height: 1}, true},
 	} {
 		tc.s.Embedding = m
-		if got := strings.Contains(string(write(t, &tc.s, SVG)), ">"+noLabel+"</text>"); got != tc.want {
+		if got := strings.Contains(string(write(t, &tc.s, SVG)), ">"+NoLabel+"</text>"); got != tc.want {
 			t.Errorf("%s: the legend tells of points without a label: %v", name, got)
 		}
 		l, err := tc.s.layout()

@@ -27,8 +27,8 @@ func decimal(mantissa, exponent int) float64 {
 	return v // infinite when out of range
 }
 
-// number writes v with as few characters as it takes: 0.05, 20, 5e6.
-func number(v float64) string {
+// Number writes v with as few characters as it takes: 0.05, 20, 5e6.
+func Number(v float64) string {
 	if a := math.Abs(v); a >= 1e-4 && a < 1e6 || v == 0 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
@@ -36,10 +36,10 @@ func number(v float64) string {
 	return strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace(s)
 }
 
-// ticks returns two to six round numbers within [low, high], in increasing
+// Ticks returns two to six round numbers within [low, high], in increasing
 // order. There are none if the range is empty, or so small or large that
 // floating-point numbers cannot divide it.
-func ticks(low, high float64) []float64 {
+func Ticks(low, high float64) []float64 {
 	span := high - low
 	if !(span > 0) || math.IsInf(span, 0) {
 		return nil

@@ -287,9 +287,9 @@ func (s *Scatter) alpha() float64 {
 	return math.Round(100*min(0.9, max(0.3, a))) / 100
 }
 
-// printable makes text safe for every format: control characters, which XML
+// Printable makes text safe for every format: control characters, which XML
 // cannot hold, become spaces, and bytes that are not UTF-8 a replacement mark.
-func printable(text string) string {
+func Printable(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
