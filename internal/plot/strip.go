@@ -70,10 +70,9 @@ func (s *Strip) layout() (*layout, error) {
 		return nil, fmt.Errorf("%w: the strip has no panels", ErrInput)
 	case s.Columns < 0:
 		return nil, fmt.Errorf("%w: %d columns; give a positive number, or 0 for the default", ErrInput, s.Columns)
-	case !(s.Side >= 0 && s.Side <= maxSide):
-		return nil, fmt.Errorf("%w: Side is %v; give a number up to %v, or 0 for the default", ErrInput, s.Side, maxSide)
-	case s.DPI < 0 || s.DPI > maxDPI:
-		return nil, fmt.Errorf("%w: DPI is %v; give a number up to %v, or 0 for the default", ErrInput, s.DPI, maxDPI)
+	}
+	if err := checkSizes([]size{{"Side", s.Side, maxSide}, {"DPI", float64(s.DPI), maxDPI}}); err != nil {
+		return nil, err
 	}
 	side := 72 * s.Side
 	if side == 0 {
