@@ -482,3 +482,19 @@ func TestColoursOfTheTwoThemes(t *testing.T) {
 		t.Errorf("ink %v", ink)
 	}
 }
+
+// The scripts keep to ECMAScript 2020, which browsers of that year run.
+func TestScriptsAreOfTheirYear(t *testing.T) {
+	later := regexp.MustCompile(`\?\?=|\|\|=|&&=|\.at\(|\.replaceAll\(|Object\.hasOwn|\.findLast|this\.#|^\s*(static |async )?#[a-z]|structuredClone|\d_\d`)
+	for _, name := range scripts {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if later.MatchString(line) {
+				t.Errorf("%s:%d: %s", name, i+1, line)
+			}
+		}
+	}
+}

@@ -85,16 +85,16 @@ class Renderer {
 
   /** Gives the positions of each view. */
   setPositions(views) {
-    this.positions = views.map((xy) => this.#buffer(this.gl.ARRAY_BUFFER, xy));
+    this.positions = views.map((xy) => this._buffer(this.gl.ARRAY_BUFFER, xy));
   }
 
   /** Gives the colours, red, green and blue of each row. */
   setColours(rgb) {
     if (this.colours) this.gl.deleteBuffer(this.colours);
-    this.colours = this.#buffer(this.gl.ARRAY_BUFFER, rgb);
+    this.colours = this._buffer(this.gl.ARRAY_BUFFER, rgb);
   }
 
-  #buffer(target, content) {
+  _buffer(target, content) {
     const gl = this.gl;
     const buffer = gl.createBuffer();
     gl.bindBuffer(target, buffer);
@@ -137,7 +137,7 @@ class Renderer {
     if (buffer) {
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
     } else {
-      buffer = this.#buffer(gl.ELEMENT_ARRAY_BUFFER, rows);
+      buffer = this._buffer(gl.ELEMENT_ARRAY_BUFFER, rows);
       this.lists.set(rows, buffer);
     }
     gl.uniform1f(at.diameter, Math.min(diameter, this.largest));
