@@ -310,7 +310,7 @@ func TestInInputOrder(t *testing.T) {
 
 func TestFactsOf(t *testing.T) {
 	z, recall := 1.234e7, 0.10449
-	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e+07"}}
+	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e7"}}
 	if got := factsOf(&Metrics{KNNRecall: &recall, PartitionFunction: &z}); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

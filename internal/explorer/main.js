@@ -24,6 +24,7 @@ class App {
     this.narrow = matchMedia("(max-width: 760px)");
 
     this.hidden = new Set();  // categories that are not shown
+    this.hiddenKinds = new Set(); // 0: points trained on, 1: those held out
     this.found = null;        // rows that the search has found, or null
     this.pointed = -1;        // category that is pointed at in the legend
     this.hovered = -1;        // row under the pointer
@@ -89,14 +90,17 @@ class App {
     return (Number.isNaN(v) ? none : scale.inks[Math.round(scalePosition(scale, v) * (scale.inks.length - 1))])[this.dark];
   }
 
-  isVisible(row) { return !this.hidden.size || !this.hidden.has(this.data.category[row]); }
+  isVisible(row) {
+    return !(this.hidden.size && this.hidden.has(this.data.category[row])) &&
+      !(this.hiddenKinds.size && this.hiddenKinds.has(this.data.held[row]));
+  }
 
   /* What is shown ---------------------------------------------------------- */
 
   /** Makes the lists of rows that are drawn. */
   _filter() {
     const { held } = this.data;
-    this.visible = this.hidden.size ? this.order.filter((i) => this.isVisible(i)) : this.order;
+    this.visible = this.hidden.size || this.hiddenKinds.size ? this.order.filter((i) => this.isVisible(i)) : this.order;
     this.lower = held ? this.visible.filter((i) => !held[i]) : this.visible;
     this.upper = held ? this.visible.filter((i) => held[i]) : null;
     this.places.forget();
@@ -112,9 +116,10 @@ class App {
     this.invalidate();
   }
 
-  /** Shows a category if it is hidden. */
-  reveal(category) {
-    if (!this.hidden.delete(category)) return;
+  /** Shows a category, and points of a kind (see hiddenKinds), if they are hidden. */
+  reveal(category, kind) {
+    const one = this.hidden.delete(category), other = this.hiddenKinds.delete(kind);
+    if (!one && !other) return;
     this.legend.update();
     this.visibilityChanged();
   }
@@ -172,7 +177,8 @@ class App {
 
   /** Keeps the tip at a row, which is made visible and brought into sight. */
   goTo(row) {
-    if (this.data.classes) this.reveal(this.data.category[row]);
+    const { category, held } = this.data;
+    this.reveal(category ? category[row] : undefined, held ? held[row] : undefined);
     this.pinned = row;
     this.hovered = -1;
     const { camera } = this;
@@ -280,11 +286,24 @@ class App {
     });
   }
 
-  /** Diameter of a point in CSS pixels: their discs together would fill 40 % of the stage. */
-  diameter() {
+  /** Diameter of n points in CSS pixels: their discs together would fill 40 % of the stage. */
+  diameter(n = this.data.n) {
     const { width, height, zoom } = this.camera;
-    const d = Math.sqrt((0.4 * width * height) / this.data.n * 4 / Math.PI);
+    const d = Math.sqrt((0.4 * width * height) / n * 4 / Math.PI);
     return within(within(d, 1.5, 9) * this.sizeFactor * Math.max(1, zoom) ** 0.4, 0.8, 26);
+  }
+
+  /**
+   * Diameter of held-out points and width of their rims in CSS pixels, as in a
+   * picture (layers in internal/plot): the fewer they are, the more they stand
+   * out, and of very many the rims are thinner, lest they darken everything.
+   */
+  heldOut() {
+    const n = Math.max(1, this.upper.length), all = this.diameter();
+    const diameter = within(0.5 * this.diameter(n), 1.3 * all, 3 * all);
+    const { width, height, zoom } = this.camera;
+    const rim = Math.min(2, diameter / 6, (0.05 * width * height * zoom ** 2) / (n * Math.PI * diameter));
+    return { diameter, rim: rim < 0.1 ? 0 : rim };
   }
 
   opacity() {
@@ -305,9 +324,10 @@ class App {
     const diameter = this.diameter() * ratio, opacity = this.opacity();
     const away = { diameter, opacity: opacity * 0.6, fade: this.dark ? 0.8 : 0.82 };
     if (this.upper) {
-      const large = diameter * within(Math.sqrt(this.lower.length / Math.max(1, this.upper.length)), 1.3, 2.6);
+      const held = this.heldOut();
+      const large = held.diameter * ratio;
       renderer.draw(this.lower, standing ? away : { diameter, opacity, fade: 0.5 });
-      renderer.draw(this.upper, standing ? { ...away, diameter: large } : { diameter: large, opacity: 1, rim: within(large / 5, 0.5, 2) });
+      renderer.draw(this.upper, standing ? { ...away, diameter: large } : { diameter: large, opacity: 1, rim: held.rim * ratio });
     } else {
       renderer.draw(this.lower, standing ? away : { diameter, opacity });
     }

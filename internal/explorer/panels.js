@@ -27,7 +27,8 @@ class Legend {
     this.app = app;
     const { data } = app;
     this.list = byId("classes");
-    this.entries = []; // { category, name, button }
+    this.entries = []; // { category, name, button, item }
+    this.kinds = [];   // buttons of the points trained on and of those held out
     if (data.classes) {
       this._makeEntries();
     } else if (data.scale) {
@@ -143,6 +144,7 @@ class Legend {
   /** Shows which classes are hidden. */
   update() {
     for (const e of this.entries) e.button.setAttribute("aria-pressed", String(!this.app.hidden.has(e.category)));
+    this.kinds.forEach((button, kind) => button.setAttribute("aria-pressed", String(!this.app.hiddenKinds.has(kind))));
   }
 
   _makeScale() {
@@ -172,11 +174,22 @@ class Legend {
   _makeKey() {
     const key = byId("key");
     key.hidden = false;
-    for (const [name, className] of [["training", "trained"], ["held out", "held"]]) {
+    const n = this.app.data.held.reduce((sum, held) => sum + held, 0);
+    this.kinds = [["training", "trained", this.app.data.n - n], ["held out", "held", n]].map(([name, className, count], kind) => {
+      const button = make("button");
+      button.type = "button";
+      button.append(make("span", "dot " + className), make("span", "name", name), make("span", "number", grouped(count)));
+      button.addEventListener("click", () => {
+        const { hiddenKinds } = this.app;
+        if (!hiddenKinds.delete(kind)) hiddenKinds.add(kind);
+        this._done();
+      });
       const item = make("li");
-      item.append(make("span", "dot " + className), name);
+      item.append(button);
       key.append(item);
-    }
+      return button;
+    });
+    this.update();
   }
 
   /** Colours everything for the theme. */
