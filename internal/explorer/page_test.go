@@ -465,6 +465,11 @@ func TestCodings(t *testing.T) {
 		}
 		before = size
 	}
+	for n, want := range map[int]int{1: levelBudget, 70_000: levelBudget, 105_000: levelBudget * 3 / 2, 1_000_000: 4 * levelBudget} {
+		if got := (coding{levels: 16}).budget(n); got != want {
+			t.Errorf("%d pictures may take %d bytes, want %d", n, got, want)
+		}
+	}
 	many := noise(30_000, 28, 28, 1)
 	atlases, about := encodeImages(many)
 	size := 0
