@@ -31,7 +31,7 @@ import (
 )
 
 // The tests of this file use the page as people do, in a Chromium without a
-// window. Where there is none they are skipped, unless CNE_BROWSER_TESTS is
+// window. Where there is none they are skipped, unless BROWSER_TESTS is
 // "required", as .ci/run sets it.
 
 // browsers are the names under which Chromium and its kin are installed.
@@ -107,7 +107,7 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	}
 	chromium.once.Do(startChromium)
 	if err := chromium.err; err != nil {
-		if os.Getenv("CNE_BROWSER_TESTS") == "required" || !errors.Is(err, errNoBrowser) {
+		if os.Getenv("BROWSER_TESTS") == "required" || !errors.Is(err, errNoBrowser) {
 			t.Fatal(err)
 		}
 		t.Skip(err)
