@@ -17,6 +17,9 @@ func (s *schema[C]) addFlags(cmd *cobra.Command) {
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "same as --set seed=`n`")
 	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
 	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
+	if slices.ContainsFunc(s.keys, func(k key) bool { return k.name == "output.html" }) {
+		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
+	}
 	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 }
 
@@ -82,6 +85,12 @@ func (f *settingFlag) String() string { return "" }
 
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
+
+// A switchFlag is a settingFlag for true or false, which needs no value.
+type switchFlag struct{ settingFlag }
+
+// Type returns the word that pflag leaves out of the help.
+func (f *switchFlag) Type() string { return "bool" }
 
 // fromCommand returns the configuration of a command that has the flags of
 // addFlags, and where each of its values comes from. The errors are those of

@@ -45,13 +45,19 @@ func factsOf(m *Metrics) []explorer.Fact {
 			facts = append(facts, explorer.Fact{Name: name, Value: fmt.Sprintf(format, *value)})
 		}
 	}
+	rounded := func(name string, value *float64) { // of any size
+		if value != nil {
+			v, _ := strconv.ParseFloat(strconv.FormatFloat(*value, 'g', 3, 64), 64)
+			facts = append(facts, explorer.Fact{Name: name, Value: plot.Number(v)})
+		}
+	}
 	if m != nil {
 		add("kNN recall", "%.3f", m.KNNRecall)
 		add("Spearman", "%.3f", m.Spearman)
 		add("kNN accuracy", "%.3f", m.Accuracy)
-		add("partition function", "%.3g", m.PartitionFunction)
-		add("KL divergence", "%.4g", m.KL)
-		add("learnt Z", "%.3g", m.Z)
+		rounded("partition function", m.PartitionFunction)
+		add("KL divergence", "%.3f", m.KL)
+		rounded("learnt Z", m.Z)
 	}
 	return facts
 }

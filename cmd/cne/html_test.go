@@ -96,7 +96,7 @@ func TestTrainWritesAPage(t *testing.T) {
 	run := func(t *testing.T, flags ...string) string {
 		t.Helper()
 		code, stdout, stderr := cne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
-			"--set", "graph.k=5", "--set", "train.batch_size=64", "--set", "output.html=true", "--epochs", "10", "-o", "run"}, flags...)...)
+			"--set", "graph.k=5", "--set", "train.batch_size=64", "--html", "--epochs", "10", "-o", "run"}, flags...)...)
 		if code != 0 || !strings.Contains(stdout, filepath.FromSlash("run/embedding.html")) {
 			t.Fatal(code, stdout, stderr)
 		}
@@ -131,7 +131,7 @@ func TestTrainWritesAPage(t *testing.T) {
 	t.Run("without images", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		writeIDX(t, 60)
-		run(t, "--set", "output.html_images=false", "--set", "plot.title=Mine")
+		run(t, "--html=true", "--set", "output.html_images=false", "--set", "plot.title=Mine")
 		if p := readPage(t, "run/embedding.html"); p.Images != nil || p.Title != "Mine" {
 			t.Errorf("%+v", p)
 		}
@@ -310,7 +310,7 @@ func TestInInputOrder(t *testing.T) {
 
 func TestFactsOf(t *testing.T) {
 	z, recall := 1.234e7, 0.10449
-	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e+07"}}
+	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e7"}}
 	if got := factsOf(&Metrics{Figures: Figures{KNNRecall: &recall, PartitionFunction: &z}}); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

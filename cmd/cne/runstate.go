@@ -57,19 +57,13 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 			}
 			r.config = c
 		}
-		if profile != "" {
-			f, err := os.Create(profile)
-			if err != nil {
-				return fmt.Errorf("cannot write the profile: %w", err)
-			}
-			defer f.Close()
-			if err := pprof.StartCPUProfile(f); err != nil {
-				return err
-			}
-			defer pprof.StopCPUProfile()
+		stop, err := startProfile(profile)
+		if err != nil {
+			return err
 		}
+		defer stop()
 		r.talker = newTalker(cmd.ErrOrStderr(), r.common().log.Format, isQuiet(cmd))
-		err := run(cmd.Context(), r, cmd.OutOrStdout())
+		err = run(cmd.Context(), r, cmd.OutOrStdout())
 		if err != nil && r.canGoOn {
 			err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, s.command, r.dir.path)
 		}
@@ -79,6 +73,25 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
 	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+}
+
+// startProfile begins a CPU profile in the file at path, or none for "". It ends
+// with stop.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
 }
 
 func (r *runState[C]) common() common { return r.schema.common(r.config) }

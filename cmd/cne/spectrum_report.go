@@ -199,31 +199,27 @@ type figure struct {
 	name, heading string // in files and for people
 	format        string // for people
 	value         func(*StopMetrics) *float64
-	ofTheRun      bool // rather than of the embedding
 }
 
 // stopFigures are the figures of a spectrum, but for the value itself.
 var stopFigures = []figure{
-	{"z_bar", "Z̄", "%.3g", func(m *StopMetrics) *float64 { return m.ZBar }, false},
-	{"partition_function", "partition function", "%.3g", func(m *StopMetrics) *float64 { return m.PartitionFunction }, false},
-	{"z", "learnt Z", "%.3g", func(m *StopMetrics) *float64 { return m.Z }, false},
-	{"knn_recall", "kNN recall", "%.4f", func(m *StopMetrics) *float64 { return m.KNNRecall }, false},
-	{"spearman", "Spearman", "%.3f", func(m *StopMetrics) *float64 { return m.Spearman }, false},
-	{"kl", "KL", "%.4g", func(m *StopMetrics) *float64 { return m.KL }, false},
-	{"accuracy", "kNN accuracy", "%.4f", func(m *StopMetrics) *float64 { return m.Accuracy }, false},
-	{"loss", "loss per edge", "%.5g", func(m *StopMetrics) *float64 { return &m.Loss }, true},
-	{"scale_to_previous", "scale to previous", "%.3g", func(m *StopMetrics) *float64 { return m.Scale }, true},
-	{"seconds", "seconds", "%.1f", func(m *StopMetrics) *float64 { return &m.Seconds.Optimize }, true},
+	{"z_bar", "Z̄", "%.3g", func(m *StopMetrics) *float64 { return m.ZBar }},
+	{"partition_function", "partition function", "%.3g", func(m *StopMetrics) *float64 { return m.PartitionFunction }},
+	{"z", "learnt Z", "%.3g", func(m *StopMetrics) *float64 { return m.Z }},
+	{"knn_recall", "kNN recall", "%.4f", func(m *StopMetrics) *float64 { return m.KNNRecall }},
+	{"spearman", "Spearman", "%.3f", func(m *StopMetrics) *float64 { return m.Spearman }},
+	{"kl", "KL", "%.4g", func(m *StopMetrics) *float64 { return m.KL }},
+	{"accuracy", "kNN accuracy", "%.4f", func(m *StopMetrics) *float64 { return m.Accuracy }},
+	{"loss", "loss per edge", "%.5g", func(m *StopMetrics) *float64 { return &m.Loss }},
+	{"scale_to_previous", "scale to previous", "%.3g", func(m *StopMetrics) *float64 { return m.Scale }},
+	{"seconds", "seconds", "%.1f", func(m *StopMetrics) *float64 { return &m.Seconds.Optimize }},
 }
 
-// facts returns the figures of a stop for the explorer: those about the
-// embedding alone.
+// facts returns the figures of a stop for the explorer.
 func (m *StopMetrics) facts() []explorer.Fact {
-	var facts []explorer.Fact
-	for _, g := range stopFigures {
-		if v := g.value(m); v != nil && !g.ofTheRun {
-			facts = append(facts, explorer.Fact{Name: g.heading, Value: fmt.Sprintf(g.format, *v)})
-		}
+	facts := factsOf(&m.Metrics)
+	if m.ZBar != nil {
+		facts = append([]explorer.Fact{{Name: "Z̄", Value: fmt.Sprintf("%.3g", *m.ZBar)}}, facts...)
 	}
 	return facts
 }

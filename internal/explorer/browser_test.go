@@ -31,7 +31,7 @@ import (
 )
 
 // The tests of this file use the page as people do, in a Chromium without a
-// window. Where there is none they are skipped, unless CNE_BROWSER_TESTS is
+// window. Where there is none they are skipped, unless BROWSER_TESTS is
 // "required", as .ci/run sets it.
 
 // browsers are the names under which Chromium and its kin are installed.
@@ -107,7 +107,7 @@ func show(t *testing.T, p *Page, s setting) *tab {
 	}
 	chromium.once.Do(startChromium)
 	if err := chromium.err; err != nil {
-		if os.Getenv("CNE_BROWSER_TESTS") == "required" || !errors.Is(err, errNoBrowser) {
+		if os.Getenv("BROWSER_TESTS") == "required" || !errors.Is(err, errNoBrowser) {
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -986,6 +986,24 @@ func TestBrowserExtremes(t *testing.T) {
 		}
 		b.click("#classes li:nth-child(4) button")
 		b.expect("without those", "cne.visible", "2250")
+	})
+	t.Run("held out", func(t *testing.T) {
+		p := three()
+		p.HeldOut = make([]bool, 30)
+		p.HeldOut[3], p.HeldOut[27] = true, true
+		b := show(t, p, setting{}).ready()
+		if got := strings.Join(strings.Fields(b.text("#key")), " "); got != "training 28 held out 2" {
+			t.Errorf("the key says %q", got)
+		}
+		b.colour("trained on, half as far from white", 0, "#8eafc1")
+		b.colour("held out", 3, inkOf(plot.ClassColour(0))[0])
+		b.click("#key li:nth-child(1) button")
+		b.expect("those held out alone", "cne.visible", "2")
+		b.click("#classes li:nth-child(1) button")
+		b.expect("of other classes", "cne.visible", "0")
+		b.run(chromedp.SendKeys(chromedp.CSS("#query"), "row 0"))
+		b.key(kb.Enter)
+		b.expect("a hidden row is gone to", "[cne.visible, cne.pinned]", "30,0")
 	})
 	t.Run("values", func(t *testing.T) {
 		few := matrix(2, 0, 0, 1, 0, 2, 0, 3, 1)

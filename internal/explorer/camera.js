@@ -30,20 +30,20 @@ class Camera {
   get wandered() { return this.x !== 0 || this.y !== 0 || this.zoom !== 1; }
 
   /** Returns the view to the left, that to the right, and the place between. */
-  #between() {
+  _between() {
     const from = within(Math.floor(this.t), 0, Math.max(0, this.views.length - 2));
     const to = Math.min(from + 1, this.views.length - 1);
     return { from, to, mixing: to === from ? 0 : this.t - from };
   }
 
-  #size(view) { return this.sameScale ? view.unit / this.largestUnit : 1; }
+  _size(view) { return this.sameScale ? view.unit / this.largestUnit : 1; }
 
   /** Returns what the renderer needs to place points. */
   frame() {
-    const { from, to, mixing } = this.#between();
+    const { from, to, mixing } = this._between();
     const a = this.views[from], b = this.views[to];
     return {
-      from, to, mixing, sizes: [this.#size(a), this.#size(b)],
+      from, to, mixing, sizes: [this._size(a), this._size(b)],
       x: this.x, y: this.y, scale: this.scale(), width: this.width, height: this.height,
     };
   }
@@ -57,7 +57,7 @@ class Camera {
       // Points that coincide have no extent; a box of half the room suits them.
       return Math.min(w / (2 * view.half[0] / unit), h / (2 * view.half[1] / unit), Math.max(w, h));
     };
-    const { from, to, mixing } = this.#between();
+    const { from, to, mixing } = this._between();
     const base = this.sameScale
       ? Math.min(...this.views.map(fit))
       : (1 - mixing) * fit(this.views[from]) + mixing * fit(this.views[to]);
@@ -66,7 +66,7 @@ class Camera {
 
   /** Pixels per unit of the embedding, for the scale bar. */
   pixelsPerUnit() {
-    const { from, to, mixing } = this.#between();
+    const { from, to, mixing } = this._between();
     const unit = this.sameScale
       ? this.largestUnit
       : Math.exp((1 - mixing) * Math.log(this.views[from].unit) + mixing * Math.log(this.views[to].unit));

@@ -31,10 +31,12 @@ const (
 	sampledImages = 2048 // from which the size of all is estimated
 )
 
-// Budgets in bytes, before base64 makes a third more of them. With that of few
-// grey levels, MNIST's 70 000 digits take 9 MB; JPEG may take more, because
-// below it pictures are no longer recognised.
+// Budgets in bytes for up to budgeted pictures, before base64 makes a third more
+// of them; more pictures get in proportion, up to four times as much. With that
+// of few grey levels, MNIST's 70 000 digits take 9 MB; JPEG may take more,
+// because below it pictures are no longer recognised.
 const (
+	budgeted    = 70_000
 	levelBudget = 7_000_000
 	jpegBudget  = 12_000_000
 )
@@ -46,11 +48,13 @@ type coding struct {
 	shrink  int // pixels a side that become one
 }
 
-func (c coding) budget() int {
+// budget returns how many bytes n pictures may take.
+func (c coding) budget(n int) int {
+	budget := jpegBudget
 	if c.levels > 0 {
-		return levelBudget
+		budget = levelBudget
 	}
-	return jpegBudget
+	return budget * min(max(n, budgeted), 4*budgeted) / budgeted
 }
 
 // codings returns the ways for such pictures, the best first.
@@ -85,7 +89,7 @@ func encodeImages(im *data.Images) ([][]byte, *aboutImages) {
 		for _, atlas := range way.encode(im, sample) {
 			size += len(atlas)
 		}
-		if size*im.N/len(sample) <= way.budget() {
+		if size*im.N/len(sample) <= way.budget(im.N) {
 			best = way
 			break
 		}

@@ -10,10 +10,9 @@ class Pictures {
     this.atlases = new Map(); // from a number to the promise of an ImageBitmap, the one used last at the end
   }
 
-  #atlas(k) {
-    let atlas = this.atlases.get(k);
+  _atlas(k) {
+    const atlas = this.atlases.get(k) || this._decode(k);
     this.atlases.delete(k);
-    atlas ??= this.#decode(k);
     this.atlases.set(k, atlas);
     if (this.atlases.size > keptAtlases) {
       const [oldest, bitmap] = this.atlases.entries().next().value;
@@ -23,7 +22,7 @@ class Pictures {
     return atlas;
   }
 
-  async #decode(k) {
+  async _decode(k) {
     // Pictures stand behind the scripts; they may not have been read yet.
     if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
     return createImageBitmap(new Blob([bytesOf(byId("data-atlas-" + k).textContent)], { type: this.about.type }));
@@ -33,7 +32,7 @@ class Pictures {
   async draw(canvas, row) {
     const { perAtlas, width, height, tileHeight } = this.about;
     canvas.dataset.row = row;
-    const atlas = await this.#atlas(Math.floor(row / perAtlas));
+    const atlas = await this._atlas(Math.floor(row / perAtlas));
     if (canvas.dataset.row !== String(row)) return; // another was asked for meanwhile
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;

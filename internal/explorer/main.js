@@ -24,6 +24,7 @@ class App {
     this.narrow = matchMedia("(max-width: 760px)");
 
     this.hidden = new Set();  // categories that are not shown
+    this.hiddenKinds = new Set(); // 0: points trained on, 1: those held out
     this.found = null;        // rows that the search has found, or null
     this.pointed = -1;        // category that is pointed at in the legend
     this.hovered = -1;        // row under the pointer
@@ -31,15 +32,15 @@ class App {
     this.lassoing = false;    // whether dragging draws
     this.line = null;         // the lasso while it is drawn, in positions
     this.sizeFactor = this.opacityFactor = 1;
-    this.counts = this.#count();
-    this.order = this.#shuffle();
+    this.counts = this._count();
+    this.order = this._shuffle();
     this.selection = new Selection(this);
-    this.#applyTheme(this.#storedTheme());
-    this.#filter();
+    this._applyTheme(this._storedTheme());
+    this._filter();
   }
 
   /** Number of points of each category, those without a class at the end. */
-  #count() {
+  _count() {
     const { classes, category } = this.data;
     if (!classes) return [];
     const counts = new Array(classes.length + 1).fill(0);
@@ -51,7 +52,7 @@ class App {
    * Returns all rows in the order of drawing: at random, so that no class
    * systematically covers another, but those without a colour first.
    */
-  #shuffle() {
+  _shuffle() {
     const { n, classes, category, values } = this.data;
     const order = Uint32Array.from({ length: n }, (_, i) => i);
     const random = randomFrom(n);
@@ -89,14 +90,17 @@ class App {
     return (Number.isNaN(v) ? none : scale.inks[Math.round(scalePosition(scale, v) * (scale.inks.length - 1))])[this.dark];
   }
 
-  isVisible(row) { return !this.hidden.size || !this.hidden.has(this.data.category[row]); }
+  isVisible(row) {
+    return !(this.hidden.size && this.hidden.has(this.data.category[row])) &&
+      !(this.hiddenKinds.size && this.hiddenKinds.has(this.data.held[row]));
+  }
 
   /* What is shown ---------------------------------------------------------- */
 
   /** Makes the lists of rows that are drawn. */
-  #filter() {
+  _filter() {
     const { held } = this.data;
-    this.visible = this.hidden.size ? this.order.filter((i) => this.isVisible(i)) : this.order;
+    this.visible = this.hidden.size || this.hiddenKinds.size ? this.order.filter((i) => this.isVisible(i)) : this.order;
     this.lower = held ? this.visible.filter((i) => !held[i]) : this.visible;
     this.upper = held ? this.visible.filter((i) => held[i]) : null;
     this.places.forget();
@@ -105,16 +109,17 @@ class App {
   }
 
   visibilityChanged() {
-    this.#filter();
+    this._filter();
     if (this.pinned >= 0 && !this.isVisible(this.pinned)) this.pinned = -1;
     this.hovered = -1;
     this.selection.update();
     this.invalidate();
   }
 
-  /** Shows a category if it is hidden. */
-  reveal(category) {
-    if (!this.hidden.delete(category)) return;
+  /** Shows a category, and points of a kind (see hiddenKinds), if they are hidden. */
+  reveal(category, kind) {
+    const one = this.hidden.delete(category), other = this.hiddenKinds.delete(kind);
+    if (!one && !other) return;
     this.legend.update();
     this.visibilityChanged();
   }
@@ -136,7 +141,7 @@ class App {
     this.selection.rows = rows;
     this.standing = undefined;
     this.selection.update();
-    this.#layoutSide(rows !== null);
+    this._layoutSide(rows !== null);
     if (rows) this.say(points(rows.length) + " selected");
     this.invalidate();
   }
@@ -172,7 +177,8 @@ class App {
 
   /** Keeps the tip at a row, which is made visible and brought into sight. */
   goTo(row) {
-    if (this.data.classes) this.reveal(this.data.category[row]);
+    const { category, held } = this.data;
+    this.reveal(category ? category[row] : undefined, held ? held[row] : undefined);
     this.pinned = row;
     this.hovered = -1;
     const { camera } = this;
@@ -203,10 +209,10 @@ class App {
     }
     const { camera } = this;
     const [x0, y0] = camera.toWorld(0, 0), [x1, y1] = camera.toWorld(camera.width, camera.height);
-    this.#selectInside([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], false);
+    this._selectInside([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], false);
   }
 
-  #selectInside(polygon, add) {
+  _selectInside(polygon, add) {
     let rows = this.places.inside(this.camera.frame(), this.visible, polygon);
     if (add && this.selection.rows) rows = Uint32Array.from(new Set([...this.selection.rows, ...rows]));
     rows.sort();
@@ -228,11 +234,11 @@ class App {
   /* Theme ------------------------------------------------------------------ */
 
   // A page opened from a file may be refused storage.
-  #storedTheme() {
+  _storedTheme() {
     try { return localStorage.getItem("cne-theme"); } catch { return null; }
   }
 
-  #applyTheme(choice) {
+  _applyTheme(choice) {
     const dark = choice === "dark" || choice !== "light" && this.systemDark.matches;
     this.dark = dark ? 1 : 0; // index of inks
     document.documentElement.dataset.theme = dark ? "dark" : "light";
@@ -241,28 +247,28 @@ class App {
     const style = getComputedStyle(document.documentElement);
     this.inks = Object.fromEntries(["ink", "ground", "accent"].map((name) => [name, style.getPropertyValue("--" + name).trim()]));
     this.ground = [1, 3, 5].map((k) => parseInt(this.inks.ground.slice(k, k + 2), 16) / 255);
-    this.rgb = this.#colours();
+    this.rgbx = this._colours();
   }
 
-  #colours() {
+  _colours() {
     const { n, classes, category, values, scale, none, single } = this.data;
     const triple = (ink) => [1, 3, 5].map((k) => parseInt(ink[this.dark].slice(k, k + 2), 16));
-    const out = new Uint8Array(3 * n);
+    const out = new Uint8Array(4 * n); // the last byte keeps each at a multiple of 4, where graphics cards read fast
     const grey = triple(none);
     const palette = classes ? [...classes.map((c) => triple(c.ink)), grey] : scale ? scale.inks.map(triple) : [triple(single)];
     for (let i = 0; i < n; i++) {
       let c = palette[0];
       if (classes) c = palette[category[i]];
       else if (values) c = Number.isNaN(values[i]) ? grey : palette[Math.round(scalePosition(scale, values[i]) * (palette.length - 1))];
-      out[3 * i] = c[0]; out[3 * i + 1] = c[1]; out[3 * i + 2] = c[2];
+      out.set(c, 4 * i);
     }
     return out;
   }
 
   setTheme(theme) {
     try { localStorage.setItem("cne-theme", theme); } catch { /* then it lasts as long as the page */ }
-    this.#applyTheme(theme);
-    this.renderer.setColours(this.rgb);
+    this._applyTheme(theme);
+    this.renderer.setColours(this.rgbx);
     this.legend.paint();
     this.selection.update();
     this.tip.row = -1; // its colours are those of the old theme
@@ -276,15 +282,28 @@ class App {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      this.#draw();
+      this._draw();
     });
   }
 
-  /** Diameter of a point in CSS pixels: their discs together would fill 40 % of the stage. */
-  diameter() {
+  /** Diameter of n points in CSS pixels: their discs together would fill 40 % of the stage. */
+  diameter(n = this.data.n) {
     const { width, height, zoom } = this.camera;
-    const d = Math.sqrt((0.4 * width * height) / this.data.n * 4 / Math.PI);
+    const d = Math.sqrt((0.4 * width * height) / n * 4 / Math.PI);
     return within(within(d, 1.5, 9) * this.sizeFactor * Math.max(1, zoom) ** 0.4, 0.8, 26);
+  }
+
+  /**
+   * Diameter of held-out points and width of their rims in CSS pixels, as in a
+   * picture (layers in internal/plot): the fewer they are, the more they stand
+   * out, and of very many the rims are thinner, lest they darken everything.
+   */
+  heldOut() {
+    const n = Math.max(1, this.upper.length), all = this.diameter();
+    const diameter = within(0.5 * this.diameter(n), 1.3 * all, 3 * all);
+    const { width, height, zoom } = this.camera;
+    const rim = Math.min(2, diameter / 6, (0.05 * width * height * zoom ** 2) / (n * Math.PI * diameter));
+    return { diameter, rim: rim < 0.1 ? 0 : rim };
   }
 
   opacity() {
@@ -294,7 +313,7 @@ class App {
     return near ** (1 / this.opacityFactor);
   }
 
-  #draw() {
+  _draw() {
     const { renderer, camera } = this;
     if (renderer.gl.isContextLost()) return;
     const ratio = Math.min(devicePixelRatio || 1, 2);
@@ -305,22 +324,23 @@ class App {
     const diameter = this.diameter() * ratio, opacity = this.opacity();
     const away = { diameter, opacity: opacity * 0.6, fade: this.dark ? 0.8 : 0.82 };
     if (this.upper) {
-      const large = diameter * within(Math.sqrt(this.lower.length / Math.max(1, this.upper.length)), 1.3, 2.6);
+      const held = this.heldOut();
+      const large = held.diameter * ratio;
       renderer.draw(this.lower, standing ? away : { diameter, opacity, fade: 0.5 });
-      renderer.draw(this.upper, standing ? { ...away, diameter: large } : { diameter: large, opacity: 1, rim: within(large / 5, 0.5, 2) });
+      renderer.draw(this.upper, standing ? { ...away, diameter: large } : { diameter: large, opacity: 1, rim: held.rim * ratio });
     } else {
       renderer.draw(this.lower, standing ? away : { diameter, opacity });
     }
     if (standing) renderer.draw(standing, { diameter: diameter * 1.25, opacity: Math.max(opacity, 0.85) });
     renderer.keep([this.lower, this.upper, standing]);
-    this.#mark(frame, ratio);
-    this.#scaleBar();
+    this._mark(frame, ratio);
+    this._scaleBar();
     this.drawn = (this.drawn ?? 0) + 1;
   }
 
   /** Draws, and returns red, green and blue at a place of the stage. */
   pixel(x, y) {
-    this.#draw();
+    this._draw();
     const { gl } = this.renderer;
     const ratio = this.renderer.canvas.width / this.camera.width;
     const out = new Uint8Array(4);
@@ -329,7 +349,7 @@ class App {
   }
 
   /** Draws what lies above the points: rings at single points, the lasso. */
-  #mark(frame, ratio) {
+  _mark(frame, ratio) {
     const { camera } = this;
     const canvas = byId("marks");
     const width = Math.round(camera.width * ratio), height = Math.round(camera.height * ratio);
@@ -378,7 +398,7 @@ class App {
     }
   }
 
-  #scaleBar() {
+  _scaleBar() {
     const perUnit = this.camera.pixelsPerUnit();
     const { length, text } = roundLength(within(this.camera.width * 0.2, 50, 150) / perUnit);
     byId("scale-bar").style.width = length * perUnit + "px";
@@ -391,7 +411,7 @@ class App {
     const { canvas } = this.renderer;
     const fill = () => {
       this.renderer.setPositions(this.views.map((v) => v.positions));
-      this.renderer.setColours(this.rgb);
+      this.renderer.setColours(this.rgbx);
     };
     fill();
     canvas.addEventListener("webglcontextlost", (e) => e.preventDefault());
@@ -405,31 +425,32 @@ class App {
     this.player = new Player(this);
     this.search = new Search(this);
     this.pointers = new Pointers(this, canvas);
-    this.#connect();
+    this._connect();
     this.sideWanted = !this.narrow.matches;
-    this.#layoutSide(false);
+    this._layoutSide(false);
     this.narrow.addEventListener("change", () => {
       this.sideWanted = !this.narrow.matches;
-      this.#layoutSide(false);
+      this._layoutSide(false);
     });
-    new ResizeObserver(() => this.#resize()).observe(byId("stage"));
-    this.#resize();
+    new ResizeObserver(() => this._resize()).observe(byId("stage"));
+    this._resize();
     this.setPlace(0);
+    byId("title").title = this.data.title;
     byId("loading").remove();
   }
 
-  #resize() {
+  _resize() {
     const box = byId("stage").getBoundingClientRect();
     this.camera.width = Math.max(1, box.width);
     this.camera.height = Math.max(1, box.height);
     this.player.layout();
     // At once: the canvas would be stretched until the next frame.
-    this.#draw();
+    this._draw();
   }
 
   /** Shows the side panel if it is wanted and has something to show. */
-  #layoutSide(wanted) {
-    this.sideWanted ||= wanted;
+  _layoutSide(wanted) {
+    this.sideWanted = this.sideWanted || wanted;
     const has = this.legend.any || this.selection.rows !== null;
     const open = this.sideWanted && has;
     document.body.classList.toggle("no-side", !open);
@@ -439,15 +460,15 @@ class App {
 
   toggleSide() {
     this.sideWanted = document.body.classList.contains("no-side");
-    this.#layoutSide(false);
+    this._layoutSide(false);
   }
 
-  #toggleSettings(open = byId("settings").hidden) {
+  _toggleSettings(open = byId("settings").hidden) {
     byId("settings").hidden = !open;
     byId("settings-open").setAttribute("aria-expanded", String(open));
   }
 
-  #zoomBy(factor) {
+  _zoomBy(factor) {
     this.camera.zoomAt(this.camera.width / 2, this.camera.height / 2, factor);
     this.invalidate();
   }
@@ -457,10 +478,10 @@ class App {
     this.invalidate();
   }
 
-  #connect() {
+  _connect() {
     const click = (id, run) => byId(id).addEventListener("click", run);
-    click("zoom-in", () => this.#zoomBy(1.6));
-    click("zoom-out", () => this.#zoomBy(1 / 1.6));
+    click("zoom-in", () => this._zoomBy(1.6));
+    click("zoom-out", () => this._zoomBy(1 / 1.6));
     click("zoom-fit", () => this.home());
     click("lasso", () => this.setLassoing(!this.lassoing));
     click("theme", () => this.setTheme(this.dark ? "light" : "dark"));
@@ -469,9 +490,9 @@ class App {
     click("help-open", () => byId("help").showModal());
     click("help-close", () => byId("help").close());
     byId("help").addEventListener("click", (e) => { if (e.target === byId("help")) byId("help").close(); });
-    click("settings-open", () => this.#toggleSettings());
+    click("settings-open", () => this._toggleSettings());
     document.addEventListener("pointerdown", (e) => {
-      if (!e.target.closest("#settings, #settings-open")) this.#toggleSettings(false);
+      if (!e.target.closest("#settings, #settings-open")) this._toggleSettings(false);
     });
     byId("size").addEventListener("input", (e) => { this.sizeFactor = 4 ** e.target.value; this.invalidate(); });
     byId("opacity").addEventListener("input", (e) => { this.opacityFactor = 8 ** e.target.value; this.invalidate(); });
@@ -481,23 +502,23 @@ class App {
       this.home();
     });
     this.systemDark.addEventListener("change", () => {
-      if (!this.#storedTheme()) {
-        this.#applyTheme(null);
-        this.renderer.setColours(this.rgb);
+      if (!this._storedTheme()) {
+        this._applyTheme(null);
+        this.renderer.setColours(this.rgbx);
         this.legend.paint();
         this.selection.update();
         this.invalidate();
       }
     });
-    document.addEventListener("keydown", (e) => this.#key(e));
+    document.addEventListener("keydown", (e) => this._key(e));
   }
 
-  #key(event) {
+  _key(event) {
     if (event.ctrlKey || event.metaKey || byId("help").open) return;
     const { target } = event;
     const inText = target.matches("input[type=text]");
     if (event.key === "Escape") {
-      this.#escape(inText ? target : null);
+      this._escape(inText ? target : null);
       return;
     }
     if (inText || event.altKey) return;
@@ -514,7 +535,7 @@ class App {
       End: () => several && this.player.go(this.views.length - 1),
     };
     const keys = {
-      "+": () => this.#zoomBy(1.3), "=": () => this.#zoomBy(1.3), "-": () => this.#zoomBy(1 / 1.3), "0": () => this.home(),
+      "+": () => this._zoomBy(1.3), "=": () => this._zoomBy(1.3), "-": () => this._zoomBy(1 / 1.3), "0": () => this.home(),
       a: () => pan(1, 0), d: () => pan(-1, 0), w: () => pan(0, 1), s: () => pan(0, -1),
       "/": () => { byId("query").focus(); byId("query").select(); },
       n: () => this.nextFound(1), p: () => this.nextFound(-1),
@@ -523,7 +544,7 @@ class App {
       e: () => this.selection.download(),
       c: () => this.toggleSide(),
       t: () => this.setTheme(this.dark ? "light" : "dark"),
-      o: () => this.#toggleSettings(),
+      o: () => this._toggleSettings(),
       "?": () => byId("help").showModal(),
     };
     let run = keys[event.key.length === 1 ? event.key.toLowerCase() : ""] ?? (own ? undefined : arrows[event.key]);
@@ -534,12 +555,12 @@ class App {
   }
 
   /** Takes back what was done last, one thing at a time. */
-  #escape(field) {
+  _escape(field) {
     if (field) {
       field.value = "";
       field.dispatchEvent(new Event("input"));
       field.blur();
-    } else if (!byId("settings").hidden) this.#toggleSettings(false);
+    } else if (!byId("settings").hidden) this._toggleSettings(false);
     else if (this.line) this.pointers.cancel();
     else if (this.lassoing) this.setLassoing(false);
     else if (this.pinned >= 0) this.pinned = -1;
@@ -581,7 +602,7 @@ class App {
   finishLasso(add) {
     const { line } = this;
     this.line = null;
-    if (line?.length > 2) this.#selectInside(line, add);
+    if (line?.length > 2) this._selectInside(line, add);
     this.invalidate();
   }
 }
@@ -594,28 +615,28 @@ class Pointers {
     this.down = new Map(); // from the id of a pointer that is down to its place
     this.mode = "";        // what they do: "press", "pan", "pinch", "lasso"
     this.tapped = 0;       // when a finger tapped last
-    canvas.addEventListener("pointerdown", (e) => this.#start(e));
-    canvas.addEventListener("pointermove", (e) => this.#move(e));
-    canvas.addEventListener("pointerup", (e) => this.#end(e));
-    canvas.addEventListener("pointercancel", (e) => this.#end(e));
+    canvas.addEventListener("pointerdown", (e) => this._start(e));
+    canvas.addEventListener("pointermove", (e) => this._move(e));
+    canvas.addEventListener("pointerup", (e) => this._end(e));
+    canvas.addEventListener("pointercancel", (e) => this._end(e));
     canvas.addEventListener("pointerleave", () => { if (!this.down.size) app.unhover(); });
-    canvas.addEventListener("wheel", (e) => this.#wheel(e), { passive: false });
+    canvas.addEventListener("wheel", (e) => this._wheel(e), { passive: false });
     canvas.addEventListener("dblclick", (e) => {
       if (app.lassoing) return;
-      app.camera.zoomAt(...this.#place(e), e.shiftKey ? 0.5 : 2);
+      app.camera.zoomAt(...this._place(e), e.shiftKey ? 0.5 : 2);
       app.invalidate();
     });
   }
 
-  #place(event) {
+  _place(event) {
     const box = this.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
-  #start(event) {
+  _start(event) {
     if (event.pointerType === "mouse" && event.button !== 0) return;
     this.canvas.setPointerCapture?.(event.pointerId);
-    const place = this.#place(event);
+    const place = this._place(event);
     this.down.set(event.pointerId, place);
     this.app.unhover();
     if (this.down.size === 2) {
@@ -631,9 +652,9 @@ class Pointers {
     }
   }
 
-  #move(event) {
+  _move(event) {
     const { app } = this;
-    const place = this.#place(event);
+    const place = this._place(event);
     const before = this.down.get(event.pointerId);
     if (!before) {
       if (event.pointerType !== "touch" && !app.lassoing) app.hover(...place);
@@ -649,7 +670,7 @@ class Pointers {
       const { line } = app;
       if (line) {
         // All places between two frames, so that a quick line stays round.
-        for (const e of event.getCoalescedEvents?.() ?? []) line.push(app.camera.toWorld(...this.#place(e)));
+        for (const e of event.getCoalescedEvents?.() ?? []) line.push(app.camera.toWorld(...this._place(e)));
         line.push(app.camera.toWorld(...place));
       }
     } else if (this.mode === "pinch" && this.down.size === 2) {
@@ -662,7 +683,7 @@ class Pointers {
     if (this.mode !== "press") app.invalidate();
   }
 
-  #end(event) {
+  _end(event) {
     if (!this.down.delete(event.pointerId) || this.down.size) return;
     const { app } = this;
     const { mode } = this;
@@ -673,7 +694,7 @@ class Pointers {
       app.finishLasso(event.ctrlKey || event.metaKey);
     } else if (mode === "press") {
       const finger = event.pointerType === "touch";
-      app.pin(...this.#place(event), finger ? 22 : 8);
+      app.pin(...this._place(event), finger ? 22 : 8);
     }
   }
 
@@ -685,13 +706,13 @@ class Pointers {
     this.app.invalidate();
   }
 
-  #wheel(event) {
+  _wheel(event) {
     event.preventDefault();
     const { app } = this;
     // Lines and pages, where a browser counts in these, as pixels. A pinch on a
     // touchpad comes as a wheel with Ctrl, in small steps.
     const pixels = event.deltaY * [1, 18, 300][event.deltaMode];
-    app.camera.zoomAt(...this.#place(event), Math.exp(-within(pixels, -240, 240) * (event.ctrlKey ? 0.01 : 0.0022)));
+    app.camera.zoomAt(...this._place(event), Math.exp(-within(pixels, -240, 240) * (event.ctrlKey ? 0.01 : 0.0022)));
     app.hovered = -1;
     app.invalidate();
   }

@@ -83,9 +83,9 @@ type View struct {
 // A Fact is a figure about an embedding, such as its kNN recall.
 type Fact struct{ Name, Value string }
 
-// Save writes the page into the file at path, under a temporary name in the
-// same folder that is then changed. Errors name the path; they wrap ErrInput or
-// ErrNotFinite, or come from the file system.
+// Save writes the page into the file at path. The file is written under a
+// temporary name in the same folder and renamed. Errors name the path; they
+// wrap ErrInput or ErrNotFinite, or come from the file system.
 func (p *Page) Save(path string) error {
 	c, err := p.content()
 	if err != nil {

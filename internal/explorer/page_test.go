@@ -465,6 +465,11 @@ func TestCodings(t *testing.T) {
 		}
 		before = size
 	}
+	for n, want := range map[int]int{1: levelBudget, 70_000: levelBudget, 105_000: levelBudget * 3 / 2, 1_000_000: 4 * levelBudget} {
+		if got := (coding{levels: 16}).budget(n); got != want {
+			t.Errorf("%d pictures may take %d bytes, want %d", n, got, want)
+		}
+	}
 	many := noise(30_000, 28, 28, 1)
 	atlases, about := encodeImages(many)
 	size := 0
@@ -480,5 +485,21 @@ func TestColoursOfTheTwoThemes(t *testing.T) {
 	c := color.NRGBA{0x47, 0x0d, 0x98, 0xff}
 	if ink := inkOf(c); ink[0] != "#470d98" || ink[1] == ink[0] {
 		t.Errorf("ink %v", ink)
+	}
+}
+
+// The scripts keep to ECMAScript 2020, which browsers of that year run.
+func TestScriptsAreOfTheirYear(t *testing.T) {
+	later := regexp.MustCompile(`\?\?=|\|\|=|&&=|\.at\(|\.replaceAll\(|Object\.hasOwn|\.findLast|this\.#|^\s*(static |async )?#[a-z]|structuredClone|\d_\d`)
+	for _, name := range scripts {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if later.MatchString(line) {
+				t.Errorf("%s:%d: %s", name, i+1, line)
+			}
+		}
 	}
 }

@@ -27,24 +27,25 @@ class Legend {
     this.app = app;
     const { data } = app;
     this.list = byId("classes");
-    this.entries = []; // { category, name, button }
+    this.entries = []; // { category, name, button, item }
+    this.kinds = [];   // buttons of the points trained on and of those held out
     if (data.classes) {
-      this.#makeEntries();
+      this._makeEntries();
     } else if (data.scale) {
       byId("legend-title").textContent = "Values";
       byId("all").hidden = byId("none").hidden = true;
-      this.#makeScale();
+      this._makeScale();
     } else {
       byId("legend-title").textContent = "Points";
       byId("all").hidden = byId("none").hidden = true;
     }
-    if (data.held) this.#makeKey();
+    if (data.held) this._makeKey();
     this.any = Boolean(data.classes || data.scale || data.held);
     byId("legend").hidden = !this.any;
     this.paint();
   }
 
-  #makeEntries() {
+  _makeEntries() {
     const { data } = this.app;
     const counts = this.app.counts;
     const add = (category, name) => {
@@ -59,41 +60,41 @@ class Legend {
       const entry = { category, name, button, item };
       button.addEventListener("click", (e) => (e.altKey || e.shiftKey ? this.only(category) : this.toggle(category)));
       button.addEventListener("dblclick", (e) => { if (!e.altKey && !e.shiftKey) this.only(category); });
-      button.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") this.#point(category, 120); });
-      button.addEventListener("pointerleave", () => this.#point(-1, 60));
+      button.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") this._point(category, 120); });
+      button.addEventListener("pointerleave", () => this._point(-1, 60));
       button.addEventListener("focus", () => {
-        this.#current(entry);
-        if (button.matches(":focus-visible")) this.#point(category, 0);
+        this._current(entry);
+        if (button.matches(":focus-visible")) this._point(category, 0);
       });
-      button.addEventListener("blur", () => this.#point(-1, 0));
+      button.addEventListener("blur", () => this._point(-1, 0));
       this.entries.push(entry);
     };
     data.classes.forEach((c, k) => add(k, c.name));
     if (counts[data.classes.length]) add(data.classes.length, data.noLabel);
-    this.list.addEventListener("keydown", (e) => this.#key(e));
-    byId("all").addEventListener("click", () => this.#all(true));
-    byId("none").addEventListener("click", () => this.#all(false));
+    this.list.addEventListener("keydown", (e) => this._key(e));
+    byId("all").addEventListener("click", () => this._all(true));
+    byId("none").addEventListener("click", () => this._all(false));
     const filter = byId("filter");
     filter.hidden = this.entries.length <= 12;
     filter.addEventListener("input", () => {
       const text = filter.value.trim().toLowerCase();
       for (const entry of this.entries) entry.item.hidden = !entry.name.toLowerCase().includes(text);
-      const shown = this.#shown();
-      if (shown.length) this.#current(shown[0]);
+      const shown = this._shown();
+      if (shown.length) this._current(shown[0]);
     });
     this.update();
   }
 
-  #shown() { return this.entries.filter((e) => !e.item.hidden); }
+  _shown() { return this.entries.filter((e) => !e.item.hidden); }
 
   /** Makes an entry the one that Tab reaches. */
-  #current(entry) {
+  _current(entry) {
     for (const e of this.entries) if (e.button.tabIndex === 0) e.button.tabIndex = -1;
     entry.button.tabIndex = 0;
   }
 
-  #key(event) {
-    const shown = this.#shown();
+  _key(event) {
+    const shown = this._shown();
     const k = shown.findIndex((e) => e.button === document.activeElement);
     if (k < 0) return;
     const to = { ArrowDown: k + 1, ArrowUp: k - 1, Home: 0, End: shown.length - 1 }[event.key];
@@ -104,7 +105,7 @@ class Legend {
   }
 
   /** Has a class stand out after some milliseconds, or none for −1. */
-  #point(category, wait) {
+  _point(category, wait) {
     clearTimeout(this.timer);
     const run = () => this.app.pointAt(category);
     if (wait) this.timer = setTimeout(run, wait);
@@ -114,7 +115,7 @@ class Legend {
   toggle(category) {
     const { hidden } = this.app;
     if (!hidden.delete(category)) hidden.add(category);
-    this.#done();
+    this._done();
   }
 
   /** Shows this class alone, or all if that is so already. */
@@ -123,18 +124,18 @@ class Legend {
     const alone = !hidden.has(category) && hidden.size === this.entries.length - 1;
     hidden.clear();
     if (!alone) for (const e of this.entries) if (e.category !== category) hidden.add(e.category);
-    this.#done();
+    this._done();
   }
 
-  #all(visible) {
-    for (const e of this.#shown()) {
+  _all(visible) {
+    for (const e of this._shown()) {
       if (visible) this.app.hidden.delete(e.category);
       else this.app.hidden.add(e.category);
     }
-    this.#done();
+    this._done();
   }
 
-  #done() {
+  _done() {
     clearTimeout(this.timer);
     this.update();
     this.app.visibilityChanged();
@@ -143,9 +144,10 @@ class Legend {
   /** Shows which classes are hidden. */
   update() {
     for (const e of this.entries) e.button.setAttribute("aria-pressed", String(!this.app.hidden.has(e.category)));
+    this.kinds.forEach((button, kind) => button.setAttribute("aria-pressed", String(!this.app.hiddenKinds.has(kind))));
   }
 
-  #makeScale() {
+  _makeScale() {
     const { scale, noLabel } = this.app.data;
     const box = byId("colours");
     box.hidden = false;
@@ -153,7 +155,7 @@ class Legend {
     bar.width = scale.inks.length;
     bar.height = 1;
     bar.setAttribute("role", "img");
-    bar.setAttribute("aria-label", `Colours from ${scale.ticks[0].text} to ${scale.ticks.at(-1).text}`);
+    bar.setAttribute("aria-label", `Colours from ${scale.ticks[0].text} to ${scale.ticks[scale.ticks.length - 1].text}`);
     const marks = make("div", "marks");
     for (const tick of scale.ticks) {
       const mark = make("span", "", tick.text);
@@ -169,14 +171,25 @@ class Legend {
     this.bar = bar;
   }
 
-  #makeKey() {
+  _makeKey() {
     const key = byId("key");
     key.hidden = false;
-    for (const [name, className] of [["training", "trained"], ["held out", "held"]]) {
+    const n = this.app.data.held.reduce((sum, held) => sum + held, 0);
+    this.kinds = [["training", "trained", this.app.data.n - n], ["held out", "held", n]].map(([name, className, count], kind) => {
+      const button = make("button");
+      button.type = "button";
+      button.append(make("span", "dot " + className), make("span", "name", name), make("span", "number", grouped(count)));
+      button.addEventListener("click", () => {
+        const { hiddenKinds } = this.app;
+        if (!hiddenKinds.delete(kind)) hiddenKinds.add(kind);
+        this._done();
+      });
       const item = make("li");
-      item.append(make("span", "dot " + className), name);
+      item.append(button);
       key.append(item);
-    }
+      return button;
+    });
+    this.update();
   }
 
   /** Colours everything for the theme. */
@@ -235,19 +248,20 @@ class Player {
       if (Math.abs(t - Math.round(t)) < 0.06) this.glide(Math.round(t), 120);
     });
     byId("play").addEventListener("click", () => this.toggle());
-    this.#makeTicks();
-    this.#makeFacts();
+    this._makeTicks();
+    this._makeFacts();
   }
 
   /** The name of a view where it is clear what the views differ in. */
-  #short(view) {
-    const start = this.app.data.slider + " = ";
-    return view.name.startsWith(start) ? view.name.slice(start.length) : view.name;
+  _short(view) {
+    const { slider } = this.app.data;
+    const start = [slider + " = ", slider + " "].find((s) => slider && view.name.startsWith(s) && view.name !== s);
+    return start ? view.name.slice(start.length) : view.name;
   }
 
-  #makeTicks() {
+  _makeTicks() {
     this.ticks = this.views.map((view, k) => {
-      const tick = make("span", "", this.#short(view) || String(k));
+      const tick = make("span", "", this._short(view) || String(k));
       tick.style.left = (this.last ? (100 * k) / this.last : 0) + "%";
       tick.addEventListener("click", () => this.go(k));
       byId("ticks").append(tick);
@@ -255,30 +269,34 @@ class Player {
     });
   }
 
-  /** Leaves out the names for which there is no room. */
+  /** Names every so many views, if there is no room for all, and the last one. */
   layout() {
+    if (this.last === 0) return;
+    const room = byId("ticks").getBoundingClientRect();
+    const track = byId("track").getBoundingClientRect();
     for (const tick of this.ticks) tick.classList.remove("bare");
-    const boxes = this.ticks.map((tick) => tick.getBoundingClientRect());
+    const widths = this.ticks.map((tick) => tick.getBoundingClientRect().width);
     const gap = 10;
-    const end = boxes.at(-1);
-    let right = -Infinity;
+    const apart = room.width / this.last;
+    const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * apart > Math.max(...widths) + gap) || this.last;
     this.ticks.forEach((tick, k) => {
-      const box = boxes[k];
-      // The last one always shows, and those before it make room.
-      const fits = box.left > right + gap && (k === this.last || box.right + gap < end.left);
-      tick.classList.toggle("bare", !fits && k !== this.last);
-      if (fits) right = box.right;
+      const beforeLast = (this.last - k) * apart < (widths[k] + widths[this.last]) / 2 + gap;
+      tick.classList.toggle("bare", k !== this.last && (k % every !== 0 || beforeLast));
+      // A long name at either end stays in the window, though not its mark.
+      const middle = room.left + k * apart;
+      const shift = Math.max(0, track.left - (middle - widths[k] / 2)) - Math.max(0, middle + widths[k] / 2 - track.right);
+      tick.style.setProperty("--shift", shift + "px");
     });
   }
 
-  #makeFacts() {
+  _makeFacts() {
     const names = [...new Set(this.views.flatMap((v) => v.facts.map((f) => f[0])))];
     this.facts = names.map((name) => {
       const values = this.views.map((v) => v.facts.find((f) => f[0] === name)?.[1] ?? "");
       const row = make("div");
       const value = make("dd");
       row.append(make("dt", "", name), value);
-      const numbers = values.map((v) => (v === "" ? NaN : Number(v.replaceAll(/[\s\u202f,]/g, "").replace("−", "-"))));
+      const numbers = values.map((v) => (v === "" ? NaN : Number(v.replace(/[\s\u202f,]/g, "").replace("−", "-"))));
       const curve = this.last > 0 && numbers.every(Number.isFinite) ? new Curve(numbers, row) : null;
       byId("facts").append(row);
       return { values, row, value, curve };
@@ -293,7 +311,7 @@ class Player {
     const low = Math.floor(t), high = Math.min(this.last, low + 1);
     const name = exact || low === high
       ? this.views[near].name || (this.last ? String(near) : "")
-      : `${this.views[low].name || low} → ${this.#short(this.views[high]) || high}`;
+      : `${this.views[low].name || low} → ${this._short(this.views[high]) || high}`;
     byId("view-name").textContent = name;
     this.slider.setAttribute("aria-valuetext", name);
     this.ticks.forEach((tick, k) => tick.classList.toggle("at", k === near && exact));
@@ -316,7 +334,7 @@ class Player {
       let start;
       const step = (now) => {
         if (run !== this.running) return done(false);
-        start ??= now;
+        if (start === undefined) start = now;
         const part = time ? Math.min(1, (now - start) / time) : 1;
         const eased = ease ? part * part * (3 - 2 * part) : part;
         this.app.setPlace(part === 1 ? to : from + (to - from) * eased);
@@ -358,10 +376,10 @@ class Player {
   stop() {
     this.running++;
     this.goal = undefined;
-    this.#show(false);
+    this._show(false);
   }
 
-  #show(playing) {
+  _show(playing) {
     this.playing = playing;
     const button = byId("play");
     button.setAttribute("aria-pressed", String(playing));
@@ -373,7 +391,7 @@ class Player {
   async play() {
     if (this.last === 0) return;
     this.stop();
-    this.#show(true);
+    this._show(true);
     // A few views each have their time; many, as epochs of a run, make a film.
     const time = within(14000 / this.last, 90, 1500);
     const film = time < 700;
@@ -386,13 +404,17 @@ class Player {
       if (!film || this.app.still.matches) await new Promise((done) => setTimeout(done, this.app.still.matches ? 1500 : 600));
       if (run !== this.running) return;
     }
-    this.#show(false);
+    this._show(false);
   }
 }
 
-/** How a figure changes along the views, as a small curve with a point on it. */
+/**
+ * How a figure changes along the views, as a small curve with a point on it;
+ * its logarithm, if that is what changes.
+ */
 class Curve {
   constructor(numbers, parent) {
+    if (Math.min(...numbers) > 0 && Math.max(...numbers) > 20 * Math.min(...numbers)) numbers = numbers.map(Math.log);
     const low = Math.min(...numbers), high = Math.max(...numbers);
     this.y = numbers.map((v) => (high > low ? 15 - (12 * (v - low)) / (high - low) : 9));
     this.x = (t) => (54 * t) / (numbers.length - 1);
@@ -427,7 +449,7 @@ class Tip {
   /** Tells of a row beside a place of the stage, or nothing for −1. */
   show(row, x = 0, y = 0) {
     this.box.hidden = row < 0;
-    if (row !== this.row && row >= 0) this.#fill(row);
+    if (row !== this.row && row >= 0) this._fill(row);
     this.row = row;
     if (row < 0) return;
     const { camera } = this.app;
@@ -436,7 +458,7 @@ class Tip {
     this.box.style.transform = `translate(${within(left, 4, Math.max(4, camera.width - w - 4))}px, ${within(y - h / 2, 4, Math.max(4, camera.height - h - 4))}px)`;
   }
 
-  #fill(row) {
+  _fill(row) {
     const { app } = this;
     const label = byId("tip-label");
     label.replaceChildren();

@@ -18,7 +18,7 @@ class Places {
     this.grid = null;
     const a = this.views[frame.from].positions, b = this.views[frame.to].positions;
     const wa = (1 - frame.mixing) * frame.sizes[0], wb = frame.mixing * frame.sizes[1];
-    this.xy ??= new Float32Array(a.length);
+    if (!this.xy) this.xy = new Float32Array(a.length);
     const xy = this.xy;
     for (let i = 0; i < xy.length; i++) xy[i] = wa * a[i] + wb * b[i];
     return xy;
@@ -28,7 +28,7 @@ class Places {
   forget() { this.grid = null; }
 
   /** Sorts visible rows into the cells of a grid. */
-  #sort(rows) {
+  _sort(rows) {
     const cells = within(Math.round(Math.sqrt(rows.length / 2)), 1, 512);
     const xy = this.xy;
     const starts = new Uint32Array(cells * cells + 1);
@@ -49,7 +49,7 @@ class Places {
   /** Returns which of the visible rows is nearest to x, y, or −1 if none is within the radius. */
   nearest(frame, visible, x, y, radius) {
     const xy = this.current(frame);
-    if (!this.grid) this.#sort(visible);
+    if (!this.grid) this._sort(visible);
     const { cells, cell, starts, sorted } = this.grid;
     let best = -1, least = radius * radius;
     for (let cy = cell(y - radius); cy <= cell(y + radius); cy++) {

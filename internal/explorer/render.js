@@ -45,7 +45,7 @@ class Renderer {
   /** Throws if the browser has no WebGL 2. */
   constructor(canvas) {
     this.canvas = canvas;
-    const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false, powerPreference: "high-performance" });
+    const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false });
     if (!gl) throw new Error("This browser offers no WebGL 2.");
     this.gl = gl;
     this.lists = new Map(); // from a list of rows to its buffer
@@ -85,16 +85,16 @@ class Renderer {
 
   /** Gives the positions of each view. */
   setPositions(views) {
-    this.positions = views.map((xy) => this.#buffer(this.gl.ARRAY_BUFFER, xy));
+    this.positions = views.map((xy) => this._buffer(this.gl.ARRAY_BUFFER, xy));
   }
 
-  /** Gives the colours, red, green and blue of each row. */
-  setColours(rgb) {
+  /** Gives the colours: red, green, blue and an unused byte of each row. */
+  setColours(rgbx) {
     if (this.colours) this.gl.deleteBuffer(this.colours);
-    this.colours = this.#buffer(this.gl.ARRAY_BUFFER, rgb);
+    this.colours = this._buffer(this.gl.ARRAY_BUFFER, rgbx);
   }
 
-  #buffer(target, content) {
+  _buffer(target, content) {
     const gl = this.gl;
     const buffer = gl.createBuffer();
     gl.bindBuffer(target, buffer);
@@ -122,7 +122,7 @@ class Renderer {
     };
     attribute(0, this.positions[frame.from], 2, gl.FLOAT, false);
     attribute(1, this.positions[frame.to], 2, gl.FLOAT, false);
-    attribute(2, this.colours, 3, gl.UNSIGNED_BYTE, true);
+    attribute(2, this.colours, 4, gl.UNSIGNED_BYTE, true);
     gl.uniform1f(at.mixing, frame.mixing);
     gl.uniform2f(at.size, frame.sizes[0], frame.sizes[1]);
     gl.uniform2f(at.centre, frame.x, frame.y);
@@ -137,7 +137,7 @@ class Renderer {
     if (buffer) {
       gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
     } else {
-      buffer = this.#buffer(gl.ELEMENT_ARRAY_BUFFER, rows);
+      buffer = this._buffer(gl.ELEMENT_ARRAY_BUFFER, rows);
       this.lists.set(rows, buffer);
     }
     gl.uniform1f(at.diameter, Math.min(diameter, this.largest));

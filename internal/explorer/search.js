@@ -13,10 +13,10 @@ class Search {
     this.at = -1; // which of the found points was gone to last
     if (app.data.names) this.lowNames = app.data.names.map((name) => name.toLowerCase());
     if (!app.data.classes && !app.data.scale && !app.data.names) this.input.placeholder = "Search row";
-    this.input.addEventListener("input", () => this.#typed());
-    this.input.addEventListener("focus", () => { if (this.input.value) this.#open(true); });
-    this.input.addEventListener("blur", () => this.#open(false));
-    this.input.addEventListener("keydown", (e) => this.#key(e));
+    this.input.addEventListener("input", () => this._typed());
+    this.input.addEventListener("focus", () => { if (this.input.value) this._open(true); });
+    this.input.addEventListener("blur", () => this._open(false));
+    this.input.addEventListener("keydown", (e) => this._key(e));
     byId("query-clear").addEventListener("click", () => { this.clear(); this.input.focus(); });
     // The field must not lose focus before the click comes.
     this.list.addEventListener("pointerdown", (e) => e.preventDefault());
@@ -26,26 +26,26 @@ class Search {
 
   clear() {
     this.input.value = "";
-    this.#typed();
+    this._typed();
   }
 
-  #typed() {
+  _typed() {
     const text = this.typed;
     byId("query-clear").hidden = this.input.value === "";
     this.at = -1;
     if (text === "") {
       this.offers = [];
-      this.#open(false);
-      this.#show(null);
+      this._open(false);
+      this._show(null);
       return;
     }
-    this.#find(text);
-    this.#list();
-    this.#open(true);
+    this._find(text);
+    this._list();
+    this._open(true);
   }
 
   /** Finds what a text may mean: offers, and the rows that light up. */
-  #find(text) {
+  _find(text) {
     const { data, counts } = this.app;
     const low = text.toLowerCase();
     this.offers = [];
@@ -58,46 +58,46 @@ class Search {
         this.offers.push({ category: c.k, what: data.classes[c.k].name, how: points(counts[c.k]) });
       }
       const wanted = new Set((exact.length ? exact : similar).map((c) => c.k));
-      if (wanted.size) rows = this.#rows((i) => wanted.has(data.category[i]));
+      if (wanted.size) rows = this._rows((i) => wanted.has(data.category[i]));
     }
     if (data.values && Number.isFinite(Number(text))) {
       const value = Number(text);
-      const equal = this.#rows((i) => data.values[i] === value);
+      const equal = this._rows((i) => data.values[i] === value);
       if (equal.length) {
         this.offers.push({ rows: equal, what: "label " + text, how: points(equal.length) });
         rows = equal;
       }
     }
     const row = /^(?:row\s*|#)?(\d+)$/i.exec(text)?.[1];
-    if (row !== undefined && Number(row) < data.n) this.offers.push(this.#offer(Number(row)));
+    if (row !== undefined && Number(row) < data.n) this.offers.push(this._offer(Number(row)));
     if (this.lowNames) {
-      const named = this.#rows((i) => this.lowNames[i].includes(low));
+      const named = this._rows((i) => this.lowNames[i].includes(low));
       if (named.length > 1) this.offers.push({ rows: named, what: `“${text}” in names`, how: points(named.length) });
-      for (const i of named.slice(0, mostOffers)) this.offers.push({ ...this.#offer(i), what: data.names[i] });
-      if (named.length) rows = rows ? this.#rows((() => { const both = new Set([...rows, ...named]); return (i) => both.has(i); })()) : named;
+      for (const i of named.slice(0, mostOffers)) this.offers.push({ ...this._offer(i), what: data.names[i] });
+      if (named.length) rows = rows ? this._rows((() => { const both = new Set([...rows, ...named]); return (i) => both.has(i); })()) : named;
     }
     if (!rows && row !== undefined && Number(row) < data.n) rows = Uint32Array.of(Number(row));
-    this.#show(rows ?? new Uint32Array(0));
+    this._show(rows ?? new Uint32Array(0));
   }
 
-  #offer(i) {
+  _offer(i) {
     const label = this.app.labelOf(i);
     return { row: i, what: "row " + i, how: label };
   }
 
   /** Returns the rows that a test lets through, in increasing order. */
-  #rows(test) {
+  _rows(test) {
     const rows = [];
     for (let i = 0; i < this.app.data.n; i++) if (test(i)) rows.push(i);
     return Uint32Array.from(rows);
   }
 
-  #show(rows) {
+  _show(rows) {
     byId("hits").textContent = rows ? grouped(rows.length) : "";
     this.app.setFound(rows);
   }
 
-  #list() {
+  _list() {
     this.active = -1;
     this.list.replaceChildren(...this.offers.slice(0, 2 * mostOffers).map((offer, k) => {
       const item = make("li");
@@ -108,7 +108,7 @@ class Search {
       if (offer.row !== undefined) dot.style.background = this.app.inkOfRow(offer.row);
       else if (offer.category !== undefined) dot.style.background = this.app.ink(offer.category);
       item.append(dot, make("span", "what", offer.what), make("span", "how", offer.how));
-      item.addEventListener("click", () => this.#choose(offer));
+      item.addEventListener("click", () => this._choose(offer));
       return item;
     }));
     if (!this.offers.length) {
@@ -120,12 +120,12 @@ class Search {
     this.input.removeAttribute("aria-activedescendant");
   }
 
-  #open(open) {
+  _open(open) {
     this.list.hidden = !open;
     this.input.setAttribute("aria-expanded", String(open));
   }
 
-  #move(by) {
+  _move(by) {
     const items = this.list.querySelectorAll("li:not(.nothing)");
     if (!items.length) return;
     items[this.active]?.setAttribute("aria-selected", "false");
@@ -135,36 +135,36 @@ class Search {
     reveal(items[this.active]);
   }
 
-  #choose(offer) {
-    this.#open(false);
+  _choose(offer) {
+    this._open(false);
     this.at = -1;
     if (offer.row !== undefined) {
-      this.#show(Uint32Array.of(offer.row));
+      this._show(Uint32Array.of(offer.row));
       this.app.goTo(offer.row);
     } else if (offer.category !== undefined) {
       this.input.value = offer.what;
       this.app.reveal(offer.category);
-      this.#show(this.#rows((i) => this.app.data.category[i] === offer.category));
+      this._show(this._rows((i) => this.app.data.category[i] === offer.category));
     } else {
-      this.#show(offer.rows);
+      this._show(offer.rows);
     }
   }
 
-  #key(event) {
+  _key(event) {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      if (this.list.hidden && this.typed) this.#open(true);
-      this.#move(event.key === "ArrowDown" ? 1 : -1);
+      if (this.list.hidden && this.typed) this._open(true);
+      this._move(event.key === "ArrowDown" ? 1 : -1);
     } else if (event.key === "Enter") {
-      if (!this.list.hidden && this.active >= 0) this.#choose(this.offers[this.active]);
+      if (!this.list.hidden && this.active >= 0) this._choose(this.offers[this.active]);
       else this.app.nextFound(event.shiftKey ? -1 : 1);
-      this.#open(false);
+      this._open(false);
     } else if (event.key === "Escape") {
       if (this.list.hidden || !this.typed) {
         this.clear();
         this.input.blur();
         byId("points").focus();
       } else {
-        this.#open(false);
+        this._open(false);
       }
     } else {
       return;

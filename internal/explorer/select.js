@@ -33,11 +33,11 @@ class Selection {
     if (this.rows === null) return;
     byId("selection-count").textContent = points(rows.length) + (rows.length < this.rows.length ? ` of ${grouped(this.rows.length)}, the others are hidden` : "");
     byId("download").disabled = rows.length === 0;
-    this.#listClasses(rows);
-    this.#showPictures(rows);
+    this._listClasses(rows);
+    this._showPictures(rows);
   }
 
-  #listClasses(rows) {
+  _listClasses(rows) {
     const { app } = this;
     const list = byId("selection-classes");
     list.replaceChildren();
@@ -56,11 +56,11 @@ class Selection {
     };
     for (const [category, n] of shown) add(app.ink(category), app.nameOf(category), n);
     const rest = sorted.slice(shown.length);
-    if (rest.length) add("var(--soft)", `${rest.length} others`, rest.reduce((sum, [, n]) => sum + n, 0));
+    if (rest.length) add("var(--soft)", rest.length + " other classes", rest.reduce((sum, [, n]) => sum + n, 0));
   }
 
   /** Shows some of the pictures, evenly from all. */
-  #showPictures(rows) {
+  _showPictures(rows) {
     const { app } = this;
     const box = byId("selection-images");
     box.hidden = !app.pictures || !rows.length;

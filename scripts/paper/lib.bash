@@ -111,11 +111,14 @@ by_negatives() {
   done
 }
 
-# strip PICTURE COLUMNS RUN... draws runs side by side.
+# strip PICTURE COLUMNS TITLE=RUN... draws runs side by side.
 strip() {
-  local picture=$figures/$1 columns=$2
+  local picture=$figures/$1 columns=$2 panel args=()
   shift 2
-  "$cne" plot --columns "$columns" -o "$picture" "${@/#/$out/}" >/dev/null
+  for panel in "$@"; do
+    args+=(--title "${panel%=*}" "$out/${panel##*=}")
+  done
+  "$cne" plot --columns "$columns" -o "$picture" "${args[@]}" >/dev/null
   say "drew $picture"
 }
 
