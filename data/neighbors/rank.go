@@ -21,7 +21,7 @@ import (
 // is laid out in the same way. It is exact with respect to distances computed
 // in float64 and does not depend on GOMAXPROCS.
 //
-// It takes O(n²(D+k)) operations, for few neighbours twice what KNN takes, and 6
+// It takes O(n²(D+k)) operations, for few neighbours twice what KNN takes, and 8
 // kilobytes of memory for each of k and processor. It fails if m is empty or its
 // sizes do not fit together, if index does not fit m, or if a value is NaN or
 // infinite (ErrNotFinite).
