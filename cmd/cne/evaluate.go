@@ -122,6 +122,13 @@ type assessment struct {
 	folder    string
 }
 
+// farthest is how far out on the spectrum --s may be, and largestZBar how large
+// --zbar, so that no constant overflows.
+const (
+	farthest    = 100
+	largestZBar = 1e100
+)
+
 // check finds faults of the command line.
 func (a *assessment) check(withNegatives bool) error {
 	switch {
@@ -129,8 +136,10 @@ func (a *assessment) check(withNegatives bool) error {
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
 	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
-	case a.withZBar && (!(a.zBar > 0) || math.IsInf(a.zBar, 0)):
-		return fmt.Errorf("--zbar is %v, but must be a number above 0", a.zBar)
+	case math.Abs(a.s) > farthest:
+		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, farthest, farthest)
+	case a.withZBar && !(a.zBar > 0 && a.zBar <= largestZBar):
+		return fmt.Errorf("--zbar is %v, but must be a number above 0 and at most %v", a.zBar, largestZBar)
 	case withNegatives && a.negatives < 1:
 		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
 	}
@@ -216,6 +225,9 @@ func isRun(path string) (bool, error) {
 		return false, nil // a run was killed as it began
 	}
 	other, err := trainSchema.otherCommand(config)
+	if err == nil && other == spectrumSchema.command {
+		err = isSpectrum(path)
+	}
 	if err == nil && other != "" {
 		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, other, trainSchema.command)
 	}
@@ -414,6 +426,9 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 		if s.positions.N != e.N {
 			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
 		}
+	}
+	if e.N < 2 {
+		return nil, fmt.Errorf("%s has a single point, which has no neighbours; give an embedding of more", all[0].file)
 	}
 	if e.N <= e.K {
 		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)

@@ -20,6 +20,17 @@ func (s *schema[C]) addFlags(cmd *cobra.Command) {
 	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 }
 
+// addHTMLFlag gives a command that has the flags of addFlags a further one for
+// output.html.
+func addHTMLFlag(cmd *cobra.Command) {
+	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
+	if !ok {
+		panic(cmd.CommandPath() + " has a flag --set of its own")
+	}
+	cmd.Flags().Var(&switchFlag{settingFlag{name: "--html", key: "output.html", list: set.list}}, "html", "same as --set output.html=true")
+	cmd.Flags().Lookup("html").NoOptDefVal = "true"
+}
+
 // addSourceFlags gives a command those of them that say where a configuration
 // comes from, and returns the list of what is set.
 func (s *schema[C]) addSourceFlags(cmd *cobra.Command, config string) *[]setting {
@@ -54,6 +65,18 @@ func (v *vocabulary) completions() []string {
 	return offers
 }
 
+// logFormat returns the form of messages of a command without a configuration.
+func logFormat(cmd *cobra.Command) (string, error) {
+	f := cmd.Flags().Lookup("log-format")
+	if f == nil || !f.Changed {
+		return "text", nil
+	}
+	if format := f.Value.String(); format == "text" || format == "json" {
+		return format, nil
+	}
+	return "", &usageError{cmd.CommandPath(), fmt.Errorf("--log-format is %s, but must be text or json", quote(f.Value.String()))}
+}
+
 // A settingFlag is a flag that adds to a list of settings, which it shares
 // with others so that the order on the command line is kept.
 type settingFlag struct {
@@ -82,6 +105,12 @@ func (f *settingFlag) String() string { return "" }
 
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
+
+// A switchFlag is a settingFlag for true or false, of which true needs no value.
+type switchFlag struct{ settingFlag }
+
+// Type returns that of pflag's own switches, so that the help shows no value.
+func (f *switchFlag) Type() string { return "bool" }
 
 // fromCommand returns the configuration of a command that has the flags of
 // addFlags, and where each of its values comes from. The errors are those of

@@ -66,6 +66,9 @@ func openPointImages(paths []string) (*data.Images, error) {
 	if name, ok := strings.CutPrefix(paths[0], builtinPrefix); ok && len(paths) == 1 {
 		return data.BuiltinImages(name)
 	}
+	if slices.ContainsFunc(paths, data.IsCounts) {
+		return nil, nil
+	}
 	images, err := data.OpenImages(paths, data.ImageOptions{})
 	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
 		return nil, nil

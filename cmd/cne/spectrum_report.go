@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -50,6 +53,17 @@ type StopMetrics struct {
 	Metrics
 }
 
+// isSpectrum returns an error that names an embedding if a folder is that of a
+// spectrum, in which there are several.
+func isSpectrum(folder string) error {
+	text, err := os.ReadFile(filepath.Join(folder, spectrumFigures))
+	var f SpectrumMetrics
+	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Stops) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Stops[0].Folder))
+}
+
 // figures returns what is known of the spectrum.
 func (s *spectrum) figures() *SpectrumMetrics {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
@@ -84,6 +98,11 @@ func (s *spectrum) write() error {
 		}
 		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
 			return err
+		}
+		if t.in.rows != nil {
+			if err := t.writeRows(rowsFile, t.in.rows); err != nil {
+				return err
+			}
 		}
 		if err := t.dir.writeJSON("metrics.json", f.Stops[i].Metrics); err != nil {
 			return err
@@ -228,10 +247,14 @@ func (m *StopMetrics) facts() []explorer.Fact {
 	return facts
 }
 
-// columns returns those of the figures that at least one of the stops has.
+// columns returns those of the figures that at least one of the stops has, and
+// that are not the value itself.
 func (f *SpectrumMetrics) columns() []figure {
 	var there []figure
 	for _, c := range stopFigures {
+		if c.name == "z_bar" && f.Axis == "zbar" {
+			continue
+		}
 		for i := range f.Stops {
 			if c.value(&f.Stops[i]) != nil {
 				there = append(there, c)
@@ -289,6 +312,10 @@ func (s *spectrum) print(w io.Writer, took time.Duration) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %d places in %.1f s: see %s\n", f.N, len(f.Stops), took.Seconds(), s.dir.Path(spectrumExplorer))
+	places := "1 place"
+	if len(f.Stops) > 1 {
+		places = fmt.Sprintf("%d places", len(f.Stops))
+	}
+	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), s.dir.Path(spectrumExplorer))
 	return err
 }

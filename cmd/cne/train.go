@@ -42,6 +42,7 @@ the program.`,
 	trainSchema.addTraining(cmd, func(ctx context.Context, r *runState[Config], stdout io.Writer) error {
 		return (&training{runState: r}).run(ctx, stdout)
 	})
+	addHTMLFlag(cmd)
 	return cmd
 }
 
