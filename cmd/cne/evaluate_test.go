@@ -394,6 +394,7 @@ func TestEvaluateBadInput(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
+	writeTestFile(t, "single.csv", "x,y\n1,2\n")
 	for _, folder := range []string{"spoilt", "images"} {
 		if err := os.Mkdir(folder, 0o777); err != nil {
 			t.Fatal(err)
@@ -413,7 +414,10 @@ func TestEvaluateBadInput(t *testing.T) {
 		{"a.npy", 1, "nothing says what points a.npy shows; name them with --data, or give --against or --graph"},
 		{"a.npy --s 1 --zbar 2 " + withData, 2, "--s and --zbar are both given"},
 		{"a.npy --s NaN " + withData, 2, "--s is NaN, but must be a finite number"},
+		{"a.npy --s 1000 " + withData, 2, "--s is 1000, too far out on the spectrum; give a number from -100 to 100"},
 		{"a.npy --zbar 0 " + withData, 2, "--zbar is 0, but must be a number above 0"},
+		{"a.npy --zbar 1e300 " + withData, 2, "--zbar is 1e+300, but must be a number above 0 and at most 1e+100"},
+		{"single.csv --against single.csv", 1, "single.csv has a single point, which has no neighbours; give an embedding of more"},
 		{"a.npy --m 0 " + withData, 2, "--m is 0, but must be at least 1"},
 		{"a.npy -o figures.txt " + withData, 2, `--output is "figures.txt", but must end in .json`},
 		{"a.npy -o none/figures.json " + withData, 1, "there is no folder none"},

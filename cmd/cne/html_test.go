@@ -96,12 +96,25 @@ func TestTrainWritesAPage(t *testing.T) {
 	run := func(t *testing.T, flags ...string) string {
 		t.Helper()
 		code, stdout, stderr := cne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
-			"--set", "graph.k=5", "--set", "train.batch_size=64", "--set", "output.html=true", "--epochs", "10", "-o", "run"}, flags...)...)
+			"--set", "graph.k=5", "--set", "train.batch_size=64", "--html", "--epochs", "10", "-o", "run"}, flags...)...)
 		if code != 0 || !strings.Contains(stdout, filepath.FromSlash("run/embedding.html")) {
 			t.Fatal(code, stdout, stderr)
 		}
 		return stderr
 	}
+	t.Run("not wanted after all", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		writeIDX(t, 60)
+		if code, _, stderr := cne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
+			t.Fatal(stderr)
+		}
+		if slices.Contains(listFiles(t, "run"), "embedding.html") {
+			t.Error("--html=false writes a page")
+		}
+		if code, _, stderr := cne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
+			t.Error(code, stderr)
+		}
+	})
 	t.Run("plain", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		writeIDX(t, 120)
@@ -281,6 +294,13 @@ func TestImagesOf(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%s: %d images, %v", path, got, err)
+		}
+	}
+	// Counts are no images, even where they are a folder.
+	write10X(t, "cells", 0, 5)
+	for _, path := range []string{"cells", "cells/matrix.mtx"} {
+		if images, err := imagesOf(&Data{Path: []string{path}}); images != nil || err != nil {
+			t.Errorf("%s: images %v, %v", path, images, err)
 		}
 	}
 	if images, err := imagesOf(&Data{Path: []string{"images.idx", "images.idx"}}); err != nil || images.N != 40 {

@@ -67,6 +67,11 @@ more than 15 MB for a page, some are left out.`,
 			if err != nil {
 				return err
 			}
+			if p.output != "" {
+				if err := checkOutput("--output", p.output); err != nil {
+					return err
+				}
+			}
 			log := newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {

@@ -290,6 +290,29 @@ func TestSpectrumFolder(t *testing.T) {
 	}
 }
 
+// Of thinned-out images each embedding knows which they are.
+func TestSpectrumOfSomeImages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeIDX(t, 120)
+	code, _, stderr := cne(t.Context(), "spectrum", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt", "--set", "data.imbalance=linear",
+		"--set", "graph.k=5", "--epochs", "3", "--s", "0", "-o", "run")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if rows := readText(t, "run/s=0/rows.csv"); rows != readText(t, "run/rows.csv") {
+		t.Errorf("other rows: %.40q", rows)
+	}
+	code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json")
+	if p := readPage(t, "run/s=0/embedding.html"); code != 0 || stderr != "" || p.Images == nil {
+		t.Errorf("exit code %d and %q, images %v", code, stderr, p.Images)
+	}
+	// What is wrong with the images is told in the form that is asked for.
+	writeIDX(t, 30)
+	if code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json"); code != 0 || !strings.HasPrefix(stderr, `{"time":`) {
+		t.Errorf("exit code %d and %q", code, stderr)
+	}
+}
+
 // Cosines are of the angles at the origin, which an alignment must not move.
 func TestSpectrumKeepsAngles(t *testing.T) {
 	t.Chdir(t.TempDir())
