@@ -202,11 +202,15 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		return err
 	}
-	if err := s.write(); err != nil {
+	f := s.figures()
+	if err := s.write(f); err != nil {
 		return err
 	}
-	complete = true
-	return s.print(stdout, time.Since(start))
+	complete = true // what cannot be drawn takes nothing away
+	if err := errors.Join(s.draw(f), s.dir.writeJSON(spectrumFigures, f)); err != nil {
+		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.path)
+	}
+	return s.print(stdout, f, time.Since(start))
 }
 
 // warn tells of keys that a spectrum has no use for.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -85,12 +86,10 @@ func (s *spectrum) figures() *SpectrumMetrics {
 // lossTitles are the names of the losses for people.
 var lossTitles = map[string]string{"neg": "Neg-t-SNE", "nc": "NC-t-SNE", "infonce": "InfoNC-t-SNE", "umap": "UMAP's loss"}
 
-// write writes all files but config.yaml, which is there already.
-func (s *spectrum) write() error {
-	f := s.figures()
-	labels := s.base.in.points.Labels
-	strip := &plot.Strip{}
-	page := &explorer.Page{Title: s.base.in.points.Name + ", " + lossTitles[s.config.Loss.Name], Slider: s.axis.symbol()}
+// write writes the embeddings and their figures. spectrum.json, which comes when
+// all else is there, and config.yaml, which is there already, are not among it.
+func (s *spectrum) write(f *SpectrumMetrics) error {
+	labels, rows := s.base.in.points.Labels, s.base.in.rows
 	for i, x := range s.stops {
 		t := s.at(x)
 		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return trainSchema.write(w, x.config) }); err != nil {
@@ -99,26 +98,39 @@ func (s *spectrum) write() error {
 		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
 			return err
 		}
-		if t.in.rows != nil {
-			if err := t.writeRows(rowsFile, t.in.rows); err != nil {
+		if rows != nil {
+			if err := t.writeRows(rowsFile, rows); err != nil {
 				return err
 			}
 		}
 		if err := t.dir.writeJSON("metrics.json", f.Stops[i].Metrics); err != nil {
 			return err
 		}
-		if err := t.draw(x.embedding, nil, x.metrics); err != nil {
+	}
+	if rows != nil {
+		if err := s.base.writeRows(rowsFile, rows); err != nil {
+			return err
+		}
+	}
+	return s.dir.WriteFile(spectrumTable, f.writeCSV)
+}
+
+// draw makes the pictures and the explorer.
+func (s *spectrum) draw(f *SpectrumMetrics) error {
+	labels := s.base.in.points.Labels
+	strip := &plot.Strip{}
+	page := &explorer.Page{
+		Title:  cmp.Or(s.config.Plot.Title, s.base.in.points.Name+", "+lossTitles[s.config.Loss.Name]),
+		Slider: s.axis.symbol(),
+	}
+	for i, x := range s.stops {
+		if err := s.at(x).draw(x.embedding, nil, x.metrics); err != nil {
 			return err
 		}
 		panel := scatterOf(x.embedding, labels, Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
-	}
-	if rows := s.base.in.rows; rows != nil {
-		if err := s.base.writeRows(rowsFile, rows); err != nil {
-			return err
-		}
 	}
 	if s.config.Output.HTMLImages {
 		page.Images = readableImages(s.Log, s.config, f.N, s.base.in.rows)
@@ -130,14 +142,9 @@ func (s *spectrum) write() error {
 		return err
 	}
 	if curves := s.curves(f); len(curves.Panels) > 0 {
-		if err := curves.Save(s.dir.Path(spectrumCurves)); err != nil {
-			return err
-		}
+		return curves.Save(s.dir.Path(spectrumCurves))
 	}
-	if err := s.dir.WriteFile(spectrumTable, f.writeCSV); err != nil {
-		return err
-	}
-	return s.dir.writeJSON(spectrumFigures, f)
+	return nil
 }
 
 // hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
@@ -170,7 +177,7 @@ func (s *spectrum) curves(f *SpectrumMetrics) *plot.Curves {
 		label, logarithmic = "Z̄", true
 		// The ends of the slider, where they are among the values.
 		for end, name := range []string{"s = 0", "s = 1"} {
-			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= at[0] && z <= at[len(at)-1] {
+			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
 				marks = append(marks, plot.Mark{X: z, Name: name})
 			}
 		}
@@ -290,8 +297,7 @@ func (f *SpectrumMetrics) writeCSV(w io.Writer) error {
 }
 
 // print writes the figures for people.
-func (s *spectrum) print(w io.Writer, took time.Duration) error {
-	f := s.figures()
+func (s *spectrum) print(w io.Writer, f *SpectrumMetrics, took time.Duration) error {
 	columns := f.columns()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "%s\t", s.axis.symbol())
