@@ -63,17 +63,22 @@ func imagesOf(c *Data) (*data.Images, error) { return openPointImages(c.Path) }
 
 // openPointImages is imagesOf for paths.
 func openPointImages(paths []string) (*data.Images, error) {
-	if name, ok := strings.CutPrefix(paths[0], builtinPrefix); ok && len(paths) == 1 {
-		return data.BuiltinImages(name)
-	}
 	if slices.ContainsFunc(paths, data.IsCounts) {
 		return nil, nil
 	}
-	images, err := data.OpenImages(paths, data.ImageOptions{})
+	images, err := readImages(paths)
 	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
 		return nil, nil
 	}
 	return images, err
+}
+
+// readImages reads images, also those that come with the program.
+func readImages(paths []string) (*data.Images, error) {
+	if name, ok := strings.CutPrefix(paths[0], builtinPrefix); ok && len(paths) == 1 {
+		return data.BuiltinImages(name)
+	}
+	return data.OpenImages(paths, data.ImageOptions{})
 }
 
 // runImages returns the images of all points of a run: of those of data.path,
@@ -294,13 +299,7 @@ func (p *plotting) givenImages(n int) (*data.Images, error) {
 	if len(p.images) == 0 || slices.Equal(p.images, []string{noImages}) {
 		return nil, nil
 	}
-	var images *data.Images
-	var err error
-	if name, ok := strings.CutPrefix(p.images[0], builtinPrefix); ok && len(p.images) == 1 {
-		images, err = data.BuiltinImages(name)
-	} else {
-		images, err = data.OpenImages(p.images, data.ImageOptions{})
-	}
+	images, err := readImages(p.images)
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}

@@ -266,7 +266,7 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html --images a.npy", 1, "--images: a.npy: "},
 		{"a.npy --html --images builtin:mnist10k", 1, "--images names 10000 images, but the embedding has 24 points; give one per point, in the same order"},
 		{"a.npy --html --images builtin:x", 1, `--images: there is no built-in data set "x"`},
-		{"a.npy -o none/x.html", 1, "writing " + filepath.FromSlash("none/x.html") + ": "},
+		{"a.npy -o none/x.html", 1, "--output is none/x.html, but there is no folder none; make it, or choose another file"},
 	} {
 		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {

@@ -34,6 +34,25 @@ type runState[C any] struct {
 	canGoOn bool              // there is a checkpoint from which the run can be resumed
 }
 
+// startProfile has a CPU profile written to a file, if it is not "", until stop
+// is called.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
+}
+
 // addTraining makes a command train: it gets the flags of all that do, and
 // calls run with its configuration.
 func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
@@ -57,19 +76,13 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 			}
 			r.config = c
 		}
-		if profile != "" {
-			f, err := os.Create(profile)
-			if err != nil {
-				return fmt.Errorf("cannot write the profile: %w", err)
-			}
-			defer f.Close()
-			if err := pprof.StartCPUProfile(f); err != nil {
-				return err
-			}
-			defer pprof.StopCPUProfile()
+		stop, err := startProfile(profile)
+		if err != nil {
+			return err
 		}
+		defer stop()
 		r.talker = newTalker(cmd.ErrOrStderr(), r.common().log.Format, isQuiet(cmd))
-		err := run(cmd.Context(), r, cmd.OutOrStdout())
+		err = run(cmd.Context(), r, cmd.OutOrStdout())
 		if err != nil && r.canGoOn {
 			err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, s.command, r.dir.path)
 		}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"sync"
 	"time"
 
@@ -78,17 +76,11 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 			return err
 		}
 		schema.command = values.command() // as config.yaml tells it
-		if profile != "" {
-			f, err := os.Create(profile)
-			if err != nil {
-				return fmt.Errorf("cannot write the profile: %w", err)
-			}
-			defer f.Close()
-			if err := pprof.StartCPUProfile(f); err != nil {
-				return err
-			}
-			defer pprof.StopCPUProfile()
+		stop, err := startProfile(profile)
+		if err != nil {
+			return err
 		}
+		defer stop()
 		r := &runState[Config]{
 			talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)), schema: &schema, config: c, force: force,
 		}
