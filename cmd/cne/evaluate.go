@@ -185,6 +185,13 @@ func (a *assessment) configure(from sources) error {
 	a.config = c
 	a.dataKnown = origins["data.path"] != defaultOrigin
 	if ofTheRun && len(a.data) == 0 {
+		own, _, err := trainSchema.load(sources{file: from.file})
+		if err != nil {
+			return err
+		}
+		if own.Seed != c.Seed && c.drawsPoints() {
+			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Seed, origins["seed"], c.Seed)
+		}
 		for _, run := range runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {
 				return err
@@ -234,6 +241,11 @@ func isRun(path string) (bool, error) {
 	return err == nil, err
 }
 
+// drawsPoints tells whether the seed decides which points a run trains on.
+func (c *Config) drawsPoints() bool {
+	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0
+}
+
 // checkSameData refuses a further run on other data, or with another graph,
 // than the first has.
 func (a *assessment) checkSameData(run string, from sources) error {
@@ -248,7 +260,7 @@ func (a *assessment) checkSameData(run string, from sources) error {
 	}
 	for k, v := range fields(*c) {
 		section, _, _ := strings.Cut(k, ".")
-		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.Data.Holdout != nil && c.Data.Holdout.Share > 0
+		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.drawsPoints()
 		if matters && !reflect.DeepEqual(v, first[k]) {
 			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
 				run, k, inline(v), a.folder, inline(first[k]))

@@ -373,6 +373,36 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	}
 }
 
+// Where the seed decides which points there are, another one is refused: figures
+// of other points would look as good as right.
+func TestEvaluateKeepsToThePoints(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 4)
+	for _, tt := range []struct {
+		name, set string
+		refused   bool
+	}{
+		{"all", "data.holdout=null", false},
+		{"imbalanced", "data.imbalance=linear", true},
+		{"held", "data.holdout=0.2", true},
+	} {
+		for _, seed := range []string{"0", "1"} {
+			if code, _, stderr := cne(t.Context(), short("--set", tt.set, "--seed", seed, "-o", tt.name+seed)...); code != 0 {
+				t.Fatal(stderr)
+			}
+		}
+		if code, _, stderr := cne(t.Context(), "evaluate", "-q", tt.name+"0", "--seed", "0"); code != 0 {
+			t.Errorf("%s with its own seed: %s", tt.name, stderr)
+		}
+		for _, args := range [][]string{{tt.name + "0", tt.name + "1"}, {tt.name + "0", "--seed", "1"}} {
+			code, _, stderr := cne(t.Context(), append([]string{"evaluate", "-q"}, args...)...)
+			if (code == 1 && strings.Contains(stderr, "seed")) != tt.refused {
+				t.Errorf("%v: exit code %d: %s", args, code, stderr)
+			}
+		}
+	}
+}
+
 func TestEvaluateBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t) // of 24 points
