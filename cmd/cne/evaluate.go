@@ -56,7 +56,8 @@ Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP expect if negatives are drawn
 uniformly from all other points. That of InfoNC-t-SNE is estimated from random
 draws; ± gives its standard error. All else is exact.
 
-Figures for which something is missing are left out.`,
+Figures for which something is missing are left out. Of several runs, all of the
+same points and graph, the first says k and the constants of the losses.`,
 		Example: `  cne evaluate runs/mnist10k
   cne evaluate runs/s0 runs/s1 tsne.npy
   cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
@@ -93,9 +94,9 @@ Figures for which something is missing are left out.`,
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
-	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the run)")
-	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the run)")
-	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
+	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the first run)")
+	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the first run)")
+	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: that of the first run)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
 	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -705,7 +706,11 @@ func (e *Evaluation) print(w io.Writer) error {
 		return err
 	}
 	if e.Edges > 0 {
-		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %d negatives per edge\n", e.N, e.Edges, e.Negatives)
+		negatives := "1 negative"
+		if e.Negatives > 1 {
+			negatives = fmt.Sprintf("%d negatives", e.Negatives)
+		}
+		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives)
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%d points\n", e.N)

@@ -366,6 +366,9 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(fileText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
 		t.Errorf("figures.json: %v, %+v", err, e)
 	}
+	if _, stdout, _ := cne(t.Context(), "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
+		t.Errorf("with one negative:\n%s", stdout)
+	}
 	// Without data there is no graph.
 	code, stdout, _ = cne(t.Context(), "evaluate", "mine.npy", "--against", "run")
 	if code != 0 || !strings.HasSuffix(stdout, "\n60 points\n") || strings.Contains(stdout, "loss") {
