@@ -155,7 +155,7 @@ func readRows(path string, n int) ([]int, error) {
 		}
 		row, err := strconv.Atoi(lines.Text())
 		if err != nil || row < 0 || row >= n || len(rows) > 0 && row <= rows[len(rows)-1] {
-			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the %d points, above that before it; remove the file if it does not belong to the run", path, line, quote(lines.Text()), n)
+			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the input, counted from 0, above that before it and below %d; remove the file if it does not belong to the run", path, line, quote(lines.Text()), n)
 		}
 		rows = append(rows, row)
 	}
