@@ -305,7 +305,7 @@ func expandFolder(path string) ([]file, error) {
 	case findFile(path, mtxFiles...) != "":
 		return nil, errorf(ErrUnsupported, "%s: the folder holds a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here; give points", path)
 	}
-	return nil, errorf(ErrUnsupported, "%s: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, and it does not; name the files one by one", path)
+	return nil, errorf(ErrUnsupported, "%s: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single-cell sequencing (matrix.mtx or matrix.mtx.gz), and it does not; name the files one by one", path)
 }
 
 // survey looks at the headers of those files that are arrays and returns the

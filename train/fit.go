@@ -226,7 +226,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 		}
 		theta := Spectrum{points}.Theta(objective.Loss, p.Place, 1)
 		if !(math.Abs(theta) <= maxTheta) {
-			return fmt.Errorf("train: phase %d stands at %v, too far out on the spectrum for floating-point numbers", i+1, p.Place)
+			return fmt.Errorf("train: phase %d stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", i+1, p.Place)
 		}
 	}
 	return nil

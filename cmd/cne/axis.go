@@ -28,8 +28,9 @@ func parseAxis(flag, list string) (*axis, error) {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
+		v += 0 // so that -0 is 0
 		wrong := err != nil || math.IsNaN(v) || math.IsInf(v, 0)
-		allowed := "any real number"
+		allowed := "a real number"
 		switch flag {
 		case "zbar":
 			wrong, allowed = wrong || v <= 0, "a number above 0"
@@ -96,19 +97,25 @@ func (a *axis) suits(c *Config) error {
 		return errors.New("data.holdout keeps points from training, which cne spectrum does not; set it to null")
 	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
 		return errors.New("train.epochs is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
+	case len(c.Train.Phases) == 0 && c.Train.WarmUp >= sharedEpochs(c.Train.Epochs):
+		return fmt.Errorf("train.warm_up is %d, but all embeddings share the first third of train.epochs, which is %d; warm up for fewer epochs, or run more", c.Train.WarmUp, sharedEpochs(c.Train.Epochs))
 	}
 	return nil
 }
 
+// sharedEpochs returns how many of the epochs all embeddings share without
+// train.phases.
+func sharedEpochs(epochs int) int { return max(1, epochs/3) }
+
 // phases returns the phases that all embeddings share, of which there may be
-// none, and the last one, in which they differ. Without train.phases, the first third of the epochs is
-// shared; it is the paper's early exaggeration: at Z̄ = |X|/m (neg), or at s = 1
-// (infonce).
+// none, and the last one, in which they differ. Without train.phases, the first
+// third of the epochs is shared; it is the paper's early exaggeration: at
+// Z̄ = |X|/m (neg), or at s = 1 (infonce).
 func (a *axis) phases(c *Config) (shared []Phase, last Phase) {
 	if n := len(c.Train.Phases); n > 0 {
 		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
 	}
-	early := Phase{Epochs: max(1, c.Train.Epochs/3)}
+	early := Phase{Epochs: sharedEpochs(c.Train.Epochs)}
 	switch c.Loss.Name {
 	case "neg":
 		uniform := Uniform

@@ -102,6 +102,16 @@ func TestCountsWarns(t *testing.T) {
 	}
 }
 
+// So they are by cne spectrum, and nobody looks for images among them.
+func TestCountsSpectrum(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write10X(t, "cells", 0, 60)
+	code, _, stderr := cne(t.Context(), append(append([]string{"spectrum"}, countsRun("--set", "data.genes=500", "--epochs", "3")[1:]...), "--s", "0")...)
+	if code != 0 || !strings.Contains(stderr, "made points of the counts genes=") || !strings.Contains(stderr, "fewer genes vary enough than data.genes asks for") || strings.Contains(stderr, "images") {
+		t.Error(code, stderr)
+	}
+}
+
 func TestCountsRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write10X(t, "cells", 0, 60)

@@ -56,7 +56,8 @@ Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP expect if negatives are drawn
 uniformly from all other points. That of InfoNC-t-SNE is estimated from random
 draws; ± gives its standard error. All else is exact.
 
-Figures for which something is missing are left out.`,
+Figures for which something is missing are left out. Of several runs, all of the
+same points and graph, the first says k and the constants of the losses.`,
 		Example: `  cne evaluate runs/mnist10k
   cne evaluate runs/s0 runs/s1 tsne.npy
   cne evaluate umap.npy --data points.npy --labels labels.txt -o umap.json
@@ -93,9 +94,9 @@ Figures for which something is missing are left out.`,
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
-	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the run)")
-	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the run)")
-	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: loss.negatives)")
+	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the first run)")
+	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the first run)")
+	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: that of the first run)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
 	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
@@ -122,6 +123,13 @@ type assessment struct {
 	folder    string
 }
 
+// farthest is how far out on the spectrum --s may be, and largestZBar how large
+// --zbar, so that no constant overflows.
+const (
+	farthest    = 100
+	largestZBar = 1e100
+)
+
 // check finds faults of the command line.
 func (a *assessment) check(withNegatives bool) error {
 	switch {
@@ -129,8 +137,10 @@ func (a *assessment) check(withNegatives bool) error {
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
 	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
-	case a.withZBar && (!(a.zBar > 0) || math.IsInf(a.zBar, 0)):
-		return fmt.Errorf("--zbar is %v, but must be a number above 0", a.zBar)
+	case math.Abs(a.s) > farthest:
+		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, farthest, farthest)
+	case a.withZBar && !(a.zBar > 0 && a.zBar <= largestZBar):
+		return fmt.Errorf("--zbar is %v, but must be a number above 0 and at most %v", a.zBar, largestZBar)
 	case withNegatives && a.negatives < 1:
 		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
 	}
@@ -176,6 +186,13 @@ func (a *assessment) configure(from sources) error {
 	a.config = c
 	a.dataKnown = origins["data.path"] != defaultOrigin
 	if ofTheRun && len(a.data) == 0 {
+		own, _, err := trainSchema.load(sources{file: from.file})
+		if err != nil {
+			return err
+		}
+		if own.Seed != c.Seed && c.drawsPoints() {
+			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Seed, origins["seed"], c.Seed)
+		}
 		for _, run := range runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {
 				return err
@@ -216,10 +233,18 @@ func isRun(path string) (bool, error) {
 		return false, nil // a run was killed as it began
 	}
 	other, err := trainSchema.otherCommand(config)
+	if err == nil && other == spectrumSchema.command {
+		err = isSpectrum(path)
+	}
 	if err == nil && other != "" {
 		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, other, trainSchema.command)
 	}
 	return err == nil, err
+}
+
+// drawsPoints tells whether the seed decides which points a run trains on.
+func (c *Config) drawsPoints() bool {
+	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0
 }
 
 // checkSameData refuses a further run on other data, or with another graph,
@@ -236,7 +261,7 @@ func (a *assessment) checkSameData(run string, from sources) error {
 	}
 	for k, v := range fields(*c) {
 		section, _, _ := strings.Cut(k, ".")
-		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.Data.Holdout != nil && c.Data.Holdout.Share > 0
+		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.drawsPoints()
 		if matters && !reflect.DeepEqual(v, first[k]) {
 			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
 				run, k, inline(v), a.folder, inline(first[k]))
@@ -414,6 +439,9 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 		if s.positions.N != e.N {
 			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
 		}
+	}
+	if e.N < 2 {
+		return nil, fmt.Errorf("%s has a single point, which has no neighbours; give an embedding of more", all[0].file)
 	}
 	if e.N <= e.K {
 		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
@@ -678,7 +706,11 @@ func (e *Evaluation) print(w io.Writer) error {
 		return err
 	}
 	if e.Edges > 0 {
-		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %d negatives per edge\n", e.N, e.Edges, e.Negatives)
+		negatives := "1 negative"
+		if e.Negatives > 1 {
+			negatives = fmt.Sprintf("%d negatives", e.Negatives)
+		}
+		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives)
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%d points\n", e.N)

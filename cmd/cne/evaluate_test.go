@@ -366,10 +366,43 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(fileText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
 		t.Errorf("figures.json: %v, %+v", err, e)
 	}
+	if _, stdout, _ := cne(t.Context(), "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
+		t.Errorf("with one negative:\n%s", stdout)
+	}
 	// Without data there is no graph.
 	code, stdout, _ = cne(t.Context(), "evaluate", "mine.npy", "--against", "run")
 	if code != 0 || !strings.HasSuffix(stdout, "\n60 points\n") || strings.Contains(stdout, "loss") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+}
+
+// Where the seed decides which points there are, another one is refused: figures
+// of other points would look as good as right.
+func TestEvaluateKeepsToThePoints(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 4)
+	for _, tt := range []struct {
+		name, set string
+		refused   bool
+	}{
+		{"all", "data.holdout=null", false},
+		{"imbalanced", "data.imbalance=linear", true},
+		{"held", "data.holdout=0.2", true},
+	} {
+		for _, seed := range []string{"0", "1"} {
+			if code, _, stderr := cne(t.Context(), short("--set", tt.set, "--seed", seed, "-o", tt.name+seed)...); code != 0 {
+				t.Fatal(stderr)
+			}
+		}
+		if code, _, stderr := cne(t.Context(), "evaluate", "-q", tt.name+"0", "--seed", "0"); code != 0 {
+			t.Errorf("%s with its own seed: %s", tt.name, stderr)
+		}
+		for _, args := range [][]string{{tt.name + "0", tt.name + "1"}, {tt.name + "0", "--seed", "1"}} {
+			code, _, stderr := cne(t.Context(), append([]string{"evaluate", "-q"}, args...)...)
+			if (code == 1 && strings.Contains(stderr, "seed")) != tt.refused {
+				t.Errorf("%v: exit code %d: %s", args, code, stderr)
+			}
+		}
 	}
 }
 
@@ -394,6 +427,7 @@ func TestEvaluateBadInput(t *testing.T) {
 			t.Fatal(stderr)
 		}
 	}
+	writeTestFile(t, "single.csv", "x,y\n1,2\n")
 	for _, folder := range []string{"spoilt", "images"} {
 		if err := os.Mkdir(folder, 0o777); err != nil {
 			t.Fatal(err)
@@ -413,7 +447,10 @@ func TestEvaluateBadInput(t *testing.T) {
 		{"a.npy", 1, "nothing says what points a.npy shows; name them with --data, or give --against or --graph"},
 		{"a.npy --s 1 --zbar 2 " + withData, 2, "--s and --zbar are both given"},
 		{"a.npy --s NaN " + withData, 2, "--s is NaN, but must be a finite number"},
+		{"a.npy --s 1000 " + withData, 2, "--s is 1000, too far out on the spectrum; give a number from -100 to 100"},
 		{"a.npy --zbar 0 " + withData, 2, "--zbar is 0, but must be a number above 0"},
+		{"a.npy --zbar 1e300 " + withData, 2, "--zbar is 1e+300, but must be a number above 0 and at most 1e+100"},
+		{"single.csv --against single.csv", 1, "single.csv has a single point, which has no neighbours; give an embedding of more"},
 		{"a.npy --m 0 " + withData, 2, "--m is 0, but must be at least 1"},
 		{"a.npy -o figures.txt " + withData, 2, `--output is "figures.txt", but must end in .json`},
 		{"a.npy -o none/figures.json " + withData, 1, "there is no folder none"},

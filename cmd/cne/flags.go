@@ -57,6 +57,18 @@ func (v *vocabulary) completions() []string {
 	return offers
 }
 
+// logFormat returns the form of messages of a command without a configuration.
+func logFormat(cmd *cobra.Command) (string, error) {
+	f := cmd.Flags().Lookup("log-format")
+	if f == nil || !f.Changed {
+		return "text", nil
+	}
+	if format := f.Value.String(); format == "text" || format == "json" {
+		return format, nil
+	}
+	return "", &usageError{cmd.CommandPath(), fmt.Errorf("--log-format is %s, but must be text or json", quote(f.Value.String()))}
+}
+
 // A settingFlag is a flag that adds to a list of settings, which it shares
 // with others so that the order on the command line is kept.
 type settingFlag struct {
@@ -86,10 +98,10 @@ func (f *settingFlag) String() string { return "" }
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
 
-// A switchFlag is a settingFlag for true or false, which needs no value.
+// A switchFlag is a settingFlag for true or false, of which true needs no value.
 type switchFlag struct{ settingFlag }
 
-// Type returns the word that pflag leaves out of the help.
+// Type returns that of pflag's own switches, so that the help shows no value.
 func (f *switchFlag) Type() string { return "bool" }
 
 // fromCommand returns the configuration of a command that has the flags of

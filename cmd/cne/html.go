@@ -69,14 +69,22 @@ func imagesOf(c *Data) (*data.Images, error) { return openPointImages(c.Path) }
 
 // openPointImages is imagesOf for paths.
 func openPointImages(paths []string) (*data.Images, error) {
-	if name, ok := strings.CutPrefix(paths[0], builtinPrefix); ok && len(paths) == 1 {
-		return data.BuiltinImages(name)
+	if slices.ContainsFunc(paths, data.IsCounts) {
+		return nil, nil
 	}
-	images, err := data.OpenImages(paths, data.ImageOptions{})
+	images, err := readImages(paths)
 	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
 		return nil, nil
 	}
 	return images, err
+}
+
+// readImages reads images, also those that come with the program.
+func readImages(paths []string) (*data.Images, error) {
+	if name, ok := strings.CutPrefix(paths[0], builtinPrefix); ok && len(paths) == 1 {
+		return data.BuiltinImages(name)
+	}
+	return data.OpenImages(paths, data.ImageOptions{})
 }
 
 // runImages returns the images of all points of a run: of those of data.path,
@@ -153,7 +161,7 @@ func readRows(path string, n int) ([]int, error) {
 		}
 		row, err := strconv.Atoi(lines.Text())
 		if err != nil || row < 0 || row >= n || len(rows) > 0 && row <= rows[len(rows)-1] {
-			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the %d points, above that before it; remove the file if it does not belong to the run", path, line, quote(lines.Text()), n)
+			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the input, counted from 0, above that before it and below %d; remove the file if it does not belong to the run", path, line, quote(lines.Text()), n)
 		}
 		rows = append(rows, row)
 	}
@@ -297,13 +305,7 @@ func (p *plotting) givenImages(n int) (*data.Images, error) {
 	if len(p.images) == 0 || slices.Equal(p.images, []string{noImages}) {
 		return nil, nil
 	}
-	var images *data.Images
-	var err error
-	if name, ok := strings.CutPrefix(p.images[0], builtinPrefix); ok && len(p.images) == 1 {
-		images, err = data.BuiltinImages(name)
-	} else {
-		images, err = data.OpenImages(p.images, data.ImageOptions{})
-	}
+	images, err := readImages(p.images)
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}

@@ -102,6 +102,19 @@ func TestTrainWritesAPage(t *testing.T) {
 		}
 		return stderr
 	}
+	t.Run("not wanted after all", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		writeIDX(t, 60)
+		if code, _, stderr := cne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
+			t.Fatal(stderr)
+		}
+		if slices.Contains(listFiles(t, "run"), "embedding.html") {
+			t.Error("--html=false writes a page")
+		}
+		if code, _, stderr := cne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
+			t.Error(code, stderr)
+		}
+	})
 	t.Run("plain", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		writeIDX(t, 120)
@@ -253,7 +266,7 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html --images a.npy", 1, "--images: a.npy: "},
 		{"a.npy --html --images builtin:mnist10k", 1, "--images names 10000 images, but the embedding has 24 points; give one per point, in the same order"},
 		{"a.npy --html --images builtin:x", 1, `--images: there is no built-in data set "x"`},
-		{"a.npy -o none/x.html", 1, "writing " + filepath.FromSlash("none/x.html") + ": "},
+		{"a.npy -o none/x.html", 1, "--output is none/x.html, but there is no folder none; make it, or choose another file"},
 	} {
 		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
@@ -281,6 +294,13 @@ func TestImagesOf(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%s: %d images, %v", path, got, err)
+		}
+	}
+	// Counts are no images, even where they are a folder.
+	write10X(t, "cells", 0, 5)
+	for _, path := range []string{"cells", "cells/matrix.mtx"} {
+		if images, err := imagesOf(&Data{Path: []string{path}}); images != nil || err != nil {
+			t.Errorf("%s: images %v, %v", path, images, err)
 		}
 	}
 	if images, err := imagesOf(&Data{Path: []string{"images.idx", "images.idx"}}); err != nil || images.N != 40 {

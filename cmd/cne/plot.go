@@ -63,7 +63,16 @@ more than 15 MB for a page, some are left out.`,
 			if err := p.check(); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			log := newTalker(cmd.ErrOrStderr(), "text", isQuiet(cmd)).Log
+			format, err := logFormat(cmd)
+			if err != nil {
+				return err
+			}
+			if p.output != "" {
+				if err := checkOutput("--output", p.output); err != nil {
+					return err
+				}
+			}
+			log := newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -76,7 +85,7 @@ more than 15 MB for a page, some are left out.`,
 			if err := draw(cmd.Context()); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.output)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), p.output)
 			return err
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -88,7 +97,7 @@ more than 15 MB for a page, some are left out.`,
 	flags.Float64Var(&p.fps, "fps", defaultFPS, "`frames` per second of the film, from 0.1 to 50")
 	flags.BoolVar(&p.follow, "follow", false, "have the axes of the film follow the points, so that they always fill it")
 	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
-	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX or .npy, or of MNIST's folder; none: leave those of the run out")
+	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX, .npy or .npz, or of the folder of MNIST or Kuzushiji; none: leave those of the run out")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
@@ -285,6 +294,9 @@ func embeddingFile(path string) (string, error) {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("the embedding cannot be read: %w", err)
 		}
+	}
+	if err := isSpectrum(path); err != nil {
+		return "", err
 	}
 	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -182,12 +181,10 @@ func evenly(all []int, n int) []int {
 
 // epochs returns the number of epochs of a finished run, and 0 for others.
 func (p *plotting) epochs() int {
-	var m Metrics
-	text, err := os.ReadFile(filepath.Join(p.input, "metrics.json"))
-	if err != nil || json.Unmarshal(text, &m) != nil {
-		return 0
+	if m := readMetricsFile(filepath.Join(p.input, "metrics.json")); m != nil {
+		return m.Epochs
 	}
-	return m.Epochs
+	return 0
 }
 
 func snapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }

@@ -184,6 +184,9 @@ func TestPlotBadInput(t *testing.T) {
 	writeTestFile(t, "empty.csv", "")
 	writeTestFile(t, "labels.csv", "label\na\nb\n")
 	writeTestFile(t, "truncated.npy", "\x93NUMPY\x01\x00\x10\x00{")
+	if err := os.Mkdir("folder.png", 0o777); err != nil {
+		t.Fatal(err)
+	}
 	before := listFiles(t, ".")
 	const (
 		one = "cne plot needs an argument: the file with the embedding, or the run folder"
@@ -207,7 +210,9 @@ func TestPlotBadInput(t *testing.T) {
 		{"none.npy", 1, "the embedding cannot be read (stat none.npy: no such file or directory); check the path"},
 		{"folder", 1, "the folder folder holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file"},
 		{"table.png -o table.png", 1, "the picture would replace table.png, which holds the points; choose another --output"},
-		{"a.npy -o none/a.png", 1, "writing " + filepath.FromSlash("none/a.png") + ": "},
+		{"a.npy -o none/a.png", 1, "--output is none/a.png, but there is no folder none; make it, or choose another file"},
+		{"a.npy -o folder.png", 1, "--output is folder.png, which is not a regular file; choose another"},
+		{"a.npy --log-format xml", 2, `--log-format is "xml", but must be text or json` + see},
 		{"a.npy --label-column kind", 1, "a.npy: a label column or columns to drop are set, but this is an array"},
 		{"a.npy --labels none.txt", 1, "open none.txt: "},
 		{"a.npy --labels short.txt", 1, "there are 2 labels for 24 points (short.txt: 2)"},

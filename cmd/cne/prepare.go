@@ -101,6 +101,12 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	if c.Quality.Recall {
 		k = max(k, c.Quality.K)
 	}
+	if n < 2 {
+		if c.Data.Holdout != nil {
+			return nil, errors.New("data.holdout leaves a single point, which has no neighbours; hold fewer out, or give more points")
+		}
+		return nil, errors.New("there is a single point, which has no neighbours; give more points")
+	}
 	if n <= k {
 		if c.Data.Holdout != nil {
 			return nil, fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)

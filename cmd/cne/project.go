@@ -53,9 +53,9 @@ them) gets the points as they are in the files.`,
 			if err := p.check(); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			format := "text"
-			if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
-				format = f.Value.String()
+			format, err := logFormat(cmd)
+			if err != nil {
+				return err
 			}
 			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
 			return p.run(cmd.Context(), cmd.OutOrStdout())

@@ -36,6 +36,9 @@ func (r *runState[C]) reopen(cmd *cobra.Command, folder string) (unlock func(), 
 	} else if other != "" {
 		return nil, fmt.Errorf("the run in %s is one of %q, which %q cannot resume", folder, other, r.schema.command)
 	}
+	if at, err := filepath.Abs(folder); err == nil && isSpectrum(filepath.Dir(at)) != nil {
+		return nil, fmt.Errorf("%s is an embedding of a spectrum and no run to be resumed; begin one with \"%s --config %s\" and a folder of its own", folder, r.schema.command, path)
+	}
 	if unlock, err = r.dir.lock(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,7 +19,7 @@ import (
 // runFiles are the files that a run writes into its folder. config.yaml marks
 // the folder as that of a run: it is written first and removed last. The cache
 // is not among them, so that it outlives the run.
-var runFiles = []string{
+var runFiles = slices.Concat([]string{
 	"metrics.jsonl",
 	"metrics.json",
 	"embedding.npy",
@@ -46,14 +47,24 @@ var runFiles = []string{
 	spectrumStrip,
 	spectrumCurves,
 	spectrumExplorer,
-	"[smz]*=*/embedding.npy",
-	"[smz]*=*/embedding.csv",
-	"[smz]*=*/embedding.png",
-	"[smz]*=*/embedding.html",
-	"[smz]*=*/metrics.json",
-	"[smz]*=*/config.yaml",
+}, stopFiles(), []string{
 	graphFile,
 	"config.yaml",
+})
+
+// stopFolders are the names of the folders in which a spectrum has its
+// embeddings.
+var stopFolders = []string{"s=*", "zbar=*", "m=*"}
+
+// stopFiles returns the files that a spectrum writes into those.
+func stopFiles() []string {
+	var files []string
+	for _, folder := range stopFolders {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", htmlFile, rowsFile, "metrics.json", "config.yaml"} {
+			files = append(files, folder+"/"+name)
+		}
+	}
+	return files
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.
@@ -172,8 +183,16 @@ func (d *runDir) begin() error {
 // removeStale removes what a process that was killed has left unfinished. The
 // folder must be locked.
 func (d *runDir) removeStale() error {
-	for _, folder := range []string{d.path, d.Path("snapshots")} {
-		if err := atomicfile.RemoveStale(folder, 0); err != nil {
+	folders := []string{"", "snapshots"}
+	for _, pattern := range stopFolders {
+		stops, err := d.matches("", pattern)
+		if err != nil {
+			return err
+		}
+		folders = append(folders, stops...)
+	}
+	for _, folder := range folders {
+		if err := atomicfile.RemoveStale(d.Path(folder), 0); err != nil {
 			return fmt.Errorf("cannot remove a file that was left unfinished: %w", err)
 		}
 	}

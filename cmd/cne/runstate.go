@@ -34,6 +34,25 @@ type runState[C any] struct {
 	canGoOn bool              // there is a checkpoint from which the run can be resumed
 }
 
+// startProfile has a CPU profile written to a file, if it is not "", until stop
+// is called.
+func startProfile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
+}
+
 // addTraining makes a command train: it gets the flags of all that do, and
 // calls run with its configuration.
 func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
@@ -73,25 +92,6 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
 	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
-}
-
-// startProfile begins a CPU profile in the file at path, or none for "". It ends
-// with stop.
-func startProfile(path string) (stop func(), err error) {
-	if path == "" {
-		return func() {}, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		f.Close()
-	}, nil
 }
 
 func (r *runState[C]) common() common { return r.schema.common(r.config) }

@@ -35,13 +35,15 @@ func spectrumCmd() *cobra.Command {
 		Short: "Embed points at several places between t-SNE and UMAP",
 		Long: `Embed points several times, along the spectrum from t-SNE to UMAP, and show what
 is gained and lost on the way. The embeddings share an early phase and go on
-from there, each turned and reflected (but not scaled) onto its neighbour.
+from there, each moved, turned and reflected (but not scaled) onto its
+neighbour, or only turned and reflected if loss.metric is cosine.
 
 The folder gets spectrum.png with all of them side by side, curves.png with
 their quality, the same figures as spectrum.csv and spectrum.json, and
 explorer.html, in which a slider moves from one embedding to the next. Each
 embedding has a folder of its own, such as "s=0.5", with its positions and
-the configuration with which cne train makes it again, up to its orientation.
+the configuration with which cne train makes it again, up to where it lies and
+how it is turned.
 
 The configuration is that of cne train. Of its phases (train.phases) all but the
 last are shared, so that of one alone nothing is, and the last is run at each
@@ -150,6 +152,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	set := s.base.in.points
 	s.base.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
+	s.base.in.logCounts(s.Log, c.Data.Genes)
 	if ctx.Err() != nil {
 		return errors.New("interrupted while the points were read; nothing was written")
 	}
@@ -191,11 +194,15 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		return err
 	}
-	if err := s.write(); err != nil {
+	f := s.figures()
+	if err := s.write(f); err != nil {
 		return err
 	}
-	complete = true
-	return s.print(stdout, time.Since(start))
+	complete = true // what cannot be drawn takes nothing away
+	if err := errors.Join(s.draw(f), s.dir.writeJSON(spectrumFigures, f)); err != nil {
+		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.path)
+	}
+	return s.print(stdout, f, time.Since(start))
 }
 
 // warn tells of keys that a spectrum has no use for.
@@ -248,7 +255,7 @@ func (s *spectrum) train(ctx context.Context) error {
 			return err
 		}
 	}
-	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", len(s.heads), "shared epochs", shared, "embeddings", len(s.stops))
+	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", len(s.heads), "shared_epochs", shared, "embeddings", len(s.stops))
 	s.began = time.Now()
 	s.Progress.Start(s.all)
 	defer s.Progress.Done()
@@ -359,7 +366,11 @@ func (s *spectrum) measure(ctx context.Context) error {
 	s.Log.Info("measuring the quality", "embeddings", len(s.stops))
 	for i, x := range s.stops {
 		if i > 0 {
-			scale, disparity, err := quality.Align(x.embedding, s.stops[i-1].embedding)
+			align := quality.Align
+			if s.config.Loss.Metric == "cosine" {
+				align = quality.AlignDirections // angles are seen from the origin
+			}
+			scale, disparity, err := align(x.embedding, s.stops[i-1].embedding)
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
 				s.Log.Warn("all points coincide, so that there is nothing to align", "at", s.axis.title(x.value))

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -50,6 +54,17 @@ type StopMetrics struct {
 	Metrics
 }
 
+// isSpectrum returns an error that names an embedding if a folder is that of a
+// spectrum, in which there are several.
+func isSpectrum(folder string) error {
+	text, err := os.ReadFile(filepath.Join(folder, spectrumFigures))
+	var f SpectrumMetrics
+	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Stops) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Stops[0].Folder))
+}
+
 // figures returns what is known of the spectrum.
 func (s *spectrum) figures() *SpectrumMetrics {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
@@ -71,12 +86,10 @@ func (s *spectrum) figures() *SpectrumMetrics {
 // lossTitles are the names of the losses for people.
 var lossTitles = map[string]string{"neg": "Neg-t-SNE", "nc": "NC-t-SNE", "infonce": "InfoNC-t-SNE", "umap": "UMAP's loss"}
 
-// write writes all files but config.yaml, which is there already.
-func (s *spectrum) write() error {
-	f := s.figures()
-	labels := s.base.in.points.Labels
-	strip := &plot.Strip{}
-	page := &explorer.Page{Title: s.base.in.points.Name + ", " + lossTitles[s.config.Loss.Name], Slider: s.axis.symbol()}
+// write writes the embeddings and their figures. spectrum.json, which comes when
+// all else is there, and config.yaml, which is there already, are not among it.
+func (s *spectrum) write(f *SpectrumMetrics) error {
+	labels, rows := s.base.in.points.Labels, s.base.in.rows
 	for i, x := range s.stops {
 		t := s.at(x)
 		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return trainSchema.write(w, x.config) }); err != nil {
@@ -85,21 +98,39 @@ func (s *spectrum) write() error {
 		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
 			return err
 		}
+		if rows != nil {
+			if err := t.writeRows(rowsFile, rows); err != nil {
+				return err
+			}
+		}
 		if err := t.dir.writeJSON("metrics.json", f.Stops[i].Metrics); err != nil {
 			return err
 		}
-		if err := t.draw(x.embedding, nil, x.metrics); err != nil {
+	}
+	if rows != nil {
+		if err := s.base.writeRows(rowsFile, rows); err != nil {
+			return err
+		}
+	}
+	return s.dir.WriteFile(spectrumTable, f.writeCSV)
+}
+
+// draw makes the pictures and the explorer.
+func (s *spectrum) draw(f *SpectrumMetrics) error {
+	labels := s.base.in.points.Labels
+	strip := &plot.Strip{}
+	page := &explorer.Page{
+		Title:  cmp.Or(s.config.Plot.Title, s.base.in.points.Name+", "+lossTitles[s.config.Loss.Name]),
+		Slider: s.axis.symbol(),
+	}
+	for i, x := range s.stops {
+		if err := s.at(x).draw(x.embedding, nil, x.metrics); err != nil {
 			return err
 		}
 		panel := scatterOf(x.embedding, labels, Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
-	}
-	if rows := s.base.in.rows; rows != nil {
-		if err := s.base.writeRows(rowsFile, rows); err != nil {
-			return err
-		}
 	}
 	if s.config.Output.HTMLImages {
 		page.Images = readableImages(s.Log, s.config, f.N, s.base.in.rows)
@@ -111,14 +142,9 @@ func (s *spectrum) write() error {
 		return err
 	}
 	if curves := s.curves(f); len(curves.Panels) > 0 {
-		if err := curves.Save(s.dir.Path(spectrumCurves)); err != nil {
-			return err
-		}
+		return curves.Save(s.dir.Path(spectrumCurves))
 	}
-	if err := s.dir.WriteFile(spectrumTable, f.writeCSV); err != nil {
-		return err
-	}
-	return s.dir.writeJSON(spectrumFigures, f)
+	return nil
 }
 
 // hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
@@ -151,7 +177,7 @@ func (s *spectrum) curves(f *SpectrumMetrics) *plot.Curves {
 		label, logarithmic = "Z̄", true
 		// The ends of the slider, where they are among the values.
 		for end, name := range []string{"s = 0", "s = 1"} {
-			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= at[0] && z <= at[len(at)-1] {
+			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
 				marks = append(marks, plot.Mark{X: z, Name: name})
 			}
 		}
@@ -224,10 +250,14 @@ func (m *StopMetrics) facts() []explorer.Fact {
 	return facts
 }
 
-// columns returns those of the figures that at least one of the stops has.
+// columns returns those of the figures that at least one of the stops has, and
+// that are not the value itself.
 func (f *SpectrumMetrics) columns() []figure {
 	var there []figure
 	for _, c := range stopFigures {
+		if c.name == "z_bar" && f.Axis == "zbar" {
+			continue
+		}
 		for i := range f.Stops {
 			if c.value(&f.Stops[i]) != nil {
 				there = append(there, c)
@@ -263,8 +293,7 @@ func (f *SpectrumMetrics) writeCSV(w io.Writer) error {
 }
 
 // print writes the figures for people.
-func (s *spectrum) print(w io.Writer, took time.Duration) error {
-	f := s.figures()
+func (s *spectrum) print(w io.Writer, f *SpectrumMetrics, took time.Duration) error {
 	columns := f.columns()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "%s\t", s.axis.symbol())
@@ -285,6 +314,10 @@ func (s *spectrum) print(w io.Writer, took time.Duration) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %d places in %.1f s: see %s\n", f.N, len(f.Stops), took.Seconds(), s.dir.Path(spectrumExplorer))
+	places := "1 place"
+	if len(f.Stops) > 1 {
+		places = fmt.Sprintf("%d places", len(f.Stops))
+	}
+	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), s.dir.Path(spectrumExplorer))
 	return err
 }

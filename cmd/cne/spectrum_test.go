@@ -194,7 +194,7 @@ func TestSpectrumRefuses(t *testing.T) {
 		want  string
 	}{
 		"two axes":            {[]string{"--s", "0", "--m", "5"}, exitUsage, "--s and --m are both given"},
-		"no number":           {[]string{"--s", "0,x"}, exitUsage, `--s has "x" in its list, but each value must be any real number`},
+		"no number":           {[]string{"--s", "0,x"}, exitUsage, `--s has "x" in its list, but each value must be a real number`},
 		"empty list":          {[]string{"--s", ""}, exitUsage, `--s has "" in its list`},
 		"negative Z̄":         {[]string{"--zbar", "-1"}, exitUsage, "must be a number above 0"},
 		"half a negative":     {[]string{"--m", "2.5"}, exitUsage, "must be a whole number from 1 up, or full"},
@@ -205,7 +205,8 @@ func TestSpectrumRefuses(t *testing.T) {
 		"held out":            {[]string{"--set", "data.holdout=0.1"}, exitFailure, "data.holdout keeps points from training"},
 		"one epoch":           {[]string{"--epochs", "1"}, exitFailure, "train.epochs is 1"},
 		"too far":             {[]string{"--s", "1e9"}, exitFailure, "too far out on the spectrum"},
-		"warm-up too long":    {[]string{"--set", "train.warm_up=5"}, exitFailure, "warm"},
+		"warm-up too long":    {[]string{"--set", "train.warm_up=5"}, exitFailure, "train.warm_up is 5, but all embeddings share the first third of train.epochs, which is 4; warm up"},
+		"phases too short":    {[]string{"--set", "train.epochs=null", "--set", "train.warm_up=3", "--set", "train.phases=[{epochs: 3}]"}, exitFailure, "epochs of phase 1"},
 		"the wrong key":       {[]string{"--set", "train.epoch=3"}, exitFailure, "did you mean train.epochs?"},
 		"a file for a folder": {[]string{"-o", "points.csv"}, exitFailure, "is a file; choose another output.dir"},
 	} {
@@ -244,12 +245,33 @@ func TestSpectrumFolder(t *testing.T) {
 	if stderr := must(exitFailure, "train", "--resume", "run"); !strings.Contains(stderr, `is one of "cne spectrum", which "cne train" cannot resume`) {
 		t.Errorf("a spectrum is resumed: %s", stderr)
 	}
+	// Nor are its embeddings, and several are not one.
+	if stderr := must(exitFailure, "train", "--resume", "run/s=0"); !strings.Contains(stderr, "run/s=0 is an embedding of a spectrum and no run to be resumed") {
+		t.Errorf("an embedding of a spectrum is resumed: %s", stderr)
+	}
+	for _, command := range []string{"plot", "evaluate"} {
+		want := "cne: the folder run is that of a spectrum; name one of its embeddings, such as " + filepath.Join("run", "s=0") + "\n"
+		if stderr := must(exitFailure, command, "run"); stderr != want {
+			t.Errorf("cne %s: %s", command, stderr)
+		}
+		must(exitOK, command, "run/s=0")
+	}
+	// What a process that was killed has left goes, but no folder of somebody else.
+	for _, name := range []string{"run/s=1/.cne-00000000deadbeef.tmp", "run/size=1/embedding.png"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writeTestFile(t, name, "text")
+	}
 	if err := os.WriteFile("run/s=0/notes.txt", []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	must(exitOK, shortSpectrum("--s", "0.5", "--force")...)
 	if _, err := os.Stat("run/s=1"); !os.IsNotExist(err) {
 		t.Errorf("the folder of an embedding of the earlier spectrum is still there (%v)", err)
+	}
+	if _, err := os.Stat("run/size=1/embedding.png"); err != nil {
+		t.Errorf("a picture of somebody else is gone: %v", err)
 	}
 	if files := listFiles(t, "run/s=0"); !slices.Equal(files, []string{"notes.txt"}) {
 		t.Errorf("of the earlier embedding's folder there is %v, want the file of somebody else", files)
@@ -265,6 +287,85 @@ func TestSpectrumFolder(t *testing.T) {
 	must(exitOK, "spectrum", "--s", "0.5", "--config", "run/config.yaml", "-o", "again")
 	if !slices.Equal(readEmbedding(t, "run/s=0.5/embedding.npy").X, readEmbedding(t, "again/s=0.5/embedding.npy").X) {
 		t.Error("the spectrum's config.yaml gives another embedding")
+	}
+}
+
+// A picture that cannot be drawn does not cost the embeddings.
+func TestSpectrumKeepsWhatItHas(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	code, stdout, stderr := cne(t.Context(), shortSpectrum("--s", "0,1", "--set", "plot.width_cm=1")...)
+	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cannot draw the plot") || !strings.Contains(stderr, "(the embeddings and their figures are in run)") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	for _, file := range []string{"config.yaml", spectrumTable, spectrumFigures, "s=0/embedding.npy", "s=0/metrics.json", "s=1/embedding.csv", "s=1/config.yaml"} {
+		if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// Of thinned-out images each embedding knows which they are.
+func TestSpectrumOfSomeImages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeIDX(t, 120)
+	code, _, stderr := cne(t.Context(), "spectrum", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt", "--set", "data.imbalance=linear",
+		"--set", "graph.k=5", "--epochs", "3", "--s", "0", "-o", "run")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if rows := readText(t, "run/s=0/rows.csv"); rows != readText(t, "run/rows.csv") {
+		t.Errorf("other rows: %.40q", rows)
+	}
+	code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json")
+	if p := readPage(t, "run/s=0/embedding.html"); code != 0 || stderr != "" || p.Images == nil {
+		t.Errorf("exit code %d and %q, images %v", code, stderr, p.Images)
+	}
+	// What is wrong with the images is told in the form that is asked for.
+	writeIDX(t, 30)
+	if code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json"); code != 0 || !strings.HasPrefix(stderr, `{"time":`) {
+		t.Errorf("exit code %d and %q", code, stderr)
+	}
+}
+
+// Cosines are of the angles at the origin, which an alignment must not move.
+func TestSpectrumKeepsAngles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 90, 6)
+	if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,1", "--set", "loss.metric=cosine")...); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := cne(t.Context(), "train", "--config", "run/s=1/config.yaml", "-o", "single"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	got, want := readEmbedding(t, "run/s=1/embedding.npy"), readEmbedding(t, "single/embedding.npy")
+	cosine := func(m *data.Matrix, i int) float64 {
+		x, y := m.Row(0), m.Row(i)
+		dot := float64(x[0])*float64(y[0]) + float64(x[1])*float64(y[1])
+		return dot / math.Hypot(float64(x[0]), float64(x[1])) / math.Hypot(float64(y[0]), float64(y[1]))
+	}
+	for i := 1; i < got.N; i++ {
+		if a, b := cosine(got, i), cosine(want, i); math.Abs(a-b) > 1e-5 {
+			t.Fatalf("the cosine of points 0 and %d is %v, but %v in the run", i, a, b)
+		}
+	}
+}
+
+// With Z̄ as the axis, it stands in the table once.
+func TestSpectrumTableOfZBar(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	for flag, want := range map[string]string{"--zbar": "zbar,partition_function,", "--s": "s,z_bar,partition_function,"} {
+		code, stdout, stderr := cne(t.Context(), shortSpectrum(flag, "2", "--force")...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		if table := readText(t, "run/spectrum.csv"); !strings.HasPrefix(table, want) {
+			t.Errorf("%s: spectrum.csv begins with %.60q, want %q", flag, table, want)
+		}
+		if !strings.Contains(stdout, "60 points at 1 place in ") {
+			t.Errorf("%s: it prints %q", flag, stdout)
+		}
 	}
 }
 
@@ -311,6 +412,7 @@ func TestSpectrumIsInterrupted(t *testing.T) {
 func TestAxis(t *testing.T) {
 	for _, tt := range []struct{ flag, list, title, folder, command string }{
 		{"s", "0.50", "s = 0.5", "s=0.5", "cne spectrum --s 0.5"},
+		{"s", "-0", "s = 0", "s=0", "cne spectrum --s 0"},
 		{"zbar", "8130000", "Z̄ = 8.13e6", "zbar=8.13e+06", "cne spectrum --zbar 8.13e+06"},
 		{"zbar", "1e-7", "Z̄ = 1e-7", "zbar=1e-07", "cne spectrum --zbar 1e-07"},
 		{"zbar", "1e12", "Z̄ = 1e12", "zbar=1e+12", "cne spectrum --zbar 1e+12"},

@@ -325,6 +325,7 @@ func TestTrainBadInput(t *testing.T) {
 		"not a number":        {rows(replace(4, "1,two,3")), nil, nil, "two"},
 		"NaN":                 {rows(replace(4, "1,NaN,3")), nil, nil, "line 5, column 2"},
 		"infinite":            {rows(replace(4, "1,2,Inf")), nil, nil, "line 5, column 3"},
+		"a single point":      {rows(func(l []string) []string { return l[:1] }), nil, nil, "there is a single point, which has no neighbours; give more points"},
 		"too few points":      {rows(func(l []string) []string { return l[:12] }), nil, nil, "12 points do not have 15 neighbours each"},
 		"labels":              {rows(same), map[string]string{"labels.txt": "1\n2\n3\n"}, []string{"--set", "data.labels=labels.txt"}, "3 labels"},
 		"label column":        {rows(same), nil, []string{"--set", "data.label_column=kind"}, "kind"},

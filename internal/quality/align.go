@@ -23,6 +23,17 @@ import (
 // Errors wrap ErrInput or ErrNotFinite; if all points of one of the two
 // coincide, there is no scale, and they wrap ErrUndefined.
 func Align(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
+	return align(embedding, reference, true)
+}
+
+// AlignDirections is Align for embeddings that are about the directions of
+// their points as seen from the origin (the cosine similarity): the origin takes
+// the place of both centres, and nothing is translated.
+func AlignDirections(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
+	return align(embedding, reference, false)
+}
+
+func align(embedding, reference *data.Matrix, translate bool) (scale, disparity float64, err error) {
 	for _, m := range []*data.Matrix{embedding, reference} {
 		if _, err := points(m.X, m.D, "embedding"); err != nil {
 			return 0, 0, err
@@ -32,8 +43,11 @@ func Align(embedding, reference *data.Matrix) (scale, disparity float64, err err
 	if reference.N != n || reference.D != d {
 		return 0, 0, fmt.Errorf("%w: an embedding of %d points with %d coordinates cannot be aligned to one of %d points with %d", ErrInput, n, d, reference.N, reference.D)
 	}
-	from, spread := centre(embedding)
-	to, wanted := centre(reference)
+	from, to := make([]float64, d), make([]float64, d)
+	if translate {
+		from, to = centre(embedding), centre(reference)
+	}
+	spread, wanted := spreadAbout(from, embedding), spreadAbout(to, reference)
 	if spread == 0 || wanted == 0 {
 		return 0, 0, fmt.Errorf("%w: an alignment of points that all coincide", ErrUndefined)
 	}
@@ -78,10 +92,9 @@ func Align(embedding, reference *data.Matrix) (scale, disparity float64, err err
 	return trace / spread, max(0, 1-trace*trace/(spread*wanted)), nil
 }
 
-// centre returns the mean of points, and the sum of their squared distances
-// from it.
-func centre(m *data.Matrix) (mean []float64, spread float64) {
-	mean = make([]float64, m.D)
+// centre returns the mean of points.
+func centre(m *data.Matrix) []float64 {
+	mean := make([]float64, m.D)
 	for i := range m.N {
 		for j, v := range m.Row(i) {
 			mean[j] += float64(v)
@@ -90,11 +103,16 @@ func centre(m *data.Matrix) (mean []float64, spread float64) {
 	for j := range mean {
 		mean[j] /= float64(m.N)
 	}
+	return mean
+}
+
+// spreadAbout returns the sum of the squared distances of points from a place.
+func spreadAbout(place []float64, m *data.Matrix) (sum float64) {
 	for i := range m.N {
 		for j, v := range m.Row(i) {
-			shift := float64(v) - mean[j]
-			spread += float64(shift * shift)
+			shift := float64(v) - place[j]
+			sum += float64(shift * shift)
 		}
 	}
-	return mean, spread
+	return sum
 }

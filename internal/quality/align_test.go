@@ -149,6 +149,38 @@ func TestAlignScaleAndDisparity(t *testing.T) {
 	}
 }
 
+// With directions the origin stays where it is: a turned copy of another size
+// comes to lie on the reference, and of one that was moved, too, the points keep
+// their distances from the origin.
+func TestAlignDirections(t *testing.T) {
+	for _, by := range []float32{0, 5} {
+		reference := scattered(50, 2, 1)
+		moved := &data.Matrix{N: 50, D: 2, X: slices.Clone(reference.X)}
+		for i := range moved.N {
+			row := moved.Row(i)
+			turn(row, 2)
+			row[0], row[1] = 2*row[0]+by, 2*row[1]
+		}
+		before := slices.Clone(moved.X)
+		scale, disparity, err := quality.AlignDirections(moved, reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := near(scale, 0.5, 1e-5) && disparity < 1e-6; same != (by == 0) {
+			t.Errorf("moved by %v: scale %v and disparity %v", by, scale, disparity)
+		}
+		for i := range moved.N {
+			x, y := moved.Row(i), before[2*i:2*i+2]
+			if got, want := math.Hypot(float64(x[0]), float64(x[1])), math.Hypot(float64(y[0]), float64(y[1])); !near(got, want, 1e-5) {
+				t.Fatalf("moved by %v: point %d was at %v from the origin and is at %v", by, i, want, got)
+			}
+			if want := reference.Row(i); by == 0 && (!near(float64(x[0]), 2*float64(want[0]), 1e-4) || !near(float64(x[1]), 2*float64(want[1]), 1e-4)) {
+				t.Fatalf("point %d is at %v, want twice %v", i, x, want)
+			}
+		}
+	}
+}
+
 func TestAlignRefuses(t *testing.T) {
 	good := scattered(4, 2, 1)
 	broken := scattered(4, 2, 1)

@@ -49,6 +49,8 @@ begin() {
   cd "$here"
   tmp=$(mktemp -d)
   trap 'rm -rf "$tmp"' EXIT
+  # cne ends by itself when it is interrupted, and the shell would go on.
+  trap 'say "interrupted; the same command, given again, goes on"; exit 130' INT
   cne=$tmp/cne
   go build -o "$cne" ./cmd/cne
 }

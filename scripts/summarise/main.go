@@ -3,9 +3,9 @@
 //	go run ./scripts/summarise FOLDER [NAME...]
 //
 // It reads metrics.json in every folder directly below FOLDER and prints, as
-// Markdown, a row for each configuration, or for those whose NAME is given: the mean of every figure over its
-// runs and, from two runs on, the standard deviation of the sample (divisor
-// runs − 1). Runs of one configuration are told by their names: those that
+// Markdown, a row for each configuration, or for those whose NAME is given: the
+// mean of every figure over its runs and, from two runs on, the standard deviation
+// of the sample (divisor runs − 1). Runs of one configuration are told by their names: those that
 // differ only in a last part -SEED, where SEED is the seed of the run. Folders
 // without metrics.json, such as that of an interrupted run, are left out, and
 // said so on standard error.
