@@ -55,6 +55,15 @@ begin() {
   go build -o "$cne" ./cmd/cne
 }
 
+# mnist_file NAME prints the path of one of MNIST's files, compressed or not.
+mnist_file() {
+  local file
+  for file in "$mnist/$1.gz" "$mnist/$1"; do
+    [ ! -e "$file" ] || { echo "$file"; return; }
+  done
+  die "there is no $1 in $mnist"
+}
+
 # share_cache FOLDER gives a run the nearest neighbours of another run. A cache
 # that does not fit is ignored and written anew, so any will do. It is the same
 # file under another name where links are possible.
