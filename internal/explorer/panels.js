@@ -382,7 +382,6 @@ class Player {
   _show(playing) {
     this.playing = playing;
     const button = byId("play");
-    button.setAttribute("aria-pressed", String(playing));
     button.setAttribute("aria-label", playing ? "Pause" : "Play");
     showIcon(button, playing ? "pause" : "play");
   }
