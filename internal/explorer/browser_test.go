@@ -453,6 +453,12 @@ func TestBrowserSlider(t *testing.T) {
 	b.key(kb.ArrowLeft) // arrow left
 	b.until("cne.t === 1")
 
+	b.run(chromedp.Focus(chromedp.CSS("#slider")))
+	b.key(kb.ArrowUp) // of a slider, all arrows move it
+	b.until("cne.t === 2")
+	b.key(kb.ArrowDown)
+	b.until("cne.t === 1")
+
 	// With the mouse: the thumb from the middle to a quarter.
 	box := get[[]float64](b, "(() => { const b = document.getElementById('slider').getBoundingClientRect(); return [b.left, b.top + b.height / 2, b.width]; })()")
 	b.drag(0, box[0]+box[2]/2, box[1], box[0]+box[2]/4, box[1])
@@ -492,6 +498,9 @@ func TestBrowserSlider(t *testing.T) {
 	}
 }
 
+// pictured is true once the tip shows a picture.
+const pictured = "document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 1, 1).data[3] === 255"
+
 var shift = chromedp.KeyModifiers(chromedp.ModifierShift)
 
 func TestBrowserPointing(t *testing.T) {
@@ -515,7 +524,7 @@ func TestBrowserPointing(t *testing.T) {
 		t.Errorf("the tip says %q", got)
 	}
 	// The very pixels of the image.
-	b.until("document.getElementById('tip-image').width === 4")
+	b.until(pictured)
 	got := get[[]int](b, "Array.from(document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 4, 5).data).filter((_, i) => i % 4 === 0)")
 	for i, want := range p.Images.Image(4) {
 		if got[i] != int(want) {
@@ -576,12 +585,24 @@ func TestBrowserMovesAndZooms(t *testing.T) {
 	if after := get[float64](b, "cne.camera.scale"); math.Abs(after/before-1.3*1.6) > 0.01 {
 		t.Errorf("key and button zoom by %v", after/before)
 	}
-	b.key("d")
-	if x1, _ := b.at(7); x1 > x+1000 {
-		t.Error("d moves to the wrong side")
+	for _, k := range []struct {
+		key    string
+		dx, dy float64
+	}{{"d", -60, 0}, {"a", 60, 0}, {"w", 0, 60}, {"s", 0, -60}, {kb.ArrowUp, 0, 60}, {kb.ArrowDown, 0, -60}} {
+		x0, y0 := b.at(7)
+		b.key(k.key)
+		if x1, y1 := b.at(7); math.Hypot(x1-x0-k.dx, y1-y0-k.dy) > 1 {
+			t.Errorf("key %q moves the points by %v, %v, want %v, %v", k.key, x1-x0, y1-y0, k.dx, k.dy)
+		}
 	}
 	b.click("#zoom-fit")
 	b.expect("after the button", "[cne.camera.zoom, cne.camera.x, cne.camera.y]", "1,0,0")
+	// What was under the pointer no longer is when a key has moved the points.
+	x, y = b.at(7)
+	b.mouse(input.DispatchMouseEventTypeMouseMoved, x, y)
+	b.until("cne.hovered === 7")
+	b.key("d")
+	b.expect("moved by a key", "cne.hovered", "-1")
 	// As deep as it goes, two points that are 1e-5 of the whole apart still are.
 	near := matrix(2, 0, 0, 1, 1, 0.5, 0.5, 0.50001, 0.5)
 	b = show(t, &Page{Views: []View{{Embedding: near}}}, setting{}).ready()
@@ -908,6 +929,40 @@ func TestBrowserPhone(t *testing.T) {
 		t.Errorf("fingers 2.5 times as far apart zoom by %v", zoom)
 	}
 	b.expect("two fingers select nothing", "cne.selection", "null")
+	// The finger that stays moves the points on, and is no tap in the end. The
+	// protocol cannot lift one of two.
+	x, y = b.at(2)
+	b.do(`{
+	  const canvas = document.getElementById("points");
+	  canvas.setPointerCapture = () => {};
+	  const { left, top } = canvas.getBoundingClientRect();
+	  const finger = (kind, pointerId, x, y) => canvas.dispatchEvent(new PointerEvent("pointer" + kind, { pointerId, pointerType: "touch", clientX: left + x, clientY: top + y, bubbles: true }));
+	  finger("down", 71, 100, 200);
+	  finger("down", 72, 160, 200);
+	  finger("up", 71, 100, 200);
+	  finger("move", 72, 165, 230);
+	  finger("up", 72, 165, 230);
+	  delete canvas.setPointerCapture;
+	}`)
+	if x1, y1 := b.at(2); math.Hypot(x1-x-5, y1-y-30) > 1 {
+		t.Errorf("the finger that stayed moved the points by %v, %v, want 5, 30", x1-x, y1-y)
+	}
+	b.expect("nor is it a tap", "cne.pinned", "2")
+
+	// A line drawn by a finger.
+	b.click("#zoom-fit")
+	b.click("#lasso")
+	x, y = b.at(2)
+	touch(input.DispatchTouchEventTypeTouchStart, x-50, y-50)
+	for _, p := range [][2]float64{{50, -50}, {50, 50}, {-50, 50}} {
+		touch(input.DispatchTouchEventTypeTouchMove, x+p[0], y+p[1])
+	}
+	touch(input.DispatchTouchEventTypeTouchEnd)
+	b.until("cne.selection")
+	b.expect("it selects cats alone", "cne.selection.length > 0 && cne.selection.every((row) => row % 3 === 2)", "true")
+	b.click("#selection-clear")
+	b.click("#side-close")
+	b.click("#lasso")
 
 	b.click("#zoom-fit")
 	b.click("#side-open")
@@ -947,6 +1002,9 @@ func TestBrowserExtremes(t *testing.T) {
 		b.expect("selected", "cne.selection", "0")
 		b.key(kb.ArrowRight) // arrows move, there being no other view
 		b.expect("no other view", "cne.t", "0")
+		if x1, y1 := b.at(0); math.Hypot(x1-x+60, y1-y) > 1 {
+			t.Errorf("the arrow moved the point by %v, %v", x1-x, y1-y)
+		}
 	})
 	t.Run("one point in two views", func(t *testing.T) {
 		b := show(t, &Page{Views: []View{{Embedding: point}, {Embedding: point}}}, setting{}).ready()
@@ -1091,7 +1149,7 @@ func TestBrowserLarge(t *testing.T) {
 	b.until("cne.t === 6")
 	x, y := b.at(69_999)
 	b.mouse(input.DispatchMouseEventTypeMouseMoved, x, y)
-	b.until("cne.hovered >= 0 && document.getElementById('tip-image').width === 28")
+	b.until("cne.hovered >= 0 && " + pictured)
 	row := get[int](b, "cne.hovered")
 	got := get[[]int](b, "Array.from(document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 28, 28).data).filter((_, i) => i % 4 === 0)")
 	for i, v := range got {
