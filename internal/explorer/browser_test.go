@@ -833,6 +833,22 @@ func TestBrowserThemes(t *testing.T) {
 	b.click("#theme")
 	b.expect("after the button", "cne.theme", "dark")
 	b.colour("after the button", 0, inkOf(plot.ClassColour(0))[1])
+	// Should the system change its mind, it counts for those who have made no choice.
+	b.do("try { localStorage.clear(); } catch {}")
+	b.run(chromedp.SendKeys(chromedp.CSS("#query"), "row 0"))
+	b.key(kb.Enter)
+	for k, theme := range []string{"light", "dark"} {
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+		b.until("cne.theme === '" + theme + "'")
+		b.settle()
+		want := inkOf(plot.ClassColour(0))[k]
+		b.colour("after the system", 0, want)
+		b.expect("the tip after the system", `"#" + getComputedStyle(document.querySelector("#tip .dot")).backgroundColor.match(/\d+/g).map((v) => Number(v).toString(16).padStart(2, "0")).join("")`, want)
+	}
+	// Everything that has a text: selection, settings and what was found.
+	b.key("x")
+	b.run(chromedp.Focus(chromedp.CSS("#query")), chromedp.SendKeys(chromedp.CSS("#query"), " "))
+	b.do("document.getElementById('settings-open').click()")
 	// Text stands off from its ground in both, by the WCAG's measure.
 	const contrast = `(() => {
 	  const light = (c) => { const v = c.match(/\d+(\.\d+)?/g).slice(0, 3).map((x) => x / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
@@ -849,7 +865,7 @@ func TestBrowserThemes(t *testing.T) {
 		if weak := get[[]string](b, contrast); len(weak) > 0 {
 			t.Errorf("theme %s: text of less than the contrast 4.5: %q", get[string](b, "cne.theme"), weak)
 		}
-		b.key("t")
+		b.do("document.getElementById('theme').click()")
 	}
 }
 
@@ -1033,6 +1049,30 @@ func TestBrowserExtremes(t *testing.T) {
 		b.click("#all")
 		b.expect("and shown", "cne.visible", "3000")
 	})
+	t.Run("long names", func(t *testing.T) {
+		long := strings.Repeat("a name that is longer than whatever shows it ", 9)
+		p := three()
+		p.Title, p.ClassNames, p.Names = long, []string{long, long, long}, slices.Repeat([]string{strings.Repeat(long, 4)}, 30)
+		for k := range p.Views {
+			p.Views[k].Name = fmt.Sprint(k, " ", long)
+		}
+		for _, s := range []setting{{}, {width: 360, height: 740, phone: true}} {
+			b := show(t, p, s).ready()
+			b.run(chromedp.SendKeys(chromedp.CSS("#query"), "row 6"))
+			b.key(kb.Enter)
+			b.run(chromedp.SendKeys(chromedp.CSS("#query"), " "))
+			b.settle()
+			for what, expression := range map[string]string{
+				"the row is in sight":           `(() => { const r = document.getElementById("tip-row").getBoundingClientRect(), s = document.getElementById("stage").getBoundingClientRect(); return r.height > 0 && r.top > s.top && r.bottom < s.bottom; })()`,
+				"offers do not scroll sideways": `(() => { const f = document.getElementById("found"); return !f.hidden && f.scrollWidth <= f.clientWidth; })()`,
+				"facts are in sight":            `document.querySelector("#facts dd").getBoundingClientRect().right <= innerWidth`,
+				"ticks do not overlap": `(() => { const t = Array.from(document.querySelectorAll("#ticks span:not(.bare)"), (e) => e.getBoundingClientRect());
+				  return t.length > 0 && t[0].left >= 0 && t.every((r, k) => r.right <= innerWidth && (k === 0 || r.left >= t[k - 1].right)); })()`,
+			} {
+				b.expect(what, expression, "true")
+			}
+		}
+	})
 	t.Run("some without class", func(t *testing.T) {
 		some := slices.Clone(classes)
 		for i := range some {
@@ -1079,6 +1119,11 @@ func TestBrowserExtremes(t *testing.T) {
 		}
 		b.run(chromedp.SendKeys(chromedp.CSS("#query"), "10"))
 		b.expect("searched by value", "cne.standing", "1")
+	})
+	t.Run("small values", func(t *testing.T) {
+		b := show(t, &Page{Views: []View{{Embedding: matrix(2, 0, 0, 1, 0)}}, Values: []float64{-1e-7, 2.1e-6}}, setting{}).ready()
+		b.expect("each tick is on one line", `new Set(Array.from(document.querySelectorAll("#colours .marks span"), (e) => e.offsetHeight)).size`, "1")
+		b.expect("the last tick", `document.querySelector("#colours .marks span:last-child").textContent`, "2e-6")
 	})
 	t.Run("markup", func(t *testing.T) {
 		p := three()
