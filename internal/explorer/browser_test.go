@@ -556,6 +556,32 @@ func TestBrowserPointing(t *testing.T) {
 	b.expect("after Escape", "cne.pinned", "-1")
 }
 
+// While the picture of a row is decoded, that of another must not stand for it.
+func TestBrowserWaitsForPictures(t *testing.T) {
+	const n = 600 // in two atlases
+	p := &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Images: noise(n, 5, 4, 1)}
+	b := show(t, p, setting{before: `
+	  const decode = createImageBitmap;
+	  window.createImageBitmap = async (blob) => {
+	    const bitmap = await decode(blob);
+	    await new Promise((done) => { window.finish = done; });
+	    return bitmap;
+	  };`}).ready()
+	for _, row := range []int{0, n - 1} {
+		b.do("document.getElementById('query').value = ''")
+		b.run(chromedp.Focus(chromedp.CSS("#query")), chromedp.SendKeys(chromedp.CSS("#query"), fmt.Sprint("row ", row)))
+		b.key(kb.Enter)
+		b.expect("the row", "cne.pinned", strconv.Itoa(row))
+		b.until("window.finish")
+		b.expect("there is a picture before it is decoded", pictured, "false")
+		b.do("finish(); window.finish = null")
+		b.until(pictured)
+		if got, want := get[int](b, "document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 1, 1).data[0]"), int(p.Images.Image(row)[0]); got != want {
+			t.Errorf("the picture of row %d begins with %d, want %d", row, got, want)
+		}
+	}
+}
+
 func TestBrowserMovesAndZooms(t *testing.T) {
 	b := show(t, three(), setting{}).ready()
 	x, y := b.at(7)
@@ -698,6 +724,8 @@ func TestBrowserSearch(t *testing.T) {
 	}
 	b.settle()
 	b.colour("bees found", 1, inkOf(plot.ClassColour(1))[0])
+	b.do(`document.getElementById("query").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true, cancelable: true }))`)
+	b.expect("Enter that an input method takes", "cne.pinned", "-1")
 	b.key(kb.Enter)
 	b.expect("the first bee", "cne.pinned", "1")
 	b.key(kb.Enter)
@@ -719,6 +747,7 @@ func TestBrowserSearch(t *testing.T) {
 	b.expect("the option", "document.querySelector('#found [aria-selected=true]').innerText.startsWith('row 17')", "true")
 	b.key(kb.Enter)
 	b.expect("row 17", "[cne.pinned, cne.standing]", "17,1")
+	b.expect("the list is closed", "document.getElementById('found').hidden && !document.getElementById('query').hasAttribute('aria-activedescendant')", "true")
 
 	type1("item b")
 	if got := options(); got != "“item b” in names 2 points; Item b bee; Item b bee" && got != "“item b” in names 2 points; Item b bee; Item b ant" {
