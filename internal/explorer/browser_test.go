@@ -1193,13 +1193,23 @@ func TestBrowserExtremes(t *testing.T) {
 	t.Run("context lost", func(t *testing.T) {
 		b := show(t, three(), setting{}).ready()
 		b.do(`{
-		  const gl = document.getElementById("points").getContext("webgl2").getExtension("WEBGL_lose_context");
-		  gl.loseContext();
-		  setTimeout(() => gl.restoreContext(), 50);
+		  const canvas = document.getElementById("points"), loser = canvas.getContext("webgl2").getExtension("WEBGL_lose_context");
+		  canvas.addEventListener("webglcontextlost", () => { window.lost = cne.drawn; });
+		  loser.loseContext();
+		  window.restore = () => loser.restoreContext();
 		}`)
-		time.Sleep(300 * time.Millisecond)
-		b.settle()
-		b.colour("after a loss", 0, inkOf(plot.ClassColour(0))[0])
+		b.until("window.lost")
+		// What happens meanwhile counts afterwards.
+		b.key("t")
+		b.click("#classes li:nth-child(2) button")
+		b.expect("drawn without a context", "cne.drawn === lost", "true")
+		b.do("restore()")
+		b.until("cne.drawn > lost")
+		b.expect("the ground after a loss", "cne.pixel(3, 3)", "18,20,24")
+		b.colour("after a loss", 2, inkOf(plot.ClassColour(2))[1])
+		if got := b.pixel(1); got != "#121418" {
+			t.Errorf("after a loss, a hidden bee is drawn in %s", got)
+		}
 		b.mu.Lock()
 		b.problems = slices.DeleteFunc(b.problems, func(p string) bool { return strings.Contains(p, "CONTEXT_LOST") })
 		b.mu.Unlock()
