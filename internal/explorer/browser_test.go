@@ -852,6 +852,39 @@ func TestBrowserLasso(t *testing.T) {
 	b.expect("ants found", "cne.selection", rows(0))
 }
 
+// A star, whose line crosses itself, and a line that goes nowhere.
+func TestBrowserLassoCrossesItself(t *testing.T) {
+	p := &Page{Views: []View{{Embedding: normal(3000, 2, 1, 0)}}}
+	b := show(t, p, setting{}).ready()
+	box := get[[]float64](b, "(() => { const b = document.getElementById('points').getBoundingClientRect(); return [b.left, b.top]; })()")
+	star := []float64{500, 100, 380, 500, 700, 260, 300, 260, 620, 500, 504, 104}
+	// Before the panel of the selection makes the stage narrower.
+	places := get[[][]float64](b, "Array.from({ length: 3000 }, (_, row) => cne.place(row))")
+	b.drag(int64(chromedp.ModifierShift), star...)
+	var want []int
+	for row, at := range places {
+		odd := false
+		for i := range len(star) / 2 {
+			k := (i + 1) % (len(star) / 2)
+			ax, ay, bx, by := star[2*i]-box[0], star[2*i+1]-box[1], star[2*k]-box[0], star[2*k+1]-box[1]
+			if (ay > at[1]) != (by > at[1]) && at[0] < (bx-ax)*(at[1]-ay)/(by-ay)+ax {
+				odd = !odd
+			}
+		}
+		if odd {
+			want = append(want, row)
+		}
+	}
+	if len(want) < 100 {
+		t.Fatalf("%d points are in the star", len(want))
+	}
+	if got := get[[]int](b, "cne.selection"); !slices.Equal(got, want) {
+		t.Errorf("%d points are selected, want the %d in the tips of the star", len(got), len(want))
+	}
+	b.drag(int64(chromedp.ModifierShift), 300, 300, 700, 300, 300, 300)
+	b.expect("on a line", "cne.selection", "null")
+}
+
 func TestBrowserThemes(t *testing.T) {
 	b := show(t, three(), setting{dark: true}).ready()
 	b.expect("the system's", "cne.theme", "dark")
