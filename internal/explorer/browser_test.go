@@ -644,6 +644,29 @@ func TestBrowserMovesAndZooms(t *testing.T) {
 	}
 }
 
+// Pointing finds what is drawn there, whatever the window and its pixels are.
+func TestBrowserResizes(t *testing.T) {
+	b := show(t, three(), setting{}).ready()
+	for range 7 {
+		b.key(kb.ArrowRight, shift) // between two views
+	}
+	for _, to := range []struct {
+		width, height int64
+		ratio         float64
+	}{{1000, 700, 3}, {600, 420, 3}, {600, 420, 1}, {1300, 500, 1.5}} {
+		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: to.width, Height: to.height, DeviceScaleFactor: to.ratio})
+		b.settle()
+		b.do("cne.pixel(0, 0)") // draws, which new pixels alone do not make happen here
+		b.until(fmt.Sprintf("Math.abs(document.getElementById('points').width - document.getElementById('stage').clientWidth * %v) < 1", min(to.ratio, 2)))
+		for row := range 3 {
+			x, y := b.at(row)
+			b.mouse(input.DispatchMouseEventTypeMouseMoved, x, y)
+			b.until(fmt.Sprintf("cne.hovered === %d", row))
+			b.colour(fmt.Sprintf("%d×%d at %v", to.width, to.height, to.ratio), row, inkOf(plot.ClassColour(row))[0])
+		}
+	}
+}
+
 func TestBrowserLegend(t *testing.T) {
 	b := show(t, three(), setting{}).ready()
 	entry := func(k int) string { return fmt.Sprintf("#classes li:nth-child(%d) button", k+1) }
