@@ -165,7 +165,10 @@ func readRows(path string, n int) ([]int, error) {
 		}
 		rows = append(rows, row)
 	}
-	return rows, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s, behind row %d: %w; remove the file if it does not belong to the run", path, len(rows), err)
+	}
+	return rows, nil
 }
 
 // drawHTML makes the explorer of a run, if one is asked for. held may be nil,

@@ -453,6 +453,12 @@ func TestBrowserSlider(t *testing.T) {
 	b.key(kb.ArrowLeft) // arrow left
 	b.until("cne.t === 1")
 
+	b.run(chromedp.Focus(chromedp.CSS("#slider")))
+	b.key(kb.ArrowUp) // of a slider, all arrows move it
+	b.until("cne.t === 2")
+	b.key(kb.ArrowDown)
+	b.until("cne.t === 1")
+
 	// With the mouse: the thumb from the middle to a quarter.
 	box := get[[]float64](b, "(() => { const b = document.getElementById('slider').getBoundingClientRect(); return [b.left, b.top + b.height / 2, b.width]; })()")
 	b.drag(0, box[0]+box[2]/2, box[1], box[0]+box[2]/4, box[1])
@@ -492,6 +498,9 @@ func TestBrowserSlider(t *testing.T) {
 	}
 }
 
+// pictured is true once the tip shows a picture.
+const pictured = "document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 1, 1).data[3] === 255"
+
 var shift = chromedp.KeyModifiers(chromedp.ModifierShift)
 
 func TestBrowserPointing(t *testing.T) {
@@ -515,7 +524,7 @@ func TestBrowserPointing(t *testing.T) {
 		t.Errorf("the tip says %q", got)
 	}
 	// The very pixels of the image.
-	b.until("document.getElementById('tip-image').width === 4")
+	b.until(pictured)
 	got := get[[]int](b, "Array.from(document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 4, 5).data).filter((_, i) => i % 4 === 0)")
 	for i, want := range p.Images.Image(4) {
 		if got[i] != int(want) {
@@ -547,6 +556,32 @@ func TestBrowserPointing(t *testing.T) {
 	b.expect("after Escape", "cne.pinned", "-1")
 }
 
+// While the picture of a row is decoded, that of another must not stand for it.
+func TestBrowserWaitsForPictures(t *testing.T) {
+	const n = 600 // in two atlases
+	p := &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Images: noise(n, 5, 4, 1)}
+	b := show(t, p, setting{before: `
+	  const decode = createImageBitmap;
+	  window.createImageBitmap = async (blob) => {
+	    const bitmap = await decode(blob);
+	    await new Promise((done) => { window.finish = done; });
+	    return bitmap;
+	  };`}).ready()
+	for _, row := range []int{0, n - 1} {
+		b.do("document.getElementById('query').value = ''")
+		b.run(chromedp.Focus(chromedp.CSS("#query")), chromedp.SendKeys(chromedp.CSS("#query"), fmt.Sprint("row ", row)))
+		b.key(kb.Enter)
+		b.expect("the row", "cne.pinned", strconv.Itoa(row))
+		b.until("window.finish")
+		b.expect("there is a picture before it is decoded", pictured, "false")
+		b.do("finish(); window.finish = null")
+		b.until(pictured)
+		if got, want := get[int](b, "document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 1, 1).data[0]"), int(p.Images.Image(row)[0]); got != want {
+			t.Errorf("the picture of row %d begins with %d, want %d", row, got, want)
+		}
+	}
+}
+
 func TestBrowserMovesAndZooms(t *testing.T) {
 	b := show(t, three(), setting{}).ready()
 	x, y := b.at(7)
@@ -576,12 +611,24 @@ func TestBrowserMovesAndZooms(t *testing.T) {
 	if after := get[float64](b, "cne.camera.scale"); math.Abs(after/before-1.3*1.6) > 0.01 {
 		t.Errorf("key and button zoom by %v", after/before)
 	}
-	b.key("d")
-	if x1, _ := b.at(7); x1 > x+1000 {
-		t.Error("d moves to the wrong side")
+	for _, k := range []struct {
+		key    string
+		dx, dy float64
+	}{{"d", -60, 0}, {"a", 60, 0}, {"w", 0, 60}, {"s", 0, -60}, {kb.ArrowUp, 0, 60}, {kb.ArrowDown, 0, -60}} {
+		x0, y0 := b.at(7)
+		b.key(k.key)
+		if x1, y1 := b.at(7); math.Hypot(x1-x0-k.dx, y1-y0-k.dy) > 1 {
+			t.Errorf("key %q moves the points by %v, %v, want %v, %v", k.key, x1-x0, y1-y0, k.dx, k.dy)
+		}
 	}
 	b.click("#zoom-fit")
 	b.expect("after the button", "[cne.camera.zoom, cne.camera.x, cne.camera.y]", "1,0,0")
+	// What was under the pointer no longer is when a key has moved the points.
+	x, y = b.at(7)
+	b.mouse(input.DispatchMouseEventTypeMouseMoved, x, y)
+	b.until("cne.hovered === 7")
+	b.key("d")
+	b.expect("moved by a key", "cne.hovered", "-1")
 	// As deep as it goes, two points that are 1e-5 of the whole apart still are.
 	near := matrix(2, 0, 0, 1, 1, 0.5, 0.5, 0.50001, 0.5)
 	b = show(t, &Page{Views: []View{{Embedding: near}}}, setting{}).ready()
@@ -594,6 +641,29 @@ func TestBrowserMovesAndZooms(t *testing.T) {
 	x3, _ := b.at(3)
 	if want := 1e-5 * get[float64](b, "cne.camera.perUnit"); math.Abs(x3-x2-want) > 1 || want < 10 {
 		t.Errorf("the points are %v pixels apart, want %v", x3-x2, want)
+	}
+}
+
+// Pointing finds what is drawn there, whatever the window and its pixels are.
+func TestBrowserResizes(t *testing.T) {
+	b := show(t, three(), setting{}).ready()
+	for range 7 {
+		b.key(kb.ArrowRight, shift) // between two views
+	}
+	for _, to := range []struct {
+		width, height int64
+		ratio         float64
+	}{{1000, 700, 3}, {600, 420, 3}, {600, 420, 1}, {1300, 500, 1.5}} {
+		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: to.width, Height: to.height, DeviceScaleFactor: to.ratio})
+		b.settle()
+		b.do("cne.pixel(0, 0)") // draws, which new pixels alone do not make happen here
+		b.until(fmt.Sprintf("Math.abs(document.getElementById('points').width - document.getElementById('stage').clientWidth * %v) < 1", min(to.ratio, 2)))
+		for row := range 3 {
+			x, y := b.at(row)
+			b.mouse(input.DispatchMouseEventTypeMouseMoved, x, y)
+			b.until(fmt.Sprintf("cne.hovered === %d", row))
+			b.colour(fmt.Sprintf("%d×%d at %v", to.width, to.height, to.ratio), row, inkOf(plot.ClassColour(row))[0])
+		}
 	}
 }
 
@@ -677,6 +747,8 @@ func TestBrowserSearch(t *testing.T) {
 	}
 	b.settle()
 	b.colour("bees found", 1, inkOf(plot.ClassColour(1))[0])
+	b.do(`document.getElementById("query").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true, cancelable: true }))`)
+	b.expect("Enter that an input method takes", "cne.pinned", "-1")
 	b.key(kb.Enter)
 	b.expect("the first bee", "cne.pinned", "1")
 	b.key(kb.Enter)
@@ -698,6 +770,7 @@ func TestBrowserSearch(t *testing.T) {
 	b.expect("the option", "document.querySelector('#found [aria-selected=true]').innerText.startsWith('row 17')", "true")
 	b.key(kb.Enter)
 	b.expect("row 17", "[cne.pinned, cne.standing]", "17,1")
+	b.expect("the list is closed", "document.getElementById('found').hidden && !document.getElementById('query').hasAttribute('aria-activedescendant')", "true")
 
 	type1("item b")
 	if got := options(); got != "“item b” in names 2 points; Item b bee; Item b bee" && got != "“item b” in names 2 points; Item b bee; Item b ant" {
@@ -802,6 +875,39 @@ func TestBrowserLasso(t *testing.T) {
 	b.expect("ants found", "cne.selection", rows(0))
 }
 
+// A star, whose line crosses itself, and a line that goes nowhere.
+func TestBrowserLassoCrossesItself(t *testing.T) {
+	p := &Page{Views: []View{{Embedding: normal(3000, 2, 1, 0)}}}
+	b := show(t, p, setting{}).ready()
+	box := get[[]float64](b, "(() => { const b = document.getElementById('points').getBoundingClientRect(); return [b.left, b.top]; })()")
+	star := []float64{500, 100, 380, 500, 700, 260, 300, 260, 620, 500, 504, 104}
+	// Before the panel of the selection makes the stage narrower.
+	places := get[[][]float64](b, "Array.from({ length: 3000 }, (_, row) => cne.place(row))")
+	b.drag(int64(chromedp.ModifierShift), star...)
+	var want []int
+	for row, at := range places {
+		odd := false
+		for i := range len(star) / 2 {
+			k := (i + 1) % (len(star) / 2)
+			ax, ay, bx, by := star[2*i]-box[0], star[2*i+1]-box[1], star[2*k]-box[0], star[2*k+1]-box[1]
+			if (ay > at[1]) != (by > at[1]) && at[0] < (bx-ax)*(at[1]-ay)/(by-ay)+ax {
+				odd = !odd
+			}
+		}
+		if odd {
+			want = append(want, row)
+		}
+	}
+	if len(want) < 100 {
+		t.Fatalf("%d points are in the star", len(want))
+	}
+	if got := get[[]int](b, "cne.selection"); !slices.Equal(got, want) {
+		t.Errorf("%d points are selected, want the %d in the tips of the star", len(got), len(want))
+	}
+	b.drag(int64(chromedp.ModifierShift), 300, 300, 700, 300, 300, 300)
+	b.expect("on a line", "cne.selection", "null")
+}
+
 func TestBrowserThemes(t *testing.T) {
 	b := show(t, three(), setting{dark: true}).ready()
 	b.expect("the system's", "cne.theme", "dark")
@@ -812,6 +918,22 @@ func TestBrowserThemes(t *testing.T) {
 	b.click("#theme")
 	b.expect("after the button", "cne.theme", "dark")
 	b.colour("after the button", 0, inkOf(plot.ClassColour(0))[1])
+	// Should the system change its mind, it counts for those who have made no choice.
+	b.do("try { localStorage.clear(); } catch {}")
+	b.run(chromedp.SendKeys(chromedp.CSS("#query"), "row 0"))
+	b.key(kb.Enter)
+	for k, theme := range []string{"light", "dark"} {
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+		b.until("cne.theme === '" + theme + "'")
+		b.settle()
+		want := inkOf(plot.ClassColour(0))[k]
+		b.colour("after the system", 0, want)
+		b.expect("the tip after the system", `"#" + getComputedStyle(document.querySelector("#tip .dot")).backgroundColor.match(/\d+/g).map((v) => Number(v).toString(16).padStart(2, "0")).join("")`, want)
+	}
+	// Everything that has a text: selection, settings and what was found.
+	b.key("x")
+	b.run(chromedp.Focus(chromedp.CSS("#query")), chromedp.SendKeys(chromedp.CSS("#query"), " "))
+	b.do("document.getElementById('settings-open').click()")
 	// Text stands off from its ground in both, by the WCAG's measure.
 	const contrast = `(() => {
 	  const light = (c) => { const v = c.match(/\d+(\.\d+)?/g).slice(0, 3).map((x) => x / 255).map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
@@ -828,7 +950,7 @@ func TestBrowserThemes(t *testing.T) {
 		if weak := get[[]string](b, contrast); len(weak) > 0 {
 			t.Errorf("theme %s: text of less than the contrast 4.5: %q", get[string](b, "cne.theme"), weak)
 		}
-		b.key("t")
+		b.do("document.getElementById('theme').click()")
 	}
 }
 
@@ -908,6 +1030,40 @@ func TestBrowserPhone(t *testing.T) {
 		t.Errorf("fingers 2.5 times as far apart zoom by %v", zoom)
 	}
 	b.expect("two fingers select nothing", "cne.selection", "null")
+	// The finger that stays moves the points on, and is no tap in the end. The
+	// protocol cannot lift one of two.
+	x, y = b.at(2)
+	b.do(`{
+	  const canvas = document.getElementById("points");
+	  canvas.setPointerCapture = () => {};
+	  const { left, top } = canvas.getBoundingClientRect();
+	  const finger = (kind, pointerId, x, y) => canvas.dispatchEvent(new PointerEvent("pointer" + kind, { pointerId, pointerType: "touch", clientX: left + x, clientY: top + y, bubbles: true }));
+	  finger("down", 71, 100, 200);
+	  finger("down", 72, 160, 200);
+	  finger("up", 71, 100, 200);
+	  finger("move", 72, 165, 230);
+	  finger("up", 72, 165, 230);
+	  delete canvas.setPointerCapture;
+	}`)
+	if x1, y1 := b.at(2); math.Hypot(x1-x-5, y1-y-30) > 1 {
+		t.Errorf("the finger that stayed moved the points by %v, %v, want 5, 30", x1-x, y1-y)
+	}
+	b.expect("nor is it a tap", "cne.pinned", "2")
+
+	// A line drawn by a finger.
+	b.click("#zoom-fit")
+	b.click("#lasso")
+	x, y = b.at(2)
+	touch(input.DispatchTouchEventTypeTouchStart, x-50, y-50)
+	for _, p := range [][2]float64{{50, -50}, {50, 50}, {-50, 50}} {
+		touch(input.DispatchTouchEventTypeTouchMove, x+p[0], y+p[1])
+	}
+	touch(input.DispatchTouchEventTypeTouchEnd)
+	b.until("cne.selection")
+	b.expect("it selects cats alone", "cne.selection.length > 0 && cne.selection.every((row) => row % 3 === 2)", "true")
+	b.click("#selection-clear")
+	b.click("#side-close")
+	b.click("#lasso")
 
 	b.click("#zoom-fit")
 	b.click("#side-open")
@@ -945,8 +1101,12 @@ func TestBrowserExtremes(t *testing.T) {
 		b.expect("no legend", "document.getElementById('side').checkVisibility()", "false")
 		b.drag(int64(chromedp.ModifierShift), x-50, y-50, x+50, y-50, x, y+50)
 		b.expect("selected", "cne.selection", "0")
+		x, y = b.at(0)       // elsewhere, since the panel of the selection has opened
 		b.key(kb.ArrowRight) // arrows move, there being no other view
 		b.expect("no other view", "cne.t", "0")
+		if x1, y1 := b.at(0); math.Hypot(x1-x+60, y1-y) > 1 {
+			t.Errorf("the arrow moved the point by %v, %v", x1-x, y1-y)
+		}
 	})
 	t.Run("one point in two views", func(t *testing.T) {
 		b := show(t, &Page{Views: []View{{Embedding: point}, {Embedding: point}}}, setting{}).ready()
@@ -974,6 +1134,30 @@ func TestBrowserExtremes(t *testing.T) {
 		b.expect("those hidden", "cne.visible", "2890")
 		b.click("#all")
 		b.expect("and shown", "cne.visible", "3000")
+	})
+	t.Run("long names", func(t *testing.T) {
+		long := strings.Repeat("a name that is longer than whatever shows it ", 9)
+		p := three()
+		p.Title, p.ClassNames, p.Names = long, []string{long, long, long}, slices.Repeat([]string{strings.Repeat(long, 4)}, 30)
+		for k := range p.Views {
+			p.Views[k].Name = fmt.Sprint(k, " ", long)
+		}
+		for _, s := range []setting{{}, {width: 360, height: 740, phone: true}} {
+			b := show(t, p, s).ready()
+			b.run(chromedp.SendKeys(chromedp.CSS("#query"), "row 6"))
+			b.key(kb.Enter)
+			b.run(chromedp.SendKeys(chromedp.CSS("#query"), " "))
+			b.settle()
+			for what, expression := range map[string]string{
+				"the row is in sight":           `(() => { const r = document.getElementById("tip-row").getBoundingClientRect(), s = document.getElementById("stage").getBoundingClientRect(); return r.height > 0 && r.top > s.top && r.bottom < s.bottom; })()`,
+				"offers do not scroll sideways": `(() => { const f = document.getElementById("found"); return !f.hidden && f.scrollWidth <= f.clientWidth; })()`,
+				"facts are in sight":            `document.querySelector("#facts dd").getBoundingClientRect().right <= innerWidth`,
+				"ticks do not overlap": `(() => { const t = Array.from(document.querySelectorAll("#ticks span:not(.bare)"), (e) => e.getBoundingClientRect());
+				  return t.length > 0 && t[0].left >= 0 && t.every((r, k) => r.right <= innerWidth && (k === 0 || r.left >= t[k - 1].right)); })()`,
+			} {
+				b.expect(what, expression, "true")
+			}
+		}
 	})
 	t.Run("some without class", func(t *testing.T) {
 		some := slices.Clone(classes)
@@ -1022,6 +1206,11 @@ func TestBrowserExtremes(t *testing.T) {
 		b.run(chromedp.SendKeys(chromedp.CSS("#query"), "10"))
 		b.expect("searched by value", "cne.standing", "1")
 	})
+	t.Run("small values", func(t *testing.T) {
+		b := show(t, &Page{Views: []View{{Embedding: matrix(2, 0, 0, 1, 0)}}, Values: []float64{-1e-7, 2.1e-6}}, setting{}).ready()
+		b.expect("each tick is on one line", `new Set(Array.from(document.querySelectorAll("#colours .marks span"), (e) => e.offsetHeight)).size`, "1")
+		b.expect("the last tick", `document.querySelector("#colours .marks span:last-child").textContent`, "2e-6")
+	})
 	t.Run("markup", func(t *testing.T) {
 		p := three()
 		p.Title, p.ClassNames, p.Names, p.Slider = evil, []string{evil, "bee", "cat"}, make([]string, 30), evil
@@ -1061,13 +1250,23 @@ func TestBrowserExtremes(t *testing.T) {
 	t.Run("context lost", func(t *testing.T) {
 		b := show(t, three(), setting{}).ready()
 		b.do(`{
-		  const gl = document.getElementById("points").getContext("webgl2").getExtension("WEBGL_lose_context");
-		  gl.loseContext();
-		  setTimeout(() => gl.restoreContext(), 50);
+		  const canvas = document.getElementById("points"), loser = canvas.getContext("webgl2").getExtension("WEBGL_lose_context");
+		  canvas.addEventListener("webglcontextlost", () => { window.lost = cne.drawn; });
+		  loser.loseContext();
+		  window.restore = () => loser.restoreContext();
 		}`)
-		time.Sleep(300 * time.Millisecond)
-		b.settle()
-		b.colour("after a loss", 0, inkOf(plot.ClassColour(0))[0])
+		b.until("window.lost")
+		// What happens meanwhile counts afterwards.
+		b.key("t")
+		b.click("#classes li:nth-child(2) button")
+		b.expect("drawn without a context", "cne.drawn === lost", "true")
+		b.do("restore()")
+		b.until("cne.drawn > lost")
+		b.expect("the ground after a loss", "cne.pixel(3, 3)", "18,20,24")
+		b.colour("after a loss", 2, inkOf(plot.ClassColour(2))[1])
+		if got := b.pixel(1); got != "#121418" {
+			t.Errorf("after a loss, a hidden bee is drawn in %s", got)
+		}
 		b.mu.Lock()
 		b.problems = slices.DeleteFunc(b.problems, func(p string) bool { return strings.Contains(p, "CONTEXT_LOST") })
 		b.mu.Unlock()
@@ -1091,7 +1290,7 @@ func TestBrowserLarge(t *testing.T) {
 	b.until("cne.t === 6")
 	x, y := b.at(69_999)
 	b.mouse(input.DispatchMouseEventTypeMouseMoved, x, y)
-	b.until("cne.hovered >= 0 && document.getElementById('tip-image').width === 28")
+	b.until("cne.hovered >= 0 && " + pictured)
 	row := get[int](b, "cne.hovered")
 	got := get[[]int](b, "Array.from(document.getElementById('tip-image').getContext('2d').getImageData(0, 0, 28, 28).data).filter((_, i) => i % 4 === 0)")
 	for i, v := range got {

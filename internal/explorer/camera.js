@@ -27,8 +27,6 @@ class Camera {
     this.zoom = 1;          // 1: everything just fits
   }
 
-  get wandered() { return this.x !== 0 || this.y !== 0 || this.zoom !== 1; }
-
   /** Returns the view to the left, that to the right, and the place between. */
   _between() {
     const from = within(Math.floor(this.t), 0, Math.max(0, this.views.length - 2));

@@ -32,10 +32,13 @@ class Pictures {
   async draw(canvas, row) {
     const { perAtlas, width, height, tileHeight } = this.about;
     canvas.dataset.row = row;
-    const atlas = await this._atlas(Math.floor(row / perAtlas));
-    if (canvas.dataset.row !== String(row)) return; // another was asked for meanwhile
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;
-    canvas.getContext("2d").drawImage(atlas, 0, (row % perAtlas) * tileHeight, width, height, 0, 0, width, height);
+    const context = canvas.getContext("2d");
+    // Decoding takes a while; until then nothing is better than the picture of another row.
+    context.clearRect(0, 0, width, height);
+    const atlas = await this._atlas(Math.floor(row / perAtlas));
+    if (canvas.dataset.row !== String(row)) return; // another was asked for meanwhile
+    context.drawImage(atlas, 0, (row % perAtlas) * tileHeight, width, height, 0, 0, width, height);
   }
 }

@@ -189,14 +189,14 @@ class App {
       camera.x = xy[2 * row];
       camera.y = xy[2 * row + 1];
     }
-    this.say([this.labelOf(row), this.data.names?.[row] ?? "", "row " + row].filter(Boolean).join(", "));
+    this._sayRow(row);
     this.invalidate();
   }
 
-  /** Goes to the next of the points found, or else selected, or else visible. */
+  /** Goes to the next of the points found, which it makes visible, or else of those selected. */
   nextFound(by) {
-    const rows = this.found ?? this.selection.rows;
-    if (!rows?.length) return;
+    const rows = this.found ?? this.selection.visible();
+    if (!rows.length) return;
     const at = rows.indexOf(this.pinned);
     this.goTo(rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : (at + by + rows.length) % rows.length]);
   }
@@ -230,6 +230,8 @@ class App {
 
   /** Tells users of a screen reader. */
   say(text) { byId("said").textContent = text; }
+
+  _sayRow(row) { this.say([this.labelOf(row), this.data.names?.[row] ?? "", "row " + row].filter(Boolean).join(", ")); }
 
   /* Theme ------------------------------------------------------------------ */
 
@@ -267,6 +269,10 @@ class App {
 
   setTheme(theme) {
     try { localStorage.setItem("cne-theme", theme); } catch { /* then it lasts as long as the page */ }
+    this._repaint(theme);
+  }
+
+  _repaint(theme) {
     this._applyTheme(theme);
     this.renderer.setColours(this.rgbx);
     this.legend.paint();
@@ -460,21 +466,30 @@ class App {
 
   toggleSide() {
     this.sideWanted = document.body.classList.contains("no-side");
+    if (!this.sideWanted && byId("side").contains(document.activeElement)) byId("side-open").focus();
     this._layoutSide(false);
   }
 
   _toggleSettings(open = byId("settings").hidden) {
+    // Keys go on from where the settings were opened, not from the top of the page.
+    if (!open && byId("settings").contains(document.activeElement)) byId("settings-open").focus();
     byId("settings").hidden = !open;
     byId("settings-open").setAttribute("aria-expanded", String(open));
   }
 
   _zoomBy(factor) {
     this.camera.zoomAt(this.camera.width / 2, this.camera.height / 2, factor);
-    this.invalidate();
+    this._moved();
   }
 
   home() {
     this.camera.home();
+    this._moved();
+  }
+
+  /** Draws what another place of the camera shows; the pointer is no longer where it was among the points. */
+  _moved() {
+    this.hovered = -1;
     this.invalidate();
   }
 
@@ -502,19 +517,13 @@ class App {
       this.home();
     });
     this.systemDark.addEventListener("change", () => {
-      if (!this._storedTheme()) {
-        this._applyTheme(null);
-        this.renderer.setColours(this.rgbx);
-        this.legend.paint();
-        this.selection.update();
-        this.invalidate();
-      }
+      if (!this._storedTheme()) this._repaint(null);
     });
     document.addEventListener("keydown", (e) => this._key(e));
   }
 
   _key(event) {
-    if (event.ctrlKey || event.metaKey || byId("help").open) return;
+    if (event.ctrlKey || event.metaKey || event.isComposing || byId("help").open) return;
     const { target } = event;
     const inText = target.matches("input[type=text]");
     if (event.key === "Escape") {
@@ -525,12 +534,13 @@ class App {
     const own = target.matches("input[type=range]:not(#slider)"); // it has its own meaning of arrows
     const several = this.views.length > 1;
     const step = (by) => (event.shiftKey ? this.player.nudge(0.05 * by) : this.player.step(by));
-    const pan = (dx, dy) => { this.camera.pan(60 * dx, 60 * dy); this.invalidate(); };
+    const pan = (dx, dy) => { this.camera.pan(60 * dx, 60 * dy); this._moved(); };
+    const sliding = target.matches("#slider"); // of which all arrows are expected to move it
     const arrows = {
       ArrowLeft: () => (several ? step(-1) : pan(1, 0)),
       ArrowRight: () => (several ? step(1) : pan(-1, 0)),
-      ArrowUp: () => pan(0, 1),
-      ArrowDown: () => pan(0, -1),
+      ArrowUp: () => (sliding ? step(1) : pan(0, 1)),
+      ArrowDown: () => (sliding ? step(-1) : pan(0, -1)),
       Home: () => several && this.player.go(0),
       End: () => several && this.player.go(this.views.length - 1),
     };
@@ -595,7 +605,7 @@ class App {
 
   pin(px, py, radius) {
     this.pinned = this.rowAt(px, py, radius);
-    if (this.pinned >= 0) this.say([this.labelOf(this.pinned), "row " + this.pinned].filter(Boolean).join(", "));
+    if (this.pinned >= 0) this._sayRow(this.pinned);
     this.invalidate();
   }
 
@@ -613,8 +623,8 @@ class Pointers {
     this.app = app;
     this.canvas = canvas;
     this.down = new Map(); // from the id of a pointer that is down to its place
+    this.drawnTo = null;   // the last place of the lasso
     this.mode = "";        // what they do: "press", "pan", "pinch", "lasso"
-    this.tapped = 0;       // when a finger tapped last
     canvas.addEventListener("pointerdown", (e) => this._start(e));
     canvas.addEventListener("pointermove", (e) => this._move(e));
     canvas.addEventListener("pointerup", (e) => this._end(e));
@@ -647,7 +657,8 @@ class Pointers {
       this.mode = "press";
       if (this.app.lassoing || event.shiftKey) {
         this.mode = "lasso";
-        this.app.line = [this.app.camera.toWorld(...place)];
+        this.app.line = [];
+        this._lengthen(this.app.line, place);
       }
     }
   }
@@ -670,8 +681,8 @@ class Pointers {
       const { line } = app;
       if (line) {
         // All places between two frames, so that a quick line stays round.
-        for (const e of event.getCoalescedEvents?.() ?? []) line.push(app.camera.toWorld(...this._place(e)));
-        line.push(app.camera.toWorld(...place));
+        for (const e of event.getCoalescedEvents?.() ?? []) this._lengthen(line, this._place(e));
+        this._lengthen(line, place);
       }
     } else if (this.mode === "pinch" && this.down.size === 2) {
       const other = [...this.down].find(([id]) => id !== event.pointerId)[1];
@@ -683,8 +694,18 @@ class Pointers {
     if (this.mode !== "press") app.invalidate();
   }
 
+  /** Adds a place to the lasso, unless the last is as good: each costs a test of every point. */
+  _lengthen(line, place) {
+    if (line.length && Math.hypot(place[0] - this.drawnTo[0], place[1] - this.drawnTo[1]) < 2) return;
+    this.drawnTo = place;
+    line.push(this.app.camera.toWorld(...place));
+  }
+
   _end(event) {
-    if (!this.down.delete(event.pointerId) || this.down.size) return;
+    if (!this.down.delete(event.pointerId)) return;
+    // The finger that is left after a pinch goes on moving the points.
+    if (this.mode === "pinch" && this.down.size === 1) this.mode = "pan";
+    if (this.down.size) return;
     const { app } = this;
     const { mode } = this;
     this.mode = "";

@@ -278,14 +278,13 @@ class Player {
     const widths = this.ticks.map((tick) => tick.getBoundingClientRect().width);
     const gap = 10;
     const apart = room.width / this.last;
-    const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => n * apart > Math.max(...widths) + gap) || this.last;
+    // A long name at either end stays in the window, though not its mark.
+    const lefts = widths.map((w, k) => within(room.left + k * apart - w / 2, track.left, Math.max(track.left, track.right - w)));
+    const free = (a, b) => lefts[a] + widths[a] + gap <= lefts[b];
+    const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => widths.every((_, k) => k % n !== 0 || k < n || free(k - n, k))) || this.last;
     this.ticks.forEach((tick, k) => {
-      const beforeLast = (this.last - k) * apart < (widths[k] + widths[this.last]) / 2 + gap;
-      tick.classList.toggle("bare", k !== this.last && (k % every !== 0 || beforeLast));
-      // A long name at either end stays in the window, though not its mark.
-      const middle = room.left + k * apart;
-      const shift = Math.max(0, track.left - (middle - widths[k] / 2)) - Math.max(0, middle + widths[k] / 2 - track.right);
-      tick.style.setProperty("--shift", shift + "px");
+      tick.classList.toggle("bare", k !== this.last && (k % every !== 0 || !free(k, this.last)));
+      tick.style.setProperty("--shift", lefts[k] - (room.left + k * apart - widths[k] / 2) + "px");
     });
   }
 
@@ -382,7 +381,6 @@ class Player {
   _show(playing) {
     this.playing = playing;
     const button = byId("play");
-    button.setAttribute("aria-pressed", String(playing));
     button.setAttribute("aria-label", playing ? "Pause" : "Play");
     showIcon(button, playing ? "pause" : "play");
   }

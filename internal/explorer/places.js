@@ -76,12 +76,21 @@ class Places {
       x0 = Math.min(x0, x); x1 = Math.max(x1, x);
       y0 = Math.min(y0, y); y1 = Math.max(y1, y);
     }
+    // A long line has thousands of edges, of which few are as high as a point.
+    const strips = 512;
+    const strip = (y) => within(Math.floor((y - y0) / (y1 - y0 || 1) * strips), 0, strips - 1);
+    const edges = Array.from({ length: strips }, () => []); // ax, ay, bx and by of those that touch a strip
+    for (let a = polygon.length - 1, b = 0; b < polygon.length; a = b++) {
+      const [ax, ay] = polygon[a], [bx, by] = polygon[b];
+      for (let s = strip(Math.min(ay, by)); s <= strip(Math.max(ay, by)); s++) edges[s].push(ax, ay, bx, by);
+    }
     return rows.filter((i) => {
       const x = xy[2 * i], y = xy[2 * i + 1];
       if (x < x0 || x > x1 || y < y0 || y > y1) return false;
+      const near = edges[strip(y)];
       let odd = false;
-      for (let a = polygon.length - 1, b = 0; b < polygon.length; a = b++) {
-        const [ax, ay] = polygon[a], [bx, by] = polygon[b];
+      for (let k = 0; k < near.length; k += 4) {
+        const ax = near[k], ay = near[k + 1], bx = near[k + 2], by = near[k + 3];
         if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) odd = !odd;
       }
       return odd;

@@ -66,7 +66,9 @@ class Renderer {
     gl.attachShader(program, shader(gl.FRAGMENT_SHADER, fragmentShader));
     ["from", "to", "colour"].forEach((name, k) => gl.bindAttribLocation(program, k, name));
     gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
+    // Lost again already: there will be another beginning.
+    if (gl.isContextLost()) return;
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
       throw new Error("WebGL 2 does not work here: " + gl.getProgramInfoLog(program));
     }
     gl.useProgram(program);

@@ -10,11 +10,10 @@ class Search {
     this.list = byId("found");
     this.offers = [];
     this.active = -1;
-    this.at = -1; // which of the found points was gone to last
     if (app.data.names) this.lowNames = app.data.names.map((name) => name.toLowerCase());
     if (!app.data.classes && !app.data.scale && !app.data.names) this.input.placeholder = "Search row";
     this.input.addEventListener("input", () => this._typed());
-    this.input.addEventListener("focus", () => { if (this.input.value) this._open(true); });
+    this.input.addEventListener("focus", () => { if (this.typed) this._open(true); });
     this.input.addEventListener("blur", () => this._open(false));
     this.input.addEventListener("keydown", (e) => this._key(e));
     byId("query-clear").addEventListener("click", () => { this.clear(); this.input.focus(); });
@@ -32,7 +31,6 @@ class Search {
   _typed() {
     const text = this.typed;
     byId("query-clear").hidden = this.input.value === "";
-    this.at = -1;
     if (text === "") {
       this.offers = [];
       this._open(false);
@@ -98,7 +96,7 @@ class Search {
   }
 
   _list() {
-    this.active = -1;
+    this._activate(-1);
     this.list.replaceChildren(...this.offers.slice(0, 2 * mostOffers).map((offer, k) => {
       const item = make("li");
       item.id = "found-" + k;
@@ -117,27 +115,35 @@ class Search {
       nothing.setAttribute("aria-disabled", "true");
       this.list.append(nothing);
     }
-    this.input.removeAttribute("aria-activedescendant");
   }
 
   _open(open) {
     this.list.hidden = !open;
     this.input.setAttribute("aria-expanded", String(open));
+    if (!open) this._activate(-1);
   }
 
   _move(by) {
     const items = this.list.querySelectorAll("li:not(.nothing)");
     if (!items.length) return;
-    items[this.active]?.setAttribute("aria-selected", "false");
-    this.active = (this.active + by + items.length + (this.active < 0 && by < 0 ? 1 : 0)) % items.length;
-    items[this.active].setAttribute("aria-selected", "true");
-    this.input.setAttribute("aria-activedescendant", items[this.active].id);
+    this._activate((this.active + by + items.length + (this.active < 0 && by < 0 ? 1 : 0)) % items.length);
     reveal(items[this.active]);
+  }
+
+  /** Makes the offer at a place of the list that which Enter chooses, or none for −1. */
+  _activate(k) {
+    this.list.children[this.active]?.setAttribute("aria-selected", "false");
+    this.active = k;
+    if (k < 0) {
+      this.input.removeAttribute("aria-activedescendant");
+      return;
+    }
+    this.list.children[k].setAttribute("aria-selected", "true");
+    this.input.setAttribute("aria-activedescendant", this.list.children[k].id);
   }
 
   _choose(offer) {
     this._open(false);
-    this.at = -1;
     if (offer.row !== undefined) {
       this._show(Uint32Array.of(offer.row));
       this.app.goTo(offer.row);
@@ -151,6 +157,7 @@ class Search {
   }
 
   _key(event) {
+    if (event.isComposing) return; // Enter and the arrows are the input method's, as for kanji
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       if (this.list.hidden && this.typed) this._open(true);
       this._move(event.key === "ArrowDown" ? 1 : -1);

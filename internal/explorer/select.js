@@ -71,7 +71,8 @@ class Selection {
       const row = rows[Math.floor((k * rows.length) / count)];
       const button = make("button");
       button.type = "button";
-      button.title = button.ariaLabel = "row " + row + (app.labelOf(row) === "" ? "" : ", " + app.labelOf(row));
+      button.title = "row " + row + (app.labelOf(row) === "" ? "" : ", " + app.labelOf(row));
+      button.setAttribute("aria-label", button.title);
       const canvas = make("canvas");
       button.append(canvas);
       button.addEventListener("click", () => app.goTo(row));
