@@ -45,10 +45,9 @@ func factsOf(m *Metrics) []explorer.Fact {
 			facts = append(facts, explorer.Fact{Name: name, Value: fmt.Sprintf(format, *value)})
 		}
 	}
-	rounded := func(name string, value *float64) { // of any size
+	rounded := func(name string, value *float64) {
 		if value != nil {
-			v, _ := strconv.ParseFloat(strconv.FormatFloat(*value, 'g', 3, 64), 64)
-			facts = append(facts, explorer.Fact{Name: name, Value: plot.Number(v)})
+			facts = append(facts, roundedFact(name, *value))
 		}
 	}
 	if m != nil {
@@ -60,6 +59,12 @@ func factsOf(m *Metrics) []explorer.Fact {
 		rounded("learnt Z", m.Z)
 	}
 	return facts
+}
+
+// roundedFact returns a figure of any size with three digits.
+func roundedFact(name string, value float64) explorer.Fact {
+	v, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 3, 64), 64) // of what was a number just now
+	return explorer.Fact{Name: name, Value: plot.Number(v)}
 }
 
 // imagesOf returns the images that the points of data.path are, in the order of

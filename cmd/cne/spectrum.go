@@ -290,9 +290,9 @@ func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
 	return end, nil
 }
 
-// branch runs the last phase of all stops. The table of a core's worth of them
-// are trained at once, which changes no bit of any; networks, which keep all
-// cores busy and need much memory, one after the other.
+// branch runs the last phase of all stops. As many tables are trained at once as
+// there are cores, which changes no bit of any; networks, which keep all cores
+// busy and need much memory, one after the other.
 func (s *spectrum) branch(ctx context.Context, from *train.Checkpoint) error {
 	atOnce := 1
 	if s.config.Model.Kind == "table" {

@@ -245,7 +245,7 @@ var stopFigures = []figure{
 func (m *StopMetrics) facts() []explorer.Fact {
 	facts := factsOf(&m.Metrics)
 	if m.ZBar != nil {
-		facts = append([]explorer.Fact{{Name: "Z̄", Value: fmt.Sprintf("%.3g", *m.ZBar)}}, facts...)
+		facts = append([]explorer.Fact{roundedFact("Z̄", *m.ZBar)}, facts...)
 	}
 	return facts
 }
