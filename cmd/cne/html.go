@@ -67,13 +67,10 @@ func roundedFact(name string, value float64) explorer.Fact {
 	return explorer.Fact{Name: name, Value: plot.Number(v)}
 }
 
-// imagesOf returns the images that the points of data.path are, in the order of
-// the points, or nil if they are none. It reads the files, whose values are
-// long since scaled where they have been points.
-func imagesOf(c *Data) (*data.Images, error) { return openPointImages(c.Path) }
-
-// openPointImages is imagesOf for paths.
-func openPointImages(paths []string) (*data.Images, error) {
+// imagesOf returns the images that the points of files are, in the order of the
+// points, or nil if they are none. It reads the files, whose values are long
+// since scaled where they have been points.
+func imagesOf(paths []string) (*data.Images, error) {
 	if slices.ContainsFunc(paths, data.IsCounts) {
 		return nil, nil
 	}
@@ -96,11 +93,11 @@ func readImages(paths []string) (*data.Images, error) {
 // and behind them of those of data.holdout if these have files of their own.
 // They are nil unless all are images of one size.
 func runImages(c *Config) (*data.Images, error) {
-	images, err := imagesOf(&c.Data)
+	images, err := imagesOf(c.Data.Path)
 	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
 		return images, err
 	}
-	held, err := openPointImages(c.Data.Holdout.Paths)
+	held, err := imagesOf(c.Data.Holdout.Paths)
 	if held == nil || held.H != images.H || held.W != images.W || held.C != images.C {
 		return nil, err
 	}
@@ -182,17 +179,25 @@ func (t *training) drawHTML(s *plot.Scatter, m *Metrics) error {
 	if !t.config.Output.HTML {
 		return nil
 	}
-	rows := t.in.rows
-	if rows != nil { // of the points that were left out, there are no places
-		rows = slices.Concat(rows, t.in.heldRows)
-	} else if t.in.heldRows != nil {
+	// With data.imbalance there are no places for the points that were left out.
+	if t.in.rows == nil && t.in.heldRows != nil {
 		inInputOrder(s, t.in.heldRows)
 	}
-	var images *data.Images
-	if t.config.Output.HTMLImages {
-		images = readableImages(t.Log, t.config, s.Embedding.N, rows)
+	return pageOf(s, t.in.points.Name, factsOf(m), t.pageImages(s.Embedding.N)).Save(t.dir.Path(htmlFile))
+}
+
+// pageImages returns the images of the run's n points for a page, nil if there
+// are none or none are asked for. They are read once, for all pages.
+func (t *training) pageImages(n int) *data.Images {
+	in := t.in
+	if t.config.Output.HTMLImages && !in.imagesRead {
+		rows := in.rows
+		if rows != nil {
+			rows = slices.Concat(rows, in.heldRows)
+		}
+		in.images, in.imagesRead = readableImages(t.Log, t.config, n, rows), true
 	}
-	return pageOf(s, t.in.points.Name, factsOf(m), images).Save(t.dir.Path(htmlFile))
+	return in.images
 }
 
 // readableImages returns runImages of a run with n points, or those of the given
@@ -249,8 +254,7 @@ func (p *plotting) checkHTML() error {
 	return nil
 }
 
-// page returns the explorer of an embedding that was read from a file. heldRows
-// may be nil.
+// page returns the explorer of an embedding that was read from a file.
 func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explorer.Page, error) {
 	folder := ""
 	if file != p.input {

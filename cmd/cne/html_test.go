@@ -287,7 +287,7 @@ func TestImagesOf(t *testing.T) {
 	must(t, data.WriteNPY(&b, m))
 	writeTestFile(t, "floats.npy", b.String())
 	for path, want := range map[string]int{"images.idx": 20, "points.csv": 0, "floats.npy": 0, "builtin:mnist10k": 10000} {
-		images, err := imagesOf(&Data{Path: []string{path}})
+		images, err := imagesOf([]string{path})
 		got := 0
 		if images != nil {
 			got = images.N
@@ -299,14 +299,14 @@ func TestImagesOf(t *testing.T) {
 	// Counts are no images, even where they are a folder.
 	write10X(t, "cells", 0, 5)
 	for _, path := range []string{"cells", "cells/matrix.mtx"} {
-		if images, err := imagesOf(&Data{Path: []string{path}}); images != nil || err != nil {
+		if images, err := imagesOf([]string{path}); images != nil || err != nil {
 			t.Errorf("%s: images %v, %v", path, images, err)
 		}
 	}
-	if images, err := imagesOf(&Data{Path: []string{"images.idx", "images.idx"}}); err != nil || images.N != 40 {
+	if images, err := imagesOf([]string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
 		t.Errorf("two files: %v, %v", images, err)
 	}
-	if _, err := imagesOf(&Data{Path: []string{"gone.idx"}}); err == nil {
+	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
 		t.Error("a file that is not there has images")
 	}
 	c := Config{Data: Data{Path: []string{"images.idx"}, Holdout: &Holdout{Paths: []string{"points.csv"}}}}

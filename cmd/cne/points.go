@@ -31,6 +31,9 @@ type inputs struct {
 	// scaler is how they were scaled, and width how wide they were.
 	scaler *data.Scaler
 	width  int
+	// images are those that the points are, once asked for (see pageImages).
+	images     *data.Images
+	imagesRead bool
 }
 
 // readInputs reads and scales the points of a run.

@@ -132,9 +132,7 @@ func (s *spectrum) draw(f *SpectrumMetrics) error {
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
 	}
-	if s.config.Output.HTMLImages {
-		page.Images = readableImages(s.Log, s.config, f.N, s.base.in.rows)
-	}
+	page.Images = s.base.pageImages(f.N)
 	if err := page.Save(s.dir.Path(spectrumExplorer)); err != nil {
 		return err
 	}
