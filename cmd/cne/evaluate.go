@@ -302,7 +302,7 @@ func (a *assessment) openShown(path string) (*shown, error) {
 	}
 	s.positions, s.labels = set.Points, set.Labels
 	if run {
-		s.z, err = learntZ(filepath.Join(path, "metrics.json"))
+		s.z, err = learntZ(filepath.Join(path, metricsFile))
 	}
 	return s, err
 }

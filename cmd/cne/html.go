@@ -279,7 +279,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 		if rows != nil {
 			largest = math.MaxInt32
 		}
-		path := filepath.Join(folder, "holdout_rows.csv")
+		path := filepath.Join(folder, heldRowsFile)
 		heldRows, err := readRows(path, largest)
 		if err != nil {
 			return nil, err
@@ -306,7 +306,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 			images = readableImages(log, c, s.Embedding.N, rows)
 		}
 	}
-	return pageOf(s, name, factsOf(readMetricsFile(filepath.Join(folder, "metrics.json"))), images), nil
+	return pageOf(s, name, factsOf(readMetricsFile(filepath.Join(folder, metricsFile))), images), nil
 }
 
 // noImages is the argument of --images for a page without.

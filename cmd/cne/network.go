@@ -167,7 +167,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if t.in.heldRows == nil {
 		return held, nil
 	}
-	return held, t.writeRows("holdout_rows.csv", t.in.heldRows)
+	return held, t.writeRows(heldRowsFile, t.in.heldRows)
 }
 
 // writeRows writes which rows of the input some points are.

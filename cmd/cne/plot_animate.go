@@ -181,7 +181,7 @@ func evenly(all []int, n int) []int {
 
 // epochs returns the number of epochs of a finished run, and 0 for others.
 func (p *plotting) epochs() int {
-	if m := readMetricsFile(filepath.Join(p.input, "metrics.json")); m != nil {
+	if m := readMetricsFile(filepath.Join(p.input, metricsFile)); m != nil {
 		return m.Epochs
 	}
 	return 0

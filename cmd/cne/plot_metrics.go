@@ -15,9 +15,6 @@ import (
 	"cne/internal/plot"
 )
 
-// recordsFile holds the records of the epochs of a run.
-const recordsFile = "metrics.jsonl"
-
 // drawMetrics draws the curves of one or more runs. It fills in the path of the
 // picture.
 func (p *plotting) drawMetrics(ctx context.Context) error {

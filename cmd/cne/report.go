@@ -104,7 +104,7 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return m, t.dir.writeJSON("metrics.json", m)
+	return m, t.dir.writeJSON(metricsFile, m)
 }
 
 // metrics returns what training tells of an embedding.

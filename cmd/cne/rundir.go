@@ -20,8 +20,8 @@ import (
 // the folder as that of a run: it is written first and removed last. The cache
 // is not among them, so that it outlives the run.
 var runFiles = slices.Concat([]string{
-	"metrics.jsonl",
-	"metrics.json",
+	recordsFile,
+	metricsFile,
 	"embedding.npy",
 	"embedding.csv",
 	"embedding.png",
@@ -35,7 +35,7 @@ var runFiles = slices.Concat([]string{
 	previousFile,
 	"holdout.npy",
 	"holdout.csv",
-	"holdout_rows.csv",
+	heldRowsFile,
 	rowsFile,
 	"snapshots/epoch-*.npy",
 	eventFiles + "*",
@@ -60,7 +60,7 @@ var stopFolders = []string{"s=*", "zbar=*", "m=*"}
 func stopFiles() []string {
 	var files []string
 	for _, folder := range stopFolders {
-		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", htmlFile, rowsFile, "metrics.json", "config.yaml"} {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", htmlFile, rowsFile, metricsFile, "config.yaml"} {
 			files = append(files, folder+"/"+name)
 		}
 	}
@@ -69,7 +69,7 @@ func stopFiles() []string {
 
 // lateFiles are those of runFiles that are made when a run has ended.
 var lateFiles = []string{
-	"metrics.json", "holdout.npy", "holdout.csv", "holdout_rows.csv", rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
+	metricsFile, "holdout.npy", "holdout.csv", heldRowsFile, rowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
 	"animation.html", htmlFile, evaluationFile,
 }
 
@@ -80,8 +80,15 @@ const (
 	checkpointFile = "checkpoint.safetensors"
 	previousFile   = "checkpoint.previous.safetensors"
 
+	// recordsFile holds the records of the epochs, metricsFile the figures of
+	// the finished run.
+	recordsFile = "metrics.jsonl"
+	metricsFile = "metrics.json"
+
 	// rowsFile says which rows of the input the points of the embedding are.
 	rowsFile = "rows.csv"
+	// heldRowsFile says which were held out, if a share of them was.
+	heldRowsFile = "holdout_rows.csv"
 
 	// evaluationFile says how good a representation of images is.
 	evaluationFile = "evaluation.json"

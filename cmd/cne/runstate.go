@@ -267,7 +267,7 @@ func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 // openRecords opens metrics.jsonl. Of a run that goes on it keeps the records
 // up to where that is, and no part of a line; it returns them.
 func (r *runState[C]) openRecords() (f *os.File, kept []byte, err error) {
-	path := r.dir.Path("metrics.jsonl")
+	path := r.dir.Path(recordsFile)
 	if r.from != nil {
 		old, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -277,7 +277,7 @@ func (r *runState[C]) openRecords() (f *os.File, kept []byte, err error) {
 		if have, want := bytes.Count(kept, []byte("\n")), r.from.Progress.Epochs/r.common().logEvery; have < want {
 			r.Log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
 		}
-		if err := r.dir.WriteFile("metrics.jsonl", func(w io.Writer) error {
+		if err := r.dir.WriteFile(recordsFile, func(w io.Writer) error {
 			_, err := w.Write(kept)
 			return err
 		}); err != nil {

@@ -145,7 +145,7 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, simclrSchema.command)
 	}
 	if t.folder != "" {
-		if _, err := os.Stat(filepath.Join(t.folder, "metrics.json")); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(t.folder, metricsFile)); errors.Is(err, os.ErrNotExist) {
 			t.Log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", t.folder)
 		}
 	}

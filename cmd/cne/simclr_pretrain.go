@@ -337,7 +337,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.Seconds.Total += (p.from.Progress.Elapsed + p.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return m, p.dir.writeJSON("metrics.json", m)
+	return m, p.dir.writeJSON(metricsFile, m)
 }
 
 // print writes the figures as a table.

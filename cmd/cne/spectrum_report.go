@@ -103,7 +103,7 @@ func (s *spectrum) write(f *SpectrumMetrics) error {
 				return err
 			}
 		}
-		if err := t.dir.writeJSON("metrics.json", f.Stops[i].Metrics); err != nil {
+		if err := t.dir.writeJSON(metricsFile, f.Stops[i].Metrics); err != nil {
 			return err
 		}
 	}
