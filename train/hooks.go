@@ -32,9 +32,9 @@ func (s *State) Record(withZ bool) Record {
 		Seconds: s.Elapsed.Seconds(), EdgesPerSecond: s.EdgesPerSecond}
 	if withZ {
 		points, _ := s.Model.Points()
-		logZ, n := s.LogZ, float64(points)
+		logZ := s.LogZ
 		r.LogZ = &logZ
-		if z := math.Exp(logZ) * n * (n - 1); !math.IsInf(z, 0) { // which JSON has no word for
+		if z := (Spectrum{points}).Z(logZ); !math.IsInf(z, 0) { // which JSON has no word for
 			r.Z = &z
 		}
 	}

@@ -28,6 +28,13 @@ func (p Spectrum) ZBar(s float64) float64 {
 	return math.Exp((1-s)*math.Log(100*n) + s*math.Log(n*n/5))
 }
 
+// Z returns what NC-t-SNE's log Z means for N points, to be compared with the
+// partition function: exp(log Z)·N(N−1). It may be infinite.
+func (p Spectrum) Z(logZ float64) float64 {
+	n := float64(p.N)
+	return math.Exp(logZ) * n * (n - 1)
+}
+
 // Theta returns the loss's constant as op.Contrastive takes it: log c with
 // c = Z̄·m/|X| for Neg-t-SNE, where |X| = n², log ρ for InfoNC-t-SNE, and 0 for
 // the others. m is the number of negatives a head is contrasted with.

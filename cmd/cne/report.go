@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/train"
 )
 
 // Metrics is the content of metrics.json: how good an embedding is, and what
@@ -114,8 +114,7 @@ func (t *training) metrics(embedding *data.Matrix) *Metrics {
 		Seed: t.config.Seed, Version: Version(),
 	}
 	if t.config.Loss.Name == "nc" {
-		n := float64(embedding.N)
-		z := math.Exp(t.result.LogZ) * n * (n - 1)
+		z := train.Spectrum{N: embedding.N}.Z(t.result.LogZ)
 		m.Z = &z
 	}
 	return m
