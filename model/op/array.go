@@ -6,6 +6,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"cne/internal/device"
 )
 
 // A Float is a type in which models compute.
@@ -18,6 +20,9 @@ const MaxDims = 4
 // float64 or int32 numbers. Unlike a tensor.Dense it can change its shape
 // within its capacity without allocating, which is what a program needs whose
 // batches differ in size. The zero value is an empty array without a type.
+//
+// The elements are in the program's memory, or (of float32 and int32) in that of an
+// accelerator, where Data cannot reach them and Copy gets them from.
 type Array struct {
 	dtype tensor.Dtype
 	dims  int
@@ -26,6 +31,8 @@ type Array struct {
 	f32 []float32
 	f64 []float64
 	i32 []int32
+
+	on remote
 }
 
 // NewArray returns an array of zeros. The dtype is tensor.Float32, Float64 or
@@ -59,7 +66,7 @@ func (a *Array) Len() int {
 }
 
 // Cap returns the number of elements for which the array has memory.
-func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) }
+func (a *Array) Cap() int { return cap(a.f32) + cap(a.f64) + cap(a.i32) + a.on.capacity/elementSize }
 
 // Rows returns the first dimension, of an array that is no scalar.
 func (a *Array) Rows() int { return a.shape[0] }
@@ -87,6 +94,9 @@ func (a *Array) Resize(shape []int) error {
 	}
 	a.dims = copy(a.shape[:], shape)
 	n := a.Len()
+	if a.on.device != nil {
+		return a.on.grow(n)
+	}
 	switch a.dtype {
 	case tensor.Float32:
 		a.f32 = grow(a.f32, n)
@@ -102,9 +112,12 @@ func (a *Array) Resize(shape []int) error {
 
 // Reserve sees to it that the array can take a shape of n elements without
 // allocating then. What the elements are afterwards is not defined.
-func (a *Array) Reserve(n int) {
+func (a *Array) Reserve(n int) error {
 	if n <= a.Cap() {
-		return
+		return nil
+	}
+	if a.on.device != nil {
+		return a.on.grow(n)
 	}
 	switch a.dtype {
 	case tensor.Float32:
@@ -114,6 +127,7 @@ func (a *Array) Reserve(n int) {
 	case tensor.Int32:
 		a.i32 = make([]int32, len(a.i32), n)
 	}
+	return nil
 }
 
 // Share makes a an array of the given shape over the memory of data, without
@@ -128,7 +142,7 @@ func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error 
 		return shareError(a.dtype, dtype, len(data), slices.Clone(shape))
 	}
 	*slot[T](a) = data
-	a.dims = copy(a.shape[:], shape)
+	a.dims, a.on = copy(a.shape[:], shape), remote{}
 	return nil
 }
 
@@ -157,7 +171,7 @@ func slot[T float32 | float64 | int32](a *Array) *[]T {
 }
 
 // Data returns the elements of an array of type T, row after row: nil if the
-// array's type is another. The slice shares the array's memory.
+// array's type is another, or it is on an accelerator. The slice shares the array's memory.
 func Data[T float32 | float64 | int32](a *Array) []T { return *slot[T](a) }
 
 // Dtype returns the tensor type of T.
@@ -183,7 +197,14 @@ func (a *Array) SetValue(v gorgonia.Value) error {
 		return fmt.Errorf("op: the value of shape %v does not lie row after row in memory; copy it first", v.Shape())
 	}
 	a.dtype = v.Dtype()
-	a.dims = copy(a.shape[:], v.Shape())
+	a.dims, a.on = copy(a.shape[:], v.Shape()), remote{}
+	if d, ok := v.(*tensor.Dense); ok {
+		if e, ok := d.Engine().(*device.Engine); ok {
+			a.f32, a.f64, a.i32 = nil, nil, nil
+			a.on = remote{device: e.Device(), engine: e, at: device.Pointer(d.Uintptr()), capacity: int(d.MemSize())}
+			return nil
+		}
+	}
 	switch data := v.Data().(type) {
 	case []float32:
 		a.f32 = data
@@ -210,21 +231,17 @@ func (a *Array) CopyValue(v gorgonia.Value) error {
 	if err := from.SetValue(v); err != nil {
 		return err
 	}
-	if from.dtype != a.dtype {
-		return fmt.Errorf("op: a value of %v where %v is expected", from.dtype, a.dtype)
-	}
-	if err := a.Resize(from.Shape()); err != nil {
-		return err
-	}
-	copy(a.f32, from.f32)
-	copy(a.f64, from.f64)
-	copy(a.i32, from.i32)
-	return nil
+	return Copy(a, &from)
 }
 
-// Value returns the array as a Gorgonia value: a scalar copied, anything else
-// a tensor.Dense that shares the array's memory.
+// Value returns the array as a Gorgonia value: a scalar in the program's memory
+// copied, anything else a tensor.Dense that shares the array's memory, and is
+// valid for as long as that.
 func (a *Array) Value() gorgonia.Value {
+	if a.on.device != nil {
+		return tensor.New(tensor.Of(a.dtype), tensor.WithShape(slices.Clone(a.Shape())...), tensor.WithEngine(a.on.toEngine()),
+			tensor.FromMemory(uintptr(a.on.at), uintptr(a.Len()*elementSize)))
+	}
 	if a.dims == 0 {
 		switch a.dtype {
 		case tensor.Float32:

@@ -9,6 +9,8 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"cne/internal/device"
 )
 
 // A Kernel is an operation that computes into memory it is given. All
@@ -36,6 +38,9 @@ type Recomputer interface {
 	// RunAgain computes the result of the last Run from the same inputs, and
 	// changes nothing else.
 	RunAgain(dst *Array, in []*Array) error
+
+	// LaunchAgain is RunAgain on an accelerator: see Launcher.
+	LaunchAgain(d *device.Device, dst *Array, in []*Array) error
 }
 
 // The types from which operations' signatures are made. Indices are int32
@@ -91,6 +96,9 @@ func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
 	shape, err := k.ResultShape(nil, in)
 	if err != nil {
 		return nil, err
+	}
+	if in[0].on.device != nil {
+		return doRemotely(k, shape, in)
 	}
 	dst, err := NewArray(in[0].Dtype(), shape...)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/blas"
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -212,6 +213,11 @@ func (o *reluGrad) Run(dst *Array, in []*Array) error {
 	o.dst, o.y, o.g = dst, in[0], in[1]
 	o.loop.Run(dst.Len(), elementsPerPiece)
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *reluGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+	return d.Each("relu_grad", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(dst.Len()))
 }
 
 func (o *reluGrad) piece(_, lo, hi int) {

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -67,6 +68,11 @@ func (o *sum) Run(dst *Array, in []*Array) error {
 	o.dst, o.a, o.b = dst, in[0], in[1]
 	o.loop.Run(dst.Len(), elementsPerPiece)
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *sum) Launch(d *device.Device, dst *Array, in []*Array) error {
+	return d.Each("sum", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(dst.Len()))
 }
 
 func (o *sum) piece(_, lo, hi int) {

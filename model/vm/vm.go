@@ -23,6 +23,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/model/op"
 )
 
@@ -49,6 +50,7 @@ func (e *NonFiniteError) Error() string {
 // goroutines at once, nor beside another program of the same graph:
 // operations keep state from one step to the next.
 type Program struct {
+	device  *device.Device
 	steps   []step
 	inputs  []input
 	outputs gorgonia.Nodes
@@ -57,12 +59,14 @@ type Program struct {
 
 // A step computes one node.
 type step struct {
-	op     gorgonia.Op
-	kernel op.Kernel     // nil for operations that are none
-	again  op.Recomputer // what is computed once more; nil the first time
-	in     []*op.Array
-	out    *op.Array
-	shape  [op.MaxDims]int
+	op       gorgonia.Op
+	kernel   op.Kernel // nil for operations that are none
+	device   *device.Device
+	launcher op.Launcher   // nil on the CPU
+	again    op.Recomputer // what is computed once more; nil the first time
+	in       []*op.Array
+	out      *op.Array
+	shape    [op.MaxDims]int
 
 	// size is that of the node as it was compiled, and most that of the largest
 	// node that has the same array.
@@ -74,12 +78,18 @@ type input struct {
 	array *op.Array
 }
 
-// Compile makes a program that computes the outputs, which belong to one
-// graph. Nodes that no output depends on are left out. Nodes whose lifetimes
+// Compile is CompileOn for the CPU.
+func Compile(outputs ...*gorgonia.Node) (*Program, error) {
+	return CompileOn(device.CPU(), outputs...)
+}
+
+// CompileOn makes a program that computes the outputs, which belong to one
+// graph, on a device: its arrays are there. An accelerator runs op.Launchers alone.
+// Nodes that no output depends on are left out. Nodes whose lifetimes
 // do not overlap, and whose sizes are about the same, share memory; outputs have
 // their own. What an op.Recomputer has computed is dropped where it is not needed
 // for long, and computed again.
-func Compile(outputs ...*gorgonia.Node) (*Program, error) {
+func CompileOn(d *device.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
 	}
@@ -88,12 +98,12 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 		return nil, err
 	}
 	uses := usesOf(order, outputs)
-	p := &Program{outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
-	spare := spares{sizes: map[*op.Array]int{}}
+	p := &Program{device: d, outputs: outputs, arrays: make(map[*gorgonia.Node]*op.Array, len(order))}
+	spare := spares{device: d, sizes: map[*op.Array]int{}}
 	for i, n := range order {
 		dtype := n.Dtype()
 		if !computed(n) {
-			a, err := op.NewArray(dtype)
+			a, err := op.NewArrayOn(d, dtype)
 			if err != nil {
 				return nil, fmt.Errorf("vm: node %v: %w", n, err)
 			}
@@ -132,7 +142,13 @@ func Compile(outputs ...*gorgonia.Node) (*Program, error) {
 // compute adds the step of a node, with an array for its result. If there is one
 // already, the node is computed once more.
 func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
-	s := step{op: n.Op(), kernel: op.KernelOf(n)}
+	s := step{op: n.Op(), kernel: op.KernelOf(n), device: p.device}
+	if !p.device.OnHost() {
+		var ok bool
+		if s.launcher, ok = s.kernel.(op.Launcher); !ok {
+			return fmt.Errorf("vm: %v does not run on %s", n.Op(), p.device.Name())
+		}
+	}
 	if p.arrays[n] != nil {
 		s.again = s.kernel.(op.Recomputer)
 	}
@@ -142,7 +158,7 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 	if slices.Contains(p.outputs, n) {
 		// It is never free again: the gradient of some weights must not keep the
 		// array of a batch of images, which was as small when the graph was made.
-		s.out, err = op.NewArray(n.Dtype())
+		s.out, err = op.NewArrayOn(p.device, n.Dtype())
 	} else {
 		s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize())
 	}
@@ -210,8 +226,9 @@ func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 // spares are arrays that no node needs any more, with the sizes of the largest
 // nodes they have been given to.
 type spares struct {
-	free  []*op.Array
-	sizes map[*op.Array]int
+	device *device.Device
+	free   []*op.Array
+	sizes  map[*op.Array]int
 }
 
 // take returns a spare array for a node, or a new one. It is one of about the
@@ -225,7 +242,7 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 		}
 	}
 	if best < 0 {
-		a, err := op.NewArray(dtype)
+		a, err := op.NewArrayOn(s.device, dtype)
 		s.sizes[a] = size
 		return a, err
 	}
@@ -305,7 +322,7 @@ func setConstant(a *op.Array, n *gorgonia.Node) error {
 	if err != nil {
 		return fmt.Errorf("vm: constant %v: %w", n, err)
 	}
-	return a.SetValue(v)
+	return a.CopyValue(v)
 }
 
 // Input returns the array of an input node, for the caller to fill, resize or
@@ -357,7 +374,11 @@ func (p *Program) Run() error {
 // NonFiniteError at the first that holds a NaN or an infinity.
 func (p *Program) RunChecked() error {
 	for _, in := range p.inputs {
-		if row := nonFinite(in.array); row >= 0 {
+		row, err := nonFinite(in.array)
+		if err != nil {
+			return err
+		}
+		if row >= 0 {
 			return &NonFiniteError{Input: in.node.Name(), Row: row}
 		}
 	}
@@ -366,7 +387,11 @@ func (p *Program) RunChecked() error {
 		if err := s.run(); err != nil {
 			return err
 		}
-		if row := nonFinite(s.out); row >= 0 {
+		row, err := nonFinite(s.out)
+		if err != nil {
+			return err
+		}
+		if row >= 0 {
 			return &NonFiniteError{Op: s.op.String(), Row: row}
 		}
 	}
@@ -381,9 +406,14 @@ func (s *step) run() error {
 	if err != nil {
 		return err
 	}
-	s.reserve(shape)
+	if err := s.reserve(shape); err != nil {
+		return err
+	}
 	if err := s.out.Resize(shape); err != nil {
 		return err
+	}
+	if s.launcher != nil {
+		return s.launch()
 	}
 	if s.again != nil {
 		return s.again.RunAgain(s.out, s.in)
@@ -394,14 +424,23 @@ func (s *step) run() error {
 // reserve makes an array at once as large as the largest of its nodes needs it,
 // if that grows with the batch as this one does: what is outgrown would stay for
 // a while beside what is in use.
-func (s *step) reserve(shape []int) {
+func (s *step) reserve(shape []int) error {
 	n := 1
 	for _, d := range shape {
 		n *= d
 	}
 	if s.size > 0 && n > s.out.Cap() {
-		s.out.Reserve(n * s.most / s.size)
+		return s.out.Reserve(n * s.most / s.size)
 	}
+	return nil
+}
+
+// launch runs the kernel on an accelerator.
+func (s *step) launch() error {
+	if s.again != nil {
+		return s.again.LaunchAgain(s.device, s.out, s.in)
+	}
+	return s.launcher.Launch(s.device, s.out, s.in)
 }
 
 // runForeign runs an operation that is no kernel on Gorgonia's values.
@@ -418,19 +457,29 @@ func (s *step) runForeign() error {
 }
 
 // nonFinite returns the first row of a that holds a NaN or an infinity, or −1.
-func nonFinite(a *op.Array) int {
+func nonFinite(a *op.Array) (int, error) {
+	if !a.Device().OnHost() {
+		here, err := op.NewArray(a.Dtype())
+		if err != nil {
+			return 0, err
+		}
+		if err := op.Copy(here, a); err != nil {
+			return 0, err
+		}
+		a = here
+	}
 	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 	for i, v := range op.Data[float32](a) {
 		if bad(float64(v)) {
-			return i / max(1, a.Cols())
+			return i / max(1, a.Cols()), nil
 		}
 	}
 	for i, v := range op.Data[float64](a) {
 		if bad(v) {
-			return i / max(1, a.Cols())
+			return i / max(1, a.Cols()), nil
 		}
 	}
-	return -1
+	return -1, nil
 }
 
 // RunAll runs the program on the values that are bound to the input nodes and
@@ -461,7 +510,16 @@ func (p *Program) RunAll() error {
 // Reset does nothing: a program can be run again at any time.
 func (p *Program) Reset() {}
 
-// Close does nothing: a program holds nothing but memory.
-func (p *Program) Close() error { return nil }
+// Close gives the program's memory on an accelerator back. It can be run again
+// nevertheless. On the CPU it does nothing.
+func (p *Program) Close() error {
+	for i := range p.steps {
+		p.steps[i].out.Free()
+	}
+	return nil
+}
+
+// Device returns where the program runs.
+func (p *Program) Device() *device.Device { return p.device }
 
 var _ gorgonia.VM = (*Program)(nil)

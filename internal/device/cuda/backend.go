@@ -1,0 +1,342 @@
+//go:build cu
+
+package cuda
+
+/*
+#include "extra.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"cne/internal/device"
+	"cne/internal/device/kernels"
+)
+
+// workspaceBytes is how much memory cuBLAS gets for itself, which NVIDIA
+// recommends for Hopper. It is given once, so that a capture allocates nothing.
+const workspaceBytes = 32 << 20
+
+// A backend is one GPU. Each method makes the GPU's context current on the thread
+// it runs on, which takes some 25 ns; gorgonia.org/cu's own Ctx would hand each call
+// to another thread, which takes 35 µs.
+type backend struct {
+	context   cu.CUContext
+	stream    cu.Stream
+	functions map[string]*function
+	modules   map[string]cu.Module // by file
+	blas      unsafe.Pointer
+	workspace cu.DevicePtr
+	tf32      bool // what cuBLAS was told last
+	about     device.Properties
+
+	// params point to the arguments of a launch.
+	args   [device.MaxArgs]uint64
+	params [device.MaxArgs]unsafe.Pointer
+}
+
+// A function is a kernel as the driver knows it.
+type function struct {
+	cu.Function
+	shared int // bytes of dynamic shared memory that it may have
+	params int
+}
+
+// maxSharedPerBlockOptIn is CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+// which gorgonia.org/cu does not name.
+const maxSharedPerBlockOptIn cu.DeviceAttribute = 97
+
+// standardShared is how much dynamic shared memory a kernel has without asking.
+const standardShared = 48 << 10
+
+func open(number int) (*backend, error) {
+	dev, err := cu.GetDevice(number)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{functions: map[string]*function{}, modules: map[string]cu.Module{}}
+	for i := range b.params {
+		b.params[i] = unsafe.Pointer(&b.args[i])
+	}
+	if b.about, err = propertiesOf(dev); err != nil {
+		return nil, err
+	}
+	if b.about.Major < 8 {
+		return nil, fmt.Errorf("%s has compute capability %d.%d; the kernels need 8.0 or more", b.about.Name, b.about.Major, b.about.Minor)
+	}
+	if b.context, err = dev.RetainPrimaryCtx(); err != nil {
+		return nil, err
+	}
+	defer b.enter()()
+	if b.stream, err = cu.MakeStream(cu.DefaultStream); err != nil {
+		return nil, err
+	}
+	if s := C.blas_create(&b.blas); s != 0 {
+		return nil, blasError("cublasCreate", s)
+	}
+	if b.workspace, err = cu.MemAlloc(workspaceBytes); err != nil {
+		return nil, err
+	}
+	if s := C.blas_prepare(b.blas, b.streamPointer(), C.uintptr_t(b.workspace), workspaceBytes); s != 0 {
+		return nil, blasError("cublasSetStream", s)
+	}
+	var version C.int
+	if s := C.blas_version(b.blas, &version); s != 0 {
+		return nil, blasError("cublasGetVersion", s)
+	}
+	driver := cu.Version()
+	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d", driver/1000, driver%1000/10, version/10000, version/100%100)
+	return b, nil
+}
+
+func propertiesOf(dev cu.Device) (p device.Properties, err error) {
+	if p.Name, err = dev.Name(); err != nil {
+		return p, err
+	}
+	for _, a := range []struct {
+		to *int
+		of cu.DeviceAttribute
+	}{
+		{&p.Multiprocessors, cu.MultiprocessorCount},
+		{&p.SharedPerBlock, maxSharedPerBlockOptIn},
+		{&p.Major, cu.ComputeCapabilityMajor}, {&p.Minor, cu.ComputeCapabilityMinor},
+	} {
+		if *a.to, err = dev.Attribute(a.of); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (b *backend) streamPointer() unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&b.stream))
+}
+
+// enter makes the context current until the function that it returns is called.
+func (b *backend) enter() (leave func()) {
+	runtime.LockOSThread()
+	// It fails where the context is no more, which the next call says.
+	_ = cu.SetCurrentContext(b.context)
+	return runtime.UnlockOSThread
+}
+
+// lost are the driver's errors after which a context is of no use.
+var lost = []error{
+	cu.EccUncorrectable, cu.IllegalAddress, cu.LaunchTimeout, cu.LaunchFailed, cu.IllegalInstruction,
+	cu.Unknown, cu.Deinitialized, cu.InvalidContext, cu.HardwareStackError, cu.MisalignedAddress, cu.InvalidAddressSpace,
+	cu.InvalidPc, cu.Assert,
+}
+
+// failure is an error of the driver as package device has it.
+func (b *backend) failure(err error, bytes int64) error {
+	if err == nil {
+		return nil
+	}
+	if err == cu.OutOfMemory {
+		free, total, failed := cu.MemInfo()
+		if failed != nil {
+			return b.failure(failed, 0)
+		}
+		return &device.MemoryError{Needed: bytes, Free: free, Total: total}
+	}
+	for _, l := range lost {
+		if err == l {
+			return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
+		}
+	}
+	return fmt.Errorf("CUDA's error %v", err)
+}
+
+func (b *backend) status(s C.int, what string) error {
+	if s == 0 {
+		return nil
+	}
+	for _, l := range lost {
+		if fmt.Sprintf("%d", l) == fmt.Sprintf("%d", int(s)) {
+			return b.failure(l, 0)
+		}
+	}
+	return fmt.Errorf("CUDA's error %d of %s", int(s), what)
+}
+
+func blasError(what string, s C.int) error {
+	if s == 3 {
+		return &device.MemoryError{Needed: workspaceBytes}
+	}
+	return fmt.Errorf("cuBLAS's status %d of %s", int(s), what)
+}
+
+func (b *backend) Properties() device.Properties { return b.about }
+
+func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
+	defer b.enter()()
+	p, err := cu.MemAlloc(bytes)
+	return device.Pointer(p), b.failure(err, bytes)
+}
+
+func (b *backend) Free(p device.Pointer) error {
+	defer b.enter()()
+	return b.failure(cu.MemFree(cu.DevicePtr(p)), 0)
+}
+
+func (b *backend) MemInfo() (free, total int64, err error) {
+	defer b.enter()()
+	free, total, err = cu.MemInfo()
+	return free, total, b.failure(err, 0)
+}
+
+func (b *backend) Upload(dst device.Pointer, src unsafe.Pointer, bytes int) error {
+	defer b.enter()()
+	return b.failure(cu.MemcpyHtoD(cu.DevicePtr(dst), src, int64(bytes)), 0)
+}
+
+func (b *backend) Download(dst unsafe.Pointer, src device.Pointer, bytes int) error {
+	defer b.enter()()
+	return b.failure(cu.MemcpyDtoH(dst, cu.DevicePtr(src), int64(bytes)), 0)
+}
+
+func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
+	defer b.enter()()
+	return b.failure(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), int64(bytes), b.stream), 0)
+}
+
+func (b *backend) Fill(dst device.Pointer, word uint32, words int) error {
+	defer b.enter()()
+	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), b.stream), 0)
+}
+
+func (b *backend) Synchronise() error {
+	defer b.enter()()
+	return b.failure(b.stream.Synchronize(), 0)
+}
+
+// kernel returns a kernel by name.
+func (b *backend) kernel(name string) (*function, error) {
+	if f := b.functions[name]; f != nil {
+		return f, nil
+	}
+	file, params, ok := kernels.Find(name)
+	if !ok {
+		return nil, errors.New("there is no such kernel")
+	}
+	m, ok := b.modules[file]
+	if !ok {
+		var err error
+		if m, err = cu.LoadData(kernels.PTX(file)); err != nil {
+			return nil, fmt.Errorf("the driver does not compile the kernels of %s: %w", file, b.failure(err, 0))
+		}
+		b.modules[file] = m
+	}
+	f, err := m.Function(name)
+	if err != nil {
+		return nil, b.failure(err, 0)
+	}
+	b.functions[name] = &function{Function: f, shared: standardShared, params: params}
+	return b.functions[name], nil
+}
+
+func (b *backend) Launch(kernel string, l device.Launch, args *[device.MaxArgs]uint64, count int) error {
+	defer b.enter()()
+	f, err := b.kernel(kernel)
+	if err != nil {
+		return err
+	}
+	if count != f.params {
+		return fmt.Errorf("it has %d parameters, not %d", f.params, count)
+	}
+	if l.Shared > f.shared {
+		if err := b.status(C.extra_allow_shared(*(*unsafe.Pointer)(unsafe.Pointer(&f.Function)), C.int(l.Shared)), "cuFuncSetAttribute"); err != nil {
+			return fmt.Errorf("it cannot have %d bytes of shared memory: %w", l.Shared, err)
+		}
+		f.shared = l.Shared
+	}
+	b.args = *args
+	return b.failure(f.Launch(l.Grid, 1, 1, l.Block, 1, 1, l.Shared, b.stream, b.params[:count]), 0)
+}
+
+// Multiply computes the product column by column, as cuBLAS wants it: the
+// transpose of a matrix that lies row after row is one that lies column after
+// column.
+func (b *backend) Multiply(p *device.Product, tf32 bool) error {
+	defer b.enter()()
+	if tf32 != b.tf32 {
+		mode := C.int(0)
+		if tf32 {
+			mode = 3 // CUBLAS_TF32_TENSOR_OP_MATH
+		}
+		if s := C.blas_math(b.blas, mode); s != 0 {
+			return blasError("cublasSetMathMode", s)
+		}
+		b.tf32 = tf32
+	}
+	s := C.blas_sgemm(b.blas, transposed(p.TransB), transposed(p.TransA), C.int(p.N), C.int(p.M), C.int(p.K),
+		C.float(p.Alpha), C.uintptr_t(p.B), C.int(p.LDB), C.uintptr_t(p.A), C.int(p.LDA),
+		C.float(p.Beta), C.uintptr_t(p.C), C.int(p.LDC))
+	if s != 0 {
+		return errors.Join(blasError("cublasSgemm", s), b.failure(b.stream.Synchronize(), 0))
+	}
+	return nil
+}
+
+func transposed(t bool) C.int {
+	if t {
+		return 1
+	}
+	return 0
+}
+
+func (b *backend) Capture() error {
+	// Until Captured the thread must not change.
+	runtime.LockOSThread()
+	defer b.enter()()
+	if err := b.status(C.extra_begin_capture(b.streamPointer()), "cuStreamBeginCapture"); err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	return nil
+}
+
+func (b *backend) Captured() (device.Replay, error) {
+	defer runtime.UnlockOSThread()
+	defer b.enter()()
+	r := &replay{backend: b}
+	if err := b.status(C.extra_end_capture(b.streamPointer(), &r.graph), "cuStreamEndCapture"); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// A replay is a CUDA graph.
+type replay struct {
+	backend *backend
+	graph   unsafe.Pointer
+}
+
+func (r *replay) Run() error {
+	defer r.backend.enter()()
+	return r.backend.status(C.extra_launch_graph(r.graph, r.backend.streamPointer()), "cuGraphLaunch")
+}
+
+func (r *replay) Close() error {
+	defer r.backend.enter()()
+	return r.backend.status(C.extra_destroy_exec(r.graph), "cuGraphExecDestroy")
+}
+
+func (b *backend) Close() error {
+	defer b.enter()()
+	failed := b.failure(b.stream.Synchronize(), 0)
+	if s := C.blas_destroy(b.blas); s != 0 {
+		failed = errors.Join(failed, blasError("cublasDestroy", s))
+	}
+	for _, m := range b.modules {
+		failed = errors.Join(failed, b.failure(m.Unload(), 0))
+	}
+	failed = errors.Join(failed, b.failure(cu.MemFree(b.workspace), 0), b.failure(b.stream.Destroy(), 0))
+	return failed
+}

@@ -1,0 +1,58 @@
+//go:build cu
+
+package cuda
+
+/*
+#cgo linux LDFLAGS: -ldl
+#include "extra.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+
+	"gorgonia.org/cu"
+
+	"cne/internal/device"
+)
+
+func init() { device.Register(driver{}) }
+
+// driver is NVIDIA's.
+type driver struct{}
+
+func (driver) Name() string { return "cuda" }
+
+func (driver) Count() (int, error) {
+	if C.extra_loaded() == 0 {
+		return 0, errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")
+	}
+	if state := C.extra_state(); state == noDevice {
+		return 0, nil
+	} else if state != 0 {
+		return 0, fmt.Errorf("NVIDIA's driver does not start (error %d of cuInit); see whether nvidia-smi works", int(state))
+	}
+	if name := C.extra_open(); name != nil {
+		return 0, fmt.Errorf("NVIDIA's driver is too old: it has no %s; take one for CUDA 11.4 or newer", C.GoString(name))
+	}
+	if C.blas_open() == 0 {
+		return 0, errors.New("cuBLAS was not found (libcublas.so.13, .12 or .11); install it, or add its folder to LD_LIBRARY_PATH")
+	}
+	n, err := cu.NumDevices()
+	if err != nil {
+		return 0, fmt.Errorf("NVIDIA's driver does not count its GPUs: %w", err)
+	}
+	return n, nil
+}
+
+// noDevice is CUDA_ERROR_NO_DEVICE.
+const noDevice = 100
+
+func (driver) Open(number int) (device.Backend, error) {
+	b, err := open(number)
+	if err != nil {
+		return nil, fmt.Errorf("the GPU cannot be opened: %w", err)
+	}
+	return b, nil
+}

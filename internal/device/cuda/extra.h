@@ -1,0 +1,32 @@
+// What gorgonia.org/cu lacks: see doc.go. Functions return the driver's or
+// cuBLAS's status, 0 for success, unless they say otherwise.
+#ifndef CNE_EXTRA_H
+#define CNE_EXTRA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// extra_loaded tells whether there is a driver, and extra_state what its cuInit
+// returned.
+int extra_loaded(void);
+int extra_state(void);
+
+// extra_open looks the driver's functions up, and returns the name of the first
+// that is missing, or 0.
+const char *extra_open(void);
+int extra_begin_capture(void *stream);
+int extra_end_capture(void *stream, void **exec);
+int extra_launch_graph(void *exec, void *stream);
+int extra_destroy_exec(void *exec);
+int extra_allow_shared(void *function, int bytes);
+
+// blas_open opens cuBLAS and tells whether that was possible.
+int blas_open(void);
+int blas_create(void **handle);
+int blas_destroy(void *handle);
+int blas_prepare(void *handle, void *stream, uintptr_t workspace, size_t bytes);
+int blas_math(void *handle, int mode);
+int blas_version(void *handle, int *v);
+int blas_sgemm(void *handle, int ta, int tb, int m, int n, int k, float alpha, uintptr_t a, int lda, uintptr_t b, int ldb, float beta, uintptr_t c, int ldc);
+
+#endif

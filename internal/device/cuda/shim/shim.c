@@ -1,0 +1,61 @@
+// The part of the CUDA driver's library that a program is linked to, so that it
+// starts on machines without a driver. The functions that gorgonia.org/cu uses
+// (symbols.txt) are jumps through a table (table.S, which build makes), and this
+// fills the table from libcuda.so.1 when the program starts. Without it, they
+// return CUDA_ERROR_NO_DEVICE; but cuInit succeeds, since gorgonia.org/cu ends the
+// process where it does not, and there are no devices.
+//
+// CNE_LIBCUDA names another library to open.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "names.h" // names: those of symbols.txt, in order; count
+
+void *cneshim_table[count];
+
+static void *library;
+static int state = 100; // of cuInit: CUDA_ERROR_NO_DEVICE
+
+static int no_device(void) { return 100; }
+
+static int (*initialise)(unsigned);
+static int (*device_count)(int *);
+static int (*driver_version)(int *);
+
+__attribute__((constructor)) static void load(void) {
+  const char *path = getenv("CNE_LIBCUDA");
+  library = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  for (unsigned i = 0; i < count; i++) {
+    void *f = library ? dlsym(library, names[i]) : 0;
+    cneshim_table[i] = f ? f : (void *)no_device;
+  }
+  if (library) {
+    initialise = (int (*)(unsigned))dlsym(library, "cuInit");
+    device_count = (int (*)(int *))dlsym(library, "cuDeviceGetCount");
+    driver_version = (int (*)(int *))dlsym(library, "cuDriverGetVersion");
+  }
+}
+
+// cneshim_symbol returns a function of the driver that symbols.txt lacks, or 0.
+void *cneshim_symbol(const char *name) { return library ? dlsym(library, name) : 0; }
+
+// cneshim_loaded tells whether there is a driver; cneshim_state returns what its
+// cuInit did.
+int cneshim_loaded(void) { return library != 0; }
+int cneshim_state(void) { return state; }
+
+int cuInit(unsigned flags) {
+  if (initialise) state = initialise(flags);
+  return 0;
+}
+
+int cuDeviceGetCount(int *n) {
+  *n = 0;
+  return state || !device_count ? 0 : device_count(n);
+}
+
+int cuDriverGetVersion(int *version) {
+  *version = 0;
+  return driver_version ? driver_version(version) : 0;
+}

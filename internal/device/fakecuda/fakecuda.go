@@ -1,0 +1,105 @@
+//go:build cu
+
+package fakecuda
+
+/*
+#cgo linux LDFLAGS: -ldl
+#include <stddef.h>
+
+void *cneshim_symbol(const char *name);
+
+static int set_memory(size_t bytes) {
+  void (*f)(size_t) = (void (*)(size_t))cneshim_symbol("fakecuda_memory");
+  if (f) f(bytes);
+  return f != 0;
+}
+static int set_failure(long launches, int code) {
+  void (*f)(long, int) = (void (*)(long, int))cneshim_symbol("fakecuda_fail");
+  if (f) f(launches, code);
+  return f != 0;
+}
+static int get_usage(size_t *bytes, size_t *count) {
+  void (*f)(size_t *, size_t *) = (void (*)(size_t *, size_t *))cneshim_symbol("fakecuda_usage");
+  if (f) f(bytes, count);
+  return f != 0;
+}
+static long get_launches(void) {
+  long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
+  return f ? f() : -1;
+}
+*/
+import "C"
+
+import (
+	"os"
+	"testing"
+
+	"cne/internal/device"
+	_ "cne/internal/device/cuda" // the driver
+)
+
+// Open returns the first GPU, or the stand-in for it, whose products are of
+// float32 (no TF32) and whose allocations are checked. Without either the test is
+// skipped, or fails if the environment variable CUDA_TESTS is "required". The
+// device is closed after the test.
+func Open(t testing.TB) *device.Device {
+	t.Helper()
+	d, err := device.Open("cuda")
+	if err != nil {
+		if os.Getenv("CUDA_TESTS") == "required" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	d.TF32, d.Unpooled = false, true
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Here tells whether the device is the stand-in; on a GPU, what follows does
+// nothing.
+func Here() bool { return C.get_launches() >= 0 }
+
+// Memory sets how many bytes of memory the stand-in has.
+func Memory(t testing.TB, bytes int64) {
+	t.Helper()
+	if C.set_memory(C.size_t(bytes)) == 0 {
+		t.Skip("a GPU's memory cannot be changed")
+	}
+	t.Cleanup(func() { C.set_memory(4 << 30) })
+}
+
+// A Failure is an error of CUDA.
+type Failure int
+
+// Failures that a device can have.
+const (
+	IllegalAddress   Failure = 700
+	LaunchFailed     Failure = 719
+	EccUncorrectable Failure = 214
+)
+
+// Fail makes the launch after so many more fail, and all that comes after it,
+// until the end of the test.
+func Fail(t testing.TB, launches int, with Failure) {
+	t.Helper()
+	if C.set_failure(C.long(launches), C.int(with)) == 0 {
+		t.Skip("a GPU cannot be made to fail")
+	}
+	t.Cleanup(func() { C.set_failure(-1, 0) })
+}
+
+// Usage returns how many bytes of the stand-in's memory are allocated, in how many
+// pieces.
+func Usage() (bytes int64, count int) {
+	var b, n C.size_t
+	C.get_usage(&b, &n)
+	return int64(b), int(n)
+}
+
+// Launches returns how many kernels the stand-in has run.
+func Launches() int { return int(C.get_launches()) }

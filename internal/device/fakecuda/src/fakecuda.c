@@ -1,0 +1,448 @@
+// A stand-in for the CUDA driver and for cuBLAS on machines without a GPU. The
+// memory of the one device is at addresses that the process cannot read; the
+// kernels are those of package kernels, compiled for this machine. What a launch
+// is given is checked against the PTX that the program embeds.
+//
+// Each allocation ends where a page does, and is followed by one that cannot be
+// read: a kernel that leaves its arrays ends the process. What is allocated is full
+// of NaN. One thread runs at a time, block after block, so that there are no races
+// here, nor is there parallelism.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef int result;
+typedef unsigned long long pointer;
+enum { ok = 0, invalid = 1, out_of_memory = 2, invalid_image = 200, not_found = 500 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define LOCKED __attribute__((cleanup(unlock), unused)) int locked = pthread_mutex_lock(&lock)
+static void unlock(int *unused) {
+  (void)unused;
+  pthread_mutex_unlock(&lock);
+}
+
+// What a test can change, or ask for: see fakecuda.go.
+static struct {
+  size_t memory;      // of the device
+  long fails_after;   // so many launches; −1: never
+  result fails_with;  //
+  size_t used, count; // memory allocated
+  long launches;
+} control = {.memory = 4ul << 30, .fails_after = -1};
+static result failed; // what every call returns from then on
+
+void fakecuda_memory(size_t bytes) { LOCKED; control.memory = bytes; }
+void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.launches + launches; control.fails_with = code; failed = ok; }
+void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
+long fakecuda_launches(void) { LOCKED; return control.launches; }
+
+// Memory. The device's is seen twice: at device, where nothing can be read, and at
+// shadow.
+static char *device, *shadow;
+static const size_t size = 1ul << 38, page = 4096;
+static size_t top = 1ul << 12;
+
+typedef struct allocation {
+  pointer at;
+  size_t bytes, first, last; // pages of the shadow
+  struct allocation *next;
+} allocation;
+static allocation *allocations[4096];
+static allocation **slot(pointer p) {
+  allocation **a = &allocations[p / 256 % 4096];
+  while (*a && (*a)->at != p) a = &(*a)->next;
+  return a;
+}
+
+// host returns where the process finds an address of the device; any other is its
+// own.
+static char *host(pointer p) {
+  pointer base = (pointer)(uintptr_t)device;
+  return p >= base && p < base + size ? shadow + (p - base) : (char *)(uintptr_t)p;
+}
+
+result cuInit(unsigned flags) {
+  LOCKED;
+  (void)flags;
+  if (device) return ok;
+  int file = memfd_create("fakecuda", 0);
+  if (file < 0 || ftruncate(file, (off_t)size)) return out_of_memory;
+  device = mmap(0, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  shadow = mmap(0, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  return device == MAP_FAILED || shadow == MAP_FAILED ? out_of_memory : ok;
+}
+result cuDriverGetVersion(int *v) { *v = 13000; return ok; }
+result cuDeviceGetCount(int *n) { *n = 1; return ok; }
+result cuDeviceGet(int *d, int i) { *d = i; return i ? invalid : ok; }
+result cuDeviceGetName(char *s, int n, int d) { (void)d; snprintf(s, (size_t)n, "stand-in"); return ok; }
+result cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = control.memory; return ok; }
+result cuDeviceGetAttribute(int *v, int attribute, int d) {
+  (void)d;
+  switch (attribute) {
+  case 16: *v = 4; break;      // multiprocessors
+  case 75: *v = 9; break;      // compute capability
+  case 76: *v = 0; break;
+  case 97: *v = 227 << 10; break; // shared memory of a block that asks for it
+  default: *v = 0;
+  }
+  return ok;
+}
+result cuDevicePrimaryCtxRetain(void **c, int d) { (void)d; *c = (void *)1; return ok; }
+result cuDevicePrimaryCtxRelease_v2(int d) { (void)d; return ok; }
+result cuCtxSetCurrent(void *c) { (void)c; return ok; }
+result cuStreamCreate(void **s, unsigned flags) { (void)flags; *s = (void *)2; return ok; }
+result cuStreamDestroy_v2(void *s) { (void)s; return ok; }
+result cuCtxSynchronize(void) { LOCKED; return failed; }
+result cuStreamSynchronize(void *s) { LOCKED; (void)s; return failed; }
+result cuMemGetInfo_v2(size_t *free, size_t *total) {
+  LOCKED;
+  *total = control.memory;
+  *free = control.memory > control.used ? control.memory - control.used : 0;
+  return failed;
+}
+
+result cuMemAlloc_v2(pointer *p, size_t n) {
+  LOCKED;
+  if (failed) return failed;
+  if (!n) return invalid;
+  if (control.used + n > control.memory) return out_of_memory;
+  size_t pages = (n + page - 1) / page * page;
+  if (top + pages + page > size) return out_of_memory;
+  char *at = shadow + top;
+  if (mprotect(at, pages, PROT_READ | PROT_WRITE)) return out_of_memory;
+  memset(at, 0xff, pages);
+  allocation *a = calloc(1, sizeof *a);
+  *a = (allocation){.at = (pointer)(uintptr_t)device + top + (pages - n) / 256 * 256, .bytes = n, .first = top, .last = top + pages};
+  *slot(a->at) = a;
+  top += pages + page;
+  control.used += n;
+  control.count++;
+  *p = a->at;
+  return ok;
+}
+result cuMemFree_v2(pointer p) {
+  LOCKED;
+  if (failed) return failed;
+  allocation **s = slot(p), *a = *s;
+  if (!a) return invalid;
+  // What is between the allocation's end and that of its page was not to be
+  // written to.
+  for (char *c = host(p) + a->bytes; c < shadow + a->last; c++)
+    if (*c != (char)0xff) {
+      fprintf(stderr, "fakecuda: a kernel wrote beyond the end of an allocation of %zu bytes\n", a->bytes);
+      abort();
+    }
+  madvise(shadow + a->first, a->last - a->first, MADV_REMOVE);
+  mprotect(shadow + a->first, a->last - a->first, PROT_NONE);
+  control.used -= a->bytes;
+  control.count--;
+  *s = a->next;
+  free(a);
+  return ok;
+}
+
+// What a stream is asked for: it is done at once, or noted while it is captured.
+typedef struct task {
+  void (*run)(struct task *);
+  struct task *next;
+  struct kernel *kernel;
+  unsigned grid, block;
+  uint64_t args[32];
+  pointer to, from;
+  size_t n;
+  unsigned word;
+  int trans_a, trans_b, m, columns, k, lda, ldb, ldc;
+  float alpha, beta;
+} task;
+typedef struct { task *first, **last; } graph;
+static graph *capturing;
+
+static result submit(task *t) {
+  if (failed) return failed;
+  if (capturing) {
+    task *copy = malloc(sizeof *copy);
+    *copy = *t;
+    copy->next = 0;
+    *capturing->last = copy;
+    capturing->last = &copy->next;
+    return ok;
+  }
+  t->run(t);
+  return failed;
+}
+
+static void run_copy(task *t) { memcpy(host(t->to), host(t->from), t->n); }
+static void run_fill(task *t) {
+  unsigned *to = (unsigned *)host(t->to);
+  for (size_t i = 0; i < t->n; i++) to[i] = t->word;
+}
+result cuMemcpyHtoD_v2(pointer d, const void *s, size_t n) {
+  LOCKED;
+  if (capturing) return 900;
+  if (!failed) memcpy(host(d), s, n);
+  return failed;
+}
+result cuMemcpyDtoH_v2(void *d, pointer s, size_t n) {
+  LOCKED;
+  if (capturing) return 900;
+  if (!failed) memcpy(d, host(s), n);
+  return failed;
+}
+result cuMemcpyDtoDAsync_v2(pointer d, pointer s, size_t n, void *stream) {
+  LOCKED;
+  (void)stream;
+  return submit(&(task){.run = run_copy, .to = d, .from = s, .n = n});
+}
+result cuMemsetD32Async(pointer d, unsigned v, size_t n, void *stream) {
+  LOCKED;
+  (void)stream;
+  return submit(&(task){.run = run_fill, .to = d, .word = v, .n = n});
+}
+
+// Kernels.
+typedef struct kernel {
+  void (*run)(uint64_t, ...);
+  int together, count; // parameters
+  size_t dynamic;      // shared memory that it may have
+} kernel;
+
+result cuModuleLoadData(void **m, const void *image) {
+  if (!strstr(image, ".version")) return invalid_image;
+  *m = strdup(image);
+  return ok;
+}
+result cuModuleUnload(void *m) { free(m); return ok; }
+result cuModuleGetFunction(void **f, void *m, const char *name) {
+  char text[256];
+  snprintf(text, sizeof text, ".entry %s(", name);
+  const char *entry = strstr(m, text), *end = entry ? strchr(entry + strlen(text), ')') : 0;
+  if (!end) return not_found;
+  kernel *k = calloc(1, sizeof *k);
+  snprintf(text, sizeof text, "cne_kernel_%s", name);
+  void *run = dlsym(RTLD_DEFAULT, text);
+  if (!run) {
+    snprintf(text, sizeof text, "cne_together_%s", name);
+    run = dlsym(RTLD_DEFAULT, text);
+    k->together = 1;
+  }
+  if (!run) return not_found;
+  k->run = (void (*)(uint64_t, ...))run;
+  for (const char *q = entry; (q = strstr(q, ".param .")) && q < end; q++) k->count++;
+  k->dynamic = 48 << 10;
+  *f = k;
+  return ok;
+}
+result cuFuncSetAttribute(void *f, int attribute, int value) {
+  if (attribute == 8) ((kernel *)f)->dynamic = (size_t)value;
+  return value > 227 << 10 ? invalid : ok;
+}
+result cuFuncGetAttribute(int *v, int attribute, void *f) { (void)attribute; (void)f; *v = 0; return ok; }
+
+uint64_t cne_dynamic[(227 << 10) / 8];
+int cne_thread, cne_threads, cne_block, cne_blocks;
+
+// A fiber is a thread of a kernel whose threads wait for each other.
+enum { most = 1024, stack_size = 64 << 10 };
+typedef struct {
+  void *stack_pointer;
+  char *stack;
+  int done;
+  long waits; // for the block's barrier, or the warp's exchange, with this number
+} fiber;
+static fiber fibers[most];
+static int current;
+static void *scheduler;
+static struct { long number; int arrived; } block_barrier, warp_barrier[most / 32];
+static uint32_t exchanged[2][most];
+static task *running;
+
+// switch_to keeps the registers that a call must keep on the stack, and goes on
+// with another.
+void fakecuda_switch(void **save, void *to);
+#if defined(__x86_64__)
+__asm__(".text\n.globl fakecuda_switch\n.type fakecuda_switch,@function\nfakecuda_switch:\n"
+        "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+        "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
+        "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
+#else
+#error "the stand-in knows how to switch stacks on x86-64 alone"
+#endif
+
+static void call(task *t) {
+  uint64_t *v = t->args;
+  t->kernel->run(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15],
+                 v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23]);
+}
+static void body(void) {
+  call(running);
+  fibers[current].done = 1;
+  fakecuda_switch(&fibers[current].stack_pointer, scheduler);
+  abort();
+}
+static void pause_fiber(void) {
+  int c = current;
+  fakecuda_switch(&fibers[c].stack_pointer, scheduler);
+}
+void cne_barrier(void) {
+  long mine = block_barrier.number;
+  if (++block_barrier.arrived == cne_threads) {
+    block_barrier.arrived = 0;
+    block_barrier.number++;
+    return;
+  }
+  while (block_barrier.number == mine) pause_fiber();
+}
+uint32_t cne_exchange(uint32_t v, int mask) {
+  int warp = current / 32, width = cne_threads - warp * 32 < 32 ? cne_threads - warp * 32 : 32;
+  long mine = warp_barrier[warp].number;
+  // Two buffers in turn: whoever comes here next may find others still reading.
+  exchanged[mine & 1][current] = v;
+  if (++warp_barrier[warp].arrived == width) {
+    warp_barrier[warp].arrived = 0;
+    warp_barrier[warp].number++;
+  } else {
+    while (warp_barrier[warp].number == mine) pause_fiber();
+  }
+  return exchanged[mine & 1][current ^ mask];
+}
+static void run_block(void) {
+  block_barrier.arrived = 0;
+  memset(warp_barrier, 0, sizeof warp_barrier);
+  for (int i = 0; i < cne_threads; i++) {
+    fiber *f = &fibers[i];
+    if (!f->stack) f->stack = malloc(stack_size);
+    f->done = 0;
+    uint64_t *top_of = (uint64_t *)((uintptr_t)(f->stack + stack_size) & ~15ul);
+    *--top_of = 0; // so that the stack is aligned as after a call
+    *--top_of = (uint64_t)(uintptr_t)body;
+    top_of -= 6;
+    memset(top_of, 0, 48);
+    f->stack_pointer = top_of;
+  }
+  for (int left = cne_threads, rounds = 0; left; rounds++) {
+    left = 0;
+    if (rounds > 100000000) {
+      fprintf(stderr, "fakecuda: the threads of a block wait for each other for ever\n");
+      abort();
+    }
+    for (int i = 0; i < cne_threads; i++) {
+      if (fibers[i].done) continue;
+      current = cne_thread = i;
+      fakecuda_switch(&scheduler, fibers[i].stack_pointer);
+      left += !fibers[i].done;
+    }
+  }
+}
+static void run_kernel(task *t) {
+  running = t;
+  cne_threads = (int)t->block;
+  cne_blocks = (int)t->grid;
+  for (cne_block = 0; cne_block < cne_blocks; cne_block++) {
+    if (t->kernel->together) {
+      run_block();
+      continue;
+    }
+    for (cne_thread = 0; cne_thread < cne_threads; cne_thread++) call(t);
+  }
+}
+
+static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void **params) {
+  LOCKED;
+  if (failed) return failed;
+  if (control.fails_after >= 0 && control.launches >= control.fails_after) return failed = control.fails_with;
+  if (!grid || !block || block > most || grid > 0x7fffffff) return invalid;
+  if (shared > k->dynamic) return invalid;
+  control.launches++;
+  memset(cne_dynamic, 0xff, shared);
+  task t = {.run = run_kernel, .kernel = k, .grid = grid, .block = block};
+  for (int i = 0; i < k->count; i++) {
+    uint64_t v = *(uint64_t *)params[i];
+    t.args[i] = (uint64_t)(uintptr_t)host(v);
+  }
+  return submit(&t);
+}
+result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+  (void)stream;
+  (void)extra;
+  if (gy * gz * by * bz != 1) return invalid;
+  return launch(f, gx, bx, shared, params);
+}
+// Graphs.
+result cuStreamBeginCapture_v2(void *stream, int mode) {
+  LOCKED;
+  (void)stream;
+  (void)mode;
+  if (capturing) return invalid;
+  capturing = calloc(1, sizeof *capturing);
+  capturing->last = &capturing->first;
+  return failed;
+}
+result cuStreamEndCapture(void *stream, void **g) {
+  LOCKED;
+  (void)stream;
+  *g = capturing;
+  capturing = 0;
+  return failed;
+}
+result cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) { (void)flags; *e = g; return ok; }
+result cuGraphLaunch(void *e, void *stream) {
+  LOCKED;
+  (void)stream;
+  if (failed) return failed;
+  for (task *t = ((graph *)e)->first; t; t = t->next) t->run(t);
+  return failed;
+}
+result cuGraphExecDestroy(void *e) {
+  graph *g = e;
+  for (task *t = g->first, *next; t; t = next) {
+    next = t->next;
+    free(t);
+  }
+  free(g);
+  return ok;
+}
+result cuGraphDestroy(void *g) { (void)g; return ok; } // the executable graph is the graph itself
+
+// cuBLAS: column-major, as it is there.
+static float at(const float *x, int trans, int ld, int i, int j) { return trans ? x[(size_t)i * (size_t)ld + (size_t)j] : x[(size_t)j * (size_t)ld + (size_t)i]; }
+static void run_product(task *t) {
+  const float *a = (const float *)host(t->from), *b = (const float *)host(t->to);
+  float *c = (float *)host((pointer)t->args[0]);
+  float *column = malloc(sizeof *column * (size_t)(t->m ? t->m : 1));
+  for (int j = 0; j < t->columns; j++) {
+    memset(column, 0, sizeof *column * (size_t)t->m);
+    for (int l = 0; l < t->k; l++) {
+      float v = at(b, t->trans_b, t->ldb, l, j);
+      if (t->trans_a) {
+        for (int i = 0; i < t->m; i++) column[i] += a[(size_t)i * (size_t)t->lda + (size_t)l] * v;
+      } else {
+        const float *x = a + (size_t)l * (size_t)t->lda;
+        for (int i = 0; i < t->m; i++) column[i] += x[i] * v;
+      }
+    }
+    float *to = c + (size_t)j * (size_t)t->ldc;
+    for (int i = 0; i < t->m; i++) to[i] = t->alpha * column[i] + (t->beta == 0 ? 0 : t->beta * to[i]);
+  }
+  free(column);
+}
+result cublasCreate_v2(void **h) { *h = (void *)3; return 0; }
+result cublasDestroy_v2(void *h) { (void)h; return 0; }
+result cublasSetStream_v2(void *h, void *s) { (void)h; (void)s; return 0; }
+result cublasSetMathMode(void *h, int mode) { (void)h; (void)mode; return 0; }
+result cublasSetWorkspace_v2(void *h, void *p, size_t n) { (void)h; (void)p; (void)n; return 0; }
+result cublasGetVersion_v2(void *h, int *v) { (void)h; *v = 130000; return 0; }
+result cublasSgemm_v2(void *h, int ta, int tb, int m, int n, int k, const float *alpha, pointer a, int lda, pointer b, int ldb, const float *beta, pointer c, int ldc) {
+  LOCKED;
+  (void)h;
+  if (m < 0 || n < 0 || k < 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || lda < 1 || ldb < 1 || ldc < 1) return 7;
+  task t = {.run = run_product, .trans_a = ta, .trans_b = tb, .m = m, .columns = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = *alpha, .beta = *beta, .from = a, .to = b};
+  t.args[0] = c;
+  return submit(&t) ? 13 : 0;
+}

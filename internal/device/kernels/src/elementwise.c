@@ -1,0 +1,14 @@
+// What is done to each element of arrays on its own.
+#include "kernel.h"
+
+// sum: y = a + b.
+KERNEL(sum)(float *y, const float *a, const float *b, long n) {
+  long i = index_of_thread();
+  if (i < n) y[i] = a[i] + b[i];
+}
+
+// relu_grad: what of g comes through to where y, a rectified result, is positive.
+KERNEL(relu_grad)(float *dst, const float *y, const float *g, long n) {
+  long i = index_of_thread();
+  if (i < n) dst[i] = y[i] > 0.f ? g[i] : 0.f;
+}

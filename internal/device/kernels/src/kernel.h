@@ -1,0 +1,201 @@
+// What kernels are written with. Each file of kernels is compiled twice: for
+// NVIDIA's GPUs (clang, nvptx64) into PTX, and for this machine, where a stand-in
+// for the driver runs them in tests.
+//
+// A kernel is
+//
+//	KERNEL(name)(float *y, const float *x, int n) { … }
+//
+// or, if its threads wait for each other (barrier, exchange, block_sum …),
+// KERNEL_TOGETHER(name)(…). Its parameters are pointers to the device's memory,
+// int, long, unsigned long, or number (a float, which VALUE turns into one): what
+// goes through registers of integers on any machine, so that the stand-in can call
+// a kernel without knowing its type. There is no libm: use what is here. Device
+// memory must not hold pointers.
+//
+// Sums are added up in an order that depends on sizes alone, or as fixed-point
+// integers (see add_fixed), so that results do not depend on timing.
+#ifndef CNE_KERNEL_H
+#define CNE_KERNEL_H
+
+typedef unsigned int u32;
+typedef unsigned long u64; // of 64 bits on all machines for which this is compiled
+typedef unsigned char u8;
+typedef u32 number;
+
+#define DEVICE static inline __attribute__((always_inline, unused))
+
+#ifdef __NVPTX__
+
+#define KERNEL(name) __attribute__((nvptx_kernel)) void name
+#define KERNEL_TOGETHER(name) __attribute__((nvptx_kernel)) void name
+// SHARED is memory that the threads of a block share; its contents are undefined
+// at first.
+#define SHARED __attribute__((address_space(3)))
+#define SHARED_ARRAY(type, name, n) static SHARED type name[n]
+// DYNAMIC is the dynamic shared memory of a block.
+#define DYNAMIC(type, name) SHARED type *name = (SHARED type *)cne_dynamic
+extern SHARED u64 cne_dynamic[];
+
+DEVICE int thread(void) { return __nvvm_read_ptx_sreg_tid_x(); }
+DEVICE int threads(void) { return __nvvm_read_ptx_sreg_ntid_x(); }
+DEVICE int block(void) { return __nvvm_read_ptx_sreg_ctaid_x(); }
+DEVICE int blocks(void) { return __nvvm_read_ptx_sreg_nctaid_x(); }
+// barrier waits for all threads of the block, and orders what they did to memory.
+DEVICE void barrier(void) { __syncthreads(); }
+DEVICE void fence(void) { __nvvm_membar_gl(); }
+// exchange_f returns the value that the lane with number lane^mask has, of the 32
+// threads of a warp, all of which must come here.
+DEVICE float exchange_f(float v, int mask) { return __nvvm_shfl_sync_bfly_f32(0xffffffffu, v, mask, 0x1f); }
+DEVICE int exchange_i(int v, int mask) { return __nvvm_shfl_sync_bfly_i32(0xffffffffu, v, mask, 0x1f); }
+DEVICE float root(float x) { return __nvvm_sqrt_rn_f(x); }
+DEVICE double root_d(double x) { return __nvvm_sqrt_rn_d(x); }
+DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+DEVICE float largest(float a, float b) { return __nvvm_fmax_f(a, b); }
+DEVICE float smallest(float a, float b) { return __nvvm_fmin_f(a, b); }
+
+#else
+
+#define KERNEL(name) void cne_kernel_##name
+#define KERNEL_TOGETHER(name) void cne_together_##name
+#define SHARED
+#define SHARED_ARRAY(type, name, n) static type name[n]
+#define DYNAMIC(type, name) type *name = (type *)cne_dynamic
+extern u64 cne_dynamic[];
+extern int cne_thread, cne_threads, cne_block, cne_blocks;
+void cne_barrier(void);
+u32 cne_exchange(u32 v, int mask);
+
+DEVICE int thread(void) { return cne_thread; }
+DEVICE int threads(void) { return cne_threads; }
+DEVICE int block(void) { return cne_block; }
+DEVICE int blocks(void) { return cne_blocks; }
+DEVICE void barrier(void) { cne_barrier(); }
+DEVICE void fence(void) {}
+DEVICE float exchange_f(float v, int mask) {
+  union { float f; u32 u; } x = {v};
+  x.u = cne_exchange(x.u, mask);
+  return x.f;
+}
+DEVICE int exchange_i(int v, int mask) { return (int)cne_exchange((u32)v, mask); }
+DEVICE float root(float x) { return __builtin_sqrtf(x); }
+DEVICE double root_d(double x) { return __builtin_sqrt(x); }
+DEVICE float fused(float a, float b, float c) { return a * b + c; }
+DEVICE float largest(float a, float b) { return a > b || b != b ? a : b; }
+DEVICE float smallest(float a, float b) { return a < b || b != b ? a : b; }
+
+#endif
+
+DEVICE float as_float(u32 bits) {
+  union { u32 u; float f; } x = {bits};
+  return x.f;
+}
+DEVICE u32 as_bits(float v) {
+  union { float f; u32 u; } x = {v};
+  return x.u;
+}
+#define VALUE(parameter) as_float(parameter)
+#define INFINITE as_float(0x7f800000u)
+
+// index is the number of the thread among those of all blocks, for KERNELs with a
+// thread for each item.
+DEVICE long index_of_thread(void) { return (long)block() * threads() + thread(); }
+
+DEVICE int min_i(int a, int b) { return a < b ? a : b; }
+DEVICE int max_i(int a, int b) { return a > b ? a : b; }
+DEVICE float clip(float v, float bound) { return v > bound ? bound : v < -bound ? -bound : v; } // NaN stays
+
+// exponential and logarithm have a relative error below 2e-7. exponential is 0
+// below −87 and infinite above 88.7; the logarithm of 0 is −∞, below 0 NaN.
+DEVICE float exponential(float x) {
+  if (x < -87.f) return 0.f;
+  if (x > 88.72f) return x != x ? x : INFINITE;
+  float k = (float)(int)(x * 1.44269504f + (x < 0 ? -0.5f : 0.5f));
+  float r = fused(k, -0.693359375f, x); // ln 2 in two parts
+  r = fused(k, 2.12194440e-4f, r);
+  float p = 1.9875691500e-4f;
+  p = fused(p, r, 1.3981999507e-3f);
+  p = fused(p, r, 8.3334519073e-3f);
+  p = fused(p, r, 4.1665795894e-2f);
+  p = fused(p, r, 1.6666665459e-1f);
+  p = fused(p, r, 5.0000001201e-1f);
+  p = fused(p, r * r, r) + 1.f;
+  int half = (int)k / 2, rest = (int)k - half; // 2^k may lie outside the range of floats
+  return p * as_float((u32)(half + 127) << 23) * as_float((u32)(rest + 127) << 23);
+}
+DEVICE float logarithm(float x) {
+  if (!(x > 0.f)) return x == 0.f ? -INFINITE : as_float(0x7fc00000u);
+  if (x == INFINITE) return x;
+  int e = 0;
+  if (x < 1.17549435e-38f) { x *= 8388608.f; e = -23; }
+  u32 bits = as_bits(x);
+  e += (int)(bits >> 23) - 126;
+  float m = as_float((bits & 0x7fffffu) | 0x3f000000u); // in [½, 1)
+  if (m < 0.707106781f) { m += m; e--; }
+  m -= 1.f;
+  float z = m * m, p = 7.0376836292e-2f;
+  p = fused(p, m, -1.1514610310e-1f);
+  p = fused(p, m, 1.1676998740e-1f);
+  p = fused(p, m, -1.2420140846e-1f);
+  p = fused(p, m, 1.4249322787e-1f);
+  p = fused(p, m, -1.6668057665e-1f);
+  p = fused(p, m, 2.0000714765e-1f);
+  p = fused(p, m, -2.4999993993e-1f);
+  p = fused(p, m, 3.3333331174e-1f);
+  p = p * m * z;
+  p = fused((float)e, -2.12194440e-4f, p);
+  p = fused(-0.5f, z, p);
+  return fused((float)e, 0.693359375f, m + p);
+}
+
+// The random numbers of package internal/rng: the i-th word, from 0, of the stream
+// whose state is key.
+DEVICE u64 mix(u64 z) {
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ul;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebul;
+  return z ^ z >> 31;
+}
+#define GAMMA 0x9e3779b97f4a7c15ul
+DEVICE u64 word_of(u64 key, u64 i) { return mix(key + (i + 1) * GAMMA); }
+// indexed is the key of the stream that rng.New gives for one more index.
+DEVICE u64 indexed(u64 key, u64 i) { return mix((key + GAMMA) ^ mix(i + GAMMA)); }
+DEVICE u32 bounded(u32 random, u32 n) { return (u32)((u64)random * n >> 32); }
+
+// Sums that do not depend on the order in which they are added up are kept as
+// integers of 64 bits in units of 2⁻³⁶; a summand counts for 2²⁶ at most.
+#define FIXED_UNIT 68719476736.f
+DEVICE long to_fixed(float v) {
+  v = v != v ? INFINITE : v; // so that the sum of a NaN shows
+  return (long)(clip(v, 67108864.f) * FIXED_UNIT);
+}
+DEVICE float from_fixed(long v) { return (float)((double)v * (1. / 68719476736.)); }
+DEVICE void add_fixed(long *to, float v) { __atomic_fetch_add(to, to_fixed(v), __ATOMIC_RELAXED); }
+
+// warp_sum and warp_max return the sum and the largest of the values of a warp's
+// threads to all of them.
+DEVICE float warp_sum(float v) {
+  for (int mask = 16; mask > 0; mask /= 2) v += exchange_f(v, mask);
+  return v;
+}
+DEVICE float warp_max(float v) {
+  for (int mask = 16; mask > 0; mask /= 2) v = largest(v, exchange_f(v, mask));
+  return v;
+}
+DEVICE int warp_sum_i(int v) {
+  for (int mask = 16; mask > 0; mask /= 2) v += exchange_i(v, mask);
+  return v;
+}
+
+// block_sum returns the sum of the values of a block's threads, which are a
+// multiple of 32, to all of them. scratch has room for 32 numbers.
+DEVICE float block_sum(float v, SHARED float *scratch) {
+  v = warp_sum(v);
+  if (thread() % 32 == 0) scratch[thread() / 32] = v;
+  barrier();
+  v = thread() % 32 < threads() / 32 ? scratch[thread() % 32] : 0.f;
+  v = warp_sum(v);
+  barrier();
+  return v;
+}
+
+#endif

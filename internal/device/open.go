@@ -1,0 +1,142 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Driver gives access to the accelerators of one vendor.
+type Driver interface {
+	// Name is what device names begin with: cuda.
+	Name() string
+	// Count returns how many accelerators there are. An error says why none
+	// can be used, and what would help, as the end of a sentence.
+	Count() (int, error)
+	// Open opens one of them.
+	Open(number int) (Backend, error)
+}
+
+var drivers struct {
+	sync.Mutex
+	all []Driver
+}
+
+// Register makes a driver known to Open. A driver's package calls it when it is
+// initialised.
+func Register(d Driver) {
+	drivers.Lock()
+	defer drivers.Unlock()
+	drivers.all = append(drivers.all, d)
+}
+
+// vendors are the drivers that a program can be built with.
+var vendors = []string{"cuda"}
+
+// CheckName says what is wrong with the name of a device: auto, cpu, cuda or
+// cuda:n, where n counts from 0.
+func CheckName(name string) error {
+	if name == "auto" || name == "cpu" {
+		return nil
+	}
+	_, _, err := parseName(name)
+	return err
+}
+
+// parseName takes the name of an accelerator apart.
+func parseName(name string) (vendor string, number int, err error) {
+	vendor, digits, numbered := strings.Cut(name, ":")
+	known := false
+	for _, v := range vendors {
+		known = known || v == vendor
+	}
+	if numbered {
+		number, err = strconv.Atoi(digits)
+	}
+	if !known || err != nil || number < 0 {
+		return "", 0, fmt.Errorf("there is no device named %q; take auto, cpu, cuda or cuda:1", name)
+	}
+	return vendor, number, nil
+}
+
+// Open opens a device by name: cpu; cuda for the first of NVIDIA's GPUs and
+// cuda:n for the n-th, from 0; auto for the first GPU if one can be used, else
+// the CPU. Why then says which it is and why. An error wraps ErrUnavailable
+// where the device is not to be had, and says what is missing.
+func Open(name string) (*Device, error) {
+	switch name {
+	case "cpu":
+		return &Device{name: "cpu", why: "The run is computed on the CPU, as asked for."}, nil
+	case "auto":
+		d, err := open(vendors[0], 0)
+		if err != nil {
+			return &Device{name: "cpu", why: "The run is computed on the CPU: " + reason(err) + "."}, nil
+		}
+		d.why = fmt.Sprintf("The run is computed on %s, %s.", d.name, d.Properties())
+		return d, nil
+	}
+	vendor, number, err := parseName(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := open(vendor, number)
+	if err != nil {
+		return nil, fmt.Errorf("device %s cannot be used: %w", name, err)
+	}
+	d.why = fmt.Sprintf("The run is computed on %s, %s, as asked for.", d.name, d.Properties())
+	return d, nil
+}
+
+// An unavailable is why there is no such device.
+type unavailable string
+
+func (e unavailable) Error() string { return string(e) }
+
+func (e unavailable) Is(target error) bool { return target == ErrUnavailable }
+
+// reason returns the bare reason of an error.
+func reason(err error) string {
+	if u := unavailable(""); errors.As(err, &u) {
+		return string(u)
+	}
+	return err.Error()
+}
+
+func open(vendor string, number int) (*Device, error) {
+	driver := driverOf(vendor)
+	if driver == nil {
+		return nil, unavailable("this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)")
+	}
+	count, err := driver.Count()
+	switch {
+	case err != nil:
+		return nil, unavailable(err.Error())
+	case count == 0:
+		return nil, unavailable("the driver sees no GPU")
+	case number >= count:
+		return nil, unavailable(fmt.Sprintf("there are %d GPUs, numbered from 0", count))
+	}
+	b, err := driver.Open(number)
+	if err != nil {
+		return nil, unavailable(err.Error())
+	}
+	return New(fmt.Sprintf("%s:%d", vendor, number), b), nil
+}
+
+func driverOf(vendor string) Driver {
+	drivers.Lock()
+	defer drivers.Unlock()
+	for _, d := range drivers.all {
+		if d.Name() == vendor {
+			return d
+		}
+	}
+	return nil
+}
+
+// String describes an accelerator for a log.
+func (p Properties) String() string {
+	return fmt.Sprintf("an %s with %d multiprocessors (%s)", p.Name, p.Multiprocessors, p.Software)
+}

@@ -1,0 +1,111 @@
+//go:build cu
+
+package op_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// onBoth runs a graph on the CPU and on a device and compares all outputs: build
+// makes the graph's inputs with their values, and returns what is to be computed.
+// within is the largest difference allowed, relative to the largest element of the
+// CPU's result.
+func onBoth(t *testing.T, d *device.Device, within float64, build func(g *gorgonia.ExprGraph) (in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes)) {
+	t.Helper()
+	var results [2][]*op.Array
+	for i, dev := range []*device.Device{device.CPU(), d} {
+		in, out := build(gorgonia.NewGraph())
+		p, err := vm.CompileOn(dev, out...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, a := range in {
+			if input := p.Input(n); input != nil {
+				if err := op.Copy(input, a); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		// Twice, as what an operation keeps from one run must not show in the next.
+		for range 2 {
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, o := range out {
+			here, err := op.NewArray(o.Dtype())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := op.Copy(here, p.Output(o)); err != nil {
+				t.Fatal(err)
+			}
+			results[i] = append(results[i], here)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range results[0] {
+		compareArrays(t, fmt.Sprintf("output %d", i), results[1][i], want, within)
+	}
+}
+
+func compareArrays(t *testing.T, what string, got, want *op.Array, within float64) {
+	t.Helper()
+	if fmt.Sprint(got.Shape()) != fmt.Sprint(want.Shape()) {
+		t.Errorf("%s has shape %v, want %v", what, got.Shape(), want.Shape())
+		return
+	}
+	largest := 0.
+	for _, v := range op.Data[float32](want) {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for k, v := range op.Data[float32](got) {
+		if w := op.Data[float32](want)[k]; !(math.Abs(float64(v-w)) <= within*max(largest, 1e-30)) {
+			t.Errorf("%s: element %d is %g, want %g (the largest is %g)", what, k, v, w, largest)
+			return
+		}
+	}
+}
+
+// filled returns an array of normally distributed numbers.
+func filled(t *testing.T, seed uint64, shape ...int) *op.Array {
+	t.Helper()
+	a, err := op.NewArray(tensor.Float32, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := rng.New(seed, rng.Init)
+	for i := range op.Data[float32](a) {
+		op.Data[float32](a)[i] = float32(s.Normal())
+	}
+	return a
+}
+
+// nodeOf adds an input with the shape of an array to a graph.
+func nodeOf(g *gorgonia.ExprGraph, a *op.Array, name string) *gorgonia.Node {
+	return gorgonia.NewTensor(g, a.Dtype(), len(a.Shape()), gorgonia.WithShape(a.Shape()...), gorgonia.WithName(name))
+}
+
+func TestSumOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, n := range []int{1, 5, 300} {
+		a, b := filled(t, 1, n, 3), filled(t, 2, n, 3)
+		onBoth(t, d, 0, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			x, y := nodeOf(g, a, "x"), nodeOf(g, b, "y")
+			return map[*gorgonia.Node]*op.Array{x: a, y: b}, gorgonia.Nodes{gorgonia.Must(gorgonia.Add(x, y))}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+)
+
+// elementSize is how many bytes an element has on an accelerator: of float32 and
+// int32.
+const elementSize = 4
+
+// A remote is where the elements of an array are on an accelerator; the zero value
+// says that they are not.
+type remote struct {
+	device   *device.Device
+	engine   *device.Engine // for values; nil until one is wanted
+	memory   *device.Memory // nil if the memory is another's
+	at       device.Pointer
+	capacity int // bytes
+}
+
+// grow sees to it that there is room for n elements.
+func (r *remote) grow(n int) error {
+	if n*elementSize <= r.capacity {
+		return nil
+	}
+	m, err := r.device.Alloc(n * elementSize)
+	if err != nil {
+		return err
+	}
+	if r.memory != nil {
+		r.memory.Free()
+	}
+	r.memory, r.at, r.capacity = m, m.Pointer(), n*elementSize
+	return nil
+}
+
+func (r *remote) toEngine() *device.Engine {
+	if r.engine == nil {
+		r.engine = device.NewEngine(r.device)
+	}
+	return r.engine
+}
+
+// NewArrayOn is NewArray on a device. What the elements are on an accelerator is
+// not defined; their type is tensor.Float32 or Int32 there.
+func NewArrayOn(d *device.Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
+	if d.OnHost() {
+		return NewArray(dtype, shape...)
+	}
+	if dtype != tensor.Float32 && dtype != tensor.Int32 {
+		return nil, fmt.Errorf("op: no arrays of %v on %s; float32 and int32 are known there", dtype, d.Name())
+	}
+	a := &Array{dtype: dtype, on: remote{device: d}}
+	return a, a.Resize(shape)
+}
+
+// Device returns where the elements are.
+func (a *Array) Device() *device.Device {
+	if a.on.device != nil {
+		return a.on.device
+	}
+	return device.CPU()
+}
+
+// Pointer returns the address of the elements of an array on an accelerator.
+func (a *Array) Pointer() device.Pointer { return a.on.at }
+
+// Arg returns the address of the elements as an argument of a kernel.
+func (a *Array) Arg() device.Arg { return device.Arg(a.on.at) }
+
+// Free gives an accelerator's memory back, if the array has some of its own; it is
+// then empty. It does nothing to an array in the program's memory.
+func (a *Array) Free() {
+	if a.on.memory != nil {
+		a.on.memory.Free()
+		a.on.memory, a.on.at, a.on.capacity = nil, 0, 0
+	}
+}
+
+// View makes a an array of the given shape over the elements of another of its
+// type, from element first on, on the other's device. It is valid until the other
+// is resized or freed.
+func (a *Array) View(of *Array, first int, shape ...int) error {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	if a.dtype != of.dtype || len(shape) > MaxDims || first < 0 || n < 0 || first+n > of.Cap() {
+		return fmt.Errorf("op: elements %d to %d of an array for %d of %v are no array of %v of shape %v",
+			first, first+n, of.Cap(), of.dtype, a.dtype, slices.Clone(shape))
+	}
+	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
+	a.Free()
+	a.on = remote{device: of.on.device}
+	if of.on.device != nil {
+		a.on.at, a.on.capacity = of.on.at.At(first, elementSize), n*elementSize
+	}
+	a.dims = copy(a.shape[:], shape)
+	return nil
+}
+
+func part[E any](s []E, first, n int) []E {
+	if s == nil {
+		return nil
+	}
+	return s[first : first+n : first+n]
+}
+
+// Copy gives dst the shape and the elements of src, wherever the two are. The
+// types must be equal.
+func Copy(dst, src *Array) error {
+	if src.dtype != dst.dtype {
+		return fmt.Errorf("op: a value of %v where %v is expected", src.dtype, dst.dtype)
+	}
+	if err := dst.Resize(src.Shape()); err != nil {
+		return err
+	}
+	to, from := dst.on.device, src.on.device
+	switch {
+	case to == nil && from == nil:
+		copy(dst.f32, src.f32)
+		copy(dst.f64, src.f64)
+		copy(dst.i32, src.i32)
+		return nil
+	case to == from:
+		return to.Copy(dst.on.at, src.on.at, src.Len()*elementSize)
+	case from == nil && src.dtype == tensor.Float32:
+		return device.Upload(to, dst.on.at, src.f32[:src.Len()])
+	case from == nil:
+		return device.Upload(to, dst.on.at, src.i32[:src.Len()])
+	case to == nil && src.dtype == tensor.Float32:
+		return device.Download(from, dst.f32[:src.Len()], src.on.at)
+	case to == nil:
+		return device.Download(from, dst.i32[:src.Len()], src.on.at)
+	}
+	var between Array
+	between.dtype = src.dtype
+	if err := Copy(&between, src); err != nil {
+		return err
+	}
+	return Copy(dst, &between)
+}
+
+// Zero clears the elements.
+func (a *Array) Zero() error {
+	if a.on.device != nil {
+		return a.on.device.Zero(a.on.at, a.Len()*elementSize)
+	}
+	clear(a.f32)
+	clear(a.f64)
+	clear(a.i32)
+	return nil
+}
+
+// A Launcher is a kernel with a form for accelerators. All operations of this
+// package have one.
+type Launcher interface {
+	Kernel
+
+	// Launch computes what Run computes, in float32, where dst and all of in are
+	// in the memory of an accelerator. The result may be there only after Launch
+	// has returned. Numbers of rows are trusted to be in range.
+	Launch(d *device.Device, dst *Array, in []*Array) error
+}
+
+// doRemotely is do on values in an accelerator's memory. The result's memory is
+// kept by the engine of the first.
+func doRemotely(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
+	l, ok := k.(Launcher)
+	if !ok {
+		return nil, fmt.Errorf("op: %v does not run on %s", k, in[0].on.device.Name())
+	}
+	e := in[0].on.toEngine()
+	for i, a := range in {
+		if a.on.device != e.Device() {
+			return nil, fmt.Errorf("op: %v: input %d is on %s, and input 0 on %s", k, i, a.Device().Name(), e.Device().Name())
+		}
+	}
+	v := tensor.New(tensor.Of(in[0].dtype), tensor.WithShape(shape...), tensor.WithEngine(e))
+	var dst Array
+	if err := dst.SetValue(v); err != nil {
+		return nil, err
+	}
+	return v, l.Launch(e.Device(), &dst, in)
+}
