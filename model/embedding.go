@@ -38,13 +38,14 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 	if e.table, err = op.ArrayOf(table, n, d); err != nil {
 		return nil, err
 	}
-	if err := e.build(options); err != nil {
+	if err := e.build(&e.batch, nil); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	return e, nil
 }
 
-func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
+// build makes the program of a batch, where the copies are.
+func (e *Embedding[T]) build(p *batchProgram[T], c *copies) error {
 	g := gorgonia.NewGraph()
 	table := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(e.n, e.d), gorgonia.WithName("embedding"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
@@ -52,10 +53,22 @@ func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := e.batch.compile(g, rows, distinct, nil, gorgonia.Nodes{distinct}, options); err != nil {
+	if err := p.compile(c.where(), g, rows, distinct, nil, gorgonia.Nodes{distinct}, e.objective); err != nil {
 		return err
 	}
-	return op.Share(e.batch.program.Input(table), op.Data[T](e.table), e.n, e.d)
+	return c.bind(p.program.Input(table), e.table)
+}
+
+// Replicate implements Remote.
+func (e *Embedding[T]) Replicate(d *Device) (*Replica, error) {
+	if op.Dtype[T]() != tensor.Float32 {
+		return nil, errFloat64
+	}
+	c, p := newCopies(d), new(batchProgram[T])
+	if err := e.build(p, c); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return p.replica(c, e.Parameters())
 }
 
 // Objective implements Model.
