@@ -99,7 +99,7 @@ func (c *Convolutional[T]) build(d *Device, b *batchProgram[T]) (images *op.Arra
 
 // UseDevice is that of the network.
 func (c *Convolutional[T]) UseDevice(d *Device) error {
-	if c.copies.where() == d {
+	if c.copies.on(d) {
 		return nil
 	}
 	if err := c.ResNet.UseDevice(d); err != nil {
@@ -149,6 +149,8 @@ const LogTemperature = "log_temperature"
 func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 	o := c.objective
 	if c.logTemperature != nil {
+		// If the accelerator has failed, it is the temperature of the last Pull.
+		_ = c.copies.pull()
 		learnt := math.Exp(float64(op.Data[T](c.logTemperature)[0]))
 		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
 	}

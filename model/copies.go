@@ -24,6 +24,7 @@ type copies struct {
 	device *device.Device
 	remote map[*op.Array]*op.Array
 	order  []*op.Array // the model's own
+	ahead  bool        // the copies have learnt what the model's own have not
 }
 
 func newCopies(d *device.Device) *copies {
@@ -39,6 +40,11 @@ func (c *copies) where() *device.Device {
 		return device.CPU()
 	}
 	return c.device
+}
+
+// on tells whether the copies are on a device.
+func (c *copies) on(d *device.Device) bool {
+	return c.where() == d || c.onHost() && d.OnHost()
 }
 
 // at returns the copies for a program on a device: none on the CPU.
@@ -69,23 +75,31 @@ func (c *copies) of(a *op.Array) (*op.Array, error) {
 	return there, nil
 }
 
-// pull brings the model's arrays up to date, and push the copies.
+// pull brings the model's arrays up to date.
 func (c *copies) pull() error {
-	return c.each(func(a, there *op.Array) error { return op.Copy(a, there) })
-}
-func (c *copies) push() error {
-	return c.each(func(a, there *op.Array) error { return op.Copy(there, a) })
+	if c.onHost() || !c.ahead {
+		return nil
+	}
+	c.ahead = false
+	for _, a := range c.order {
+		if err := op.Copy(a, c.remote[a]); err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+	}
+	return nil
 }
 
-func (c *copies) each(f func(a, there *op.Array) error) error {
+// push brings the copies up to date.
+func (c *copies) push() error {
 	if c.onHost() {
 		return nil
 	}
 	for _, a := range c.order {
-		if err := f(a, c.remote[a]); err != nil {
+		if err := op.Copy(c.remote[a], a); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
+	c.ahead = false
 	return nil
 }
 
@@ -110,8 +124,9 @@ func (c *copies) free() {
 
 // A Replica is a model on an accelerator: its graph, compiled for it, with copies
 // of what it learns. One step after the other is computed of the batch that lies in
-// the inputs, without the program waiting for it; the model itself does not see
-// what is learnt before Pull.
+// the inputs, without the program waiting for it. What the model computes (positions,
+// representations, files) takes what was learnt so far into account; its parameters'
+// own arrays do so after Pull.
 type Replica struct {
 	// Rows [r], Slots [2b], Negatives [m, b] and Runs are those of a Batch, and
 	// Images [r, 3, H, W]; Rows or Images are nil where the model takes none. Theta
@@ -124,6 +139,7 @@ type Replica struct {
 	program *vm.Program
 	params  []Parameter
 	before  func() // a step
+	closed  func()
 }
 
 // A Remote is a model that can be trained on an accelerator.
@@ -153,6 +169,9 @@ func (r *Replica) Step() error {
 	return r.program.Run()
 }
 
+// Moved says that the parameters are about to be moved, or the state by a Step.
+func (r *Replica) Moved() { r.copies.ahead = true }
+
 // Diagnose runs the last Step again: see Model.Diagnose.
 func (r *Replica) Diagnose() error { return r.program.RunChecked() }
 
@@ -163,9 +182,15 @@ func (r *Replica) Pull() error { return r.copies.pull() }
 // Push is the inverse of Pull.
 func (r *Replica) Push() error { return r.copies.push() }
 
-// Close gives the memory of the steps back. What the model needs to be used stays
-// on the device.
-func (r *Replica) Close() error { return r.program.Close() }
+// Close gives the memory of the steps back, after a Pull. What a network needs to be
+// used stays on the device.
+func (r *Replica) Close() error {
+	err := r.Pull()
+	if r.closed != nil {
+		r.closed()
+	}
+	return errors.Join(err, r.program.Close())
+}
 
 // errFloat64 is the error of models that cannot be on an accelerator.
 var errFloat64 = errors.New("model: accelerators compute in float32; take that, or device cpu")

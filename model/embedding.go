@@ -23,6 +23,7 @@ type Embedding[T op.Float] struct {
 	objective op.ContrastiveOptions
 	table     *op.Array
 	batch     batchProgram[T]
+	copies    *copies // on the accelerator where it is trained; nil on the CPU
 }
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the
@@ -64,11 +65,23 @@ func (e *Embedding[T]) Replicate(d *Device) (*Replica, error) {
 	if op.Dtype[T]() != tensor.Float32 {
 		return nil, errFloat64
 	}
+	if err := e.copies.pull(); err != nil {
+		return nil, err
+	}
 	c, p := newCopies(d), new(batchProgram[T])
 	if err := e.build(p, c); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	return p.replica(c, e.Parameters())
+	r, err := p.replica(c, e.Parameters())
+	if err != nil {
+		return nil, err
+	}
+	e.copies = c
+	r.closed = func() {
+		c.free()
+		e.copies = nil
+	}
+	return r, nil
 }
 
 // Objective implements Model.
@@ -93,11 +106,15 @@ func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 
 // EmbedTo implements Model.
 func (e *Embedding[T]) EmbedTo(dst []float32) error {
+	if err := e.copies.pull(); err != nil {
+		return err
+	}
 	for i, v := range op.Data[T](e.table) {
 		dst[i] = float32(v)
 	}
 	return nil
 }
 
-// Table returns the coordinates [n, d] themselves, not a copy.
+// Table returns the coordinates [n, d] themselves, not a copy. While a replica is
+// trained, they are those of its last Pull.
 func (e *Embedding[T]) Table() []T { return op.Data[T](e.table) }

@@ -116,7 +116,7 @@ func (n *ResNet[T]) UseDevice(d *Device) error {
 	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
 		return errFloat64
 	}
-	if n.copies.where() == d {
+	if n.copies.on(d) {
 		return nil
 	}
 	if err := n.copies.pull(); err != nil {

@@ -189,3 +189,16 @@ func doRemotely(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	}
 	return v, l.Launch(e.Device(), &dst, in)
 }
+
+// Point makes a an array of the given shape over elements at an address of an
+// accelerator's memory, which must stay there for as long as a is used.
+func (a *Array) Point(d *device.Device, at device.Pointer, shape ...int) error {
+	if len(shape) > MaxDims {
+		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
+	}
+	a.Free()
+	a.f32, a.f64, a.i32 = nil, nil, nil
+	a.dims = copy(a.shape[:], shape)
+	a.on = remote{device: d, at: at, capacity: a.Len() * elementSize}
+	return nil
+}
