@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -411,6 +412,10 @@ func (r *recomputed) RunAgain(dst *op.Array, in []*op.Array) error {
 	r.again++
 	r.at = *r.clock
 	return r.Kernel.Run(dst, in)
+}
+
+func (r *recomputed) LaunchAgain(d *device.Device, dst *op.Array, in []*op.Array) error {
+	return r.Kernel.(op.Launcher).Launch(d, dst, in)
 }
 
 // recompute adds a recomputed Rectify of a matrix to its graph.
