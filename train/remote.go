@@ -58,7 +58,7 @@ type remote struct {
 	negatives, runs, views, rows *op.Array
 
 	// What goes to the device, or comes from it, for a chunk.
-	controlHere, countsHere, lossesHere, statusHere *op.Array
+	countsHere, lossesHere, statusHere *op.Array
 	mirrors                                         []mirror
 }
 
@@ -102,7 +102,7 @@ func newRemote(f *fit) (r *remote, err error) {
 		there, here **op.Array
 		dtype       tensor.Dtype
 	}{
-		{&r.control, &r.controlHere, tensor.Int32}, {&r.status, &r.statusHere, tensor.Int32}, {&r.losses, &r.lossesHere, tensor.Float32},
+		{&r.control, nil, tensor.Int32}, {&r.status, &r.statusHere, tensor.Int32}, {&r.losses, &r.lossesHere, tensor.Float32},
 		{nil, &r.countsHere, tensor.Int32}, {&r.logZ, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
 		{&r.negatives, nil, tensor.Int32}, {&r.runs, nil, tensor.Int32}, {&r.rows, nil, tensor.Int32},
 	} {
@@ -331,10 +331,7 @@ func (r *remote) batchesOf(t *term, count int) error {
 
 // putControls uploads what the device has to know of each batch.
 func (r *remote) putControls(t *term, count int) error {
-	if err := r.controlHere.Resize([]int{count, controlWords}); err != nil {
-		return err
-	}
-	words := op.Data[int32](r.controlHere)
+	words := make([]uint32, count*controlWords)
 	for i := range count {
 		batch := r.at.batch + i
 		t.lr = r.stepSize(t, batch)
@@ -349,7 +346,10 @@ func (r *remote) putControls(t *term, count int) error {
 		}
 		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, r.at.epoch, batch, theta, numbers, numbersZ)
 	}
-	return op.Copy(r.control, r.controlHere)
+	if err := r.control.Resize([]int{count, controlWords}); err != nil {
+		return err
+	}
+	return device.Upload(r.Device, r.control.Pointer(), words)
 }
 
 // prepare gives the replica the i-th batch of a chunk, and returns the address of

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -38,16 +39,25 @@ type BatchStats struct {
 // channels before its first run: means of 0 and variances of 1. The dtype,
 // tensor.Float32 or Float64, is that of the layer's input.
 func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
+	return NewBatchStatsOn(device.CPU(), dtype, channels)
+}
+
+// NewBatchStatsOn is NewBatchStats for a layer that runs on a device, where Mean
+// and Var are then.
+func NewBatchStatsOn(d *device.Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, fmt.Errorf("op: no batch statistics of %v; float32 and float64 are known", dtype)
 	}
 	s := new(BatchStats)
 	var err error
-	if s.Mean, err = NewArray(dtype, channels); err != nil {
+	if s.Mean, err = NewArrayOn(d, dtype, channels); err != nil {
 		return nil, err
 	}
-	if s.Var, err = NewArray(dtype, channels); err != nil {
+	if s.Var, err = NewArrayOn(d, dtype, channels); err != nil {
 		return nil, err
+	}
+	if !d.OnHost() {
+		return s, errors.Join(s.Mean.Zero(), d.Fill(s.Var.Pointer(), math.Float32bits(1), channels))
 	}
 	for i := range s.Var.f32 {
 		s.Var.f32[i] = 1
@@ -86,6 +96,7 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 	if act == Identity {
 		o.single.norm.Floor, o.double.norm.Floor = float32(math.Inf(-1)), math.Inf(-1)
 	}
+	o.remote.floor = float64(o.single.norm.Floor)
 	y, err := gorgonia.ApplyOp(o, x, scale, shift)
 	if err != nil {
 		return nil, err
@@ -102,6 +113,7 @@ type batchNorm struct {
 	evaluated bool           // whether the last run used the running statistics
 	single    normalisation[float32]
 	double    normalisation[float64]
+	remote    remoteNorm
 }
 
 func (o *batchNorm) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -121,14 +133,22 @@ func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 
 func (o *batchNorm) Run(dst *Array, in []*Array) error {
 	x := in[0]
-	o.evaluated = o.stats.Evaluate
-	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
-		return fmt.Errorf("op: batch_norm in training needs at least two values of a channel, but images of shape %v have %d; take a larger batch", x.Shape(), n)
+	if err := o.begin(x); err != nil {
+		return err
 	}
 	if dst.dtype == tensor.Float64 {
 		o.double.run(dst.f64, x.f64, in[1].f64, in[2].f64, o.stats.Mean.f64, o.stats.Var.f64, o.evaluated)
 	} else {
 		o.single.run(dst.f32, x.f32, in[1].f32, in[2].f32, o.stats.Mean.f32, o.stats.Var.f32, o.evaluated)
+	}
+	return nil
+}
+
+// begin notes which statistics a run on images x uses.
+func (o *batchNorm) begin(x *Array) error {
+	o.evaluated = o.stats.Evaluate
+	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
+		return fmt.Errorf("op: batch_norm in training needs at least two values of a channel, but images of shape %v have %d; take a larger batch", x.Shape(), n)
 	}
 	return nil
 }
@@ -329,7 +349,7 @@ func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
 	x, scale, g := in[0], in[1], in[2]
 	if max(len(o.of.single.mean), len(o.of.double.mean)) != x.shape[3] {
-		return errors.New("op: the gradient of a batch_norm was asked for before it was run")
+		return errNotRun
 	}
 	if dst.dtype == tensor.Float64 {
 		o.of.double.gradient(dst.f64, x.f64, scale.f64, g.f64, o.of.evaluated)
@@ -338,6 +358,8 @@ func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
 	}
 	return nil
 }
+
+var errNotRun = errors.New("op: the gradient of a batch_norm was asked for before it was run")
 
 // batchNormSums is the gradient of scale or shift. Its inputs are that vector,
 // for its shape, and the gradient of the images, so that it runs after it.

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 )
 
@@ -49,6 +50,22 @@ func (o *relayout) Run(dst *Array, in []*Array) error {
 	o.dst, o.x = dst, in[0]
 	o.loop.Run(dst.shape[0], itemsPerPiece(dst.Cols()))
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *relayout) Launch(d *device.Device, dst *Array, in []*Array) error {
+	s := in[0].shape
+	rows, cols := s[1], s[2]*s[3]
+	if o.back {
+		rows, cols = s[1]*s[2], s[3]
+	}
+	return transposeEach(d, dst, in[0], rows, cols)
+}
+
+// transposeEach writes the transposes of matrices of so many rows and columns, one
+// after the other, to dst.
+func transposeEach(d *device.Device, dst, x *Array, rows, cols int) error {
+	return d.Each("transpose_each", dst.Len(), dst.Arg(), x.Arg(), device.Int(rows), device.Int(cols), device.Int(dst.Len()))
 }
 
 // images transposes some images: [C, H·W] to [H·W, C], or back.

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -42,6 +43,12 @@ func (o *globalAvgPool) Run(dst *Array, in []*Array) error {
 	o.dst, o.x = dst, in[0]
 	o.loop.Run(dst.shape[0], itemsPerPiece(o.x.Cols()))
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *globalAvgPool) Launch(d *device.Device, dst *Array, in []*Array) error {
+	pixels := in[0].shape[1] * in[0].shape[2]
+	return d.Each("pixel_means", dst.Len(), dst.Arg(), in[0].Arg(), device.Int(pixels), device.Int(in[0].shape[3]), device.Int(dst.Len()))
 }
 
 func (o *globalAvgPool) images(_, lo, hi int) {
@@ -97,6 +104,12 @@ func (o *globalAvgPoolGrad) Run(dst *Array, in []*Array) error {
 	o.dst, o.g = dst, in[1]
 	o.loop.Run(dst.shape[0], itemsPerPiece(dst.Cols()))
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *globalAvgPoolGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+	pixels := dst.shape[1] * dst.shape[2]
+	return d.Each("pixel_means_grad", dst.Len(), dst.Arg(), in[1].Arg(), device.Int(pixels), device.Int(dst.shape[3]), device.Int(dst.Len()))
 }
 
 func (o *globalAvgPoolGrad) images(_, lo, hi int) {

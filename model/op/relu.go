@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -67,6 +68,32 @@ func (o *rectifier) Run(dst *Array, in []*Array) error {
 	}
 	o.loop.Run(dst.Len(), elementsPerPiece)
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *rectifier) Launch(d *device.Device, dst *Array, in []*Array) error {
+	n := dst.Len()
+	if o.arity == 2 {
+		kernel, width := byFours("add_rectify_4", "add_rectify_1", n, dst, in[0], in[1])
+		return d.Each(kernel, n/width, dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(n))
+	}
+	kernel, width := byFours("rectify_4", "rectify_1", n, dst, in[0])
+	return d.Each(kernel, n/width, dst.Arg(), in[0].Arg(), device.Int(n))
+}
+
+// byFours returns which of two kernels takes n elements of arrays, and how many of
+// them at a time: four need a multiple of four, and addresses that are multiples of
+// 16 bytes.
+func byFours(fours, ones string, n int, arrays ...*Array) (kernel string, width int) {
+	for _, a := range arrays {
+		if a.Pointer()%16 != 0 {
+			return ones, 1
+		}
+	}
+	if n%4 != 0 {
+		return ones, 1
+	}
+	return fours, 4
 }
 
 func (o *rectifier) piece(_, lo, hi int) {

@@ -1,0 +1,61 @@
+// Convolutions of images x [n, h, w, c] as products with a matrix that has a row
+// for each position of a window: the patch [kh, kw, c] of the image that the window
+// sees there. The images are some of a batch, so that the patches stay in the
+// cache, and are fewer than 2³¹ elements.
+#include "kernel.h"
+
+typedef float quad __attribute__((ext_vector_type(4), may_alias));
+
+typedef struct { u32 h, w, c, kh, kw, oh, ow, stride, pad; } windows;
+
+// conv_patches: patches [n·oh·ow, kh·kw·c] of images; a thread for each of count
+// groups of width channels.
+DEVICE void patches(float *patches, const float *x, u32 count, windows g, u32 width) {
+  long index = index_of_thread();
+  if (index >= (long)count) return;
+  u32 i = (u32)index, groups = g.c / width, rest = i / groups, k = i % groups;
+  u32 taps = g.kh * g.kw, tap = rest % taps, at = rest / taps;
+  u32 row = at / g.ow, image = row / g.oh;
+  // What is left or above of the image is far to its right or below as u32.
+  u32 px = at % g.ow * g.stride + tap % g.kw - g.pad, py = row % g.oh * g.stride + tap / g.kw - g.pad;
+  int inside = px < g.w && py < g.h;
+  const float *from = x + (((long)image * g.h + py) * g.w + px) * g.c + k * width;
+  if (width == 4) ((quad *)patches)[i] = inside ? *(const quad *)from : (quad)0.f;
+  else patches[i] = inside ? *from : 0.f;
+}
+KERNEL(conv_patches_4)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  patches(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
+}
+KERNEL(conv_patches_1)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  patches(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
+}
+
+// conv_gather: dx is for each pixel the sum over the windows that see it of what
+// their patches have there, in the order of the windows' elements; a thread for each
+// of count groups of width channels of the pixels.
+DEVICE void gather(float *dx, const float *patches, u32 count, windows g, u32 width) {
+  long index = index_of_thread();
+  if (index >= (long)count) return;
+  u32 i = (u32)index, groups = g.c / width, pixel = i / groups, k = i % groups;
+  u32 px = pixel % g.w, row = pixel / g.w, py = row % g.h, image = row / g.h;
+  quad sum = 0.f;
+  for (u32 r = 0; r < g.kh; r++) {
+    u32 y = py + g.pad - r, oy = y / g.stride;
+    if (py + g.pad < r || oy * g.stride != y || oy >= g.oh) continue;
+    for (u32 s = 0; s < g.kw; s++) {
+      u32 x = px + g.pad - s, ox = x / g.stride;
+      if (px + g.pad < s || ox * g.stride != x || ox >= g.ow) continue;
+      const float *from = patches + ((((long)image * g.oh + oy) * g.ow + ox) * g.kh * g.kw + r * g.kw + s) * g.c + k * width;
+      if (width == 4) sum += *(const quad *)from;
+      else sum.x += *from;
+    }
+  }
+  if (width == 4) ((quad *)dx)[i] = sum;
+  else dx[i] = sum.x;
+}
+KERNEL(conv_gather_4)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  gather(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
+}
+KERNEL(conv_gather_1)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  gather(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
+}

@@ -1,0 +1,317 @@
+// Operations on images [n, h, w, c], but for convolutions: convolve.c.
+#include "kernel.h"
+
+// A quad is four numbers that one access moves. Kernels whose name ends with _4
+// take channels by fours, where their number is a multiple of four and all arrays
+// begin at a multiple of 16 bytes; those with _1 one by one, in the first place of
+// a quad.
+typedef float quad __attribute__((ext_vector_type(4), may_alias));
+
+DEVICE quad load(const float *p, int width) {
+  if (width == 4) return *(const quad *)p;
+  return (quad){*p, 0.f, 0.f, 0.f};
+}
+DEVICE void store(float *p, quad v, int width) {
+  if (width == 4) *(quad *)p = v;
+  else *p = v.x;
+}
+
+// The kernels of batch normalisation see images as a matrix x [rows, c]. A block
+// of 256 threads has a strip of columns, lanes·width of them, and a part of the
+// rows, 256/lanes at a time; lanes is a power of two, at most 32. There are
+// strips·parts blocks.
+enum { most_threads = 256 };
+typedef struct { long first, end, step, part; int column, here; } place;
+DEVICE place place_of(long rows, int c, int lanes, int strips, int width) {
+  place p;
+  long parts = blocks() / strips, each = (rows + parts - 1) / parts;
+  p.part = block() / strips;
+  p.first = p.part * each;
+  p.end = p.first + each < rows ? p.first + each : rows;
+  p.first += thread() / lanes;
+  p.step = threads() / lanes;
+  p.column = (block() % strips * lanes + thread() % lanes) * width;
+  p.here = p.column < c;
+  return p;
+}
+
+// keep_sums writes the sums of a and of b over the block's rows to
+// partial [parts, 2, c].
+DEVICE void keep_sums(float *partial, quad a, quad b, place p, int c, int lanes, int width) {
+  SHARED_ARRAY(quad, of_a, most_threads);
+  SHARED_ARRAY(quad, of_b, most_threads);
+  of_a[thread()] = a;
+  of_b[thread()] = b;
+  barrier();
+  if (thread() < lanes && p.here) {
+    for (int i = thread() + lanes; i < threads(); i += lanes) {
+      a += of_a[i];
+      b += of_b[i];
+    }
+    float *to = partial + p.part * 2 * c + p.column;
+    store(to, a, width);
+    store(to + c, b, width);
+  }
+}
+
+// state [11, c] is what there is of a normalisation: y = max(floor,
+// factor·(x − pivot) + shift).
+enum {
+  of_pivot,   // the mean, rounded
+  of_factor,  // scale/√(variance + ε)
+  of_shift,   //
+  of_off,     // the mean, less pivot
+  of_inverse, // 1/√(variance + ε)
+  of_sample,  // what moments are about
+  of_g, of_x, of_one, // dx = g·of_g + (x − pivot)·of_x + of_one
+  of_sum_g, of_sum_gz, // the gradients of shift and scale
+};
+enum { samples = 16 };
+
+// norm_moments: the parts' Σ(x − sample) and Σ(x − sample)², where sample is the
+// mean of some rows: about it they do not cancel, however far the mean is from 0.
+DEVICE void add_moments(quad *sum, quad *squares, const float *x, long step, quad sample, int width, int count) {
+  quad v[4];
+  for (int k = 0; k < count; k++) v[k] = load(x + k * step, width);
+  for (int k = 0; k < count; k++) {
+    quad d = v[k] - sample;
+    *sum += d;
+    *squares += d * d;
+  }
+}
+DEVICE void moments(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips, int width) {
+  place p = place_of(rows, c, lanes, strips, width);
+  quad sum = 0.f, squares = 0.f;
+  if (p.here) {
+    quad sample = 0.f;
+    for (int k = 0; k < samples; k++) sample += load(x + rows * k / samples * c + p.column, width);
+    sample *= 1.f / samples;
+    if (p.part == 0 && thread() < lanes) store(state + of_sample * c + p.column, sample, width);
+    long r = p.first, step = p.step * c;
+    x += r * c + p.column;
+    for (; r + 3 * p.step < p.end; r += 4 * p.step, x += 4 * step) add_moments(&sum, &squares, x, step, sample, width, 4);
+    for (; r < p.end; r += p.step, x += step) add_moments(&sum, &squares, x, step, sample, width, 1);
+  }
+  keep_sums(partial, sum, squares, p, c, lanes, width);
+}
+KERNEL_TOGETHER(norm_moments_4)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
+  moments(partial, state, x, rows, c, lanes, strips, 4);
+}
+KERNEL_TOGETHER(norm_moments_1)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
+  moments(partial, state, x, rows, c, lanes, strips, 1);
+}
+
+// add_up returns the sums of both rows of partial for the channel of the thread,
+// in the block's first 32 threads. Blocks of 1024 threads have 32 channels.
+typedef struct { double a, b; } pair;
+DEVICE pair add_up(const float *partial, int parts, int c) {
+  SHARED_ARRAY(double, of_a, 1024);
+  SHARED_ARRAY(double, of_b, 1024);
+  int k = block() * 32 + thread() % 32;
+  double a = 0, b = 0;
+  if (k < c)
+    for (int p = thread() / 32; p < parts; p += 32) {
+      a += (double)partial[(long)p * 2 * c + k];
+      b += (double)partial[((long)p * 2 + 1) * c + k];
+    }
+  of_a[thread()] = a;
+  of_b[thread()] = b;
+  barrier();
+  if (thread() < 32)
+    for (int i = thread() + 32; i < 1024; i += 32) {
+      a += of_a[i];
+      b += of_b[i];
+    }
+  return (pair){a, b};
+}
+
+// norms: what is done to channel k, of this mean and variance; ε is 1e-5.
+DEVICE void norm_is(float *state, int k, int c, double mean, double variance, float scale, float shift) {
+  double inverse = 1. / root_d(variance + 1e-5), factor = (double)scale * inverse;
+  float pivot = (float)mean;
+  state[of_pivot * c + k] = pivot;
+  state[of_factor * c + k] = (float)factor;
+  state[of_off * c + k] = (float)(mean - (double)pivot);
+  state[of_shift * c + k] = (float)((double)shift - factor * (mean - (double)pivot));
+  state[of_inverse * c + k] = (float)inverse;
+}
+
+// norm_batch: the state from the moments of count rows, and a tenth of them into
+// the running means and unbiased variances [c]. ⌈c/32⌉ blocks of 1024 threads.
+KERNEL_TOGETHER(norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
+  pair s = add_up(partial, parts, c);
+  int k = block() * 32 + thread();
+  if (thread() >= 32 || k >= c) return;
+  double n = (double)count, mean = (double)state[of_sample * c + k] + s.a / n, scatter = s.b - s.a / n * s.a;
+  scatter = scatter < 0 ? 0 : scatter; // NaN stays
+  means[k] = (float)(0.9 * (double)means[k] + 0.1 * mean);
+  variances[k] = (float)(0.9 * (double)variances[k] + 0.1 * (scatter / (n - 1)));
+  norm_is(state, k, c, mean, scatter / n, scale[k], shift[k]);
+}
+
+// norm_running: the state from the running means and variances; a thread for each
+// channel.
+KERNEL(norm_running)(float *state, const float *means, const float *variances, const float *scale, const float *shift, int c) {
+  long k = index_of_thread();
+  if (k < c) norm_is(state, (int)k, c, (double)means[k], (double)variances[k], scale[k], shift[k]);
+}
+
+DEVICE quad floored(quad y, float floor, int width) {
+  for (int k = 0; k < width; k++) y[k] = y[k] < floor ? floor : y[k]; // NaN stays
+  return y;
+}
+
+// A norm is what of the state forward passes need, for the thread's channels.
+typedef struct { quad pivot, factor, shift; float floor; } norm;
+DEVICE norm norm_at(const float *state, float floor, int c, int width) {
+  return (norm){load(state + of_pivot * c, width), load(state + of_factor * c, width), load(state + of_shift * c, width), floor};
+}
+
+// norm_apply: y = max(floor, factor·(x − pivot) + shift).
+DEVICE void apply_rows(float *y, const float *x, long at, long step, const norm *m, int width, int count) {
+  quad v[4];
+  for (int k = 0; k < count; k++) v[k] = load(x + at + k * step, width);
+  for (int k = 0; k < count; k++) store(y + at + k * step, floored(m->factor * (v[k] - m->pivot) + m->shift, m->floor, width), width);
+}
+DEVICE void apply(float *y, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
+  place p = place_of(rows, c, lanes, strips, width);
+  if (!p.here) return;
+  norm m = norm_at(state + p.column, floor, c, width);
+  long r = p.first, step = p.step * c, at = r * c + p.column;
+  for (; r + 3 * p.step < p.end; r += 4 * p.step, at += 4 * step) apply_rows(y, x, at, step, &m, width, 4);
+  for (; r < p.end; r += p.step, at += step) apply_rows(y, x, at, step, &m, width, 1);
+}
+KERNEL(norm_apply_4)(float *y, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+  apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 4);
+}
+KERNEL(norm_apply_1)(float *y, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+  apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 1);
+}
+
+// passed returns what of the gradient g comes through to where y is not floored.
+DEVICE quad passed(quad g, quad y, float floor, int width) {
+  for (int k = 0; k < width; k++) g[k] = y[k] <= floor ? 0.f : g[k];
+  return g;
+}
+
+// norm_products: the parts' Σg and Σg·(x − pivot).
+DEVICE void add_products(quad *sum, quad *by_x, const float *g, const float *x, long at, long step, const norm *m, int width, int count) {
+  quad v[2], w[2];
+  for (int k = 0; k < count; k++) {
+    v[k] = load(x + at + k * step, width);
+    w[k] = load(g + at + k * step, width);
+  }
+  for (int k = 0; k < count; k++) {
+    quad d = v[k] - m->pivot, through = passed(w[k], m->factor * d + m->shift, m->floor, width);
+    *sum += through;
+    *by_x += through * d;
+  }
+}
+DEVICE void products(float *partial, const float *g, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
+  place p = place_of(rows, c, lanes, strips, width);
+  quad sum = 0.f, by_x = 0.f;
+  if (p.here) {
+    norm m = norm_at(state + p.column, floor, c, width);
+    long r = p.first, step = p.step * c, at = r * c + p.column;
+    for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) add_products(&sum, &by_x, g, x, at, step, &m, width, 2);
+    if (r < p.end) add_products(&sum, &by_x, g, x, at, step, &m, width, 1);
+  }
+  keep_sums(partial, sum, by_x, p, c, lanes, width);
+}
+KERNEL_TOGETHER(norm_products_4)(float *partial, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+  products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
+}
+KERNEL_TOGETHER(norm_products_1)(float *partial, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+  products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
+}
+
+// norm_blend: the rest of the state from the products, z = (x − mean)·inverse.
+// ⌈c/32⌉ blocks of 1024 threads.
+KERNEL_TOGETHER(norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
+  pair s = add_up(partial, parts, c);
+  int k = block() * 32 + thread();
+  if (thread() >= 32 || k >= c) return;
+  double inverse = (double)state[of_inverse * c + k], off = (double)state[of_off * c + k];
+  double gz = inverse * (s.b - off * s.a), factor = (double)scale[k] * inverse, n = (double)count;
+  double by_x = 0, one = 0;
+  if (!evaluated && count > 0) {
+    by_x = -factor * inverse * gz / n;
+    one = -factor * s.a / n - by_x * off;
+  }
+  state[of_g * c + k] = (float)factor;
+  state[of_x * c + k] = (float)by_x;
+  state[of_one * c + k] = (float)one;
+  state[of_sum_g * c + k] = (float)s.a;
+  state[of_sum_gz * c + k] = (float)gz;
+}
+
+// norm_gradient: dx = g·of_g + (x − pivot)·of_x + of_one.
+typedef struct { quad by_g, by_x, one; } blend;
+DEVICE void gradient_rows(float *dx, const float *g, const float *x, long at, long step, const norm *m, const blend *b, int width, int count) {
+  quad v[2], w[2];
+  for (int k = 0; k < count; k++) {
+    v[k] = load(x + at + k * step, width);
+    w[k] = load(g + at + k * step, width);
+  }
+  for (int k = 0; k < count; k++) {
+    quad d = v[k] - m->pivot, through = passed(w[k], m->factor * d + m->shift, m->floor, width);
+    store(dx + at + k * step, b->by_g * through + (b->by_x * d + b->one), width);
+  }
+}
+DEVICE void gradient(float *dx, const float *g, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
+  place p = place_of(rows, c, lanes, strips, width);
+  if (!p.here) return;
+  const float *s = state + p.column;
+  norm m = norm_at(s, floor, c, width);
+  blend b = {load(s + of_g * c, width), load(s + of_x * c, width), load(s + of_one * c, width)};
+  long r = p.first, step = p.step * c, at = r * c + p.column;
+  for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) gradient_rows(dx, g, x, at, step, &m, &b, width, 2);
+  if (r < p.end) gradient_rows(dx, g, x, at, step, &m, &b, width, 1);
+}
+KERNEL(norm_gradient_4)(float *dx, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+  gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
+}
+KERNEL(norm_gradient_1)(float *dx, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+  gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
+}
+
+// transpose_each: matrices x [n/(rows·cols), rows, cols] as
+// y [n/(rows·cols), cols, rows]; a thread for each of n elements.
+KERNEL(transpose_each)(float *y, const float *x, int rows, int cols, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  int size = rows * cols, at = (int)(i % size);
+  y[i] = x[i - at + at % rows * cols + at / rows];
+}
+
+// pixel_means: y [n/c, c] are the means of images x [n/c, pixels, c] over their
+// pixels; a thread for each of n means.
+KERNEL(pixel_means)(float *y, const float *x, int pixels, int c, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  const float *from = x + i / c * pixels * c + i % c;
+  float sum = 0.f;
+  for (int p = 0; p < pixels; p++) sum += from[(long)p * c];
+  y[i] = sum / (float)pixels;
+}
+
+// pixel_means_grad: dx [n/(pixels·c), pixels, c] from the gradient
+// g [n/(pixels·c), c] of the means; a thread for each of n elements.
+KERNEL(pixel_means_grad)(float *dx, const float *g, int pixels, int c, long n) {
+  long i = index_of_thread();
+  if (i < n) dx[i] = g[i / ((long)pixels * c) * c + i % c] / (float)pixels;
+}
+
+// rectify: y = max(0, a), where a NaN stays one; a thread for four of n elements.
+DEVICE void rectify_at(float *y, const float *a, const float *b, long n, int width) {
+  long i = index_of_thread() * width;
+  if (i >= n) return;
+  quad v = load(a + i, width);
+  if (b) v += load(b + i, width);
+  store(y + i, floored(v, 0.f, width), width);
+}
+KERNEL(rectify_4)(float *y, const float *a, long n) { rectify_at(y, a, 0, n, 4); }
+KERNEL(rectify_1)(float *y, const float *a, long n) { rectify_at(y, a, 0, n, 1); }
+// add_rectify: y = max(0, a + b).
+KERNEL(add_rectify_4)(float *y, const float *a, const float *b, long n) { rectify_at(y, a, b, n, 4); }
+KERNEL(add_rectify_1)(float *y, const float *a, const float *b, long n) { rectify_at(y, a, b, n, 1); }

@@ -1,0 +1,114 @@
+//go:build cu
+
+package op_test
+
+import (
+	"fmt"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/model/op"
+)
+
+// weighted returns the gradients with respect to inputs of the sum of y's elements,
+// each with a weight of its own.
+func weighted(t *testing.T, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
+	t.Helper()
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{weights}, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return grads
+}
+
+// far moves the channels of images away from 0, each by another distance.
+func far(x *op.Array, by float32) *op.Array {
+	c := x.Shape()[len(x.Shape())-1]
+	data := op.Data[float32](x)
+	for i := range data {
+		data[i] += by * float32(i%c+1)
+	}
+	return x
+}
+
+func TestBatchNormOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, c := range []struct {
+		shape    [4]int
+		by       float32 // see far
+		act      op.Activation
+		evaluate bool
+		within   float64
+	}{
+		{[4]int{2, 1, 1, 1}, 0, op.Identity, false, 1e-4},
+		{[4]int{1, 1, 5, 4}, 0, op.ReLU, false, 1e-4},
+		{[4]int{3, 5, 3, 3}, 1, op.ReLU, false, 2e-5},
+		{[4]int{3, 5, 3, 8}, 1, op.Identity, false, 2e-5},
+		{[4]int{5, 7, 3, 257}, 0, op.ReLU, false, 2e-5}, // more than one strip
+		{[4]int{2, 3, 5, 132}, 0, op.ReLU, false, 2e-5},
+		{[4]int{9, 16, 16, 4}, 0, op.ReLU, false, 2e-5}, // several parts
+		{[4]int{3, 17, 17, 6}, 0, op.Identity, false, 2e-5},
+		{[4]int{4, 8, 8, 8}, 3000, op.ReLU, false, 2e-5}, // far from 0
+		{[4]int{4, 8, 8, 8}, 3000, op.Identity, false, 2e-5},
+		{[4]int{3, 5, 3, 3}, 1, op.ReLU, true, 2e-5},
+		{[4]int{3, 5, 3, 12}, 1, op.Identity, true, 2e-5},
+		{[4]int{0, 5, 3, 12}, 0, op.ReLU, true, 0},
+	} {
+		t.Run(fmt.Sprint(c.shape, c.by, c.act, c.evaluate), func(t *testing.T) {
+			channels := c.shape[3]
+			x, g := far(filled(t, 1, c.shape[:]...), c.by), filled(t, 2, c.shape[:]...)
+			scale, shift := filled(t, 3, channels), filled(t, 4, channels)
+			mean, variance := filled(t, 5, channels), filled(t, 6, channels)
+			for k, v := range op.Data[float32](variance) {
+				op.Data[float32](variance)[k] = 0.1 + v*v
+			}
+			var stats []*op.BatchStats
+			where := []*device.Device{device.CPU(), d}
+			onBoth(t, d, c.within, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+				s, err := op.NewBatchStatsOn(where[len(stats)], tensor.Float32, channels)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.evaluate {
+					s.Evaluate = true
+					for to, from := range map[*op.Array]*op.Array{s.Mean: mean, s.Var: variance} {
+						if err := op.Copy(to, from); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				stats = append(stats, s)
+				in := map[*gorgonia.Node]*op.Array{}
+				var nodes gorgonia.Nodes
+				for i, a := range []*op.Array{x, scale, shift, g} {
+					n := nodeOf(graph, a, fmt.Sprint("in", i))
+					in[n], nodes = a, append(nodes, n)
+				}
+				y, err := op.BatchNorm(nodes[0], nodes[1], nodes[2], s, c.act)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[3], nodes[:3]...)...)
+			})
+			compareArrays(t, "the running mean", onHost(t, stats[1].Mean), stats[0].Mean, 1e-5)
+			compareArrays(t, "the running variance", onHost(t, stats[1].Var), stats[0].Var, max(c.within, 1e-6))
+		})
+	}
+}
+
+// onHost returns a copy of an array in the program's memory.
+func onHost(t *testing.T, a *op.Array) *op.Array {
+	t.Helper()
+	here, err := op.NewArray(a.Dtype())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := op.Copy(here, a); err != nil {
+		t.Fatal(err)
+	}
+	return here
+}
