@@ -59,7 +59,7 @@ type remote struct {
 
 	// What goes to the device, or comes from it, for a chunk.
 	countsHere, lossesHere, statusHere *op.Array
-	mirrors                                         []mirror
+	mirrors                            []mirror
 }
 
 // A mirror is an array of a run's state on a device, with the one that stands for
