@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -67,6 +68,14 @@ func (o *rectifier) Run(dst *Array, in []*Array) error {
 	}
 	o.loop.Run(dst.Len(), elementsPerPiece)
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *rectifier) Launch(d *device.Device, dst *Array, in []*Array) error {
+	if o.arity == 2 {
+		return d.Each("add_relu", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(dst.Len()))
+	}
+	return d.Each("relu", dst.Len(), dst.Arg(), in[0].Arg(), device.Int(dst.Len()))
 }
 
 func (o *rectifier) piece(_, lo, hi int) {

@@ -12,3 +12,26 @@ KERNEL(relu_grad)(float *dst, const float *y, const float *g, long n) {
   long i = index_of_thread();
   if (i < n) dst[i] = y[i] > 0.f ? g[i] : 0.f;
 }
+
+// relu: y = max(x, 0); a NaN stays one.
+KERNEL(relu)(float *y, const float *x, long n) {
+  long i = index_of_thread();
+  if (i < n) y[i] = x[i] < 0.f ? 0.f : x[i];
+}
+
+// add_relu: y = max(a + b, 0); a NaN stays one.
+KERNEL(add_relu)(float *y, const float *a, const float *b, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  float v = a[i] + b[i];
+  y[i] = v < 0.f ? 0.f : v;
+}
+
+// temper: y = x/√τ for log τ at log_temperature, bounded to [least, most].
+KERNEL(temper)(float *y, const float *x, const float *log_temperature, number least, number most, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  float t = *log_temperature;
+  t = t < VALUE(least) ? VALUE(least) : t > VALUE(most) ? VALUE(most) : t; // a NaN stays one
+  y[i] = exponential(-.5f * t) * x[i];
+}
