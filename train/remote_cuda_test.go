@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
@@ -375,13 +376,17 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 	if many > few || piecesMany > piecesFew {
 		t.Errorf("%d bytes in %d pieces after 10000 steps, %d in %d after 10", many, piecesMany, few, piecesFew)
 	}
-	runtime.GC()
-	if used, _ := d.Usage(); used != 0 {
-		t.Errorf("%d bytes are in use after the runs", used)
+	// What the methods remember goes when the collector has found that nobody does.
+	var used, after int64
+	for range 200 {
+		runtime.GC()
+		used, _ = d.Usage()
+		if after, _ = fakecuda.Usage(); used == 0 && after <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	if after, _ := fakecuda.Usage(); after > before {
-		t.Errorf("%d bytes are allocated after the runs, %d before", after, before)
-	}
+	t.Errorf("after the runs %d bytes are in use, and %d allocated, of which %d were before", used, after, before)
 }
 
 // What cannot be computed on a device is refused before anything is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -405,6 +406,11 @@ func (d *Device) Each(kernel string, n int, args ...Arg) error {
 	}
 	return d.Launch(kernel, Launch{Grid: (n + blockOfEach - 1) / blockOfEach, Block: blockOfEach}, args...)
 }
+
+// Lanes returns the logarithm of how many threads work on a row of so many columns
+// in a kernel that takes rows: up to the 32 of a warp. Each then runs it with
+// rows<<lanes threads.
+func Lanes(cols int) int { return min(5, bits.Len(uint(max(cols, 1)-1))) }
 
 // Multiply computes a product. With no elements in C there is nothing to do;
 // with K = 0 it is Beta·C.

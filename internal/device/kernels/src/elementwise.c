@@ -12,3 +12,12 @@ KERNEL(relu_grad)(float *dst, const float *y, const float *g, long n) {
   long i = index_of_thread();
   if (i < n) dst[i] = y[i] > 0.f ? g[i] : 0.f;
 }
+
+// temper: y = x/√τ for log τ at log_temperature, bounded to [least, most].
+KERNEL(temper)(float *y, const float *x, const float *log_temperature, number least, number most, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  float t = *log_temperature;
+  t = t < VALUE(least) ? VALUE(least) : t > VALUE(most) ? VALUE(most) : t; // a NaN stays one
+  y[i] = exponential(-.5f * t) * x[i];
+}
