@@ -120,6 +120,10 @@ func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// mostTogether is how many sums a single block of an accelerator's threads computes,
+// for which their memory has room. To launch several kernels takes longer.
+const mostTogether = 5000
+
 // Launch implements Launcher. The sums are of integers, so that the order in which
 // an accelerator's threads add to them does not matter.
 func (o *scatterAdd) Launch(d *device.Device, dst *Array, in []*Array) error {
@@ -127,6 +131,11 @@ func (o *scatterAdd) Launch(d *device.Device, dst *Array, in []*Array) error {
 	rows, cols, n := x.shape[0], x.shape[1], dst.Len()
 	if rows == 0 || n == 0 {
 		return dst.Zero()
+	}
+	count, lanes := device.Int(bits.Len(uint(rows-1))), device.Lanes(cols)
+	if n <= mostTogether && x.Len() <= 2*mostTogether {
+		return d.Launch("scatter_together", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
+			device.Int(rows), device.Int(cols), device.Int(n), count)
 	}
 	sums, err := o.sums.of(d, tensor.Int32, 2*n+1)
 	if err != nil {
@@ -136,7 +145,6 @@ func (o *scatterAdd) Launch(d *device.Device, dst *Array, in []*Array) error {
 		return err
 	}
 	most := device.Arg(sums.Pointer().At(2*n, elementSize))
-	count, lanes := device.Int(bits.Len(uint(rows-1))), device.Lanes(cols)
 	if err := d.Launch("scatter_largest", device.Launch{Grid: blocksFor(x.Len()), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
 		return err
 	}

@@ -99,7 +99,10 @@ func addressOf(a *Array) device.Arg {
 
 // A columnSummer adds up rows on an accelerator: many of them at a time, and then
 // their sums, all in an order that depends on the sizes alone.
-type columnSummer struct{ parts scratch }
+type columnSummer struct {
+	parts scratch // the sums
+	done  scratch // counters, which are 0 between two launches
+}
 
 const (
 	// rowsPerLane is how many rows a thread adds up at least, and mostParts how
@@ -119,26 +122,27 @@ func (s *columnSummer) launch(d *device.Device, dst, g, x, index *Array) error {
 	if dst.Len() == 0 {
 		return nil
 	}
-	step := max(rowsPerLane*(256>>device.Lanes(cols)), (rows+mostParts-1)/mostParts)
-	parts := max(1, (rows+step-1)/step)
-	if parts == 1 {
-		return sumColumns(d, dst.Arg(), addressOf(g), x.Arg(), addressOf(index), rows, cols, out, step)
-	}
-	sums, err := s.parts.of(d, tensor.Float32, parts*dst.Len())
-	if err != nil {
-		return err
-	}
-	if err := sumColumns(d, sums.Arg(), addressOf(g), x.Arg(), addressOf(index), rows, cols, out, step); err != nil {
-		return err
-	}
-	return sumColumns(d, dst.Arg(), 0, sums.Arg(), 0, parts, dst.Len(), 1, parts)
-}
-
-// sumColumns launches the kernel, for step rows at a time.
-func sumColumns(d *device.Device, dst, g, x, index device.Arg, rows, cols, out, step int) error {
 	lanes := device.Lanes(cols)
-	tiles := (cols + 1<<lanes - 1) >> lanes
-	parts := max(1, (rows+step-1)/step)
-	return d.Launch("column_sums", device.Launch{Grid: parts * tiles, Block: 256}, dst, g, x, index,
-		device.Int(rows), device.Int(cols), device.Int(out), device.Int(step), device.Int(tiles), device.Int(lanes))
+	step := max(rowsPerLane*(256>>lanes), (rows+mostParts-1)/mostParts)
+	parts, tiles := max(1, (rows+step-1)/step), (cols+1<<lanes-1)>>lanes
+	var sums, done *Array
+	if parts > 1 {
+		var err error
+		if sums, err = s.parts.of(d, tensor.Float32, parts*dst.Len()); err != nil {
+			return err
+		}
+		begun := s.done.array
+		fresh := begun == nil || begun.on.device != d || begun.Cap() < tiles
+		if done, err = s.done.of(d, tensor.Int32, tiles); err != nil {
+			return err
+		}
+		if fresh {
+			if err := done.Zero(); err != nil {
+				return err
+			}
+		}
+	}
+	return d.Launch("column_sums", device.Launch{Grid: parts * tiles, Block: 256},
+		dst.Arg(), addressOf(g), x.Arg(), addressOf(index), device.Int(rows), device.Int(cols), device.Int(out),
+		device.Int(step), device.Int(tiles), device.Int(lanes), addressOf(sums), addressOf(done))
 }

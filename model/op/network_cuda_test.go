@@ -65,7 +65,7 @@ func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(
 
 func TestGatherOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, s := range []struct{ n, rows, cols int }{{1, 1, 1}, {5, 31, 2}, {7, 257, 3}, {300, 33, 100}, {40, 2100, 2}, {9, 0, 2}} {
+	for _, s := range []struct{ n, rows, cols int }{{1, 1, 1}, {5, 31, 2}, {7, 257, 3}, {300, 33, 100}, {40, 2100, 2}, {9, 0, 2}, {300, 5100, 2}, {5001, 40, 1}} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			index := drawnRows(t, 3, s.rows, s.n)
 			gradientsOnBoth(t, d, 1e-6, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Gather(in[0], in[1]) }, 1,
@@ -343,5 +343,67 @@ func TestNetworkIsCaptured(t *testing.T) {
 	compareArrays(t, "done again", here(), want, 0)
 	if err := replay.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Batches may differ in size from one run to the next: what operations keep for one
+// size does not show in another.
+func TestBatchesOfAnySizeOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	x, w, b := filled(t, 1, 30, 6), filled(t, 2, 3, 6), filled(t, 3, 3)
+	programs := map[*device.Device]*vm.Program{device.CPU(): nil, d: nil}
+	var nodes [2]gorgonia.Nodes // inputs that differ, outputs
+	for on := range programs {
+		g := gorgonia.NewGraph()
+		points, weights, bias := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, b, "b")
+		rows, grad := nodeOf(g, drawnRows(t, 4, 5, 30), "rows"), nodeOf(g, filled(t, 5, 5, 3), "grad")
+		y := gorgonia.Must(op.LinearRows(points, rows, weights, bias, op.ReLU))
+		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, gorgonia.Nodes{points, weights, bias})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := vm.CompileOn(on, grads...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, a := range map[*gorgonia.Node]*op.Array{points: x, weights: w, bias: b} {
+			if err := op.Copy(p.Input(n), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		programs[on] = p
+		if on == d {
+			nodes[0] = append(gorgonia.Nodes{rows, grad}, grads...)
+		} else {
+			nodes[1] = append(gorgonia.Nodes{rows, grad}, grads...)
+		}
+	}
+	for _, size := range []int{5, 9000, 40, 0, 4097, 9001} {
+		rows, grad := drawnRows(t, uint64(size), size, 30), filled(t, uint64(size), size, 3)
+		var results [2][]*op.Array
+		for i, on := range []*device.Device{d, device.CPU()} {
+			p := programs[on]
+			for k, a := range []*op.Array{rows, grad} {
+				if err := op.Copy(p.Input(nodes[i][k]), a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range nodes[i][2:] {
+				here, err := op.NewArray(tensor.Float32)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := op.Copy(here, p.Output(n)); err != nil {
+					t.Fatal(err)
+				}
+				results[i] = append(results[i], here)
+			}
+		}
+		for k, want := range results[1] {
+			compareArrays(t, fmt.Sprintf("%d rows, gradient %d", size, k), results[0][k], want, 2e-5)
+		}
 	}
 }

@@ -44,18 +44,18 @@ KERNEL_TOGETHER(expand_rows)(float *restrict y, const long *start, const unsigne
 // so small that the sum of as many of the largest element just fits: they do not
 // depend on the order, and are good to far more bits than a float has.
 //
-// scatter_largest: the bits of the largest |x| of n elements in *most, which is 0
-// before. Blocks of 256, as many as there is work for.
-KERNEL_TOGETHER(scatter_largest)(int *most, const float *restrict x, long n) {
-  SHARED_ARRAY(int, of_warps, 8);
-  int bits = 0; // of the floats that are not negative, the larger has the larger ones, and a NaN the largest
+// block_largest returns the bits of the largest |x| of a block's share of n elements
+// to all of its threads, a multiple of 32. Of the floats that are not negative, the
+// larger has the larger bits, and what is no number the largest.
+DEVICE int block_largest(const float *restrict x, long n) {
+  SHARED_ARRAY(int, of_warps, 32);
+  int bits = 0;
   for (long i = index_of_thread(); i < n; i += (long)blocks() * threads()) bits = max_i(bits, (int)(as_bits(x[i]) & 0x7fffffffu));
   for (int mask = 16; mask > 0; mask /= 2) bits = max_i(bits, exchange_i(bits, mask));
   if (thread() % 32 == 0) of_warps[thread() / 32] = bits;
   barrier();
-  if (thread() != 0) return;
-  for (int i = 1; i < 8; i++) bits = max_i(bits, of_warps[i]);
-  __atomic_fetch_max(most, bits, __ATOMIC_RELAXED);
+  for (int i = 0; i < threads() / 32; i++) bits = max_i(bits, of_warps[i]);
+  return bits;
 }
 
 // power_of_2 returns 2^e for e from −1022 to 1023.
@@ -67,6 +67,19 @@ DEVICE double power_of_2(int e) {
 // unit_exponent returns the e for which a sum of 2^count of the elements is below
 // 2⁶² units of 2^−e.
 DEVICE int unit_exponent(int most, int count) { return 62 - count - ((most >> 23) - 126); }
+
+// sum_of returns a sum of units as a float: no number if an element was none.
+DEVICE float sum_of(long units, int most, int count) {
+  float v = (float)((double)units * power_of_2(-unit_exponent(most, count)));
+  return most >= 0x7f800000 ? as_float(0x7fc00000u) : v;
+}
+
+// scatter_largest: the bits of the largest |x| of n elements in *most, which is 0
+// before. Blocks of 256, as many as there is work for.
+KERNEL_TOGETHER(scatter_largest)(int *most, const float *restrict x, long n) {
+  int bits = block_largest(x, n);
+  if (thread() == 0) __atomic_fetch_max(most, bits, __ATOMIC_RELAXED);
+}
 
 // scatter_rows adds the rows of x [rows, cols] to those of sums that index names.
 // rows is 2^count at most.
@@ -80,12 +93,23 @@ KERNEL(scatter_rows)(long *sums, const int *most, const float *restrict x, const
     __atomic_fetch_add(&to[c], (long)((double)from[c] * units), __ATOMIC_RELAXED);
 }
 
-// scatter_result: the n sums as floats. If an element was no number, none is.
+// scatter_result: the n sums as floats.
 KERNEL(scatter_result)(float *restrict y, const long *restrict sums, const int *most, long n, int count) {
   long i = index_of_thread();
-  if (i >= n) return;
-  float v = (float)((double)sums[i] * power_of_2(-unit_exponent(*most, count)));
-  y[i] = *most >= 0x7f800000 ? as_float(0x7fc00000u) : v;
+  if (i < n) y[i] = sum_of(sums[i], *most, count);
+}
+
+// scatter_together is all that in one block, for small matrices: y has n elements, for
+// whose sums there is room in the dynamic shared memory.
+KERNEL_TOGETHER(scatter_together)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
+  DYNAMIC(long, sums);
+  for (int i = thread(); i < n; i += threads()) sums[i] = 0;
+  int most = block_largest(x, (long)rows * cols);
+  double units = power_of_2(unit_exponent(most, count));
+  for (int i = thread(); i < rows * cols; i += threads())
+    __atomic_fetch_add(&sums[index[i / cols] * cols + i % cols], (long)((double)x[i] * units), __ATOMIC_RELAXED);
+  barrier();
+  for (int i = thread(); i < n; i += threads()) y[i] = sum_of(sums[i], most, count);
 }
 
 // add_bias: y [rows, cols] += bias, and 0 in place of what is then negative if
@@ -151,19 +175,13 @@ KERNEL(product_narrow)(float *restrict y, const float *restrict g, const float *
   FOR_EACH_NARROW(out, PRODUCT)
 }
 
-// column_sums: y [parts, out, cols] are the sums over the rows of x [rows, cols]
-// that index names (without one: all of them), step rows to a part, of each of the
-// rows' factors g [rows, out] times the row; without g, out is 1 and the factor as
-// well. A block of 256 for 2^lanes columns of a part, and tiles of them for all of
-// its columns.
-DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long first, long end, int c, int cols, int lanes) {
-  SHARED_ARRAY(float, of_threads, 256 * MOST_NARROW);
-  float sums[MOST_NARROW] = {0};
-  if (c < cols)
-    for (long r = first + (thread() >> lanes); r < end; r += 256 >> lanes) {
-      float v = pick(x, index, r, cols)[c];
-      for (int o = 0; o < out; o++) sums[o] = g ? fused(g[r * out + o], v, sums[o]) : sums[o] + v;
-    }
+// column_sums: y [out, cols] are the sums over the rows of x [rows, cols] that index
+// names (without one: all of them) of each of the rows' factors g [rows, out] times
+// the row; without g, out is 1 and the factor as well. A block of 256 adds up step
+// rows in 2^lanes columns, of which tiles make all columns; there are blocks for all
+// parts of the rows. The last block that is done in a tile adds up what all have left
+// in sums [parts, out, cols], in their order. done [tiles] is 0 before and after.
+DEVICE void add_threads(int out, SHARED float *of_threads, const float *sums, int lanes) {
   for (int o = 0; o < out; o++) of_threads[256 * o + thread()] = sums[o];
   barrier();
   for (int half = 128; half >= 1 << lanes; half /= 2) {
@@ -171,13 +189,44 @@ DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const f
       for (int o = 0; o < out; o++) of_threads[256 * o + thread()] += of_threads[256 * o + thread() + half];
     barrier();
   }
-  if (thread() < 1 << lanes && c < cols)
+}
+DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, long step, int tiles, int lanes, volatile float *sums, int *done) {
+  SHARED_ARRAY(float, of_threads, 256 * MOST_NARROW);
+  SHARED_ARRAY(int, last, 1);
+  int part = block() / tiles, parts = blocks() / tiles, tile = block() % tiles;
+  int c = (tile << lanes) + column_of_thread(lanes), mine = thread() < 1 << lanes && c < cols;
+  long first = part * step, end = first + step < rows ? first + step : rows;
+  float total[MOST_NARROW] = {0};
+  if (c < cols)
+    for (long r = first + (thread() >> lanes); r < end; r += 256 >> lanes) {
+      float v = pick(x, index, r, cols)[c];
+      for (int o = 0; o < out; o++) total[o] = g ? fused(g[r * out + o], v, total[o]) : total[o] + v;
+    }
+  add_threads(out, of_threads, total, lanes);
+  if (parts > 1) {
+    if (mine)
+      for (int o = 0; o < out; o++) sums[((long)part * out + o) * cols + c] = of_threads[256 * o + thread()];
+    fence();
+    barrier();
+    if (thread() == 0) {
+      last[0] = __atomic_fetch_add(&done[tile], 1, __ATOMIC_RELAXED) == parts - 1;
+      if (last[0]) done[tile] = 0;
+    }
+    barrier();
+    if (!last[0]) return;
+    fence();
+    for (int o = 0; o < out; o++) {
+      total[o] = 0.f;
+      if (c < cols)
+        for (int p = thread() >> lanes; p < parts; p += 256 >> lanes) total[o] += sums[((long)p * out + o) * cols + c];
+    }
+    add_threads(out, of_threads, total, lanes);
+  }
+  if (mine)
     for (int o = 0; o < out; o++) y[o * cols + c] = of_threads[256 * o + thread()];
 }
-KERNEL_TOGETHER(column_sums)(float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, int out, long step, int tiles, int lanes) {
-  int part = block() / tiles, c = (block() % tiles << lanes) + column_of_thread(lanes);
-  long first = part * step, end = first + step < rows ? first + step : rows;
-#define SUMS(out) sums_of(out, y + (long)part * out * cols, g, x, index, first, end, c, cols, lanes)
+KERNEL_TOGETHER(column_sums)(float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, int out, long step, int tiles, int lanes, float *sums, int *done) {
+#define SUMS(out) sums_of(out, y, g, x, index, rows, cols, step, tiles, lanes, sums, done)
   FOR_EACH_NARROW(out, SUMS)
 }
 
