@@ -13,6 +13,10 @@
 // internal/simd's DrawOthers draws column by column, a column beginning with the next
 // word of the stream. Once a loss, or NC's log Z, is not a number within bounds, status
 // is one more than the batch's number, and nothing moves any more.
+//
+// Strength reduction of loops would keep a pointer in registers for each array, of
+// which 64 are too few for them.
+// build: -mllvm -disable-lsr
 #include "contrastive.h"
 
 enum { STATE = 0, THETA = 2, LR = 4, CLIP = 5, LR_Z = 12, CLIP_Z = 13, WORDS = 16 };
@@ -133,15 +137,24 @@ DEVICE int finite(float v) { return v - v == 0.f; }
 #define UNIT 268435456.f
 #define MIDDLE 0x80000000u
 
-DEVICE void add_halves(SHARED u32 *low, SHARED int *high, float v) {
+// add_point adds to the gradient of a point, [d, 2b] from low and from high on, factor
+// times g.
+DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *g, float factor, const int d) {
+  int carry[4], any = 0;
+  for (int l = 0; l < d; l++) {
 #ifdef __NVPTX__
-  long f = __nvvm_f2ll_rz(v * UNIT);
+    long f = __nvvm_f2ll_rz(g[l] * (factor * UNIT));
 #else
-  long f = v != v ? 0 : (long)clip(v * UNIT, 4e18f);
+    float v = g[l] * (factor * UNIT);
+    long f = v != v ? 0 : (long)clip(v, 4e18f);
 #endif
-  u32 part = (u32)f, before = __atomic_fetch_add(low, part, __ATOMIC_RELAXED);
-  int carry = (int)(f >> 32) + (before + part < part);
-  if (carry) __atomic_fetch_add(high, carry, __ATOMIC_RELAXED);
+    u32 part = (u32)f, before = __atomic_fetch_add(low + l * most, part, __ATOMIC_RELAXED);
+    carry[l] = (int)(f >> 32) + (before + part < part);
+    any |= carry[l];
+  }
+  if (any == 0) return;
+  for (int l = 0; l < d; l++)
+    if (carry[l] != 0) __atomic_fetch_add(high + l * most, carry[l], __ATOMIC_RELAXED);
 }
 
 // fetch begins to copy n ints, an even number, to shared memory, and fetch_word one;
@@ -235,11 +248,8 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       sums mine = {0.f, 0.f};
       float apart = squared(diff, x, y, d);
       slope = info ? info_positive(&con, apart, &share, &mine) : positive_pair(&con, apart, &mine);
-      for (int l = 0; l < d; l++) {
-        float g = 2.f * slope * diff[l];
-        own[l] = g;
-        if (in) add_halves(low + l * most + tail, high + l * most + tail, -g);
-      }
+      for (int l = 0; l < d; l++) own[l] = diff[l] *= 2.f * slope;
+      if (in) add_point(low + tail, high + tail, most, diff, -1.f, d);
       for (int from = 0; from < m; from += many) {
         if (from > 0) draw(at, many, state_of(word), from, m, i, b);
 #pragma clang loop unroll(full)
@@ -250,18 +260,13 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
             LOAD_SHARED(o, position + other * d, d);
             apart = squared(diff, x, o, d);
             slope = info ? info_negative(&con, apart, share) : negative_pair(&con, apart, &mine);
-            for (int l = 0; l < d; l++) {
-              float g = 2.f * slope * diff[l];
-              own[l] += g;
-              if (in) add_halves(low + l * most + other, high + l * most + other, -g);
-            }
+            for (int l = 0; l < d; l++) own[l] += diff[l] *= 2.f * slope;
+            if (in) add_point(low + other, high + other, most, diff, -1.f, d);
           }
         }
       }
-      for (int l = 0; l < d; l++) {
-        mine.loss += 0.f * own[l]; // shows where a gradient is no number
-        if (in) add_halves(low + l * most + head, high + l * most + head, own[l]);
-      }
+      for (int l = 0; l < d; l++) mine.loss += 0.f * own[l]; // shows where a gradient is no number
+      if (in) add_point(low + head, high + head, most, own, 1.f, d);
       // For a second thousand of heads, what the warp had before is added.
       mine.loss = warp_sum(in ? mine.loss : 0.f);
       if (loss == NC) mine.d_theta = warp_sum(in ? mine.d_theta : 0.f);
