@@ -23,8 +23,12 @@ const envPrefix = "CNE_"
 const debugVariable = envPrefix + "DEBUG"
 
 // otherVariables begin like those of the configuration without being among
-// them. The last two belong to cobra's shell completion.
-var otherVariables = []string{debugVariable, envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS"}
+// them: of cobra's shell completion, of the driver of GPUs (docs/gpu.md), and of
+// scripts/cuda-sdk.
+var otherVariables = []string{
+	debugVariable, envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
+	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "CUDA_SDK", envPrefix + "DEBIAN_MIRROR",
+}
 
 // A layer is what one source sets.
 type layer struct {
