@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+	"time"
 	"unsafe"
 )
 
@@ -160,6 +161,7 @@ type Device struct {
 	mu      sync.Mutex
 	backend Backend // nil: the CPU
 	failed  error   // that ended it
+	closed  bool
 	args    [MaxArgs]uint64
 	pool    pool
 }
@@ -297,7 +299,7 @@ func (d *Device) Alloc(bytes int) (*Memory, error) {
 	if full := new(MemoryError); errors.As(err, &full) {
 		// What is no longer referred to may be enough, and what the pool keeps
 		// for other sizes.
-		runtime.GC()
+		collect()
 		err = d.do(func() error {
 			if err := d.backend.Synchronise(); err != nil {
 				return err
@@ -318,6 +320,21 @@ func (d *Device) Alloc(bytes int) (*Memory, error) {
 	m := &Memory{block: b}
 	m.cleanup = runtime.AddCleanup(m, (*block).release, b)
 	return m, nil
+}
+
+// collect gives back the memory that nothing refers to any more. Cleanups run some
+// time after the collection that finds what they are for: those of one are done once
+// that of something which the next one finds is.
+func collect() {
+	for range 2 {
+		done := make(chan struct{})
+		runtime.AddCleanup(&struct{ _ *int }{}, func(c chan struct{}) { close(c) }, done)
+		runtime.GC()
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // Usage returns how many bytes of memory are in use, and how many more the
@@ -466,13 +483,17 @@ func (d *Device) Synchronise() error {
 	return d.do(d.backend.Synchronise)
 }
 
-// Close gives the accelerator back, with all its memory.
+// Close gives the accelerator back, with all its memory; the second time it does
+// nothing.
 func (d *Device) Close() error {
 	if d.OnHost() {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failed = fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
+	if d.closed {
+		return nil
+	}
+	d.closed, d.failed = true, fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
 	return d.backend.Close()
 }
