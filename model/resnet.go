@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"cne/internal/device"
 	"cne/internal/rng"
 	"cne/model/op"
 	"cne/model/vm"
@@ -126,11 +127,69 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 // their representations and z [N, Out] what the head makes of them. nodes are
 // the parameters, in the order of Parameters, which Share gives their values.
 func (n *ResNet[T]) Graph(x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	b := builder[T]{net: n, graph: x.Graph()}
+	b := builder[T]{net: n, graph: x.Graph(), norms: n.norms}
 	if h, z, err = b.network(x); err != nil {
 		return nil, nil, nil, fmt.Errorf("model: %w", err)
 	}
 	return h, z, b.nodes, nil
+}
+
+// GraphOn is Graph for a program on a device. The normalisations have statistics of
+// their own there, at first those of the network. The parameters, in the order of
+// Parameters, are for the caller to copy to the program's inputs.
+func (n *ResNet[T]) GraphOn(d *device.Device, x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, stats *RemoteStats, err error) {
+	stats = &RemoteStats{network: n.norms}
+	for _, b := range n.norms {
+		s, err := op.NewBatchStatsOn(d, op.Dtype[T](), b.stats.Mean.Len())
+		if err != nil {
+			return nil, nil, nil, nil, fmt.Errorf("model: %w", err)
+		}
+		stats.norms = append(stats.norms, norm{b.name, s})
+	}
+	if err := stats.Load(); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	b := builder[T]{net: n, graph: x.Graph(), norms: stats.norms}
+	if h, z, err = b.network(x); err != nil {
+		return nil, nil, nil, nil, fmt.Errorf("model: %w", err)
+	}
+	return h, z, b.nodes, stats, nil
+}
+
+// RemoteStats are the statistics of a network's normalisations in a program on a
+// device: see ResNet.GraphOn.
+type RemoteStats struct{ network, norms []norm }
+
+// Load copies the network's running statistics to the device.
+func (s *RemoteStats) Load() error { return copyStats(s.norms, s.network) }
+
+// Save copies the running statistics on the device to the network's.
+func (s *RemoteStats) Save() error { return copyStats(s.network, s.norms) }
+
+func copyStats(dst, src []norm) error {
+	for i, from := range src {
+		to := dst[i].stats
+		if err := errors.Join(op.Copy(to.Mean, from.stats.Mean), op.Copy(to.Var, from.stats.Var)); err != nil {
+			return fmt.Errorf("model: running statistics of %s: %w", from.name, err)
+		}
+	}
+	return nil
+}
+
+// Evaluate says whether the normalisations use their running statistics and leave
+// them alone (true) or those of the batch (false). A captured run stays what it was.
+func (s *RemoteStats) Evaluate(on bool) {
+	for _, b := range s.norms {
+		b.stats.Evaluate = on
+	}
+}
+
+// Free gives the statistics' memory on the device back.
+func (s *RemoteStats) Free() {
+	for _, b := range s.norms {
+		b.stats.Mean.Free()
+		b.stats.Var.Free()
+	}
 }
 
 // Share makes a program with the nodes that Graph returned read the network's
@@ -199,7 +258,7 @@ type builder[T op.Float] struct {
 	seed   *uint64 // of the parameters that are made
 	create bool
 	nodes  gorgonia.Nodes
-	norms  int
+	norms  []norm // those that are still to come
 }
 
 // network adds stem, stages and head.
@@ -286,9 +345,10 @@ func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int, act 
 			return nil, err
 		}
 		b.net.norms = append(b.net.norms, norm{name, stats})
+		b.norms = b.net.norms[len(b.net.norms)-1:]
 	}
-	stats := b.net.norms[b.norms].stats
-	b.norms++
+	stats := b.norms[0].stats
+	b.norms = b.norms[1:]
 	return op.BatchNorm(x, scale, shift, stats, act)
 }
 
