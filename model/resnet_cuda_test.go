@@ -116,7 +116,7 @@ func TestResNetOnDevice(t *testing.T) {
 					if k > 0 {
 						name = parameters[k-1].Name
 					}
-					near(t, what+": "+name, programs[1].Output(outputs[1][k]), programs[0].Output(o), 1e-4)
+					near(t, what+": "+name, programs[1].Output(outputs[1][k]), programs[0].Output(o), 2e-5)
 				}
 			}
 			run := func(p interface{ Run() error }) {
