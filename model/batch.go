@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -17,18 +18,18 @@ type batchProgram[T op.Float] struct {
 	program *vm.Program
 
 	// rows are nil where it is not by the rows of a table that the graph gets
-	// at the points.
+	// at the points. The values of theta are nil on an accelerator.
 	rows, slots, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
 	grads                               []*op.Array // with respect to what compile was told
 }
 
-// compile completes a graph and makes a program of it. The input rows is what
+// compile completes a graph and makes a program of it for a device. The input rows is what
 // distinct [r, d], the positions of the batch's distinct points, depends on, or
 // nil; temperature [1] is the logarithm of a temperature that is learnt, or nil;
 // wrt are the nodes with respect to which the loss is differentiated.
-func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
 	// The sizes of a batch are those of a smallest one: a program takes any.
 	const b, m = 1, 1
 	slots := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("slots"))
@@ -60,7 +61,7 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct, tempera
 	if err != nil {
 		return err
 	}
-	if p.program, err = vm.Compile(append(gorgonia.Nodes{loss}, grads...)...); err != nil {
+	if p.program, err = vm.CompileOn(d, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
 		return err
 	}
 	if rows != nil {
@@ -68,15 +69,26 @@ func (p *batchProgram[T]) compile(g *gorgonia.ExprGraph, rows, distinct, tempera
 	}
 	p.slots = p.program.Input(slots)
 	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
-	p.thetaValue = make([]T, 1)
-	if err := op.Share(p.theta, p.thetaValue); err != nil {
-		return err
+	if d.OnHost() {
+		p.thetaValue = make([]T, 1)
+		if err := op.Share(p.theta, p.thetaValue); err != nil {
+			return err
+		}
 	}
 	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
 	for _, n := range grads[1:] {
 		p.grads = append(p.grads, p.program.Output(n))
 	}
 	return nil
+}
+
+// constant makes an input read an array that never changes: itself, or what an
+// accelerator has of it.
+func (p *batchProgram[T]) constant(input, a *op.Array) error {
+	if p.program.Device().OnHost() {
+		return input.View(a, 0, a.Shape()...)
+	}
+	return op.Copy(input, a)
 }
 
 // listedRuns are the runs of a batch whose negatives are named one by one.
@@ -112,3 +124,20 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 }
 
 func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }
+
+// replica returns the replica of a model whose program this is, with the copies of
+// its parameters.
+func (p *batchProgram[T]) replica(c *copies, params []Parameter) (*Replica, error) {
+	r := &Replica{
+		Rows: p.rows, Slots: p.slots, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,
+		Loss: p.loss, DTheta: p.dTheta, copies: c, program: p.program,
+	}
+	for i, own := range params {
+		there, err := c.of(own.Value)
+		if err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		r.params = append(r.params, Parameter{Name: own.Name, Value: there, Grad: p.grads[i], Sparse: own.Sparse})
+	}
+	return r, nil
+}

@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"cne/internal/device"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -49,53 +50,91 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 		options.Temperature = 0.5
 	}
 	c := &Convolutional[T]{ResNet: network, n: n, size: size, objective: options}
-	g := gorgonia.NewGraph()
-	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(2, 3, size, size), gorgonia.WithName("images"))
-	_, z, wrt, err := network.Graph(x)
-	if err != nil {
-		return nil, err
-	}
-	nodes := wrt
-	params := slices.Clone(network.parameters)
-	var temperature *gorgonia.Node
+	c.params = slices.Clone(network.parameters)
 	if learnTemperature {
 		if t := options.Temperature; options.Metric != op.Cosine || !(t >= op.MinTemperature && t <= op.MaxTemperature) {
 			return nil, fmt.Errorf("model: the temperature can be learnt with the cosine metric alone, from %g to %g, not with the metric %v from %g on", op.MinTemperature, float64(op.MaxTemperature), options.Metric, t)
 		}
+		var err error
 		if c.logTemperature, err = op.ArrayOf([]T{T(math.Log(options.Temperature))}, 1); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
+		c.params = append(c.params, Parameter{Name: LogTemperature, Value: c.logTemperature})
+	}
+	var err error
+	if c.images, err = c.build(device.CPU(), &c.batch); err != nil {
+		return nil, err
+	}
+	for i := range c.params {
+		c.params[i].Grad = c.batch.grads[i]
+	}
+	return c, c.compileForward()
+}
+
+// build makes the program of a batch for a device, the CPU or the one that the
+// network uses, and returns its input of images.
+func (c *Convolutional[T]) build(d *Device, b *batchProgram[T]) (images *op.Array, err error) {
+	g := gorgonia.NewGraph()
+	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(2, 3, c.size, c.size), gorgonia.WithName("images"))
+	_, z, nodes, err := c.graphOn(d, x)
+	if err != nil {
+		return nil, err
+	}
+	wrt := nodes
+	var temperature *gorgonia.Node
+	if c.logTemperature != nil {
 		temperature = gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName(LogTemperature))
 		wrt = append(slices.Clip(wrt), temperature)
-		params = append(params, Parameter{Name: LogTemperature, Value: c.logTemperature})
 	}
-	if err := c.batch.compile(g, nil, z, temperature, wrt, options); err != nil {
+	if err := b.compile(d, g, nil, z, temperature, wrt, c.objective); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	for i, p := range params {
-		p.Grad = c.batch.grads[i]
-		c.params = append(c.params, p)
-	}
-	c.images = c.batch.program.Input(x)
-	if learnTemperature {
-		if err := op.Share(c.batch.program.Input(temperature), op.Data[T](c.logTemperature), 1); err != nil {
+	if temperature != nil {
+		if err := c.copies.at(d).bind(b.program.Input(temperature), c.logTemperature); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	if err := network.Share(c.batch.program, nodes); err != nil {
+	return b.program.Input(x), c.Share(b.program, nodes)
+}
+
+// UseDevice is that of the network.
+func (c *Convolutional[T]) UseDevice(d *Device) error {
+	if c.copies.on(d) {
+		return nil
+	}
+	if err := c.ResNet.UseDevice(d); err != nil {
+		return err
+	}
+	return c.compileForward()
+}
+
+// Replicate implements Remote. The network is then computed on the device, too.
+func (c *Convolutional[T]) Replicate(d *Device) (*Replica, error) {
+	if err := c.UseDevice(d); err != nil {
 		return nil, err
 	}
-	return c, c.compileForward()
+	b := new(batchProgram[T])
+	images, err := c.build(d, b)
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.replica(c.copies, c.params)
+	if err != nil {
+		return nil, err
+	}
+	r.Images = images
+	r.before = func() { c.Evaluate(false) }
+	return r, nil
 }
 
 // compileForward makes the program for ProjectTo.
 func (c *Convolutional[T]) compileForward() error {
 	x := gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(1, 3, c.size, c.size), gorgonia.WithName("images"))
-	_, z, nodes, err := c.Graph(x)
+	_, z, nodes, err := c.graphOn(c.copies.where(), x)
 	if err != nil {
 		return err
 	}
-	if c.forward, err = vm.Compile(z); err != nil {
+	if c.forward, err = vm.CompileOn(c.copies.where(), z); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	c.input, c.output = c.forward.Input(x), c.forward.Output(z)
@@ -110,6 +149,8 @@ const LogTemperature = "log_temperature"
 func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 	o := c.objective
 	if c.logTemperature != nil {
+		// If the accelerator has failed, it is the temperature of the last Pull.
+		_ = c.copies.pull()
 		learnt := math.Exp(float64(op.Data[T](c.logTemperature)[0]))
 		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
 	}
@@ -146,14 +187,7 @@ func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	if count == 0 {
 		return nil
 	}
-	if err := op.Share(c.input, images, count, 3, c.size, c.size); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	if err := c.runEvaluated(c.forward); err != nil {
-		return err
-	}
-	copy(dst, op.Data[T](c.output))
-	return nil
+	return c.evaluate(c.forward, c.input, c.output, dst, images, c.size, c.size)
 }
 
 // DTheta implements Model.

@@ -23,6 +23,7 @@ type Embedding[T op.Float] struct {
 	objective op.ContrastiveOptions
 	table     *op.Array
 	batch     batchProgram[T]
+	copies    *copies // on the accelerator where it is trained; nil on the CPU
 }
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the
@@ -38,13 +39,14 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 	if e.table, err = op.ArrayOf(table, n, d); err != nil {
 		return nil, err
 	}
-	if err := e.build(options); err != nil {
+	if err := e.build(&e.batch, nil); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	return e, nil
 }
 
-func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
+// build makes the program of a batch, where the copies are.
+func (e *Embedding[T]) build(p *batchProgram[T], c *copies) error {
 	g := gorgonia.NewGraph()
 	table := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(e.n, e.d), gorgonia.WithName("embedding"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
@@ -52,10 +54,34 @@ func (e *Embedding[T]) build(options op.ContrastiveOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := e.batch.compile(g, rows, distinct, nil, gorgonia.Nodes{distinct}, options); err != nil {
+	if err := p.compile(c.where(), g, rows, distinct, nil, gorgonia.Nodes{distinct}, e.objective); err != nil {
 		return err
 	}
-	return op.Share(e.batch.program.Input(table), op.Data[T](e.table), e.n, e.d)
+	return c.bind(p.program.Input(table), e.table)
+}
+
+// Replicate implements Remote.
+func (e *Embedding[T]) Replicate(d *Device) (*Replica, error) {
+	if op.Dtype[T]() != tensor.Float32 {
+		return nil, errFloat64
+	}
+	if err := e.copies.pull(); err != nil {
+		return nil, err
+	}
+	c, p := newCopies(d), new(batchProgram[T])
+	if err := e.build(p, c); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	r, err := p.replica(c, e.Parameters())
+	if err != nil {
+		return nil, err
+	}
+	e.copies = c
+	r.closed = func() {
+		c.free()
+		e.copies = nil
+	}
+	return r, nil
 }
 
 // Objective implements Model.
@@ -80,11 +106,15 @@ func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 
 // EmbedTo implements Model.
 func (e *Embedding[T]) EmbedTo(dst []float32) error {
+	if err := e.copies.pull(); err != nil {
+		return err
+	}
 	for i, v := range op.Data[T](e.table) {
 		dst[i] = float32(v)
 	}
 	return nil
 }
 
-// Table returns the coordinates [n, d] themselves, not a copy.
+// Table returns the coordinates [n, d] themselves, not a copy. While a replica is
+// trained, they are those of its last Pull.
 func (e *Embedding[T]) Table() []T { return op.Data[T](e.table) }

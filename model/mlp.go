@@ -32,6 +32,8 @@ type MLP[T op.Float] struct {
 
 	forward       *vm.Program
 	input, output *op.Array
+
+	copies *copies // on the accelerator that the network uses; nil on the CPU
 }
 
 // NewMLP returns a network for points with in values. Nil hidden widths mean
@@ -83,19 +85,49 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 		}
 		n.weights, n.biases = append(n.weights, w), append(n.biases, b)
 	}
+	return n, n.compileForward()
+}
+
+// compileForward makes the program for ProjectTo, where the copies are.
+func (n *MLP[T]) compileForward() error {
 	g := gorgonia.NewGraph()
-	x := gorgonia.NewMatrix(g, dtype, gorgonia.WithShape(1, widths[0]), gorgonia.WithName("x"))
+	x := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(1, n.widths[0]), gorgonia.WithName("x"))
 	y, nodes, err := n.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
 		return op.Linear(x, w, b, act)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+		return fmt.Errorf("model: %w", err)
 	}
-	if n.forward, err = vm.Compile(y); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+	if n.forward, err = vm.CompileOn(n.copies.where(), y); err != nil {
+		return fmt.Errorf("model: %w", err)
 	}
 	n.input, n.output = n.forward.Input(x), n.forward.Output(y)
-	return n, n.share(n.forward, nodes)
+	return n.share(n.forward, nodes)
+}
+
+// UseDevice has the network computed on a device from now on, with what it has
+// learnt so far. The CPU is the one that it begins with; an accelerator takes
+// networks of float32 alone.
+func (n *MLP[T]) UseDevice(d *Device) error {
+	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
+		return errFloat64
+	}
+	if n.copies.on(d) {
+		return nil
+	}
+	if err := n.copies.pull(); err != nil {
+		return err
+	}
+	before := n.copies
+	n.copies = nil
+	if !d.OnHost() {
+		n.copies = newCopies(d)
+	}
+	if err := n.compileForward(); err != nil {
+		return err
+	}
+	before.free()
+	return nil
 }
 
 // layers adds the network to a graph and returns its output and its parameters,
@@ -131,15 +163,11 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, a
 // it, where every second module is a ReLU.
 func (n *MLP[T]) name(layer int, what string) string { return fmt.Sprintf("%d.%s", 2*layer, what) }
 
-// share makes a program with the nodes of layers read the network's own
-// parameters.
+// share makes a program with the nodes of layers read the network's parameters.
 func (n *MLP[T]) share(p *vm.Program, nodes gorgonia.Nodes) error {
+	c := n.copies.at(p.Device())
 	for l := range n.weights {
-		err := errors.Join(
-			op.Share(p.Input(nodes[2*l]), op.Data[T](n.weights[l]), n.weights[l].Shape()...),
-			op.Share(p.Input(nodes[2*l+1]), op.Data[T](n.biases[l]), n.biases[l].Shape()...),
-		)
-		if err != nil {
+		if err := errors.Join(c.bind(p.Input(nodes[2*l]), n.weights[l]), c.bind(p.Input(nodes[2*l+1]), n.biases[l])); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
@@ -181,6 +209,9 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 
 // project is ProjectTo for one block.
 func (n *MLP[T]) project(dst []float32, x []T) error {
+	if !n.copies.onHost() {
+		return n.projectRemotely(dst, any(x).([]float32))
+	}
 	if err := op.Share(n.input, x, len(x)/n.widths[0], n.widths[0]); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
@@ -190,6 +221,32 @@ func (n *MLP[T]) project(dst []float32, x []T) error {
 	for i, v := range op.Data[T](n.output) {
 		dst[i] = float32(v)
 	}
+	return nil
+}
+
+// projectRemotely is project on an accelerator. All blocks are of one size there, so
+// that a point is computed in the same way whichever others are in its block.
+func (n *MLP[T]) projectRemotely(dst, x []float32) error {
+	in, out := n.Size()
+	full := make([]float32, rowsPerBlock*in)
+	copy(full, x)
+	here, err := op.ArrayOf(full, rowsPerBlock, in)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if err := op.Copy(n.input, here); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if err := n.forward.Run(); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if here, err = op.NewArray(tensor.Float32, rowsPerBlock, out); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if err := op.Copy(here, n.output); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	copy(dst, op.Data[float32](here))
 	return nil
 }
 
@@ -224,39 +281,65 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 		return nil, fmt.Errorf("model: %d values are no points of %d, as the network takes them", len(points), in)
 	}
 	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
+	nodes, err := p.build(&p.batch, nil)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	for i := range nodes {
+		layer, what := i/2, [...]string{"weight", "bias"}[i%2]
+		value := [...]*op.Array{network.weights[layer], network.biases[layer]}[i%2]
+		p.params = append(p.params, Parameter{Name: network.name(layer, what), Value: value, Grad: p.batch.grads[i]})
+	}
+	return p, nil
+}
+
+// build makes the program of a batch, where the copies are, and returns the nodes of
+// the network's parameters.
+func (p *Parametric[T]) build(b *batchProgram[T], c *copies) (gorgonia.Nodes, error) {
+	in, _ := p.network.Size()
+	// An accelerator multiplies dense matrices so much faster that zeros do not
+	// matter.
 	var sparse *op.Sparse
-	if x, ok := any(points).([]float32); ok {
+	if x, ok := any(p.points).([]float32); ok && c.onHost() {
 		sparse = op.NewSparse(x, in)
 	}
 	g := gorgonia.NewGraph()
-	all := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(n, in), gorgonia.WithName("points"))
+	all := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(p.n, in), gorgonia.WithName("points"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
-	distinct, nodes, err := network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
+	distinct, nodes, err := p.network.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
 		if sparse != nil {
 			return op.LinearOfSparse(sparse, rows, w, b, act)
 		}
 		return op.LinearRows(all, rows, w, b, act)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	if err := p.batch.compile(g, rows, distinct, nil, nodes, options); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	if sparse == nil {
-		if err := op.Share(p.batch.program.Input(all), points, n, in); err != nil {
-			return nil, fmt.Errorf("model: %w", err)
-		}
-	}
-	if err := network.share(p.batch.program, nodes); err != nil {
 		return nil, err
 	}
-	for l := range network.weights {
-		p.params = append(p.params,
-			Parameter{Name: network.name(l, "weight"), Value: network.weights[l], Grad: p.batch.grads[2*l]},
-			Parameter{Name: network.name(l, "bias"), Value: network.biases[l], Grad: p.batch.grads[2*l+1]})
+	if err := b.compile(c.where(), g, rows, distinct, nil, nodes, p.objective); err != nil {
+		return nil, err
 	}
-	return p, nil
+	if sparse == nil {
+		points, err := op.ArrayOf(p.points, p.n, in)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.constant(b.program.Input(all), points); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, p.network.share(b.program, nodes)
+}
+
+// Replicate implements Remote. The network is then computed on the device, too.
+func (p *Parametric[T]) Replicate(d *Device) (*Replica, error) {
+	if err := p.network.UseDevice(d); err != nil {
+		return nil, err
+	}
+	b := new(batchProgram[T])
+	if _, err := p.build(b, p.network.copies); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return b.replica(p.network.copies, p.params)
 }
 
 // Objective implements Model.

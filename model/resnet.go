@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"cne/internal/device"
 	"cne/internal/rng"
@@ -59,12 +60,16 @@ type ResNet[T op.Float] struct {
 
 	forward       *vm.Program
 	input, output *op.Array
+
+	copies *copies // on the accelerator that the network uses; nil on the CPU
 }
 
 // A norm is one of a ResNet's batch normalisations.
 type norm struct {
 	name  string
 	stats *op.BatchStats
+	// remote are the statistics on the accelerator that the network uses.
+	remote *op.BatchStats
 }
 
 // stages are the strides of the first block of each stage; a stage has two
@@ -86,18 +91,56 @@ func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], err
 		return nil, err
 	}
 	n := &ResNet[T]{options: options}
-	g := gorgonia.NewGraph()
-	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(1, 3, 8, 8), gorgonia.WithName("x"))
-	b := builder[T]{net: n, graph: g, seed: seed, create: true}
+	return n, n.compileForward(&builder[T]{net: n, seed: seed, create: true})
+}
+
+// compileForward makes the program for RepresentTo, where the copies are.
+func (n *ResNet[T]) compileForward(b *builder[T]) error {
+	b.graph = gorgonia.NewGraph()
+	x := gorgonia.NewTensor(b.graph, op.Dtype[T](), 4, gorgonia.WithShape(1, 3, 8, 8), gorgonia.WithName("x"))
 	h, _, err := b.network(x)
 	if err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+		return fmt.Errorf("model: %w", err)
 	}
-	if n.forward, err = vm.Compile(h); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
+	if n.forward, err = vm.CompileOn(n.copies.where(), h); err != nil {
+		return fmt.Errorf("model: %w", err)
 	}
 	n.input, n.output = n.forward.Input(x), n.forward.Output(h)
-	return n, n.Share(n.forward, b.nodes)
+	return n.Share(n.forward, b.nodes)
+}
+
+// UseDevice has the network computed on a device from now on, with what it has
+// learnt so far. The CPU is the one that it begins with; an accelerator takes
+// networks of float32 alone.
+func (n *ResNet[T]) UseDevice(d *Device) error {
+	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
+		return errFloat64
+	}
+	if n.copies.on(d) {
+		return nil
+	}
+	if err := n.copies.pull(); err != nil {
+		return err
+	}
+	before := n.copies
+	n.copies = nil
+	if !d.OnHost() {
+		n.copies = newCopies(d)
+	}
+	for i := range n.norms {
+		own := n.norms[i].stats
+		mean, errMean := n.copies.of(own.Mean)
+		variance, errVar := n.copies.of(own.Var)
+		if err := errors.Join(errMean, errVar); err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		n.norms[i].remote = &op.BatchStats{Mean: mean, Var: variance, Evaluate: own.Evaluate}
+	}
+	if err := n.compileForward(&builder[T]{net: n, on: d}); err != nil {
+		return err
+	}
+	before.free()
+	return nil
 }
 
 // Options returns the widths.
@@ -127,81 +170,29 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 // their representations and z [N, Out] what the head makes of them. nodes are
 // the parameters, in the order of Parameters, which Share gives their values.
 func (n *ResNet[T]) Graph(x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	b := builder[T]{net: n, graph: x.Graph(), norms: n.norms}
+	return n.graphOn(device.CPU(), x)
+}
+
+// graphOn is Graph for a program that is compiled for a device: the CPU, or the one
+// that the network uses.
+func (n *ResNet[T]) graphOn(d *Device, x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
+	b := builder[T]{net: n, graph: x.Graph(), on: d}
 	if h, z, err = b.network(x); err != nil {
 		return nil, nil, nil, fmt.Errorf("model: %w", err)
 	}
 	return h, z, b.nodes, nil
 }
 
-// GraphOn is Graph for a program on a device. The normalisations have statistics of
-// their own there, at first those of the network. The parameters, in the order of
-// Parameters, are for the caller to copy to the program's inputs.
-func (n *ResNet[T]) GraphOn(d *device.Device, x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, stats *RemoteStats, err error) {
-	stats = &RemoteStats{network: n.norms}
-	for _, b := range n.norms {
-		s, err := op.NewBatchStatsOn(d, op.Dtype[T](), b.stats.Mean.Len())
-		if err != nil {
-			return nil, nil, nil, nil, fmt.Errorf("model: %w", err)
-		}
-		stats.norms = append(stats.norms, norm{b.name, s})
-	}
-	if err := stats.Load(); err != nil {
-		return nil, nil, nil, nil, err
-	}
-	b := builder[T]{net: n, graph: x.Graph(), norms: stats.norms}
-	if h, z, err = b.network(x); err != nil {
-		return nil, nil, nil, nil, fmt.Errorf("model: %w", err)
-	}
-	return h, z, b.nodes, stats, nil
-}
-
-// RemoteStats are the statistics of a network's normalisations in a program on a
-// device: see ResNet.GraphOn.
-type RemoteStats struct{ network, norms []norm }
-
-// Load copies the network's running statistics to the device.
-func (s *RemoteStats) Load() error { return copyStats(s.norms, s.network) }
-
-// Save copies the running statistics on the device to the network's.
-func (s *RemoteStats) Save() error { return copyStats(s.network, s.norms) }
-
-func copyStats(dst, src []norm) error {
-	for i, from := range src {
-		to := dst[i].stats
-		if err := errors.Join(op.Copy(to.Mean, from.stats.Mean), op.Copy(to.Var, from.stats.Var)); err != nil {
-			return fmt.Errorf("model: running statistics of %s: %w", from.name, err)
-		}
-	}
-	return nil
-}
-
-// Evaluate says whether the normalisations use their running statistics and leave
-// them alone (true) or those of the batch (false). A captured run stays what it was.
-func (s *RemoteStats) Evaluate(on bool) {
-	for _, b := range s.norms {
-		b.stats.Evaluate = on
-	}
-}
-
-// Free gives the statistics' memory on the device back.
-func (s *RemoteStats) Free() {
-	for _, b := range s.norms {
-		b.stats.Mean.Free()
-		b.stats.Var.Free()
-	}
-}
-
 // Share makes a program with the nodes that Graph returned read the network's
 // own parameters.
 func (n *ResNet[T]) Share(p *vm.Program, nodes gorgonia.Nodes) error {
+	c := n.copies.at(p.Device())
 	for i, node := range nodes {
 		in := p.Input(node)
 		if in == nil {
 			continue // the head, in a program without it
 		}
-		v := n.parameters[i].Value
-		if err := op.Share(in, op.Data[T](v), v.Shape()...); err != nil {
+		if err := c.bind(in, n.parameters[i].Value); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
@@ -214,6 +205,9 @@ func (n *ResNet[T]) Share(p *vm.Program, nodes gorgonia.Nodes) error {
 func (n *ResNet[T]) Evaluate(on bool) {
 	for _, b := range n.norms {
 		b.stats.Evaluate = on
+		if b.remote != nil {
+			b.remote.Evaluate = on
+		}
 	}
 }
 
@@ -228,23 +222,35 @@ func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	if count == 0 {
 		return nil
 	}
-	if err := op.Share(n.input, images, count, 3, height, width); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	if err := n.runEvaluated(n.forward); err != nil {
-		return err
-	}
-	copy(dst, op.Data[T](n.output))
-	return nil
+	return n.evaluate(n.forward, n.input, n.output, dst, images, height, width)
 }
 
-// runEvaluated runs a program of the network by the running statistics, whatever
-// Evaluate said before.
-func (n *ResNet[T]) runEvaluated(p *vm.Program) error {
+// evaluate runs a program of the network on images, by the running statistics,
+// whatever Evaluate said before, and copies its output.
+func (n *ResNet[T]) evaluate(p *vm.Program, input, output *op.Array, dst, images []T, height, width int) error {
+	batch, err := op.ArrayOf(images, len(images)/(3*height*width), 3, height, width)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if p.Device().OnHost() {
+		err = input.View(batch, 0, batch.Shape()...)
+	} else {
+		err = op.Copy(input, batch)
+	}
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
 	before := n.norms[0].stats.Evaluate
 	n.Evaluate(true)
 	defer n.Evaluate(before)
 	if err := p.Run(); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	result, err := op.ArrayOf(dst, output.Shape()...)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if err := op.Copy(result, output); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	return nil
@@ -257,8 +263,9 @@ type builder[T op.Float] struct {
 	graph  *gorgonia.ExprGraph
 	seed   *uint64 // of the parameters that are made
 	create bool
+	on     *Device // nil: the CPU
 	nodes  gorgonia.Nodes
-	norms  []norm // those that are still to come
+	norms  int
 }
 
 // network adds stem, stages and head.
@@ -344,11 +351,13 @@ func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int, act 
 		if err != nil {
 			return nil, err
 		}
-		b.net.norms = append(b.net.norms, norm{name, stats})
-		b.norms = b.net.norms[len(b.net.norms)-1:]
+		b.net.norms = append(b.net.norms, norm{name: name, stats: stats})
 	}
-	stats := b.norms[0].stats
-	b.norms = b.norms[1:]
+	stats := b.net.norms[b.norms].stats
+	if !b.on.OnHost() {
+		stats = b.net.norms[b.norms].remote
+	}
+	b.norms++
 	return op.BatchNorm(x, scale, shift, stats, act)
 }
 

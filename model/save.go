@@ -153,6 +153,9 @@ const (
 // tensors have the names and shapes of a torch.nn.Sequential of Linear and
 // ReLU modules; what d holds goes into the metadata, with a checksum.
 func (n *MLP[T]) Save(path string, d *Description) error {
+	if err := n.copies.pull(); err != nil {
+		return err
+	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
 	for l := range n.weights {
 		f.Tensors[n.name(l, "weight")] = tensorOf[T](n.weights[l])
@@ -164,6 +167,9 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 // Save writes the table to a safetensors file as MLP.Save writes a network,
 // with the name and shape that torch.nn.Embedding has.
 func (e *Embedding[T]) Save(path string, d *Description) error {
+	if err := e.copies.pull(); err != nil {
+		return err
+	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}
 	return save(path, f, architecture{Kind: kindTable, Points: e.n, Dim: e.d, DType: op.Dtype[T]().String()}, d)
 }

@@ -64,6 +64,10 @@ type Pretraining struct {
 	// negatives and the views.
 	Seed uint64
 
+	// Device is where the network is trained, and used from then on; nil means the
+	// CPU. Views, too, are made there: see train.Options.
+	Device *model.Device
+
 	// Hooks, Watch, Checkpoints and Resume are those of train.Options. In a hook, the
 	// model of the state is a *Network, which may be used for representations:
 	// that changes nothing. An edge is an image, so that EdgesPerSecond are
@@ -130,7 +134,7 @@ func (p *Pretraining) options() train.Options {
 		}},
 		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Draw: p.Draw,
 		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, Spare: p.spare},
-		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ,
+		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
 		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints, Resume: p.Resume,
 	}
 }

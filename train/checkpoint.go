@@ -125,10 +125,10 @@ func (f *fit) slots() []Slot {
 		}
 	}
 	for _, s := range f.Method.State() {
-		list = append(list, Slot{methodPrefix + s.Name, s.Value})
+		list = append(list, Slot{methodPrefix + s.Name, f.remote.here(s.Value)})
 	}
 	for _, s := range f.MethodZ.State() {
-		list = append(list, Slot{methodZPrefix + s.Name, s.Value})
+		list = append(list, Slot{methodZPrefix + s.Name, f.remote.here(s.Value)})
 	}
 	return list
 }
@@ -142,6 +142,11 @@ func (f *fit) saveAtEnd() error {
 func (f *fit) saveIf(wanted bool) error {
 	if !wanted {
 		return nil
+	}
+	if f.remote != nil {
+		if err := f.remote.pull(); err != nil {
+			return err
+		}
 	}
 	err := f.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
@@ -204,6 +209,9 @@ func (f *fit) restore(c *Checkpoint) error {
 	f.sum, f.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
 	f.result.Epochs, f.result.Loss, f.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
 	f.result.LogZ = op.Data[float64](f.logZ.Value)[0]
+	if f.remote != nil {
+		return f.remote.push()
+	}
 	return nil
 }
 

@@ -49,6 +49,14 @@ type Options struct {
 	// a later batch, for its memory to be used again. Epochs and batches count
 	// from 0. An error ends the run with it.
 	Prepare func(b *model.Batch, epoch, batch int) error
+	// Device is where the run is computed; nil means the CPU. On an accelerator the
+	// model must be a model.Remote, and Method and MethodZ Remotes; the batches are
+	// the same as on the CPU, and nothing goes to the device or comes back from it
+	// but a few numbers per batch, and what hooks and checkpoints ask for.
+	Device *model.Device
+	// PrepareOn, where there is a Prepare, returns what does its work on an
+	// accelerator.
+	PrepareOn func(*model.Device) (Images, error)
 	// Draw is how negatives are drawn.
 	Draw Draw
 	// Method moves the parameters; nil means plain SGD.
@@ -67,7 +75,7 @@ type Options struct {
 	// Watch, unless it is nil, is called after every batch with the number of
 	// the epoch at hand, counted from 1, the number of its batches that are done
 	// and that of all, and the mean loss of their edges. It takes time from the
-	// run.
+	// run. On an accelerator it is called a few times a second.
 	Watch func(epoch, done, batches int, loss float64)
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
@@ -266,9 +274,20 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	if err != nil {
 		return Result{}, err
 	}
-	f.feed = newFeed(edges, n, &f.Options, f.at, f.epochs)
-	defer f.feed.close()
+	if f.Device.OnHost() {
+		f.feed = newFeed(edges, n, &f.Options, f.at, f.epochs)
+		defer f.feed.close()
+		f.runner = f.host
+	} else {
+		f.runner = f.remote.run
+		if err := f.remote.begin(edges); err != nil {
+			return f.result, errors.Join(err, f.remote.close())
+		}
+	}
 	err = f.run(ctx)
+	if f.remote != nil {
+		err = errors.Join(err, f.remote.close())
+	}
 	last := &f.Phases[len(f.Phases)-1]
 	f.result.Negatives = f.Draw.count(last.Negatives, f.size)
 	f.result.Theta = f.theta(last.Place, f.result.Negatives)
@@ -307,8 +326,11 @@ type fit struct {
 	taken     int // edges that they hold
 	epochs    int // in all
 
-	feed     *feed
+	// runner runs the batches that are left of the epoch at hand.
+	runner   func(ctx context.Context, t *term) error
+	feed     *feed // on the CPU
 	contrast contrast
+	remote   *remote // nil on the CPU
 
 	at      position
 	sum     float64       // loss of the batches of the epoch at hand
@@ -352,37 +374,78 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 		return nil, err
 	}
 	f.logZ = model.Parameter{Name: "log_z", Value: value, Grad: grad}
-	if err := f.Method.Init(f.params); err != nil {
-		return nil, err
+	if f.Device.OnHost() {
+		err = errors.Join(f.Method.Init(f.params), f.MethodZ.Init([]model.Parameter{f.logZ}))
+	} else {
+		f.remote, err = newRemote(f)
 	}
-	if err := f.MethodZ.Init([]model.Parameter{f.logZ}); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	f.result = Result{LogZ: f.LogZ, Edges: edges}
 	f.saves.last = time.Now()
 	if f.Resume != nil {
 		if err := f.restore(f.Resume); err != nil {
-			return nil, err
+			return nil, f.giveUp(err)
 		}
 	}
 	return f, nil
 }
 
-// epoch runs an epoch of a phase, or what is left of it, and the hooks after
-// it.
-func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
-	p := &f.Phases[phase]
-	place := placeAt(p, epoch)
-	clock, from := time.Now(), f.at.batch
-	var spent time.Duration // on this epoch, here
-	// stop adds the time since clock, which then begins again.
-	stop := func() {
-		d := time.Since(clock)
-		spent += d
-		f.elapsed += d
-		clock = time.Now()
+// giveUp frees what a run that does not begin has on a device, and returns the
+// error.
+func (f *fit) giveUp(err error) error {
+	if f.remote != nil {
+		err = errors.Join(err, f.remote.close())
 	}
-	var lr float64
+	return err
+}
+
+// A term is an epoch of a phase, or what is left of it, with its clock.
+type term struct {
+	*Phase
+	epoch int // of the phase
+	place Place
+	lr    float64 // of the last batch
+	clock time.Time
+	spent time.Duration
+}
+
+// pause adds the time since clock, which then begins again.
+func (f *fit) pause(t *term) {
+	d := time.Since(t.clock)
+	t.spent += d
+	f.elapsed += d
+	t.clock = time.Now()
+}
+
+// interrupted ends a run whose context has ended: it saves its state.
+func (f *fit) interrupted(t *term, err error) error {
+	f.pause(t)
+	return errors.Join(err, f.saveIf(f.Checkpoints != nil))
+}
+
+// saveInTime saves the state between two batches, if that is due.
+func (f *fit) saveInTime(t *term) error {
+	if !f.saves.due(f.Checkpoints) {
+		return nil
+	}
+	f.pause(t)
+	err := f.saveIf(true)
+	t.clock = time.Now()
+	return err
+}
+
+// edgesDone returns how many edges the batches of the epoch that are done have.
+func (f *fit) edgesDone() int { return min(f.edges, f.at.batch*f.size) }
+
+// stepSize returns that of a batch.
+func (f *fit) stepSize(t *term, batch int) float64 {
+	return scheduled(t.Anneal, t.LR, t.epoch, batch, f.batches, t.WarmUp, t.Epochs)
+}
+
+// host runs the batches that are left of an epoch on the CPU.
+func (f *fit) host(ctx context.Context, t *term) error {
 	for f.at.batch < f.batches {
 		block := f.feed.next()
 		if block.err != nil {
@@ -390,43 +453,46 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 		}
 		for i := range block.batches {
 			if err := ctx.Err(); err != nil {
-				stop()
-				if failed := f.saveIf(f.Checkpoints != nil); failed != nil {
-					return errors.Join(err, failed)
-				}
+				return f.interrupted(t, err)
+			}
+			if err := f.saveInTime(t); err != nil {
 				return err
 			}
-			if f.saves.due(f.Checkpoints) {
-				stop()
-				if err := f.saveIf(true); err != nil {
-					return err
-				}
-				clock = time.Now()
-			}
-			lr = scheduled(p.Anneal, p.LR, epoch, f.at.batch, f.batches, p.WarmUp, p.Epochs)
-			loss, err := f.step(&block.batches[i], p.Negatives, place, lr)
+			t.lr = f.stepSize(t, f.at.batch)
+			loss, err := f.step(&block.batches[i], t.Negatives, t.place, t.lr)
 			if err != nil {
 				return err
 			}
 			f.sum += loss
 			f.at.batch++
 			if f.Watch != nil {
-				f.Watch(f.at.epoch+1, f.at.batch, f.batches, f.sum/float64(min(f.edges, f.at.batch*f.size)))
+				f.Watch(f.at.epoch+1, f.at.batch, f.batches, f.sum/float64(f.edgesDone()))
 			}
 		}
 		f.feed.recycle(block)
 	}
-	stop()
-	speed := float64(f.taken-from*f.size) / spent.Seconds()
+	return nil
+}
+
+// epoch runs an epoch of a phase, or what is left of it, and the hooks after
+// it.
+func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
+	t := &term{Phase: &f.Phases[phase], epoch: epoch, place: placeAt(&f.Phases[phase], epoch), clock: time.Now()}
+	from := f.at.batch
+	if err := f.runner(ctx, t); err != nil {
+		return err
+	}
+	f.pause(t)
+	speed := float64(f.taken-from*f.size) / t.spent.Seconds()
 	f.result.Epochs++
 	f.result.Loss = f.sum / float64(f.taken)
 	f.result.Elapsed += f.elapsed
 	f.at, f.sum, f.elapsed = position{epoch: f.at.epoch + 1}, 0, 0
-	if err := f.checkReach(place, p.Negatives, lr); err != nil {
+	if err := f.checkReach(t.place, t.Negatives, t.lr); err != nil {
 		return err
 	}
 	state := State{
-		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: lr, Loss: f.result.Loss, LogZ: f.result.LogZ,
+		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: t.lr, Loss: f.result.Loss, LogZ: f.result.LogZ,
 		Elapsed: f.result.Elapsed, EdgesPerSecond: speed, Model: f.model,
 	}
 	for _, h := range f.Hooks {

@@ -40,13 +40,19 @@ type shuffler struct {
 }
 
 func newShuffler(edges []edge, seed uint64) *shuffler {
-	s := &shuffler{edges: edges, buckets: 1, seed: seed, order: make([]edge, len(edges))}
-	for s.buckets < maxBuckets && s.buckets*bucketSize < len(edges) {
-		s.buckets *= 2
-	}
+	s := &shuffler{edges: edges, buckets: bucketsOf(len(edges)), seed: seed, order: make([]edge, len(edges))}
 	s.choice = make([]uint8, (len(edges)+7)&^7)
 	s.start = make([]int, s.buckets+1)
 	return s
+}
+
+// bucketsOf returns how many buckets so many edges are spread over.
+func bucketsOf(edges int) int {
+	n := 1
+	for n < maxBuckets && n*bucketSize < edges {
+		n *= 2
+	}
+	return n
 }
 
 // begin draws the buckets of an epoch.

@@ -14,13 +14,13 @@ var trainSchema = &schema[Config]{
 	complete:   (*Config).complete,
 	clashes:    trainClashes,
 	common: func(c *Config) common {
-		return common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log}
+		return common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType}
 	},
 	folder: func(c *Config) string { return folderFor(c.Data.Path[0]) },
 	// The checkpoint knows the points, those held out and the graph by their
 	// contents; labels take no part in training.
 	mayChange: []string{
-		"output", "plot", "log", "quality", "checkpoint", "train.log_every",
+		"device", "output", "plot", "log", "quality", "checkpoint", "train.log_every",
 		"data.path", "data.labels", "data.holdout_labels",
 	},
 	cannotExtend: func(begun, now *Config) string {
@@ -37,6 +37,7 @@ var trainSchema = &schema[Config]{
 // the null of the file.
 type Config struct {
 	Seed       uint64     `mapstructure:"seed"` // below 2⁶³
+	Device     Device     `mapstructure:"device"`
 	Output     Output     `mapstructure:"output"`
 	Data       Data       `mapstructure:"data"`
 	Graph      Graph      `mapstructure:"graph"`
@@ -47,6 +48,12 @@ type Config struct {
 	Quality    Quality    `mapstructure:"quality"`
 	Plot       Plot       `mapstructure:"plot"`
 	Log        Log        `mapstructure:"log"`
+}
+
+// Device says where a run is computed.
+type Device struct {
+	Name string `mapstructure:"name"` // auto, cpu, cuda or cuda:n
+	TF32 bool   `mapstructure:"tf32"` // in an accelerator's matrix products
 }
 
 // Output says what is written, and where.

@@ -32,6 +32,11 @@ var badFiles = []struct{ text, want string }{
 	{"seed: *x", `run.yaml: this is not valid YAML: unknown anchor 'x' referenced`},
 
 	// Values of the wrong type or out of range.
+	{"device: gpu", `run.yaml:1: device.name is "gpu", but must be auto, cpu, cuda, or cuda:1 for the second GPU`},
+	{"device: {name: 'cuda:-1'}", `run.yaml:1: device.name is "cuda:-1", but must be auto, cpu, cuda, or cuda:1 for the second GPU`},
+	{"device: 0", `run.yaml:1: device.name is 0, but must be auto, cpu, cuda, or cuda:1 for the second GPU`},
+	{"device: [cpu]", `run.yaml:1: device is a list, but must be a section with keys such as device.name`},
+	{"model: {dtype: float64}\ndevice: cuda", `run.yaml:1: model.dtype is float64, but device.name is cuda (run.yaml:2); a GPU computes in float32, so take that or the device cpu`},
 	{"seed: -1", `run.yaml:1: seed is -1, but must be a whole number of at least 0`},
 	{"seed: 99999999999999999999", `run.yaml:1: seed is 99999999999999999999, but must be at most 9223372036854775807`},
 	{"seed: 9223372036854775808", `run.yaml:1: seed is 9223372036854775808, but must be at most 9223372036854775807`},

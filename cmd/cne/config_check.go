@@ -92,6 +92,11 @@ func trainClashes(c *Config) []clash {
 
 	list := append(loss.clashes(), []clash{
 		{
+			found: c.Model.DType == "float64" && c.Device.Name != "auto" && c.Device.Name != "cpu",
+			key:   "model.dtype", value: c.Model.DType, other: "device.name",
+			remedy: "a GPU computes in float32, so take that or the device cpu",
+		},
+		{
 			found: loss.Metric == "cosine" && c.Model.Dim == 1,
 			key:   "model.dim", value: c.Model.Dim, other: "loss.metric",
 			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",

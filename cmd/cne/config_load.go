@@ -87,6 +87,8 @@ type common struct {
 	epochs, logEvery int     // train.epochs and train.log_every
 	checkpoint       Checkpoint
 	log              Log
+	device           Device
+	dtype            string // of what is computed
 }
 
 // load reads all sources, lays them over each other and over the defaults, and

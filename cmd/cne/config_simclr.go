@@ -16,7 +16,7 @@ var simclrSchema = &schema[SimCLRConfig]{
 	complete:   (*SimCLRConfig).complete,
 	clashes:    (*SimCLRConfig).clashes,
 	common: func(c *SimCLRConfig) common {
-		return common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log}
+		return common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32"}
 	},
 	folder: func(c *SimCLRConfig) string {
 		name := strings.TrimPrefix(folderFor(c.Data.Path[0]), "runs/")
@@ -27,14 +27,14 @@ var simclrSchema = &schema[SimCLRConfig]{
 	},
 	// The checkpoint knows the images by their contents; labels take no part
 	// in training.
-	mayChange:    []string{"output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
+	mayChange:    []string{"device", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
 	cannotExtend: func(_, _ *SimCLRConfig) string { return "" },
 }
 
 // simclrKeys lists the keys of cne simclr in the order of simclr-default.yaml.
 var simclrKeys = slices.Concat([]key{
 	{"seed", wholeUpTo(0, math.MaxInt64)},
-
+}, deviceKeys, []key{
 	{"output.dir", nonEmptyText()},
 
 	{"data.path", nonEmptyList()},
@@ -109,6 +109,7 @@ var (
 // holds only what the rules of this package allow.
 type SimCLRConfig struct {
 	Seed       uint64       `mapstructure:"seed"` // below 2⁶³
+	Device     Device       `mapstructure:"device"`
 	Output     SimCLROutput `mapstructure:"output"`
 	Data       ImageData    `mapstructure:"data"`
 	SimCLR     Protocol     `mapstructure:"simclr"`

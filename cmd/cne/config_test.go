@@ -113,6 +113,7 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	want := &Config{
+		Device:     Device{Name: "auto", TF32: true},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true},
 		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Drop: []string{}, Header: "auto", Genes: 1000, HoldoutLabels: []string{}, Scale: "unit"},
 		Graph:      Graph{K: 15, PCA: 50, Cache: true},

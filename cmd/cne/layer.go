@@ -23,8 +23,24 @@ const envPrefix = "CNE_"
 const debugVariable = envPrefix + "DEBUG"
 
 // otherVariables begin like those of the configuration without being among
-// them. The last two belong to cobra's shell completion.
-var otherVariables = []string{debugVariable, envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS"}
+// them. The second and the third belong to cobra's shell completion, the others to
+// what finds CUDA's libraries.
+var otherVariables = []string{
+	debugVariable, envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
+	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "LIBCUDNN", envPrefix + "CUDA_SDK",
+}
+
+// shorthands are the sections in whose place a single value may be given, with the
+// keys that it is then of: device: cuda.
+var shorthands = map[string]string{"device": "device.name"}
+
+// written returns the key that a name stands for, which may be a shorthand.
+func (v *vocabulary) written(name string) string {
+	if k, ok := shorthands[name]; ok && slices.Contains(names(v.keys), k) {
+		return k
+	}
+	return name
+}
 
 // A layer is what one source sets.
 type layer struct {
@@ -143,6 +159,12 @@ func (v *vocabulary) addMapping(l *layer, path string, n *yaml.Node, prefix stri
 			if isNull(node) {
 				continue
 			}
+			if short := v.written(k); short != k && node.Kind == yaml.ScalarNode {
+				if err := v.add(l, path, name, node, short); err != nil {
+					return err
+				}
+				continue
+			}
 			if node.Kind != yaml.MappingNode {
 				return &configError{at(path, name), k, fmt.Sprintf("is %s, but must be a section with keys such as %s", describe(node), v.firstKey(k))}
 			}
@@ -154,20 +176,28 @@ func (v *vocabulary) addMapping(l *layer, path string, n *yaml.Node, prefix stri
 		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && slices.Contains(names(v.keys), k) {
 			return &configError{at(path, name), k, fmt.Sprintf("is a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
 		}
-		r, ok := findRule(v.keys, k)
-		if !ok {
-			return v.unknownKey(at(path, name), k)
+		if err := v.add(l, path, name, node, k); err != nil {
+			return err
 		}
-		value, p := r.value(node)
-		if p != nil {
-			where := name
-			if p.at != nil {
-				where = p.at
-			}
-			return p.error(at(path, where), k)
-		}
-		l.value[k], l.origin[k] = value, at(path, name)
 	}
+	return nil
+}
+
+// add reads the value of a key, which stands under a name, into a layer.
+func (v *vocabulary) add(l *layer, path string, name, node *yaml.Node, k string) error {
+	r, ok := findRule(v.keys, k)
+	if !ok {
+		return v.unknownKey(at(path, name), k)
+	}
+	value, p := r.value(node)
+	if p != nil {
+		where := name
+		if p.at != nil {
+			where = p.at
+		}
+		return p.error(at(path, where), k)
+	}
+	l.value[k], l.origin[k] = value, at(path, name)
 	return nil
 }
 
@@ -227,9 +257,17 @@ func (v *vocabulary) readEnvironment(environ []string) (*layer, error) {
 		byVariable[variable(k.name)] = k.name
 		variables = append(variables, variable(k.name))
 	}
+	for short, k := range shorthands {
+		if v.written(short) == k {
+			byVariable[variable(short)] = k
+		}
+	}
 	for _, other := range vocabularies() {
 		for _, k := range other.keys {
 			others = append(others, variable(k.name))
+		}
+		for short := range shorthands {
+			others = append(others, variable(short))
 		}
 	}
 	l := newLayer()
@@ -270,6 +308,7 @@ func (v *vocabulary) readSettings(settings []setting) (*layer, error) {
 
 // addText sets a key of a layer to a value given as text.
 func (v *vocabulary) addText(l *layer, source, k, value string) error {
+	k = v.written(k)
 	r, ok := findRule(v.keys, k)
 	if !ok {
 		if slices.Contains(sections(v.keys), k) {

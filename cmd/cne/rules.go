@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cne/internal/device"
 )
 
 // A rule says which values a key may have and turns the YAML node of one into
@@ -51,7 +53,7 @@ type key struct {
 // trainKeys lists the keys of cne train in the order of default.yaml.
 var trainKeys = slices.Concat([]key{
 	{"seed", wholeUpTo(0, math.MaxInt64)},
-
+}, deviceKeys, []key{
 	{"output.dir", nonEmptyText()},
 	{"output.csv", boolean()},
 	{"output.plot", boolean()},
@@ -117,6 +119,12 @@ var trainKeys = slices.Concat([]key{
 
 	{"log.format", oneOf("text", "json")},
 })
+
+// deviceKeys are the keys of Device.
+var deviceKeys = []key{
+	{"device.name", deviceName()},
+	{"device.tf32", boolean()},
+}
 
 // lossKeys are the keys of Loss.
 var lossKeys = []key{
@@ -202,6 +210,15 @@ func orNull(r rule) rule {
 // wrong is the problem of a value that is not what a key allows.
 func wrong(n *yaml.Node, allowed string) *problem {
 	return &problem{text: "is " + describe(n) + ", but must be " + allowed}
+}
+
+func deviceName() rule {
+	return rule{words: []string{"auto", "cpu", "cuda"}, text: asText, read: func(n *yaml.Node) (any, *problem) {
+		if !isScalar(n, "!!str") || device.CheckName(n.Value) != nil {
+			return nil, wrong(n, "auto, cpu, cuda, or cuda:1 for the second GPU")
+		}
+		return n.Value, nil
+	}}
 }
 
 func boolean() rule {

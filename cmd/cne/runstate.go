@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/model"
 	"cne/train"
 )
 
@@ -26,6 +27,7 @@ type runState[C any] struct {
 	config *C
 	force  bool
 
+	device  *model.Device // where the run is computed
 	dir     *runDir
 	resumed bool
 	from    *train.Checkpoint // where the run goes on; nil: at its beginning
@@ -59,7 +61,7 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 	r := &runState[C]{schema: s}
 	var profile, resume string
 	cmd.Args = noArguments
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if cmd.Flags().Changed("resume") {
 			if r.force {
 				return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
@@ -82,6 +84,10 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 		}
 		defer stop()
 		r.talker = newTalker(cmd.ErrOrStderr(), r.common().log.Format, isQuiet(cmd))
+		if r.device, err = openDevice(r.Log, r.common().device, r.common().dtype); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.device.Close()) }()
 		err = run(cmd.Context(), r, cmd.OutOrStdout())
 		if err != nil && r.canGoOn {
 			err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, s.command, r.dir.path)

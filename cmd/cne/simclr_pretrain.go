@@ -218,7 +218,7 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 				r.Accuracy = last
 			}))
 		p.options.Watch = p.watch("images", c.Train.BatchSize, func(r *EpochReport) { r.Accuracy = last })
-		p.options.Resume, p.options.Checkpoints = p.from, p.checkpoints()
+		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
 		p.Progress.Start(c.Train.Epochs)
 		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
@@ -230,6 +230,8 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 			return p.diverged(diverged, "")
 		case p.network == nil || err == nil:
 			return err
+		case deviceFailed(err):
+			return p.failed(err, p.result.Epochs)
 		case errors.Is(err, context.Canceled):
 			return p.keep(errors.New("interrupted"))
 		default:

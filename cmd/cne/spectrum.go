@@ -277,6 +277,7 @@ func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
 		return nil, err
 	}
 	options := fitOptions(s.stops[0].config)
+	options.Device = s.device
 	options.Phases = options.Phases[:len(options.Phases)-1]
 	options.Hooks = []train.Hook{s.count()}
 	var end *train.Checkpoint
@@ -292,10 +293,10 @@ func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
 
 // branch runs the last phase of all stops. As many tables are trained at once as
 // there are cores, which changes no bit of any; networks, which keep all cores
-// busy and need much memory, one after the other.
+// busy and need much memory, one after the other, and so what a GPU computes.
 func (s *spectrum) branch(ctx context.Context, from *train.Checkpoint) error {
 	atOnce := 1
-	if s.config.Model.Kind == "table" {
+	if s.config.Model.Kind == "table" && s.device.OnHost() {
 		atOnce = min(len(s.stops), runtime.GOMAXPROCS(0))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -325,7 +326,7 @@ func (s *spectrum) branch(ctx context.Context, from *train.Checkpoint) error {
 // fitStop trains one of the embeddings to its end.
 func (s *spectrum) fitStop(ctx context.Context, x *stop, from *train.Checkpoint) (err error) {
 	options := fitOptions(x.config)
-	options.Hooks, options.Resume = []train.Hook{s.count()}, from
+	options.Hooks, options.Resume, options.Device = []train.Hook{s.count()}, from, s.device
 	if x.result, err = train.Fit(ctx, x.model, s.heads, s.tails, options); err != nil {
 		return s.explain(err, s.axis.title(x.value))
 	}

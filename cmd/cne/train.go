@@ -170,7 +170,7 @@ func (t *training) fit(ctx context.Context, o train.Options) error {
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
-		o.Resume, o.Checkpoints = t.from, t.checkpoints()
+		o.Resume, o.Checkpoints, o.Device = t.from, t.checkpoints(), t.device
 		heads, tails := t.near.graph.EdgeList()
 		t.Log.Info("training", "loss", c.Loss.Name, "edges", len(heads), "epochs", c.Train.Epochs)
 		t.Progress.Start(c.Train.Epochs)
@@ -185,6 +185,8 @@ func (t *training) fit(ctx context.Context, o train.Options) error {
 				also = " or model.init_std"
 			}
 			return t.diverged(diverged, also)
+		case deviceFailed(err):
+			return t.failed(err, t.result.Epochs)
 		case errors.Is(err, context.Canceled):
 			return t.keep(errors.New("interrupted"))
 		case err != nil:

@@ -182,6 +182,7 @@ type contrastive struct {
 
 	single sweeps[float32]
 	double sweeps[float64]
+	remote remoteSweep
 }
 
 func newContrastive(options ContrastiveOptions) (*contrastive, error) {

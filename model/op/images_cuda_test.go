@@ -3,10 +3,13 @@
 package op_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -210,5 +213,34 @@ func TestConv2dInTurnOnDevice(t *testing.T) {
 		onBoth(t, d, 2e-5, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 			return convCase{7, 4, 5, 5, 3, 3, 3, 1, 1}.convolved(t, g)
 		})
+	}
+}
+
+// A view keeps the memory it is of, even where nothing else refers to it.
+func TestViewKeepsMemoryOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	view := func() *op.Array {
+		var arrays [3]*op.Array
+		for i := range arrays {
+			var err error
+			if arrays[i], err = op.NewArrayOn(d, tensor.Float32, 4, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := errors.Join(op.Copy(arrays[0], filled(t, 1, 4, 3)), arrays[1].View(arrays[0], 3, 3, 3), arrays[2].View(arrays[1], 3, 2, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return arrays[2] // a view of a view
+	}()
+	for range 3 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	want := filled(t, 1, 4, 3)
+	for i, v := range op.Data[float32](onHost(t, view)) {
+		if w := op.Data[float32](want)[6+i]; v != w {
+			t.Fatalf("element %d is %g, want %g", i, v, w)
+		}
 	}
 }

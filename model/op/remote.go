@@ -20,6 +20,7 @@ type remote struct {
 	device   *device.Device
 	engine   *device.Engine // for values; nil until one is wanted
 	memory   *device.Memory // nil if the memory is another's
+	held     *device.Memory // a view's: while it is referred to, the memory is not collected
 	at       device.Pointer
 	capacity int // bytes
 }
@@ -97,7 +98,10 @@ func (a *Array) View(of *Array, first int, shape ...int) error {
 	}
 	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
 	a.Free()
-	a.on = remote{device: of.on.device}
+	a.on = remote{device: of.on.device, held: of.on.held}
+	if of.on.memory != nil {
+		a.on.held = of.on.memory
+	}
 	if of.on.device != nil {
 		a.on.at, a.on.capacity = of.on.at.At(first, elementSize), n*elementSize
 	}
@@ -188,4 +192,17 @@ func doRemotely(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 		return nil, err
 	}
 	return v, l.Launch(e.Device(), &dst, in)
+}
+
+// Point makes a an array of the given shape over elements at an address of an
+// accelerator's memory, which must stay there for as long as a is used.
+func (a *Array) Point(d *device.Device, at device.Pointer, shape ...int) error {
+	if len(shape) > MaxDims {
+		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
+	}
+	a.Free()
+	a.f32, a.f64, a.i32 = nil, nil, nil
+	a.dims = copy(a.shape[:], shape)
+	a.on = remote{device: d, at: at, capacity: a.Len() * elementSize}
+	return nil
 }

@@ -510,11 +510,14 @@ func (p *Program) RunAll() error {
 // Reset does nothing: a program can be run again at any time.
 func (p *Program) Reset() {}
 
-// Close gives the program's memory on an accelerator back. It can be run again
-// nevertheless. On the CPU it does nothing.
+// Close gives the program's memory on an accelerator back. On the CPU it does
+// nothing.
 func (p *Program) Close() error {
 	for i := range p.steps {
 		p.steps[i].out.Free()
+	}
+	for i := range p.inputs {
+		p.inputs[i].array.Free()
 	}
 	return nil
 }

@@ -160,6 +160,17 @@ DEVICE u64 word_of(u64 key, u64 i) { return mix(key + (i + 1) * GAMMA); }
 // indexed is the key of the stream that rng.New gives for one more index.
 DEVICE u64 indexed(u64 key, u64 i) { return mix((key + GAMMA) ^ mix(i + GAMMA)); }
 DEVICE u32 bounded(u32 random, u32 n) { return (u32)((u64)random * n >> 32); }
+// next_word draws from a stream, and next_below as its IntN does: a number from
+// 0 … n−1.
+DEVICE u64 next_word(u64 *state) { return mix(*state += GAMMA); }
+DEVICE u64 next_below(u64 *state, u64 n) {
+  unsigned __int128 p = (unsigned __int128)next_word(state) * n;
+  if ((u64)p < n) {
+    u64 limit = -n % n;
+    while ((u64)p < limit) p = (unsigned __int128)next_word(state) * n;
+  }
+  return (u64)(p >> 64);
+}
 
 // Sums that do not depend on the order in which they are added up are kept as
 // integers of 64 bits in units of 2⁻³⁶; a summand counts for 2²⁶ at most.

@@ -1,6 +1,6 @@
 //go:build cu
 
-package model_test
+package model
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
-	"cne/model"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -65,8 +64,11 @@ func TestResNetOnDevice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CNE_LIBCUDNN", library)
 			d := fakecuda.Open(t)
-			net, err := model.NewResNet[float32](model.ResNetOptions{Width: 4}, 1)
+			net, err := NewResNet[float32](ResNetOptions{Width: 4}, 1)
 			if err != nil {
+				t.Fatal(err)
+			}
+			if err := net.UseDevice(d); err != nil {
 				t.Fatal(err)
 			}
 			images := draw(t, 1, 6, 3, 16, 16)
@@ -76,18 +78,11 @@ func TestResNetOnDevice(t *testing.T) {
 
 			var programs [2]*vm.Program
 			var outputs [2]gorgonia.Nodes
-			var remote *model.RemoteStats
 			for i, on := range []*device.Device{device.CPU(), d} {
 				g := gorgonia.NewGraph()
 				x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
 				of := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
-				var h *gorgonia.Node
-				var nodes gorgonia.Nodes
-				if i == 0 {
-					h, _, nodes, err = net.Graph(x)
-				} else {
-					h, _, nodes, remote, err = net.GraphOn(on, x)
-				}
+				h, _, nodes, err := net.graphOn(on, x)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,11 +94,10 @@ func TestResNetOnDevice(t *testing.T) {
 				if programs[i], err = vm.CompileOn(on, outputs[i]...); err != nil {
 					t.Fatal(err)
 				}
-				in := map[*gorgonia.Node]*op.Array{x: images, of: weights}
-				for k, p := range parameters {
-					in[nodes[k]] = p.Value
+				if err := net.Share(programs[i], nodes); err != nil {
+					t.Fatal(err)
 				}
-				for n, a := range in {
+				for n, a := range map[*gorgonia.Node]*op.Array{x: images, of: weights} {
 					if err := op.Copy(programs[i].Input(n), a); err != nil {
 						t.Fatal(err)
 					}
@@ -139,29 +133,14 @@ func TestResNetOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			want := map[string]*op.Array{}
-			for name, a := range net.Tensors() {
-				c, err := op.NewArray(tensor.Float32)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := op.Copy(c, a); err != nil {
-					t.Fatal(err)
-				}
-				want[name] = c
-			}
-			if err := remote.Save(); err != nil {
-				t.Fatal(err)
-			}
-			for name, a := range net.Tensors() {
-				near(t, name, a, want[name], 1e-4)
+			for _, b := range net.norms {
+				near(t, b.name+".running_mean", b.remote.Mean, b.stats.Mean, 1e-4)
+				near(t, b.name+".running_var", b.remote.Var, b.stats.Var, 1e-4)
 			}
 			net.Evaluate(true)
-			remote.Evaluate(true)
 			run(programs[0])
 			run(programs[1])
 			check("evaluation")
-			remote.Free()
 		})
 	}
 }

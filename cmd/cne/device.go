@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"cne/internal/device"
+	"cne/model"
+)
+
+// openDevice opens the device that the configuration names and says which it is.
+// dtype is the precision of what is computed: of float64 the CPU alone is capable.
+func openDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
+	if dtype == "float64" && c.Name == "auto" {
+		c.Name = "cpu"
+	}
+	d, err := model.OpenDevice(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	d.TF32 = c.TF32
+	log.Info(d.Why())
+	return d, nil
+}
+
+// deviceFailed tells whether an error is of a device that has failed or has too
+// little memory, so that there may be nothing to keep.
+func deviceFailed(err error) bool {
+	full := new(device.MemoryError)
+	return errors.Is(err, device.ErrLost) || errors.As(err, &full)
+}
+
+// failed is the error of a run whose device has failed after so many epochs.
+func (r *runState[C]) failed(err error, epochs int) error {
+	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().epochs)
+}
+
+// addDeviceFlag gives a command without a configuration the flag --device.
+func addDeviceFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
+	mustComplete(cmd, "device", cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// openDeviceFlag opens what the flag names.
+func openDeviceFlag(cmd *cobra.Command, log *slog.Logger, name string) (*model.Device, error) {
+	if err := device.CheckName(name); err != nil {
+		return nil, &usageError{cmd.CommandPath(), fmt.Errorf("--device: %w", err)}
+	}
+	return openDevice(log, Device{Name: name, TF32: true}, "float32")
+}

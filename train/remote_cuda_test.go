@@ -1,0 +1,422 @@
+//go:build cu
+
+package train_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A remoteRun is a short run that is computed on the CPU and on a device.
+type remoteRun struct {
+	network bool // an MLP in place of a table
+	loss    op.ContrastiveOptions
+	adam    bool
+	options train.Options
+}
+
+const (
+	remotePoints = 120
+	remoteWidth  = 7 // of the points of a network
+)
+
+// model makes the run's model at its start.
+func (r *remoteRun) model(t *testing.T) model.Model {
+	t.Helper()
+	if !r.network {
+		m, err := model.NewEmbedding(normal[float32](remotePoints, 2, 5), 2, r.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	network, err := model.NewMLP[float32](remoteWidth, []int{9, 8}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.NewParametric(network, normal[float32](remotePoints, remoteWidth, 6), r.loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// fit runs it and returns the embedding, and the losses of the epochs.
+func (r *remoteRun) fit(t *testing.T, d *device.Device, change func(o *train.Options)) ([]float32, []float64, train.Result, error) {
+	t.Helper()
+	m := r.model(t)
+	o := r.options
+	o.Device, o.Method, o.MethodZ = d, new(train.SGD), new(train.SGD)
+	if r.adam {
+		o.Method = new(train.Adam)
+	}
+	var losses []float64
+	o.Hooks = append(slices.Clip(o.Hooks), train.HookFunc(func(s *train.State) error {
+		losses = append(losses, s.Loss)
+		return nil
+	}))
+	if change != nil {
+		change(&o)
+	}
+	heads, tails := ring(remotePoints, 3)
+	result, err := train.Fit(t.Context(), m, heads, tails, o)
+	y := make([]float32, 2*remotePoints)
+	if embed := m.EmbedTo(y); err == nil && embed != nil {
+		t.Fatal(embed)
+	}
+	return y, losses, result, err
+}
+
+// remoteRuns are runs whose steps take all forms that they can have on a device.
+var remoteRuns = map[string]remoteRun{
+	"table, Neg": {loss: op.ContrastiveOptions{Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Place: train.AtS(0.5), Negatives: 5}}}},
+	"table, whole epochs as batches": {loss: op.ContrastiveOptions{Clamp: 1e-10},
+		options: train.Options{BatchSize: 100000, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"table, UMAP": {loss: op.ContrastiveOptions{Loss: op.UMAP, Clamp: 1e-10},
+		options: train.Options{BatchSize: 64, Clip: 4, Phases: []train.Phase{{Epochs: 3, LR: 0.1, Negatives: 5}}}},
+	"table, InfoNC in runs": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10, Scale: 0.5},
+		options: train.Options{BatchSize: 64, Clip: 4, Draw: train.DrawRuns, Phases: []train.Phase{{Epochs: 3, LR: 0.1, Negatives: 40}}}},
+	"table, NC with a learnt Z": {loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, LRZ: 0.01, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"table, all negatives, mean": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10, Mean: true},
+		options: train.Options{BatchSize: 50, Phases: []train.Phase{{Epochs: 3, LR: 5, Negatives: train.Full}}}},
+	"table, cosine, Adam": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, adam: true,
+		options: train.Options{BatchSize: 100, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Negatives: 5}}}},
+	"network": {network: true, loss: op.ContrastiveOptions{Clamp: 1e-10}, adam: true,
+		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5, Anneal: train.Cosine, WarmUp: 1}}}},
+	"network, two phases, batches dropped": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
+		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
+}
+
+// DESIGN's promise: the same seed draws the same edges and negatives, so that a run
+// on a device follows that on the CPU as far as rounding lets it.
+func TestRunsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range remoteRuns {
+		t.Run(name, func(t *testing.T) {
+			want, wantLosses, wantResult, err := r.fit(t, device.CPU(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, losses, result, err := r.fit(t, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range wantLosses {
+				if math.Abs(losses[i]-l) > 1e-4*math.Abs(l) {
+					t.Errorf("epoch %d: loss %g, want %g", i+1, losses[i], l)
+				}
+			}
+			for i, v := range want {
+				if math.Abs(float64(got[i]-v)) > 2e-3 {
+					t.Fatalf("coordinate %d is %g, want %g", i, got[i], v)
+				}
+			}
+			if math.Abs(result.LogZ-wantResult.LogZ) > 1e-5 || result.Theta != wantResult.Theta && r.loss.Loss != op.NC || result.Negatives != wantResult.Negatives {
+				t.Errorf("result %+v, want %+v", result, wantResult)
+			}
+		})
+	}
+}
+
+// Sums on a device do not depend on what comes first.
+func TestRunsOnDeviceAreReproducible(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range remoteRuns {
+		first, _, _, err := r.fit(t, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _, _, err := r.fit(t, d, nil); err != nil || !slices.Equal(again, first) {
+			t.Errorf("%s: the second of two equal runs ends elsewhere (%v)", name, err)
+		}
+	}
+}
+
+// A run can go on from a checkpoint where it was begun, with the same bits, and
+// elsewhere.
+func TestResumeOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range remoteRuns {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "phases") {
+				t.Skip("the schedule is one of the others'")
+			}
+			whole, _, _, err := r.fit(t, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, where := range []struct {
+				name        string
+				first, next *device.Device
+				within      float64
+			}{{"on the device", d, d, 0}, {"from the CPU", device.CPU(), d, 2e-3}, {"on the CPU", d, device.CPU(), 2e-3}} {
+				path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
+				stop := errors.New("stop")
+				_, _, _, err := r.fit(t, where.first, func(o *train.Options) {
+					o.Checkpoints = &train.Checkpoints{Epochs: 2, Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
+					o.Hooks = append(o.Hooks, train.HookFunc(func(s *train.State) error {
+						if s.Epoch == 3 {
+							return stop
+						}
+						return nil
+					}))
+				})
+				if !errors.Is(err, stop) {
+					t.Fatal(err)
+				}
+				c, err := train.ReadCheckpoint(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, _, err := r.fit(t, where.next, func(o *train.Options) { o.Resume = c })
+				if err != nil {
+					t.Fatalf("%s: %v", where.name, err)
+				}
+				for i, v := range whole {
+					if math.Abs(float64(got[i]-v)) > where.within {
+						t.Fatalf("%s: coordinate %d is %g, want %g", where.name, i, got[i], v)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Two runs share a device, and each ends as if it had had it alone.
+func TestTwoRunsOnOneDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	names := []string{"table, Neg", "network"}
+	var alone, together [2][]float32
+	for i, name := range names {
+		r := remoteRuns[name]
+		var err error
+		if alone[i], _, _, err = r.fit(t, d, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var runs sync.WaitGroup
+	for i, name := range names {
+		r := remoteRuns[name]
+		runs.Go(func() {
+			var err error
+			if together[i], _, _, err = r.fit(t, d, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
+	for i, name := range names {
+		if !slices.Equal(alone[i], together[i]) {
+			t.Errorf("%s: ends elsewhere beside another run", name)
+		}
+	}
+}
+
+// A run that diverges on a device says where, and nothing has moved since.
+func TestDivergenceOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, change := range map[string]func(o *train.Options){
+		"table, UMAP": func(o *train.Options) { o.Clip, o.Phases = 0, []train.Phase{{Epochs: 9, LR: 1e30, Negatives: 5}} },
+		"network":     func(o *train.Options) { o.Clip, o.Phases = 0, []train.Phase{{Epochs: 9, LR: 1e30, Negatives: 5}} },
+	} {
+		r := remoteRuns[name]
+		_, _, _, errHost := r.fit(t, device.CPU(), change)
+		_, _, _, err := r.fit(t, d, change)
+		var want, got *train.DivergedError
+		if !errors.As(errHost, &want) || !errors.As(err, &got) {
+			t.Errorf("%s: %v, and on the CPU %v", name, err, errHost)
+			continue
+		}
+		if got.Epoch != want.Epoch || got.Batch != want.Batch || got.Cause.Error() != want.Cause.Error() {
+			t.Errorf("%s: %v, but on the CPU %v", name, err, errHost)
+		}
+	}
+}
+
+func TestDeviceWithTooLittleMemory(t *testing.T) {
+	d := fakecuda.Open(t)
+	used, _ := fakecuda.Usage()
+	fakecuda.Memory(t, used+20<<10)
+	r := remoteRuns["table, Neg"]
+	_, _, _, err := r.fit(t, d, nil)
+	full := new(device.MemoryError)
+	if !errors.As(err, &full) || full.Needed == 0 || !strings.Contains(err.Error(), "has too little memory: ") {
+		t.Errorf("error %v", err)
+	}
+	fakecuda.Memory(t, 1<<30)
+	if _, _, _, err := r.fit(t, d, nil); err != nil {
+		t.Errorf("with enough memory: %v", err)
+	}
+}
+
+// A device that fails in mid-run ends it with an error that says so; the checkpoint
+// that was written before can be gone on from.
+func TestDeviceIsLostInMidRun(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range remoteRuns {
+		if strings.Contains(name, "phases") {
+			continue
+		}
+		d, err := device.Open(d.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.TF32 = false
+		path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
+		whole, _, _, err := r.fit(t, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, losses, result, err := r.fit(t, d, func(o *train.Options) {
+			o.Checkpoints = &train.Checkpoints{Epochs: 1, Save: func(c *train.Checkpoint) error {
+				if c.Progress.Epochs == 1 {
+					fakecuda.Fail(t, 2, fakecuda.IllegalAddress)
+				}
+				return c.WriteFile(path)
+			}}
+		})
+		if !errors.Is(err, device.ErrLost) || result.Epochs != 1 || len(losses) != 1 {
+			t.Errorf("%s: error %v after %d epochs", name, err, result.Epochs)
+		}
+		if err := d.Synchronise(); !errors.Is(err, device.ErrLost) {
+			t.Errorf("%s: the device is used again: %v", name, err)
+		}
+		c, err := train.ReadCheckpoint(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fakecuda.Fail(t, -1, 0)
+		again, err := device.Open(d.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.TF32 = false
+		got, _, _, err := r.fit(t, again, func(o *train.Options) { o.Resume = c })
+		if err != nil || !slices.Equal(got, whole) {
+			t.Errorf("%s: the run that goes on ends elsewhere (%v)", name, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An interrupted run stops within a chunk of batches, and keeps what it has learnt.
+func TestInterruptedOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	r := remoteRuns["table, Neg"]
+	ctx, cancel := context.WithCancel(t.Context())
+	m := r.model(t)
+	o := r.options
+	o.Device = d
+	o.Phases = []train.Phase{{Epochs: 1000000, LR: 0.1, Negatives: 5}}
+	o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+		if s.Epoch == 3 {
+			cancel()
+		}
+		return nil
+	})}
+	var saved *train.Checkpoint
+	o.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+		saved, err = c.Clone()
+		return err
+	}}
+	heads, tails := ring(remotePoints, 3)
+	result, err := train.Fit(ctx, m, heads, tails, o)
+	if !errors.Is(err, context.Canceled) || result.Epochs != 3 || saved == nil || saved.Progress.Epochs != 3 {
+		t.Fatalf("%v after %d epochs, checkpoint %v", err, result.Epochs, saved)
+	}
+	y := make([]float32, 2*remotePoints)
+	if err := m.EmbedTo(y); err != nil || slices.Equal(y, normal[float32](remotePoints, 2, 5)) {
+		t.Errorf("the model has learnt nothing (%v)", err)
+	}
+}
+
+// Ten thousand steps need no more memory than ten, on the device or here.
+func TestNothingLeaksOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	heads, tails := ring(8, 1)
+	run := func(epochs int) (inUse int64, pieces int) {
+		m, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{Metric: op.Cosine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
+			Device: d, BatchSize: 8, Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 2}},
+			Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
+				if s.Epoch == epochs {
+					inUse, pieces = fakecuda.Usage()
+				}
+				return nil
+			})},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return inUse, pieces
+	}
+	before, _ := fakecuda.Usage()
+	few, piecesFew := run(5)
+	many, piecesMany := run(5000) // two batches each
+	if many > few || piecesMany > piecesFew {
+		t.Errorf("%d bytes in %d pieces after 10000 steps, %d in %d after 10", many, piecesMany, few, piecesFew)
+	}
+	runtime.GC()
+	if used, _ := d.Usage(); used != 0 {
+		t.Errorf("%d bytes are in use after the runs", used)
+	}
+	if after, _ := fakecuda.Usage(); after > before {
+		t.Errorf("%d bytes are allocated after the runs, %d before", after, before)
+	}
+}
+
+// What cannot be computed on a device is refused before anything is.
+func TestWhatDevicesDoNotTake(t *testing.T) {
+	d := fakecuda.Open(t)
+	heads, tails := ring(8, 1)
+	double, err := model.NewEmbedding(normal[float64](8, 2, 5), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, run := range map[string]struct {
+		model   model.Model
+		options train.Options
+	}{
+		"accelerators compute in float32; take that, or device cpu": {model: double},
+		"the batches are prepared on the CPU, so that the run cannot be computed on cuda:0; take the device cpu": {
+			single, train.Options{Prepare: func(*model.Batch, int, int) error { return nil }}},
+		"cannot be computed on cuda:0; take the device cpu":                                {model: struct{ model.Model }{single}},
+		"methods of types *train_test.noMethod and *train.SGD do not work on cuda:0; take": {single, train.Options{Method: new(noMethod)}},
+	} {
+		o := run.options
+		o.Device, o.Phases = d, []train.Phase{{Epochs: 1, LR: 1, Negatives: 1}}
+		if _, err := train.Fit(t.Context(), run.model, heads, tails, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// noMethod is a method for the CPU alone.
+type noMethod struct{}
+
+func (*noMethod) Init([]model.Parameter) error   { return nil }
+func (*noMethod) Step([]int32, float64, float64) {}
+func (*noMethod) State() []train.Slot            { return nil }

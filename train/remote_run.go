@@ -1,0 +1,429 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/model"
+	"cne/model/op"
+)
+
+// Images writes what a model of images is to see of a batch, on an accelerator.
+type Images interface {
+	// Launch writes the images [r, 3, H, W] of a batch whose points are rows [r]
+	// to dst, both on the device. Epochs count from 0.
+	Launch(dst, rows *op.Array, epoch int) error
+	// Shape returns the last three dimensions.
+	Shape() [3]int
+	Close() error
+}
+
+const (
+	// chunkTime is about how long the batches take that are given to the device
+	// at once: what is then waited for is little compared with that, and no
+	// interruption has to wait for long.
+	chunkTime = 150 * time.Millisecond
+	// chunkEdges bounds their edges, whose distinct points are found ahead.
+	chunkEdges = 1 << 22
+	// firstChunk is their number before it is known how long they take.
+	firstChunk = 4
+)
+
+// A remote is what a run on an accelerator has besides a fit. The batches of an
+// epoch go to the device in chunks. Whatever depends on the batch (which edges,
+// which negatives, the step size) is in the device's memory by then; the program
+// waits for the losses of a chunk, and for nothing in between.
+type remote struct {
+	*fit
+	replica *model.Replica
+	method  Remote
+	methodZ Remote // nil where no log Z is learnt
+	images  Images // nil where the model takes none
+
+	feed     *remoteFeed
+	layout   *remoteLayout
+	shuffled int // the epoch whose order the feed has; −1: none
+	chunk    int // batches
+
+	logZ            *op.Array // [1]
+	control, status *op.Array // [chunk, controlWords], [1]; int32
+	losses          *op.Array // [chunk]
+	// Of the batch at hand, and views of the layout for it:
+	negatives, runs, views, rows *op.Array
+
+	// What goes to the device, or comes from it, for a chunk.
+	countsHere, lossesHere, statusHere *op.Array
+	mirrors                            []mirror
+}
+
+// A mirror is an array of a run's state on a device, with the one that stands for
+// it in checkpoints: those are the same wherever a run is computed.
+type mirror struct{ here, there *op.Array }
+
+// newRemote moves a run that has not begun to its device.
+func newRemote(f *fit) (r *remote, err error) {
+	m, ok := f.model.(model.Remote)
+	if !ok {
+		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", f.model, f.Device.Name())
+	}
+	r = &remote{fit: f, shuffled: -1, chunk: firstChunk}
+	r.method, ok = f.Method.(Remote)
+	methodZ, okZ := f.MethodZ.(Remote)
+	if !ok || !okZ {
+		return nil, fmt.Errorf("train: methods of types %T and %T do not work on %s; take the device cpu", f.Method, f.MethodZ, f.Device.Name())
+	}
+	if f.Prepare != nil && f.PrepareOn == nil {
+		return nil, fmt.Errorf("train: the batches are prepared on the CPU, so that the run cannot be computed on %s; take the device cpu", f.Device.Name())
+	}
+	if f.objective.Loss == op.NC && !f.FixZ {
+		r.methodZ = methodZ
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+			r = nil
+		}
+	}()
+	if r.replica, err = m.Replicate(f.Device); err != nil {
+		return r, err
+	}
+	if f.PrepareOn != nil {
+		if r.images, err = f.PrepareOn(f.Device); err != nil {
+			return r, err
+		}
+	}
+	for _, a := range []struct {
+		there, here **op.Array
+		dtype       tensor.Dtype
+	}{
+		{&r.control, nil, tensor.Int32}, {&r.status, &r.statusHere, tensor.Int32}, {&r.losses, &r.lossesHere, tensor.Float32},
+		{nil, &r.countsHere, tensor.Int32}, {&r.logZ, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
+		{&r.negatives, nil, tensor.Int32}, {&r.runs, nil, tensor.Int32}, {&r.rows, nil, tensor.Int32},
+	} {
+		if a.there != nil {
+			if *a.there, err = op.NewArrayOn(f.Device, a.dtype, 1); err != nil {
+				return r, err
+			}
+		}
+		if a.here != nil {
+			if *a.here, err = op.NewArray(a.dtype, 1); err != nil {
+				return r, err
+			}
+		}
+	}
+	if err := r.status.Zero(); err != nil {
+		return r, err
+	}
+	if err := f.Method.Init(r.replica.Parameters()); err != nil {
+		return r, err
+	}
+	z := model.Parameter{Name: f.logZ.Name, Value: r.logZ, Grad: r.replica.DTheta}
+	if err := f.MethodZ.Init([]model.Parameter{z}); err != nil {
+		return r, err
+	}
+	return r, r.mirrorStates()
+}
+
+// mirrorStates makes arrays for what the methods remember on the device.
+func (r *remote) mirrorStates() error {
+	for _, m := range []struct {
+		method Method
+		dtype  tensor.Dtype // in checkpoints, of what is float32 on the device
+	}{{r.Method, tensor.Float32}, {r.MethodZ, tensor.Float64}} {
+		for _, s := range m.method.State() {
+			if s.Value.Device().OnHost() {
+				continue
+			}
+			dtype := s.Value.Dtype()
+			if dtype == tensor.Float32 {
+				dtype = m.dtype
+			}
+			here, err := op.NewArray(dtype, s.Value.Shape()...)
+			if err != nil {
+				return err
+			}
+			r.mirrors = append(r.mirrors, mirror{here, s.Value})
+		}
+	}
+	r.mirrors = append(r.mirrors, mirror{r.fit.logZ.Value, r.logZ})
+	return r.push()
+}
+
+// here returns the array that stands for one of a method's state in checkpoints.
+func (r *remote) here(a *op.Array) *op.Array {
+	if r != nil {
+		for _, m := range r.mirrors {
+			if m.there == a {
+				return m.here
+			}
+		}
+	}
+	return a
+}
+
+// pull brings what checkpoints hold up to date, and push the device.
+func (r *remote) pull() error {
+	for _, m := range r.mirrors {
+		if err := transfer(m.here, m.there); err != nil {
+			return err
+		}
+	}
+	return r.replica.Pull()
+}
+
+func (r *remote) push() error {
+	for _, m := range r.mirrors {
+		if err := transfer(m.there, m.here); err != nil {
+			return err
+		}
+	}
+	return r.replica.Push()
+}
+
+// transfer copies between a device and the program's memory, where numbers that are
+// float32 on the device may be float64.
+func transfer(dst, src *op.Array) error {
+	if dst.Dtype() == src.Dtype() {
+		return op.Copy(dst, src)
+	}
+	between, err := op.NewArray(tensor.Float32, src.Shape()...)
+	if err != nil {
+		return err
+	}
+	if src.Dtype() == tensor.Float64 {
+		for i, v := range op.Data[float64](src) {
+			op.Data[float32](between)[i] = float32(v)
+		}
+		return op.Copy(dst, between)
+	}
+	if err := op.Copy(between, src); err != nil {
+		return err
+	}
+	for i, v := range op.Data[float32](between) {
+		op.Data[float64](dst)[i] = float64(v)
+	}
+	return nil
+}
+
+// begin gives the device the edges.
+func (r *remote) begin(edges []edge) (err error) {
+	if r.feed, err = newRemoteFeed(r.Device, edges, r.n, r.size, r.Seed); err != nil {
+		return err
+	}
+	r.layout, err = newRemoteLayout(r.Device)
+	return err
+}
+
+// close gives the memory back; the model then has what was learnt.
+func (r *remote) close() error {
+	var failed error
+	if r.replica != nil {
+		failed = r.replica.Close()
+	}
+	if r.images != nil {
+		failed = errors.Join(failed, r.images.Close())
+	}
+	if r.feed != nil {
+		r.feed.close()
+	}
+	if r.layout != nil {
+		r.layout.free()
+	}
+	for _, a := range []*op.Array{r.control, r.status, r.losses, r.logZ, r.views, r.negatives, r.runs, r.rows} {
+		if a != nil {
+			a.Free()
+		}
+	}
+	for _, m := range r.mirrors {
+		m.there.Free()
+	}
+	return failed
+}
+
+// run runs the batches that are left of an epoch.
+func (r *remote) run(ctx context.Context, t *term) error {
+	if r.shuffled != r.at.epoch {
+		if err := r.feed.begin(r.at.epoch); err != nil {
+			return err
+		}
+		r.shuffled = r.at.epoch
+	}
+	for r.at.batch < r.batches {
+		if err := ctx.Err(); err != nil {
+			return r.interrupted(t, err)
+		}
+		if err := r.saveInTime(t); err != nil {
+			return err
+		}
+		begun := time.Now()
+		count := min(r.chunk, r.batches-r.at.batch, max(1, chunkEdges/r.size))
+		if err := r.batchesOf(t, count); err != nil {
+			return err
+		}
+		if r.Watch != nil {
+			r.Watch(r.at.epoch+1, r.at.batch, r.batches, r.sum/float64(r.edgesDone()))
+		}
+		switch took := time.Since(begun); {
+		case took < chunkTime/2 && count == r.chunk:
+			r.chunk *= 2
+		case took > 2*chunkTime:
+			r.chunk = max(1, r.chunk/2)
+		}
+	}
+	return nil
+}
+
+// batchesOf trains on the next batches of an epoch.
+func (r *remote) batchesOf(t *term, count int) error {
+	if err := r.feed.distinct(r.layout, r.at.batch, count); err != nil {
+		return err
+	}
+	if err := r.putControls(t, count); err != nil {
+		return err
+	}
+	if err := op.Copy(r.countsHere, r.layout.counts); err != nil {
+		return err
+	}
+	if err := r.losses.Resize([]int{count}); err != nil {
+		return err
+	}
+	r.replica.Moved()
+	for i := range count {
+		if err := r.step(t, i); err != nil {
+			return err
+		}
+	}
+	if err := op.Copy(r.lossesHere, r.losses); err != nil {
+		return err
+	}
+	if err := op.Copy(r.statusHere, r.status); err != nil {
+		return err
+	}
+	if failed := op.Data[int32](r.statusHere)[0]; failed != 0 {
+		return r.diverged(t, int(failed)-1)
+	}
+	for i, loss := range op.Data[float32](r.lossesHere) {
+		edges := 1
+		if r.objective.Mean {
+			edges = r.feed.edgesOf(r.at.batch + i)
+		}
+		r.sum += float64(loss) * float64(edges)
+	}
+	r.at.batch += count
+	if r.methodZ == nil {
+		return nil
+	}
+	if err := transfer(r.fit.logZ.Value, r.logZ); err != nil {
+		return err
+	}
+	r.result.LogZ = op.Data[float64](r.fit.logZ.Value)[0]
+	if !(math.Abs(r.result.LogZ) <= maxTheta) {
+		return &DivergedError{Epoch: r.at.epoch + 1, Batch: r.at.batch, LR: t.lr, Cause: ErrLogZ}
+	}
+	return nil
+}
+
+// putControls uploads what the device has to know of each batch.
+func (r *remote) putControls(t *term, count int) error {
+	words := make([]uint32, count*controlWords)
+	for i := range count {
+		batch := r.at.batch + i
+		t.lr = r.stepSize(t, batch)
+		var theta float64
+		if r.objective.Loss != op.NC {
+			theta = r.theta(t.place, r.Draw.count(t.Negatives, r.feed.edgesOf(batch)))
+		}
+		numbers := r.method.Numbers(t.lr, r.Clip)
+		var numbersZ StepNumbers
+		if r.methodZ != nil {
+			numbersZ = r.methodZ.Numbers(r.LRZ, r.Clip)
+		}
+		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, r.at.epoch, batch, theta, numbers, numbersZ)
+	}
+	if err := r.control.Resize([]int{count, controlWords}); err != nil {
+		return err
+	}
+	return device.Upload(r.Device, r.control.Pointer(), words)
+}
+
+// prepare gives the replica the i-th batch of a chunk, and returns the address of
+// its control block.
+func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
+	edges, distinct := r.feed.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i])
+	control := controlAt(r.control.Pointer(), i)
+	if err := r.layout.batch(r.rows, r.replica.Slots, i, edges, distinct); err != nil {
+		return 0, err
+	}
+	if r.replica.Rows != nil {
+		if err := r.replica.Rows.View(r.rows, 0, distinct); err != nil {
+			return 0, err
+		}
+	}
+	if err := drawRemotely(r.Device, r.negatives, r.runs, r.Draw, t.Negatives, edges, control); err != nil {
+		return 0, err
+	}
+	theta := thetaAt(control)
+	if r.objective.Loss == op.NC {
+		theta = r.logZ.Pointer()
+	}
+	if err := errors.Join(
+		r.replica.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
+		r.replica.Runs.View(r.runs, 0, r.runs.Shape()...),
+		r.replica.Theta.Point(r.Device, theta),
+	); err != nil || r.images == nil {
+		return control, err
+	}
+	shape := r.images.Shape()
+	if err := r.views.Resize([]int{distinct, shape[0], shape[1], shape[2]}); err != nil {
+		return 0, err
+	}
+	if err := r.images.Launch(r.views, r.rows, r.at.epoch); err != nil {
+		return 0, err
+	}
+	return control, r.replica.Images.View(r.views, 0, r.views.Shape()...)
+}
+
+// step trains on the i-th batch of a chunk.
+func (r *remote) step(t *term, i int) error {
+	control, err := r.prepare(t, i)
+	if err != nil {
+		return err
+	}
+	if err := r.replica.Step(); err != nil {
+		return err
+	}
+	status := r.status.Pointer()
+	if err := endBatch(r.losses, status, r.replica.Loss, i, 1); err != nil {
+		return err
+	}
+	if err := r.method.Launch(r.Device, r.rows, numbersAt(control), status); err != nil {
+		return err
+	}
+	if r.methodZ == nil {
+		return nil
+	}
+	return r.methodZ.Launch(r.Device, r.rows, numbersZAt(control), status)
+}
+
+// diverged returns the error of a run whose loss was not finite in the i-th batch of
+// a chunk. Nothing has moved since.
+func (r *remote) diverged(t *term, i int) error {
+	batch := r.at.batch + i
+	_, err := r.prepare(t, i)
+	if err == nil {
+		err = r.replica.Step()
+	}
+	if err == nil {
+		err = r.replica.Diagnose()
+	}
+	if err == nil {
+		err = errors.New("the loss is not finite")
+	}
+	return &DivergedError{Epoch: r.at.epoch + 1, Batch: batch + 1, LR: r.stepSize(t, batch), Cause: err}
+}
