@@ -114,6 +114,10 @@ type Backend interface {
 
 	Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error
 	Multiply(p *Product, tf32 bool) error
+	// Convolve computes a part of a convolution, with at least one image. scratch
+	// gives memory that is its own until the call is done on the device. The error
+	// wraps ErrNoConvolution if it cannot, and nothing is written then.
+	Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (Pointer, error)) error
 
 	// Capture begins to note what is asked for instead of doing it, until
 	// Captured returns what does all of it at once.
@@ -164,6 +168,12 @@ type Device struct {
 	closed  bool
 	args    [MaxArgs]uint64
 	pool    pool
+
+	scratch struct {
+		sync.Mutex // taken before mu
+		memory     []Pointer
+		bytes      int // of the last
+	}
 }
 
 // cpu is the processor.
@@ -295,26 +305,7 @@ func (d *Device) Alloc(bytes int) (*Memory, error) {
 		d.pool.used += size
 		return nil
 	}
-	err := d.do(allocate)
-	if full := new(MemoryError); errors.As(err, &full) {
-		// What is no longer referred to may be enough, and what the pool keeps
-		// for other sizes.
-		collect()
-		err = d.do(func() error {
-			if err := d.backend.Synchronise(); err != nil {
-				return err
-			}
-			if err := d.pool.empty(d.backend.Free); err != nil {
-				return err
-			}
-			return allocate()
-		})
-		if errors.As(err, &full) {
-			full.Device, full.Needed = d.name, int64(bytes)
-			return nil, full
-		}
-	}
-	if err != nil {
+	if err := d.retried(bytes, allocate); err != nil {
 		return nil, err
 	}
 	m := &Memory{block: b}
@@ -471,7 +462,12 @@ type replay struct {
 	of     Replay
 }
 
-func (r *replay) Run() error   { return r.device.do(r.of.Run) }
+func (r *replay) Run() error {
+	r.device.scratch.Lock() // what was captured may use it
+	defer r.device.scratch.Unlock()
+	return r.device.do(r.of.Run)
+}
+
 func (r *replay) Close() error { return r.device.do(r.of.Close) }
 
 // Synchronise waits until all that was asked for is done, and returns what went
@@ -494,6 +490,10 @@ func (d *Device) Close() error {
 	if d.closed {
 		return nil
 	}
+	var err error
+	if d.failed == nil {
+		err = d.freeScratch()
+	}
 	d.closed, d.failed = true, fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
-	return d.backend.Close()
+	return errors.Join(err, d.backend.Close())
 }

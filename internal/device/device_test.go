@@ -184,6 +184,10 @@ func (r *pretendedReplay) Close() error {
 	return nil
 }
 
+func (p *pretence) Convolve(*device.Convolution, bool, func(int) (device.Pointer, error)) error {
+	return device.ErrNoConvolution
+}
+
 func (p *pretence) Synchronise() error {
 	defer p.enter()()
 	return p.fails

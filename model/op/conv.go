@@ -39,6 +39,7 @@ type conv2d struct {
 	base
 	stride, pad int
 	convolution
+	remote remoteConv
 }
 
 func (o *conv2d) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -86,6 +87,7 @@ type convGrad struct {
 	of          convPart // convImages or convWeights
 	stride, pad int
 	convolution
+	remote remoteConv
 }
 
 func (o *convGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }

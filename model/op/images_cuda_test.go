@@ -3,8 +3,13 @@
 package op_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -111,4 +116,131 @@ func onHost(t *testing.T, a *op.Array) *op.Array {
 		t.Fatal(err)
 	}
 	return here
+}
+
+func TestImageLayoutsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, shape := range [][]int{{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 4, 2, 2}, {2, 257, 3, 1}, {0, 3, 2, 2}} {
+		x := filled(t, 1, shape...)
+		t.Run(fmt.Sprint("channels_last", shape), func(t *testing.T) {
+			g := filled(t, 2, shape[0], shape[2], shape[3], shape[1])
+			onBoth(t, d, 0, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+				in, of := nodeOf(graph, x, "x"), nodeOf(graph, g, "g")
+				y := gorgonia.Must(op.ChannelsLast(in))
+				return map[*gorgonia.Node]*op.Array{in: x, of: g}, append(gorgonia.Nodes{y}, weighted(t, y, of, in)...)
+			})
+		})
+		t.Run(fmt.Sprint("global_avg_pool", shape), func(t *testing.T) {
+			g := filled(t, 2, shape[0], shape[3])
+			onBoth(t, d, 1e-6, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+				in, of := nodeOf(graph, x, "x"), nodeOf(graph, g, "g")
+				y := gorgonia.Must(op.GlobalAvgPool(in))
+				return map[*gorgonia.Node]*op.Array{in: x, of: g}, append(gorgonia.Nodes{y}, weighted(t, y, of, in)...)
+			})
+		})
+		t.Run(fmt.Sprint("relu", shape), func(t *testing.T) {
+			other, g := filled(t, 2, shape...), filled(t, 3, shape...)
+			onBoth(t, d, 0, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+				a, b, of := nodeOf(graph, x, "a"), nodeOf(graph, other, "b"), nodeOf(graph, g, "g")
+				y := gorgonia.Must(op.AddReLU(a, gorgonia.Must(op.Rectify(b))))
+				return map[*gorgonia.Node]*op.Array{a: x, b: other, of: g}, append(gorgonia.Nodes{y}, weighted(t, y, of, a, b)...)
+			})
+		})
+	}
+}
+
+// ways opens the device once with a library for convolutions, and once without.
+func ways(t *testing.T, test func(t *testing.T, d *device.Device)) {
+	for name, library := range map[string]string{"cuDNN": os.Getenv("CNE_LIBCUDA"), "patches": "none"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CNE_LIBCUDNN", library)
+			d := fakecuda.Open(t)
+			if has := !strings.Contains(d.Properties().Software, "no cuDNN"); has != (library != "none") {
+				t.Skipf("the device has %s", d.Properties().Software)
+			}
+			test(t, d)
+		})
+	}
+}
+
+// convolved adds a convolution with both gradients to a graph.
+func (c convCase) convolved(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+	t.Helper()
+	oh, ow := c.result()
+	x, w := filled(t, 1, c.n, c.h, c.w, c.c), filled(t, 2, c.k, c.c, c.kh, c.kw)
+	of := filled(t, 3, c.n, oh, ow, c.k)
+	in := map[*gorgonia.Node]*op.Array{}
+	var nodes gorgonia.Nodes
+	for i, a := range []*op.Array{x, w, of} {
+		n := nodeOf(g, a, fmt.Sprint("in", i))
+		in[n], nodes = a, append(nodes, n)
+	}
+	y, err := op.Conv2d(nodes[0], nodes[1], c.stride, c.pad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in, append(gorgonia.Nodes{y}, weighted(t, y, nodes[2], nodes[:2]...)...)
+}
+
+func TestConv2dOnDevice(t *testing.T) {
+	cases := append([]convCase{
+		{0, 3, 8, 8, 4, 3, 3, 1, 1},
+		{3, 4, 9, 7, 5, 3, 3, 1, 1}, // five output channels: see the stand-in for cuDNN
+		{2, 8, 6, 6, 12, 3, 3, 2, 1},
+		{2, 16, 8, 8, 32, 3, 3, 1, 1},
+		{5, 8, 7, 5, 16, 1, 1, 2, 0},
+		{5, 8, 7, 5, 16, 1, 1, 1, 0},
+		{1, 33, 3, 3, 31, 3, 3, 2, 1},
+		{3, 4, 5, 6, 3, 1, 2, 1, 0}, // the stand-in knows no two columns
+	}, convCases...)
+	ways(t, func(t *testing.T, d *device.Device) {
+		for _, c := range cases {
+			t.Run(c.String(), func(t *testing.T) {
+				onBoth(t, d, 2e-5, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+					return c.convolved(t, g)
+				})
+			})
+		}
+	})
+}
+
+// Of patches that are laid out in turn the last are fewer.
+func TestConv2dInTurnOnDevice(t *testing.T) {
+	t.Setenv("CNE_LIBCUDNN", "none")
+	d := fakecuda.Open(t)
+	for _, bytes := range []int{1, 3 * 4 * 25 * 9 * 4} {
+		defer op.SetPatchBytes(bytes)()
+		onBoth(t, d, 2e-5, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			return convCase{7, 4, 5, 5, 3, 3, 3, 1, 1}.convolved(t, g)
+		})
+	}
+}
+
+// A view keeps the memory it is of, even where nothing else refers to it.
+func TestViewKeepsMemoryOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	view := func() *op.Array {
+		var arrays [3]*op.Array
+		for i := range arrays {
+			var err error
+			if arrays[i], err = op.NewArrayOn(d, tensor.Float32, 4, 3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := errors.Join(op.Copy(arrays[0], filled(t, 1, 4, 3)), arrays[1].View(arrays[0], 3, 3, 3), arrays[2].View(arrays[1], 3, 2, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return arrays[2] // a view of a view
+	}()
+	for range 3 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	want := filled(t, 1, 4, 3)
+	for i, v := range op.Data[float32](onHost(t, view)) {
+		if w := op.Data[float32](want)[6+i]; v != w {
+			t.Fatalf("element %d is %g, want %g", i, v, w)
+		}
+	}
 }

@@ -20,6 +20,7 @@ type remote struct {
 	device   *device.Device
 	engine   *device.Engine // for values; nil until one is wanted
 	memory   *device.Memory // nil if the memory is another's
+	held     *device.Memory // a view's: while it is referred to, the memory is not collected
 	at       device.Pointer
 	capacity int // bytes
 }
@@ -97,7 +98,10 @@ func (a *Array) View(of *Array, first int, shape ...int) error {
 	}
 	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
 	a.Free()
-	a.on = remote{device: of.on.device}
+	a.on = remote{device: of.on.device, held: of.on.held}
+	if of.on.memory != nil {
+		a.on.held = of.on.memory
+	}
 	if of.on.device != nil {
 		a.on.at, a.on.capacity = of.on.at.At(first, elementSize), n*elementSize
 	}

@@ -35,6 +35,7 @@ type backend struct {
 	blas      unsafe.Pointer
 	workspace cu.DevicePtr
 	allocated map[cu.DevicePtr]bool
+	dnn       cuDNN
 	tf32      bool // what cuBLAS was told last
 	about     device.Properties
 
@@ -92,8 +93,11 @@ func open(number int) (*backend, error) {
 	if s := C.blas_version(b.blas, &version); s != 0 {
 		return nil, blasError("cublasGetVersion", s)
 	}
+	if err := b.dnn.open(b.streamPointer()); err != nil {
+		return nil, err
+	}
 	driver := cu.Version()
-	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d", driver/1000, driver%1000/10, version/10000, version/100%100)
+	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d, %v", driver/1000, driver%1000/10, version/10000, version/100%100, &b.dnn)
 	return b, nil
 }
 
@@ -341,6 +345,7 @@ func (b *backend) Close() error {
 	if s := C.blas_destroy(b.blas); s != 0 {
 		failed = errors.Join(failed, blasError("cublasDestroy", s))
 	}
+	failed = errors.Join(failed, b.dnn.close())
 	for _, m := range b.modules {
 		failed = errors.Join(failed, b.failure(m.Unload(), 0))
 	}

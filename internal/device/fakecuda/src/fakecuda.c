@@ -1,4 +1,5 @@
-// A stand-in for the CUDA driver and for cuBLAS on machines without a GPU. The
+// A stand-in for the CUDA driver and for cuBLAS on machines without a GPU (that for
+// cuDNN is fakecudnn.c). The
 // memory of the one device is at addresses that the process cannot read; the
 // kernels are those of package kernels, compiled for this machine. What a launch
 // is given is checked against the PTX that the program embeds.
@@ -17,8 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef int result;
-typedef unsigned long long pointer;
+#include "fakecuda.h"
+
 enum { ok = 0, invalid = 1, out_of_memory = 2, invalid_image = 200, not_found = 500 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -177,6 +178,15 @@ static result submit(task *t) {
   t->run(t);
   return failed;
 }
+
+static void run_other(task *t) { ((void (*)(const uint64_t *))t->kernel)(t->args); }
+result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, int count) {
+  LOCKED;
+  task t = {.run = run_other, .kernel = (struct kernel *)(uintptr_t)run};
+  memcpy(t.args, args, sizeof *args * (size_t)count);
+  return submit(&t);
+}
+void *fakecuda_host(pointer p) { return host(p); }
 
 static void run_copy(task *t) { memcpy(host(t->to), host(t->from), t->n); }
 static void run_fill(task *t) {

@@ -1,0 +1,43 @@
+// cuDNN, version 8 or 9: see dnn.c. Functions return its status, 0 for success,
+// unless they say otherwise.
+#ifndef CNE_DNN_H
+#define CNE_DNN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct dnn dnn;
+
+// dnn_open opens a library by name, or the first of its usual names if that is
+// empty; it returns 0 if there is none.
+dnn *dnn_open(const char *name);
+int dnn_create(dnn *d, void *stream);
+int dnn_destroy(dnn *d);
+size_t dnn_version(dnn *d);
+
+// What is computed of a convolution, as device.ConvolutionPart numbers it.
+enum { dnn_images, dnn_weights, dnn_result };
+// A convolution as device.Convolution has it.
+typedef struct { int part, n, h, w, c, k, kh, kw, oh, ow, stride, pad; } dnn_shape;
+
+// A way to compute it: one of cuDNN's algorithms.
+typedef struct {
+  int algorithm, math;
+  size_t workspace; // bytes
+} dnn_way;
+enum { dnn_most_ways = 16 };
+// A plan has cuDNN's descriptors of a convolution, and the ways to compute it, which
+// cuDNN takes to be the faster the earlier they come. All give the same bits
+// whenever they are used.
+typedef struct {
+  int part, count;
+  void *images, *weights, *result, *convolution;
+  dnn_way ways[dnn_most_ways];
+} dnn_plan;
+
+// dnn_make fills a plan in, which dnn_free must free even if there was an error.
+int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int tf32);
+void dnn_free(dnn *d, dnn_plan *p);
+int dnn_run(dnn *d, const dnn_plan *p, int way, uintptr_t images, uintptr_t weights, uintptr_t result, uintptr_t workspace);
+
+#endif

@@ -1,0 +1,11 @@
+//go:build cu
+
+package op
+
+// SetPatchBytes sets how many bytes of patches are laid out at a time on a device,
+// until restore is called.
+func SetPatchBytes(n int) (restore func()) {
+	before := patchBytes
+	patchBytes = n
+	return func() { patchBytes = before }
+}
