@@ -3,6 +3,7 @@
 package neighbors
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -24,7 +25,7 @@ func fatal(t *testing.T, err error) {
 func TestKNNOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, kind := range kinds {
-		for _, size := range []struct{ n, d, k int }{{80, 1, 3}, {130, 2, 15}, {300, 8, 15}, {270, 9, 15}, {140, 33, 1}, {650, 12, 128}} {
+		for _, size := range []struct{ n, d, k int }{{80, 1, 3}, {130, 2, 15}, {300, 8, 15}, {270, 9, 15}, {140, 33, 1}, {310, 12, 60}} {
 			t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, size.k), func(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, rand.New(rand.NewPCG(uint64(size.n), 7)))
@@ -37,15 +38,15 @@ func TestKNNOnDevice(t *testing.T) {
 	}
 }
 
-// Several blocks of queries and of points, and sizes about their edges.
+// Several blocks of points, and sizes about their edges.
 func TestKNNOnDeviceInBlocks(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, size := range []struct{ n, d int }{{511, 9}, {513, 9}, {2049, 10}, {4100, 9}, {1025, 3}} {
+	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {650, 12, 128}, {2049, 10, 5}, {1025, 3, 5}} {
 		m := normal(size.n, size.d, 4)
 		copy(m.Row(size.n-1), m.Row(0)) // a pair in the first and the last block
-		got, searched, err := knnRemote(d, m, 5)
+		got, searched, err := knnRemote(d, m, size.k)
 		fatal(t, err)
-		want, err := KNN(m, 5)
+		want, err := KNN(m, size.k)
 		fatal(t, err)
 		same(t, got, want)
 		if searched > 0 {
@@ -58,10 +59,9 @@ func TestKNNOnChoosesTheCPU(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(60, 10, 1)
 	for _, c := range []struct {
-		on       *device.Device
-		k        int
-		remotely bool
-	}{{nil, 3, false}, {device.CPU(), 3, false}, {d, 40, false}, {d, 15, false}} {
+		on *device.Device
+		k  int
+	}{{nil, 3}, {device.CPU(), 3}, {d, 40}, {d, 15}} {
 		got, err := KNNOn(c.on, m, c.k)
 		fatal(t, err)
 		want, err := KNN(m, c.k)
@@ -101,6 +101,12 @@ func TestSearchOnDevice(t *testing.T) {
 			same(t, got, want)
 		}
 	}
+	base, points := normal(130, 9, 1), normal(queryBlock+4, 9, 2)
+	got, err := SearchOn(d, base, points, 3)
+	fatal(t, err)
+	want, err := Search(base, points, 3)
+	fatal(t, err)
+	same(t, got, want)
 }
 
 func TestMemoryIsGivenBack(t *testing.T) {
@@ -118,15 +124,15 @@ func TestMemoryIsGivenBack(t *testing.T) {
 }
 
 func TestFailuresAreReported(t *testing.T) {
+	d := fakecuda.Open(t)
 	m := normal(300, 10, 1)
-	for launches := range 2 {
-		d := fakecuda.Open(t)
-		fakecuda.Fail(t, launches, fakecuda.IllegalAddress)
-		_, err := KNNOn(d, m, 5)
-		if launches == 0 && err == nil {
-			t.Error("a device that fails finds neighbours")
-		}
-		fakecuda.Fail(t, -1, 0)
+	fakecuda.Memory(t, 100<<10)
+	var full *device.MemoryError
+	if _, err := KNNOn(d, m, 5); !errors.As(err, &full) {
+		t.Errorf("with too little memory the error is %v", err)
+	}
+	if used, _ := d.Usage(); used != 0 {
+		t.Errorf("%d bytes of the device's memory are in use", used)
 	}
 }
 

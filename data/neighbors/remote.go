@@ -115,13 +115,11 @@ func newRemoteBase(d *device.Device, m *data.Matrix) (*remoteBase, error) {
 	for i := m.N; i < len(h); i++ {
 		h[i] = float32(math.Inf(1))
 	}
-	var err error
-	if b.z, err = d.Alloc(m.N * b.width * 4); err != nil {
+	memory, err := allocate(d, m.N*b.width*4, len(h)*4)
+	if err != nil {
 		return nil, err
 	}
-	if b.h, err = d.Alloc(len(h) * 4); err != nil {
-		return nil, err
-	}
+	b.z, b.h = memory[0], memory[1]
 	const chunk = 16 << 20 / 4
 	rows := min(m.N, max(blockSize, chunk/b.width))
 	z := make([]float32, rows*b.width)
@@ -129,11 +127,16 @@ func newRemoteBase(d *device.Device, m *data.Matrix) (*remoteBase, error) {
 		hi := min(m.N, lo+rows)
 		b.place(z, h[lo:], b.width, m.Rows(lo, hi), b.norm[lo:])
 		if err := device.Upload(d, b.z.Pointer().At(lo*b.width, 4), z[:(hi-lo)*b.width]); err != nil {
+			b.free()
 			return nil, err
 		}
 	}
 	b.setMaxNorm()
-	return b, device.Upload(d, b.h.Pointer(), h)
+	if err := device.Upload(d, b.h.Pointer(), h); err != nil {
+		b.free()
+		return nil, err
+	}
+	return b, nil
 }
 
 func (b *remoteBase) free() {
