@@ -297,8 +297,8 @@ func release(all []*device.Memory) {
 	}
 }
 
-// NewIndexOn is NewIndex on a device. An accelerator keeps a copy of the base, and a
-// search needs 64 MiB beside it; errors are also the device's.
+// NewIndexOn is NewIndex on a device. An accelerator keeps a copy of the base until
+// Free, and a search needs 64 MiB beside it; errors are also the device's.
 func NewIndexOn(d *device.Device, base *data.Matrix) (*Index, error) {
 	if d.OnHost() {
 		return NewIndex(base)
@@ -314,15 +314,21 @@ func NewIndexOn(d *device.Device, base *data.Matrix) (*Index, error) {
 	return x, nil
 }
 
+// Free gives an accelerator's memory back, if the index has some; it must not be
+// used any more.
+func (x *Index) Free() {
+	if x.remote != nil {
+		x.remote.free()
+	}
+}
+
 // SearchOn is Search on a device, with the same result.
 func SearchOn(d *device.Device, base, points *data.Matrix, k int) (*Neighbors, error) {
 	x, err := NewIndexOn(d, base)
 	if err != nil {
 		return nil, err
 	}
-	if x.remote != nil {
-		defer x.remote.free()
-	}
+	defer x.Free()
 	return x.Search(points, k)
 }
 

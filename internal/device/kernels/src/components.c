@@ -9,16 +9,19 @@
 typedef double two __attribute__((vector_size(16)));
 
 enum { tile = 64, depth = 16, line = tile + 2 };
-SHARED_ARRAY(double, components_left, depth *line);
-SHARED_ARRAY(double, components_right, depth *line);
+SHARED_ARRAY(two, components_left, depth *line / 2); // [depth, line] numbers each
+SHARED_ARRAY(two, components_right, depth *line / 2);
 
 typedef struct { double of[4][4]; } sums;
+
+DEVICE SHARED double *left_at(int l, int c) { return (SHARED double *)components_left + l * line + c; }
+DEVICE SHARED double *right_at(int l, int c) { return (SHARED double *)components_right + l * line + c; }
 
 // row_of and column_of tell which of a tile's elements a thread adds up.
 DEVICE int row_of(int i) { return i / 2 * 32 + thread() / 16 * 2 + i % 2; }
 DEVICE int column_of(int j) { return j / 2 * 32 + thread() % 16 * 2 + j % 2; }
 
-// add_products adds the products of what is in shared memory, [depth, line] each.
+// add_products adds the products of what is in shared memory.
 DEVICE void add_products(sums *s) {
   int row = thread() / 16 * 2, column = thread() % 16 * 2;
 #pragma unroll 4
@@ -26,8 +29,8 @@ DEVICE void add_products(sums *s) {
     two a[2], b[2];
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      a[h] = *(const SHARED two *)(components_left + l * line + h * 32 + row);
-      b[h] = *(const SHARED two *)(components_right + l * line + h * 32 + column);
+      a[h] = *(const SHARED two *)left_at(l, h * 32 + row);
+      b[h] = *(const SHARED two *)right_at(l, h * 32 + column);
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -64,8 +67,8 @@ KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *colu
     for (int i = 0; i < depth * tile / 256; i++) {
       // Along the rows of x, which is along those of A, or across them.
       int at = thread() + 256 * i, l = across ? at % depth : at / tile, c = across ? at / depth : at % tile;
-      components_left[l * line + c] = element(x, columns, shift, stride, across, first + l, top + c, last, width);
-      components_right[l * line + c] = element(x, columns, shift, stride, across, first + l, left + c, last, width);
+      *left_at(l, c) = element(x, columns, shift, stride, across, first + l, top + c, last, width);
+      *right_at(l, c) = element(x, columns, shift, stride, across, first + l, left + c, last, width);
     }
     barrier();
     add_products(&s);
@@ -101,8 +104,8 @@ KERNEL_TOGETHER(components_project)(float *to, const float *x, const double *axe
     for (int i = 0; i < depth * tile / 256; i++) {
       int at = thread() + 256 * i, l = at % depth, c = at / depth;
       int here = first + l < d;
-      components_left[l * line + c] = here && top + c < rows ? (double)x[(long)(top + c) * d + first + l] : 0;
-      components_right[l * line + c] = here && left + c < k ? axes[(long)(left + c) * d + first + l] : 0;
+      *left_at(l, c) = here && top + c < rows ? (double)x[(long)(top + c) * d + first + l] : 0;
+      *right_at(l, c) = here && left + c < k ? axes[(long)(left + c) * d + first + l] : 0;
     }
     barrier();
     add_products(&s);

@@ -158,6 +158,11 @@ DEVICE float logarithm(float x) {
   p = fused(-0.5f, z, p);
   return fused((float)e, 0.693359375f, m + p);
 }
+// logarithm_1p is log(1 + v) with all digits where v, not negative, is small.
+DEVICE float logarithm_1p(float v) {
+  float u = 1.f + v;
+  return u == 1.f || u == INFINITE ? logarithm(u) + v : logarithm(u) * (v / (u - 1.f));
+}
 
 // The random numbers of package internal/rng: the i-th word, from 0, of the stream
 // whose state is key.

@@ -5,12 +5,10 @@ enum { rows = 256, step = 128 }; // of a block; columns in shared memory at a ti
 SHARED_ARRAY(float, metrics_columns, 2 * step);
 SHARED_ARRAY(double, metrics_sums, rows);
 
-// loss is log(1 + 1/w), with all digits where 1/w is small; log if the argument is
-// above limit.
+// loss is log(1 + 1/w); log if the argument is above limit.
 DEVICE float loss(float w, float limit, float log) {
-  float v = 1.f / w, u = 1.f + v;
-  if (u > limit) return log;
-  return u == 1.f ? v : logarithm(u) * (v / (u - 1.f));
+  float v = 1.f / w;
+  return 1.f + v > limit ? log : logarithm_1p(v);
 }
 
 // add_pairs adds up, into sum, a term for each pair i < j of points, of which i is one
