@@ -184,8 +184,8 @@ func (r *pretendedReplay) Close() error {
 	return nil
 }
 
-func (p *pretence) Convolve(*device.Convolution, bool, func(int) (device.Pointer, error)) error {
-	return device.ErrNoConvolution
+func (p *pretence) Convolve(*Convolution, bool, func(int) (Pointer, error)) error {
+	return ErrNoConvolution
 }
 
 func (p *pretence) Synchronise() error {
