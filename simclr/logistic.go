@@ -74,7 +74,7 @@ type Logistic struct {
 // Besides a standardised copy of the features it takes up to 256·count·D bytes,
 // and about 24·D² for D up to 4096; wider features are not made uncorrelated, and
 // need more steps. Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or are
-// those of ctx. It is not an error if the tolerance is not met.
+// those of ctx or of the device. It is not an error if the tolerance is not met.
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int, options LogisticOptions) (*Logistic, error) {
 	options, err := options.complete()
 	if err != nil {
