@@ -351,7 +351,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 			if want.Runs == nil {
 				want.Runs = []int32{0}
 			}
-			if !slices.Equal(here(t, negatives), want.Negatives) || !slices.Equal(here(t, runs), want.Runs) {
+			if !slices.Equal(fetched(t, negatives), want.Negatives) || !slices.Equal(fetched(t, runs), want.Runs) {
 				t.Errorf("%d negatives of batch %d are others", m, batch)
 			}
 		}
