@@ -245,6 +245,15 @@ func TestContrastiveShowsWhatIsNotFiniteOnDevice(t *testing.T) {
 					}
 				}
 			}
+			if o.Metric == op.Cosine {
+				// Nobody's negative, but part of the products of all rows.
+				features := unit(normals(41*6, 5), 6)
+				features[40*6] = bad
+				p := pairing{features, 6, 20, nil, []int32{2, 0, 0}, -0.3, o}
+				if got := onDevice(t, d, &p)[0][0]; !math.IsNaN(got) && !math.IsInf(got, 0) {
+					t.Errorf("%s: with %g in a row that is no negative the loss is %g", name, bad, got)
+				}
+			}
 		}
 	}
 }

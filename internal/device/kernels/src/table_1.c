@@ -1,0 +1,10 @@
+// Embedding tables of 1 dimension: see table.h.
+//
+// Strength reduction of loops would keep a pointer in registers for each array, for
+// which 64 are too few.
+// build: -mllvm -disable-lsr
+#include "table.h"
+
+BATCHES(table_batches, 0, 1)
+BATCHES(table_info_batches, 1, 1)
+PAIRS(1)
