@@ -264,11 +264,6 @@ func thetaAt(control device.Pointer) device.Pointer         { return control.At(
 func numbersAt(control device.Pointer) device.Pointer       { return control.At(4, 4) }
 func numbersZAt(control device.Pointer) device.Pointer      { return control.At(12, 4) }
 
-// copyTheta sets theta [1] to that of a control block.
-func copyTheta(theta *op.Array, control device.Pointer) error {
-	return theta.Device().Copy(theta.Pointer(), thetaAt(control), 4)
-}
-
 // endBatch keeps a batch's loss [1], times a factor, as number batch of losses, and
 // sets the int32 at status to 1 + batch if the loss is not finite and none before it
 // was not.

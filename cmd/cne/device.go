@@ -11,19 +11,32 @@ import (
 	"cne/model"
 )
 
-// openDevice opens the device that the configuration names and says which it is.
-// dtype is the precision of what is computed: of float64 the CPU alone is capable.
-func openDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
-	if dtype == "float64" && c.Name == "auto" {
-		c.Name = "cpu"
-	}
+// openDevice opens the device on which something is measured, or a finished model
+// used, and says which it is unless that is the CPU.
+func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
 	d, err := model.OpenDevice(c.Name)
 	if err != nil {
 		return nil, err
 	}
 	d.TF32 = c.TF32
-	log.Info(d.Why())
+	if !d.OnHost() {
+		log.Info(d.Why())
+	}
 	return d, nil
+}
+
+// openTrainingDevice opens the device on which a model is trained, and says which it
+// is and why. dtype is the precision of what is computed: of float64 the CPU alone is
+// capable.
+func openTrainingDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
+	if dtype == "float64" && c.Name == "auto" {
+		c.Name = "cpu"
+	}
+	d, err := openDevice(log, c)
+	if err == nil && d.OnHost() {
+		log.Info(d.Why())
+	}
+	return d, err
 }
 
 // deviceFailed tells whether an error is of a device that has failed or has too
@@ -38,16 +51,9 @@ func (r *runState[C]) failed(err error, epochs int) error {
 	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().epochs)
 }
 
-// addDeviceFlag gives a command without a configuration the flag --device.
+// addDeviceFlag gives a command without a configuration the flag --device, which
+// device.CheckName checks.
 func addDeviceFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
 	mustComplete(cmd, "device", cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// openDeviceFlag opens what the flag names.
-func openDeviceFlag(cmd *cobra.Command, log *slog.Logger, name string) (*model.Device, error) {
-	if err := device.CheckName(name); err != nil {
-		return nil, &usageError{cmd.CommandPath(), fmt.Errorf("--device: %w", err)}
-	}
-	return openDevice(log, Device{Name: name, TF32: true}, "float32")
 }

@@ -24,6 +24,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/model"
 	"cne/train"
 )
 
@@ -83,7 +84,10 @@ same points and graph, the first says k and the constants of the losses.`,
 				return err
 			}
 			a.talker = newTalker(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
-			return a.run(cmd.Context(), cmd.OutOrStdout())
+			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
+				return err
+			}
+			return errors.Join(a.run(cmd.Context(), cmd.OutOrStdout()), a.device.Close())
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
@@ -117,6 +121,7 @@ type assessment struct {
 	negatives       int  // 0: those of the configuration
 
 	config *Config
+	device *model.Device
 	// dataKnown says that the configuration names the data of the embeddings,
 	// and folder the run that it is of; "" if it is of none.
 	dataKnown bool
@@ -454,7 +459,7 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 	stop()
 
 	for _, s := range compared {
-		if s.found, err = neighbors.KNN(s.positions, e.K); err != nil {
+		if s.found, err = neighbors.KNNOn(a.device, s.positions, e.K); err != nil {
 			return nil, err
 		}
 	}
@@ -472,7 +477,7 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 // prepare reads the data, if they are known, and makes what the embeddings are
 // measured by; first is one of them. The labels may be nil.
 func (a *assessment) prepare(ctx context.Context, e *Evaluation, first *shown) (*yardstick, *data.Labels, error) {
-	y := &yardstick{quality: &a.config.Quality, seed: a.config.Seed}
+	y := &yardstick{on: a.device, quality: &a.config.Quality, seed: a.config.Seed}
 	if !a.dataKnown {
 		if a.config.Graph.File == nil {
 			return y, nil, nil
@@ -497,7 +502,7 @@ func (a *assessment) prepare(ctx context.Context, e *Evaluation, first *shown) (
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
 	e.Data = in.points.Name
-	near, err := prepare(ctx, a.config, &runDir{path: a.folder, readOnly: true}, a.Log, in.points)
+	near, err := prepare(ctx, a.config, &runDir{path: a.folder, readOnly: true}, a.Log, a.device, in.points)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -553,7 +558,7 @@ func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown
 	stop()
 	if y.points != nil && 2*e.K < e.N {
 		stop := stopwatch(&e.Seconds.Trustworthiness)
-		ranks, err := neighbors.Ranks(y.points, s.found.Index, e.K)
+		ranks, err := neighbors.RanksOn(a.device, y.points, s.found.Index, e.K)
 		if err != nil {
 			return nil, err
 		}
@@ -582,7 +587,7 @@ func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown
 			return nil, err
 		}
 		f.Against = &Comparison{KNNRecall: recall}
-		if f.Against.Spearman, err = correlation(other.positions, s.positions, a.config.Quality.Spearman, a.config.Seed); err != nil {
+		if f.Against.Spearman, err = correlation(a.device, other.positions, s.positions, a.config.Quality.Spearman, a.config.Seed); err != nil {
 			return nil, err
 		}
 		stop()
@@ -619,7 +624,7 @@ func (a *assessment) losses(e *Evaluation, s *shown, graph *neighbors.Graph, par
 	}
 	heads, tails := graph.EdgeList()
 	x, clamp := s.positions, a.config.Loss.Clamp
-	values, err := quality.ExpectedLosses(heads, tails, x.X, x.D, m, clamp, discriminators...)
+	values, err := quality.ExpectedLossesOn(a.device, heads, tails, x.X, x.D, m, clamp, discriminators...)
 	if err != nil {
 		return nil, err
 	}

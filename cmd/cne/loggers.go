@@ -12,6 +12,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/quality"
 	"cne/internal/tensorboard"
+	"cne/model"
 	"cne/train"
 )
 
@@ -26,7 +27,7 @@ func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() e
 	c := t.config
 	withZ := c.Loss.Name == "nc"
 	if every := c.Output.MetricsEvery; every > 0 {
-		hooks = append(hooks, measureEvery(every, t.near.graph))
+		hooks = append(hooks, measureEvery(every, t.device, t.near.graph))
 	}
 	hooks = append(hooks, recorded(c.Train.LogEvery, train.Records(records, withZ)))
 	if !c.Output.TensorBoard {
@@ -52,9 +53,9 @@ func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() e
 
 // measureEvery returns a hook that measures partition function and divergence
 // after every so many epochs, and after the last.
-func measureEvery(every int, graph *neighbors.Graph) train.Hook {
+func measureEvery(every int, on *model.Device, graph *neighbors.Graph) train.Hook {
 	measure := train.Measure(func(epoch int, embedding []float32, d int) (train.Quality, error) {
-		z, err := quality.PartitionFunction(embedding, d)
+		z, err := quality.PartitionFunctionOn(on, embedding, d)
 		if err != nil {
 			return train.Quality{}, err
 		}

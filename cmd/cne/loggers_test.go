@@ -198,7 +198,7 @@ func TestMeasureOfDivergedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := measureEvery(2, nil)
+	hook := measureEvery(2, nil, nil)
 	state := train.State{Epoch: 1, Epochs: 9, LR: 0.5, Model: m}
 	if err := hook.AfterEpoch(&state); err != nil {
 		t.Errorf("in an epoch in which nothing is measured: %v", err)

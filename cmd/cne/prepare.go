@@ -15,6 +15,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/safetensors"
+	"cne/model"
 )
 
 // readGraph reads graph.file, for n points.
@@ -81,11 +82,11 @@ const (
 	cacheFormat = 2
 )
 
-// prepare computes the neighbourhood of the points, or takes it from the cache
+// prepare computes the neighbourhood of the points on a device, or takes it from the cache
 // of an earlier run on the same points with the same settings. Unless the model
 // sees the points of the set themselves, it releases them when it no longer
 // needs them.
-func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set *data.Dataset) (*neighbourhood, error) {
+func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, on *model.Device, set *data.Dataset) (*neighbourhood, error) {
 	n := set.Points.N
 	var own *neighbors.Graph
 	k := 0
@@ -127,7 +128,7 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	if c.Graph.Cache && h.load(dir, raw, n, k) {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	} else {
-		if err := h.compute(ctx, log, set, components, k, c.Model.seesPoints()); err != nil {
+		if err := h.compute(ctx, log, on, set, components, k, c.Model.seesPoints()); err != nil {
 			return nil, err
 		}
 		if c.Graph.Cache && !dir.readOnly {
@@ -150,19 +151,19 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, set 
 	return h, ctx.Err()
 }
 
-func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data.Dataset, components, k int, keep bool) error {
+func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, on *model.Device, set *data.Dataset, components, k int, keep bool) error {
 	h.points = set.Points
 	start := time.Now()
 	if components > 0 {
 		log.Info("computing principal components", "from", set.Points.D, "to", components)
 		var err error
 		h.points, err = await(ctx, func() (*data.Matrix, error) {
-			pca, err := data.FitPCA(set.Points, components)
+			pca, err := data.FitPCAOn(on, set.Points, components)
 			if err != nil {
 				return nil, err
 			}
 			h.pca = pca
-			return pca.Transform(set.Points)
+			return pca.TransformOn(on, set.Points)
 		})
 		if err != nil {
 			return err
@@ -178,7 +179,7 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, set *data
 	start = time.Now()
 	log.Info("searching the nearest neighbours", "points", h.points.N, "k", k)
 	var err error
-	h.nearest, err = await(ctx, func() (*neighbors.Neighbors, error) { return neighbors.KNN(h.points, k) })
+	h.nearest, err = await(ctx, func() (*neighbors.Neighbors, error) { return neighbors.KNNOn(on, h.points, k) })
 	h.graphTime = time.Since(start)
 	if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
 		return errors.New("the principal components are too large for float32; set data.scale to standard or unit")

@@ -17,6 +17,7 @@ import (
 
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/model"
 	"cne/train"
@@ -58,7 +59,11 @@ them) gets the points as they are in the files.`,
 				return err
 			}
 			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
-			return p.run(cmd.Context(), cmd.OutOrStdout())
+			err = p.run(cmd.Context(), cmd.OutOrStdout())
+			if p.device != nil {
+				err = errors.Join(err, p.device.Close())
+			}
+			return err
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "npz", "csv", "tsv", "gz", "idx", "mtx"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
@@ -69,6 +74,7 @@ them) gets the points as they are in the files.`,
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
+	addDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd
 }
@@ -83,6 +89,9 @@ type projection struct {
 	skipBad bool
 	data    data.Options
 	*talker
+
+	deviceName string
+	device     *model.Device // of a network
 
 	network model.Network
 	before  *data.Preprocessing // nil: nothing is done to the points
@@ -109,6 +118,9 @@ func (p *projection) check() error {
 		if err := checkEnding("--plot", p.picture, ".png", ".svg"); err != nil {
 			return err
 		}
+	}
+	if err := device.CheckName(p.deviceName); err != nil {
+		return fmt.Errorf("--device: %w", err)
 	}
 	header, ok := headers[p.header]
 	if !ok {
@@ -197,8 +209,16 @@ func (p *projection) load() error {
 	}
 	if p.network == nil {
 		p.network, err = p.loadTable(path, saved)
+		return err
 	}
-	return err
+	network, ok := p.network.(*model.MLP[float32])
+	if !ok {
+		return nil
+	}
+	if p.device, err = openDevice(p.Log, Device{Name: p.deviceName}); err != nil {
+		return err
+	}
+	return network.UseDevice(p.device)
 }
 
 // loadTable returns what places points beside those of a table.

@@ -14,6 +14,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/model"
 	"cne/train"
 )
 
@@ -123,12 +124,12 @@ func (t *training) metrics(embedding *data.Matrix) *Metrics {
 // measure fills in what the configuration asks for.
 func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 	q := &t.config.Quality
-	y := yardstick{points: t.near.points, graph: t.near.graph, quality: q, seed: t.config.Seed}
+	y := yardstick{on: t.device, points: t.near.points, graph: t.near.graph, quality: q, seed: t.config.Seed}
 	var found *neighbors.Neighbors
 	if q.Recall {
 		var err error
 		y.nearest = t.near.nearest.Nearest(q.K)
-		if found, err = neighbors.KNN(embedding, q.K); err != nil {
+		if found, err = neighbors.KNNOn(t.device, embedding, q.K); err != nil {
 			return err
 		}
 	}
@@ -138,6 +139,7 @@ func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
 // A yardstick is what embeddings are measured by. What is nil is not there, and
 // what needs it is left out.
 type yardstick struct {
+	on      *model.Device        // where it is measured
 	points  *data.Matrix         // the space in which neighbours are near
 	nearest *neighbors.Neighbors // quality.k of each of them
 	graph   *neighbors.Graph
@@ -159,12 +161,12 @@ func (y *yardstick) measure(embedding *data.Matrix, found *neighbors.Neighbors, 
 	}
 	if q.Spearman > 0 && y.points != nil {
 		var err error
-		if m.Spearman, err = correlation(y.points, embedding, q.Spearman, y.seed); err != nil {
+		if m.Spearman, err = correlation(y.on, y.points, embedding, q.Spearman, y.seed); err != nil {
 			return err
 		}
 	}
 	if q.Partition || q.KL {
-		z, err := quality.PartitionFunction(embedding.X, embedding.D)
+		z, err := quality.PartitionFunctionOn(y.on, embedding.X, embedding.D)
 		if err != nil {
 			return err
 		}
@@ -178,7 +180,7 @@ func (y *yardstick) measure(embedding *data.Matrix, found *neighbors.Neighbors, 
 		}
 	}
 	if q.Accuracy && labels != nil {
-		return measureAccuracy(embedding, labels, y.seed, m)
+		return measureAccuracy(y.on, embedding, labels, y.seed, m)
 	}
 	return nil
 }
@@ -186,11 +188,11 @@ func (y *yardstick) measure(embedding *data.Matrix, found *neighbors.Neighbors, 
 // correlation returns the rank correlation of the distances between a sample of
 // the points in x and in y, or nil if all distances of one are equal, or the
 // points too few.
-func correlation(x, y *data.Matrix, sample int, seed uint64) (*float64, error) {
+func correlation(on *model.Device, x, y *data.Matrix, sample int, seed uint64) (*float64, error) {
 	if y.N <= 2 {
 		return nil, nil
 	}
-	rho, err := quality.Spearman(x, y, sample, rng.New(seed, rng.Sample))
+	rho, err := quality.SpearmanOn(on, x, y, sample, rng.New(seed, rng.Sample))
 	if errors.Is(err, quality.ErrUndefined) {
 		return nil, nil
 	}
@@ -217,7 +219,7 @@ func divergence(graph *neighbors.Graph, embedding *data.Matrix, partition float6
 
 // measureAccuracy looks at the points that have a label. It leaves the figure
 // out if labels are quantities, or the points too few.
-func measureAccuracy(embedding *data.Matrix, labels *data.Labels, seed uint64, m *Figures) error {
+func measureAccuracy(on *model.Device, embedding *data.Matrix, labels *data.Labels, seed uint64, m *Figures) error {
 	rows, known := knownLabels(labels)
 	test := int(accuracyTest * float64(len(rows)))
 	if test == 0 || len(rows)-test <= accuracyK || !known.Categorical() {
@@ -230,7 +232,7 @@ func measureAccuracy(embedding *data.Matrix, labels *data.Labels, seed uint64, m
 			copy(labelled.Row(k), embedding.Row(i))
 		}
 	}
-	accuracy, err := quality.KNNAccuracy(labelled, known.Class, accuracyK, accuracyTest, rng.New(seed, rng.Split))
+	accuracy, err := quality.KNNAccuracyOn(on, labelled, known.Class, accuracyK, accuracyTest, rng.New(seed, rng.Split))
 	if err != nil {
 		return err
 	}
@@ -247,11 +249,11 @@ func (t *training) measureHeld(embedding, held *data.Matrix) (*HoldoutMetrics, e
 		if err != nil {
 			return nil, err
 		}
-		near, err := neighbors.Search(t.near.points, points, q.K)
+		near, err := neighbors.SearchOn(t.device, t.near.points, points, q.K)
 		if err != nil {
 			return nil, err
 		}
-		found, err := neighbors.Search(embedding, held, q.K)
+		found, err := neighbors.SearchOn(t.device, embedding, held, q.K)
 		if err != nil {
 			return nil, err
 		}
@@ -262,13 +264,13 @@ func (t *training) measureHeld(embedding, held *data.Matrix) (*HoldoutMetrics, e
 		m.KNNRecall = &recall
 	}
 	if q.Accuracy && t.in.points.Labels != nil && t.in.held.Labels != nil {
-		return m, measureHeldAccuracy(t.Log, embedding, held, t.in.points.Labels, t.in.held.Labels, m)
+		return m, measureHeldAccuracy(t.Log, t.device, embedding, held, t.in.points.Labels, t.in.held.Labels, m)
 	}
 	return m, nil
 }
 
 // measureHeldAccuracy looks at the points that have a label.
-func measureHeldAccuracy(log *slog.Logger, embedding, held *data.Matrix, labels, heldLabels *data.Labels, m *HoldoutMetrics) error {
+func measureHeldAccuracy(log *slog.Logger, on *model.Device, embedding, held *data.Matrix, labels, heldLabels *data.Labels, m *HoldoutMetrics) error {
 	if _, known := knownLabels(labels); !known.Categorical() {
 		return nil
 	}
@@ -295,7 +297,7 @@ func measureHeldAccuracy(log *slog.Logger, embedding, held *data.Matrix, labels,
 		log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
 		return nil
 	}
-	accuracy, err := quality.HeldOutAccuracy(&train, trainClass, &test, testClass, accuracyK)
+	accuracy, err := quality.HeldOutAccuracyOn(on, &train, trainClass, &test, testClass, accuracyK)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 		}
 		defer stop()
 		r.talker = newTalker(cmd.ErrOrStderr(), r.common().log.Format, isQuiet(cmd))
-		if r.device, err = openDevice(r.Log, r.common().device, r.common().dtype); err != nil {
+		if r.device, err = openTrainingDevice(r.Log, r.common().device, r.common().dtype); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, r.device.Close()) }()

@@ -42,7 +42,7 @@ for comparison, and written to evaluation-pixels.json.`,
   cne simclr evaluate runs/simclr-cifar10 --set evaluate.split=official
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
 		Args: oneRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output != "" {
 				if err := checkEnding("--output", output, ".json"); err != nil {
 					return &usageError{cmd.CommandPath(), err}
@@ -55,7 +55,8 @@ for comparison, and written to evaluation-pixels.json.`,
 			if err != nil {
 				return err
 			}
-			e := &evaluating{talker: t.talker, config: t.config, augmentation: t.augmentation}
+			defer func() { err = errors.Join(err, t.device.Close()) }()
+			e := &evaluating{talker: t.talker, config: t.config, device: t.device, augmentation: t.augmentation}
 			if t.network != nil {
 				e.encoder = t.network
 			}
@@ -104,8 +105,9 @@ type trained struct {
 	*talker
 	config       *SimCLRConfig
 	folder       string // of the run; "" if there is none
-	network      *model.ResNet[float32]
-	augmentation simclr.Augmentation // PlainTo prepares images for the network
+	device       *model.Device
+	network      *model.ResNet[float32] // on the device
+	augmentation simclr.Augmentation    // PlainTo prepares images for the network
 }
 
 // openTrained opens what the argument RUN of a command with addSourceFlags
@@ -131,6 +133,9 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		return nil, err
 	}
 	t.talker = newTalker(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
+	if t.device, err = openDevice(t.Log, t.config.Device); err != nil {
+		return nil, err
+	}
 	t.augmentation = t.config.Views.augmentation()
 	if !withNetwork {
 		return t, nil
@@ -150,6 +155,9 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		}
 	}
 	t.network = saved.ResNet
+	if err := t.network.UseDevice(t.device); err != nil {
+		return nil, err
+	}
 	if saved.Images != nil {
 		t.augmentation = simclr.Plain(saved.Images)
 	}
@@ -226,6 +234,7 @@ type evaluating struct {
 	*talker
 	config       *SimCLRConfig
 	images       *data.Images
+	device       *model.Device
 	encoder      simclr.Encoder // nil: the pixels are evaluated
 	augmentation simclr.Augmentation
 	pretrainedOn string // all or train; "" if nobody knows
@@ -265,6 +274,7 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 	}
 	m.Width = features.D
 	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
+	options.Device = e.device
 	options.Progress = e.teller("training the classifiers", tellEvery)
 	m.Result, err = options.Run(ctx, features, e.images)
 	if err != nil {

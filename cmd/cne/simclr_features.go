@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,7 +30,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkEnding("--output", output, ".npy"); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
@@ -40,6 +41,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			if err != nil {
 				return err
 			}
+			defer func() { err = errors.Join(err, t.device.Close()) }()
 			images, err := openImages(cmd.Context(), &ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
 			if err != nil {
 				return err

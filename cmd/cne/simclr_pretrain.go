@@ -318,7 +318,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		e := &evaluating{talker: p.talker, config: c, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		e := &evaluating{talker: p.talker, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
 		found, err := e.measure(ctx)
 		if err != nil {
 			if ctx.Err() != nil {

@@ -164,7 +164,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.check(set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if s.base.near, err = prepare(ctx, c, s.dir, s.Log, set); err != nil {
+	if s.base.near, err = prepare(ctx, c, s.dir, s.Log, s.device, set); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}

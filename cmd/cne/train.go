@@ -83,7 +83,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if t.near, err = prepare(ctx, c, t.dir, t.Log, set); err != nil {
+	if t.near, err = prepare(ctx, c, t.dir, t.Log, t.device, set); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
