@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -34,6 +35,7 @@ type Adam struct {
 	grad *op.Array
 	step simd.Adam
 	loop parallel.Loop
+	plan plan
 }
 
 // Init implements Method.
@@ -51,6 +53,7 @@ func (o *Adam) Init(params []model.Parameter) error {
 	}
 	o.slots = append(o.slots, Slot{"adam.steps", o.steps})
 	o.loop.Body = o.piece
+	o.plan = plan{}
 	return nil
 }
 
@@ -66,11 +69,7 @@ func (o *Adam) State() []Slot { return o.slots }
 
 // Step implements Method.
 func (o *Adam) Step(rows []int32, lr, clip float64) {
-	steps := op.Data[float64](o.steps)
-	steps[0]++
-	o.step.Step = lr / (1 - math.Pow(o.step.Beta1, steps[0]))
-	o.step.Scale = 1 / math.Sqrt(1-math.Pow(o.step.Beta2, steps[0]))
-	o.step.Clip = bound(clip)
+	o.begin(lr, clip)
 	for i := range o.targets {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
@@ -79,6 +78,30 @@ func (o *Adam) Step(rows []int32, lr, clip float64) {
 		o.t.forget(rows)
 	}
 }
+
+// begin sets the numbers of the next step, and counts it.
+func (o *Adam) begin(lr, clip float64) {
+	steps := op.Data[float64](o.steps)
+	steps[0]++
+	o.step.Step = lr / (1 - math.Pow(o.step.Beta1, steps[0]))
+	o.step.Scale = 1 / math.Sqrt(1-math.Pow(o.step.Beta2, steps[0]))
+	o.step.Clip = bound(clip)
+}
+
+// Numbers implements Remote.
+func (o *Adam) Numbers(lr, clip float64) StepNumbers {
+	o.begin(lr, clip)
+	return StepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
+}
+
+// Launch implements Remote.
+func (o *Adam) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+	return o.plan.launch(d, "adam_steps", o.targets, o.decay, rows, numbers, status,
+		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
+}
+
+// decay returns the weight decay, which is that of all parameters.
+func (o *Adam) decay(*target) float64 { return o.WeightDecay }
 
 func (o *Adam) piece(_, lo, hi int) {
 	if op.Data[float64](o.t.Value) != nil {

@@ -88,6 +88,9 @@ const (
 	methodPrefix    = "method."
 	methodZPrefix   = "method_z."
 
+	// logZName is the name of the parameter log Z.
+	logZName = "log_z"
+
 	// progressKey and notePrefix are the keys of a checkpoint's metadata.
 	progressKey = "progress"
 	notePrefix  = "note."
@@ -115,20 +118,27 @@ func (s *saves) due(c *Checkpoints) bool {
 // slots names all arrays of a run's state.
 func (f *fit) slots() []Slot {
 	var list []Slot
-	for _, p := range f.params {
+	params, logZ := f.params, f.logZ
+	if f.remote != nil {
+		params, logZ = f.remote.replica.Parameters(), f.remote.logZ
+	}
+	for _, p := range params {
 		list = append(list, Slot{parameterPrefix + p.Name, p.Value})
 	}
-	list = append(list, Slot{parameterPrefix + f.logZ.Name, f.logZ.Value})
+	list = append(list, Slot{parameterPrefix + logZ.Name, logZ.Value})
 	if m, ok := f.model.(Stateful); ok {
 		for _, s := range m.State() {
+			if f.remote != nil {
+				s.Value = f.remote.replica.Copy(s.Value)
+			}
 			list = append(list, Slot{statePrefix + s.Name, s.Value})
 		}
 	}
 	for _, s := range f.Method.State() {
-		list = append(list, Slot{methodPrefix + s.Name, f.remote.here(s.Value)})
+		list = append(list, Slot{methodPrefix + s.Name, s.Value})
 	}
 	for _, s := range f.MethodZ.State() {
-		list = append(list, Slot{methodZPrefix + s.Name, f.remote.here(s.Value)})
+		list = append(list, Slot{methodZPrefix + s.Name, s.Value})
 	}
 	return list
 }
@@ -142,11 +152,6 @@ func (f *fit) saveAtEnd() error {
 func (f *fit) saveIf(wanted bool) error {
 	if !wanted {
 		return nil
-	}
-	if f.remote != nil {
-		if err := f.remote.pull(); err != nil {
-			return err
-		}
 	}
 	err := f.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
@@ -194,7 +199,7 @@ func (f *fit) restore(c *Checkpoint) error {
 		if !ok {
 			return fmt.Errorf("%w: it has no %s, which this run has; resume it with the model and the method it was begun with", ErrCheckpoint, s.Name)
 		}
-		if from.Dtype() != s.Value.Dtype() || !slices.Equal(from.Shape(), s.Value.Shape()) {
+		if !ofOneType(s.Name, from, s.Value) || !slices.Equal(from.Shape(), s.Value.Shape()) {
 			return fmt.Errorf("%w: its %s is of %v and shape %v, that of this run of %v and shape %v; resume it with the model it was begun with",
 				ErrCheckpoint, s.Name, from.Dtype(), from.Shape(), s.Value.Dtype(), s.Value.Shape())
 		}
@@ -203,23 +208,84 @@ func (f *fit) restore(c *Checkpoint) error {
 		return fmt.Errorf("%w: it has %d arrays, but this run has %d; resume it with the model and the method it was begun with", ErrCheckpoint, len(saved), len(want))
 	}
 	for _, s := range want {
-		copyArray(s.Value, saved[s.Name])
+		if err := copyArray(s.Value, saved[s.Name]); err != nil {
+			return err
+		}
+	}
+	value := f.logZ.Value
+	if f.remote != nil {
+		f.remote.replica.Moved()
+		value = f.remote.logZ.Value
+	}
+	logZ, err := numberOf(value)
+	if err != nil {
+		return err
 	}
 	f.at = position{p.Epochs, p.Batches}
 	f.sum, f.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
 	f.result.Epochs, f.result.Loss, f.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
-	f.result.LogZ = op.Data[float64](f.logZ.Value)[0]
-	if f.remote != nil {
-		return f.remote.push()
-	}
+	f.result.LogZ = logZ
 	return nil
 }
 
-// copyArray copies elements between arrays of one type and shape.
-func copyArray(to, from *op.Array) {
-	copy(op.Data[float32](to), op.Data[float32](from))
-	copy(op.Data[float64](to), op.Data[float64](from))
-	copy(op.Data[int32](to), op.Data[int32](from))
+// ofOneType tells whether an array can be restored from another of its name. log Z
+// and what is remembered of it are float64 on the CPU and float32 on an accelerator,
+// and a run may go on on the other.
+func ofOneType(name string, from, to *op.Array) bool {
+	if name == parameterPrefix+logZName || strings.HasPrefix(name, methodZPrefix) {
+		return (from.Dtype() == tensor.Int32) == (to.Dtype() == tensor.Int32)
+	}
+	return from.Dtype() == to.Dtype()
+}
+
+// copyArray copies elements between arrays of one shape, wherever they are, and
+// rounds them to the type of the second.
+func copyArray(to, from *op.Array) error {
+	if to.Dtype() == from.Dtype() {
+		return op.Copy(to, from)
+	}
+	source, err := here(from)
+	if err != nil {
+		return err
+	}
+	rounded, err := op.NewArray(to.Dtype(), from.Shape()...)
+	if err != nil {
+		return err
+	}
+	convert(op.Data[float64](rounded), op.Data[float32](source))
+	convert(op.Data[float32](rounded), op.Data[float64](source))
+	return op.Copy(to, rounded)
+}
+
+// convert copies numbers, if there are any of these types.
+func convert[T, S op.Float](to []T, from []S) {
+	for i := range min(len(to), len(from)) {
+		to[i] = T(from[i])
+	}
+}
+
+// here returns an array in the program's memory: a copy of one that is not.
+func here(a *op.Array) (*op.Array, error) {
+	if a.Device().OnHost() {
+		return a, nil
+	}
+	copied, err := op.NewArray(a.Dtype(), a.Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	return copied, op.Copy(copied, a)
+}
+
+// numberOf returns the number that an array of one holds.
+func numberOf(a *op.Array) (float64, error) {
+	a, err := here(a)
+	if err != nil {
+		return 0, err
+	}
+	if v := op.Data[float64](a); v != nil {
+		return v[0], nil
+	}
+	return float64(op.Data[float32](a)[0]), nil
 }
 
 // Clone returns a copy that shares no memory with the run. Several runs can go
@@ -232,7 +298,9 @@ func (c *Checkpoint) Clone() (*Checkpoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		copyArray(a, s.Value)
+		if err := op.Copy(a, s.Value); err != nil {
+			return nil, err
+		}
 		copied.slots[i] = Slot{s.Name, a}
 	}
 	return copied, nil
@@ -253,7 +321,10 @@ func (c *Checkpoint) WriteFile(path string) error {
 		f.Metadata[notePrefix+k] = v
 	}
 	for _, s := range c.slots {
-		a := s.Value
+		a, err := here(s.Value)
+		if err != nil {
+			return fmt.Errorf("train: the %s of the run cannot be written: %w", s.Name, err)
+		}
 		switch a.Dtype() {
 		case tensor.Float32:
 			f.Tensors[s.Name] = safetensors.New(op.Data[float32](a), a.Shape()...)

@@ -27,7 +27,7 @@ func randomEdges(n, edges int) []edge {
 	return list
 }
 
-func here(t *testing.T, a *op.Array) []int32 {
+func fetched(t *testing.T, a *op.Array) []int32 {
 	t.Helper()
 	to, err := op.NewArray(a.Dtype())
 	if err != nil {
@@ -123,7 +123,7 @@ func TestDistinctOnDevice(t *testing.T) {
 			if err := f.distinct(layout, c.first, c.count); err != nil {
 				t.Fatal(err)
 			}
-			counts := here(t, layout.counts)
+			counts := fetched(t, layout.counts)
 			slotter := newSlotter(min(c.points, 1<<20))
 			for k := range c.count {
 				lo := (c.first + k) * c.size
@@ -143,7 +143,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				if err := layout.batch(rows, slots, k, hi-lo, len(want.Rows)); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(here(t, rows), want.Rows) || !slices.Equal(here(t, slots), want.Slots) {
+				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, slots), want.Slots) {
 					t.Errorf("%+v: batch %d of epoch %d is laid out otherwise", c, k, epoch)
 				}
 			}
@@ -151,7 +151,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				continue
 			}
 			// Every end's slot is its point's, and slots are taken in order.
-			allRows, allSlots := here(t, layout.rows), here(t, layout.slots)
+			allRows, allSlots := fetched(t, layout.rows), fetched(t, layout.slots)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				edges, used := cpu.upTo(c.edges)[lo:min(c.edges, lo+c.size)], int32(0)
@@ -215,10 +215,10 @@ func TestNegativesOnDevice(t *testing.T) {
 			if want.Runs == nil {
 				want.Runs = []int32{0}
 			}
-			if got := here(t, negatives); !slices.Equal(got, want.Negatives) || fmt.Sprint(negatives.Shape()) != fmt.Sprint([]int{len(want.Negatives) / c.b, c.b}) {
+			if got := fetched(t, negatives); !slices.Equal(got, want.Negatives) || fmt.Sprint(negatives.Shape()) != fmt.Sprint([]int{len(want.Negatives) / c.b, c.b}) {
 				t.Errorf("%+v, batch %d: negatives of shape %v: %v …, want %v …", c, batch, negatives.Shape(), got[:min(9, len(got))], want.Negatives[:min(9, len(want.Negatives))])
 			}
-			if got := here(t, runs); !slices.Equal(got, want.Runs) {
+			if got := fetched(t, runs); !slices.Equal(got, want.Runs) {
 				t.Errorf("%+v, batch %d: runs %v …, want %v …", c, batch, got[:min(9, len(got))], want.Runs[:min(9, len(want.Runs))])
 			}
 		}
@@ -245,7 +245,7 @@ func TestRunsDrawnAgainOnDevice(t *testing.T) {
 		if stream == drawn.At(uint64(len(want)-1)) {
 			t.Fatalf("no number was drawn again for word %d", zero)
 		}
-		if got := here(t, runs); !slices.Equal(got, want) {
+		if got := fetched(t, runs); !slices.Equal(got, want) {
 			t.Errorf("word %d: runs %v, want %v", zero, got, want)
 		}
 	}
@@ -310,7 +310,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 		if err := endBatch(losses, status.Pointer(), theta, i, 4); err != nil {
 			t.Fatal(err)
 		}
-		if got := here(t, status)[0]; got != c.status {
+		if got := fetched(t, status)[0]; got != c.status {
 			t.Errorf("status %d after loss %g, want %d", got, c.loss, c.status)
 		}
 	}

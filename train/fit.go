@@ -373,7 +373,7 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.logZ = model.Parameter{Name: "log_z", Value: value, Grad: grad}
+	f.logZ = model.Parameter{Name: logZName, Value: value, Grad: grad}
 	if f.Device.OnHost() {
 		err = errors.Join(f.Method.Init(f.params), f.MethodZ.Init([]model.Parameter{f.logZ}))
 	} else {

@@ -10,10 +10,11 @@ import (
 )
 
 // A Method moves parameters against their gradients. *SGD and *Adam are
-// methods.
+// methods; both are Remote, too.
 type Method interface {
 	// Init prepares the method's state for parameters, and forgets an earlier
-	// one. It refuses options without a meaning.
+	// one. What is of a parameter's shape is on the device where that is. It
+	// refuses options without a meaning.
 	Init(params []model.Parameter) error
 	// Step takes a step of size lr against the gradients that the model's last
 	// step left, each element of which is first clipped to ±clip (0: no
@@ -56,22 +57,34 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 	for _, p := range params {
 		t := target{Parameter: p}
 		for _, name := range names {
-			a, err := op.NewArray(p.Value.Dtype(), p.Value.Shape()...)
+			a, err := zerosLike(p.Value)
 			if err != nil {
-				return nil, nil, fmt.Errorf("train: %w", err)
+				return nil, nil, err
 			}
 			t.memory = append(t.memory, a)
 			slots = append(slots, Slot{name + "." + p.Name, a})
 		}
 		if p.Sparse && whole {
 			var err error
-			if t.dense, err = op.NewArray(p.Value.Dtype(), p.Value.Shape()...); err != nil {
-				return nil, nil, fmt.Errorf("train: %w", err)
+			if t.dense, err = zerosLike(p.Value); err != nil {
+				return nil, nil, err
 			}
 		}
 		targets = append(targets, t)
 	}
 	return targets, slots, nil
+}
+
+// zerosLike returns an array of zeros like another, where that is.
+func zerosLike(a *op.Array) (*op.Array, error) {
+	zeros, err := op.NewArrayOn(a.Device(), a.Dtype(), a.Shape()...)
+	if err == nil {
+		err = zeros.Zero()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return zeros, nil
 }
 
 // checkRows panics if the rows are not those of a sparse gradient: the kernels

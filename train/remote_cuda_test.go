@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cne/internal/device"
 	"cne/internal/device/fakecuda"
@@ -102,7 +103,26 @@ var remoteRuns = map[string]remoteRun{
 		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
 }
 
-// DESIGN's promise: the same seed draws the same edges and negatives, so that a run
+// compareEmbeddings compares coordinates up to a translation, of which the losses
+// know nothing: the gradient of a network's last bias is rounding alone, and Adam
+// makes whole steps of that.
+func compareEmbeddings(t *testing.T, got, want []float32, within float64) {
+	t.Helper()
+	var mean [2]float64
+	for i, v := range want {
+		mean[i%2] += float64(got[i]-v) / remotePoints
+	}
+	if within == 0 {
+		mean = [2]float64{}
+	}
+	for i, v := range want {
+		if math.Abs(float64(got[i]-v)-mean[i%2]) > within {
+			t.Fatalf("coordinate %d is %g, want %g", i, got[i], v)
+		}
+	}
+}
+
+// The same seed draws the same edges and negatives, so that a run
 // on a device follows that on the CPU as far as rounding lets it.
 func TestRunsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
@@ -121,11 +141,7 @@ func TestRunsOnDevice(t *testing.T) {
 					t.Errorf("epoch %d: loss %g, want %g", i+1, losses[i], l)
 				}
 			}
-			for i, v := range want {
-				if math.Abs(float64(got[i]-v)) > 2e-3 {
-					t.Fatalf("coordinate %d is %g, want %g", i, got[i], v)
-				}
-			}
+			compareEmbeddings(t, got, want, 2e-3)
 			if math.Abs(result.LogZ-wantResult.LogZ) > 1e-5 || result.Theta != wantResult.Theta && r.loss.Loss != op.NC || result.Negatives != wantResult.Negatives {
 				t.Errorf("result %+v, want %+v", result, wantResult)
 			}
@@ -187,11 +203,7 @@ func TestResumeOnDevice(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", where.name, err)
 				}
-				for i, v := range whole {
-					if math.Abs(float64(got[i]-v)) > where.within {
-						t.Fatalf("%s: coordinate %d is %g, want %g", where.name, i, got[i], v)
-					}
-				}
+				t.Run(where.name, func(t *testing.T) { compareEmbeddings(t, got, whole, where.within) })
 			}
 		})
 	}
@@ -375,13 +387,17 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 	if many > few || piecesMany > piecesFew {
 		t.Errorf("%d bytes in %d pieces after 10000 steps, %d in %d after 10", many, piecesMany, few, piecesFew)
 	}
-	runtime.GC()
-	if used, _ := d.Usage(); used != 0 {
-		t.Errorf("%d bytes are in use after the runs", used)
+	// What the methods remember goes when the collector has found that nobody does.
+	var used, after int64
+	for range 200 {
+		runtime.GC()
+		used, _ = d.Usage()
+		if after, _ = fakecuda.Usage(); used == 0 && after <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	if after, _ := fakecuda.Usage(); after > before {
-		t.Errorf("%d bytes are allocated after the runs, %d before", after, before)
-	}
+	t.Errorf("after the runs %d bytes are in use, and %d allocated, of which %d were before", used, after, before)
 }
 
 // What cannot be computed on a device is refused before anything is.

@@ -51,20 +51,15 @@ type remote struct {
 	shuffled int // the epoch whose order the feed has; −1: none
 	chunk    int // batches
 
-	logZ            *op.Array // [1]
-	control, status *op.Array // [chunk, controlWords], [1]; int32
-	losses          *op.Array // [chunk]
+	logZ            model.Parameter // [1]
+	control, status *op.Array       // [chunk, controlWords], [1]; int32
+	losses          *op.Array       // [chunk]
 	// Of the batch at hand, and views of the layout for it:
 	negatives, runs, views, rows *op.Array
 
 	// What goes to the device, or comes from it, for a chunk.
 	countsHere, lossesHere, statusHere *op.Array
-	mirrors                            []mirror
 }
-
-// A mirror is an array of a run's state on a device, with the one that stands for
-// it in checkpoints: those are the same wherever a run is computed.
-type mirror struct{ here, there *op.Array }
 
 // newRemote moves a run that has not begun to its device.
 func newRemote(f *fit) (r *remote, err error) {
@@ -103,7 +98,7 @@ func newRemote(f *fit) (r *remote, err error) {
 		dtype       tensor.Dtype
 	}{
 		{&r.control, nil, tensor.Int32}, {&r.status, &r.statusHere, tensor.Int32}, {&r.losses, &r.lossesHere, tensor.Float32},
-		{nil, &r.countsHere, tensor.Int32}, {&r.logZ, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
+		{nil, &r.countsHere, tensor.Int32}, {&r.logZ.Value, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
 		{&r.negatives, nil, tensor.Int32}, {&r.runs, nil, tensor.Int32}, {&r.rows, nil, tensor.Int32},
 	} {
 		if a.there != nil {
@@ -120,95 +115,14 @@ func newRemote(f *fit) (r *remote, err error) {
 	if err := r.status.Zero(); err != nil {
 		return r, err
 	}
+	r.logZ.Name, r.logZ.Grad = f.logZ.Name, r.replica.DTheta
 	if err := f.Method.Init(r.replica.Parameters()); err != nil {
 		return r, err
 	}
-	z := model.Parameter{Name: f.logZ.Name, Value: r.logZ, Grad: r.replica.DTheta}
-	if err := f.MethodZ.Init([]model.Parameter{z}); err != nil {
+	if err := f.MethodZ.Init([]model.Parameter{r.logZ}); err != nil {
 		return r, err
 	}
-	return r, r.mirrorStates()
-}
-
-// mirrorStates makes arrays for what the methods remember on the device.
-func (r *remote) mirrorStates() error {
-	for _, m := range []struct {
-		method Method
-		dtype  tensor.Dtype // in checkpoints, of what is float32 on the device
-	}{{r.Method, tensor.Float32}, {r.MethodZ, tensor.Float64}} {
-		for _, s := range m.method.State() {
-			if s.Value.Device().OnHost() {
-				continue
-			}
-			dtype := s.Value.Dtype()
-			if dtype == tensor.Float32 {
-				dtype = m.dtype
-			}
-			here, err := op.NewArray(dtype, s.Value.Shape()...)
-			if err != nil {
-				return err
-			}
-			r.mirrors = append(r.mirrors, mirror{here, s.Value})
-		}
-	}
-	r.mirrors = append(r.mirrors, mirror{r.fit.logZ.Value, r.logZ})
-	return r.push()
-}
-
-// here returns the array that stands for one of a method's state in checkpoints.
-func (r *remote) here(a *op.Array) *op.Array {
-	if r != nil {
-		for _, m := range r.mirrors {
-			if m.there == a {
-				return m.here
-			}
-		}
-	}
-	return a
-}
-
-// pull brings what checkpoints hold up to date, and push the device.
-func (r *remote) pull() error {
-	for _, m := range r.mirrors {
-		if err := transfer(m.here, m.there); err != nil {
-			return err
-		}
-	}
-	return r.replica.Pull()
-}
-
-func (r *remote) push() error {
-	for _, m := range r.mirrors {
-		if err := transfer(m.there, m.here); err != nil {
-			return err
-		}
-	}
-	return r.replica.Push()
-}
-
-// transfer copies between a device and the program's memory, where numbers that are
-// float32 on the device may be float64.
-func transfer(dst, src *op.Array) error {
-	if dst.Dtype() == src.Dtype() {
-		return op.Copy(dst, src)
-	}
-	between, err := op.NewArray(tensor.Float32, src.Shape()...)
-	if err != nil {
-		return err
-	}
-	if src.Dtype() == tensor.Float64 {
-		for i, v := range op.Data[float64](src) {
-			op.Data[float32](between)[i] = float32(v)
-		}
-		return op.Copy(dst, between)
-	}
-	if err := op.Copy(between, src); err != nil {
-		return err
-	}
-	for i, v := range op.Data[float32](between) {
-		op.Data[float64](dst)[i] = float64(v)
-	}
-	return nil
+	return r, copyArray(r.logZ.Value, f.logZ.Value)
 }
 
 // begin gives the device the edges.
@@ -235,13 +149,10 @@ func (r *remote) close() error {
 	if r.layout != nil {
 		r.layout.free()
 	}
-	for _, a := range []*op.Array{r.control, r.status, r.losses, r.logZ, r.views, r.negatives, r.runs, r.rows} {
+	for _, a := range []*op.Array{r.control, r.status, r.losses, r.logZ.Value, r.views, r.negatives, r.runs, r.rows} {
 		if a != nil {
 			a.Free()
 		}
-	}
-	for _, m := range r.mirrors {
-		m.there.Free()
 	}
 	return failed
 }
@@ -319,10 +230,11 @@ func (r *remote) batchesOf(t *term, count int) error {
 	if r.methodZ == nil {
 		return nil
 	}
-	if err := transfer(r.fit.logZ.Value, r.logZ); err != nil {
+	logZ, err := numberOf(r.logZ.Value)
+	if err != nil {
 		return err
 	}
-	r.result.LogZ = op.Data[float64](r.fit.logZ.Value)[0]
+	r.result.LogZ = logZ
 	if !(math.Abs(r.result.LogZ) <= maxTheta) {
 		return &DivergedError{Epoch: r.at.epoch + 1, Batch: r.at.batch, LR: t.lr, Cause: ErrLogZ}
 	}
@@ -370,7 +282,7 @@ func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
 	}
 	theta := thetaAt(control)
 	if r.objective.Loss == op.NC {
-		theta = r.logZ.Pointer()
+		theta = r.logZ.Value.Pointer()
 	}
 	if err := errors.Join(
 		r.replica.Negatives.View(r.negatives, 0, r.negatives.Shape()...),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -36,6 +37,7 @@ type SGD struct {
 	grad *op.Array
 	step simd.Momentum
 	loop parallel.Loop
+	plan plan
 }
 
 // Init implements Method.
@@ -66,6 +68,7 @@ func (o *SGD) Init(params []model.Parameter) error {
 		o.slots = append(o.slots, Slot{"sgd.begun", o.begun})
 	}
 	o.loop.Body = o.piece
+	o.plan = plan{}
 	return nil
 }
 
@@ -78,19 +81,11 @@ func (o *SGD) State() []Slot { return o.slots }
 // Step implements Method.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
 	o.rows = rows
-	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
-	begun := op.Data[int32](o.begun)
-	if begun[0] == 0 {
-		o.step.Dampening = 0
-		begun[0] = 1
-	}
+	o.begin(lr, clip)
 	for i := range o.targets {
 		o.t = &o.targets[i]
 		o.t.checkRows(rows)
-		o.step.WeightDecay = o.WeightDecay
-		if o.Spare != nil && o.Spare(&o.t.Parameter) {
-			o.step.WeightDecay = 0
-		}
+		o.step.WeightDecay = o.decay(o.t)
 		if o.t.Sparse && o.plain() {
 			o.loop.Run(o.t.Grad.Rows(), rowsPerPiece)
 			continue
@@ -99,6 +94,50 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 		o.loop.Run(o.t.Value.Len(), elementsPerPiece)
 		o.t.forget(rows)
 	}
+}
+
+// begin sets what the next step has in common for all parameters, and counts it.
+func (o *SGD) begin(lr, clip float64) {
+	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
+	begun := op.Data[int32](o.begun)
+	if begun[0] == 0 {
+		o.step.Dampening = 0
+		begun[0] = 1
+	}
+}
+
+// decay returns a parameter's weight decay.
+func (o *SGD) decay(t *target) float64 {
+	if o.Spare != nil && o.Spare(&t.Parameter) {
+		return 0
+	}
+	return o.WeightDecay
+}
+
+// Numbers implements Remote.
+func (o *SGD) Numbers(lr, clip float64) StepNumbers {
+	o.begin(lr, clip)
+	return StepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
+}
+
+// Launch implements Remote.
+func (o *SGD) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+	for i := range o.targets {
+		if t := &o.targets[i]; t.Sparse && o.plain() {
+			if err := t.launchRows(d, "sgd_rows", t.Value, rows, device.Arg(numbers), device.Arg(status)); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case o.Momentum == 0:
+		return o.plan.launch(d, "sgd_steps", o.targets, o.decay, rows, numbers, status)
+	case o.Nesterov:
+		return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
+			device.F32(o.Momentum), device.F32(1), device.F32(o.Momentum))
+	}
+	return o.plan.launch(d, "momentum_steps", o.targets, o.decay, rows, numbers, status,
+		device.F32(o.Momentum), device.F32(0), device.F32(1))
 }
 
 func (o *SGD) piece(_, lo, hi int) {

@@ -23,11 +23,12 @@ const envPrefix = "CNE_"
 const debugVariable = envPrefix + "DEBUG"
 
 // otherVariables begin like those of the configuration without being among
-// them. The second and the third belong to cobra's shell completion, the others to
-// what finds CUDA's libraries.
+// them: of cobra's shell completion, of the driver of GPUs (docs/gpu.md), and of
+// scripts/cuda-sdk.
 var otherVariables = []string{
 	debugVariable, envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
-	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "LIBCUDNN", envPrefix + "CUDA_SDK",
+	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "LIBCUDNN",
+	envPrefix + "CUDA_SDK", envPrefix + "DEBIAN_MIRROR",
 }
 
 // shorthands are the sections in whose place a single value may be given, with the

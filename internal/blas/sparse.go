@@ -77,6 +77,13 @@ func Nonzeros(x []float32) int {
 // Size returns the numbers of rows and of columns.
 func (s *Sparse) Size() (rows, cols int) { return s.rows, s.cols }
 
+// Elements returns the elements that are not zero, row after row, with their
+// columns: those of row r are the elements from start[r] to start[r+1]. The slices
+// are the matrix's own and must not be changed.
+func (s *Sparse) Elements() (start []int, columns []uint16, values []float32) {
+	return s.start, s.col, s.val
+}
+
 // Linear computes Y = act(X[rows]·Wᵀ + bias) for the sparse matrix X: rows [m]
 // picks its rows (nil: all), W is n×cols as stored, bias [n] may be nil, relu
 // clips below at 0, and Y is m×n. A row of Y has the same bits whatever the

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"runtime"
 	"sync"
+	"time"
 	"unsafe"
 )
 
@@ -163,6 +165,7 @@ type Device struct {
 	mu      sync.Mutex
 	backend Backend // nil: the CPU
 	failed  error   // that ended it
+	closed  bool
 	args    [MaxArgs]uint64
 	pool    pool
 
@@ -310,6 +313,21 @@ func (d *Device) Alloc(bytes int) (*Memory, error) {
 	return m, nil
 }
 
+// collect gives back the memory that nothing refers to any more. Cleanups run some
+// time after the collection that finds what they are for: those of one are done once
+// that of something which the next one finds is.
+func collect() {
+	for range 2 {
+		done := make(chan struct{})
+		runtime.AddCleanup(&struct{ _ *int }{}, func(c chan struct{}) { close(c) }, done)
+		runtime.GC()
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 // Usage returns how many bytes of memory are in use, and how many more the
 // device keeps for later use.
 func (d *Device) Usage() (used, kept int64) {
@@ -397,6 +415,11 @@ func (d *Device) Each(kernel string, n int, args ...Arg) error {
 	return d.Launch(kernel, Launch{Grid: (n + blockOfEach - 1) / blockOfEach, Block: blockOfEach}, args...)
 }
 
+// Lanes returns the logarithm of how many threads work on a row of so many columns
+// in a kernel that takes rows: up to the 32 of a warp. Each then runs it with
+// rows<<lanes threads.
+func Lanes(cols int) int { return min(5, bits.Len(uint(max(cols, 1)-1))) }
+
 // Multiply computes a product. With no elements in C there is nothing to do;
 // with K = 0 it is Beta·C.
 func (d *Device) Multiply(p Product) error {
@@ -456,17 +479,17 @@ func (d *Device) Synchronise() error {
 	return d.do(d.backend.Synchronise)
 }
 
-// Close gives the accelerator back, with all its memory.
+// Close gives the accelerator back, with all its memory; the second time it does
+// nothing.
 func (d *Device) Close() error {
 	if d.OnHost() {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var err error
-	if d.failed == nil {
-		err = d.freeScratch()
+	if d.closed {
+		return nil
 	}
-	d.failed = fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
-	return errors.Join(err, d.backend.Close())
+	d.closed, d.failed = true, fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
+	return d.backend.Close()
 }

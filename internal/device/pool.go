@@ -14,7 +14,7 @@ type pool struct {
 func classOf(bytes int) int64 {
 	n := max(int64(bytes), 1)
 	step := int64(256)
-	for step*8 < n {
+	for step*16 <= n {
 		step *= 2
 	}
 	return (n + step - 1) / step * step

@@ -2,11 +2,13 @@ package op
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/device"
 	"cne/internal/simd"
 )
 
@@ -58,6 +60,20 @@ func (o *gather) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// Launch implements Launcher.
+func (o *gather) Launch(d *device.Device, dst *Array, in []*Array) error {
+	return gatherRows(d, dst.Pointer(), in[0], in[1], 0, dst.shape[0])
+}
+
+// gatherRows writes the rows of a matrix that n elements of an index name, from
+// first on, on an accelerator.
+func gatherRows(d *device.Device, dst device.Pointer, points, index *Array, first, n int) error {
+	cols := points.shape[1]
+	lanes := device.Lanes(cols)
+	return d.Each("gather_rows", n<<lanes, device.Arg(dst), points.Arg(), device.Arg(index.Pointer().At(first, elementSize)),
+		device.Int(n), device.Int(cols), device.Int(lanes))
+}
+
 func (o *gather) DiffWRT(int) []bool { return []bool{true, false} }
 
 func (o *gather) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -65,10 +81,13 @@ func (o *gather) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia.No
 	return gorgonia.Nodes{n, nil}, err
 }
 
-type scatterAdd struct{ base }
+type scatterAdd struct {
+	base
+	sums scratch // an accelerator's, int64, and after them the largest element
+}
 
 func newScatterAdd() *scatterAdd {
-	return &scatterAdd{base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}
+	return &scatterAdd{base: base{name: "scatter_add", arity: 3, typ: hm.NewFnType(matrix, indices, matrix, matrix)}}
 }
 
 func (o *scatterAdd) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -99,6 +118,41 @@ func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 		simd.ScatterRows(dst.f32, in[0].f32, dst.shape[1], index)
 	}
 	return nil
+}
+
+// mostTogether is how many sums a single block of an accelerator's threads computes,
+// for which their memory has room. To launch several kernels takes longer.
+const mostTogether = 5000
+
+// Launch implements Launcher. The sums are of integers, so that the order in which
+// an accelerator's threads add to them does not matter.
+func (o *scatterAdd) Launch(d *device.Device, dst *Array, in []*Array) error {
+	x, index := in[0], in[1]
+	rows, cols, n := x.shape[0], x.shape[1], dst.Len()
+	if rows == 0 || n == 0 {
+		return dst.Zero()
+	}
+	count, lanes := device.Int(bits.Len(uint(rows-1))), device.Lanes(cols)
+	if n <= mostTogether && x.Len() <= 2*mostTogether {
+		return d.Launch("scatter_together", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
+			device.Int(rows), device.Int(cols), device.Int(n), count)
+	}
+	sums, err := o.sums.of(d, tensor.Int32, 2*n+1)
+	if err != nil {
+		return err
+	}
+	if err := sums.Zero(); err != nil {
+		return err
+	}
+	most := device.Arg(sums.Pointer().At(2*n, elementSize))
+	if err := d.Launch("scatter_largest", device.Launch{Grid: blocksFor(x.Len()), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
+		return err
+	}
+	if err := d.Each("scatter_rows", rows<<lanes, sums.Arg(), most, x.Arg(), index.Arg(),
+		device.Int(rows), device.Int(cols), count, device.Int(lanes)); err != nil {
+		return err
+	}
+	return d.Each("scatter_result", n, dst.Arg(), sums.Arg(), most, device.Int(n), count)
 }
 
 func (o *scatterAdd) DiffWRT(int) []bool { return []bool{true, false, false} }

@@ -55,6 +55,7 @@ type linear struct {
 	base
 	act     Activation
 	indexed bool // the second input is the index
+	block   rowBlock
 }
 
 func newLinear(act Activation, indexed bool) (*linear, error) {
@@ -110,6 +111,21 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 		linearTo(dst, x.f32, rows, w.f32, b.f32, dst.f32, x.shape[1], o.act)
 	}
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *linear) Launch(d *device.Device, dst *Array, in []*Array) error {
+	x, index, w, b := o.operands(in)
+	if w.Rows() <= mostNarrow {
+		return linearNarrow(d, dst, x, index, w, b, o.act)
+	}
+	err := o.block.each(d, x, index, func(x device.Pointer, first, n int) error {
+		return weightRows(d, dst, first, n, x, w)
+	})
+	if err != nil {
+		return err
+	}
+	return addBias(d, dst, b, o.act)
 }
 
 // rowsOf returns the numbers of n rows that an index holds, nil if there is
@@ -217,7 +233,7 @@ func (o *reluGrad) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *reluGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
-	return d.Each("relu_grad", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(dst.Len()))
+	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
 }
 
 func (o *reluGrad) piece(_, lo, hi int) {
@@ -247,6 +263,19 @@ func (o *product) ResultShape(dst []int, in []*Array) ([]int, error) {
 	return append(dst, in[0].shape[0], in[1].shape[1]), nil
 }
 
+// Launch implements Launcher.
+func (o *product) Launch(d *device.Device, dst *Array, in []*Array) error {
+	g, w := in[0], in[1]
+	rows, cols, out := dst.shape[0], dst.shape[1], w.shape[0]
+	if out <= mostNarrow {
+		lanes := device.Lanes(cols)
+		return d.Each("product_narrow", rows<<lanes, dst.Arg(), g.Arg(), w.Arg(),
+			device.Int(rows), device.Int(cols), device.Int(out), device.Int(lanes))
+	}
+	return d.Multiply(device.Product{M: rows, N: cols, K: out, Alpha: 1,
+		A: g.Pointer(), LDA: out, B: w.Pointer(), LDB: cols, C: dst.Pointer(), LDC: cols})
+}
+
 func (o *product) Run(dst *Array, in []*Array) error {
 	if dst.dtype == tensor.Float64 {
 		productTo(dst, in[0].f64, in[1].f64, dst.f64, in[0].shape[1])
@@ -267,10 +296,12 @@ func productTo[T Float](shape *Array, a, b, c []T, k int) {
 type weightGrad struct {
 	base
 	indexed bool
+	block   rowBlock
+	sums    columnSummer
 }
 
 func newWeightGrad(indexed bool) *weightGrad {
-	o := &weightGrad{base{name: "weight_grad", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}, indexed}
+	o := &weightGrad{base: base{name: "weight_grad", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}, indexed: indexed}
 	if indexed {
 		o.name, o.arity, o.typ = "weight_grad_rows", 3, hm.NewFnType(matrix, matrix, indices, matrix)
 	}
@@ -313,6 +344,24 @@ func (o *weightGrad) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// Launch implements Launcher.
+func (o *weightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+	g, x := in[0], in[1]
+	var index *Array
+	if o.indexed {
+		index = in[2]
+	}
+	if dst.Rows() <= mostNarrow {
+		return o.sums.launch(d, dst, g, x, index)
+	}
+	if g.Rows() == 0 {
+		return dst.Zero()
+	}
+	return o.block.each(d, x, index, func(x device.Pointer, first, n int) error {
+		return addWeightGrad(d, dst, g, first, n, x)
+	})
+}
+
 func weightGradTo[T Float](shape *Array, g, x []T, rows []int32, dw []T, m int) {
 	n, k := shape.shape[0], shape.shape[1]
 	blas.LinearGrad(m, n, k, g, n, x, k, rows, dw, k)
@@ -327,6 +376,7 @@ type columnSums struct {
 	// partial holds the sums of each piece of the rows; they are added in
 	// order.
 	partial Array
+	sums    columnSummer
 }
 
 // rowsPerSum is how many rows are summed in one piece.
@@ -371,6 +421,11 @@ func (o *columnSums) Run(dst *Array, in []*Array) error {
 		simd.ColumnSums(dst.f32, o.partial.f32, d)
 	}
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *columnSums) Launch(d *device.Device, dst *Array, in []*Array) error {
+	return o.sums.launch(d, dst, nil, in[0], nil)
 }
 
 func (o *columnSums) piece(p, lo, hi int) {

@@ -7,6 +7,8 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"cne/internal/device"
 )
 
 // minNorm bounds the norm that Normalize divides by, as PyTorch's normalize
@@ -43,6 +45,14 @@ func (o *normalize) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// Launch implements Launcher.
+func (o *normalize) Launch(d *device.Device, dst *Array, in []*Array) error {
+	rows, cols := dst.shape[0], dst.shape[1]
+	lanes := device.Lanes(cols)
+	return d.Each("normalize_rows", rows<<lanes, dst.Arg(), in[0].Arg(), device.F32(minNorm),
+		device.Int(rows), device.Int(cols), device.Int(lanes))
+}
+
 func (o *normalize) DiffWRT(int) []bool { return []bool{true} }
 
 func (o *normalize) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -71,6 +81,14 @@ func (o *normalizeGrad) Run(dst *Array, in []*Array) error {
 		normalizeGradRows(dst.f32, in[0].f32, in[1].f32, in[2].f32, dst.shape[1])
 	}
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *normalizeGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+	rows, cols := dst.shape[0], dst.shape[1]
+	lanes := device.Lanes(cols)
+	return d.Each("normalize_grad", rows<<lanes, dst.Arg(), in[0].Arg(), in[1].Arg(), in[2].Arg(), device.F32(minNorm),
+		device.Int(rows), device.Int(cols), device.Int(lanes))
 }
 
 func norm[T Float](x []T) float64 {

@@ -173,6 +173,23 @@ type Launcher interface {
 	Launch(d *device.Device, dst *Array, in []*Array) error
 }
 
+// A scratch is an array of an operation on the accelerator on which it runs.
+type scratch struct{ array *Array }
+
+// of returns the array, with room for n elements. What they are is not defined.
+func (s *scratch) of(d *device.Device, dtype tensor.Dtype, n int) (*Array, error) {
+	shape := [1]int{n}
+	if s.array != nil && s.array.on.device == d {
+		return s.array, s.array.Resize(shape[:])
+	}
+	a, err := NewArrayOn(d, dtype, n)
+	if err != nil {
+		return nil, err
+	}
+	s.array = a
+	return a, nil
+}
+
 // doRemotely is do on values in an accelerator's memory. The result's memory is
 // kept by the engine of the first.
 func doRemotely(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {

@@ -2,12 +2,15 @@ package op
 
 import (
 	"fmt"
+	"sync"
+	"unsafe"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/internal/blas"
+	"cne/internal/device"
 )
 
 // sparseShare is the share of elements that are not zero below which the
@@ -20,7 +23,20 @@ const sparseWidth = 4096
 
 // A Sparse is a constant float32 matrix held by its elements that are not
 // zero, for LinearOfSparse.
-type Sparse struct{ matrix *blas.Sparse }
+type Sparse struct {
+	matrix *blas.Sparse
+
+	// remote is the matrix on an accelerator, once it was needed there.
+	mu     sync.Mutex
+	remote *remoteSparse
+}
+
+// A remoteSparse is a sparse matrix in an accelerator's memory.
+type remoteSparse struct {
+	device         *device.Device
+	start, columns *device.Memory // int64, uint16
+	values         *device.Memory // float32
+}
 
 // NewSparse returns the sparse form of the matrix that x holds in rows of the
 // given width, or nil if it would not be the faster one: if too few elements
@@ -29,7 +45,58 @@ func NewSparse(x []float32, width int) *Sparse {
 	if width < 1 || width > sparseWidth || len(x)%width != 0 || float64(blas.Nonzeros(x)) > sparseShare*float64(len(x)) {
 		return nil
 	}
-	return &Sparse{blas.NewSparse(x, len(x)/width, width)}
+	return &Sparse{matrix: blas.NewSparse(x, len(x)/width, width)}
+}
+
+// on returns the matrix in an accelerator's memory. The first call copies it.
+func (s *Sparse) on(d *device.Device) (*remoteSparse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.remote != nil && s.remote.device == d {
+		return s.remote, nil
+	}
+	start, columns, values := s.matrix.Elements()
+	r := &remoteSparse{device: d}
+	var err error
+	if r.start, err = upload(d, start); err != nil {
+		return nil, err
+	}
+	if r.columns, err = upload(d, columns); err != nil {
+		return nil, err
+	}
+	if r.values, err = upload(d, values); err != nil {
+		return nil, err
+	}
+	s.remote = r
+	return r, nil
+}
+
+func upload[T any](d *device.Device, elements []T) (*device.Memory, error) {
+	m, err := d.Alloc(len(elements) * int(unsafe.Sizeof(*new(T))))
+	if err != nil {
+		return nil, err
+	}
+	return m, device.Upload(d, m.Pointer(), elements)
+}
+
+// each calls use for the rows that an index names, as rowBlock.each does, each
+// with its zeros. An accelerator multiplies them in less time than it takes to add up
+// rows of the weights for the other elements, of which the first-level caches hold
+// too few; what the sparse form saves there is memory.
+func (s *Sparse) each(d *device.Device, b *rowBlock, index *Array, use func(x device.Pointer, first, n int) error) error {
+	m, err := s.on(d)
+	if err != nil {
+		return err
+	}
+	_, width := s.matrix.Size()
+	return b.fill(d, index.Rows(), width, func(x device.Pointer, first, n int) error {
+		if err := d.Launch("expand_rows", device.Launch{Grid: n, Block: 128, Shared: width * elementSize},
+			device.Arg(x), device.Arg(m.start.Pointer()), device.Arg(m.columns.Pointer()), device.Arg(m.values.Pointer()),
+			device.Arg(index.Pointer().At(first, elementSize)), device.Int(width)); err != nil {
+			return err
+		}
+		return use(x, first, n)
+	})
 }
 
 // LinearOfSparse is LinearRows for a constant sparse matrix of points.
@@ -41,7 +108,7 @@ func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Act
 	o := &sparseLinear{
 		base: base{name: dense.name + "_sparse", arity: 3, id: newID(),
 			typ: hm.NewFnType(matrix, vector, indices, matrix)},
-		act: act, points: points.matrix,
+		act: act, points: points,
 	}
 	return gorgonia.ApplyOp(o, weights, bias, index)
 }
@@ -50,7 +117,8 @@ func LinearOfSparse(points *Sparse, index, weights, bias *gorgonia.Node, act Act
 type sparseLinear struct {
 	base
 	act    Activation
-	points *blas.Sparse
+	points *Sparse
+	block  rowBlock
 }
 
 func (o *sparseLinear) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -61,7 +129,7 @@ func (o *sparseLinear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) 
 
 func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	w, b, index := in[0], in[1], in[2]
-	if _, cols := o.points.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
+	if _, cols := o.points.matrix.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
 		return nil, fmt.Errorf("op: %s takes weights [out,%d], a bias [out] and row numbers [n], not shapes %v, %v and %v", o.name, cols, w.Shape(), b.Shape(), index.Shape())
 	}
 	return append(dst, index.shape[0], w.shape[0]), nil
@@ -71,14 +139,26 @@ func (o *sparseLinear) Run(dst *Array, in []*Array) error {
 	if dst.dtype != tensor.Float32 {
 		return fmt.Errorf("op: %s computes in float32, not %v", o.name, dst.dtype)
 	}
-	points, _ := o.points.Size()
+	points, _ := o.points.matrix.Size()
 	rows, err := rowsOf(o.name, points, in[2])
 	if err != nil {
 		return err
 	}
 	n := dst.shape[1]
-	o.points.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLU, dst.f32, n)
+	o.points.matrix.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLU, dst.f32, n)
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *sparseLinear) Launch(d *device.Device, dst *Array, in []*Array) error {
+	w, b, index := in[0], in[1], in[2]
+	err := o.points.each(d, &o.block, index, func(x device.Pointer, first, n int) error {
+		return weightRows(d, dst, first, n, x, w)
+	})
+	if err != nil {
+		return err
+	}
+	return addBias(d, dst, b, o.act)
 }
 
 func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
@@ -105,7 +185,8 @@ func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gor
 // the layer's sums and the index.
 type sparseWeightGrad struct {
 	base
-	points *blas.Sparse
+	points *Sparse
+	block  rowBlock
 }
 
 func (o *sparseWeightGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -119,17 +200,28 @@ func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
 		return nil, fmt.Errorf("op: %s takes gradients [n,out] and row numbers [n], not shapes %v and %v", o.name, g.Shape(), index.Shape())
 	}
-	_, cols := o.points.Size()
+	_, cols := o.points.matrix.Size()
 	return append(dst, g.shape[1], cols), nil
 }
 
 func (o *sparseWeightGrad) Run(dst *Array, in []*Array) error {
-	points, _ := o.points.Size()
+	points, _ := o.points.matrix.Size()
 	rows, err := rowsOf(o.name, points, in[1])
 	if err != nil {
 		return err
 	}
 	n, cols := dst.shape[0], dst.shape[1]
-	o.points.LinearGrad(rows, n, in[0].f32, n, dst.f32, cols)
+	o.points.matrix.LinearGrad(rows, n, in[0].f32, n, dst.f32, cols)
 	return nil
+}
+
+// Launch implements Launcher.
+func (o *sparseWeightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+	g, index := in[0], in[1]
+	if index.Rows() == 0 {
+		return dst.Zero()
+	}
+	return o.points.each(d, &o.block, index, func(x device.Pointer, first, n int) error {
+		return addWeightGrad(d, dst, g, first, n, x)
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"cne/internal/device"
 )
 
 // MinTemperature and MaxTemperature bound the temperatures of Temper.
@@ -46,6 +48,12 @@ func (o *temper) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
+// Launch implements Launcher.
+func (o *temper) Launch(d *device.Device, dst *Array, in []*Array) error {
+	return d.Each("temper", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(),
+		device.F32(minLog), device.F32(maxLog), device.Int(dst.Len()))
+}
+
 func (o *temper) DiffWRT(int) []bool { return []bool{true, true} }
 
 func (o *temper) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -53,13 +61,16 @@ func (o *temper) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 	if err != nil {
 		return nil, err
 	}
-	dLog, err := gorgonia.ApplyOp(&temperGrad{base{name: "temper_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
+	dLog, err := gorgonia.ApplyOp(&temperGrad{base: base{name: "temper_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
 	return gorgonia.Nodes{dx, dLog}, err
 }
 
 // temperGrad is the gradient with respect to log τ, −½·Σ y·g, of log τ itself,
 // the result y and the gradient g that comes in.
-type temperGrad struct{ base }
+type temperGrad struct {
+	base
+	sums scratch // float64, of an accelerator's blocks
+}
 
 func (o *temperGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
 
@@ -76,6 +87,30 @@ func (o *temperGrad) Run(dst *Array, in []*Array) error {
 		dst.f32[0] = temperSlope(in[0].f32[0], in[1].f32, in[2].f32)
 	}
 	return nil
+}
+
+// mostBlocks is how many blocks of 256 threads add up an array at most: enough for
+// every accelerator.
+const mostBlocks = 512
+
+// blocksFor returns in how many blocks n elements are added up.
+func blocksFor(n int) int { return min(mostBlocks, (n+1023)/1024) }
+
+// Launch implements Launcher.
+func (o *temperGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+	n := in[1].Len()
+	blocks := blocksFor(n)
+	sums, err := o.sums.of(d, tensor.Int32, 2*blocks)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		if err := d.Launch("temper_products", device.Launch{Grid: blocks, Block: 256}, sums.Arg(), in[1].Arg(), in[2].Arg(), device.Int(n)); err != nil {
+			return err
+		}
+	}
+	return d.Launch("temper_slope", device.Launch{Grid: 1, Block: 256}, dst.Arg(), sums.Arg(), device.Int(blocks), in[0].Arg(),
+		device.F32(minLog), device.F32(maxLog))
 }
 
 var minLog, maxLog = math.Log(MinTemperature), math.Log(MaxTemperature)

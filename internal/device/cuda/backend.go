@@ -27,6 +27,7 @@ const workspaceBytes = 32 << 20
 // it runs on, which takes some 25 ns; gorgonia.org/cu's own Ctx would hand each call
 // to another thread, which takes 35 µs.
 type backend struct {
+	gpu       cu.Device
 	context   cu.CUContext
 	stream    cu.Stream
 	functions map[string]*function
@@ -34,6 +35,7 @@ type backend struct {
 	blas      unsafe.Pointer
 	workspace cu.DevicePtr
 	dnn       cuDNN
+	allocated map[cu.DevicePtr]bool
 	tf32      bool // what cuBLAS was told last
 	about     device.Properties
 
@@ -61,7 +63,7 @@ func open(number int) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{functions: map[string]*function{}, modules: map[string]cu.Module{}}
+	b := &backend{gpu: dev, functions: map[string]*function{}, modules: map[string]cu.Module{}, allocated: map[cu.DevicePtr]bool{}}
 	for i := range b.params {
 		b.params[i] = unsafe.Pointer(&b.args[i])
 	}
@@ -181,11 +183,16 @@ func (b *backend) Properties() device.Properties { return b.about }
 func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
 	defer b.enter()()
 	p, err := cu.MemAlloc(bytes)
-	return device.Pointer(p), b.failure(err, bytes)
+	if err != nil {
+		return 0, b.failure(err, bytes)
+	}
+	b.allocated[p] = true
+	return device.Pointer(p), nil
 }
 
 func (b *backend) Free(p device.Pointer) error {
 	defer b.enter()()
+	delete(b.allocated, cu.DevicePtr(p))
 	return b.failure(cu.MemFree(cu.DevicePtr(p)), 0)
 }
 
@@ -342,6 +349,9 @@ func (b *backend) Close() error {
 	for _, m := range b.modules {
 		failed = errors.Join(failed, b.failure(m.Unload(), 0))
 	}
-	failed = errors.Join(failed, b.failure(cu.MemFree(b.workspace), 0), b.failure(b.stream.Destroy(), 0))
-	return failed
+	// The context, and with it the memory, stays while another device has it.
+	for p := range b.allocated {
+		failed = errors.Join(failed, b.failure(cu.MemFree(p), 0))
+	}
+	return errors.Join(failed, b.failure(cu.MemFree(b.workspace), 0), b.failure(b.stream.Destroy(), 0), b.failure(b.gpu.ReleasePrimaryCtx(), 0))
 }

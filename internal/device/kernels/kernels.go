@@ -10,6 +10,8 @@ package kernels
 
 import (
 	"embed"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -25,44 +27,72 @@ type place struct {
 	params int
 }
 
-// places finds the kernels of all files.
-var places = sync.OnceValue(func() map[string]place {
-	all := map[string]place{}
+// known is what there is to find.
+var known struct {
+	sync.Mutex
+	texts  map[string]string // PTX by file; nil until the first of them is wanted
+	places map[string]place  // by kernel
+}
+
+// load sees to it that the embedded files are known. The caller holds the lock.
+func load() {
+	if known.texts != nil {
+		return
+	}
+	known.texts, known.places = map[string]string{}, map[string]place{}
 	entries, err := files.ReadDir(".")
 	if err != nil {
 		panic(err) // embedded files are there
 	}
 	for _, e := range entries {
-		for _, part := range strings.Split(PTX(e.Name()), ".entry ")[1:] {
-			name, rest, _ := strings.Cut(part, "(")
-			params, _, _ := strings.Cut(rest, ")")
-			all[strings.TrimSpace(name)] = place{e.Name(), strings.Count(params, ".param ")}
+		text, err := files.ReadFile(e.Name())
+		if err != nil {
+			panic(err)
 		}
+		add(e.Name(), string(text))
 	}
-	return all
-})
+}
+
+func add(file, text string) {
+	known.texts[file] = text
+	for _, part := range strings.Split(text, ".entry ")[1:] {
+		name, rest, _ := strings.Cut(part, "(")
+		params, _, _ := strings.Cut(rest, ")")
+		known.places[strings.TrimSpace(name)] = place{file, strings.Count(params, ".param ")}
+	}
+}
+
+// Add makes the kernels of one more file known, under names that no other kernel
+// has: see package kerneltest.
+func Add(file, text string) {
+	known.Lock()
+	defer known.Unlock()
+	load()
+	add(file, text)
+}
 
 // Find returns the file that defines a kernel, and how many parameters the kernel
 // has.
 func Find(name string) (file string, params int, ok bool) {
-	p, ok := places()[name]
+	known.Lock()
+	defer known.Unlock()
+	load()
+	p, ok := known.places[name]
 	return p.file, p.params, ok
 }
 
 // PTX returns what is in a file that Find named.
 func PTX(file string) string {
-	text, err := files.ReadFile(file)
-	if err != nil {
-		panic(err) // Find names files that are there
-	}
-	return string(text)
+	known.Lock()
+	defer known.Unlock()
+	load()
+	return known.texts[file]
 }
 
-// Names returns the names of all kernels, in no order.
+// Names returns the names of all kernels, in order.
 func Names() []string {
-	var names []string
-	for name := range places() {
-		names = append(names, name)
-	}
-	return names
+	known.Lock()
+	defer known.Unlock()
+	load()
+	return slices.Sorted(maps.Keys(known.places))
 }

@@ -1,0 +1,57 @@
+// What kernel.h has, one kernel for each kind of it: see kerneltest.go.
+#include "../../src/kernel.h"
+
+// test_function: y = f(x), a thread for each of n elements, where f is exponential,
+// logarithm, root, 1/x, and x clipped to ±bound, by number from 0.
+KERNEL(test_function)(float *y, const float *x, int f, number bound, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  switch (f) {
+  case 0: y[i] = exponential(x[i]); break;
+  case 1: y[i] = logarithm(x[i]); break;
+  case 2: y[i] = root(x[i]); break;
+  case 3: y[i] = 1.f / x[i]; break;
+  default: y[i] = clip(x[i], VALUE(bound));
+  }
+}
+
+// test_random: words[i] is the i-th word of the stream with that key, streams[i] the
+// key of its stream with index i, and below[i] a number below bound, made of the
+// word's upper half.
+KERNEL(test_random)(u64 *words, u64 *streams, u32 *below, u64 key, int bound, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  words[i] = word_of(key, (u64)i);
+  streams[i] = indexed(key, (u64)i);
+  below[i] = bounded((u32)(words[i] >> 32), (u32)bound);
+}
+
+// test_sums: what each thread gets of the sum of its block's numbers, of the largest
+// of its warp's, and of the sum of its warp's integers.
+KERNEL_TOGETHER(test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
+  SHARED_ARRAY(float, scratch, 32);
+  long i = index_of_thread();
+  sums[i] = block_sum(x[i], scratch);
+  greatest[i] = warp_max(x[i]);
+  counts[i] = warp_sum_i(k[i]);
+}
+
+// test_fixed adds numbers up in any order: *sum, 0 at first, is what from_fixed makes
+// a number of.
+KERNEL(test_fixed)(long *sum, const float *x, long n) {
+  long i = index_of_thread();
+  if (i < n) add_fixed(sum, x[i]);
+}
+
+// test_from_fixed: y = the number that a sum stands for.
+KERNEL(test_from_fixed)(float *y, const long *sum) {
+  if (index_of_thread() == 0) *y = from_fixed(*sum);
+}
+
+// test_dynamic turns n numbers round in dynamic shared memory, with one block.
+KERNEL_TOGETHER(test_dynamic)(float *y, const float *x, int n) {
+  DYNAMIC(float, all);
+  for (int i = thread(); i < n; i += threads()) all[i] = x[i];
+  barrier();
+  for (int i = thread(); i < n; i += threads()) y[i] = all[n - 1 - i];
+}

@@ -1,0 +1,87 @@
+// The steps of optimisers.
+//
+// What moves as a whole moves in one launch. plan has 8 integers for each block of
+// threads: where its elements of a parameter, of the gradient and of the one or two
+// arrays that are remembered lie, counted in floats from base; how many they are;
+// the bits of their weight decay; and whether the gradient is to be 0 afterwards.
+//
+// numbers are those of the step: its size, the bound of the gradient's elements, and
+// another of the method. Nothing moves if *status is not 0.
+#include "kernel.h"
+
+typedef struct {
+  float *w, *g, *first, *second;
+  int count, forget;
+  float decay;
+} share;
+
+DEVICE share share_of(float *base, const long *plan) {
+  const long *p = plan + 8l * block();
+  return (share){base + p[0], base + p[1], base + p[2], base + p[3], (int)p[4], (int)p[6], as_float((u32)p[5])};
+}
+
+// gradient_at returns the bounded gradient of element i, and the decay of the
+// parameter's x there.
+DEVICE float gradient_at(share s, int i, float x, float bound) {
+  float g = s.g[i];
+  if (s.forget && g != 0.f) s.g[i] = 0.f;
+  return clip(g, bound) + s.decay * x;
+}
+
+// sgd_steps: w −= step·g.
+KERNEL(sgd_steps)(float *base, const long *plan, const float *numbers, const int *status) {
+  if (*status != 0) return;
+  share s = share_of(base, plan);
+  float step = numbers[0], bound = numbers[1];
+  for (int i = thread(); i < s.count; i += threads()) {
+    float x = s.w[i];
+    s.w[i] = x - step * gradient_at(s, i, x, bound);
+  }
+}
+
+// momentum_steps: buf = keep·buf + numbers[2]·g, w −= step·(of_g·g + of_buf·buf).
+KERNEL(momentum_steps)(float *base, const long *plan, const float *numbers, const int *status, number keep, number of_g, number of_buf) {
+  if (*status != 0) return;
+  share s = share_of(base, plan);
+  float step = numbers[0], bound = numbers[1], add = numbers[2];
+  for (int i = thread(); i < s.count; i += threads()) {
+    float x = s.w[i], g = gradient_at(s, i, x, bound), buf = VALUE(keep) * s.first[i] + add * g;
+    s.first[i] = buf;
+    s.w[i] = x - step * (VALUE(of_g) * g + VALUE(of_buf) * buf);
+  }
+}
+
+// adam_steps: m += of_g·(g − m), v = keep·v + of_g2·g², w −= step·m/(√v·numbers[2] +
+// epsilon).
+KERNEL(adam_steps)(float *base, const long *plan, const float *numbers, const int *status, number of_g, number keep, number of_g2, number epsilon) {
+  if (*status != 0) return;
+  share s = share_of(base, plan);
+  float step = numbers[0], bound = numbers[1], scale = numbers[2];
+  for (int i = thread(); i < s.count; i += threads()) {
+    float x = s.w[i], g = gradient_at(s, i, x, bound), m = s.first[i], v = s.second[i];
+    m += VALUE(of_g) * (g - m);
+    v = VALUE(keep) * v + VALUE(of_g2) * g * g;
+    s.first[i] = m;
+    s.second[i] = v;
+    s.w[i] = x - step * m / (root(v) * scale + VALUE(epsilon));
+  }
+}
+
+// sgd_rows moves the rows of w that rows names, no row twice, against those of g
+// [count, cols]. 2^lanes threads for each row.
+KERNEL(sgd_rows)(float *w, const float *g, const int *rows, long count, int cols, const float *numbers, const int *status, int lanes) {
+  long r = index_of_thread() >> lanes;
+  if (r >= count || *status != 0) return;
+  float step = numbers[0], bound = numbers[1];
+  float *to = w + (long)rows[r] * cols;
+  for (int c = thread() & ((1 << lanes) - 1); c < cols; c += 1 << lanes) to[c] -= step * clip(g[r * cols + c], bound);
+}
+
+// place_rows makes the rows of y that rows names, no row twice, those of g [count,
+// cols]. 2^lanes threads for each row.
+KERNEL(place_rows)(float *y, const float *g, const int *rows, long count, int cols, const int *status, int lanes) {
+  long r = index_of_thread() >> lanes;
+  if (r >= count || *status != 0) return;
+  float *to = y + (long)rows[r] * cols;
+  for (int c = thread() & ((1 << lanes) - 1); c < cols; c += 1 << lanes) to[c] = g[r * cols + c];
+}

@@ -1,0 +1,409 @@
+//go:build cu
+
+package op_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/internal/rng"
+	"cne/model/op"
+	"cne/model/vm"
+)
+
+// drawnRows returns so many numbers of n rows, with repetitions.
+func drawnRows(t *testing.T, seed uint64, count, n int) *op.Array {
+	t.Helper()
+	s := rng.New(seed, rng.Sample)
+	rows := make([]int32, count)
+	for i := range rows {
+		rows[i] = int32(s.IntN(n))
+	}
+	a, err := op.ArrayOf(rows, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// gradientsOnBoth compares the result of an operation, and its gradients with respect
+// to the first inputs, of the CPU with those of a device.
+func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(in gorgonia.Nodes) (*gorgonia.Node, error), gradients int, inputs ...*op.Array) {
+	t.Helper()
+	onBoth(t, d, within, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+		values := map[*gorgonia.Node]*op.Array{}
+		var in gorgonia.Nodes
+		for i, a := range inputs {
+			n := nodeOf(g, a, fmt.Sprintf("input %d", i))
+			values[n] = a
+			in = append(in, n)
+		}
+		y, err := apply(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grad := filled(t, 99, y.Shape()...)
+		gradNode := nodeOf(g, grad, "grad")
+		values[gradNode] = grad
+		if gradients == 0 {
+			return values, gorgonia.Nodes{y}
+		}
+		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{gradNode}, in[:gradients])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values, append(gorgonia.Nodes{y}, grads...)
+	})
+}
+
+func TestGatherOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, s := range []struct{ n, rows, cols int }{{1, 1, 1}, {5, 31, 2}, {7, 257, 3}, {300, 33, 100}, {40, 2100, 2}, {9, 0, 2}, {300, 5100, 2}, {5001, 40, 1}} {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			index := drawnRows(t, 3, s.rows, s.n)
+			gradientsOnBoth(t, d, 1e-6, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Gather(in[0], in[1]) }, 1,
+				filled(t, 1, s.n, s.cols), index)
+			// The gradient of ScatterAdd is Gather.
+			gradientsOnBoth(t, d, 1e-6, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.ScatterAdd(in[0], in[1], in[2]) }, 1,
+				filled(t, 1, s.rows, s.cols), index, filled(t, 2, s.n, s.cols))
+		})
+	}
+}
+
+// The sums of rows are good for elements of any size, and what is no number is not
+// hidden.
+func TestScatterAddOfAnySizeOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	index, like := drawnRows(t, 3, 100, 7), filled(t, 2, 7, 2)
+	for _, scale := range []float64{1e-38, 1e-12, 1, 1e10, 1e36, math.Inf(1), math.NaN()} {
+		x := filled(t, 1, 100, 2)
+		for i, v := range op.Data[float32](x) {
+			op.Data[float32](x)[i] = v * float32(scale)
+		}
+		var in []*op.Array
+		for _, a := range []*op.Array{x, index, like} {
+			there, err := op.NewArrayOn(d, a.Dtype())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := op.Copy(there, a); err != nil {
+				t.Fatal(err)
+			}
+			in = append(in, there)
+		}
+		g := gorgonia.NewGraph()
+		n := gorgonia.Must(op.ScatterAdd(nodeOf(g, x, "x"), nodeOf(g, index, "index"), nodeOf(g, like, "like")))
+		want, got, there := filled(t, 9, 7, 2), filled(t, 9, 7, 2), in[2]
+		if err := op.KernelOf(n).Run(want, []*op.Array{x, index, like}); err != nil {
+			t.Fatal(err)
+		}
+		if err := op.KernelOf(n).(op.Launcher).Launch(d, there, in); err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Copy(got, there); err != nil {
+			t.Fatal(err)
+		}
+		if finite := scale*0 == 0; finite {
+			compareArrays(t, fmt.Sprintf("scale %g", scale), got, want, 1e-6)
+		} else if !math.IsNaN(float64(op.Data[float32](got)[0])) {
+			t.Errorf("the sum of %g is %g", scale, op.Data[float32](got)[0])
+		}
+	}
+}
+
+// layers are sizes of layers: ragged, narrow, empty, and such as need several blocks.
+var layers = []struct{ points, rows, in, out int }{
+	{1, 1, 1, 1}, {40, 31, 5, 2}, {40, 33, 100, 2}, {20, 257, 33, 7}, {300, 300, 17, 4}, {50, 40, 64, 33}, {3, 0, 4, 5}, {3, 0, 4, 2}, {600, 2500, 3, 3}, {700, 600, 40, 1},
+}
+
+func TestLinearOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, s := range layers {
+		for _, act := range []op.Activation{op.Identity, op.ReLU} {
+			t.Run(fmt.Sprint(s, act), func(t *testing.T) {
+				w, b := filled(t, 2, s.out, s.in), filled(t, 3, s.out)
+				gradientsOnBoth(t, d, 2e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Linear(in[0], in[1], in[2], act) }, 3,
+					filled(t, 1, s.rows, s.in), w, b)
+				gradientsOnBoth(t, d, 2e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) {
+					return op.LinearRows(in[0], in[3], in[1], in[2], act)
+				}, 3, filled(t, 1, s.points, s.in), w, b, drawnRows(t, 4, s.rows, s.points))
+			})
+		}
+	}
+}
+
+func TestLinearOfSparseOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, s := range layers[1:] {
+		for _, act := range []op.Activation{op.Identity, op.ReLU} {
+			t.Run(fmt.Sprint(s, act), func(t *testing.T) {
+				x := slices.Clone(op.Data[float32](filled(t, 1, s.points, s.in)))
+				for i, v := range x {
+					if math.Abs(float64(v)) < 1.1 || i < s.in {
+						x[i] = 0
+					}
+				}
+				points := op.NewSparse(x, s.in)
+				if points == nil {
+					t.Skip("not sparse")
+				}
+				gradientsOnBoth(t, d, 2e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) {
+					return op.LinearOfSparse(points, in[2], in[0], in[1], act)
+				}, 2, filled(t, 2, s.out, s.in), filled(t, 3, s.out), drawnRows(t, 4, s.rows, s.points))
+			})
+		}
+	}
+}
+
+// More elements than a block of rows holds make several products.
+func TestLinearByBlocksOnDevice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	d := fakecuda.Open(t)
+	const points, in, out = 6, 3000, 5
+	gradientsOnBoth(t, d, 1e-4, func(in gorgonia.Nodes) (*gorgonia.Node, error) {
+		return op.LinearRows(in[2], in[3], in[0], in[1], op.ReLU)
+	}, 2, filled(t, 2, out, in), filled(t, 3, out), filled(t, 1, points, in), drawnRows(t, 4, 2900, points))
+}
+
+// The sums of columns as gradients of the bias: tall ones by parts.
+func TestColumnSumsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, s := range [][2]int{{1, 1}, {257, 1}, {9000, 2}, {2000, 100}, {3, 1000}, {40, 33}} {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Linear(in[1], in[2], in[0], op.Identity) }, 1,
+				filled(t, 1, s[1]), filled(t, 2, s[0], 1), filled(t, 3, s[1], 1))
+		})
+	}
+}
+
+func TestRectifyOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, shape := range append([][]int{{257}, {0, 3}}, anyShape...) {
+		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Rectify(in[0]) }, 1, filled(t, 1, shape...))
+		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.AddReLU(in[0], in[1]) }, 2,
+			filled(t, 1, shape...), filled(t, 2, shape...))
+	}
+}
+
+func TestNormalizeOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, shape := range [][]int{{1, 1}, {31, 2}, {257, 3}, {33, 128}, {5, 33}, {0, 4}} {
+		x := filled(t, 1, shape...)
+		normalise := func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Normalize(in[0]) }
+		gradientsOnBoth(t, d, 1e-5, normalise, 1, x)
+		if shape[0] > 1 {
+			clear(op.Data[float32](x)[shape[1] : 2*shape[1]]) // a row without a direction
+			gradientsOnBoth(t, d, 1e-5, normalise, 1, x)
+		}
+	}
+}
+
+func TestTemperOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, shape := range [][]int{{1, 1}, {257, 3}, {700, 4}, {0, 4}} {
+		for _, log := range []float32{-0.7, 0, 1.3, -5, -6, 5, 6} {
+			tau, err := op.ArrayOf([]float32{log}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Temper(in[0], in[1]) }, 2,
+				filled(t, 1, shape...), tau)
+		}
+	}
+}
+
+// Gorgonia's own machine passes values on a device from one operation to the next.
+func TestTapeMachineOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	e := device.NewEngine(d)
+	x, w, b, index := filled(t, 1, 9, 6), filled(t, 2, 5, 6), filled(t, 3, 5), drawnRows(t, 4, 12, 9)
+	grad := filled(t, 5, 12, 5)
+	var results [2][]*op.Array
+	for i := range results {
+		g := gorgonia.NewGraph()
+		var in gorgonia.Nodes
+		for k, a := range []*op.Array{x, w, b, index, grad} {
+			n := nodeOf(g, a, fmt.Sprint("input ", k))
+			v := a.Value()
+			if i == 1 {
+				there := tensor.New(tensor.Of(a.Dtype()), tensor.WithShape(a.Shape()...), tensor.WithEngine(e))
+				var to op.Array
+				if err := to.SetValue(there); err != nil {
+					t.Fatal(err)
+				}
+				if err := op.Copy(&to, a); err != nil {
+					t.Fatal(err)
+				}
+				v = there
+			}
+			if err := gorgonia.Let(n, v); err != nil {
+				t.Fatal(err)
+			}
+			in = append(in, n)
+		}
+		y := gorgonia.Must(op.Normalize(gorgonia.Must(op.LinearRows(in[0], in[3], in[1], in[2], op.ReLU))))
+		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, in[4:], in[:3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var options []gorgonia.VMOpt
+		if i == 1 {
+			options = append(options, gorgonia.WithEngine(e))
+		}
+		m := gorgonia.NewTapeMachine(g, options...)
+		for range 2 { // its registers are used again
+			if err := m.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			m.Reset()
+		}
+		for _, n := range append(gorgonia.Nodes{y}, grads...) {
+			here, err := op.NewArray(tensor.Float32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := here.CopyValue(n.Value()); err != nil {
+				t.Fatal(err)
+			}
+			results[i] = append(results[i], here)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range results[0] {
+		compareArrays(t, fmt.Sprintf("result %d", i), results[1][i], want, 1e-5)
+	}
+}
+
+// Once it has run, a step of a network asks for no memory and makes nobody wait: it
+// can be noted and done again.
+func TestNetworkIsCaptured(t *testing.T) {
+	d := fakecuda.Open(t)
+	x, index := filled(t, 1, 50, 9), drawnRows(t, 4, 70, 50)
+	n := gorgonia.NewGraph()
+	nodes := map[*gorgonia.Node]*op.Array{}
+	node := func(a *op.Array, name string) *gorgonia.Node {
+		v := nodeOf(n, a, name)
+		nodes[v] = a
+		return v
+	}
+	w1, w2 := node(filled(t, 2, 8, 9), "w1"), node(filled(t, 3, 2, 8), "w2")
+	slots := node(drawnRows(t, 5, 200, 70), "slots")
+	hidden := gorgonia.Must(op.LinearRows(node(x, "x"), node(index, "rows"), w1, node(filled(t, 6, 8), "b1"), op.ReLU))
+	y := gorgonia.Must(op.Gather(gorgonia.Must(op.Linear(hidden, w2, node(filled(t, 7, 2), "b2"), op.Identity)), slots))
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{node(filled(t, 8, 200, 2), "grad")}, gorgonia.Nodes{w1, w2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := vm.CompileOn(d, grads...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, a := range nodes {
+		if input := p.Input(node); input != nil {
+			if err := op.Copy(input, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	here := func() *op.Array {
+		a, err := op.NewArray(tensor.Float32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Copy(a, p.Output(grads[0])); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	want := here()
+	replay, err := d.Capture(p.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Output(grads[0]).Zero(); err != nil {
+		t.Fatal(err)
+	}
+	if err := replay.Run(); err != nil {
+		t.Fatal(err)
+	}
+	compareArrays(t, "done again", here(), want, 0)
+	if err := replay.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Batches may differ in size from one run to the next: what operations keep for one
+// size does not show in another.
+func TestBatchesOfAnySizeOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	x, w, b := filled(t, 1, 30, 6), filled(t, 2, 3, 6), filled(t, 3, 3)
+	programs := map[*device.Device]*vm.Program{device.CPU(): nil, d: nil}
+	var nodes [2]gorgonia.Nodes // inputs that differ, outputs
+	for on := range programs {
+		g := gorgonia.NewGraph()
+		points, weights, bias := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, b, "b")
+		rows, grad := nodeOf(g, drawnRows(t, 4, 5, 30), "rows"), nodeOf(g, filled(t, 5, 5, 3), "grad")
+		y := gorgonia.Must(op.LinearRows(points, rows, weights, bias, op.ReLU))
+		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, gorgonia.Nodes{points, weights, bias})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := vm.CompileOn(on, grads...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, a := range map[*gorgonia.Node]*op.Array{points: x, weights: w, bias: b} {
+			if err := op.Copy(p.Input(n), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		programs[on] = p
+		if on == d {
+			nodes[0] = append(gorgonia.Nodes{rows, grad}, grads...)
+		} else {
+			nodes[1] = append(gorgonia.Nodes{rows, grad}, grads...)
+		}
+	}
+	for _, size := range []int{5, 9000, 40, 0, 4097, 9001} {
+		rows, grad := drawnRows(t, uint64(size), size, 30), filled(t, uint64(size), size, 3)
+		var results [2][]*op.Array
+		for i, on := range []*device.Device{d, device.CPU()} {
+			p := programs[on]
+			for k, a := range []*op.Array{rows, grad} {
+				if err := op.Copy(p.Input(nodes[i][k]), a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range nodes[i][2:] {
+				here, err := op.NewArray(tensor.Float32)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := op.Copy(here, p.Output(n)); err != nil {
+					t.Fatal(err)
+				}
+				results[i] = append(results[i], here)
+			}
+		}
+		for k, want := range results[1] {
+			compareArrays(t, fmt.Sprintf("%d rows, gradient %d", size, k), results[0][k], want, 2e-5)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package train
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/model"
+	"cne/model/op"
+)
+
+// runOn returns a run whose parameters are on a device, full of such numbers.
+func runOn(t *testing.T, d *device.Device, first float32) *fit {
+	t.Helper()
+	logZType := tensor.Float64
+	if !d.OnHost() {
+		logZType = tensor.Float32
+	}
+	f := &fit{Options: Options{Method: &SGD{Momentum: 0.9}, MethodZ: new(Adam)}, batches: 10, epochs: 5}
+	add := func(name string, dtype tensor.Dtype, n int) model.Parameter {
+		p := model.Parameter{Name: name}
+		var err error
+		for _, a := range []**op.Array{&p.Value, &p.Grad} {
+			if *a, err = op.NewArrayOn(d, dtype, n); err != nil {
+				t.Fatal(err)
+			}
+			if err := (*a).Zero(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return p
+	}
+	f.params = []model.Parameter{add("w", tensor.Float32, 5)}
+	f.logZ = add(logZName, logZType, 1)
+	if err := errors.Join(f.Method.Init(f.params), f.MethodZ.Init([]model.Parameter{f.logZ})); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range f.slots() {
+		values := make([]float32, s.Value.Len())
+		for i := range values {
+			values[i] = first
+			first++
+		}
+		a, err := op.ArrayOf(values, s.Value.Shape()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Value.Dtype() != tensor.Int32 {
+			if err := copyArray(s.Value, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return f
+}
+
+// stateOf returns all numbers of a run's state.
+func stateOf(t *testing.T, f *fit) (all []float64) {
+	t.Helper()
+	for _, s := range f.slots() {
+		a, err := op.NewArray(tensor.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Value.Dtype() == tensor.Int32 {
+			continue
+		}
+		if err := a.Resize(s.Value.Shape()); err != nil {
+			t.Fatal(err)
+		}
+		if err := copyArray(a, s.Value); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, op.Data[float64](a)...)
+	}
+	return all
+}
+
+// goesOn saves a run on one device, and restores it on another, from memory and from
+// a file.
+func goesOn(t *testing.T, from, to *device.Device) {
+	t.Helper()
+	begun := runOn(t, from, 1)
+	want := stateOf(t, begun)
+	c := &Checkpoint{slots: begun.slots()}
+	copied, err := c.Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
+	if err := c.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadCheckpoint(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]*Checkpoint{"shared": c, "copied": copied, "read": read} {
+		f := runOn(t, to, 100)
+		if err := f.restore(c); err != nil {
+			t.Fatal(what, err)
+		}
+		if got := stateOf(t, f); !slices.Equal(got, want) {
+			t.Errorf("%s: state %v, want %v", what, got, want)
+		}
+		if f.result.LogZ != want[5] { // after the five of w
+			t.Errorf("%s: log Z is %g, want %g", what, f.result.LogZ, want[5])
+		}
+	}
+}
+
+func TestCheckpointOfOneDevice(t *testing.T) { goesOn(t, device.CPU(), device.CPU()) }
+
+// log Z alone may be of another type: the precision of a parameter is the run's.
+func TestCheckpointOfAnotherType(t *testing.T) {
+	c := &Checkpoint{slots: runOn(t, device.CPU(), 1).slots()}
+	for i, s := range c.slots {
+		if s.Value.Dtype() != tensor.Float64 {
+			continue
+		}
+		single, err := op.NewArray(tensor.Float32, s.Value.Shape()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := copyArray(single, s.Value); err != nil {
+			t.Fatal(err)
+		}
+		c.slots[i].Value = single
+	}
+	f := runOn(t, device.CPU(), 100)
+	if err := f.restore(c); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := stateOf(t, f), stateOf(t, runOn(t, device.CPU(), 1)); !slices.Equal(got, want) {
+		t.Errorf("state %v, want %v", got, want)
+	}
+	double, err := op.NewArray(tensor.Float64, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.slots[0].Value = double
+	if err := f.restore(c); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "its parameter.w is of float64") {
+		t.Errorf("error %v", err)
+	}
+}

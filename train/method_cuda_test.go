@@ -1,0 +1,253 @@
+//go:build cu
+
+package train_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// copyTo returns a copy of an array on a device.
+func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
+	t.Helper()
+	to, err := op.NewArrayOn(d, a.Dtype())
+	if err == nil {
+		err = op.Copy(to, a)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// A remoteStep is a method's parameters twice: on the CPU and on a device.
+type remoteStep struct {
+	device                *device.Device
+	here, there           train.Remote
+	params, remotes       []model.Parameter
+	rows, numbers, status *op.Array // status is on the device
+	remoteRows            *op.Array
+	remoteNumbers         *op.Array
+}
+
+// newRemoteStep makes two of each method: for parameters of several sizes, one of which
+// fills several shares of a launch, and one of which is sparse.
+func newRemoteStep(t *testing.T, d *device.Device, method func() train.Method) *remoteStep {
+	t.Helper()
+	s := &remoteStep{device: d, here: method().(train.Remote), there: method().(train.Remote)}
+	add := func(name string, sparse bool, gradRows int, shape ...int) {
+		n := 1
+		for _, v := range shape {
+			n *= v
+		}
+		value := make([]float32, n)
+		noise(value, uint64(len(name)))
+		p := model.Parameter{Name: name, Value: arrayOf(t, value, shape...), Sparse: sparse}
+		gradShape := slices.Clone(shape)
+		gradShape[0] = gradRows
+		p.Grad = arrayOf(t, make([]float32, n/shape[0]*gradRows), gradShape...)
+		s.params = append(s.params, p)
+		p.Value, p.Grad = copyTo(t, d, p.Value), copyTo(t, d, p.Grad)
+		s.remotes = append(s.remotes, p)
+	}
+	add("bias", false, 5, 5)
+	add("table", true, 4, 60, 3)
+	add("weights", false, 41, 41, 77)
+	add("a number", false, 1, 1)
+	initMethod(t, s.here, s.params...)
+	initMethod(t, s.there, s.remotes...)
+	var err error
+	if s.rows, err = op.ArrayOf([]int32{7, 0, 59, 23}, 4); err != nil {
+		t.Fatal(err)
+	}
+	s.remoteRows = copyTo(t, d, s.rows)
+	s.numbers, s.status = arrayOf(t, make([]float32, 8), 8), copyTo(t, d, arrayOf(t, make([]float32, 1), 1))
+	s.remoteNumbers = copyTo(t, d, s.numbers)
+	return s
+}
+
+// take takes a step on both, with gradients of its own.
+func (s *remoteStep) take(t *testing.T, step int, clip float64) {
+	t.Helper()
+	rows := op.Data[int32](s.rows)
+	rows[step%4] = int32(30 + step) // as in no step before
+	for i, p := range s.params {
+		noise(op.Data[float32](p.Grad), uint64(100*step+i))
+		s.copy(t, s.remotes[i].Grad, p.Grad)
+	}
+	s.copy(t, s.remoteRows, s.rows)
+	lr := 0.1 / float64(1+step)
+	s.here.Step(rows, lr, clip)
+	s.launch(t, lr, clip)
+}
+
+func (s *remoteStep) launch(t *testing.T, lr, clip float64) {
+	t.Helper()
+	numbers := s.there.Numbers(lr, clip)
+	copy(op.Data[float32](s.numbers), numbers[:])
+	s.copy(t, s.remoteNumbers, s.numbers)
+	if err := s.there.Launch(s.device, s.remoteRows, s.remoteNumbers.Pointer(), s.status.Pointer()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *remoteStep) copy(t *testing.T, to, from *op.Array) {
+	t.Helper()
+	if err := op.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare compares the parameters, and what the methods remember.
+func (s *remoteStep) compare(t *testing.T, what string) {
+	t.Helper()
+	for i, p := range s.params {
+		equalFloats(t, what+", "+p.Name, copyTo(t, device.CPU(), s.remotes[i].Value), p.Value)
+	}
+	a, b := s.here.State(), s.there.State()
+	if len(a) != len(b) {
+		t.Fatalf("%d and %d arrays of state", len(a), len(b))
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name {
+			t.Fatalf("state %s and %s", a[i].Name, b[i].Name)
+		}
+		if a[i].Value.Len() > 1 && b[i].Value.Device().OnHost() {
+			t.Errorf("%s is not on the device", b[i].Name)
+		}
+		equalFloats(t, what+", "+a[i].Name, copyTo(t, device.CPU(), b[i].Value), a[i].Value)
+	}
+}
+
+func equalFloats(t *testing.T, what string, got, want *op.Array) {
+	t.Helper()
+	for i, w := range op.Data[float32](want) {
+		if g := op.Data[float32](got)[i]; math.Abs(float64(g-w)) > 2e-6*(1+math.Abs(float64(w))) || g != g {
+			t.Fatalf("%s: element %d is %g, want %g", what, i, g, w)
+		}
+	}
+	if !slices.Equal(op.Data[int32](got), op.Data[int32](want)) || !slices.Equal(op.Data[float64](got), op.Data[float64](want)) {
+		t.Fatalf("%s differs", what)
+	}
+}
+
+// A step on a device is that of the CPU, for every method, over several steps; what
+// is taken out and put back into another goes on likewise.
+func TestStepOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	all := map[string]func() train.Method{
+		"sgd, spared": func() train.Method {
+			return &train.SGD{Momentum: 0.9, WeightDecay: 0.1, Spare: func(p *model.Parameter) bool { return p.Name == "bias" }}
+		},
+	}
+	for name, method := range methods {
+		all[name] = method
+	}
+	for name, method := range all {
+		t.Run(name, func(t *testing.T) {
+			for _, clip := range []float64{0, 0.5} {
+				s := newRemoteStep(t, d, method)
+				for step := range 6 {
+					s.take(t, step, clip)
+					s.compare(t, fmt.Sprintf("clip %g, step %d", clip, step))
+				}
+				// The state moves to a new method.
+				next := method().(train.Remote)
+				initMethod(t, next, s.remotes...)
+				for i, to := range next.State() {
+					s.copy(t, to.Value, s.there.State()[i].Value)
+				}
+				s.there = next
+				for step := 6; step < 9; step++ {
+					s.take(t, step, clip)
+					s.compare(t, fmt.Sprintf("clip %g, step %d", clip, step))
+				}
+			}
+		})
+	}
+}
+
+// Once a batch has failed, nothing moves.
+func TestStepAfterFailureOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, method := range methods {
+		t.Run(name, func(t *testing.T) {
+			s := newRemoteStep(t, d, method)
+			s.take(t, 0, 0)
+			s.compare(t, "before")
+			failed, err := op.ArrayOf([]int32{3}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.status = copyTo(t, d, failed)
+			s.launch(t, 0.1, 0)
+			for i, p := range s.params {
+				equalFloats(t, p.Name, copyTo(t, device.CPU(), s.remotes[i].Value), p.Value)
+			}
+			a, b := s.here.State(), s.there.State()
+			for i := range a {
+				if a[i].Value.Dtype() == tensor.Float32 {
+					equalFloats(t, a[i].Name, copyTo(t, device.CPU(), b[i].Value), a[i].Value)
+				}
+			}
+		})
+	}
+}
+
+// A step can be noted and taken again with other numbers. A gradient that moves to
+// another place is found there.
+func TestStepIsCaptured(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, method := range methods {
+		t.Run(name, func(t *testing.T) {
+			s := newRemoteStep(t, d, method)
+			s.take(t, 0, 0.5)
+			if err := s.remotes[2].Grad.Reserve(2 * 41 * 77); err != nil {
+				t.Fatal(err)
+			}
+			s.take(t, 1, 0.5)
+			s.compare(t, "moved")
+			replay, err := d.Capture(func() error {
+				return s.there.Launch(d, s.remoteRows, s.remoteNumbers.Pointer(), s.status.Pointer())
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.here.Step(op.Data[int32](s.rows), 0.02, 0.7)
+			numbers := s.there.Numbers(0.02, 0.7)
+			copy(op.Data[float32](s.numbers), numbers[:])
+			s.copy(t, s.remoteNumbers, s.numbers)
+			if err := replay.Run(); err != nil {
+				t.Fatal(err)
+			}
+			s.compare(t, "replayed")
+			if err := replay.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestLaunchRefusesOtherRows(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, method := range methods {
+		s := newRemoteStep(t, d, method)
+		for _, rows := range []*op.Array{nil, copyTo(t, d, arrayOf(t, []float32{0, 0}, 2))} {
+			err := s.there.Launch(d, rows, s.remoteNumbers.Pointer(), s.status.Pointer())
+			if err == nil || !strings.Contains(err.Error(), "rows of table for a gradient of 4") {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+	}
+}

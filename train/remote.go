@@ -1,0 +1,147 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"cne/internal/device"
+	"cne/model/op"
+)
+
+// StepNumbers are what an accelerator is told of a step before it is taken: its
+// size, the bound of the gradient's elements, and others of the method.
+type StepNumbers [8]float32
+
+// A Remote method can move parameters that are on an accelerator. Step moves those
+// in the program's memory, and Launch those on the accelerator on which they were when
+// Init was called; their elements are float32 there.
+type Remote interface {
+	Method
+	// Numbers returns what a step of that size and clip needs to know, and counts
+	// it as taken.
+	Numbers(lr, clip float64) StepNumbers
+	// Launch takes the step whose numbers are at an address of the device: see
+	// Step. rows are the batch's distinct points (int32, on the device), nil if
+	// no gradient is sparse. If the int32 at status is not 0, nothing moves.
+	Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
+}
+
+var (
+	_ Remote = (*SGD)(nil)
+	_ Remote = (*Adam)(nil)
+)
+
+const (
+	// elementsPerShare is how many elements of a parameter a block of threads
+	// moves, and threadsPerShare how many threads it has.
+	elementsPerShare = 1024
+	threadsPerShare  = 256
+	// wordsPerShare is how many numbers say where these elements are.
+	wordsPerShare = 8
+)
+
+// A plan says where what one launch moves lies in an accelerator's memory: all
+// parameters of which all rows move, with their gradients and their memory. Kernels
+// optimise.c reads it.
+type plan struct {
+	words     []int64
+	addresses []device.Pointer // of the arrays that words are about
+	seen      []device.Pointer // of those at hand
+	there     *device.Memory   // words
+}
+
+// launch moves the targets that move as a whole by a kernel, whose last arguments
+// are others. decay tells the weight decay of each.
+func (p *plan) launch(d *device.Device, kernel string, targets []target, decay func(*target) float64,
+	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
+	p.seen = p.seen[:0]
+	for i := range targets {
+		t := &targets[i]
+		if t.Sparse && t.dense == nil {
+			continue
+		}
+		gradient := t.Grad
+		if t.dense != nil {
+			gradient = t.dense
+			if err := t.launchRows(d, "place_rows", t.dense, rows, device.Arg(status)); err != nil {
+				return err
+			}
+		}
+		p.seen = append(p.seen, t.Value.Pointer(), gradient.Pointer())
+		for _, a := range t.memory {
+			p.seen = append(p.seen, a.Pointer())
+		}
+	}
+	if p.there == nil || p.there.Device() != d || !slices.Equal(p.seen, p.addresses) {
+		if err := p.make(d, targets, decay); err != nil {
+			return err
+		}
+	}
+	if len(p.words) == 0 {
+		return nil
+	}
+	args := [device.MaxArgs]device.Arg{device.Arg(p.addresses[0]), device.Arg(p.there.Pointer()), device.Arg(numbers), device.Arg(status)}
+	n := 4 + copy(args[4:], others)
+	return d.Launch(kernel, device.Launch{Grid: len(p.words) / wordsPerShare, Block: threadsPerShare}, args[:n]...)
+}
+
+// make writes the plan for the arrays that are at hand, and copies it to the
+// accelerator.
+func (p *plan) make(d *device.Device, targets []target, decay func(*target) float64) error {
+	p.words, p.addresses = p.words[:0], append(p.addresses[:0], p.seen...)
+	at := 0 // in addresses
+	for i := range targets {
+		t := &targets[i]
+		if t.Sparse && t.dense == nil {
+			continue
+		}
+		if n := t.Grad.Len(); t.dense == nil && n != t.Value.Len() {
+			return fmt.Errorf("train: a gradient of %d elements for %s, which has %d", n, t.Name, t.Value.Len())
+		}
+		var share [wordsPerShare]int64
+		arrays := 2 + len(t.memory)
+		for k, a := range p.addresses[at : at+arrays] {
+			share[k] = (int64(a) - int64(p.addresses[0])) / 4
+		}
+		at += arrays
+		share[5] = int64(math.Float32bits(float32(decay(t))))
+		if t.dense != nil {
+			share[6] = 1
+		}
+		for left := t.Value.Len(); left > 0; left -= elementsPerShare {
+			share[4] = int64(min(left, elementsPerShare))
+			p.words = append(p.words, share[:]...)
+			for k := range arrays {
+				share[k] += elementsPerShare
+			}
+		}
+	}
+	there, err := d.Alloc(8 * len(p.words))
+	if err != nil {
+		return err
+	}
+	if p.there != nil {
+		p.there.Free()
+	}
+	p.there = there
+	return device.Upload(d, there.Pointer(), p.words)
+}
+
+// launchRows runs a kernel with the rows of a sparse gradient, whose last arguments
+// are others and how many threads have a row.
+func (t *target) launchRows(d *device.Device, kernel string, to, rows *op.Array, others ...device.Arg) error {
+	if rows == nil || rows.Len() != t.Grad.Rows() {
+		n := 0
+		if rows != nil {
+			n = rows.Len()
+		}
+		return fmt.Errorf("train: %d rows of %s for a gradient of %d", n, t.Name, t.Grad.Rows())
+	}
+	n, cols := t.Grad.Rows(), t.Grad.Cols()
+	lanes := device.Lanes(cols)
+	args := [device.MaxArgs]device.Arg{to.Arg(), t.Grad.Arg(), rows.Arg(), device.Int(n), device.Int(cols)}
+	k := 5 + copy(args[5:], others)
+	args[k] = device.Int(lanes)
+	return d.Each(kernel, n<<lanes, args[:k+1]...)
+}

@@ -1,0 +1,389 @@
+//go:build cu
+
+package train
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/internal/rng"
+	"cne/model"
+	"cne/model/op"
+)
+
+// A tableCase is some batches of one epoch.
+type tableCase struct {
+	n, d, edges, b, m int
+	objective         op.ContrastiveOptions
+	lr, clip, lrZ     float64
+	start             func(table []float32) // changes the normal distribution that it is
+}
+
+// What a run over the batches of a tableCase leaves.
+type tableResult struct {
+	table  []float32
+	losses []float32
+	logZ   float64
+}
+
+func (c *tableCase) options() *Options {
+	return &Options{BatchSize: c.b, Seed: 7, DropLast: true, LRZ: c.lrZ, Clip: c.clip}
+}
+
+func (c *tableCase) theta() float64 {
+	if c.objective.Loss == op.Neg {
+		return -1.2
+	}
+	return 0.4
+}
+
+func (c *tableCase) inputs() (edges []edge, table []float32) {
+	s := rng.New(3, rng.Init)
+	for range c.edges {
+		head := s.IntN(c.n)
+		edges = append(edges, packEdge(int32(head), int32((head+1+s.IntN(c.n-1))%c.n)))
+	}
+	table = make([]float32, c.n*c.d)
+	for i := range table {
+		table[i] = float32(s.Normal())
+	}
+	if c.start != nil {
+		c.start(table)
+	}
+	return edges, table
+}
+
+// onCPU trains as Fit does.
+func (c *tableCase) onCPU(t *testing.T) tableResult {
+	t.Helper()
+	edges, table := c.inputs()
+	e, err := model.NewEmbedding(table, c.d, c.objective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sgd, sgdZ SGD
+	if err := sgd.Init(e.Parameters()); err != nil {
+		t.Fatal(err)
+	}
+	z, err := op.NewArray(tensor.Float64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gradZ, err := op.NewArray(tensor.Float64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op.Data[float64](z)[0] = 0.25
+	if err := sgdZ.Init([]model.Parameter{{Name: "log_z", Value: z, Grad: gradZ}}); err != nil {
+		t.Fatal(err)
+	}
+	draw := contrast{seed: 7, how: DrawSingly}
+	var r tableResult
+	c.feed(edges, func(k int, batch *model.Batch) {
+		draw.draw(batch, c.m, 2, k)
+		theta := c.theta()
+		if c.objective.Loss == op.NC {
+			theta = op.Data[float64](z)[0]
+		}
+		loss, err := e.Step(batch, theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.objective.Mean {
+			loss *= float64(c.b)
+		}
+		r.losses = append(r.losses, float32(loss))
+		sgd.Step(batch.Rows, c.lr, c.clip)
+		if c.objective.Loss == op.NC {
+			op.Data[float64](gradZ)[0] = e.DTheta()
+			sgdZ.Step(nil, c.lrZ, c.clip)
+		}
+	})
+	r.table, r.logZ = table, op.Data[float64](z)[0]
+	return r
+}
+
+// feed calls do with the batches of epoch 2.
+func (c *tableCase) feed(edges []edge, do func(k int, b *model.Batch)) {
+	f := newFeed(edges, c.n, c.options(), position{epoch: 2}, 3)
+	defer f.close()
+	for b := f.next(); b != nil; b = f.next() {
+		for i := range b.batches {
+			do(b.first+i, &b.batches[i])
+		}
+		f.recycle(b)
+	}
+}
+
+// A tableOnDevice is a tableCase in the memory of a device.
+type tableOnDevice struct {
+	*tableCase
+	run                             *tableRun
+	table, logZ, status             *op.Array
+	control, losses                 *op.Array
+	order                           *op.Array // int32 [edges, 2]
+	rows, slots, counts             *op.Array
+	count                           int
+	rowsOf, slotsOf, countOf, words []int32
+}
+
+func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
+	t.Helper()
+	edges, table := c.inputs()
+	x := &tableOnDevice{tableCase: c}
+	bound := c.clip
+	if bound == 0 {
+		bound = math.Inf(1)
+	}
+	bits := func(f float64) int32 { return int32(math.Float32bits(float32(f))) }
+	c.feed(edges, func(k int, batch *model.Batch) {
+		row := make([]int32, 2*c.b)
+		copy(row, batch.Rows)
+		x.rowsOf = append(x.rowsOf, row...)
+		x.slotsOf = append(x.slotsOf, batch.Slots...)
+		x.countOf = append(x.countOf, int32(len(batch.Rows)))
+		s := rng.New(7, rng.Negatives, 2, uint64(k))
+		w := make([]int32, controlWords)
+		w[0], w[1], w[2] = int32(uint32(s.State())), int32(uint32(s.State()>>32)), bits(c.theta())
+		w[4], w[5], w[12], w[13] = bits(c.lr), bits(bound), bits(c.lrZ), bits(bound)
+		x.words = append(x.words, w...)
+		x.count++
+	})
+	shuffled := newShuffler(edges, 7)
+	shuffled.begin(2)
+	var ends []int32
+	for _, e := range shuffled.upTo(len(edges)) {
+		ends = append(ends, e.head(), int32(uint32(e>>32)))
+	}
+	upload := func(a *op.Array, err error) *op.Array {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := op.NewArrayOn(d, a.Dtype(), a.Shape()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Copy(there, a); err != nil {
+			t.Fatal(err)
+		}
+		return there
+	}
+	x.table = upload(op.ArrayOf(table, c.n, c.d))
+	x.logZ = upload(op.ArrayOf([]float32{0.25}, 1))
+	x.status = upload(op.ArrayOf([]int32{0}, 1))
+	x.control = upload(op.ArrayOf(x.words, x.count, controlWords))
+	x.losses = upload(op.ArrayOf(make([]float32, x.count), x.count))
+	x.order = upload(op.ArrayOf(ends, len(ends)/2, 2))
+	x.rows = upload(op.ArrayOf(x.rowsOf, x.count, 2*c.b))
+	x.slots = upload(op.ArrayOf(x.slotsOf, x.count, 2*c.b))
+	x.counts = upload(op.ArrayOf(x.countOf, x.count))
+	var err error
+	if x.run, err = newTableRun(d, x.table, x.logZ, x.status, c.objective); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.run.close)
+	return x
+}
+
+// train runs all batches: in one launch, or as large ones.
+func (x *tableOnDevice) train(t *testing.T, large bool) {
+	t.Helper()
+	if !large {
+		if err := x.run.batches(x.rows, x.slots, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for k := range x.count {
+		if err := x.run.batch(x.order.Pointer().At(k*x.b, 8), x.control.Pointer().At(k*controlWords, 4), x.losses.Pointer().At(k, 4), x.b, x.m, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func download[T float32 | int32](t *testing.T, a *op.Array) []T {
+	t.Helper()
+	here, err := op.NewArray(a.Dtype())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := op.Copy(here, a); err != nil {
+		t.Fatal(err)
+	}
+	return op.Data[T](here)[:here.Len()]
+}
+
+func near(t *testing.T, what string, got, want []float32, within float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	largest := 0.
+	for _, w := range want {
+		largest = max(largest, math.Abs(float64(w)))
+	}
+	for i, w := range want {
+		if !(math.Abs(float64(got[i]-w)) <= within*largest) {
+			t.Errorf("%s: number %d is %g, want %g (the largest is %g)", what, i, got[i], w, largest)
+			return
+		}
+	}
+}
+
+// Some batches leave the table, the losses and log Z as they do on the CPU.
+func TestTableOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+		for _, c := range []tableCase{
+			{n: 400, d: 2, edges: 2100, b: 700, m: 5, clip: 4},
+			{n: 2000, d: 2, edges: 2400, b: 1200, m: 7}, // two heads for some threads
+			{n: 30, d: 2, edges: 130, b: 64, m: 17, clip: 0.3},
+			{n: 50, d: 1, edges: 100, b: 33, m: 2, clip: 4},
+			{n: 50, d: 3, edges: 200, b: 65, m: 4, clip: 4},
+			{n: 50, d: 4, edges: 200, b: 31, m: 11, clip: 4},
+			{n: 9, d: 2, edges: 12, b: 2, m: 1},
+			{n: 2500, d: 2, edges: 2 * 2200, b: 2200, m: 1, clip: 4}, // more than two points for some
+		} {
+			for _, more := range []op.ContrastiveOptions{{Clamp: 1e-10}, {Mean: true, Scale: 30, ExcludePositive: true}} {
+				c.objective, c.lr, c.lrZ = more, 0.5, 0.01
+				c.objective.Loss = loss
+				if loss == op.UMAP {
+					c.lr = 0.05 // its gradients have no bound
+				}
+				if c.clip == 0 {
+					c.lrZ = 1e-5 // for the derivative as it is
+				}
+				for _, large := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%v/b%d_d%d_m%d/mean=%v/large=%v", loss, c.b, c.d, c.m, more.Mean, large), func(t *testing.T) {
+						want := c.onCPU(t)
+						x := c.prepare(t, d)
+						x.train(t, large)
+						if s := download[int32](t, x.status)[0]; s != 0 {
+							t.Fatalf("status is %d", s)
+						}
+						near(t, "losses", download[float32](t, x.losses), want.losses, 1e-4)
+						near(t, "table", download[float32](t, x.table), want.table, 1e-4)
+						near(t, "log Z", download[float32](t, x.logZ), []float32{float32(want.logZ)}, 1e-5)
+					})
+				}
+			}
+		}
+	}
+}
+
+// A run can be cut into launches, and gives the same bits again.
+func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	c := tableCase{n: 60, d: 2, edges: 400, b: 80, m: 5, objective: op.ContrastiveOptions{Loss: op.NC}, lr: 1, clip: 4, lrZ: 0.01}
+	first := c.prepare(t, d)
+	first.train(t, false)
+	second := c.prepare(t, d)
+	for k := 0; k < second.count; k += 2 {
+		of := min(2, second.count-k)
+		var rows, slots, counts op.Array
+		for _, v := range []struct{ to, from *op.Array }{{&rows, second.rows}, {&slots, second.slots}, {&counts, second.counts}} {
+			a, err := op.NewArrayOn(d, tensor.Int32, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*v.to = *a
+			shape := append([]int{of}, v.from.Shape()[1:]...)
+			if err := v.to.View(v.from, k*v.from.Cols(), shape...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := second.run.batches(&rows, &slots, &counts, second.control.Pointer().At(k*controlWords, 4), second.losses.Pointer().At(k, 4), c.b, c.m, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range [][2]*op.Array{{first.table, second.table}, {first.losses, second.losses}, {first.logZ, second.logZ}} {
+		if one, other := fmt.Sprint(download[float32](t, a[0])), fmt.Sprint(download[float32](t, a[1])); one != other {
+			t.Errorf("in one launch\n%s, in several\n%s", one, other)
+		}
+	}
+}
+
+// A loss that is not finite stops the run, before anything has moved by it.
+func TestTableStopsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
+			for _, large := range []bool{false, true} {
+				c := tableCase{n: 300, d: 2, edges: 120, b: 20, m: 3, objective: op.ContrastiveOptions{Loss: loss}, lr: 1, clip: 4, lrZ: 0.01}
+				good := c.prepare(t, d)
+				// The point is met in the third batch for the first time.
+				seen := map[int32]bool{}
+				for _, p := range good.rowsOf[:2*2*c.b] {
+					seen[p] = true
+				}
+				point := int32(-1)
+				for _, p := range good.rowsOf[2*2*c.b:][:good.countOf[2]] {
+					if !seen[p] {
+						point = p
+					}
+				}
+				good.count = 2
+				good.train(t, true)
+				want := download[float32](t, good.table)
+				c.start = func(table []float32) { table[2*point] = bad }
+				want[2*point] = bad
+				x := c.prepare(t, d)
+				x.train(t, large)
+				if s := download[int32](t, x.status)[0]; s != 3 {
+					t.Errorf("%v, large=%v: with %g status is %d, want 3", loss, large, bad, s)
+				}
+				got := download[float32](t, x.table)
+				for i, w := range want {
+					if !(math.Abs(float64(got[i]-w)) <= 1e-5) && int32(i/2) != point {
+						t.Errorf("%v, large=%v: number %d of the table is %g, want %g", loss, large, i, got[i], w)
+						break
+					}
+				}
+				losses := download[float32](t, x.losses)
+				if l := float64(losses[2]); !math.IsNaN(l) && !math.IsInf(l, 0) || losses[3] != 0 {
+					t.Errorf("%v, large=%v: the losses are %g", loss, large, losses)
+				}
+			}
+		}
+	}
+}
+
+// log Z that runs away stops the run.
+func TestTableStopsWhereLogZRunsAwayOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, large := range []bool{false, true} {
+		c := tableCase{n: 300, d: 2, edges: 120, b: 20, m: 3, objective: op.ContrastiveOptions{Loss: op.NC}, lr: 1, lrZ: 1000}
+		x := c.prepare(t, d)
+		x.train(t, large)
+		if s, z := download[int32](t, x.status)[0], download[float32](t, x.logZ)[0]; s != 1 || math.Abs(float64(z)) <= maxTheta {
+			t.Errorf("large=%v: status is %d, log Z %g", large, s, z)
+		}
+	}
+}
+
+func TestTableRefusesOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	c := tableCase{n: 30, d: 2, edges: 20, b: 10, m: 18}
+	x := c.prepare(t, d)
+	if err := x.run.batches(x.rows, x.slots, x.counts, 0, 0, 10, 18, 0); err == nil {
+		t.Error("all rows as negatives are taken")
+	}
+	if err := x.run.batch(0, 0, 0, 10, 0, 0); err == nil {
+		t.Error("no negatives are taken")
+	}
+	if err := x.run.batches(x.rows, x.slots, x.counts, 0, 0, 11, 5, 0); err == nil {
+		t.Error("more edges than there are slots for are taken")
+	}
+	if x.run.small(2900) || !x.run.small(2700) {
+		t.Error("batches are small up to 2700 edges, and no longer at 2900")
+	}
+	if _, err := newTableRun(d, x.table, x.logZ, x.status, op.ContrastiveOptions{Metric: op.Cosine}); err == nil {
+		t.Error("a cosine metric is taken")
+	}
+}
