@@ -278,15 +278,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	if got := []float32{number(numbersAt(at)), number(numbersAt(at).At(7, 4)), number(numbersZAt(at)), number(numbersZAt(at).At(3, 4))}; !slices.Equal(got, []float32{1, 10, 9, 12}) {
 		t.Errorf("steps know %v", got)
 	}
-	theta, err := op.NewArrayOn(d, tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theta.Free()
-	if err := copyTheta(theta, at); err != nil {
-		t.Fatal(err)
-	}
-	if got := number(theta.Pointer()); got != 2.5 {
+	if got := number(thetaAt(at)); got != 2.5 {
 		t.Errorf("theta is %g", got)
 	}
 

@@ -93,16 +93,6 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 	return p, nil
 }
 
-// freeScratch gives the scratch memory back.
-func (d *Device) freeScratch() error {
-	var failed error
-	for _, p := range d.scratch.memory {
-		failed = errors.Join(failed, d.backend.Free(p))
-	}
-	d.scratch.memory, d.scratch.bytes = nil, 0
-	return failed
-}
-
 // retried calls f while nothing else is asked of the device, and once more if there
 // was too little memory: what is no longer referred to may be enough, and what the
 // pool keeps for other sizes. It allocates so many bytes.

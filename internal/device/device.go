@@ -490,10 +490,6 @@ func (d *Device) Close() error {
 	if d.closed {
 		return nil
 	}
-	var err error
-	if d.failed == nil {
-		err = d.freeScratch()
-	}
 	d.closed, d.failed = true, fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
-	return errors.Join(err, d.backend.Close())
+	return d.backend.Close()
 }

@@ -149,6 +149,21 @@ func (p *pretence) Multiply(_ *Product, tf32 bool) error {
 	return p.ask(func() { p.multiply = append(p.multiply, tf32) })
 }
 
+// Convolve knows convolutions of images of one pixel alone, for which it wants
+// scratch memory of as many bytes as there are images.
+func (p *pretence) Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (Pointer, error)) error {
+	if c.H != 1 || c.W != 1 {
+		return fmt.Errorf("images of %d×%d: %w", c.H, c.W, ErrNoConvolution)
+	}
+	at, err := scratch(c.N)
+	defer p.enter()()
+	if err != nil {
+		return err
+	}
+	p.bytes(at, c.N)
+	return p.ask(func() { p.multiply = append(p.multiply, tf32) })
+}
+
 func (p *pretence) Capture() error {
 	defer p.enter()()
 	p.capturing = new([]func())

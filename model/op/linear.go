@@ -233,7 +233,7 @@ func (o *reluGrad) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *reluGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
-	return d.Each("relu_grad", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(dst.Len()))
+	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
 }
 
 func (o *reluGrad) piece(_, lo, hi int) {

@@ -72,13 +72,21 @@ func (o *rectifier) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *rectifier) Launch(d *device.Device, dst *Array, in []*Array) error {
-	n := dst.Len()
 	if o.arity == 2 {
-		kernel, width := byFours("add_rectify_4", "add_rectify_1", n, dst, in[0], in[1])
-		return d.Each(kernel, n/width, dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(n))
+		return eachByFours(d, "add_relu_4", "add_relu", dst, in[0], in[1])
 	}
-	kernel, width := byFours("rectify_4", "rectify_1", n, dst, in[0])
-	return d.Each(kernel, n/width, dst.Arg(), in[0].Arg(), device.Int(n))
+	return eachByFours(d, "relu_4", "relu", dst, in[0])
+}
+
+// eachByFours runs one of two kernels on the elements of arrays of one size.
+func eachByFours(d *device.Device, fours, ones string, dst *Array, in ...*Array) error {
+	n := dst.Len()
+	kernel, width := byFours(fours, ones, n, append(in, dst)...)
+	args := []device.Arg{dst.Arg()}
+	for _, a := range in {
+		args = append(args, a.Arg())
+	}
+	return d.Each(kernel, n/width, append(args, device.Int(n))...)
 }
 
 // byFours returns which of two kernels takes n elements of arrays, and how many of

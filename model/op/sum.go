@@ -72,7 +72,7 @@ func (o *sum) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *sum) Launch(d *device.Device, dst *Array, in []*Array) error {
-	return d.Each("sum", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(), device.Int(dst.Len()))
+	return eachByFours(d, "sum_4", "sum", dst, in[0], in[1])
 }
 
 func (o *sum) piece(_, lo, hi int) {

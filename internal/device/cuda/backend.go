@@ -34,8 +34,8 @@ type backend struct {
 	modules   map[string]cu.Module // by file
 	blas      unsafe.Pointer
 	workspace cu.DevicePtr
-	allocated map[cu.DevicePtr]bool
 	dnn       cuDNN
+	allocated map[cu.DevicePtr]bool
 	tf32      bool // what cuBLAS was told last
 	about     device.Properties
 

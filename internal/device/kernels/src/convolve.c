@@ -4,8 +4,6 @@
 // cache, and are fewer than 2³¹ elements.
 #include "kernel.h"
 
-typedef float quad __attribute__((ext_vector_type(4), may_alias));
-
 typedef struct { u32 h, w, c, kh, kw, oh, ow, stride, pad; } windows;
 
 // conv_patches: patches [n·oh·ow, kh·kw·c] of images; a thread for each of count
@@ -20,8 +18,7 @@ DEVICE void patches(float *patches, const float *x, u32 count, windows g, u32 wi
   u32 px = at % g.ow * g.stride + tap % g.kw - g.pad, py = row % g.oh * g.stride + tap / g.kw - g.pad;
   int inside = px < g.w && py < g.h;
   const float *from = x + (((long)image * g.h + py) * g.w + px) * g.c + k * width;
-  if (width == 4) ((quad *)patches)[i] = inside ? *(const quad *)from : (quad)0.f;
-  else patches[i] = inside ? *from : 0.f;
+  store(patches + (long)i * width, inside ? load(from, (int)width) : (quad)0.f, (int)width);
 }
 KERNEL(conv_patches_4)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
   patches(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
@@ -46,12 +43,10 @@ DEVICE void gather(float *dx, const float *patches, u32 count, windows g, u32 wi
       u32 x = px + g.pad - s, ox = x / g.stride;
       if (px + g.pad < s || ox * g.stride != x || ox >= g.ow) continue;
       const float *from = patches + ((((long)image * g.oh + oy) * g.ow + ox) * g.kh * g.kw + r * g.kw + s) * g.c + k * width;
-      if (width == 4) sum += *(const quad *)from;
-      else sum.x += *from;
+      sum += load(from, (int)width);
     }
   }
-  if (width == 4) ((quad *)dx)[i] = sum;
-  else dx[i] = sum.x;
+  store(dx + (long)i * width, sum, (int)width);
 }
 KERNEL(conv_gather_4)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
   gather(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);

@@ -1,17 +1,38 @@
 // What is done to each element of arrays on its own.
 #include "kernel.h"
 
-// sum: y = a + b.
-KERNEL(sum)(float *y, const float *a, const float *b, long n) {
-  long i = index_of_thread();
-  if (i < n) y[i] = a[i] + b[i];
+// sum: y = a + b. Here and below, sum_4 and the like have a thread for four elements:
+// see quad.
+DEVICE void sum_at(float *y, const float *a, const float *b, long n, int width) {
+  long i = index_of_thread() * width;
+  if (i < n) store(y + i, load(a + i, width) + load(b + i, width), width);
 }
+KERNEL(sum)(float *y, const float *a, const float *b, long n) { sum_at(y, a, b, n, 1); }
+KERNEL(sum_4)(float *y, const float *a, const float *b, long n) { sum_at(y, a, b, n, 4); }
 
 // relu_grad: what of g comes through to where y, a rectified result, is positive.
-KERNEL(relu_grad)(float *dst, const float *y, const float *g, long n) {
-  long i = index_of_thread();
-  if (i < n) dst[i] = y[i] > 0.f ? g[i] : 0.f;
+DEVICE void relu_grad_at(float *dst, const float *y, const float *g, long n, int width) {
+  long i = index_of_thread() * width;
+  if (i >= n) return;
+  quad v = load(y + i, width), w = load(g + i, width);
+  for (int k = 0; k < width; k++) w[k] = v[k] > 0.f ? w[k] : 0.f;
+  store(dst + i, w, width);
 }
+KERNEL(relu_grad)(float *dst, const float *y, const float *g, long n) { relu_grad_at(dst, y, g, n, 1); }
+KERNEL(relu_grad_4)(float *dst, const float *y, const float *g, long n) { relu_grad_at(dst, y, g, n, 4); }
+
+// relu: y = max(0, a); add_relu: y = max(0, a + b). A NaN stays one.
+DEVICE void relu_at(float *y, const float *a, const float *b, long n, int width) {
+  long i = index_of_thread() * width;
+  if (i >= n) return;
+  quad v = load(a + i, width);
+  if (b) v += load(b + i, width);
+  store(y + i, floored(v, 0.f, width), width);
+}
+KERNEL(relu)(float *y, const float *a, long n) { relu_at(y, a, 0, n, 1); }
+KERNEL(relu_4)(float *y, const float *a, long n) { relu_at(y, a, 0, n, 4); }
+KERNEL(add_relu)(float *y, const float *a, const float *b, long n) { relu_at(y, a, b, n, 1); }
+KERNEL(add_relu_4)(float *y, const float *a, const float *b, long n) { relu_at(y, a, b, n, 4); }
 
 // temper: y = x/√τ for log τ at log_temperature, bounded to [least, most].
 KERNEL(temper)(float *y, const float *x, const float *log_temperature, number least, number most, long n) {

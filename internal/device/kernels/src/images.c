@@ -1,20 +1,8 @@
 // Operations on images [n, h, w, c], but for convolutions: convolve.c.
 #include "kernel.h"
 
-// A quad is four numbers that one access moves. Kernels whose name ends with _4
-// take channels by fours, where their number is a multiple of four and all arrays
-// begin at a multiple of 16 bytes; those with _1 one by one, in the first place of
-// a quad.
-typedef float quad __attribute__((ext_vector_type(4), may_alias));
-
-DEVICE quad load(const float *p, int width) {
-  if (width == 4) return *(const quad *)p;
-  return (quad){*p, 0.f, 0.f, 0.f};
-}
-DEVICE void store(float *p, quad v, int width) {
-  if (width == 4) *(quad *)p = v;
-  else *p = v.x;
-}
+// Kernels whose name ends with _4 take channels by fours, those with _1 one by one:
+// see quad.
 
 // The kernels of batch normalisation see images as a matrix x [rows, c]. A block
 // of 256 threads has a strip of columns, lanes·width of them, and a part of the
@@ -154,11 +142,6 @@ KERNEL_TOGETHER(norm_batch)(float *state, float *means, float *variances, const 
 KERNEL(norm_running)(float *state, const float *means, const float *variances, const float *scale, const float *shift, int c) {
   long k = index_of_thread();
   if (k < c) norm_is(state, (int)k, c, (double)means[k], (double)variances[k], scale[k], shift[k]);
-}
-
-DEVICE quad floored(quad y, float floor, int width) {
-  for (int k = 0; k < width; k++) y[k] = y[k] < floor ? floor : y[k]; // NaN stays
-  return y;
 }
 
 // A norm is what of the state forward passes need, for the thread's channels.
@@ -301,17 +284,3 @@ KERNEL(pixel_means_grad)(float *dx, const float *g, int pixels, int c, long n) {
   long i = index_of_thread();
   if (i < n) dx[i] = g[i / ((long)pixels * c) * c + i % c] / (float)pixels;
 }
-
-// rectify: y = max(0, a), where a NaN stays one; a thread for four of n elements.
-DEVICE void rectify_at(float *y, const float *a, const float *b, long n, int width) {
-  long i = index_of_thread() * width;
-  if (i >= n) return;
-  quad v = load(a + i, width);
-  if (b) v += load(b + i, width);
-  store(y + i, floored(v, 0.f, width), width);
-}
-KERNEL(rectify_4)(float *y, const float *a, long n) { rectify_at(y, a, 0, n, 4); }
-KERNEL(rectify_1)(float *y, const float *a, long n) { rectify_at(y, a, 0, n, 1); }
-// add_rectify: y = max(0, a + b).
-KERNEL(add_rectify_4)(float *y, const float *a, const float *b, long n) { rectify_at(y, a, b, n, 4); }
-KERNEL(add_rectify_1)(float *y, const float *a, const float *b, long n) { rectify_at(y, a, b, n, 1); }

@@ -112,6 +112,25 @@ DEVICE u32 as_bits(float v) {
 // thread for each item.
 DEVICE long index_of_thread(void) { return (long)block() * threads() + thread(); }
 
+// A quad is four numbers that one access moves. Kernels are often there twice: one
+// whose name ends with _4 takes elements by fours, where their number is a multiple of
+// four and all arrays begin at a multiple of 16 bytes; another takes them one by one,
+// in the first place of a quad.
+typedef float quad __attribute__((ext_vector_type(4), may_alias));
+DEVICE quad load(const float *p, int width) {
+  if (width == 4) return *(const quad *)p;
+  return (quad){*p, 0.f, 0.f, 0.f};
+}
+DEVICE void store(float *p, quad v, int width) {
+  if (width == 4) *(quad *)p = v;
+  else *p = v.x;
+}
+// floored is y, but floor where it is less; a NaN stays one.
+DEVICE quad floored(quad y, float floor, int width) {
+  for (int k = 0; k < width; k++) y[k] = y[k] < floor ? floor : y[k];
+  return y;
+}
+
 DEVICE int min_i(int a, int b) { return a < b ? a : b; }
 DEVICE int max_i(int a, int b) { return a > b ? a : b; }
 DEVICE float clip(float v, float bound) { return v > bound ? bound : v < -bound ? -bound : v; } // NaN stays
