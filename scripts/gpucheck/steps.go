@@ -355,7 +355,9 @@ func (c *check) simclr() error {
 	for turn := range 2 {
 		seconds, v, err := c.torch()
 		if err != nil {
-			c.report.Note = "PyTorch was not measured: " + err.Error()
+			// Python says last what is wrong.
+			text := err.Error()
+			c.report.Note = "PyTorch was not measured: " + text[strings.LastIndex(text, "\n")+1:]
 		} else {
 			theirs, version = append(theirs, seconds), v
 		}
