@@ -335,7 +335,7 @@ func TestPrecedence(t *testing.T) {
 	writeTestFile(t, "run.yaml", "# a comment\nseed: 1\nloss:\n  s: 0.25\ntrain:\n  lr: 2\n  epochs: 10\n  batch_size: 64\n")
 	c, origins, err := trainSchema.load(sources{
 		file:    "run.yaml",
-		environ: []string{"HOME=/", "CNE_TRAIN_EPOCHS=20", "CNE_TRAIN_BATCH_SIZE=128", "CNE_TRAIN_LR=", "CNE_DEBUG=1"},
+		environ: []string{"HOME=/", "CNE_TRAIN_EPOCHS=20", "CNE_TRAIN_BATCH_SIZE=128", "CNE_TRAIN_LR=", "CNE_DEBUG=1", "CNE_LIBCUDA=/x.so", "CNE_CUDA_SDK=/x"},
 		settings: []setting{
 			{"--set train.batch_size", "train.batch_size", "256"},
 			{"--set loss.s", "loss.s", "null"},

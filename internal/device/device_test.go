@@ -18,6 +18,8 @@ import (
 // A pretence is a Backend in the program's memory. Its kernels are:
 // count(p), which adds 1 to the word at p, and args, which notes its arguments.
 type pretence struct {
+	Backend // nil: what is not defined here is not asked for
+
 	t      *testing.T
 	total  int64
 	memory map[Pointer][]byte

@@ -6,7 +6,7 @@
 //
 //	internal/device/fakecuda/build /tmp/libfakecuda.so
 //	export CNE_LIBCUDA=/tmp/libfakecuda.so CNE_LIBCUBLAS=/tmp/libfakecuda.so
-//	go test -tags cu ./...
+//	go test -count=1 -tags cu ./...
 //
 // What it cannot show: races, speed, and whether a GPU's compiler and cuBLAS do the
 // same. scripts/gpu-check does that, on a GPU.

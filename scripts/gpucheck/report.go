@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// A report is what came of a step.
+type report struct {
+	Step    string    `json:"step"`
+	Started time.Time `json:"started"`
+	Seconds float64   `json:"seconds"`
+	Machine machine   `json:"machine"`
+	// Version is that of cne.
+	Version string `json:"version,omitempty"`
+	// Device is the sentence in which cne says where it computes.
+	Device string   `json:"device,omitempty"`
+	Tests  []tested `json:"tests,omitempty"`
+	Runs   []ran    `json:"runs,omitempty"`
+	// Note says what was not done, and why that is no failure.
+	Note  string `json:"note,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// A machine is what the step ran on.
+type machine struct {
+	GPU    string `json:"gpu"`    // as nvidia-smi names it; empty if that is not there
+	Driver string `json:"driver"` //
+	CPU    string `json:"cpu"`
+	Cores  int    `json:"cores"`
+}
+
+// tested is what came of a package's tests.
+type tested struct {
+	Package string   `json:"package"`
+	Tool    string   `json:"tool,omitempty"` // of compute-sanitizer
+	Seconds float64  `json:"seconds"`
+	Passed  []string `json:"passed"`
+	Skipped []string `json:"skipped,omitempty"`
+	Failed  []string `json:"failed,omitempty"`
+	// Output is the end of what was printed, if not all is well.
+	Output string `json:"output,omitempty"`
+}
+
+// ran is a run that was measured.
+type ran struct {
+	Name string `json:"name"`
+	// Goal says what Figure, in Unit, should be: at most so much, or, if AtLeast, at
+	// least; 0 where there is none.
+	Goal    float64 `json:"goal,omitempty"`
+	AtLeast bool    `json:"at_least,omitempty"`
+	Figure  float64 `json:"figure"`
+	Unit    string  `json:"unit"`
+	// More is what else was measured.
+	More    map[string]float64 `json:"more,omitempty"`
+	Command string             `json:"command,omitempty"`
+}
+
+// reached tells whether a run is as good as it should be.
+func (r ran) reached() bool {
+	return r.Goal == 0 || r.AtLeast && r.Figure >= r.Goal || !r.AtLeast && r.Figure <= r.Goal
+}
+
+// well tells whether everything worked. Whether it was fast enough is another
+// matter.
+func (r *report) well() bool {
+	for _, t := range r.Tests {
+		if len(t.Failed) > 0 {
+			return false
+		}
+	}
+	return r.Error == ""
+}
+
+func thisMachine(ctx context.Context) machine {
+	m := machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU()}
+	if out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").Output(); err == nil {
+		first, _, _ := strings.Cut(string(out), "\n")
+		m.GPU, m.Driver, _ = strings.Cut(strings.TrimSpace(first), ", ")
+	}
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			if key, value, _ := strings.Cut(s.Text(), ":"); strings.TrimSpace(key) == "model name" {
+				m.CPU = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return m
+}
+
+// The marks between which figures stand in a Markdown file.
+const (
+	beginMark = "<!-- gpu-check: begin -->"
+	endMark   = "<!-- gpu-check: end -->"
+)
+
+// writeDown puts the reports of a folder into a Markdown file.
+func writeDown(folder, file string) error {
+	var all []*report
+	for _, s := range steps {
+		text, err := os.ReadFile(filepath.Join(folder, "report-"+s.name+".json"))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r := new(report)
+		if err := json.Unmarshal(text, r); err != nil {
+			return fmt.Errorf("%s is no report: %w", filepath.Join(folder, "report-"+s.name+".json"), err)
+		}
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("there is no report-*.json in %s; run a step on a machine with a GPU first", folder)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), beginMark)
+	_, after, ends := strings.Cut(rest, endMark)
+	if !begins || !ends {
+		return fmt.Errorf("%s lacks the lines %s and %s, between which the figures go", file, beginMark, endMark)
+	}
+	return os.WriteFile(file, []byte(before+beginMark+"\n"+markdown(all)+endMark+after), 0o666)
+}
+
+// markdown prints reports.
+func markdown(all []*report) string {
+	var b strings.Builder
+	fmt.Fprint(&b, "| step | when | on | driver | processor | took |\n|---|---|---|---|---|---|\n")
+	for _, r := range all {
+		gpu := r.Machine.GPU
+		if gpu == "" {
+			gpu = "no GPU that nvidia-smi knows"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s, %d cores | %.0f s |\n", r.Step, r.Started.Format("2006-01-02 15:04"), gpu, r.Machine.Driver, r.Machine.CPU, r.Machine.Cores, r.Seconds)
+	}
+	for _, r := range all {
+		if r.Device != "" {
+			fmt.Fprintf(&b, "\ncne %s: %s\n", r.Version, r.Device)
+			break
+		}
+	}
+
+	rows := 0
+	for _, r := range all {
+		for _, x := range r.Runs {
+			if rows == 0 {
+				fmt.Fprint(&b, "\n| run | measured | goal | reached |\n|---|---|---|---|\n")
+			}
+			rows++
+			goal, reached := "", ""
+			if x.Goal != 0 {
+				word := "at most"
+				if x.AtLeast {
+					word = "at least"
+				}
+				goal, reached = fmt.Sprintf("%s %.4g %s", word, x.Goal, x.Unit), "no"
+				if x.reached() {
+					reached = "yes"
+				}
+			}
+			fmt.Fprintf(&b, "| %s | %.4g %s | %s | %s |\n", x.Name, x.Figure, x.Unit, goal, reached)
+		}
+	}
+
+	rows = 0
+	for _, r := range all {
+		for _, t := range r.Tests {
+			if rows == 0 {
+				fmt.Fprint(&b, "\n| tests of | under | passed | skipped | failed | took |\n|---|---|---|---|---|---|\n")
+			}
+			rows++
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %.1f s |\n", t.Package, t.Tool, len(t.Passed), len(t.Skipped), or(strings.Join(t.Failed, ", "), "0"), t.Seconds)
+		}
+	}
+	for _, r := range all {
+		for _, s := range []string{r.Note, r.Error} {
+			if s != "" {
+				fmt.Fprintf(&b, "\n%s: %s.\n", r.Step, strings.TrimSuffix(s, "."))
+			}
+		}
+	}
+	return b.String()
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
