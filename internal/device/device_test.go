@@ -201,10 +201,6 @@ func (r *pretendedReplay) Close() error {
 	return nil
 }
 
-func (p *pretence) Convolve(*Convolution, bool, func(int) (Pointer, error)) error {
-	return ErrNoConvolution
-}
-
 func (p *pretence) Synchronise() error {
 	defer p.enter()()
 	return p.fails
