@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cne/internal/blas"
+	"cne/internal/device"
 	"cne/internal/parallel"
 )
 
@@ -61,7 +62,9 @@ type PCA struct {
 // k below 1 or above min(n, D) gives ErrOption, fewer than two points
 // ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
 // which).
-func FitPCA(m *Matrix, k int) (*PCA, error) {
+func FitPCA(m *Matrix, k int) (*PCA, error) { return fitPCA(nil, m, k) }
+
+func fitPCA(d *device.Device, m *Matrix, k int) (*PCA, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func FitPCA(m *Matrix, k int) (*PCA, error) {
 		Axes:     make([]float64, k*m.D),
 		Variance: make([]float64, k),
 	}
-	f := &pcaFit{m: m, mean: c.mean}
+	f := &pcaFit{m: m, mean: c.mean, device: d}
 	for j := range m.D {
 		if c.constant[j] {
 			continue
@@ -124,6 +127,7 @@ type pcaFit struct {
 	mean    []float64 // of all columns
 	columns []int     // those that are not constant
 	shift   []float64 // what is subtracted from each of these at first
+	device  *device.Device
 }
 
 // fromCovariance sets the axes and variances of pca and returns how many axes
@@ -131,7 +135,12 @@ type pcaFit struct {
 func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
 	n, width := f.m.N, len(f.columns)
 	var cov []float64
-	if shifted := slices.ContainsFunc(f.shift, func(s float64) bool { return s != 0 }); !shifted && areBytes(f.m.X) {
+	var err error
+	if !f.device.OnHost() {
+		if cov, err = f.remoteProducts(false); err != nil {
+			return 0, err
+		}
+	} else if shifted := slices.ContainsFunc(f.shift, func(s float64) bool { return s != 0 }); !shifted && areBytes(f.m.X) {
 		cov = f.upperByteProducts()
 	} else {
 		cov = f.upperProducts(n, width, f.fillRows)
@@ -163,7 +172,13 @@ func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
 // columns. If X is the centred data and X·Xᵀ·u = λ·u, then Xᵀ·u/√λ is an axis.
 func (f *pcaFit) fromGram(pca *PCA) (int, error) {
 	n, width := f.m.N, len(f.columns)
-	gram := f.upperProducts(width, n, f.fillColumns)
+	var gram []float64
+	var err error
+	if f.device.OnHost() {
+		gram = f.upperProducts(width, n, f.fillColumns)
+	} else if gram, err = f.remoteProducts(true); err != nil {
+		return 0, err
+	}
 	centreGram(gram, n)
 	values, vectors, err := largestEigen(gram, n, min(pca.K, n))
 	if err != nil {

@@ -117,7 +117,11 @@ func checkPCA(t *testing.T, m *data.Matrix, p *data.PCA, rank int, tol float64) 
 	}
 }
 
-func TestFitPCA(t *testing.T) {
+func TestFitPCA(t *testing.T) { testFitPCA(t, data.FitPCA, (*data.PCA).Transform) }
+
+// testFitPCA tests one way of fitting and of transforming.
+func testFitPCA(t *testing.T, fit func(m *data.Matrix, k int) (*data.PCA, error), transform func(p *data.PCA, m *data.Matrix) (*data.Matrix, error)) {
+	t.Helper()
 	offset := func(m *data.Matrix, by float32) *data.Matrix {
 		for i := range m.X {
 			m.X[i] += by
@@ -188,7 +192,7 @@ func TestFitPCA(t *testing.T) {
 		{"huge", times(spread(normal(10, 200, 5)), 1e30), 5, 5, 1e-9},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := data.FitPCA(tc.m, tc.k)
+			p, err := fit(tc.m, tc.k)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,16 +200,16 @@ func TestFitPCA(t *testing.T) {
 				t.Fatalf("the result has K %d, D %d, %d values in Axes and %d in Variance", p.K, p.D, len(p.Axes), len(p.Variance))
 			}
 			checkPCA(t, tc.m, p, tc.rank, tc.tol)
-			checkTransform(t, tc.m, p)
+			checkTransform(t, tc.m, p, transform)
 		})
 	}
 }
 
 // checkTransform compares the coordinates with those computed one by one, and
 // with the variances.
-func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA) {
+func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, transform func(p *data.PCA, m *data.Matrix) (*data.Matrix, error)) {
 	t.Helper()
-	y, err := p.Transform(m)
+	y, err := transform(p, m)
 	if err != nil {
 		t.Fatal(err)
 	}

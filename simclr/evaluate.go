@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"cne/data"
+	"cne/internal/device"
 )
 
 // The kinds of error that the measures of representations return beside
@@ -183,8 +184,11 @@ type Evaluation struct {
 	Seeds []uint64
 	// Test is the number of test images of a stratified split; 0 means 10 000.
 	Test int
-	// Logistic says how the linear probe is fitted.
+	// Logistic says how the linear probe is fitted, and where, unless its Device is
+	// nil: that is Device then.
 	Logistic LogisticOptions
+	// Device is where the classifiers compute; nil means the CPU.
+	Device *device.Device
 	// Progress, unless it is nil, hears of the classifiers done, two for each
 	// split.
 	Progress func(done, all int)
@@ -240,17 +244,21 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 			e.Progress(done, 2*len(splits))
 		}
 	}
+	logistic := e.Logistic
+	if logistic.Device == nil {
+		logistic.Device = e.Device
+	}
 	var knn, linear []float64
 	for i, s := range splits {
 		var one SplitResult
 		if !r.Official {
 			one.Seed = e.Seeds[i]
 		}
-		if one.KNN, err = KNNAccuracy(ctx, features, classes, s, k); err != nil {
+		if one.KNN, err = KNNAccuracyOn(ctx, e.Device, features, classes, s, k); err != nil {
 			return Result{}, err
 		}
 		progress(2*i + 1)
-		l, err := FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), e.Logistic)
+		l, err := FitLogistic(ctx, features, classes, s.Train, len(images.Labels.Names), logistic)
 		if err != nil {
 			return Result{}, err
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/device"
 	"cne/internal/rng"
 	"cne/internal/safetensors"
 	"cne/model"
@@ -132,11 +133,14 @@ func TestKNNTies(t *testing.T) {
 	}
 }
 
-func TestLogisticGolden(t *testing.T) {
+func TestLogisticGolden(t *testing.T) { testLogisticGolden(t, nil) }
+
+func testLogisticGolden(t *testing.T, on *device.Device) {
+	t.Helper()
 	f, classes, split := probes(t)
 	x := goldenPoints(t, f, "logreg_X")
 	before := slices.Clone(x.X)
-	l, err := simclr.FitLogistic(t.Context(), x, classes, split.Train, 6, simclr.LogisticOptions{Penalty: 1. / 200, Tolerance: 1e-6})
+	l, err := simclr.FitLogistic(t.Context(), x, classes, split.Train, 6, simclr.LogisticOptions{Penalty: 1. / 200, Tolerance: 1e-6, Device: on})
 	if err != nil {
 		t.Fatal(err)
 	}

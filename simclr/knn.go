@@ -7,6 +7,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/device"
 	"cne/internal/parallel"
 )
 
@@ -21,6 +22,12 @@ import (
 // result is the same for any GOMAXPROCS. Errors wrap ErrOption, ErrShape,
 // ErrLabels, ErrSplit or ErrFeatures, or are those of ctx.
 func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
+	return KNNAccuracyOn(ctx, nil, features, classes, split, k)
+}
+
+// KNNAccuracyOn is KNNAccuracy on a device, with the same result. Errors are also
+// the device's.
+func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
 	if err := checkFeatures(features, classes); err != nil {
 		return 0, err
 	}
@@ -31,12 +38,13 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 		return 0, err
 	}
 	base := directions(features, split.Train, true)
-	index, err := neighbors.NewIndex(base)
+	index, err := neighbors.NewIndexOn(on, base)
 	if err != nil {
 		return 0, err
 	}
+	defer index.Free()
 	right := 0
-	const queries = 2048
+	const queries = 4096
 	for lo := 0; lo < len(split.Test); lo += queries {
 		if err := ctx.Err(); err != nil {
 			return 0, err

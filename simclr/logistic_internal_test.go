@@ -34,23 +34,30 @@ func TestObjectiveGradient(t *testing.T) {
 	x, class := blobs(n, d, k)
 	o := &objective{n: n, d: d, k: k, x: x, class: class, penalty: 0.3}
 	o.prepare()
+	at := func(theta, gradient []float64) float64 {
+		loss, err := o.at(theta, gradient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loss
+	}
 	s := rng.New(2, rng.Sample)
 	theta, gradient, other := make([]float64, k*d+k), make([]float64, k*d+k), make([]float64, k*d+k)
 	for i := range theta {
 		theta[i] = float64(s.IntN(64)-32) / 32
 	}
-	loss := o.at(theta, gradient)
+	loss := at(theta, gradient)
 	if !(loss > 0) {
 		t.Fatalf("a loss of %v", loss)
 	}
 	const h = 1. / 128
 	for i := range theta {
-		at := theta[i]
-		theta[i] = at + h
-		up := o.at(theta, other)
-		theta[i] = at - h
-		down := o.at(theta, other)
-		theta[i] = at
+		here := theta[i]
+		theta[i] = here + h
+		up := at(theta, other)
+		theta[i] = here - h
+		down := at(theta, other)
+		theta[i] = here
 		if want := (up - down) / (2 * h); math.Abs(gradient[i]-want) > 3e-5 {
 			t.Errorf("derivative %d is %v, by differences %v", i, gradient[i], want)
 		}

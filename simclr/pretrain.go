@@ -157,6 +157,13 @@ func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32
 	}
 	options := p.options()
 	options.Prepare = n.views
+	options.PrepareOn = func(d *model.Device) (train.Images, error) {
+		v, err := NewRemoteViews(d, n.images, n.rows, n.augmentation, n.seed)
+		if err != nil {
+			return nil, err
+		}
+		return v, nil
+	}
 	result, err := train.Fit(ctx, n, heads, tails, options)
 	return n, result, err
 }

@@ -320,3 +320,43 @@ func TestBatchLoopOnDevice(t *testing.T) {
 		}
 	}
 }
+
+// What is captured of a batch draws anew from what its control block then says.
+func TestCapturedBatchOnDevice(t *testing.T) {
+	const b = 100
+	d := fakecuda.Open(t)
+	negatives, runs := newInts(t, d), newInts(t, d)
+	words := make([]uint32, controlWords)
+	at := control(t, d, words)
+	for _, m := range []int{5, 40} {
+		draw := func() error { return drawRemotely(d, negatives, runs, DrawAuto, m, b, at) }
+		if err := draw(); err != nil { // so that there is memory
+			t.Fatal(err)
+		}
+		captured, err := d.Capture(draw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for batch := range 3 {
+			putControl(words, 1, 2, batch, 0, [8]float32{}, [8]float32{})
+			if err := device.Upload(d, at, words); err != nil {
+				t.Fatal(err)
+			}
+			if err := captured.Run(); err != nil {
+				t.Fatal(err)
+			}
+			want := model.Batch{Slots: make([]int32, 2*b)}
+			cpu := contrast{seed: 1}
+			cpu.draw(&want, m, 2, batch)
+			if want.Runs == nil {
+				want.Runs = []int32{0}
+			}
+			if !slices.Equal(fetched(t, negatives), want.Negatives) || !slices.Equal(fetched(t, runs), want.Runs) {
+				t.Errorf("%d negatives of batch %d are others", m, batch)
+			}
+		}
+		if err := captured.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -21,7 +21,8 @@ type Images interface {
 	Launch(dst, rows *op.Array, epoch int) error
 	// Shape returns the last three dimensions.
 	Shape() [3]int
-	Close() error
+	// Close gives their memory on the device back.
+	Close()
 }
 
 const (
@@ -46,8 +47,11 @@ type remote struct {
 	methodZ Remote // nil where no log Z is learnt
 	images  Images // nil where the model takes none
 
+	table *tableRun // nil where there is no table, or a graph has to train it
+
 	feed     *remoteFeed
 	layout   *remoteLayout
+	found    int // the batch of the chunk that is the layout's first
 	shuffled int // the epoch whose order the feed has; −1: none
 	chunk    int // batches
 
@@ -122,7 +126,30 @@ func newRemote(f *fit) (r *remote, err error) {
 	if err := f.MethodZ.Init([]model.Parameter{r.logZ}); err != nil {
 		return r, err
 	}
-	return r, copyArray(r.logZ.Value, f.logZ.Value)
+	if err := copyArray(r.logZ.Value, f.logZ.Value); err != nil {
+		return r, err
+	}
+	if table := r.plainTable(); table != nil {
+		r.table, err = newTableRun(f.Device, table, r.logZ.Value, r.status, f.objective)
+	}
+	return r, err
+}
+
+// plainTable returns the table of the model, if that is one which needs no graph to be
+// trained; else nil.
+func (r *remote) plainTable() *op.Array {
+	params := r.replica.Parameters()
+	if _, ok := r.fit.model.(*model.Embedding[float32]); !ok || !tableTakes(r.objective, params[0].Value.Cols()) {
+		return nil
+	}
+	method, ok := r.Method.(*SGD)
+	if !ok || !method.plain() {
+		return nil
+	}
+	if method, ok := r.MethodZ.(*SGD); r.methodZ != nil && (!ok || !method.plain()) {
+		return nil
+	}
+	return params[0].Value
 }
 
 // begin gives the device the edges.
@@ -141,13 +168,16 @@ func (r *remote) close() error {
 		failed = r.replica.Close()
 	}
 	if r.images != nil {
-		failed = errors.Join(failed, r.images.Close())
+		r.images.Close()
 	}
 	if r.feed != nil {
 		r.feed.close()
 	}
 	if r.layout != nil {
 		r.layout.free()
+	}
+	if r.table != nil {
+		r.table.close()
 	}
 	for _, a := range []*op.Array{r.control, r.status, r.losses, r.logZ.Value, r.views, r.negatives, r.runs, r.rows} {
 		if a != nil {
@@ -192,23 +222,15 @@ func (r *remote) run(ctx context.Context, t *term) error {
 
 // batchesOf trains on the next batches of an epoch.
 func (r *remote) batchesOf(t *term, count int) error {
-	if err := r.feed.distinct(r.layout, r.at.batch, count); err != nil {
-		return err
-	}
 	if err := r.putControls(t, count); err != nil {
-		return err
-	}
-	if err := op.Copy(r.countsHere, r.layout.counts); err != nil {
 		return err
 	}
 	if err := r.losses.Resize([]int{count}); err != nil {
 		return err
 	}
 	r.replica.Moved()
-	for i := range count {
-		if err := r.step(t, i); err != nil {
-			return err
-		}
+	if err := r.launch(t, count); err != nil {
+		return err
 	}
 	if err := op.Copy(r.lossesHere, r.losses); err != nil {
 		return err
@@ -216,29 +238,93 @@ func (r *remote) batchesOf(t *term, count int) error {
 	if err := op.Copy(r.statusHere, r.status); err != nil {
 		return err
 	}
+	if r.methodZ != nil {
+		logZ, err := numberOf(r.logZ.Value)
+		if err != nil {
+			return err
+		}
+		r.result.LogZ = logZ
+	}
 	if failed := op.Data[int32](r.statusHere)[0]; failed != 0 {
 		return r.diverged(t, int(failed)-1)
 	}
-	for i, loss := range op.Data[float32](r.lossesHere) {
-		edges := 1
-		if r.objective.Mean {
-			edges = r.feed.edgesOf(r.at.batch + i)
-		}
-		r.sum += float64(loss) * float64(edges)
+	if !(math.Abs(r.result.LogZ) <= maxTheta) {
+		return r.divergedIn(t, count-1, ErrLogZ)
+	}
+	for _, loss := range op.Data[float32](r.lossesHere) {
+		r.sum += float64(loss)
 	}
 	r.at.batch += count
-	if r.methodZ == nil {
-		return nil
+	return nil
+}
+
+// launch gives the device the next batches, of which each leaves the sum of its
+// edges' losses.
+func (r *remote) launch(t *term, count int) error {
+	done := 0
+	if r.table != nil {
+		var err error
+		if done, err = r.launchTable(t, count); err != nil || done == count {
+			return err
+		}
 	}
-	logZ, err := numberOf(r.logZ.Value)
-	if err != nil {
+	if err := r.find(done, count); err != nil {
 		return err
 	}
-	r.result.LogZ = logZ
-	if !(math.Abs(r.result.LogZ) <= maxTheta) {
-		return &DivergedError{Epoch: r.at.epoch + 1, Batch: r.at.batch, LR: t.lr, Cause: ErrLogZ}
+	for i := done; i < count; i++ {
+		if err := r.step(t, i); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// launchTable is launch for as many of the batches as a table needs no graph for: all
+// whose negatives are drawn singly. It returns how many these are.
+func (r *remote) launchTable(t *term, count int) (done int, err error) {
+	if m := r.Draw.count(t.Negatives, r.size); r.Draw.inRuns(m) {
+		return 0, nil
+	}
+	// Batches of one size go together; the last of an epoch may be smaller.
+	for done < count {
+		b := r.feed.edgesOf(r.at.batch + done)
+		m := r.Draw.count(t.Negatives, b)
+		if r.table.takes(b, m) != nil {
+			break
+		}
+		next := done + 1
+		for next < count && r.feed.edgesOf(r.at.batch+next) == b {
+			next++
+		}
+		control, losses := controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4)
+		if r.table.small(b) {
+			if err := r.feed.distinct(r.layout, r.at.batch+done, next-done); err != nil {
+				return done, err
+			}
+			if err := r.table.batches(r.layout.rows, r.layout.slots, r.layout.counts, control, losses, b, m, done); err != nil {
+				return done, err
+			}
+			done = next
+			continue
+		}
+		for ; done < next; done++ {
+			edges := r.feed.order.Pointer().At((r.at.batch+done)*r.size, 8)
+			if err := r.table.batch(edges, controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4), b, m, done); err != nil {
+				return done, err
+			}
+		}
+	}
+	return done, nil
+}
+
+// find finds the distinct points of the batches [from, to) of a chunk, and waits until
+// their numbers are known.
+func (r *remote) find(from, to int) error {
+	if err := r.feed.distinct(r.layout, r.at.batch+from, to-from); err != nil {
+		return err
+	}
+	r.found = from
+	return op.Copy(r.countsHere, r.layout.counts)
 }
 
 // putControls uploads what the device has to know of each batch.
@@ -267,9 +353,9 @@ func (r *remote) putControls(t *term, count int) error {
 // prepare gives the replica the i-th batch of a chunk, and returns the address of
 // its control block.
 func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
-	edges, distinct := r.feed.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i])
+	edges, distinct := r.feed.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)
-	if err := r.layout.batch(r.rows, r.replica.Slots, i, edges, distinct); err != nil {
+	if err := r.layout.batch(r.rows, r.replica.Slots, i-r.found, edges, distinct); err != nil {
 		return 0, err
 	}
 	if r.replica.Rows != nil {
@@ -311,7 +397,11 @@ func (r *remote) step(t *term, i int) error {
 		return err
 	}
 	status := r.status.Pointer()
-	if err := endBatch(r.losses, status, r.replica.Loss, i, 1); err != nil {
+	edges := 1 // over which the loss is a mean
+	if r.objective.Mean {
+		edges = r.feed.edgesOf(r.at.batch + i)
+	}
+	if err := endBatch(r.losses, status, r.replica.Loss, i, float64(edges)); err != nil {
 		return err
 	}
 	if err := r.method.Launch(r.Device, r.rows, numbersAt(control), status); err != nil {
@@ -323,11 +413,16 @@ func (r *remote) step(t *term, i int) error {
 	return r.methodZ.Launch(r.Device, r.rows, numbersZAt(control), status)
 }
 
-// diverged returns the error of a run whose loss was not finite in the i-th batch of
-// a chunk. Nothing has moved since.
+// diverged returns the error of a run that ends with the i-th batch of a chunk. Nothing
+// has moved since.
 func (r *remote) diverged(t *term, i int) error {
-	batch := r.at.batch + i
-	_, err := r.prepare(t, i)
+	if !(math.Abs(r.result.LogZ) <= maxTheta) {
+		return r.divergedIn(t, i, ErrLogZ)
+	}
+	err := r.find(i, i+1)
+	if err == nil {
+		_, err = r.prepare(t, i)
+	}
 	if err == nil {
 		err = r.replica.Step()
 	}
@@ -337,5 +432,11 @@ func (r *remote) diverged(t *term, i int) error {
 	if err == nil {
 		err = errors.New("the loss is not finite")
 	}
-	return &DivergedError{Epoch: r.at.epoch + 1, Batch: batch + 1, LR: r.stepSize(t, batch), Cause: err}
+	return r.divergedIn(t, i, err)
+}
+
+// divergedIn is the error of a run that diverges in the i-th batch of a chunk.
+func (r *remote) divergedIn(t *term, i int, cause error) error {
+	batch := r.at.batch + i
+	return &DivergedError{Epoch: r.at.epoch + 1, Batch: batch + 1, LR: r.stepSize(t, batch), Cause: cause}
 }

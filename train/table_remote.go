@@ -39,7 +39,6 @@ type tableRun struct {
 }
 
 const (
-	controlWords = 16
 	// tableBlock is the number of threads of the one block that runs through
 	// small batches, and pairBlock and finishBlock those of the kernels for a large
 	// one.

@@ -2,6 +2,7 @@ package neighbors
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -62,25 +63,21 @@ func magnitudes(g []group) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(g))), groupSize*len(g))
 }
 
-// panels holds the moved and scaled points, a panel of (2+D)×blockSize per
-// block: a row of h, a row of ones, and a row per coordinate. Seen as columns
-// of matrices A for the rows of a product and B for its columns, with
-// (h, 1, z) in A and (−1, −h, z) in B, the product is −AᵀB.
-type panels struct {
-	n, d, blocks int
-	x            []float32
-	mean         []float64 // of the points
-	norm         []float64 // ‖z‖ per point
-	maxNorm      float64
-	scale        float64 // z = scale·(x − mean)
+// A frame is the mean of points and the scale on which they are searched.
+type frame struct {
+	n, d    int
+	mean    []float64 // of the points
+	scale   float64   // z = scale·(x − mean)
+	norm    []float64 // ‖z‖ per point
+	maxNorm float64
 }
 
-func newPanels(m *data.Matrix) *panels {
+// newFrame returns the frame of points, without their norms.
+func newFrame(m *data.Matrix) frame {
 	n, d := m.N, m.D
-	p := &panels{n: n, d: d, blocks: parallel.Pieces(n, blockSize), norm: make([]float64, n)}
-	p.x = make([]float32, p.blocks*p.size())
-
-	sums := make([]float64, p.blocks*d)
+	f := frame{n: n, d: d, norm: make([]float64, n)}
+	blocks := parallel.Pieces(n, blockSize)
+	sums := make([]float64, blocks*d)
 	parallel.For(n, blockSize, func(b, lo, hi int) {
 		sum := sums[b*d : (b+1)*d]
 		for i := lo; i < hi; i++ {
@@ -89,21 +86,21 @@ func newPanels(m *data.Matrix) *panels {
 			}
 		}
 	})
-	p.mean = sums[:d:d]
-	for b := 1; b < p.blocks; b++ {
+	f.mean = sums[:d:d]
+	for b := 1; b < blocks; b++ {
 		for l, s := range sums[b*d : (b+1)*d] {
-			p.mean[l] += s
+			f.mean[l] += s
 		}
 	}
-	for l := range p.mean {
-		p.mean[l] /= float64(n)
+	for l := range f.mean {
+		f.mean[l] /= float64(n)
 	}
 
-	largest := make([]float64, p.blocks)
+	largest := make([]float64, blocks)
 	parallel.For(n, blockSize, func(b, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for l, v := range m.Row(i) {
-				largest[b] = max(largest[b], math.Abs(float64(v)-p.mean[l]))
+				largest[b] = max(largest[b], math.Abs(float64(v)-f.mean[l]))
 			}
 		}
 	})
@@ -112,14 +109,39 @@ func newPanels(m *data.Matrix) *panels {
 		width = max(width, v)
 	}
 	_, exp := math.Frexp(width)
-	p.scale = math.Ldexp(1, -exp)
+	f.scale = math.Ldexp(1, -exp)
+	return f
+}
 
-	parallel.For(n, blockSize, func(b, lo, hi int) {
+// move moves and scales coordinate l of a point.
+func (f *frame) move(v float32, l int) float32 {
+	return float32((float64(v) - f.mean[l]) * f.scale)
+}
+
+// setMaxNorm sets the largest of the norms.
+func (f *frame) setMaxNorm() {
+	for _, a := range f.norm {
+		f.maxNorm = max(f.maxNorm, a)
+	}
+}
+
+// panels holds the moved and scaled points, a panel of (2+D)×blockSize per
+// block: a row of h, a row of ones, and a row per coordinate. Seen as columns
+// of matrices A for the rows of a product and B for its columns, with
+// (h, 1, z) in A and (−1, −h, z) in B, the product is −AᵀB.
+type panels struct {
+	frame
+	blocks int
+	x      []float32
+}
+
+func newPanels(m *data.Matrix) *panels {
+	p := &panels{frame: newFrame(m), blocks: parallel.Pieces(m.N, blockSize)}
+	p.x = make([]float32, p.blocks*p.size())
+	parallel.For(m.N, blockSize, func(b, lo, hi int) {
 		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
 	})
-	for _, a := range p.norm {
-		p.maxNorm = max(p.maxNorm, a)
-	}
+	p.setMaxNorm()
 	return p
 }
 
@@ -133,7 +155,7 @@ func (p *panels) fill(panel []float32, m *data.Matrix, norm []float64) {
 	for c := range m.N {
 		sum := 0.0
 		for l, v := range m.Row(c) {
-			zl := float32((float64(v) - p.mean[l]) * p.scale)
+			zl := p.move(v, l)
 			z[l*blockSize+c] = zl
 			sum += float64(zl) * float64(zl)
 		}
@@ -326,8 +348,13 @@ func game(players, round, g int) (a, b int) {
 //   - The z are themselves rounded, which moves each point by at most ua, and
 //     hence changes a distance by at most u(aᵢ+aⱼ).
 //   - Underflow adds at most 2⁻¹²⁶ per term to each, or to a coordinate.
+//
+// In few dimensions an accelerator computes s from differences instead
+// (newDifferenceBound): that of two coordinates is off by at most u of itself, its
+// square by 3u at most, and the sum by D more. So s is off by γs at most, with D+4
+// for K, and not by more the farther the points are from the mean.
 type errorBound struct {
-	gamma, shift, product, distance float64
+	gamma, relative, shift, product, distance float64
 }
 
 func newErrorBound(d int) errorBound {
@@ -347,6 +374,13 @@ func newErrorBound(d int) errorBound {
 	return e
 }
 
+// newDifferenceBound is newErrorBound for sums of squared differences.
+func newDifferenceBound(d int) errorBound {
+	e := newErrorBound(d)
+	e.gamma, e.relative = 0, e.gamma
+	return e
+}
+
 // certain reports whether every point j whose product with a point of norm a
 // is at least s lies farther from that point than r (both on the scale of z).
 // No point has a norm above maxNorm.
@@ -359,20 +393,20 @@ func (e errorBound) certain(s, r, a, maxNorm float64) bool {
 	r = r*(1+1e-9) + e.distance // the float64 distance that r is from is rounded, too
 	b := min(maxNorm, (1+1e-9)*((1+e.shift)*a+r)/(1-e.shift))
 	w := a + b
-	return math.Sqrt(max(0, 2*(s-e.product)-e.gamma*w*w))-e.shift*w > r
+	return math.Sqrt(max(0, 2*(s-e.product)*(1-e.relative)-e.gamma*w*w))-e.shift*w > r
 }
 
 // rank offers to best, emptied before, the candidates of a point of norm a,
 // and reports whether it is certain that the k nearest of all points of m are
 // among them.
-func (p *panels) rank(best *topK, point []float32, m *data.Matrix, keys []uint64, threshold float32, a float64, bound errorBound) bool {
+func (f *frame) rank(best *topK, point []float32, m *data.Matrix, keys []uint64, threshold float32, a float64, bound errorBound) bool {
 	best.resetAll()
 	for _, key := range keys {
 		j := int32(uint32(key))
 		best.offer(dist2(point, m.Row(int(j)), best.limit), j)
 	}
-	r := p.scale * math.Sqrt(best.limit)
-	return threshold == beyond || bound.certain(float64(threshold), r, a, p.maxNorm)
+	r := f.scale * math.Sqrt(best.limit)
+	return threshold == beyond || bound.certain(float64(threshold), r, a, f.maxNorm)
 }
 
 // searchGrain is the number of points that are searched in a tree in one
@@ -402,19 +436,27 @@ func knnBlocked(m *data.Matrix, k int) (nb *Neighbors, searched int) {
 		}
 	})
 
-	var rows []int32
-	for _, o := range open {
-		rows = append(rows, o...)
-	}
+	return nb, improveAll(nb, func() *tree { return newTree(m) }, m, open, true)
+}
+
+// improveAll replaces the rows of nb that are open, of which there are some in
+// each piece, by what a search of the tree finds for these queries. Own says that
+// the queries are the points of the tree. It returns the number of rows.
+func improveAll(nb *Neighbors, tree func() *tree, queries *data.Matrix, open [][]int32, own bool) int {
+	rows := slices.Concat(open...)
 	if len(rows) == 0 {
-		return nb, 0
+		return 0
 	}
-	t := newTree(m)
+	t := tree()
 	parallel.For(len(rows), searchGrain, func(_, lo, hi int) {
-		best := newTopK(k)
+		best := newTopK(nb.K)
 		for _, i := range rows[lo:hi] {
-			t.improve(best, nb, int(i), m.Row(int(i)), i)
+			self := int32(nobody)
+			if own {
+				self = i
+			}
+			t.improve(best, nb, int(i), queries.Row(int(i)), self)
 		}
 	})
-	return nb, len(rows)
+	return len(rows)
 }

@@ -11,6 +11,9 @@
 // Index and Search do the same for query points among base points, such as
 // held-out points among those that a model was trained on (search.go).
 //
+// KNNOn, NewIndexOn, SearchOn and RanksOn do the same on an accelerator, with the
+// same result: it finds the candidates, the CPU ranks them (remote.go).
+//
 // Ranks tells how many points are nearer to a point than others are, also
 // exactly and by products of blocks (rank.go).
 //

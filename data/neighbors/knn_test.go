@@ -420,6 +420,35 @@ func TestErrorBound(t *testing.T) {
 	}
 }
 
+// Differences in float32 prove that points are far, however far from the mean both
+// are, and never more than is so.
+func TestDifferenceBound(t *testing.T) {
+	for _, kind := range kinds {
+		for _, d := range []int{1, 2, 3, 8} {
+			m := data.NewMatrix(200, d)
+			kind.fill(m, rand.New(rand.NewPCG(uint64(d), 4)))
+			p := newPanels(m)
+			bound := newDifferenceBound(d)
+			for i := range m.N {
+				for j := range i {
+					var s float32
+					for l := range d {
+						v := p.move(m.Row(i)[l], l) - p.move(m.Row(j)[l], l)
+						s += v * v
+					}
+					r := math.Sqrt(dist2(m.Row(i), m.Row(j), math.Inf(1))) * p.scale
+					if bound.certain(float64(s/2), r, p.norm[i], p.norm[j]) {
+						t.Fatalf("%s, D=%d: the differences of points %d and %d are held to prove a distance above %v, which it is", kind.name, d, i, j, r)
+					}
+					if kind.name == "normal" && r > 1e-3 && !bound.certain(float64(s/2), 0.999*r, p.norm[i], p.maxNorm) {
+						t.Fatalf("D=%d: the differences of points %d and %d do not prove that they are farther than 99.9%% of their distance", d, i, j)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A threshold proves something about all points with greater products at
 // once, near or far.
 func TestErrorBoundOverAllPoints(t *testing.T) {

@@ -26,18 +26,7 @@ import (
 // sizes do not fit together, if index does not fit m, or if a value is NaN or
 // infinite (ErrNotFinite).
 func Ranks(m *data.Matrix, index []int32, k int) ([]int32, error) {
-	if err := checkSizes(m, "matrix"); err != nil {
-		return nil, err
-	}
-	if k < 1 || len(index)/k != m.N || len(index)%k != 0 {
-		return nil, fmt.Errorf("neighbors: %d indices are not %d for each of %d points", len(index), k, m.N)
-	}
-	for e, j := range index {
-		if j < 0 || int(j) >= m.N || int(j) == e/k {
-			return nil, fmt.Errorf("neighbors: point %d is asked for the rank of %d; give other points from 0 to %d", e/k, j, m.N-1)
-		}
-	}
-	if err := checkFinite(m, ""); err != nil {
+	if err := checkRanks(m, index, k); err != nil {
 		return nil, err
 	}
 	r := &ranking{m: m, panels: newPanels(m), bound: newErrorBound(m.D), index: index, k: k, ranks: make([]int32, len(index))}
@@ -52,6 +41,21 @@ func Ranks(m *data.Matrix, index []int32, k int) ([]int32, error) {
 		pool.Put(w)
 	})
 	return r.ranks, nil
+}
+
+func checkRanks(m *data.Matrix, index []int32, k int) error {
+	if err := checkSizes(m, "matrix"); err != nil {
+		return err
+	}
+	if k < 1 || len(index)/k != m.N || len(index)%k != 0 {
+		return fmt.Errorf("neighbors: %d indices are not %d for each of %d points", len(index), k, m.N)
+	}
+	for e, j := range index {
+		if j < 0 || int(j) >= m.N || int(j) == e/k {
+			return fmt.Errorf("neighbors: point %d is asked for the rank of %d; give other points from 0 to %d", e/k, j, m.N-1)
+		}
+	}
+	return checkFinite(m, "")
 }
 
 // A ranking counts, for each point i and each j that is asked for, the points

@@ -14,7 +14,9 @@ import (
 // can come in many blocks. An Index may be used by several goroutines at once.
 type Index struct {
 	base   *data.Matrix
-	panels *panels // nil in few dimensions, where the tree is searched
+	panels *panels     // nil in few dimensions, where the tree is searched
+	remote *remoteBase // of an index on an accelerator, which has no panels
+	frame  *frame      // of either
 	bound  errorBound
 	tree   func() *tree // made when it is needed first
 }
@@ -26,17 +28,26 @@ type Index struct {
 // It fails if base is empty or its sizes do not fit together, or if a value
 // is NaN or infinite (ErrNotFinite).
 func NewIndex(base *data.Matrix) (*Index, error) {
+	x, err := newIndex(base)
+	if err != nil {
+		return nil, err
+	}
+	if base.D > treeMaxD {
+		x.panels, x.bound = newPanels(base), newErrorBound(base.D)
+		x.frame = &x.panels.frame
+	}
+	return x, nil
+}
+
+// newIndex returns an index that knows the tree alone.
+func newIndex(base *data.Matrix) (*Index, error) {
 	if err := checkSizes(base, "base"); err != nil {
 		return nil, err
 	}
 	if err := checkFinite(base, "base "); err != nil {
 		return nil, err
 	}
-	x := &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}
-	if base.D > treeMaxD {
-		x.panels, x.bound = newPanels(base), newErrorBound(base.D)
-	}
-	return x, nil
+	return &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}, nil
 }
 
 // Search finds the k nearest base points of every query point by Euclidean
@@ -77,6 +88,12 @@ func (x *Index) Search(queries *data.Matrix, k int) (*Neighbors, error) {
 		return nil, err
 	}
 	nb := newNeighbors(queries.N, k)
+	if x.remote != nil && remotely(x.remote.device, x.base.N, k) {
+		if _, err := x.searchRemote(nb, queries); err != nil {
+			return nil, err
+		}
+		return nb, nil
+	}
 	// As in KNN, few candidates have to be ranked out of many points.
 	if x.panels == nil || x.base.N/4 < k+slack {
 		t := x.tree()
@@ -101,6 +118,22 @@ const nobody = -1
 // keeps them below beyond, and far from overflow. Queries that are farther
 // from the base, on its own scale, are searched in the tree.
 const farQuery = 0x1p40
+
+// far tells whether a query of that norm is so far.
+func far(norm float64) bool { return !(norm <= farQuery) }
+
+// settle ranks the candidates of query i, of that norm, and reports whether it is
+// certain that row i of nb then has its neighbours.
+func (x *Index) settle(best *topK, nb *Neighbors, i int, query []float32, keys []uint64, threshold float32, norm float64) bool {
+	if far(norm) {
+		// Without candidates, nothing limits the search of the tree.
+		nb.Dist2[(i+1)*nb.K-1] = math.Inf(1)
+		return false
+	}
+	certain := x.frame.rank(best, query, x.base, keys, threshold, norm, x.bound)
+	best.store(nb, i)
+	return certain
+}
 
 // A searcher is what one goroutine needs to search for a block of queries.
 type searcher struct {
@@ -127,9 +160,8 @@ func (x *Index) searchBlocked(nb *Neighbors, queries *data.Matrix) (searched int
 		defer pool.Put(s)
 		rows := hi - lo
 		p.fill(s.panel, queries.Rows(lo, hi), s.norm)
-		far := func(r int) bool { return !(s.norm[r] <= farQuery) }
 		for r := range rows {
-			if far(r) {
+			if far(s.norm[r]) {
 				s.panel[r] = 2 * beyond
 				for l := range p.d {
 					s.panel[(2+l)*blockSize+r] = 0
@@ -142,33 +174,11 @@ func (x *Index) searchBlocked(nb *Neighbors, queries *data.Matrix) (searched int
 			s.candidates.scan(s.products, &noThresholds, 0, block, rows)
 		}
 		for r := range rows {
-			i := lo + r
-			if far(r) {
-				// Without candidates, nothing limits the search of the tree.
-				nb.Dist2[(i+1)*nb.K-1] = math.Inf(1)
-				open[piece] = append(open[piece], int32(i))
-				continue
-			}
 			keys, threshold := s.candidates.of(r)
-			if !p.rank(s.best, queries.Row(i), x.base, keys, threshold, s.norm[r], x.bound) {
-				open[piece] = append(open[piece], int32(i))
+			if !x.settle(s.best, nb, lo+r, queries.Row(lo+r), keys, threshold, s.norm[r]) {
+				open[piece] = append(open[piece], int32(lo+r))
 			}
-			s.best.store(nb, i)
 		}
 	})
-	var rows []int32
-	for _, o := range open {
-		rows = append(rows, o...)
-	}
-	if len(rows) == 0 {
-		return 0
-	}
-	t := x.tree()
-	parallel.For(len(rows), searchGrain, func(_, lo, hi int) {
-		best := newTopK(nb.K)
-		for _, i := range rows[lo:hi] {
-			t.improve(best, nb, int(i), queries.Row(int(i)), nobody)
-		}
-	})
-	return len(rows)
+	return improveAll(nb, x.tree, queries, open, false)
 }

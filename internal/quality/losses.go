@@ -44,6 +44,12 @@ func UMAP() Discriminator { return Discriminator{1, 0} }
 // Edges and embedding are as for KL. The sum over edges is computed in double
 // precision, that over pairs with PartitionFunction's. Errors are KL's.
 func ExpectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators ...Discriminator) ([]float64, error) {
+	return ExpectedLossesOn(nil, heads, tails, embedding, d, m, clamp, discriminators...)
+}
+
+// expectedLosses is ExpectedLosses with the sums over the pairs of n points by
+// ofPairs.
+func expectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, ofPairs func(n int) ([]float64, error)) ([]float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return nil, err
@@ -59,7 +65,10 @@ func ExpectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clam
 			return nil, fmt.Errorf("%w: normalisation constant %v; it is a positive number", ErrInput, p.slope)
 		}
 	}
-	sums := lossesOfPairs(embedding, n, d, clamp, discriminators)
+	sums, err := ofPairs(n)
+	if err != nil {
+		return nil, err
+	}
 	limit := logLimit(clamp)
 	losses := make([]float64, len(discriminators))
 	for k, p := range discriminators {

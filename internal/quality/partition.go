@@ -72,12 +72,7 @@ func pairSumPlanes(e []float32, n, d int) float64 {
 // float32 points, cauchyBlock at most at a time, and returns what it adds to
 // sums.
 func overPlanes(e []float32, n, d, sums int, add func(d2 []float32, sums []float64)) []float64 {
-	planes := make([]float32, len(e))
-	for i := range n {
-		for k, v := range e[i*d : (i+1)*d] {
-			planes[k*n+i] = v
-		}
-	}
+	planes := planesOf(e, n, d)
 	return overTiles(n, sums, func(i, lo, hi int, d2 []float32, sums []float64) {
 		clear(d2)
 		for k, x := range e[i*d : (i+1)*d] {
@@ -89,6 +84,17 @@ func overPlanes(e []float32, n, d, sums int, add func(d2 []float32, sums []float
 			d2 = d2[m:]
 		}
 	})
+}
+
+// planesOf returns points coordinate after coordinate.
+func planesOf(e []float32, n, d int) []float32 {
+	planes := make([]float32, len(e))
+	for i := range n {
+		for k, v := range e[i*d : (i+1)*d] {
+			planes[k*n+i] = v
+		}
+	}
+	return planes
 }
 
 // overTiles calls row with ranges that cover the pairs i < j < n once,

@@ -11,7 +11,9 @@
 // Every result is exact for the points given, or for the random sample of
 // them that the caller's stream draws, and has the same bits for any number
 // of processors. Nearest neighbours are found elsewhere (package
-// data/neighbors) and come in as plain index slices, and ranks likewise.
+// data/neighbors) and come in as plain index slices, and ranks likewise. What
+// looks at all pairs has a form for accelerators, whose name ends in On
+// (remote.go), with sums in an order that depends on sizes alone.
 package quality
 
 import (

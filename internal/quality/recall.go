@@ -3,6 +3,7 @@ package quality
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"cne/data"
 	"cne/internal/parallel"
@@ -84,36 +85,41 @@ func recall(inData, inEmbedding []int32, k, points int, what string) (float64, e
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite.
 func KNNAccuracy(embedding *data.Matrix, classes []int32, k int, testShare float64, stream rng.Stream) (float64, error) {
-	n, err := points(embedding.X, embedding.D, "embedding")
+	test, known, err := drawTest(embedding, classes, k, testShare, stream)
 	if err != nil {
 		return 0, err
 	}
+	c := newClassifier(embedding.D, k)
+	for _, i := range known {
+		c.learn(embedding.Row(i), classes[i])
+	}
+	return c.accuracy(len(test), func(i int) ([]float32, int32) { return embedding.Row(test[i]), classes[test[i]] }), nil
+}
+
+// drawTest checks the arguments of KNNAccuracy and returns the points that are held
+// out, and, in order, those that are not.
+func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64, stream rng.Stream) (test, known []int, err error) {
+	n, err := points(embedding.X, embedding.D, "embedding")
+	if err != nil {
+		return nil, nil, err
+	}
 	if len(classes) != n {
-		return 0, fmt.Errorf("%w: %d classes for %d points", ErrInput, len(classes), n)
+		return nil, nil, fmt.Errorf("%w: %d classes for %d points", ErrInput, len(classes), n)
 	}
 	if !(testShare > 0 && testShare < 1) {
-		return 0, fmt.Errorf("%w: test share %v; give a number between 0 and 1", ErrInput, testShare)
+		return nil, nil, fmt.Errorf("%w: test share %v; give a number between 0 and 1", ErrInput, testShare)
 	}
 	held := int(math.Round(float64(n) * testShare))
 	if held < 1 {
-		return 0, fmt.Errorf("%w: test share %v of %d points holds none out", ErrInput, testShare, n)
+		return nil, nil, fmt.Errorf("%w: test share %v of %d points holds none out", ErrInput, testShare, n)
 	}
 	if k < 1 || k > n-held {
-		return 0, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the points that are not held out", ErrInput, k, n-held)
+		return nil, nil, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the points that are not held out", ErrInput, k, n-held)
 	}
 	order := stream.Perm(n)
-	test := order[:held]
-	isTest := make([]bool, n)
-	for _, i := range test {
-		isTest[i] = true
-	}
-	c := newClassifier(embedding.D, k)
-	for i := range n {
-		if !isTest[i] {
-			c.learn(embedding.Row(i), classes[i])
-		}
-	}
-	return c.accuracy(held, func(i int) ([]float32, int32) { return embedding.Row(test[i]), classes[test[i]] }), nil
+	known = order[held:]
+	slices.Sort(known)
+	return order[:held], known, nil
 }
 
 // HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
@@ -123,30 +129,40 @@ func KNNAccuracy(embedding *data.Matrix, classes []int32, k int, testShare float
 // training point has counts as wrong. Errors wrap ErrInput or ErrNotFinite, and
 // ErrUndefined if no point is held out.
 func HeldOutAccuracy(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) (float64, error) {
-	n, err := points(train.X, train.D, "training points' embedding")
+	n, tests, err := checkHeldOut(train, trainClasses, held, heldClasses, k)
 	if err != nil {
 		return 0, err
-	}
-	tests, err := points(held.X, held.D, "held-out points' embedding")
-	switch {
-	case err != nil:
-		return 0, err
-	case held.D != train.D:
-		return 0, fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
-	case len(trainClasses) != n:
-		return 0, fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
-	case len(heldClasses) != tests:
-		return 0, fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
-	case k < 1 || k > n:
-		return 0, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
-	case tests == 0:
-		return 0, fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
 	}
 	c := newClassifier(train.D, k)
 	for i := range n {
 		c.learn(train.Row(i), trainClasses[i])
 	}
 	return c.accuracy(tests, func(i int) ([]float32, int32) { return held.Row(i), heldClasses[i] }), nil
+}
+
+// checkHeldOut checks the arguments of HeldOutAccuracy and returns how many points
+// there are of both kinds.
+func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) (n, tests int, err error) {
+	n, err = points(train.X, train.D, "training points' embedding")
+	if err != nil {
+		return 0, 0, err
+	}
+	tests, err = points(held.X, held.D, "held-out points' embedding")
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case held.D != train.D:
+		return 0, 0, fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
+	case len(trainClasses) != n:
+		return 0, 0, fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
+	case len(heldClasses) != tests:
+		return 0, 0, fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
+	case k < 1 || k > n:
+		return 0, 0, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
+	case tests == 0:
+		return 0, 0, fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
+	}
+	return n, tests, nil
 }
 
 // A classifier gives a point the class that most of its k nearest neighbours

@@ -25,26 +25,35 @@ const maxSample = 1 << 16
 // ErrInput or ErrNotFinite, and ErrUndefined if all distances of one side are
 // equal, as in a collapsed embedding.
 func Spearman(x, y *data.Matrix, sample int, stream rng.Stream) (float64, error) {
-	n, err := points(x.X, x.D, "data")
+	a, b, err := sampled(x, y, sample, stream)
 	if err != nil {
 		return 0, err
+	}
+	return spearman(a, x.D, b, y.D)
+}
+
+// sampled checks the arguments of Spearman and returns the points that are drawn.
+func sampled(x, y *data.Matrix, sample int, stream rng.Stream) (a, b []float32, err error) {
+	n, err := points(x.X, x.D, "data")
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := points(y.X, y.D, "embedding")
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	if n != m {
-		return 0, fmt.Errorf("%w: the data have %d points, the embedding has %d", ErrInput, n, m)
+		return nil, nil, fmt.Errorf("%w: the data have %d points, the embedding has %d", ErrInput, n, m)
 	}
 	if min(n, sample) < 3 || min(n, sample) > maxSample {
-		return 0, fmt.Errorf("%w: a sample of %d from %d points; 3 to %d are needed", ErrInput, sample, n, maxSample)
+		return nil, nil, fmt.Errorf("%w: a sample of %d from %d points; 3 to %d are needed", ErrInput, sample, n, maxSample)
 	}
-	a, b := x.X, y.X
+	a, b = x.X, y.X
 	if sample < n {
 		chosen := stream.Perm(n)[:sample]
 		a, b = gather(a, x.D, chosen), gather(b, y.D, chosen)
 	}
-	return spearman(a, x.D, b, y.D)
+	return a, b, nil
 }
 
 // gather copies rows of width d.
@@ -60,13 +69,27 @@ func gather(x []float32, d int, rows []int) []float32 {
 // points of da and db coordinates.
 func spearman[T Float](a []T, da int, b []T, db int) (float64, error) {
 	n := len(a) / da
+	return correlate(n, func(out []uint64) error {
+		distances(out, a, n, da)
+		return nil
+	}, func(out []uint64) error {
+		distances(out, b, n, db)
+		return nil
+	})
+}
+
+// correlate correlates the distances of all pairs of n points, which inData and
+// inEmbedding write as distances does.
+func correlate(n int, inData, inEmbedding func(out []uint64) error) (float64, error) {
 	pairs := n * (n - 1) / 2
 	s := newSorter(pairs)
 
 	// Twice the rank is a whole number, and the mean of all of them pairs+1:
 	// what is summed below are exact integers.
 	ranks := make([]uint32, pairs)
-	distances(s.keys, a, n, da)
+	if err := inData(s.keys); err != nil {
+		return 0, err
+	}
 	s.sort()
 	var xx, yy, xy int128
 	s.ties(func(lo, hi int) {
@@ -77,7 +100,9 @@ func spearman[T Float](a []T, da int, b []T, db int) (float64, error) {
 		}
 	})
 
-	distances(s.keys, b, n, db)
+	if err := inEmbedding(s.keys); err != nil {
+		return 0, err
+	}
 	s.sort()
 	s.ties(func(lo, hi int) {
 		centred := int64(lo+1+hi) - int64(pairs+1)

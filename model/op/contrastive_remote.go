@@ -34,6 +34,8 @@ type remoteSweep struct {
 const (
 	// threadsPerBlock is how many threads a block of heads, or of rows, has.
 	threadsPerBlock = 128
+	// threadsOfTotal is how many the block has that adds up what they leave.
+	threadsOfTotal = 1024
 	// remotePairs bounds the pairs of a tile of tempered cosines: 256 MiB.
 	remotePairs = 1 << 26
 	// maxThreadWidth is the width up to which one thread works on a head.
@@ -91,7 +93,7 @@ func (o *contrastive) Launch(d *device.Device, dst *Array, in []*Array) error {
 	if err != nil {
 		return err
 	}
-	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: 256}, dst.Arg(), s.dTheta.Arg(), s.parts.Arg(), device.Int(blocks), device.F32(s.norm))
+	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), s.dTheta.Arg(), s.parts.Arg(), device.Int(blocks), device.F32(s.norm))
 }
 
 // flags returns what the kernels are told of the options.

@@ -429,26 +429,26 @@ KERNEL_TOGETHER(contrast_cosines)(float *pairs, float *parts, const int *runs, c
 }
 
 // contrast_total adds up parts [count, 2] and writes the loss, and its derivative
-// with respect to theta, times norm. One block of 256 threads.
+// with respect to theta, times norm. One block of 1024 threads.
 KERNEL_TOGETHER(contrast_total)(float *loss, float *d_theta, const float *parts, int count, number norm) {
-  SHARED_ARRAY(double, sums, 512);
+  SHARED_ARRAY(double, sums, 2048);
   double sum = 0, derivative = 0;
   for (int i = thread(); i < count; i += threads()) {
     sum += (double)parts[2 * i];
     derivative += (double)parts[2 * i + 1];
   }
   sums[thread()] = sum;
-  sums[256 + thread()] = derivative;
-  for (int half = 128; half > 0; half /= 2) {
+  sums[1024 + thread()] = derivative;
+  for (int half = 512; half > 0; half /= 2) {
     barrier();
     if (thread() < half) {
       sums[thread()] += sums[thread() + half];
-      sums[256 + thread()] += sums[256 + thread() + half];
+      sums[1024 + thread()] += sums[1024 + thread() + half];
     }
   }
   if (thread() == 0) {
     *loss = (float)(sums[0] * (double)VALUE(norm));
-    *d_theta = (float)(sums[256] * (double)VALUE(norm));
+    *d_theta = (float)(sums[1024] * (double)VALUE(norm));
   }
 }
 

@@ -48,6 +48,11 @@ DEVICE void fence(void) { __nvvm_membar_gl(); }
 // threads of a warp, all of which must come here.
 DEVICE float exchange_f(float v, int mask) { return __nvvm_shfl_sync_bfly_f32(0xffffffffu, v, mask, 0x1f); }
 DEVICE int exchange_i(int v, int mask) { return __nvvm_shfl_sync_bfly_i32(0xffffffffu, v, mask, 0x1f); }
+// warp_barrier waits for the 32 threads of a warp, all of which must come here, and
+// orders what they did to memory.
+DEVICE void warp_barrier(void) { __nvvm_bar_warp_sync(0xffffffffu); }
+// ballot returns, to all 32 threads of a warp, a bit for each that says yes.
+DEVICE u32 ballot(int yes) { return __nvvm_vote_ballot_sync(0xffffffffu, yes != 0); }
 DEVICE float root(float x) { return __nvvm_sqrt_rn_f(x); }
 DEVICE double root_d(double x) { return __nvvm_sqrt_rn_d(x); }
 DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
@@ -78,6 +83,12 @@ DEVICE float exchange_f(float v, int mask) {
   return x.f;
 }
 DEVICE int exchange_i(int v, int mask) { return (int)cne_exchange((u32)v, mask); }
+DEVICE void warp_barrier(void) { (void)cne_exchange(0, 1); }
+DEVICE u32 ballot(int yes) {
+  u32 bits = (u32)(yes != 0) << cne_thread % 32;
+  for (int mask = 16; mask > 0; mask /= 2) bits |= cne_exchange(bits, mask);
+  return bits;
+}
 DEVICE float root(float x) { return __builtin_sqrtf(x); }
 DEVICE double root_d(double x) { return __builtin_sqrt(x); }
 DEVICE float fused(float a, float b, float c) { return a * b + c; }
@@ -165,6 +176,11 @@ DEVICE float logarithm(float x) {
   p = fused((float)e, -2.12194440e-4f, p);
   p = fused(-0.5f, z, p);
   return fused((float)e, 0.693359375f, m + p);
+}
+// logarithm_1p is log(1 + v) with all digits where v, not negative, is small.
+DEVICE float logarithm_1p(float v) {
+  float u = 1.f + v;
+  return u == 1.f || u == INFINITE ? logarithm(u) + v : logarithm(u) * (v / (u - 1.f));
 }
 
 // The random numbers of package internal/rng: the i-th word, from 0, of the stream

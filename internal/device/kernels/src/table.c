@@ -116,6 +116,14 @@ typedef float four __attribute__((ext_vector_type(4)));
     else for (int l = 0; l < d; l++) (to)[l] = (from)[l]; \
   } while (0)
 
+// DYNAMIC's memory begins at a multiple of 8 bytes only.
+#ifdef __NVPTX__
+extern SHARED four table_shared[];
+#define SHARED_FLOATS(name) SHARED float *name = (SHARED float *)table_shared
+#else
+#define SHARED_FLOATS(name) DYNAMIC(float, name)
+#endif
+
 // squared sets diff to the differences of two points, and returns their squared
 // distance.
 DEVICE float squared(float *diff, const float *x, const float *y, const int d) {
@@ -132,8 +140,9 @@ DEVICE int finite(float v) { return v - v == 0.f; }
 
 // Small batches: one block of 1024 threads runs through `count` of them. All of a batch
 // is in shared memory: the positions of its distinct points, and their gradients as
-// fixed-point numbers in units of 2⁻²⁸, of 64 bits in two halves. What is added to
-// the low halves seldom carries: they begin at 2³¹, which is ±8.
+// fixed-point numbers in units of 2⁻²⁸, of 64 bits in two halves, for which there are
+// atomic sums in hardware. What is added to the low halves seldom carries: they begin
+// in the middle, and so can hold ±8. A summand counts for 2³⁵ at most.
 #define UNIT 268435456.f
 #define MIDDLE 0x80000000u
 
@@ -321,7 +330,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
   KERNEL_TOGETHER(name##_d##d##_t1024)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *slots, \
                                        const int *counts, int stride, int b, int m, int count, int number_of, int loss, int with_positive, \
                                        number limit, number scale, number norm) { \
-    DYNAMIC(float, position); \
+    SHARED_FLOATS(position); \
     SHARED_ARRAY(u32, words, 2 * (WORDS + 1)); \
     SHARED_ARRAY(float, parts, 64); \
     batches(info, table, log_z, losses, status, control, rows, slots, counts, stride, b, m, count, number_of, info ? INFO : loss, with_positive, \

@@ -7,7 +7,10 @@
 // left, the top, the width and the height of the crop, the marks below, the factors
 // of brightness, contrast and saturation, the shift of the hue, and the image.
 enum { CHOICE = 12 };
-enum { FLIP = 1, JITTER = 2, GREY = 4, ORDER = 8 }; // from bit 8 on the order of the steps, two bits each
+enum { FLIP = 1, JITTER = 2, GREY = 4 };
+// From bit ORDER on the marks have the order of the steps (brightness 0, contrast 1,
+// saturation 2, hue 3), two bits for each; STEPS is 0, 1, 2, 3.
+enum { ORDER = 8, STEPS = 0xe4 };
 
 DEVICE double unit_d(u64 *state) { return (double)(next_word(state) >> 11) * 0x1p-53; }
 DEVICE double between(double lo, double hi, u64 *state) { return lo + (hi - lo) * unit_d(state); }
@@ -76,7 +79,7 @@ KERNEL(views_draw)(u32 *choices, const int *points, const int *rows, const doubl
   if (unit_d(&state) < how[8]) marks |= JITTER;
   for (int k = 0; k < 4; k++) c[5 + k] = as_bits((float)between(how[10 + 2 * k], how[11 + 2 * k], &state));
   if (unit_d(&state) < how[9]) marks |= GREY;
-  u32 order = 0xe4; // 0, 1, 2, 3
+  u32 order = STEPS;
   for (u32 k = 3; k > 0; k--) {
     u32 j = (u32)next_below(&state, k + 1), differ = (order >> 2 * k ^ order >> 2 * j) & 3;
     order ^= differ << 2 * k | differ << 2 * j;
@@ -90,9 +93,10 @@ KERNEL(views_plain)(u32 *choices, const int *images, int count, int height, int 
   long i = index_of_thread();
   if (i >= count) return;
   u32 *c = choices + i * CHOICE;
-  c[0] = c[1] = c[4] = 0;
+  c[0] = c[1] = 0;
   c[2] = (u32)width;
   c[3] = (u32)height;
+  c[4] = STEPS << ORDER;
   c[9] = (u32)images[i];
 }
 

@@ -1,0 +1,121 @@
+// Principal components, of package data, in double precision: what a covariance
+// loses in single precision, its small eigenvalues do not have to lose.
+//
+// The products are computed in tiles of 64×64 by blocks of 256 threads, of which
+// each adds up 4×4: two pairs of rows and two of columns, 32 apart, so that the
+// threads of a warp read shared memory side by side.
+#include "kernel.h"
+
+typedef double two __attribute__((vector_size(16)));
+
+enum { tile = 64, depth = 16, line = tile + 2 };
+SHARED_ARRAY(two, components_left, depth *line / 2); // [depth, line] numbers each
+SHARED_ARRAY(two, components_right, depth *line / 2);
+
+typedef struct { double of[4][4]; } sums;
+
+DEVICE SHARED double *left_at(int l, int c) { return (SHARED double *)components_left + l * line + c; }
+DEVICE SHARED double *right_at(int l, int c) { return (SHARED double *)components_right + l * line + c; }
+
+// row_of and column_of tell which of a tile's elements a thread adds up.
+DEVICE int row_of(int i) { return i / 2 * 32 + thread() / 16 * 2 + i % 2; }
+DEVICE int column_of(int j) { return j / 2 * 32 + thread() % 16 * 2 + j % 2; }
+
+// add_products adds the products of what is in shared memory.
+DEVICE void add_products(sums *s) {
+  int row = thread() / 16 * 2, column = thread() % 16 * 2;
+#pragma unroll 4
+  for (int l = 0; l < depth; l++) {
+    two a[2], b[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      a[h] = *(const SHARED two *)left_at(l, h * 32 + row);
+      b[h] = *(const SHARED two *)right_at(l, h * 32 + column);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) s->of[i][j] += a[i / 2][i % 2] * b[j / 2][j % 2];
+  }
+}
+
+// element is that of the matrix A whose products are wanted: x, without some of its
+// columns, less the shift of each, or (across) the transpose of that. Beyond its
+// edges it is 0.
+DEVICE double element(const float *x, const int *columns, const double *shift, int stride, int across, int row, int column,
+                      int rows, int width) {
+  if (row >= rows || column >= width) return 0;
+  int point = across ? column : row, c = across ? row : column;
+  return (double)x[(long)point * stride + columns[c]] - shift[c];
+}
+
+// components_products: the upper triangle of AᵀA, in to [slices, width, width], each
+// slice of a part of A's rows, `each` of them; if more, they are added to what is
+// there. A [rows, width] is x [rows, stride] without its constant columns, less
+// shift, or (across) x [width, stride] so transposed: columns and shift, which name
+// and go with the others, are as many as A has columns, or rows. A block for each
+// slice and each tile on the diagonal or to the right of it, slice by slice.
+KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *columns, const double *shift, int stride, int across,
+                                     int rows, int width, int each, int more) {
+  int tiles = (width + tile - 1) / tile, t = block() % (tiles * (tiles + 1) / 2), slice = block() / (tiles * (tiles + 1) / 2);
+  int a = 0;
+  for (; t >= tiles - a; a++) t -= tiles - a;
+  int top = a * tile, left = (a + t) * tile;
+  sums s = {0};
+  int last = min_i(rows, (slice + 1) * each);
+  for (int first = slice * each; first < last; first += depth) {
+    for (int i = 0; i < depth * tile / 256; i++) {
+      // Along the rows of x, which is along those of A, or across them.
+      int at = thread() + 256 * i, l = across ? at % depth : at / tile, c = across ? at / depth : at % tile;
+      *left_at(l, c) = element(x, columns, shift, stride, across, first + l, top + c, last, width);
+      *right_at(l, c) = element(x, columns, shift, stride, across, first + l, left + c, last, width);
+    }
+    barrier();
+    add_products(&s);
+    barrier();
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      long row = top + row_of(i), column = left + column_of(j);
+      if (row >= width || column >= width) continue;
+      double *c = to + ((long)slice * width + row) * width + column;
+      *c = more ? *c + s.of[i][j] : s.of[i][j];
+    }
+}
+
+// components_gather: adds up the slices of n elements each, in their order, into the
+// first. A thread for each element.
+KERNEL(components_gather)(double *to, int slices, long n) {
+  long i = index_of_thread();
+  if (i >= n) return;
+  double sum = to[i];
+  for (int s = 1; s < slices; s++) sum += to[s * n + i];
+  to[i] = sum;
+}
+
+// components_project: to [rows, k] = x·axesᵀ − origin, for x [rows, d] and axes
+// [k, d]. A block for each tile, those of 64 rows one after the other.
+KERNEL_TOGETHER(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {
+  int across = (k + tile - 1) / tile, top = block() / across * tile, left = block() % across * tile;
+  sums s = {0};
+  for (int first = 0; first < d; first += depth) {
+    for (int i = 0; i < depth * tile / 256; i++) {
+      int at = thread() + 256 * i, l = at % depth, c = at / depth;
+      int here = first + l < d;
+      *left_at(l, c) = here && top + c < rows ? (double)x[(long)(top + c) * d + first + l] : 0;
+      *right_at(l, c) = here && left + c < k ? axes[(long)(left + c) * d + first + l] : 0;
+    }
+    barrier();
+    add_products(&s);
+    barrier();
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      long row = top + row_of(i), column = left + column_of(j);
+      if (row < rows && column < k) to[row * k + column] = (float)(s.of[i][j] - origin[column]);
+    }
+}

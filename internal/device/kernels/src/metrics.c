@@ -1,0 +1,111 @@
+// What package internal/quality measures over all pairs of points.
+#include "kernel.h"
+
+enum { rows = 256, step = 128 }; // of a block; columns in shared memory at a time
+SHARED_ARRAY(float, metrics_columns, 2 * step);
+SHARED_ARRAY(double, metrics_sums, rows);
+
+// loss is log(1 + 1/w); log if the argument is above limit.
+DEVICE float loss(float w, float limit, float log) {
+  float v = 1.f / w;
+  return 1.f + v > limit ? log : logarithm_1p(v);
+}
+
+// add_pairs adds up, into sum, a term for each pair i < j of points, of which i is one
+// of the block's 256 and j one of a strip's, from first to last: 1/(1+x) of the
+// squared distance x, or (losses) the loss of slope·x + offset. planes [d, n] has the
+// points, coordinate after coordinate. A thread for each i adds 32 terms at a time in
+// single precision, and these in double.
+DEVICE void add_pairs(double *sum, const float *planes, int n, int d, int i, int first, int last, int losses, float slope,
+                      float offset, float limit, float log) {
+  double total = 0;
+  float x = i < n ? planes[i] : 0.f, y = i < n && d > 1 ? planes[n + i] : 0.f;
+  for (int from = first; from < last; from += step) {
+    int columns = min_i(step, last - from);
+    if (thread() < columns) {
+      metrics_columns[thread()] = planes[from + thread()];
+      metrics_columns[step + thread()] = d > 1 ? planes[n + from + thread()] : 0.f;
+    }
+    barrier();
+    int begin = i < n ? max_i(0, i + 1 - from) : columns;
+    while (begin < columns) {
+      int end = min_i(columns, begin / 32 * 32 + 32);
+      float part = 0.f;
+      for (; begin < end; begin++) {
+        float dx = metrics_columns[begin] - x, dy = metrics_columns[step + begin] - y, x2 = dx * dx + dy * dy;
+        for (int l = 2; l < d; l++) {
+          float v = planes[(long)l * n + from + begin] - planes[(long)l * n + i];
+          x2 += v * v;
+        }
+        part += losses ? loss(slope * x2 + offset, limit, log) : 1.f / (1.f + x2);
+      }
+      total += (double)part;
+    }
+    barrier();
+  }
+  metrics_sums[thread()] = total;
+  for (int half = rows / 2; half > 0; half /= 2) {
+    barrier();
+    if (thread() < half) metrics_sums[thread()] += metrics_sums[thread() + half];
+  }
+  if (thread() == 0) *sum = metrics_sums[0];
+}
+
+// metrics_partition: Σ 1/(1+‖e_i−e_j‖²) over the pairs i < j, in parts [blocks]. A
+// block of 256 threads for each 256 rows and strip of so many columns, strips
+// together.
+KERNEL_TOGETHER(metrics_partition)(double *parts, const float *planes, int n, int d, int strip) {
+  int strips = (n + strip - 1) / strip, first = block() % strips * strip;
+  int top = block() / strips * rows;
+  add_pairs(parts + block(), planes, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 0, 0.f, 0.f, 0.f,
+            0.f);
+}
+
+// metrics_losses: Σ log(1 + 1/(slope·x + offset)) over the squared distances x of the
+// pairs i < j, for each pair of a slope and an offset in terms; blocks as for
+// metrics_partition, for one pair after the other.
+KERNEL_TOGETHER(metrics_losses)(double *parts, const float *planes, const float *terms, int n, int d, int strip, number limit,
+                                number log) {
+  int strips = (n + strip - 1) / strip, tiles = (n + rows - 1) / rows;
+  int which = block() / (strips * tiles), at = block() % (strips * tiles), first = at % strips * strip;
+  int top = at / strips * rows;
+  add_pairs(parts + block(), planes, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 1,
+            terms[2 * which], terms[2 * which + 1], VALUE(limit), VALUE(log));
+}
+
+// metrics_distances: to [n(n−1)/2] are the bits of the squared distances of the pairs
+// (0,1), (0,2), …, (1,2), … of points x [n, d], summed as squaredDistanceTo does, to
+// the last bit. A block of 256 threads for each tile of 16×16 pairs, also of those
+// left of the diagonal, which have nothing to do.
+KERNEL_TOGETHER(metrics_distances)(double *to, const float *x, int n, int d) {
+#pragma clang fp contract(off)
+  enum { side = 16, depth = 32, line = depth + 1 };
+  SHARED_ARRAY(double, a, side *line);
+  SHARED_ARRAY(double, b, side *line);
+  int tiles = (n + side - 1) / side, top = block() / tiles * side, left = block() % tiles * side;
+  if (left < top) return;
+  int row = thread() / side, column = thread() % side, whole = d / 4 * 4;
+  double s[4] = {0, 0, 0, 0};
+  for (int first = 0; first < d; first += depth) {
+    for (int e = thread(); e < side * depth; e += side * side) {
+      int l = e % depth, p = e / depth, in = first + l < d;
+      a[p * line + l] = in && top + p < n ? (double)x[(long)(top + p) * d + first + l] : 0;
+      b[p * line + l] = in && left + p < n ? (double)x[(long)(left + p) * d + first + l] : 0;
+    }
+    barrier();
+    int l = 0;
+    for (; l < depth && first + l < whole; l += 4)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        double v = a[row * line + l + e] - b[column * line + l + e];
+        s[e] += v * v;
+      }
+    for (; l < depth && first + l < d; l++) {
+      double v = a[row * line + l] - b[column * line + l];
+      s[0] += v * v;
+    }
+    barrier();
+  }
+  long i = top + row, j = left + column;
+  if (i < j && j < n) to[i * (2 * n - i - 1) / 2 + j - i - 1] = s[0] + s[1] + (s[2] + s[3]);
+}
