@@ -80,6 +80,9 @@ func open(number int) (*backend, error) {
 	if b.stream, err = cu.MakeStream(cu.DefaultStream); err != nil {
 		return nil, err
 	}
+	if err := b.dnn.open(b.streamPointer()); err != nil {
+		return nil, err
+	}
 	if s := C.blas_create(&b.blas); s != 0 {
 		return nil, blasError("cublasCreate", s)
 	}
@@ -92,9 +95,6 @@ func open(number int) (*backend, error) {
 	var version C.int
 	if s := C.blas_version(b.blas, &version); s != 0 {
 		return nil, blasError("cublasGetVersion", s)
-	}
-	if err := b.dnn.open(b.streamPointer()); err != nil {
-		return nil, err
 	}
 	driver := cu.Version()
 	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d, %v", driver/1000, driver%1000/10, version/10000, version/100%100, &b.dnn)
