@@ -207,7 +207,7 @@ func TestStepAfterFailureOnDevice(t *testing.T) {
 
 // A step can be noted and taken again with other numbers. A gradient that moves to
 // another place is found there.
-func TestStepIsCaptured(t *testing.T) {
+func TestStepOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, method := range methods {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestStepIsCaptured(t *testing.T) {
 	}
 }
 
-func TestLaunchRefusesOtherRows(t *testing.T) {
+func TestRemoteLaunchRefusesOtherRows(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, method := range methods {
 		s := newRemoteStep(t, d, method)

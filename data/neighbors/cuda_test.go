@@ -55,7 +55,7 @@ func TestKNNOnDeviceInBlocks(t *testing.T) {
 	}
 }
 
-func TestKNNOnChoosesTheCPU(t *testing.T) {
+func TestKNNOnDeviceChoosesTheCPU(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(60, 10, 1)
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestSearchOnDevice(t *testing.T) {
 	same(t, got, want)
 }
 
-func TestMemoryIsGivenBack(t *testing.T) {
+func TestMemoryOnDeviceIsGivenBack(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(300, 10, 1)
 	_, err := KNNOn(d, m, 5)
@@ -123,7 +123,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestFailuresAreReported(t *testing.T) {
+func TestFailuresOnDeviceAreReported(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(300, 10, 1)
 	fakecuda.Memory(t, 100<<10)

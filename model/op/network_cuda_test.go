@@ -287,7 +287,7 @@ func TestTapeMachineOnDevice(t *testing.T) {
 
 // Once it has run, a step of a network asks for no memory and makes nobody wait: it
 // can be noted and done again.
-func TestNetworkIsCaptured(t *testing.T) {
+func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
 	x, index := filled(t, 1, 50, 9), drawnRows(t, 4, 70, 50)
 	n := gorgonia.NewGraph()
