@@ -291,15 +291,20 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	if err := status.Zero(); err != nil {
 		t.Fatal(err)
 	}
+	loss, err := op.NewArrayOn(d, tensor.Float32, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loss.Free()
 	inf := float32(math.Inf(1))
 	for i, c := range []struct {
 		loss   float32
 		status int32
 	}{{1.5, 0}, {-2, 0}, {inf, 3}, {4, 3}, {float32(math.NaN()), 3}} {
-		if err := device.Upload(d, theta.Pointer(), []float32{c.loss}); err != nil {
+		if err := device.Upload(d, loss.Pointer(), []float32{c.loss}); err != nil {
 			t.Fatal(err)
 		}
-		if err := endBatch(losses, status.Pointer(), theta, i, 4); err != nil {
+		if err := endBatch(losses, status.Pointer(), loss, i, 4); err != nil {
 			t.Fatal(err)
 		}
 		if got := fetched(t, status)[0]; got != c.status {
