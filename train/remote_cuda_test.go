@@ -209,6 +209,30 @@ func TestResumeOnDevice(t *testing.T) {
 	}
 }
 
+// The operations of a network's small batches are asked for one by one a few times,
+// and then as a whole.
+func TestSmallBatchesAreReplayedOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	if !fakecuda.Here() {
+		t.Skip("a GPU does not count launches")
+	}
+	r := remoteRuns["network"]
+	launches := func(epochs int) int {
+		before := fakecuda.Launches()
+		if _, _, _, err := r.fit(t, d, func(o *train.Options) {
+			o.BatchSize, o.DropLast = 20, true // 36 batches
+			o.Phases = []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 5}}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return fakecuda.Launches() - before
+	}
+	few, many := launches(10), launches(20)
+	if most := 36 * 10; many-few > most {
+		t.Errorf("10 epochs of 36 batches take %d launches, more than %d", many-few, most)
+	}
+}
+
 // Two runs share a device, and each ends as if it had had it alone.
 func TestTwoRunsOnOneDevice(t *testing.T) {
 	d := fakecuda.Open(t)

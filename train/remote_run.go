@@ -47,7 +47,8 @@ type remote struct {
 	methodZ Remote // nil where no log Z is learnt
 	images  Images // nil where the model takes none
 
-	table *tableRun // nil where there is no table, or a graph has to train it
+	table   *tableRun   // nil where there is no table, or a graph has to train it
+	network *networkRun // nil where batches are large, or there is no network of points
 
 	feed     *remoteFeed
 	layout   *remoteLayout
@@ -131,6 +132,8 @@ func newRemote(f *fit) (r *remote, err error) {
 	}
 	if table := r.plainTable(); table != nil {
 		r.table, err = newTableRun(f.Device, table, r.logZ.Value, r.status, f.objective)
+	} else if r.replica.Rows != nil && !r.replica.Parameters()[0].Sparse && f.size <= maxReplayed {
+		r.network, err = newNetworkRun(r)
 	}
 	return r, err
 }
@@ -178,6 +181,9 @@ func (r *remote) close() error {
 	}
 	if r.table != nil {
 		r.table.close()
+	}
+	if r.network != nil {
+		failed = errors.Join(failed, r.network.close())
 	}
 	for _, a := range []*op.Array{r.control, r.status, r.losses, r.logZ.Value, r.views, r.negatives, r.runs, r.rows} {
 		if a != nil {
@@ -271,6 +277,12 @@ func (r *remote) launch(t *term, count int) error {
 	if err := r.find(done, count); err != nil {
 		return err
 	}
+	if r.network != nil {
+		var err error
+		if done, err = r.network.launch(t, count); err != nil {
+			return err
+		}
+	}
 	for i := done; i < count; i++ {
 		if err := r.step(t, i); err != nil {
 			return err
@@ -363,18 +375,7 @@ func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
 			return 0, err
 		}
 	}
-	if err := drawRemotely(r.Device, r.negatives, r.runs, r.Draw, t.Negatives, edges, control); err != nil {
-		return 0, err
-	}
-	theta := thetaAt(control)
-	if r.objective.Loss == op.NC {
-		theta = r.logZ.Value.Pointer()
-	}
-	if err := errors.Join(
-		r.replica.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
-		r.replica.Runs.View(r.runs, 0, r.runs.Shape()...),
-		r.replica.Theta.Point(r.Device, theta),
-	); err != nil || r.images == nil {
+	if err := r.contrastWith(t.Negatives, edges, control); err != nil || r.images == nil {
 		return control, err
 	}
 	shape := r.images.Shape()
@@ -387,6 +388,23 @@ func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
 	return control, r.replica.Images.View(r.views, 0, r.views.Shape()...)
 }
 
+// contrastWith draws m negatives for the heads of a batch of b edges, for the replica,
+// and gives it the loss's constant.
+func (r *remote) contrastWith(m, b int, control device.Pointer) error {
+	if err := drawRemotely(r.Device, r.negatives, r.runs, r.Draw, m, b, control); err != nil {
+		return err
+	}
+	theta := thetaAt(control)
+	if r.objective.Loss == op.NC {
+		theta = r.logZ.Value.Pointer()
+	}
+	return errors.Join(
+		r.replica.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
+		r.replica.Runs.View(r.runs, 0, r.runs.Shape()...),
+		r.replica.Theta.Point(r.Device, theta),
+	)
+}
+
 // step trains on the i-th batch of a chunk.
 func (r *remote) step(t *term, i int) error {
 	control, err := r.prepare(t, i)
@@ -396,21 +414,27 @@ func (r *remote) step(t *term, i int) error {
 	if err := r.replica.Step(); err != nil {
 		return err
 	}
-	status := r.status.Pointer()
-	edges := 1 // over which the loss is a mean
+	if err := endBatch(r.losses, r.status.Pointer(), r.replica.Loss, i, r.share(r.feed.edgesOf(r.at.batch+i))); err != nil {
+		return err
+	}
+	return r.move(r.rows, control)
+}
+
+// share returns over how many of a batch's edges its loss is a mean, 1 if it is a sum.
+func (r *remote) share(edges int) float64 {
 	if r.objective.Mean {
-		edges = r.feed.edgesOf(r.at.batch + i)
+		return float64(edges)
 	}
-	if err := endBatch(r.losses, status, r.replica.Loss, i, float64(edges)); err != nil {
+	return 1
+}
+
+// move takes the steps against the gradients of a batch.
+func (r *remote) move(rows *op.Array, control device.Pointer) error {
+	status := r.status.Pointer()
+	if err := r.method.Launch(r.Device, rows, numbersAt(control), status); err != nil || r.methodZ == nil {
 		return err
 	}
-	if err := r.method.Launch(r.Device, r.rows, numbersAt(control), status); err != nil {
-		return err
-	}
-	if r.methodZ == nil {
-		return nil
-	}
-	return r.methodZ.Launch(r.Device, r.rows, numbersZAt(control), status)
+	return r.methodZ.Launch(r.Device, rows, numbersZAt(control), status)
 }
 
 // diverged returns the error of a run that ends with the i-th batch of a chunk. Nothing

@@ -43,8 +43,7 @@ func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {
 		return ErrHost
 	}
-	d.scratch.Lock()
-	defer d.scratch.Unlock()
+	defer d.holdScratch()()
 	err := d.retried(0, func() error { return d.backend.Convolve(&c, d.TF32, d.scratchOf) })
 	if errors.Is(err, ErrNoConvolution) {
 		return ErrNoConvolution
@@ -59,8 +58,7 @@ func (d *Device) Scratch(bytes int, f func(p Pointer) error) error {
 	if d.OnHost() {
 		return ErrHost
 	}
-	d.scratch.Lock()
-	defer d.scratch.Unlock()
+	defer d.holdScratch()()
 	var p Pointer
 	err := d.retried(bytes, func() (err error) {
 		p, err = d.scratchOf(bytes)
@@ -70,6 +68,19 @@ func (d *Device) Scratch(bytes int, f func(p Pointer) error) error {
 		return err
 	}
 	return f(p)
+}
+
+// holdScratch keeps other goroutines from the scratch memory until the function that it
+// returns is called. A capture holds it already.
+func (d *Device) holdScratch() (release func()) {
+	d.mu.Lock()
+	recording := d.recorder != 0 && d.recorder == thread()
+	d.mu.Unlock()
+	if recording {
+		return func() {}
+	}
+	d.scratch.Lock()
+	return d.scratch.Unlock
 }
 
 // scratchOf returns scratch memory of so many bytes. What is outgrown is kept, since

@@ -166,8 +166,12 @@ type Device struct {
 	backend Backend // nil: the CPU
 	failed  error   // that ended it
 	closed  bool
-	args    [MaxArgs]uint64
-	pool    pool
+	// recorder is the thread on which the device is being captured, 0 if it is not;
+	// recorded tells that this is over.
+	recorder int
+	recorded sync.Cond
+	args     [MaxArgs]uint64
+	pool     pool
 
 	scratch struct {
 		sync.Mutex // taken before mu
@@ -184,7 +188,9 @@ func CPU() *Device { return cpu }
 
 // New makes a device of a backend.
 func New(name string, b Backend) *Device {
-	return &Device{name: name, backend: b, TF32: true, pool: pool{free: map[int64][]Pointer{}}}
+	d := &Device{name: name, backend: b, TF32: true, pool: pool{free: map[int64][]Pointer{}}}
+	d.recorded.L = &d.mu
+	return d
 }
 
 // Name returns cpu, or the accelerator's name for Open, such as cuda:0.
@@ -204,12 +210,21 @@ func (d *Device) Properties() Properties {
 	return d.backend.Properties()
 }
 
+// lock waits until nothing else is asked of the device, and no other goroutine has it
+// captured.
+func (d *Device) lock() {
+	d.mu.Lock()
+	for d.recorder != 0 && d.recorder != thread() {
+		d.recorded.Wait()
+	}
+}
+
 // do calls f while nothing else is asked of the device.
 func (d *Device) do(f func() error) error {
 	if d.OnHost() {
 		return ErrHost
 	}
-	d.mu.Lock()
+	d.lock()
 	defer d.mu.Unlock()
 	if d.failed != nil {
 		return d.failed
@@ -267,7 +282,7 @@ func (m *Memory) Free() {
 
 func (b *block) release() {
 	d := b.device
-	d.mu.Lock()
+	d.lock()
 	defer d.mu.Unlock()
 	if d.Unpooled {
 		d.pool.used -= int64(b.bytes)
@@ -389,7 +404,7 @@ func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
 	if d.OnHost() {
 		return ErrHost
 	}
-	d.mu.Lock()
+	d.lock()
 	defer d.mu.Unlock()
 	if d.failed != nil {
 		return d.failed
@@ -429,14 +444,33 @@ func (d *Device) Multiply(p Product) error {
 	return d.do(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
-// Capture notes what f asks of the device, from this goroutine alone, instead of
-// having it done. What it notes can then be run again and again at little cost.
-// In f no memory may be allocated, uploaded or downloaded.
+// Capture notes what f asks of the device, on the goroutine that calls it, instead of
+// having it done; others wait until it is over. What it notes can then be run again
+// and again at little cost. In f no memory may be allocated, uploaded or downloaded.
 func (d *Device) Capture(f func() error) (Replay, error) {
-	if err := d.do(d.backendCapture); err != nil {
+	if d.OnHost() {
+		return nil, ErrHost
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d.scratch.Lock() // for what f asks for
+	defer d.scratch.Unlock()
+	if err := d.do(func() error {
+		if err := d.backend.Capture(); err != nil {
+			return err
+		}
+		d.recorder = thread()
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	failed := f()
+	defer func() {
+		d.mu.Lock()
+		d.recorder = 0
+		d.mu.Unlock()
+		d.recorded.Broadcast()
+	}()
 	var r Replay
 	err := d.do(func() (err error) {
 		r, err = d.backend.Captured()
@@ -453,8 +487,6 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 	}
 	return &replay{d, r}, nil
 }
-
-func (d *Device) backendCapture() error { return d.backend.Capture() }
 
 // A replay is a backend's, one call at a time.
 type replay struct {

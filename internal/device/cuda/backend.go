@@ -77,7 +77,7 @@ func open(number int) (*backend, error) {
 		return nil, err
 	}
 	defer b.enter()()
-	if b.stream, err = cu.MakeStream(cu.DefaultStream); err != nil {
+	if b.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
 		return nil, err
 	}
 	if err := b.dnn.open(b.streamPointer()); err != nil {
@@ -193,6 +193,9 @@ func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
 func (b *backend) Free(p device.Pointer) error {
 	defer b.enter()()
 	delete(b.allocated, cu.DevicePtr(p))
+	if err := b.stream.Synchronize(); err != nil {
+		return b.failure(err, 0)
+	}
 	return b.failure(cu.MemFree(cu.DevicePtr(p)), 0)
 }
 
@@ -204,12 +207,18 @@ func (b *backend) MemInfo() (free, total int64, err error) {
 
 func (b *backend) Upload(dst device.Pointer, src unsafe.Pointer, bytes int) error {
 	defer b.enter()()
-	return b.failure(cu.MemcpyHtoD(cu.DevicePtr(dst), src, int64(bytes)), 0)
+	if err := cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(bytes), b.stream); err != nil {
+		return b.failure(err, 0)
+	}
+	return b.failure(b.stream.Synchronize(), 0)
 }
 
 func (b *backend) Download(dst unsafe.Pointer, src device.Pointer, bytes int) error {
 	defer b.enter()()
-	return b.failure(cu.MemcpyDtoH(dst, cu.DevicePtr(src), int64(bytes)), 0)
+	if err := cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), int64(bytes), b.stream); err != nil {
+		return b.failure(err, 0)
+	}
+	return b.failure(b.stream.Synchronize(), 0)
 }
 
 func (b *backend) Copy(dst, src device.Pointer, bytes int) error {
@@ -303,18 +312,11 @@ func transposed(t bool) C.int {
 }
 
 func (b *backend) Capture() error {
-	// Until Captured the thread must not change.
-	runtime.LockOSThread()
 	defer b.enter()()
-	if err := b.status(C.extra_begin_capture(b.streamPointer()), "cuStreamBeginCapture"); err != nil {
-		runtime.UnlockOSThread()
-		return err
-	}
-	return nil
+	return b.status(C.extra_begin_capture(b.streamPointer()), "cuStreamBeginCapture")
 }
 
 func (b *backend) Captured() (device.Replay, error) {
-	defer runtime.UnlockOSThread()
 	defer b.enter()()
 	r := &replay{backend: b}
 	if err := b.status(C.extra_end_capture(b.streamPointer(), &r.graph), "cuStreamEndCapture"); err != nil {

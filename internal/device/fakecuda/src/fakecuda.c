@@ -193,14 +193,16 @@ static void run_fill(task *t) {
   unsigned *to = (unsigned *)host(t->to);
   for (size_t i = 0; i < t->n; i++) to[i] = t->word;
 }
-result cuMemcpyHtoD_v2(pointer d, const void *s, size_t n) {
+result cuMemcpyHtoDAsync_v2(pointer d, const void *s, size_t n, void *stream) {
   LOCKED;
+  (void)stream;
   if (capturing) return 900;
   if (!failed) memcpy(host(d), s, n);
   return failed;
 }
-result cuMemcpyDtoH_v2(void *d, pointer s, size_t n) {
+result cuMemcpyDtoHAsync_v2(void *d, pointer s, size_t n, void *stream) {
   LOCKED;
+  (void)stream;
   if (capturing) return 900;
   if (!failed) memcpy(d, host(s), n);
   return failed;

@@ -292,3 +292,24 @@ KERNEL(batch_ended)(float *losses, int *status, const float *loss, int batch, nu
   losses[batch] = v * VALUE(factor);
   if (!(v - v == 0.f) && *status == 0) *status = 1 + batch;
 }
+
+// replay_begin: batch *at of a layout of batches that are ends apart becomes the
+// one at hand: its slots [ends], its rows [ends], of which those beyond the distinct
+// points are point 0, and its control block [16]. A thread for each end, 16 at least.
+KERNEL(replay_begin)(int *rows, int *slots, u32 *control, const int *at, const int *all_rows, const int *all_slots, const int *counts, const u32 *controls, int ends) {
+  long i = index_of_thread(), batch = *at;
+  if (i < ends) {
+    slots[i] = all_slots[batch * ends + i];
+    rows[i] = i < counts[batch] ? all_rows[batch * ends + i] : 0;
+  }
+  if (i < 16) control[i] = controls[batch * 16 + i];
+}
+
+// replay_end: batch_ended for batch *at, which becomes one more. One thread.
+KERNEL(replay_end)(float *losses, int *status, const float *loss, int *at, number factor) {
+  int batch = *at;
+  float v = *loss;
+  losses[batch] = v * VALUE(factor);
+  if (!(v - v == 0.f) && *status == 0) *status = 1 + batch;
+  *at = batch + 1;
+}
