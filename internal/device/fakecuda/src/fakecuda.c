@@ -6,8 +6,8 @@
 //
 // Each allocation ends where a page does, and is followed by one that cannot be
 // read: a kernel that leaves its arrays ends the process. What is allocated is full
-// of NaN. One thread runs at a time, block after block, so that there are no races
-// here, nor is there parallelism.
+// of NaN, and so is the shared memory of a block at first. One thread runs at a time,
+// block after block, in an order that can be chosen: see control.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -36,6 +36,10 @@ static struct {
   result fails_with;  //
   size_t used, count; // memory allocated
   long launches;
+  // The order in which the blocks of a grid and the threads of a block run: 0 forwards,
+  // the threads of a block in step with each other; 1 backwards, each warp as far ahead
+  // of the others as it can get; any other shuffled, with that seed.
+  uint64_t order;
 } control = {.memory = 4ul << 30, .fails_after = -1};
 static result failed; // what every call returns from then on
 
@@ -43,6 +47,28 @@ void fakecuda_memory(size_t bytes) { LOCKED; control.memory = bytes; }
 void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.launches + launches; control.fails_with = code; failed = ok; }
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
+static uint64_t shuffling; // the state of what shuffles
+void fakecuda_order(uint64_t order) { LOCKED; control.order = shuffling = order; }
+__attribute__((constructor)) static void first_order(void) {
+  const char *order = getenv("FAKECUDA_ORDER");
+  if (order) control.order = shuffling = strtoull(order, 0, 10);
+}
+static unsigned draw(unsigned n) { // of splitmix64
+  uint64_t z = shuffling += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return (unsigned)((z ^ z >> 31) % n);
+}
+// arrange sets order to the numbers from 0 to n−1 as control.order has them.
+static void arrange(unsigned *order, unsigned n) {
+  for (unsigned i = 0; i < n; i++) order[i] = control.order == 1 ? n - 1 - i : i;
+  if (control.order < 2) return;
+  for (unsigned i = n; i > 1; i--) {
+    unsigned j = draw(i), v = order[i - 1];
+    order[i - 1] = order[j];
+    order[j] = v;
+  }
+}
 
 // Memory. The device's is seen twice: at device, where nothing can be read, and at
 // shadow.
@@ -142,6 +168,7 @@ result cuMemFree_v2(pointer p) {
     }
   madvise(shadow + a->first, a->last - a->first, MADV_REMOVE);
   mprotect(shadow + a->first, a->last - a->first, PROT_NONE);
+  fakecuda_forget(a->first, a->last - a->first);
   control.used -= a->bytes;
   control.count--;
   *s = a->next;
@@ -154,7 +181,7 @@ typedef struct task {
   void (*run)(struct task *);
   struct task *next;
   struct kernel *kernel;
-  unsigned grid, block;
+  unsigned grid, block, shared;
   uint64_t args[32];
   pointer to, from;
   size_t n;
@@ -220,10 +247,29 @@ result cuMemsetD32Async(pointer d, unsigned v, size_t n, void *stream) {
 
 // Kernels.
 typedef struct kernel {
+  char name[64];
   void (*run)(uint64_t, ...);
   int together, count; // parameters
-  size_t dynamic;      // shared memory that it may have
+  size_t dynamic;      // shared memory that it may have, beside
+  size_t fixed;        // what its arrays have
 } kernel;
+enum { shared_of_block = 227 << 10, shared_unasked = 48 << 10 };
+
+// shared_of returns how many bytes the arrays in shared memory have that a kernel
+// refers to, given where it begins in a module.
+static size_t shared_of(const char *module, const char *entry) {
+  const char *end = strstr(entry, "\n}\n");
+  size_t bytes = 0;
+  for (const char *q = module; (q = strstr(q, "\n.shared .align ")); q++) {
+    char name[200];
+    size_t n;
+    const char *at = strchr(q + 16, ' ');
+    if (sscanf(at, " .b8 %199[^[ ][%zu]", name, &n) != 2) continue;
+    char *found = strstr(entry, name);
+    if (found && (!end || found < end)) bytes = (bytes + 15) / 16 * 16 + n;
+  }
+  return bytes;
+}
 
 result cuModuleLoadData(void **m, const void *image) {
   if (!strstr(image, ".version")) return invalid_image;
@@ -237,6 +283,7 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
   const char *entry = strstr(m, text), *end = entry ? strchr(entry + strlen(text), ')') : 0;
   if (!end) return not_found;
   kernel *k = calloc(1, sizeof *k);
+  snprintf(k->name, sizeof k->name, "%s", name);
   snprintf(text, sizeof text, "cne_kernel_%s", name);
   void *run = dlsym(RTLD_DEFAULT, text);
   if (!run) {
@@ -247,31 +294,39 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
   if (!run) return not_found;
   k->run = (void (*)(uint64_t, ...))run;
   for (const char *q = entry; (q = strstr(q, ".param .")) && q < end; q++) k->count++;
-  k->dynamic = 48 << 10;
+  k->fixed = shared_of(m, entry);
+  k->dynamic = k->fixed < shared_unasked ? shared_unasked - k->fixed : 0;
   *f = k;
   return ok;
 }
 result cuFuncSetAttribute(void *f, int attribute, int value) {
-  if (attribute == 8) ((kernel *)f)->dynamic = (size_t)value;
-  return value > 227 << 10 ? invalid : ok;
+  kernel *k = f;
+  if (attribute != 8) return ok;
+  if (value < 0 || (size_t)value + k->fixed > shared_of_block) return invalid;
+  k->dynamic = (size_t)value;
+  return ok;
 }
 result cuFuncGetAttribute(int *v, int attribute, void *f) { (void)attribute; (void)f; *v = 0; return ok; }
 
-uint64_t cne_dynamic[(227 << 10) / 8];
+_Alignas(16) uint64_t cne_dynamic[shared_of_block / 8];
 int cne_thread, cne_threads, cne_block, cne_blocks;
+extern char __start_cne_shared[], __stop_cne_shared[]; // the arrays of all kernels
 
 // A fiber is a thread of a kernel whose threads wait for each other.
 enum { most = 1024, stack_size = 64 << 10 };
+typedef struct { long number; int arrived; } meeting;
 typedef struct {
   void *stack_pointer;
   char *stack;
   int done;
-  long waits; // for the block's barrier, or the warp's exchange, with this number
+  const meeting *waits; // for the block's barrier, or for something of the warp's, to
+  long number;          // have another number than this
 } fiber;
 static fiber fibers[most];
 static int current;
 static void *scheduler;
-static struct { long number; int arrived; } block_barrier, warp_barrier[most / 32];
+static meeting block_barrier, warp_barrier[most / 32];
+static long warp_barriers[most / 32]; // how many there were
 static uint32_t exchanged[2][most];
 static task *running;
 
@@ -298,31 +353,54 @@ static void body(void) {
   fakecuda_switch(&fibers[current].stack_pointer, scheduler);
   abort();
 }
-static void pause_fiber(void) {
-  int c = current;
-  fakecuda_switch(&fibers[c].stack_pointer, scheduler);
+static void stop(const char *why) {
+  fprintf(stderr, "fakecuda: %s\n", why);
+  abort();
 }
-void cne_barrier(void) {
-  long mine = block_barrier.number;
-  if (++block_barrier.arrived == cne_threads) {
-    block_barrier.arrived = 0;
-    block_barrier.number++;
-    return;
+// meet waits until so many threads have come, and tells whether this is the last.
+static int meet(meeting *m, int threads) {
+  if (++m->arrived == threads) {
+    m->arrived = 0;
+    m->number++;
+    return 1;
   }
-  while (block_barrier.number == mine) pause_fiber();
+  fiber *f = &fibers[current];
+  f->waits = m;
+  f->number = m->number;
+  fakecuda_switch(&f->stack_pointer, scheduler);
+  return 0;
 }
+static int waiting(const fiber *f) { return f->waits && f->waits->number == f->number; }
+void cne_barrier(void) { meet(&block_barrier, cne_threads); }
 uint32_t cne_exchange(uint32_t v, int mask) {
-  int warp = current / 32, width = cne_threads - warp * 32 < 32 ? cne_threads - warp * 32 : 32;
+  int warp = current / 32, own = current;
+  if (cne_threads % 32) stop("threads of a block that is no multiple of 32 exchange values");
   long mine = warp_barrier[warp].number;
   // Two buffers in turn: whoever comes here next may find others still reading.
-  exchanged[mine & 1][current] = v;
-  if (++warp_barrier[warp].arrived == width) {
-    warp_barrier[warp].arrived = 0;
-    warp_barrier[warp].number++;
-  } else {
-    while (warp_barrier[warp].number == mine) pause_fiber();
+  exchanged[mine & 1][own] = v;
+  meet(&warp_barrier[warp], 32);
+  return exchanged[mine & 1][own ^ mask];
+}
+void cne_warp_barrier(void) {
+  if (cne_threads % 32) stop("threads of a block that is no multiple of 32 wait for their warp");
+  int warp = current / 32;
+  warp_barriers[warp] += meet(&warp_barrier[warp], 32);
+}
+// run_fibers runs those threads of a part of the block that do not wait, once each, and
+// returns how many these are.
+static int run_fibers(int first, int count) {
+  unsigned order[most];
+  int ran = 0;
+  arrange(order, (unsigned)count);
+  for (int i = 0; i < count; i++) {
+    fiber *f = &fibers[first + (int)order[i]];
+    if (f->done || waiting(f)) continue;
+    f->waits = 0;
+    current = cne_thread = first + (int)order[i];
+    fakecuda_switch(&scheduler, f->stack_pointer);
+    ran++;
   }
-  return exchanged[mine & 1][current ^ mask];
+  return ran;
 }
 static void run_block(void) {
   block_barrier.arrived = 0;
@@ -331,6 +409,7 @@ static void run_block(void) {
     fiber *f = &fibers[i];
     if (!f->stack) f->stack = malloc(stack_size);
     f->done = 0;
+    f->waits = 0;
     uint64_t *top_of = (uint64_t *)((uintptr_t)(f->stack + stack_size) & ~15ul);
     *--top_of = 0; // so that the stack is aligned as after a call
     *--top_of = (uint64_t)(uintptr_t)body;
@@ -338,31 +417,47 @@ static void run_block(void) {
     memset(top_of, 0, 48);
     f->stack_pointer = top_of;
   }
-  for (int left = cne_threads, rounds = 0; left; rounds++) {
-    left = 0;
-    if (rounds > 100000000) {
-      fprintf(stderr, "fakecuda: the threads of a block wait for each other for ever\n");
-      abort();
+  int warps = (cne_threads + 31) / 32;
+  for (int ran = 1; ran;) {
+    if (!control.order) {
+      ran = run_fibers(0, cne_threads);
+      continue;
     }
-    for (int i = 0; i < cne_threads; i++) {
-      if (fibers[i].done) continue;
-      current = cne_thread = i;
-      fakecuda_switch(&scheduler, fibers[i].stack_pointer);
-      left += !fibers[i].done;
+    unsigned order[most / 32];
+    arrange(order, (unsigned)warps);
+    ran = 0;
+    for (int w = 0; w < warps; w++) {
+      int first = (int)order[w] * 32, count = cne_threads - first < 32 ? cne_threads - first : 32, now;
+      do ran += now = run_fibers(first, count);
+      while (now && (control.order == 1 || draw(8)));
     }
   }
+  for (int i = 0; i < cne_threads; i++)
+    if (!fibers[i].done) stop("the threads of a block wait for each other for ever");
 }
 static void run_kernel(task *t) {
   running = t;
   cne_threads = (int)t->block;
   cne_blocks = (int)t->grid;
-  for (cne_block = 0; cne_block < cne_blocks; cne_block++) {
+  fakecuda_now = (struct fakecuda_moment){t->kernel->name, fakecuda_now.launch + 1, shadow, size, &cne_block, &cne_thread, &block_barrier.number, warp_barriers};
+  unsigned *blocks = malloc(sizeof *blocks * t->grid), threads[most];
+  arrange(blocks, t->grid);
+  for (unsigned b = 0; b < t->grid; b++) {
+    cne_block = (int)blocks[b];
     if (t->kernel->together) {
+      if (t->shared) memset(cne_dynamic, 0xff, t->shared);
+      if (t->kernel->fixed) memset(__start_cne_shared, 0xff, (size_t)(__stop_cne_shared - __start_cne_shared));
       run_block();
       continue;
     }
-    for (cne_thread = 0; cne_thread < cne_threads; cne_thread++) call(t);
+    arrange(threads, t->block);
+    for (unsigned i = 0; i < t->block; i++) {
+      cne_thread = (int)threads[i];
+      call(t);
+    }
   }
+  free(blocks);
+  fakecuda_now.kernel = 0;
 }
 
 static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void **params) {
@@ -372,8 +467,7 @@ static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, 
   if (!grid || !block || block > most || grid > 0x7fffffff) return invalid;
   if (shared > k->dynamic) return invalid;
   control.launches++;
-  memset(cne_dynamic, 0xff, shared);
-  task t = {.run = run_kernel, .kernel = k, .grid = grid, .block = block};
+  task t = {.run = run_kernel, .kernel = k, .grid = grid, .block = block, .shared = shared};
   for (int i = 0; i < k->count; i++) {
     uint64_t v = *(uint64_t *)params[i];
     t.args[i] = (uint64_t)(uintptr_t)host(v);

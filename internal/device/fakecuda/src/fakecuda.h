@@ -2,6 +2,7 @@
 #ifndef FAKECUDA_H
 #define FAKECUDA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef int result;
@@ -13,5 +14,20 @@ void *fakecuda_host(pointer p);
 // fakecuda_submit asks the stream for a call with at most 32 arguments: it is made at
 // once, or noted while the stream is captured. It returns the driver's status.
 result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, int count);
+
+// fakecuda_now is what runs, for who looks for races: which launch of a kernel, 0 if
+// none; the device's memory; which block and thread; and how many barriers of the
+// block, and of each warp, it has seen.
+extern struct fakecuda_moment {
+  const char *kernel;
+  uint32_t launch;
+  const char *memory;
+  size_t bytes;
+  const int *block, *thread;
+  const long *barrier, *warp_barriers;
+} fakecuda_now;
+
+// fakecuda_forget says that so many bytes of memory are no more.
+void fakecuda_forget(size_t offset, size_t bytes);
 
 #endif

@@ -64,11 +64,12 @@ DEVICE float smallest(float a, float b) { return __nvvm_fmin_f(a, b); }
 #define KERNEL(name) void cne_kernel_##name
 #define KERNEL_TOGETHER(name) void cne_together_##name
 #define SHARED
-#define SHARED_ARRAY(type, name, n) static type name[n]
+#define SHARED_ARRAY(type, name, n) static __attribute__((section("cne_shared"))) type name[n]
 #define DYNAMIC(type, name) type *name = (type *)cne_dynamic
 extern u64 cne_dynamic[];
 extern int cne_thread, cne_threads, cne_block, cne_blocks;
 void cne_barrier(void);
+void cne_warp_barrier(void);
 u32 cne_exchange(u32 v, int mask);
 
 DEVICE int thread(void) { return cne_thread; }
@@ -83,7 +84,7 @@ DEVICE float exchange_f(float v, int mask) {
   return x.f;
 }
 DEVICE int exchange_i(int v, int mask) { return (int)cne_exchange((u32)v, mask); }
-DEVICE void warp_barrier(void) { (void)cne_exchange(0, 1); }
+DEVICE void warp_barrier(void) { cne_warp_barrier(); }
 DEVICE u32 ballot(int yes) {
   u32 bits = (u32)(yes != 0) << cne_thread % 32;
   for (int mask = 16; mask > 0; mask /= 2) bits |= cne_exchange(bits, mask);
