@@ -47,16 +47,15 @@ type backend struct {
 // A function is a kernel as the driver knows it.
 type function struct {
 	cu.Function
-	shared int // bytes of dynamic shared memory that it may have
+	// shared is how many bytes of dynamic shared memory it has been allowed. Without
+	// that it has what its own arrays leave of 48 KiB.
+	shared int
 	params int
 }
 
 // maxSharedPerBlockOptIn is CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
 // which gorgonia.org/cu does not name.
 const maxSharedPerBlockOptIn cu.DeviceAttribute = 97
-
-// standardShared is how much dynamic shared memory a kernel has without asking.
-const standardShared = 48 << 10
 
 func open(number int) (*backend, error) {
 	dev, err := cu.GetDevice(number)
@@ -257,7 +256,7 @@ func (b *backend) kernel(name string) (*function, error) {
 	if err != nil {
 		return nil, b.failure(err, 0)
 	}
-	b.functions[name] = &function{Function: f, shared: standardShared, params: params}
+	b.functions[name] = &function{Function: f, params: params}
 	return b.functions[name], nil
 }
 

@@ -235,7 +235,7 @@ KERNEL(distinct_slots)(int *slots, u32 *seen, const int *slot_of, const u64 *ord
   if (i >= 2l * p.b) return;
   int point = end_of(p, (int)i);
   slots[i] = slot_of[point];
-  seen[point] = 0xffffffffu;
+  __atomic_store_n(&seen[point], 0xffffffffu, __ATOMIC_RELAXED); // many do
 }
 
 // A batch's control block begins with the state of its stream of negatives.

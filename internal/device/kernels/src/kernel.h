@@ -33,9 +33,10 @@ typedef u32 number;
 // at first.
 #define SHARED __attribute__((address_space(3)))
 #define SHARED_ARRAY(type, name, n) static SHARED type name[n]
-// DYNAMIC is the dynamic shared memory of a block.
+// DYNAMIC is the dynamic shared memory of a block, which begins at a multiple of 16
+// bytes.
 #define DYNAMIC(type, name) SHARED type *name = (SHARED type *)cne_dynamic
-extern SHARED u64 cne_dynamic[];
+extern SHARED u64 cne_dynamic[] __attribute__((aligned(16)));
 
 DEVICE int thread(void) { return __nvvm_read_ptx_sreg_tid_x(); }
 DEVICE int threads(void) { return __nvvm_read_ptx_sreg_ntid_x(); }

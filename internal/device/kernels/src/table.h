@@ -117,14 +117,6 @@ typedef float four __attribute__((ext_vector_type(4)));
     else for (int l = 0; l < d; l++) (to)[l] = (from)[l]; \
   } while (0)
 
-// DYNAMIC's memory begins at a multiple of 8 bytes only.
-#ifdef __NVPTX__
-extern SHARED four table_shared[];
-#define SHARED_FLOATS(name) SHARED float *name = (SHARED float *)table_shared
-#else
-#define SHARED_FLOATS(name) DYNAMIC(float, name)
-#endif
-
 // squared sets diff to the differences of two points, and returns their squared
 // distance.
 DEVICE float squared(float *diff, const float *x, const float *y, const int d) {
@@ -331,7 +323,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
   KERNEL_TOGETHER(name##_d##d##_t1024)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *slots, \
                                        const int *counts, int stride, int b, int m, int count, int number_of, int loss, int with_positive, \
                                        number limit, number scale, number norm) { \
-    SHARED_FLOATS(position); \
+    DYNAMIC(float, position); \
     SHARED_ARRAY(u32, words, 2 * (WORDS + 1)); \
     SHARED_ARRAY(float, parts, 64); \
     batches(info, table, log_z, losses, status, control, rows, slots, counts, stride, b, m, count, number_of, info ? INFO : loss, with_positive, \
