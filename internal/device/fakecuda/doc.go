@@ -8,6 +8,15 @@
 //	export CNE_LIBCUDA=/tmp/libfakecuda.so CNE_LIBCUBLAS=/tmp/libfakecuda.so CNE_LIBCUDNN=/tmp/libfakecuda.so
 //	go test -tags cu ./...
 //
-// What it cannot show: races, speed, and whether a GPU's compiler and cuBLAS do the
-// same. scripts/gpu-check does that, on a GPU.
+// A GPU runs threads in any order. FAKECUDA_ORDER in the environment makes the stand-in
+// run them backwards (1) or shuffled (any larger number: a seed); what the tests see
+// does not depend on it. Built with
+//
+//	internal/device/fakecuda/build /tmp/libfakecuda.so races
+//
+// it ends the process where two threads race for memory, which it finds whatever the
+// order.
+//
+// What it cannot show: speed, and whether a GPU's compiler and cuBLAS do the same.
+// scripts/gpu-check does that, on a GPU.
 package fakecuda

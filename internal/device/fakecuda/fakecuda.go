@@ -23,6 +23,11 @@ static int get_usage(size_t *bytes, size_t *count) {
   if (f) f(bytes, count);
   return f != 0;
 }
+static int set_order(unsigned long order) {
+  void (*f)(unsigned long) = (void (*)(unsigned long))cneshim_symbol("fakecuda_order");
+  if (f) f(order);
+  return f != 0;
+}
 static long get_launches(void) {
   long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
   return f ? f() : -1;
@@ -32,6 +37,7 @@ import "C"
 
 import (
 	"os"
+	"strconv"
 	"testing"
 
 	"cne/internal/device"
@@ -91,6 +97,27 @@ func Fail(t testing.TB, launches int, with Failure) {
 		t.Skip("a GPU cannot be made to fail")
 	}
 	t.Cleanup(func() { C.set_failure(-1, 0) })
+}
+
+// Orders in which the blocks of a grid, and the threads of a block, run. Any other
+// number shuffles them, with that seed.
+const (
+	Forwards  = 0 // the threads of a block in step with each other
+	Backwards = 1 // each warp as far ahead of the others as it can get
+)
+
+// Order makes the stand-in run blocks and threads in an order until the end of the
+// test; a GPU has its own. Otherwise the order is what the environment variable
+// FAKECUDA_ORDER says, and forwards without it.
+func Order(t *testing.T, order uint64) {
+	t.Helper()
+	if C.set_order(C.ulong(order)) == 0 {
+		return
+	}
+	t.Cleanup(func() {
+		usual, _ := strconv.ParseUint(os.Getenv("FAKECUDA_ORDER"), 10, 64)
+		C.set_order(C.ulong(usual))
+	})
 }
 
 // Usage returns how many bytes of the stand-in's memory are allocated, in how many

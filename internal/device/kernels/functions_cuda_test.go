@@ -188,11 +188,16 @@ func TestFixedPointOnDevice(t *testing.T) {
 	}
 }
 
-// A kernel has more dynamic shared memory than 48 KiB if it asks for it.
+// A kernel has more dynamic shared memory than 48 KiB if it asks for it, or than what
+// its arrays leave of that.
 func TestSharedMemoryOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, n := range []int{1, 1000, 20000, 40000} {
-		if 4*n > d.Properties().SharedPerBlock {
+	most := (d.Properties().SharedPerBlock - 1024) / 4
+	for _, n := range []int{1, 1000, 12000, 12288, 20000, 40000, most, most + 1} {
+		if n > most {
+			if err := d.Launch("test_dynamic", device.Launch{Grid: 1, Block: 128, Shared: 4 * n}, 0, 0, 0); err == nil {
+				t.Error("a block has more shared memory than there is")
+			}
 			break // small GPUs
 		}
 		x := make([]float32, n)
@@ -205,6 +210,47 @@ func TestSharedMemoryOnDevice(t *testing.T) {
 		slices.Reverse(got)
 		if !slices.Equal(got, x) {
 			t.Errorf("%d numbers were not turned round", n)
+		}
+	}
+}
+
+// The stand-in runs threads in the order that it is told.
+func TestOrderOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	if !fakecuda.Here() {
+		t.Skip("a GPU cannot be told in which order threads run")
+	}
+	const n, block = 256, 128
+	run := func(order uint64) (came, met []int32) {
+		fakecuda.Order(t, order)
+		zeros := make([]int32, n)
+		x, y, count := upload(t, d, zeros, 4), upload(t, d, zeros, 4), upload(t, d, zeros[:2], 4)
+		check(t, d.Launch("test_order", device.Launch{Grid: n / block, Block: block}, x, y, count, device.Int(n)))
+		return download[int32](t, d, x, n), download[int32](t, d, y, n)
+	}
+	came, met := run(fakecuda.Forwards)
+	if !slices.IsSorted(came) {
+		t.Errorf("forwards the threads come as %v", came)
+	}
+	slices.Sort(met)
+	came, back := run(fakecuda.Backwards)
+	if came[0] != n-1 || came[31] != n-32 {
+		t.Errorf("backwards the threads come as %v", came)
+	}
+	// Each warp is past its barrier before the next begins.
+	if last := back[31]; back[0]/32 != n/32-1 || last/32 != n/32-1 {
+		t.Errorf("backwards the threads meet as %v", back)
+	}
+	var before []int32
+	for seed := range uint64(3) {
+		came, _ := run(2 + seed)
+		again, _ := run(2 + seed)
+		if !slices.Equal(came, again) || slices.Equal(came, before) || slices.IsSorted(came) {
+			t.Errorf("seed %d shuffles them as %v, and then as %v", 2+seed, came, again)
+		}
+		before = slices.Clone(came)
+		if slices.Sort(came); !slices.Equal(came, met) {
+			t.Errorf("seed %d: not all threads come once", 2+seed)
 		}
 	}
 }

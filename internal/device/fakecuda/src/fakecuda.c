@@ -256,17 +256,19 @@ typedef struct kernel {
 enum { shared_of_block = 227 << 10, shared_unasked = 48 << 10 };
 
 // shared_of returns how many bytes the arrays in shared memory have that a kernel
-// refers to, given where it begins in a module.
+// refers to, given where it begins in a module: its own, and the module's.
 static size_t shared_of(const char *module, const char *entry) {
-  const char *end = strstr(entry, "\n}\n");
+  const char *end = strstr(entry, "\n}"), word[] = ".shared .align ";
   size_t bytes = 0;
-  for (const char *q = module; (q = strstr(q, "\n.shared .align ")); q++) {
+  for (const char *q = module; (q = strstr(q, word)); q++) {
+    if (q[-1] == ' ') continue; // .extern, which is dynamic
     char name[200];
-    size_t n;
-    const char *at = strchr(q + 16, ' ');
-    if (sscanf(at, " .b8 %199[^[ ][%zu]", name, &n) != 2) continue;
-    char *found = strstr(entry, name);
-    if (found && (!end || found < end)) bytes = (bytes + 15) / 16 * 16 + n;
+    size_t n = 1;
+    const char *type = strchr(q + strlen(word), ' ');
+    int bits;
+    if (!type || sscanf(type, " .%*c%d %199[^][;][%zu]", &bits, name, &n) < 2) continue;
+    const char *used = q[-1] == '\n' ? strstr(entry, name) : q;
+    if (used && used > entry && (!end || used < end)) bytes = (bytes + 15) / 16 * 16 + n * (size_t)bits / 8;
   }
   return bytes;
 }

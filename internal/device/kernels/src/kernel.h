@@ -30,9 +30,9 @@ typedef u32 number;
 #define KERNEL(name) __attribute__((nvptx_kernel)) void name
 #define KERNEL_TOGETHER(name) __attribute__((nvptx_kernel)) void name
 // SHARED is memory that the threads of a block share; its contents are undefined
-// at first.
+// at first, which clang must know: it takes what is static for zero otherwise.
 #define SHARED __attribute__((address_space(3)))
-#define SHARED_ARRAY(type, name, n) static SHARED type name[n]
+#define SHARED_ARRAY(type, name, n) static SHARED __attribute__((loader_uninitialized)) type name[n]
 // DYNAMIC is the dynamic shared memory of a block, which begins at a multiple of 16
 // bytes.
 #define DYNAMIC(type, name) SHARED type *name = (SHARED type *)cne_dynamic

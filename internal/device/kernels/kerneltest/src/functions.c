@@ -48,10 +48,22 @@ KERNEL(test_from_fixed)(float *y, const long *sum) {
   if (index_of_thread() == 0) *y = from_fixed(*sum);
 }
 
-// test_dynamic turns n numbers round in dynamic shared memory, with one block.
+// test_dynamic turns n numbers round in dynamic shared memory, but for the last, which
+// is 1 KiB of it apart. One block.
 KERNEL_TOGETHER(test_dynamic)(float *y, const float *x, int n) {
+  SHARED_ARRAY(float, apart, 256);
   DYNAMIC(float, all);
-  for (int i = thread(); i < n; i += threads()) all[i] = x[i];
+  for (int i = thread(); i < n; i += threads()) *(i == n - 1 ? &apart[i % 256] : &all[i]) = x[i];
   barrier();
-  for (int i = thread(); i < n; i += threads()) y[i] = all[n - 1 - i];
+  for (int i = thread(); i < n; i += threads()) y[i] = i == 0 ? apart[(n - 1) % 256] : all[n - 1 - i];
+}
+
+// test_order: order [n] are the numbers of n threads as they come, and met [n] as they
+// go on after a barrier of their warp; count [2] is 0 before.
+KERNEL_TOGETHER(test_order)(int *order, int *met, int *count, int n) {
+  int i = (int)index_of_thread();
+  if (i < n) order[__atomic_fetch_add(&count[0], 1, __ATOMIC_RELAXED)] = i;
+  warp_barrier();
+  if (i < n) met[__atomic_fetch_add(&count[1], 1, __ATOMIC_RELAXED)] = i;
+  barrier();
 }
