@@ -288,7 +288,10 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       if (loss == NC && finite(total)) *log_z = z;
       if (stop) *status = number_of + k + 1;
     }
-    if (!finite(total)) return;
+    if (!finite(total)) {
+      fetched(); // no copy outlasts the block
+      return;
+    }
     const float lr = as_float(word[LR]), bound = as_float(word[CLIP]);
     for (int s = t; s < points; s += threads()) {
       float w[4];
@@ -309,8 +312,8 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       else if (d == 4) *(four *)to = (four){w[0], w[1], w[2], w[3]};
       else for (int l = 0; l < d; l++) to[l] = w[l];
     }
-    if (stop) return;
     fetched();
+    if (stop) return;
     barrier();
   }
 }
