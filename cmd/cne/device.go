@@ -55,5 +55,17 @@ func (r *runState[C]) failed(err error, epochs int) error {
 // device.CheckName checks.
 func addDeviceFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	mustComplete(cmd, "device", cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
+	mustComplete(cmd, "device", deviceCompletions)
+}
+
+// deviceCompletions are what shell completion offers after --device.
+var deviceCompletions = cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp)
+
+// nameOf returns the name of a device for metrics.json: that of an accelerator with
+// the vendor's.
+func nameOf(d *model.Device) string {
+	if d.OnHost() {
+		return "cpu"
+	}
+	return d.Name() + ", " + d.Properties().Name
 }
