@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,12 +30,13 @@ func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
 // is and why. dtype is the precision of what is computed: of float64 the CPU alone is
 // capable.
 func openTrainingDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
+	why := ""
 	if dtype == "float64" && c.Name == "auto" {
-		c.Name = "cpu"
+		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
 	}
 	d, err := openDevice(log, c)
 	if err == nil && d.OnHost() {
-		log.Info(d.Why())
+		log.Info(cmp.Or(why, d.Why()))
 	}
 	return d, err
 }
