@@ -363,6 +363,38 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// A value in place of the section device is the device's name, wherever it is given.
+func TestDeviceInShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "short.yaml", "device: cuda:1\n")
+	writeTestFile(t, "long.yaml", "device:\n  name: cuda\n  tf32: false\n")
+	for name, tc := range map[string]struct {
+		from   sources
+		want   Device
+		origin string
+	}{
+		"a file":                 {sources{file: "short.yaml"}, Device{"cuda:1", true}, "short.yaml:1"},
+		"a section":              {sources{file: "long.yaml"}, Device{"cuda", false}, "long.yaml:2"},
+		"the environment":        {sources{file: "long.yaml", environ: []string{"CNE_DEVICE=cpu"}}, Device{"cpu", false}, "CNE_DEVICE"},
+		"the whole key there":    {sources{environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{"cpu", true}, "CNE_DEVICE_NAME"},
+		"the command line":       {sources{file: "short.yaml", settings: []setting{{"--set device", "device", "auto"}}}, Device{"auto", true}, "--set device"},
+		"a flag after the short": {sources{settings: []setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{"cpu", true}, "--device"},
+	} {
+		c, origins, err := trainSchema.load(tc.from)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.Device != tc.want || origins["device.name"] != tc.origin {
+			t.Errorf("%s: %+v from %q, want %+v from %q", name, c.Device, origins["device.name"], tc.want, tc.origin)
+		}
+		s, _, err := simclrSchema.load(tc.from)
+		if err != nil || s.Device != tc.want {
+			t.Errorf("%s, of cne simclr: %+v (%v)", name, s, err)
+		}
+	}
+}
+
 func writeTestFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {

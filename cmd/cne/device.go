@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,12 +30,13 @@ func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
 // is and why. dtype is the precision of what is computed: of float64 the CPU alone is
 // capable.
 func openTrainingDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
+	why := ""
 	if dtype == "float64" && c.Name == "auto" {
-		c.Name = "cpu"
+		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
 	}
 	d, err := openDevice(log, c)
 	if err == nil && d.OnHost() {
-		log.Info(d.Why())
+		log.Info(cmp.Or(why, d.Why()))
 	}
 	return d, err
 }
@@ -55,5 +57,17 @@ func (r *runState[C]) failed(err error, epochs int) error {
 // device.CheckName checks.
 func addDeviceFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	mustComplete(cmd, "device", cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
+	mustComplete(cmd, "device", deviceCompletions)
+}
+
+// deviceCompletions are what shell completion offers after --device.
+var deviceCompletions = cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp)
+
+// nameOf returns the name of a device for metrics.json: that of an accelerator with
+// the vendor's.
+func nameOf(d *model.Device) string {
+	if d.OnHost() {
+		return "cpu"
+	}
+	return d.Name() + ", " + d.Properties().Name
 }

@@ -16,11 +16,13 @@ func (s *schema[C]) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "same as --set seed=`n`")
 	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
+	flags.Var(&settingFlag{name: "--device", key: "device.name", list: given}, "device", "same as --set device=`name`: auto, cpu, cuda or cuda:1")
 	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
 	if slices.ContainsFunc(s.keys, func(k key) bool { return k.name == "output.html" }) {
 		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
 	}
 	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+	mustComplete(cmd, "device", deviceCompletions)
 }
 
 // addSourceFlags gives a command those of them that say where a configuration

@@ -34,6 +34,7 @@ type Metrics struct {
 	Epochs       int     `json:"epochs"`
 	Seconds      Seconds `json:"seconds"`
 	PeakRSSBytes int64   `json:"peak_rss_bytes"`
+	Device       string  `json:"device"` // on which it was trained, at the end
 	Seed         uint64  `json:"seed"`
 	Version      string  `json:"version"`
 }
@@ -112,7 +113,7 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 func (t *training) metrics(embedding *data.Matrix) *Metrics {
 	m := &Metrics{
 		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
-		Seed: t.config.Seed, Version: Version(),
+		Device: nameOf(t.device), Seed: t.config.Seed, Version: Version(),
 	}
 	if t.config.Loss.Name == "nc" {
 		z := train.Spectrum{N: embedding.N}.Z(t.result.LogZ)

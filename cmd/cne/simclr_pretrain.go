@@ -286,6 +286,7 @@ type PretrainMetrics struct {
 	Epochs       int             `json:"epochs"`
 	Seconds      PretrainSeconds `json:"seconds"`
 	PeakRSSBytes int64           `json:"peak_rss_bytes"`
+	Device       string          `json:"device"` // on which it was trained, at the end
 	Seed         uint64          `json:"seed"`
 	Version      string          `json:"version"`
 
@@ -308,7 +309,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	measuring := time.Now()
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
-		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Seed: c.Seed, Version: Version(),
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Seed, Version: Version(),
 	}
 	if c.Loss.LearnTemperature {
 		temperature := p.network.Objective().Temperature

@@ -248,7 +248,7 @@ func withDrivers(t *testing.T, all ...Driver) {
 
 func TestOpen(t *testing.T) {
 	const without = "this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)"
-	about := "an Pretence 1 with 3 multiprocessors (nothing 1.0)"
+	about := "Pretence 1 with 3 multiprocessors (nothing 1.0)"
 	none := []Driver{}
 	two := []Driver{pretendedDriver{count: 2}}
 	blind := []Driver{pretendedDriver{failed: errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")}}
@@ -260,14 +260,14 @@ func TestOpen(t *testing.T) {
 		is      string // the device's name
 		says    string // Why, or the error
 	}{
-		{"cpu", two, "cpu", "The run is computed on the CPU, as asked for."},
-		{"auto", none, "cpu", "The run is computed on the CPU: " + without + "."},
-		{"auto", blind, "cpu", "The run is computed on the CPU: there is no NVIDIA driver (libcuda.so.1 was not found)."},
-		{"auto", empty, "cpu", "The run is computed on the CPU: the driver sees no GPU."},
-		{"auto", shut, "cpu", "The run is computed on the CPU: the GPU cannot be opened: it is in use."},
-		{"auto", two, "cuda:0", "The run is computed on cuda:0, " + about + "."},
-		{"cuda", two, "cuda:0", "The run is computed on cuda:0, " + about + ", as asked for."},
-		{"cuda:1", two, "cuda:1", "The run is computed on cuda:1, " + about + ", as asked for."},
+		{"cpu", two, "cpu", "computing on the CPU, as asked for"},
+		{"auto", none, "cpu", "computing on the CPU: " + without},
+		{"auto", blind, "cpu", "computing on the CPU: there is no NVIDIA driver (libcuda.so.1 was not found)"},
+		{"auto", empty, "cpu", "computing on the CPU: the driver sees no GPU"},
+		{"auto", shut, "cpu", "computing on the CPU: the GPU cannot be opened: it is in use"},
+		{"auto", two, "cuda:0", "computing on cuda:0, " + about},
+		{"cuda", two, "cuda:0", "computing on cuda:0, " + about + ", as asked for"},
+		{"cuda:1", two, "cuda:1", "computing on cuda:1, " + about + ", as asked for"},
 		{"cuda:2", two, "", "device cuda:2 cannot be used: there are 2 GPUs, numbered from 0"},
 		{"cuda", none, "", "device cuda cannot be used: " + without},
 		{"cuda", blind, "", "device cuda cannot be used: there is no NVIDIA driver (libcuda.so.1 was not found)"},

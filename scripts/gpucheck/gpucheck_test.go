@@ -30,7 +30,7 @@ for a; do
   case $last in --output|--resume|evaluate) folder=$a;; --epochs) epochs=$a;; esac
   last=$a
 done
-echo "The run is computed on cuda:0, a Pretence." >&2
+echo "computing on cuda:0, a Pretence" >&2
 [ "$epochs" != 13 ] || { echo "cne: thirteen is refused" >&2; exit 1; }
 mkdir -p $folder
 echo '{"knn": {"mean": 0.81, "std": 0.01}, "linear": {"mean": 0.85, "std": 0}}' >$folder/evaluation.json
@@ -137,7 +137,7 @@ func TestRuns(t *testing.T) {
 	folder(t)
 	r, err := carryOut(t, "table")
 	if err != nil || len(r.Runs) != 2 || r.Runs[0].Figure != 2.5 || !r.Runs[0].reached() || r.Runs[1].reached() || r.Version != "1.2" ||
-		r.Device != "The run is computed on cuda:0, a Pretence." || !strings.Contains(r.Runs[1].Command, "train.batch_size=524288") {
+		r.Device != "computing on cuda:0, a Pretence" || !strings.Contains(r.Runs[1].Command, "train.batch_size=524288") {
 		t.Errorf("%v: %+v", err, r)
 	}
 	// The first epoch, of 10 s, does not count.
@@ -218,7 +218,7 @@ func TestWriteDown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# GPUs\n\n" + beginMark + "\n| step |", endMark + "\n\nThe end.\n",
-		"| ops |", "cne 1.2: The run is computed on cuda:0, a Pretence.\n",
+		"| ops |", "cne 1.2: computing on cuda:0, a Pretence\n",
 		"| Neg-t-SNE of MNIST, table, b=1024, 750 epochs | 2.5 s | at most 10 s | yes |",
 		"| Neg-t-SNE of MNIST, table, b=2¹⁹, 750 epochs | 2.5 s | at most 1 s | no |",
 		"| model/op |  | 1 | 1 | 0 |",

@@ -62,7 +62,7 @@ func (c *check) out(cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	if i := strings.Index(stderr.String(), "The run is computed on"); i >= 0 && c.report.Device == "" {
+	if i := strings.Index(stderr.String(), "computing on"); i >= 0 && c.report.Device == "" {
 		c.report.Device, _, _ = strings.Cut(stderr.String()[i:], "\n")
 	}
 	if c.ctx.Err() != nil {
