@@ -285,6 +285,7 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 	first.train(t, false)
 	second := c.prepare(t, d)
 	for k := 0; k < second.count; k += 2 {
+		fakecuda.Order(t, uint64(k)+fakecuda.Backwards) // backwards, and then shuffled
 		of := min(2, second.count-k)
 		var rows, slots, counts op.Array
 		for _, v := range []struct{ to, from *op.Array }{{&rows, second.rows}, {&slots, second.slots}, {&counts, second.counts}} {
