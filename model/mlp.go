@@ -107,7 +107,7 @@ func (n *MLP[T]) compileForward() error {
 
 // UseDevice has the network computed on a device from now on, with what it has
 // learnt so far. The CPU is the one that it begins with; an accelerator takes
-// networks of float32 alone.
+// networks of float32 alone. After an error it is computed where it was.
 func (n *MLP[T]) UseDevice(d *Device) error {
 	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
 		return errFloat64
@@ -118,12 +118,14 @@ func (n *MLP[T]) UseDevice(d *Device) error {
 	if err := n.copies.pull(); err != nil {
 		return err
 	}
-	before := n.copies
+	before, forward, input, output := n.copies, n.forward, n.input, n.output
 	n.copies = nil
 	if !d.OnHost() {
 		n.copies = newCopies(d)
 	}
 	if err := n.compileForward(); err != nil {
+		n.copies.free()
+		n.copies, n.forward, n.input, n.output = before, forward, input, output
 		return err
 	}
 	before.free()
