@@ -169,8 +169,10 @@ func (n *MLP[T]) name(layer int, what string) string { return fmt.Sprintf("%d.%s
 func (n *MLP[T]) share(p *vm.Program, nodes gorgonia.Nodes) error {
 	c := n.copies.at(p.Device())
 	for l := range n.weights {
-		if err := errors.Join(c.bind(p.Input(nodes[2*l]), n.weights[l]), c.bind(p.Input(nodes[2*l+1]), n.biases[l])); err != nil {
-			return fmt.Errorf("model: %w", err)
+		for i, own := range [...]*op.Array{n.weights[l], n.biases[l]} {
+			if err := c.bind(p.Input(nodes[2*l+i]), own); err != nil {
+				return fmt.Errorf("model: %w", err)
+			}
 		}
 	}
 	return nil

@@ -126,8 +126,25 @@ result cuDeviceGetAttribute(int *v, int attribute, int d) {
   }
   return ok;
 }
-result cuDevicePrimaryCtxRetain(void **c, int d) { (void)d; *c = the_context; return ok; }
-result cuDevicePrimaryCtxRelease_v2(int d) { (void)d; return ok; }
+static int retained;
+static void forget(allocation **a);
+result cuDevicePrimaryCtxRetain(void **c, int d) {
+  LOCKED;
+  (void)d;
+  retained++;
+  *c = the_context;
+  return ok;
+}
+result cuDevicePrimaryCtxRelease_v2(int d) {
+  LOCKED;
+  (void)d;
+  if (!retained) return no_context;
+  if (--retained) return ok;
+  // The memory goes with the context.
+  for (unsigned i = 0; i < sizeof allocations / sizeof *allocations; i++)
+    while (allocations[i]) forget(&allocations[i]);
+  return ok;
+}
 result cuCtxSetCurrent(void *c) { context = c; return ok; }
 result cuStreamCreate(void **s, unsigned flags) {
   *s = the_stream;
@@ -175,13 +192,17 @@ result cuMemFree_v2(pointer p) {
       fprintf(stderr, "fakecuda: a kernel wrote beyond the end of an allocation of %zu bytes\n", a->bytes);
       abort();
     }
+  forget(s);
+  return ok;
+}
+static void forget(allocation **s) {
+  allocation *a = *s;
   madvise(shadow + a->first, a->last - a->first, MADV_REMOVE);
   mprotect(shadow + a->first, a->last - a->first, PROT_NONE);
   control.used -= a->bytes;
   control.count--;
   *s = a->next;
   free(a);
-  return ok;
 }
 
 // What a stream is asked for: it is done at once, or noted while it is captured.
