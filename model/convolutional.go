@@ -102,10 +102,15 @@ func (c *Convolutional[T]) UseDevice(d *Device) error {
 	if c.copies.on(d) {
 		return nil
 	}
-	if err := c.ResNet.UseDevice(d); err != nil {
-		return err
+	before := c.copies.where()
+	err := c.ResNet.UseDevice(d)
+	if err == nil {
+		err = c.compileForward()
 	}
-	return c.compileForward()
+	if err != nil && c.ResNet.UseDevice(before) == nil {
+		_ = c.compileForward() // as it was
+	}
+	return err
 }
 
 // Replicate implements Remote. The network is then computed on the device, too.

@@ -80,12 +80,12 @@ func (c *copies) pull() error {
 	if c.onHost() || !c.ahead {
 		return nil
 	}
-	c.ahead = false
 	for _, a := range c.order {
 		if err := op.Copy(a, c.remote[a]); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
+	c.ahead = false
 	return nil
 }
 

@@ -107,7 +107,7 @@ func (n *MLP[T]) compileForward() error {
 
 // UseDevice has the network computed on a device from now on, with what it has
 // learnt so far. The CPU is the one that it begins with; an accelerator takes
-// networks of float32 alone.
+// networks of float32 alone. After an error it is computed where it was.
 func (n *MLP[T]) UseDevice(d *Device) error {
 	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
 		return errFloat64
@@ -118,12 +118,14 @@ func (n *MLP[T]) UseDevice(d *Device) error {
 	if err := n.copies.pull(); err != nil {
 		return err
 	}
-	before := n.copies
+	before, forward, input, output := n.copies, n.forward, n.input, n.output
 	n.copies = nil
 	if !d.OnHost() {
 		n.copies = newCopies(d)
 	}
 	if err := n.compileForward(); err != nil {
+		n.copies.free()
+		n.copies, n.forward, n.input, n.output = before, forward, input, output
 		return err
 	}
 	before.free()
@@ -167,8 +169,10 @@ func (n *MLP[T]) name(layer int, what string) string { return fmt.Sprintf("%d.%s
 func (n *MLP[T]) share(p *vm.Program, nodes gorgonia.Nodes) error {
 	c := n.copies.at(p.Device())
 	for l := range n.weights {
-		if err := errors.Join(c.bind(p.Input(nodes[2*l]), n.weights[l]), c.bind(p.Input(nodes[2*l+1]), n.biases[l])); err != nil {
-			return fmt.Errorf("model: %w", err)
+		for i, own := range [...]*op.Array{n.weights[l], n.biases[l]} {
+			if err := c.bind(p.Input(nodes[2*l+i]), own); err != nil {
+				return fmt.Errorf("model: %w", err)
+			}
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -111,7 +112,7 @@ func (n *ResNet[T]) compileForward(b *builder[T]) error {
 
 // UseDevice has the network computed on a device from now on, with what it has
 // learnt so far. The CPU is the one that it begins with; an accelerator takes
-// networks of float32 alone.
+// networks of float32 alone. After an error it is computed where it was.
 func (n *ResNet[T]) UseDevice(d *Device) error {
 	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
 		return errFloat64
@@ -122,25 +123,37 @@ func (n *ResNet[T]) UseDevice(d *Device) error {
 	if err := n.copies.pull(); err != nil {
 		return err
 	}
-	before := n.copies
+	before, norms, forward, input, output := n.copies, slices.Clone(n.norms), n.forward, n.input, n.output
 	n.copies = nil
 	if !d.OnHost() {
 		n.copies = newCopies(d)
 	}
-	for i := range n.norms {
-		own := n.norms[i].stats
-		mean, errMean := n.copies.of(own.Mean)
-		variance, errVar := n.copies.of(own.Var)
-		if err := errors.Join(errMean, errVar); err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-		n.norms[i].remote = &op.BatchStats{Mean: mean, Var: variance, Evaluate: own.Evaluate}
-	}
-	if err := n.compileForward(&builder[T]{net: n, on: d}); err != nil {
+	if err := n.compileOn(d); err != nil {
+		n.copies.free()
+		n.copies, n.forward, n.input, n.output = before, forward, input, output
+		copy(n.norms, norms)
 		return err
 	}
 	before.free()
 	return nil
+}
+
+// compileOn makes the program for RepresentTo, and has the statistics, where the
+// copies are.
+func (n *ResNet[T]) compileOn(d *Device) error {
+	for i := range n.norms {
+		own := n.norms[i].stats
+		mean, err := n.copies.of(own.Mean)
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		variance, err := n.copies.of(own.Var)
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		n.norms[i].remote = &op.BatchStats{Mean: mean, Var: variance, Evaluate: own.Evaluate}
+	}
+	return n.compileForward(&builder[T]{net: n, on: d})
 }
 
 // Options returns the widths.

@@ -71,6 +71,7 @@ func newRemoteFeed(d *device.Device, edges []edge, n, size int, seed uint64) (f 
 	defer func() {
 		if err != nil {
 			f.close()
+			f = nil
 		}
 	}()
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {

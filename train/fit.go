@@ -281,12 +281,12 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	} else {
 		f.runner = f.remote.run
 		if err := f.remote.begin(edges); err != nil {
-			return f.result, errors.Join(err, f.remote.close())
+			return f.result, f.remote.closeAfter(err)
 		}
 	}
 	err = f.run(ctx)
 	if f.remote != nil {
-		err = errors.Join(err, f.remote.close())
+		err = f.remote.closeAfter(err)
 	}
 	last := &f.Phases[len(f.Phases)-1]
 	f.result.Negatives = f.Draw.count(last.Negatives, f.size)
@@ -396,7 +396,7 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 // error.
 func (f *fit) giveUp(err error) error {
 	if f.remote != nil {
-		err = errors.Join(err, f.remote.close())
+		err = f.remote.closeAfter(err)
 	}
 	return err
 }

@@ -289,19 +289,59 @@ func TestDivergenceOnDevice(t *testing.T) {
 	}
 }
 
+// Wherever the memory is at an end, a run ends with one sentence about it, leaves
+// nothing on the device, and the next one is what it would have been without it.
 func TestDeviceWithTooLittleMemory(t *testing.T) {
-	d := fakecuda.Open(t)
-	used, _ := fakecuda.Usage()
-	fakecuda.Memory(t, used+20<<10)
-	r := remoteRuns["table, Neg"]
-	_, _, _, err := r.fit(t, d, nil)
-	full := new(device.MemoryError)
-	if !errors.As(err, &full) || full.Needed == 0 || !strings.Contains(err.Error(), "has too little memory: ") {
-		t.Errorf("error %v", err)
+	if !fakecuda.Here() {
+		t.Skip("a GPU's memory cannot be changed")
 	}
-	fakecuda.Memory(t, 1<<30)
-	if _, _, _, err := r.fit(t, d, nil); err != nil {
-		t.Errorf("with enough memory: %v", err)
+	for _, name := range []string{"table, Neg", "table, cosine, Adam", "network"} {
+		r := remoteRuns[name]
+		for _, unpooled := range []bool{true, false} {
+			d, err := device.Open("cuda")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.TF32, d.Unpooled = false, unpooled
+			want, _, _, err := r.fit(t, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failures := 0
+			for more := int64(0); ; more += 3<<10 + more/4 {
+				fresh, err := device.Open("cuda")
+				if err != nil {
+					t.Fatal(err)
+				}
+				fresh.TF32, fresh.Unpooled = false, unpooled
+				used, _ := fakecuda.Usage()
+				fakecuda.Memory(t, used+more)
+				_, _, _, failed := r.fit(t, fresh, nil)
+				fakecuda.Memory(t, 1<<30)
+				full := new(device.MemoryError)
+				if failed != nil && (!errors.As(failed, &full) || full.Needed == 0 || strings.Contains(failed.Error(), "\n") || !strings.Contains(failed.Error(), "cuda:0 has too little memory: ")) {
+					t.Fatalf("%s: with %d bytes: %v", name, more, failed)
+				}
+				if failures%3 == 0 {
+					if got, _, _, err := r.fit(t, fresh, nil); err != nil || !slices.Equal(got, want) {
+						t.Fatalf("%s: after a run with %d bytes (%v), another ends elsewhere (%v)", name, more, failed, err)
+					}
+				}
+				if err := fresh.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if failed == nil {
+					break
+				}
+				failures++
+			}
+			if failures < 5 {
+				t.Errorf("%s: the memory was at an end %d times alone", name, failures)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -331,7 +371,7 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 				return c.WriteFile(path)
 			}}
 		})
-		if !errors.Is(err, device.ErrLost) || result.Epochs != 1 || len(losses) != 1 {
+		if !errors.Is(err, device.ErrLost) || strings.Contains(err.Error(), "\n") || result.Epochs != 1 || len(losses) != 1 {
 			t.Errorf("%s: error %v after %d epochs", name, err, result.Epochs)
 		}
 		if err := d.Synchronise(); !errors.Is(err, device.ErrLost) {

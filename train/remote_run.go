@@ -12,6 +12,7 @@ import (
 	"cne/internal/device"
 	"cne/model"
 	"cne/model/op"
+	"cne/model/vm"
 )
 
 // Images writes what a model of images is to see of a batch, on an accelerator.
@@ -86,7 +87,7 @@ func newRemote(f *fit) (r *remote, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.close())
+			err = r.closeAfter(err)
 			r = nil
 		}
 	}()
@@ -164,7 +165,17 @@ func (r *remote) begin(edges []edge) (err error) {
 	return err
 }
 
-// close gives the memory back; the model then has what was learnt.
+// closeAfter gives the memory back after a run that has ended with an error, or nil;
+// the model then has what was learnt. It returns that error with what then goes wrong,
+// unless the device has failed before: nothing can be had from it then.
+func (r *remote) closeAfter(err error) error {
+	failed := r.close()
+	if errors.Is(err, device.ErrLost) {
+		return err
+	}
+	return errors.Join(err, failed)
+}
+
 func (r *remote) close() error {
 	var failed error
 	if r.replica != nil {
@@ -453,10 +464,14 @@ func (r *remote) diverged(t *term, i int) error {
 	if err == nil {
 		err = r.replica.Diagnose()
 	}
-	if err == nil {
-		err = errors.New("the loss is not finite")
+	cause := new(vm.NonFiniteError)
+	switch {
+	case errors.Is(err, device.ErrLost):
+		return err
+	case errors.As(err, &cause):
+		return r.divergedIn(t, i, err)
 	}
-	return r.divergedIn(t, i, err)
+	return r.divergedIn(t, i, errors.New("the loss is not finite"))
 }
 
 // divergedIn is the error of a run that diverges in the i-th batch of a chunk.

@@ -84,6 +84,10 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		r := &runState[Config]{
 			talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)), schema: &schema, config: c, force: force,
 		}
+		if r.device, err = openTrainingDevice(r.Log, c.Device, c.Model.DType); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.device.Close()) }()
 		return (&spectrum{runState: r, axis: values, base: &training{runState: r}}).run(cmd.Context(), cmd.OutOrStdout())
 	}
 	spectrumSchema.addFlags(cmd)

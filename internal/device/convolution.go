@@ -73,10 +73,7 @@ func (d *Device) Scratch(bytes int, f func(p Pointer) error) error {
 // holdScratch keeps other goroutines from the scratch memory until the function that it
 // returns is called. A capture holds it already.
 func (d *Device) holdScratch() (release func()) {
-	d.mu.Lock()
-	recording := d.recorder != 0 && d.recorder == thread()
-	d.mu.Unlock()
-	if recording {
+	if d.recording() {
 		return func() {}
 	}
 	d.scratch.Lock()
@@ -95,6 +92,11 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 		size = int64(max(bytes, 4))
 	}
 	p, err := d.backend.Alloc(size)
+	full := new(MemoryError)
+	if least := classOf(bytes); least < size && errors.As(err, &full) {
+		size = least // if there is no room to grow
+		p, err = d.backend.Alloc(size)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -109,6 +111,9 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 // pool keeps for other sizes. It allocates so many bytes.
 func (d *Device) retried(bytes int, f func() error) error {
 	err := d.do(f)
+	if err == nil {
+		return nil
+	}
 	full := new(MemoryError)
 	if !errors.As(err, &full) {
 		return err
@@ -124,7 +129,6 @@ func (d *Device) retried(bytes int, f func() error) error {
 		return f()
 	})
 	if errors.As(err, &full) {
-		full.Device = d.name
 		if bytes > 0 {
 			full.Needed = int64(bytes)
 		}

@@ -70,6 +70,15 @@ func TestScratch(t *testing.T) {
 	if used, kept := d.Usage(); used != p.used() || kept != 0 {
 		t.Errorf("%d bytes are used and %d kept, want %d and 0", used, kept, p.used())
 	}
+	// Where there is no room to grow, it is as large as it must be.
+	for _, bytes := range []int{400 << 10, 450 << 10} { // and 800 KiB are not left
+		if err := d.Scratch(bytes, func(Pointer) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := d.Scratch(700<<10, nil); err == nil {
+		t.Error("there was room for more than there is")
+	}
 	failed := errors.New("failed")
 	if err := d.Scratch(1, func(Pointer) error { return failed }); err != failed {
 		t.Errorf("what failed returned %v", err)

@@ -237,11 +237,18 @@ func (d *Device) note(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, ErrLost) && d.failed == nil {
-		d.failed = fmt.Errorf("%s: %w", d.name, err)
-		return d.failed
+	full := new(MemoryError)
+	if errors.As(err, &full) {
+		full.Device = d.name
+		if err == error(full) {
+			return err
+		}
 	}
-	return fmt.Errorf("%s: %w", d.name, err)
+	err = fmt.Errorf("%s: %w", d.name, err)
+	if errors.Is(err, ErrLost) {
+		d.failed = err
+	}
+	return err
 }
 
 // A Memory is a piece of a device's memory. It goes back to the device with Free,
@@ -256,6 +263,7 @@ type block struct {
 	device *Device
 	at     Pointer
 	bytes  int
+	free   bool
 }
 
 // Pointer returns where the memory begins: a multiple of 256 bytes.
@@ -274,7 +282,7 @@ func (m *Memory) Uintptr() uintptr { return uintptr(m.at) }
 func (m *Memory) MemSize() uintptr { return uintptr(m.bytes) }
 
 // Free gives the memory back, which must not be used any more: what was asked
-// for before still finds it.
+// for before still finds it. The second time it does nothing.
 func (m *Memory) Free() {
 	m.cleanup.Stop()
 	m.block.release()
@@ -284,6 +292,10 @@ func (b *block) release() {
 	d := b.device
 	d.lock()
 	defer d.mu.Unlock()
+	if b.free {
+		return
+	}
+	b.free = true
 	if d.Unpooled {
 		d.pool.used -= int64(b.bytes)
 		d.pool.allocated -= int64(b.bytes)
@@ -446,10 +458,16 @@ func (d *Device) Multiply(p Product) error {
 
 // Capture notes what f asks of the device, on the goroutine that calls it, instead of
 // having it done; others wait until it is over. What it notes can then be run again
-// and again at little cost. In f no memory may be allocated, uploaded or downloaded.
+// and again at little cost. In f nothing may be waited for, and neither may memory be
+// allocated that the device does not keep, nor another capture be made or run again. A
+// kernel, or a product of such a size, is to have run before it is captured: to load
+// it may need what a capture forbids.
 func (d *Device) Capture(f func() error) (Replay, error) {
 	if d.OnHost() {
 		return nil, ErrHost
+	}
+	if d.recording() {
+		return nil, errCaptured
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -464,28 +482,48 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 	}); err != nil {
 		return nil, err
 	}
-	failed := f()
-	defer func() {
-		d.mu.Lock()
-		d.recorder = 0
-		d.mu.Unlock()
-		d.recorded.Broadcast()
-	}()
+	captured := false
 	var r Replay
-	err := d.do(func() (err error) {
-		r, err = d.backend.Captured()
-		return err
-	})
-	if failed != nil {
-		if r != nil {
-			err = d.do(r.Close)
+	end := func() error {
+		captured = true
+		defer func() {
+			d.mu.Lock()
+			d.recorder = 0
+			d.mu.Unlock()
+			d.recorded.Broadcast()
+		}()
+		return d.do(func() (err error) {
+			r, err = d.backend.Captured()
+			return err
+		})
+	}
+	defer func() {
+		if !captured { // f has ended the goroutine, or panicked
+			_ = end()
 		}
-		return nil, errors.Join(failed, err)
-	}
-	if err != nil {
+	}()
+	failed := f()
+	err := end()
+	switch {
+	case failed == nil && err == nil:
+		return &replay{d, r}, nil
+	case failed == nil:
 		return nil, err
+	case err == nil:
+		_ = d.do(r.Close)
 	}
-	return &replay{d, r}, nil
+	// That a capture cannot be ended follows from what has failed in it.
+	return nil, failed
+}
+
+// errCaptured is the error of who asks for what a capture forbids.
+var errCaptured = errors.New("device: captures can neither be made nor run again while one is made")
+
+// recording tells whether this goroutine has the device captured.
+func (d *Device) recording() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.recorder != 0 && d.recorder == thread()
 }
 
 // A replay is a backend's, one call at a time.
@@ -495,6 +533,9 @@ type replay struct {
 }
 
 func (r *replay) Run() error {
+	if r.device.recording() {
+		return errCaptured
+	}
 	r.device.scratch.Lock() // what was captured may use it
 	defer r.device.scratch.Unlock()
 	return r.device.do(r.of.Run)
@@ -517,11 +558,15 @@ func (d *Device) Close() error {
 	if d.OnHost() {
 		return nil
 	}
-	d.mu.Lock()
+	d.lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil
 	}
+	lost := d.failed
 	d.closed, d.failed = true, fmt.Errorf("%s: it was closed: %w", d.name, ErrLost)
-	return d.backend.Close()
+	if err := d.backend.Close(); err != nil && lost == nil {
+		return d.note(err)
+	}
+	return nil // or it was said before that the device has failed
 }

@@ -212,7 +212,7 @@ func (p *pretence) Properties() Properties {
 
 func (p *pretence) Close() error {
 	p.closed++
-	return nil
+	return p.fails
 }
 
 // newDevice returns a device with that much memory, and what is behind it.
@@ -405,6 +405,21 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// What is freed twice is given out once.
+func TestMemoryIsFreedOnce(t *testing.T) {
+	for _, unpooled := range []bool{false, true} {
+		d, _ := newDevice(t, 1<<20)
+		d.Unpooled = unpooled
+		m := alloc(t, d, 256)
+		m.Free()
+		m.Free()
+		if a, b := alloc(t, d, 256), alloc(t, d, 256); a.Pointer() == b.Pointer() {
+			t.Errorf("two pieces of memory are at %d", a.Pointer())
+		}
+		expectUsage(t, d, 512, 0)
+	}
+}
+
 func TestUnpooledMemory(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	d.Unpooled = true
@@ -471,6 +486,7 @@ func TestLostDevice(t *testing.T) {
 		}
 	}
 	m.Free()
+	p.fails = ErrLost // which is known
 	if err := d.Close(); err != nil || p.closed != 1 {
 		t.Errorf("it was closed %d times: %v", p.closed, err)
 	}
@@ -478,6 +494,11 @@ func TestLostDevice(t *testing.T) {
 
 func TestClosedDevice(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
+	p.fails = errors.New("it is busy")
+	if err := d.Close(); err == nil || err.Error() != "cuda:0: it is busy" {
+		t.Errorf("a device that cannot be closed returned %v", err)
+	}
+	d, p = newDevice(t, 1<<20)
 	if err := errors.Join(d.Close(), d.Close()); err != nil || p.closed != 1 {
 		t.Errorf("closed twice, it was closed %d times: %v", p.closed, err)
 	}
@@ -587,6 +608,53 @@ func TestCapture(t *testing.T) {
 	}
 	if err := count(); err != nil {
 		t.Fatal(err)
+	}
+	// That the capture cannot be ended then says nothing new.
+	if _, err := d.Capture(func() error {
+		p.fails = errors.New("invalidated")
+		return broken
+	}); err != broken {
+		t.Errorf("the error is %v", err)
+	}
+	p.fails = nil
+	if _, err := d.Capture(func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A capture within a capture is refused, where it would wait for itself for ever; one
+// whose goroutine ends is over.
+func TestCaptureWithin(t *testing.T) {
+	d, p := newDevice(t, 1<<20)
+	r, err := d.Capture(func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, within := range map[string]func() error{
+		"capture": func() error {
+			_, err := d.Capture(func() error { return nil })
+			return err
+		},
+		"replay": r.Run,
+	} {
+		if _, err := d.Capture(within); err != errCaptured {
+			t.Errorf("a %s within a capture: %v", name, err)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = d.Capture(func() error {
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	<-done
+	if p.capturing != nil {
+		t.Error("the capture goes on after its goroutine")
+	}
+	if err := d.Synchronise(); err != nil {
+		t.Error(err)
 	}
 }
 

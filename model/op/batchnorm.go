@@ -57,7 +57,10 @@ func NewBatchStatsOn(d *device.Device, dtype tensor.Dtype, channels int) (*Batch
 		return nil, err
 	}
 	if !d.OnHost() {
-		return s, errors.Join(s.Mean.Zero(), d.Fill(s.Var.Pointer(), math.Float32bits(1), channels))
+		if err := s.Mean.Zero(); err != nil {
+			return nil, err
+		}
+		return s, d.Fill(s.Var.Pointer(), math.Float32bits(1), channels)
 	}
 	for i := range s.Var.f32 {
 		s.Var.f32[i] = 1

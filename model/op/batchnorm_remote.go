@@ -1,7 +1,6 @@
 package op
 
 import (
-	"errors"
 	"fmt"
 
 	"gorgonia.org/tensor"
@@ -110,10 +109,8 @@ func (o *batchNorm) Launch(d *device.Device, dst *Array, in []*Array) error {
 	var err error
 	if o.evaluated {
 		err = d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
-	} else {
-		err = errors.Join(
-			l.launch(d, "norm_moments_4", "norm_moments_1", partial, state, x.Arg()),
-			l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows)))
+	} else if err = l.launch(d, "norm_moments_4", "norm_moments_1", partial, state, x.Arg()); err == nil {
+		err = l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
 	}
 	if err != nil {
 		return err
@@ -145,10 +142,13 @@ func (o *batchNormGrad) Launch(d *device.Device, dst *Array, in []*Array) error 
 		return err
 	}
 	state, partial, floor := n.state.Arg(), n.partial.Arg(), device.F32(n.floor)
-	return errors.Join(
-		l.launch(d, "norm_products_4", "norm_products_1", partial, g.Arg(), x.Arg(), state, floor),
-		l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)),
-		l.launch(d, "norm_gradient_4", "norm_gradient_1", dst.Arg(), g.Arg(), x.Arg(), state, floor))
+	if err := l.launch(d, "norm_products_4", "norm_products_1", partial, g.Arg(), x.Arg(), state, floor); err != nil {
+		return err
+	}
+	if err := l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)); err != nil {
+		return err
+	}
+	return l.launch(d, "norm_gradient_4", "norm_gradient_1", dst.Arg(), g.Arg(), x.Arg(), state, floor)
 }
 
 // Launch implements Launcher.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -57,47 +58,64 @@ type function struct {
 // which gorgonia.org/cu does not name.
 const maxSharedPerBlockOptIn cu.DeviceAttribute = 97
 
-func open(number int) (*backend, error) {
-	dev, err := cu.GetDevice(number)
-	if err != nil {
-		return nil, err
-	}
-	b := &backend{gpu: dev, functions: map[string]*function{}, modules: map[string]cu.Module{}, allocated: map[cu.DevicePtr]bool{}}
+func open(number int) (b *backend, err error) {
+	b = &backend{functions: map[string]*function{}, modules: map[string]cu.Module{}, allocated: map[cu.DevicePtr]bool{}}
 	for i := range b.params {
 		b.params[i] = unsafe.Pointer(&b.args[i])
 	}
-	if b.about, err = propertiesOf(dev); err != nil {
-		return nil, err
+	if b.gpu, err = cu.GetDevice(number); err != nil {
+		return nil, b.failure(err, 0)
+	}
+	if b.about, err = propertiesOf(b.gpu); err != nil {
+		return nil, b.failure(err, 0)
 	}
 	if b.about.Major < 8 {
 		return nil, fmt.Errorf("%s has compute capability %d.%d; the kernels need 8.0 or more", b.about.Name, b.about.Major, b.about.Minor)
 	}
-	if b.context, err = dev.RetainPrimaryCtx(); err != nil {
+	if b.context, err = b.gpu.RetainPrimaryCtx(); err == cu.OutOfMemory {
+		return nil, errFull
+	} else if err != nil {
+		return nil, b.failure(err, 0)
+	}
+	if err := b.start(); err != nil {
+		_ = b.Close() // says nothing that this error does not say
 		return nil, err
 	}
+	return b, nil
+}
+
+// errFull is the error of a GPU that has not even memory for what every program needs.
+var errFull = errors.New("its memory is full; see with nvidia-smi what uses it")
+
+// start makes what a backend needs in its context.
+func (b *backend) start() (err error) {
 	defer b.enter()()
 	if b.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
-		return nil, err
+		return b.failure(err, 0)
 	}
 	if err := b.dnn.open(b.streamPointer()); err != nil {
-		return nil, err
+		return err
 	}
-	if s := C.blas_create(&b.blas); s != 0 {
-		return nil, blasError("cublasCreate", s)
+	if s := C.blas_create(&b.blas); s == blasHasNoMemory {
+		return errFull
+	} else if s != 0 {
+		return fmt.Errorf("cuBLAS does not start (status %d of cublasCreate); see whether the driver and the GPU are new enough for it, or set CNE_LIBCUBLAS to another libcublas.so", int(s))
 	}
-	if b.workspace, err = cu.MemAlloc(workspaceBytes); err != nil {
-		return nil, err
+	if b.workspace, err = cu.MemAlloc(workspaceBytes); err == cu.OutOfMemory {
+		return errFull
+	} else if err != nil {
+		return b.failure(err, 0)
 	}
 	if s := C.blas_prepare(b.blas, b.streamPointer(), C.uintptr_t(b.workspace), workspaceBytes); s != 0 {
-		return nil, blasError("cublasSetStream", s)
+		return blasError("cublasSetWorkspace", s)
 	}
 	var version C.int
 	if s := C.blas_version(b.blas, &version); s != 0 {
-		return nil, blasError("cublasGetVersion", s)
+		return blasError("cublasGetVersion", s)
 	}
 	driver := cu.Version()
 	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d, %v", driver/1000, driver%1000/10, version/10000, version/100%100, &b.dnn)
-	return b, nil
+	return nil
 }
 
 func propertiesOf(dev cu.Device) (p device.Properties, err error) {
@@ -131,11 +149,12 @@ func (b *backend) enter() (leave func()) {
 	return runtime.UnlockOSThread
 }
 
-// lost are the driver's errors after which a context is of no use.
+// lost are the driver's errors after which a context is of no use. The last is
+// CUDA_ERROR_CONTAINED, which gorgonia.org/cu does not name.
 var lost = []error{
-	cu.EccUncorrectable, cu.IllegalAddress, cu.LaunchTimeout, cu.LaunchFailed, cu.IllegalInstruction,
-	cu.Unknown, cu.Deinitialized, cu.InvalidContext, cu.HardwareStackError, cu.MisalignedAddress, cu.InvalidAddressSpace,
-	cu.InvalidPc, cu.Assert,
+	cu.EccUncorrectable, cu.NvlinkUncorrectable, cu.IllegalAddress, cu.LaunchTimeout, cu.LaunchFailed, cu.IllegalInstruction,
+	cu.Unknown, cu.Deinitialized, cu.InvalidContext, cu.ContextIsDestroyed, cu.HardwareStackError, cu.MisalignedAddress,
+	cu.InvalidAddressSpace, cu.InvalidPc, cu.Assert, cu.Success + 721,
 }
 
 // failure is an error of the driver as package device has it.
@@ -150,30 +169,32 @@ func (b *backend) failure(err error, bytes int64) error {
 		}
 		return &device.MemoryError{Needed: bytes, Free: free, Total: total}
 	}
-	for _, l := range lost {
-		if err == l {
-			return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
-		}
+	if slices.Contains(lost, err) {
+		return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
 	}
 	return fmt.Errorf("CUDA's error %v", err)
 }
 
+// status is the status of one of the driver's functions that gorgonia.org/cu lacks, as
+// package device has it.
 func (b *backend) status(s C.int, what string) error {
 	if s == 0 {
 		return nil
 	}
-	for _, l := range lost {
-		if fmt.Sprintf("%d", l) == fmt.Sprintf("%d", int(s)) {
-			return b.failure(l, 0)
-		}
+	err := b.failure(like(cu.Success, int(s)), 0)
+	if full := new(device.MemoryError); errors.Is(err, device.ErrLost) || errors.As(err, &full) {
+		return err
 	}
-	return fmt.Errorf("CUDA's error %d of %s", int(s), what)
+	return fmt.Errorf("%w of %s", err, what)
 }
 
+// like returns an error of a type that has no name here.
+func like[T ~int](_ T, number int) T { return T(number) }
+
+// blasHasNoMemory is CUBLAS_STATUS_ALLOC_FAILED.
+const blasHasNoMemory = 3
+
 func blasError(what string, s C.int) error {
-	if s == 3 {
-		return &device.MemoryError{Needed: workspaceBytes}
-	}
 	return fmt.Errorf("cuBLAS's status %d of %s", int(s), what)
 }
 
@@ -269,6 +290,8 @@ func (b *backend) Launch(kernel string, l device.Launch, args *[device.MaxArgs]u
 	if count != f.params {
 		return fmt.Errorf("it has %d parameters, not %d", f.params, count)
 	}
+	// A kernel may have 48 KiB without asking, but of static and dynamic shared memory
+	// together.
 	if l.Shared > f.shared {
 		if err := b.status(C.extra_allow_shared(*(*unsafe.Pointer)(unsafe.Pointer(&f.Function)), C.int(l.Shared)), "cuFuncSetAttribute"); err != nil {
 			return fmt.Errorf("it cannot have %d bytes of shared memory: %w", l.Shared, err)
@@ -297,10 +320,14 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	s := C.blas_sgemm(b.blas, transposed(p.TransB), transposed(p.TransA), C.int(p.N), C.int(p.M), C.int(p.K),
 		C.float(p.Alpha), C.uintptr_t(p.B), C.int(p.LDB), C.uintptr_t(p.A), C.int(p.LDA),
 		C.float(p.Beta), C.uintptr_t(p.C), C.int(p.LDC))
-	if s != 0 {
-		return errors.Join(blasError("cublasSgemm", s), b.failure(b.stream.Synchronize(), 0))
+	if s == 0 {
+		return nil
 	}
-	return nil
+	// It does not say if it is the device that has failed.
+	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
+		return err
+	}
+	return blasError("cublasSgemm", s)
 }
 
 func transposed(t bool) C.int {
@@ -340,19 +367,37 @@ func (r *replay) Close() error {
 	return r.backend.status(C.extra_destroy_exec(r.graph), "cuGraphExecDestroy")
 }
 
+// Close gives back what there is, also of a backend that has not started.
 func (b *backend) Close() error {
 	defer b.enter()()
-	failed := b.failure(b.stream.Synchronize(), 0)
-	if s := C.blas_destroy(b.blas); s != 0 {
-		failed = errors.Join(failed, blasError("cublasDestroy", s))
+	var failed error
+	keep := func(err error) {
+		if failed == nil {
+			failed = err // what follows may be because of that
+		}
 	}
-	failed = errors.Join(failed, b.dnn.close())
+	if b.stream != (cu.Stream{}) {
+		keep(b.failure(b.stream.Synchronize(), 0))
+	}
+	if b.blas != nil {
+		if s := C.blas_destroy(b.blas); s != 0 {
+			keep(blasError("cublasDestroy", s))
+		}
+	}
+	keep(b.dnn.close())
 	for _, m := range b.modules {
-		failed = errors.Join(failed, b.failure(m.Unload(), 0))
+		keep(b.failure(m.Unload(), 0))
 	}
 	// The context, and with it the memory, stays while another device has it.
 	for p := range b.allocated {
-		failed = errors.Join(failed, b.failure(cu.MemFree(p), 0))
+		keep(b.failure(cu.MemFree(p), 0))
 	}
-	return errors.Join(failed, b.failure(cu.MemFree(b.workspace), 0), b.failure(b.stream.Destroy(), 0), b.failure(b.gpu.ReleasePrimaryCtx(), 0))
+	if b.workspace != 0 {
+		keep(b.failure(cu.MemFree(b.workspace), 0))
+	}
+	if b.stream != (cu.Stream{}) {
+		keep(b.failure(b.stream.Destroy(), 0))
+	}
+	keep(b.failure(b.gpu.ReleasePrimaryCtx(), 0))
+	return failed
 }

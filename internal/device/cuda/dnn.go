@@ -9,7 +9,6 @@ package cuda
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"unsafe"
@@ -55,7 +54,9 @@ func (n *cuDNN) open(stream unsafe.Pointer) error {
 		return nil
 	}
 	if s := C.dnn_create(n.library, stream); s != 0 {
-		return errors.Join(fmt.Errorf("cuDNN does not start (status %d of cudnnCreate); see whether it belongs to this version of CUDA, or set CNE_LIBCUDNN to none to do without", int(s)), n.close())
+		err := fmt.Errorf("cuDNN does not start (status %d of cudnnCreate); see whether it belongs to this version of CUDA, or set CNE_LIBCUDNN to none to do without", int(s))
+		_ = n.close()
+		return err
 	}
 	return nil
 }

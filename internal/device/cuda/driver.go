@@ -11,6 +11,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"gorgonia.org/cu"
 
@@ -33,10 +34,16 @@ func (driver) Count() (int, error) {
 	} else if state != 0 {
 		return 0, fmt.Errorf("NVIDIA's driver does not start (error %d of cuInit); see whether nvidia-smi works", int(state))
 	}
+	if v := cu.Version(); v < oldest {
+		return 0, fmt.Errorf("NVIDIA's driver is too old: it is for CUDA %d.%d; take one for CUDA 11.8 or newer", v/1000, v%1000/10)
+	}
 	if name := C.extra_open(); name != nil {
-		return 0, fmt.Errorf("NVIDIA's driver is too old: it has no %s; take one for CUDA 11.4 or newer", C.GoString(name))
+		return 0, fmt.Errorf("NVIDIA's driver has no %s; take one for CUDA 11.8 or newer", C.GoString(name))
 	}
 	if C.blas_open() == 0 {
+		if name := os.Getenv("CNE_LIBCUBLAS"); name != "" {
+			return 0, fmt.Errorf("%s is no cuBLAS; set CNE_LIBCUBLAS to its libcublas.so, or to nothing", name)
+		}
 		return 0, errors.New("cuBLAS was not found (libcublas.so.13, .12 or .11); install it, or add its folder to LD_LIBRARY_PATH")
 	}
 	n, err := cu.NumDevices()
@@ -46,8 +53,12 @@ func (driver) Count() (int, error) {
 	return n, nil
 }
 
-// noDevice is CUDA_ERROR_NO_DEVICE.
-const noDevice = 100
+const (
+	// noDevice is CUDA_ERROR_NO_DEVICE.
+	noDevice = 100
+	// oldest is the version of the first drivers that know the kernels' PTX, 7.8.
+	oldest = 11080
+)
 
 func (driver) Open(number int) (device.Backend, error) {
 	b, err := open(number)

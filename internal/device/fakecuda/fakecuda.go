@@ -89,8 +89,9 @@ const (
 	EccUncorrectable Failure = 214
 )
 
-// Fail makes the launch after so many more fail, and all that comes after it,
-// until the end of the test.
+// Fail makes the kernel after so many more fail, as those do that a graph runs, and
+// all that is asked for after it until the end of the test. That it has failed shows
+// in the next call.
 func Fail(t testing.TB, launches int, with Failure) {
 	t.Helper()
 	if C.set_failure(C.long(launches), C.int(with)) == 0 {
@@ -128,5 +129,5 @@ func Usage() (bytes int64, count int) {
 	return int64(b), int(n)
 }
 
-// Launches returns how many kernels the stand-in has run.
+// Launches returns how many kernels the stand-in was asked for one by one.
 func Launches() int { return int(C.get_launches()) }

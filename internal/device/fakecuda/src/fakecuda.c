@@ -7,7 +7,9 @@
 // Each allocation ends where a page does, and is followed by one that cannot be
 // read: a kernel that leaves its arrays ends the process. What is allocated is full
 // of NaN, and so is the shared memory of a block at first. One thread runs at a time,
-// block after block, in an order that can be chosen: see control.
+// block after block, in an order that can be chosen: see control. A kernel that fails
+// does so as on a GPU: its launch succeeds, and what follows does not. Calls without a
+// context on their thread, on another stream, or of what a capture forbids are errors.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,7 +22,8 @@
 
 #include "fakecuda.h"
 
-enum { ok = 0, invalid = 1, out_of_memory = 2, invalid_image = 200, not_found = 500 };
+enum { ok = 0, invalid = 1, out_of_memory = 2, invalid_image = 200, no_context = 201, not_found = 500,
+       forbidden = 900, broken = 901, not_capturing = 903, wrong_thread = 908 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define LOCKED __attribute__((cleanup(unlock), unused)) int locked = pthread_mutex_lock(&lock)
@@ -35,7 +38,7 @@ static struct {
   long fails_after;   // so many launches; −1: never
   result fails_with;  //
   size_t used, count; // memory allocated
-  long launches;
+  long launches, ran; // kernels that were asked for singly, and all
   // The order in which the blocks of a grid and the threads of a block run: 0 forwards,
   // the threads of a block in step with each other; 1 backwards, each warp as far ahead
   // of the others as it can get; any other shuffled, with that seed.
@@ -43,8 +46,36 @@ static struct {
 } control = {.memory = 4ul << 30, .fails_after = -1};
 static result failed; // what every call returns from then on
 
+static void *const the_context = (void *)1, *const the_stream = (void *)2;
+static __thread void *context; // that is current
+
+// A graph is what a stream was asked for while it was captured.
+struct task;
+typedef struct { struct task *first, **last; } graph;
+static graph *capturing;
+static pthread_t capturer;
+static int spoilt; // a capture, by what it forbids
+
+// ready returns the status with which any call fails.
+static result ready(void) { return failed ? failed : context == the_context ? ok : no_context; }
+// apart is ready for calls that the thread of a capture must not make.
+static result apart(void) {
+  result r = ready();
+  if (r || !capturing || !pthread_equal(capturer, pthread_self())) return r;
+  spoilt = 1;
+  return forbidden;
+}
+// waiting is ready for calls that wait for the stream.
+static result waiting(void *stream) {
+  result r = ready();
+  if (r || stream != the_stream) return r ? r : invalid;
+  if (!capturing) return ok;
+  spoilt = 1;
+  return forbidden;
+}
+
 void fakecuda_memory(size_t bytes) { LOCKED; control.memory = bytes; }
-void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.launches + launches; control.fails_with = code; failed = ok; }
+void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.ran + launches; control.fails_with = code; failed = ok; }
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
 static uint64_t shuffling; // the state of what shuffles
@@ -121,23 +152,43 @@ result cuDeviceGetAttribute(int *v, int attribute, int d) {
   }
   return ok;
 }
-result cuDevicePrimaryCtxRetain(void **c, int d) { (void)d; *c = (void *)1; return ok; }
-result cuDevicePrimaryCtxRelease_v2(int d) { (void)d; return ok; }
-result cuCtxSetCurrent(void *c) { (void)c; return ok; }
-result cuStreamCreate(void **s, unsigned flags) { (void)flags; *s = (void *)2; return ok; }
-result cuStreamDestroy_v2(void *s) { (void)s; return ok; }
-result cuCtxSynchronize(void) { LOCKED; return failed; }
-result cuStreamSynchronize(void *s) { LOCKED; (void)s; return failed; }
+static int retained;
+static void forget(allocation **a);
+result cuDevicePrimaryCtxRetain(void **c, int d) {
+  LOCKED;
+  (void)d;
+  retained++;
+  *c = the_context;
+  return ok;
+}
+result cuDevicePrimaryCtxRelease_v2(int d) {
+  LOCKED;
+  (void)d;
+  if (!retained) return no_context;
+  if (--retained) return ok;
+  // The memory goes with the context.
+  for (unsigned i = 0; i < sizeof allocations / sizeof *allocations; i++)
+    while (allocations[i]) forget(&allocations[i]);
+  return ok;
+}
+result cuCtxSetCurrent(void *c) { context = c; return ok; }
+result cuStreamCreate(void **s, unsigned flags) {
+  *s = the_stream;
+  return context != the_context ? no_context : flags == 1 ? ok : invalid; // one that does not wait for others
+}
+result cuStreamDestroy_v2(void *s) { return s == the_stream ? ok : invalid; }
+result cuStreamSynchronize(void *s) { LOCKED; return waiting(s); }
 result cuMemGetInfo_v2(size_t *free, size_t *total) {
   LOCKED;
   *total = control.memory;
   *free = control.memory > control.used ? control.memory - control.used : 0;
-  return failed;
+  return ready();
 }
 
 result cuMemAlloc_v2(pointer *p, size_t n) {
   LOCKED;
-  if (failed) return failed;
+  result r = apart();
+  if (r) return r;
   if (!n) return invalid;
   if (control.used + n > control.memory) return out_of_memory;
   size_t pages = (n + page - 1) / page * page;
@@ -156,7 +207,8 @@ result cuMemAlloc_v2(pointer *p, size_t n) {
 }
 result cuMemFree_v2(pointer p) {
   LOCKED;
-  if (failed) return failed;
+  result r = apart();
+  if (r) return r;
   allocation **s = slot(p), *a = *s;
   if (!a) return invalid;
   // What is between the allocation's end and that of its page was not to be
@@ -166,6 +218,11 @@ result cuMemFree_v2(pointer p) {
       fprintf(stderr, "fakecuda: a kernel wrote beyond the end of an allocation of %zu bytes\n", a->bytes);
       abort();
     }
+  forget(s);
+  return ok;
+}
+static void forget(allocation **s) {
+  allocation *a = *s;
   madvise(shadow + a->first, a->last - a->first, MADV_REMOVE);
   mprotect(shadow + a->first, a->last - a->first, PROT_NONE);
   fakecuda_forget(a->first, a->last - a->first);
@@ -173,7 +230,6 @@ result cuMemFree_v2(pointer p) {
   control.count--;
   *s = a->next;
   free(a);
-  return ok;
 }
 
 // What a stream is asked for: it is done at once, or noted while it is captured.
@@ -189,11 +245,11 @@ typedef struct task {
   int trans_a, trans_b, m, columns, k, lda, ldb, ldc;
   float alpha, beta;
 } task;
-typedef struct { task *first, **last; } graph;
-static graph *capturing;
 
-static result submit(task *t) {
-  if (failed) return failed;
+static result submit(task *t, void *stream) {
+  result r = ready();
+  if (r || stream != the_stream) return r ? r : invalid;
+  if (capturing && spoilt) return broken;
   if (capturing) {
     task *copy = malloc(sizeof *copy);
     *copy = *t;
@@ -203,7 +259,7 @@ static result submit(task *t) {
     return ok;
   }
   t->run(t);
-  return failed;
+  return ok;
 }
 
 static void run_other(task *t) { ((void (*)(const uint64_t *))t->kernel)(t->args); }
@@ -211,7 +267,7 @@ result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, 
   LOCKED;
   task t = {.run = run_other, .kernel = (struct kernel *)(uintptr_t)run};
   memcpy(t.args, args, sizeof *args * (size_t)count);
-  return submit(&t);
+  return submit(&t, the_stream);
 }
 void *fakecuda_host(pointer p) { return host(p); }
 
@@ -222,27 +278,23 @@ static void run_fill(task *t) {
 }
 result cuMemcpyHtoDAsync_v2(pointer d, const void *s, size_t n, void *stream) {
   LOCKED;
-  (void)stream;
-  if (capturing) return 900;
-  if (!failed) memcpy(host(d), s, n);
-  return failed;
+  result r = waiting(stream);
+  if (!r) memcpy(host(d), s, n);
+  return r;
 }
 result cuMemcpyDtoHAsync_v2(void *d, pointer s, size_t n, void *stream) {
   LOCKED;
-  (void)stream;
-  if (capturing) return 900;
-  if (!failed) memcpy(d, host(s), n);
-  return failed;
+  result r = waiting(stream);
+  if (!r) memcpy(d, host(s), n);
+  return r;
 }
 result cuMemcpyDtoDAsync_v2(pointer d, pointer s, size_t n, void *stream) {
   LOCKED;
-  (void)stream;
-  return submit(&(task){.run = run_copy, .to = d, .from = s, .n = n});
+  return submit(&(task){.run = run_copy, .to = d, .from = s, .n = n}, stream);
 }
 result cuMemsetD32Async(pointer d, unsigned v, size_t n, void *stream) {
   LOCKED;
-  (void)stream;
-  return submit(&(task){.run = run_fill, .to = d, .word = v, .n = n});
+  return submit(&(task){.run = run_fill, .to = d, .word = v, .n = n}, stream);
 }
 
 // Kernels.
@@ -274,6 +326,9 @@ static size_t shared_of(const char *module, const char *entry) {
 }
 
 result cuModuleLoadData(void **m, const void *image) {
+  LOCKED;
+  result r = apart();
+  if (r) return r;
   if (!strstr(image, ".version")) return invalid_image;
   *m = strdup(image);
   return ok;
@@ -303,12 +358,11 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
 }
 result cuFuncSetAttribute(void *f, int attribute, int value) {
   kernel *k = f;
-  if (attribute != 8) return ok;
+  if (attribute != 8) return invalid;
   if (value < 0 || (size_t)value + k->fixed > shared_of_block) return invalid;
   k->dynamic = (size_t)value;
   return ok;
 }
-result cuFuncGetAttribute(int *v, int attribute, void *f) { (void)attribute; (void)f; *v = 0; return ok; }
 
 _Alignas(16) uint64_t cne_dynamic[shared_of_block / 8];
 int cne_thread, cne_threads, cne_block, cne_blocks;
@@ -438,6 +492,12 @@ static void run_block(void) {
     if (!fibers[i].done) stop("the threads of a block wait for each other for ever");
 }
 static void run_kernel(task *t) {
+  if (failed) return;
+  if (control.fails_after >= 0 && control.ran >= control.fails_after) {
+    failed = control.fails_with;
+    return;
+  }
+  control.ran++;
   running = t;
   cne_threads = (int)t->block;
   cne_blocks = (int)t->grid;
@@ -462,50 +522,56 @@ static void run_kernel(task *t) {
   fakecuda_now.kernel = 0;
 }
 
-static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void **params) {
+static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void *stream, void **params) {
   LOCKED;
-  if (failed) return failed;
-  if (control.fails_after >= 0 && control.launches >= control.fails_after) return failed = control.fails_with;
+  result r = ready();
+  if (r) return r;
   if (!grid || !block || block > most || grid > 0x7fffffff) return invalid;
   if (shared > k->dynamic) return invalid;
-  control.launches++;
   task t = {.run = run_kernel, .kernel = k, .grid = grid, .block = block, .shared = shared};
   for (int i = 0; i < k->count; i++) {
     uint64_t v = *(uint64_t *)params[i];
     t.args[i] = (uint64_t)(uintptr_t)host(v);
   }
-  return submit(&t);
+  control.launches += !capturing;
+  return submit(&t, stream);
 }
 result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
-  (void)stream;
   (void)extra;
   if (gy * gz * by * bz != 1) return invalid;
-  return launch(f, gx, bx, shared, params);
+  return launch(f, gx, bx, shared, stream, params);
 }
 // Graphs.
 result cuStreamBeginCapture_v2(void *stream, int mode) {
   LOCKED;
-  (void)stream;
-  (void)mode;
-  if (capturing) return invalid;
+  result r = ready();
+  if (r || capturing || stream != the_stream || mode != 1) return r ? r : invalid; // of the thread
   capturing = calloc(1, sizeof *capturing);
   capturing->last = &capturing->first;
-  return failed;
+  capturer = pthread_self();
+  spoilt = 0;
+  return ok;
 }
+result cuGraphExecDestroy(void *e);
 result cuStreamEndCapture(void *stream, void **g) {
   LOCKED;
-  (void)stream;
-  *g = capturing;
+  *g = 0;
+  if (stream != the_stream || !capturing) return not_capturing;
+  if (!pthread_equal(capturer, pthread_self())) return wrong_thread;
+  graph *done = capturing;
   capturing = 0;
-  return failed;
+  result r = failed ? failed : spoilt ? broken : ok;
+  if (r) cuGraphExecDestroy(done);
+  else *g = done;
+  return r;
 }
 result cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) { (void)flags; *e = g; return ok; }
 result cuGraphLaunch(void *e, void *stream) {
   LOCKED;
-  (void)stream;
-  if (failed) return failed;
+  result r = ready();
+  if (r || capturing || stream != the_stream) return r ? r : invalid;
   for (task *t = ((graph *)e)->first; t; t = t->next) t->run(t);
-  return failed;
+  return ok;
 }
 result cuGraphExecDestroy(void *e) {
   graph *g = e;
@@ -540,17 +606,19 @@ static void run_product(task *t) {
   }
   free(column);
 }
-result cublasCreate_v2(void **h) { *h = (void *)3; return 0; }
-result cublasDestroy_v2(void *h) { (void)h; return 0; }
-result cublasSetStream_v2(void *h, void *s) { (void)h; (void)s; return 0; }
-result cublasSetMathMode(void *h, int mode) { (void)h; (void)mode; return 0; }
-result cublasSetWorkspace_v2(void *h, void *p, size_t n) { (void)h; (void)p; (void)n; return 0; }
+typedef struct { void *stream, *workspace; } blas;
+result cublasCreate_v2(void **h) { return context == the_context && (*h = calloc(1, sizeof(blas))) ? 0 : 1; }
+result cublasDestroy_v2(void *h) { free(h); return 0; }
+result cublasSetStream_v2(void *h, void *s) { *(blas *)h = (blas){.stream = s}; return 0; }
+result cublasSetMathMode(void *h, int mode) { (void)h; return mode == 0 || mode == 3 ? 0 : 7; }
+result cublasSetWorkspace_v2(void *h, void *p, size_t n) { ((blas *)h)->workspace = n ? p : 0; return 0; }
 result cublasGetVersion_v2(void *h, int *v) { (void)h; *v = 130000; return 0; }
 result cublasSgemm_v2(void *h, int ta, int tb, int m, int n, int k, const float *alpha, pointer a, int lda, pointer b, int ldb, const float *beta, pointer c, int ldc) {
   LOCKED;
-  (void)h;
+  blas *with = h;
+  if (!with->workspace) return 14; // it would allocate one of its own
   if (m < 0 || n < 0 || k < 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || lda < 1 || ldb < 1 || ldc < 1) return 7;
   task t = {.run = run_product, .trans_a = ta, .trans_b = tb, .m = m, .columns = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = *alpha, .beta = *beta, .from = a, .to = b};
   t.args[0] = c;
-  return submit(&t) ? 13 : 0;
+  return submit(&t, with->stream) ? 13 : 0;
 }

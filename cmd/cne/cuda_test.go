@@ -1,0 +1,113 @@
+//go:build cu
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/internal/device/fakecuda"
+)
+
+// onDevice are the commands that train, on a device, with a checkpoint after each
+// epoch where a command has them.
+func onDevice(t *testing.T) map[string][]string {
+	t.Helper()
+	writePoints(t, "points.csv", 60, 4)
+	writeImages(t, "images", 8, 8, 4)
+	gpu := []string{"--quiet", "--set", "device.name=cuda", "--set", "device.tf32=false"}
+	every := append(slices.Clone(gpu), "--set", "checkpoint.epochs=1")
+	return map[string][]string{
+		"table":    append(short("--set", "graph.cache=false"), every...),
+		"mlp":      append(short("--set", "graph.cache=false", "--set", "model.kind=mlp", "--set", "model.hidden=[9]", "--set", "train.optimizer=adam", "--set", "train.lr=0.01"), every...),
+		"pretrain": append(tiny("--set", "monitor.every=0"), every...),
+		"spectrum": append([]string{"spectrum", "--s", "0,1", "--set", "data.path=points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5",
+			"--set", "train.batch_size=64", "--epochs", "8", "-o", "run"}, gpu...),
+	}
+}
+
+// A device that fails in the middle of a run, wherever that is, ends it with one
+// sentence. What is in the folder is then of a run that can go on, if there was a
+// checkpoint, and ends as if nothing had been; if there was none it is empty.
+func TestDeviceIsLostInARun(t *testing.T) {
+	if !fakecuda.Here() {
+		t.Skip("a GPU cannot be made to fail")
+	}
+	t.Chdir(t.TempDir())
+	const parts = 4
+	for name, args := range onDevice(t) {
+		t.Run(name, func(t *testing.T) {
+			whole := append(slices.Clone(args), "-o", name+"/whole")
+			before := fakecuda.Launches()
+			mustRun(t, whole...)
+			launches := fakecuda.Launches() - before
+			for part := range parts {
+				folder, after := fmt.Sprintf("%s/%d", name, part), (part+1)*launches/(parts+1)
+				fakecuda.Fail(t, after, fakecuda.LaunchFailed)
+				code, _, stderr := cne(t.Context(), append(slices.Clone(args), "-o", folder)...)
+				fakecuda.Fail(t, -1, 0)
+				if code != exitFailure || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "cuda:0: ") || !strings.Contains(stderr, "the device failed (CUDA's error LaunchFailed)") {
+					t.Fatalf("exit code %d, stderr %q", code, stderr)
+				}
+				files := listFiles(t, folder)
+				if !slices.Contains(files, checkpointFile) {
+					mustRun(t, append(slices.Clone(args), "-o", folder)...)
+					continue
+				}
+				if !strings.Contains(stderr, "--resume "+folder+"\" goes on") {
+					t.Errorf("stderr does not say how to go on: %q", stderr)
+				}
+				resume := args[:1]
+				if name == "pretrain" {
+					resume = args[:2]
+				}
+				mustRun(t, append(slices.Clone(resume), "--quiet", "--resume", folder)...)
+				for _, file := range []string{"embedding.npy", modelFile} {
+					if name == "pretrain" && file != modelFile {
+						continue
+					}
+					if readText(t, folder+"/"+file) != readText(t, name+"/whole/"+file) {
+						t.Errorf("after %d kernels: %s is not that of the run that was not stopped", after, file)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A device with too little memory ends a run with one sentence that says how much it
+// needs and has.
+func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
+	if !fakecuda.Here() {
+		t.Skip("a GPU's memory cannot be changed")
+	}
+	t.Chdir(t.TempDir())
+	for name, args := range onDevice(t) {
+		t.Run(name, func(t *testing.T) {
+			failures := 0
+			for more := int64(-1); ; more += 2<<10 + more/2 {
+				folder := name + "/run"
+				fakecuda.Memory(t, 32<<20+more) // cuBLAS has 32 MiB
+				code, _, stderr := cne(t.Context(), append(slices.Clone(args), "-o", folder)...)
+				if code == 0 {
+					break
+				}
+				failures++
+				if code != exitFailure || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "cuda:0 has too little memory: ") && !strings.Contains(stderr, "its memory is full; see with nvidia-smi") {
+					t.Fatalf("with %d bytes: exit code %d, stderr %q", more, code, stderr)
+				}
+				if strings.Contains(stderr, "is full") || strings.Contains(stderr, " is in ") {
+					continue // before there is a folder, or after training
+				}
+				if files := listFiles(t, folder); slices.Contains(files, modelFile) {
+					t.Errorf("with %d bytes: %q leaves %v", more, stderr, files)
+				}
+			}
+			if failures < 3 {
+				t.Errorf("the memory was at an end %d times alone", failures)
+			}
+		})
+	}
+}
