@@ -28,7 +28,9 @@ func TestPretrainingOnDevice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
-			p.Epochs, p.LR = 2, 0.02
+			// Of other seeds rounding decides whether some unit next to zero has a
+			// gradient.
+			p.Epochs, p.LR, p.Seed = 2, 0.02, 2
 			change(&p)
 			var losses [2][]float64
 			var figures [2][]float64
@@ -61,14 +63,13 @@ func TestPretrainingOnDevice(t *testing.T) {
 					t.Errorf("epoch %d: loss %g, want %g", e+1, losses[1][e], want)
 				}
 			}
-			// Where a unit is next to zero, rounding decides whether it has a gradient.
 			for k, want := range figures[0] {
-				if got := figures[1][k]; math.Abs(got-want) > 1e-2*max(1, math.Abs(want)) {
+				if got := figures[1][k]; math.Abs(got-want) > 1e-3*max(1, math.Abs(want)) {
 					t.Fatalf("number %d of the representations is %g, want %g", k, got, want)
 				}
 			}
 			for k, want := range views[0] {
-				if got := views[1][k]; math.Abs(float64(got-want)) > 1e-2 {
+				if got := views[1][k]; math.Abs(float64(got-want)) > 2e-3 {
 					t.Fatalf("number %d of the positions is %g, want %g", k, got, want)
 				}
 			}
