@@ -28,7 +28,9 @@ func TestPretrainingOnDevice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
-			p.Epochs, p.LR = 2, 0.02
+			// Of other seeds rounding decides whether some unit next to zero has a
+			// gradient.
+			p.Epochs, p.LR, p.Seed = 2, 0.02, 2
 			change(&p)
 			var losses [2][]float64
 			var figures [2][]float64
@@ -64,7 +66,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 			// Where a sum is about 0, rounding decides whether a ReLU lets a gradient
 			// through; the losses hardly show that.
 			for k, want := range figures[0] {
-				if got := figures[1][k]; math.Abs(got-want) > 1e-2*max(1, math.Abs(want)) {
+				if got := figures[1][k]; math.Abs(got-want) > 1e-3*max(1, math.Abs(want)) {
 					t.Fatalf("number %d of the representations is %g, want %g", k, got, want)
 				}
 			}

@@ -426,7 +426,7 @@ static int meet(meeting *m, int threads) {
   fakecuda_switch(&f->stack_pointer, scheduler);
   return 0;
 }
-static int waiting(const fiber *f) { return f->waits && f->waits->number == f->number; }
+static int waits_for_others(const fiber *f) { return f->waits && f->waits->number == f->number; }
 void cne_barrier(void) { meet(&block_barrier, cne_threads); }
 uint32_t cne_exchange(uint32_t v, int mask) {
   int warp = current / 32, own = current;
@@ -450,7 +450,7 @@ static int run_fibers(int first, int count) {
   arrange(order, (unsigned)count);
   for (int i = 0; i < count; i++) {
     fiber *f = &fibers[first + (int)order[i]];
-    if (f->done || waiting(f)) continue;
+    if (f->done || waits_for_others(f)) continue;
     f->waits = 0;
     current = cne_thread = first + (int)order[i];
     fakecuda_switch(&scheduler, f->stack_pointer);
