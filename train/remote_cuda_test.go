@@ -432,33 +432,33 @@ func TestInterruptedOnDevice(t *testing.T) {
 func TestNothingLeaksOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	heads, tails := ring(8, 1)
-	run := func(epochs int) (inUse int64, pieces int) {
-		m, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{Metric: op.Cosine})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
-			Device: d, BatchSize: 8, Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 2}},
-			Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
-				if s.Epoch == epochs {
-					inUse, pieces = fakecuda.Usage()
-				}
-				return nil
-			})},
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return inUse, pieces
-	}
 	epochs := 5000 // of two batches each
 	if testing.Short() {
 		epochs = 200
 	}
+	m, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{Metric: op.Cosine})
+	if err != nil {
+		t.Fatal(err)
+	}
 	before, _ := fakecuda.Usage()
-	few, piecesFew := run(5)
-	many, piecesMany := run(epochs)
-	if many > few || piecesMany > piecesFew {
-		t.Errorf("%d bytes in %d pieces after %d steps, %d in %d after 10", many, piecesMany, 2*epochs, few, piecesFew)
+	var inUse [2]int64
+	var pieces [2]int
+	if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
+		Device: d, BatchSize: 8, Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 2}},
+		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
+			switch s.Epoch {
+			case 5:
+				inUse[0], pieces[0] = fakecuda.Usage()
+			case epochs:
+				inUse[1], pieces[1] = fakecuda.Usage()
+			}
+			return nil
+		})},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if inUse[1] > inUse[0] || pieces[1] > pieces[0] {
+		t.Errorf("%d bytes in %d pieces after %d steps, %d in %d after 10", inUse[1], pieces[1], 2*epochs, inUse[0], pieces[0])
 	}
 	// What the methods remember goes when the collector has found that nobody does.
 	var used, after int64
@@ -470,7 +470,7 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("after the runs %d bytes are in use, and %d allocated, of which %d were before", used, after, before)
+	t.Errorf("after the run %d bytes are in use, and %d allocated, of which %d were before", used, after, before)
 }
 
 // What cannot be computed on a device is refused before anything is.
