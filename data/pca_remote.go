@@ -49,20 +49,16 @@ func (f *pcaFit) remoteProducts(across bool) ([]float64, error) {
 	for b, j := range f.columns {
 		columns[b] = int32(j)
 	}
-	var at [4]device.Pointer
-	for i, bytes := range []int{slices * width * width * 8, chunk * m.D * 4, len(columns) * 4, len(f.shift) * 8} {
-		memory, err := d.Alloc(bytes)
-		if err != nil {
-			return nil, err
-		}
-		defer memory.Free()
-		at[i] = memory.Pointer()
-	}
-	sums, x := at[0], at[1]
-	if err := device.Upload(d, at[2], columns); err != nil {
+	memory, err := d.AllocPieces(slices*width*width*8, chunk*m.D*4, len(columns)*4, len(f.shift)*8)
+	if err != nil {
 		return nil, err
 	}
-	if err := device.Upload(d, at[3], f.shift); err != nil {
+	defer memory.Free()
+	sums, x := memory.At(0), memory.At(1)
+	if err := device.Upload(d, memory.At(2), columns); err != nil {
+		return nil, err
+	}
+	if err := device.Upload(d, memory.At(3), f.shift); err != nil {
 		return nil, err
 	}
 	l := device.Launch{Grid: tiles * slices, Block: remoteThreads}
@@ -75,7 +71,7 @@ func (f *pcaFit) remoteProducts(across bool) ([]float64, error) {
 			rows = points.N
 		}
 		more := min(lo, 1)
-		if err := d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(at[2]), device.Arg(at[3]),
+		if err := d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
 			device.Int(m.D), device.Int(crossed), device.Int(rows), device.Int(width), device.Int(each), device.Int(more)); err != nil {
 			return nil, err
 		}
@@ -114,32 +110,28 @@ func (p *PCA) project(d *device.Device, dst, m *Matrix) error {
 		}
 	}
 	chunk := min(m.N, max(1, remoteBytes/(4*p.D)))
-	var at [4]device.Pointer
-	for i, bytes := range []int{chunk * p.K * 4, chunk * p.D * 4, len(p.Axes) * 8, p.K * 8} {
-		memory, err := d.Alloc(bytes)
-		if err != nil {
-			return err
-		}
-		defer memory.Free()
-		at[i] = memory.Pointer()
-	}
-	if err := device.Upload(d, at[2], p.Axes); err != nil {
+	memory, err := d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8)
+	if err != nil {
 		return err
 	}
-	if err := device.Upload(d, at[3], origin); err != nil {
+	defer memory.Free()
+	if err := device.Upload(d, memory.At(2), p.Axes); err != nil {
+		return err
+	}
+	if err := device.Upload(d, memory.At(3), origin); err != nil {
 		return err
 	}
 	for lo := 0; lo < m.N; lo += chunk {
 		points := m.Rows(lo, min(m.N, lo+chunk))
-		if err := device.Upload(d, at[1], points.X); err != nil {
+		if err := device.Upload(d, memory.At(1), points.X); err != nil {
 			return err
 		}
 		grid := (points.N + remoteTile - 1) / remoteTile * ((p.K + remoteTile - 1) / remoteTile)
-		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: remoteThreads}, device.Arg(at[0]), device.Arg(at[1]),
-			device.Arg(at[2]), device.Arg(at[3]), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
+		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: remoteThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
+			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
 			return err
 		}
-		if err := device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], at[0]); err != nil {
+		if err := device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0)); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // A remoteObjective computes an objective on an accelerator.
 type remoteObjective struct {
 	device       *device.Device
-	memory       []*device.Memory
+	memory       device.Pieces
 	pieces, wide int // wide: d, and a feature that is 1
 
 	x, class, w, bias, z, losses, parts, gradient device.Pointer
@@ -29,20 +29,13 @@ func newRemoteObjective(d *device.Device, o *objective) (*remoteObjective, error
 	r := &remoteObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
 	blocks := parallel.Pieces(o.n, remoteImages)
 	r.weights, r.lossOf, r.sums = make([]float32, o.k*r.wide), make([]float64, blocks), make([]float64, o.k*r.wide)
-	for _, piece := range []struct {
-		at    *device.Pointer
-		bytes int
-	}{
-		{&r.x, o.n * r.wide * 4}, {&r.class, o.n * 4}, {&r.w, len(r.weights) * 4}, {&r.bias, o.k * 8}, {&r.z, o.n * o.k * 4},
-		{&r.losses, blocks * 8}, {&r.parts, r.pieces * len(r.sums) * 8}, {&r.gradient, len(r.sums) * 8},
-	} {
-		m, err := d.Alloc(piece.bytes)
-		if err != nil {
-			r.free()
-			return nil, err
-		}
-		r.memory = append(r.memory, m)
-		*piece.at = m.Pointer()
+	var err error
+	if r.memory, err = d.AllocPieces(
+		o.n*r.wide*4, o.n*4, len(r.weights)*4, o.k*8, o.n*o.k*4, blocks*8, r.pieces*len(r.sums)*8, len(r.sums)*8); err != nil {
+		return nil, err
+	}
+	for i, at := range []*device.Pointer{&r.x, &r.class, &r.w, &r.bias, &r.z, &r.losses, &r.parts, &r.gradient} {
+		*at = r.memory.At(i)
 	}
 	if err := r.upload(o); err != nil {
 		r.free()
@@ -69,11 +62,7 @@ func (r *remoteObjective) upload(o *objective) error {
 	return device.Upload(r.device, r.class, o.class)
 }
 
-func (r *remoteObjective) free() {
-	for _, m := range r.memory {
-		m.Free()
-	}
-}
+func (r *remoteObjective) free() { r.memory.Free() }
 
 // at is objective.at, once o.w and o.bias are set.
 func (r *remoteObjective) at(o *objective, theta, gradient []float64) (float64, error) {

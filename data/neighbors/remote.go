@@ -115,7 +115,7 @@ func newRemoteBase(d *device.Device, m *data.Matrix) (*remoteBase, error) {
 	for i := m.N; i < len(h); i++ {
 		h[i] = float32(math.Inf(1))
 	}
-	memory, err := allocate(d, m.N*b.width*4, len(h)*4)
+	memory, err := d.AllocPieces(m.N*b.width*4, len(h)*4)
 	if err != nil {
 		return nil, err
 	}
@@ -196,12 +196,12 @@ func (b *remoteBase) search(n, k int, prepare func(lo, hi int) (queries, error),
 	if b.near {
 		columns = 0
 	}
-	memory, err := allocate(d, rows*columns*4, rows*keep*8, rows*4, rows*4)
+	memory, err := d.AllocPieces(rows*columns*4, rows*keep*8, rows*4, rows*4)
 	if err != nil {
 		return err
 	}
-	defer release(memory)
-	products, lists, filled, limits := memory[0].Pointer(), memory[1].Pointer(), memory[2].Pointer(), memory[3].Pointer()
+	defer memory.Free()
+	products, lists, filled, limits := memory.At(0), memory.At(1), memory.At(2), memory.At(3)
 	room := roomFor(keep)
 	warps := min(mostWarps, mostShared/(8*room))
 	shared := warps * room * 8
@@ -277,26 +277,6 @@ func (b *remoteBase) multiply(q queries, rows int, products device.Pointer, stri
 	return nil
 }
 
-// allocate allocates pieces of memory of so many bytes each.
-func allocate(d *device.Device, bytes ...int) ([]*device.Memory, error) {
-	var all []*device.Memory
-	for _, n := range bytes {
-		m, err := d.Alloc(n)
-		if err != nil {
-			release(all)
-			return nil, err
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-func release(all []*device.Memory) {
-	for _, m := range all {
-		m.Free()
-	}
-}
-
 // NewIndexOn is NewIndex on a device. An accelerator keeps a copy of the base until
 // Free, and a search needs 64 MiB beside it; errors are also the device's.
 func NewIndexOn(d *device.Device, base *data.Matrix) (*Index, error) {
@@ -337,11 +317,11 @@ func SearchOn(d *device.Device, base, points *data.Matrix, k int) (*Neighbors, e
 func (x *Index) searchRemote(nb *Neighbors, points *data.Matrix) (searched int, err error) {
 	b := x.remote
 	rows := min(points.N, queryBlock)
-	memory, err := allocate(b.device, rows*b.width*4, rows*4)
+	memory, err := b.device.AllocPieces(rows*b.width*4, rows*4)
 	if err != nil {
 		return 0, err
 	}
-	defer release(memory)
+	defer memory.Free()
 	z, h, norm := make([]float32, rows*b.width), make([]float32, rows), make([]float64, points.N)
 	open := make([][]int32, parallel.Pieces(points.N, blockSize))
 	err = b.search(points.N, nb.K, func(lo, hi int) (queries, error) {

@@ -24,16 +24,12 @@ func RanksOn(d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, e
 	stride := min(base.columns(0, m.N), pointBlock)
 	bounds := base.boundsOf(stride)
 	rows := min(m.N, queryBlock)
-	memory, err := allocate(d, rows*stride*4, len(m.X)*4, m.N*8, len(bounds)*8, rows*k*4, rows*k*4, rows*k*8)
+	memory, err := d.AllocPieces(rows*stride*4, len(m.X)*4, m.N*8, len(bounds)*8, rows*k*4, rows*k*4, rows*k*8)
 	if err != nil {
 		return nil, err
 	}
-	defer release(memory)
-	var at [7]device.Pointer
-	for i, piece := range memory {
-		at[i] = piece.Pointer()
-	}
-	products, points, norms, bound, asked, ranks, dist2 := at[0], at[1], at[2], at[3], at[4], at[5], at[6]
+	defer memory.Free()
+	products, points, norms, bound, asked, ranks, dist2 := memory.At(0), memory.At(1), memory.At(2), memory.At(3), memory.At(4), memory.At(5), memory.At(6)
 	if err := device.Upload(d, points, m.X); err != nil {
 		return nil, err
 	}

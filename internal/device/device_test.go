@@ -452,6 +452,28 @@ func TestTooLittleMemory(t *testing.T) {
 	alloc(t, d, 5<<19)
 }
 
+// Pieces are there all together, or not at all.
+func TestPieces(t *testing.T) {
+	d, _ := newDevice(t, 3<<20)
+	p, err := d.AllocPieces(1<<20, 256, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range p {
+		if p.At(i) != m.Pointer() {
+			t.Errorf("piece %d is at %d, and said to be at %d", i, m.Pointer(), p.At(i))
+		}
+	}
+	p.Free()
+	var full *MemoryError
+	if p, err := d.AllocPieces(1<<20, 5<<19); !errors.As(err, &full) || p != nil {
+		t.Errorf("pieces %v, error %v", p, err)
+	}
+	if used, _ := d.Usage(); used != 0 {
+		t.Errorf("%d bytes are in use", used)
+	}
+}
+
 func TestUnreferencedMemoryComesBack(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	for i := range 100 { // of which 16 fit

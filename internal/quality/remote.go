@@ -51,35 +51,30 @@ func remotePairs(on *device.Device, e []float32, n, d int, discriminators []Disc
 	for _, p := range discriminators {
 		terms = append(terms, float32(p.slope), float32(p.offset))
 	}
-	var at [3]device.Pointer
-	for i, bytes := range []int{pieces * count * 8, len(e) * 4, len(terms) * 4} {
-		memory, err := on.Alloc(bytes)
-		if err != nil {
-			return nil, err
-		}
-		defer memory.Free()
-		at[i] = memory.Pointer()
-	}
-	if err := device.Upload(on, at[1], planesOf(e, n, d)); err != nil {
+	memory, err := on.AllocPieces(pieces*count*8, len(e)*4, len(terms)*4)
+	if err != nil {
 		return nil, err
 	}
-	if err := device.Upload(on, at[2], terms); err != nil {
+	defer memory.Free()
+	if err := device.Upload(on, memory.At(1), planesOf(e, n, d)); err != nil {
+		return nil, err
+	}
+	if err := device.Upload(on, memory.At(2), terms); err != nil {
 		return nil, err
 	}
 	l := device.Launch{Grid: pieces * count, Block: pairRows}
-	var err error
 	if len(discriminators) == 0 {
-		err = on.Launch("metrics_partition", l, device.Arg(at[0]), device.Arg(at[1]), device.Int(n), device.Int(d), device.Int(pairColumns))
+		err = on.Launch("metrics_partition", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(d), device.Int(pairColumns))
 	} else {
 		limit := float64(1 / bound.Clamp())
-		err = on.Launch("metrics_losses", l, device.Arg(at[0]), device.Arg(at[1]), device.Arg(at[2]), device.Int(n), device.Int(d),
+		err = on.Launch("metrics_losses", l, device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Arg(memory.At(2)), device.Int(n), device.Int(d),
 			device.Int(pairColumns), device.F32(limit), device.F32(math.Log(limit)))
 	}
 	if err != nil {
 		return nil, err
 	}
 	parts := make([]float64, pieces*count)
-	if err := device.Download(on, parts, at[0]); err != nil {
+	if err := device.Download(on, parts, memory.At(0)); err != nil {
 		return nil, err
 	}
 	sums := make([]float64, count)
@@ -121,25 +116,21 @@ func SpearmanOn(on *device.Device, x, y *data.Matrix, sample int, stream rng.Str
 
 // remoteDistances is distances on an accelerator.
 func remoteDistances(on *device.Device, out []uint64, x []float32, d int) error {
-	var at [2]device.Pointer
-	for i, bytes := range []int{len(out) * 8, len(x) * 4} {
-		memory, err := on.Alloc(bytes)
-		if err != nil {
-			return err
-		}
-		defer memory.Free()
-		at[i] = memory.Pointer()
+	memory, err := on.AllocPieces(len(out)*8, len(x)*4)
+	if err != nil {
+		return err
 	}
-	if err := device.Upload(on, at[1], x); err != nil {
+	defer memory.Free()
+	if err := device.Upload(on, memory.At(1), x); err != nil {
 		return err
 	}
 	n := len(x) / d
 	tiles := (n + tileSide - 1) / tileSide
 	if err := on.Launch("metrics_distances", device.Launch{Grid: tiles * tiles, Block: tileSide * tileSide},
-		device.Arg(at[0]), device.Arg(at[1]), device.Int(n), device.Int(d)); err != nil {
+		device.Arg(memory.At(0)), device.Arg(memory.At(1)), device.Int(n), device.Int(d)); err != nil {
 		return err
 	}
-	return device.Download(on, out, at[0])
+	return device.Download(on, out, memory.At(0))
 }
 
 // KNNAccuracyOn is KNNAccuracy on a device, which finds the neighbours
