@@ -285,12 +285,16 @@ KERNEL_TOGETHER(negatives_runs)(int *runs, const u64 *control, int m, int b) {
   }
 }
 
-// batch_ended: losses[batch] is factor times the loss; status becomes 1 + batch if the
-// loss is not finite and status is 0. One thread.
+// end_batch sets losses[batch] to factor times the loss, and status to 1 + batch if the
+// loss is not finite and status is 0.
+DEVICE void end_batch(float *losses, int *status, float loss, int batch, float factor) {
+  losses[batch] = loss * factor;
+  if (!(loss - loss == 0.f) && *status == 0) *status = 1 + batch;
+}
+
+// batch_ended is end_batch. One thread.
 KERNEL(batch_ended)(float *losses, int *status, const float *loss, int batch, number factor) {
-  float v = *loss;
-  losses[batch] = v * VALUE(factor);
-  if (!(v - v == 0.f) && *status == 0) *status = 1 + batch;
+  end_batch(losses, status, *loss, batch, VALUE(factor));
 }
 
 // replay_begin: batch *at of a layout of batches that are ends apart becomes the
@@ -305,11 +309,8 @@ KERNEL(replay_begin)(int *rows, int *slots, u32 *control, const int *at, const i
   if (i < 16) control[i] = controls[batch * 16 + i];
 }
 
-// replay_end: batch_ended for batch *at, which becomes one more. One thread.
+// replay_end is end_batch for batch *at, which becomes one more. One thread.
 KERNEL(replay_end)(float *losses, int *status, const float *loss, int *at, number factor) {
-  int batch = *at;
-  float v = *loss;
-  losses[batch] = v * VALUE(factor);
-  if (!(v - v == 0.f) && *status == 0) *status = 1 + batch;
-  *at = batch + 1;
+  end_batch(losses, status, *loss, *at, VALUE(factor));
+  ++*at;
 }
