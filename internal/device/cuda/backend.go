@@ -149,12 +149,19 @@ func (b *backend) enter() (leave func()) {
 	return runtime.UnlockOSThread
 }
 
-// lost are the driver's errors after which a context is of no use. The last is
-// CUDA_ERROR_CONTAINED, which gorgonia.org/cu does not name.
+// Errors of the driver that gorgonia.org/cu does not name.
+const (
+	contained           = cu.Success + 226 // CUDA_ERROR_CONTAINED
+	tensorMemoryLeak    = cu.Success + 721 // CUDA_ERROR_TENSOR_MEMORY_LEAK
+	mpsClientTerminated = cu.Success + 810 // CUDA_ERROR_MPS_CLIENT_TERMINATED
+	externalDevice      = cu.Success + 911 // CUDA_ERROR_EXTERNAL_DEVICE
+)
+
+// lost are the driver's errors after which a context is of no use.
 var lost = []error{
 	cu.EccUncorrectable, cu.NvlinkUncorrectable, cu.IllegalAddress, cu.LaunchTimeout, cu.LaunchFailed, cu.IllegalInstruction,
 	cu.Unknown, cu.Deinitialized, cu.InvalidContext, cu.ContextIsDestroyed, cu.HardwareStackError, cu.MisalignedAddress,
-	cu.InvalidAddressSpace, cu.InvalidPc, cu.Assert, cu.Success + 721,
+	cu.InvalidAddressSpace, cu.InvalidPc, cu.Assert, contained, tensorMemoryLeak, mpsClientTerminated, externalDevice,
 }
 
 // failure is an error of the driver as package device has it.
