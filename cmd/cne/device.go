@@ -22,6 +22,7 @@ func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
 	d.TF32 = c.TF32
 	if !d.OnHost() {
 		log.Info(d.Why())
+		d.Notify(func(sentence string) { log.Info(sentence) })
 	}
 	return d, nil
 }

@@ -43,6 +43,7 @@ func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {
 		return ErrHost
 	}
+	defer d.tell() // the first convolution finds out which library computes them
 	defer d.holdScratch()()
 	err := d.retried(0, func() error { return d.backend.Convolve(&c, d.TF32, d.scratchOf) })
 	if errors.Is(err, ErrNoConvolution) {

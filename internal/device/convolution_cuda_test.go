@@ -5,6 +5,7 @@ package device_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,22 +13,122 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// CNE_LIBCUDNN names the library; none does without one.
+// small is a convolution of zeros, for which a device gets memory.
+func small(t *testing.T, d *device.Device) device.Convolution {
+	t.Helper()
+	m, err := d.Alloc(4096)
+	check(t, err)
+	t.Cleanup(m.Free)
+	at := m.Pointer()
+	check(t, d.Zero(at, 4096))
+	return device.Convolution{Part: device.ConvolutionResult, N: 1, H: 4, W: 4, C: 4, K: 4, KH: 3, KW: 3, OH: 4, OW: 4, Stride: 1, Pad: 1,
+		Images: at, Weights: at.At(256, 4), Result: at.At(512, 4)}
+}
+
+// notesOf returns what a device tells from now on.
+func notesOf(d *device.Device) *[]string {
+	var all []string
+	d.Notify(func(sentence string) { all = append(all, sentence) })
+	all = nil // what was to be said of how it was opened
+	return &all
+}
+
+const instead = "; convolutions are products with patches of the images instead, which takes longer"
+
+// A device looks for the library of convolutions when it is asked for the first, once,
+// and says what it has found. CNE_LIBCUDNN names the library; none does without. One
+// that is named and cannot be used is an error.
 func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
 	if !fakecuda.Here() {
 		t.Skip("a GPU's libraries are what they are")
 	}
-	for name, want := range map[string]string{os.Getenv("CNE_LIBCUDA"): "cuDNN 9.5.1", "none": "no cuDNN"} {
-		t.Setenv("CNE_LIBCUDNN", name)
-		if got := fakecuda.Open(t).Properties().Software; !strings.HasSuffix(got, ", "+want) {
-			t.Errorf("with %s the device has %q", name, got)
-		}
+	library := os.Getenv("CNE_LIBCUDA")
+	for name, c := range map[string]struct {
+		named, status string
+		software      string // what is added to it
+		note, failure string
+	}{
+		"named":                {named: library, software: ", cuDNN 9.5.1", note: "convolutions are computed by cuDNN 9.5.1"},
+		"none":                 {named: "none", note: "convolutions are products with patches of the images, as CNE_LIBCUDNN=none asks for"},
+		"named and missing":    {named: "/nowhere/libcudnn.so", failure: "cuda:0: CNE_LIBCUDNN names a cuDNN that cannot be used (/nowhere/libcudnn.so: not found); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without"},
+		"named and broken":     {named: library, status: "1001", failure: "cuda:0: CNE_LIBCUDNN names a cuDNN that cannot be used (" + library + ": status 1001 of cudnnCreate); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without"},
+		"named, out of memory": {named: library, status: "4004", failure: "cuda:0 has too little memory: cuDNN needs more than the "},
+		"version 8, the same":  {named: library, status: "2", failure: "cuda:0 has too little memory: cuDNN needs more than the "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CNE_LIBCUDNN", c.named)
+			t.Setenv("FAKECUDNN_STATUS", c.status)
+			d := fakecuda.Open(t)
+			before := d.Properties().Software
+			if strings.Contains(before, "cuDNN") {
+				t.Errorf("before the first convolution it has %q", before)
+			}
+			notes := notesOf(d)
+			convolution := small(t, d)
+			for range 2 {
+				err := d.Convolve(convolution)
+				switch {
+				case c.failure != "":
+					if err == nil || !strings.HasPrefix(err.Error(), c.failure) || errors.Is(err, device.ErrNoConvolution) {
+						t.Errorf("the error is %v, want %s", err, c.failure)
+					}
+				case c.software != "" && err != nil, c.software == "" && err != device.ErrNoConvolution:
+					t.Errorf("the error is %v", err)
+				}
+			}
+			if got := d.Properties().Software; got != before+c.software {
+				t.Errorf("it has %q, want %q", got, before+c.software)
+			}
+			var want []string
+			if c.note != "" {
+				want = []string{c.note}
+			}
+			if !slices.Equal(*notes, want) {
+				t.Errorf("it tells %q, want %q", *notes, want)
+			}
+		})
 	}
-	const missing = "/nowhere/libcudnn.so"
-	t.Setenv("CNE_LIBCUDNN", missing)
-	if _, err := device.Open("cuda"); !errors.Is(err, device.ErrUnavailable) || !strings.Contains(err.Error(), missing+" is no cuDNN of version 8 or 9; set CNE_LIBCUDNN") {
-		t.Errorf("a library that is not there gave %v", err)
+}
+
+// cuDNN's own memory is taken from what the device keeps for others, if there is no
+// more.
+func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
+	if !fakecuda.Here() {
+		t.Skip("a GPU's memory cannot be changed")
 	}
+	t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+	d := fakecuda.Open(t)
+	d.Unpooled = false
+	convolution := small(t, d)
+	kept, err := d.Alloc(4 << 20)
+	check(t, err)
+	used, _ := fakecuda.Usage()
+	fakecuda.Memory(t, used+1000)
+	if err, full := d.Convolve(convolution), new(device.MemoryError); !errors.As(err, &full) || full.For != "cuDNN" {
+		t.Errorf("without memory the error is %v", err)
+	}
+	kept.Free()
+	check(t, d.Convolve(convolution))
+}
+
+// The first convolution cannot be captured. A capture that one is tried in ends well
+// all the same, and what is computed later is as ever.
+func TestFirstConvolutionInCaptureOnDevice(t *testing.T) {
+	t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+	d := fakecuda.Open(t)
+	convolution := small(t, d)
+	_, err := d.Capture(func() error { return d.Convolve(convolution) })
+	if want := "cuda:0: a convolution must have run before one is captured: to open cuDNN needs what a capture forbids"; err == nil || err.Error() != want {
+		t.Fatalf("the error is %v, want %s", err, want)
+	}
+	if err := d.Convolve(convolution); err == device.ErrNoConvolution {
+		t.Skip("there is no cuDNN")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Capture(func() error { return d.Convolve(convolution) })
+	check(t, err)
+	check(t, r.Run(), r.Close())
 }
 
 // A failure of the device in a convolution is one of the device, with TF32 or
@@ -35,20 +136,10 @@ func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
 func TestConvolveOnDevice(t *testing.T) {
 	t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
 	d := fakecuda.Open(t)
-	if strings.Contains(d.Properties().Software, "no cuDNN") {
+	c := small(t, d)
+	if d.Convolve(c) == device.ErrNoConvolution {
 		t.Skip("there is no cuDNN")
 	}
-	m, err := d.Alloc(4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Free()
-	at := m.Pointer()
-	if err := d.Zero(at, 4096); err != nil {
-		t.Fatal(err)
-	}
-	c := device.Convolution{Part: device.ConvolutionResult, N: 1, H: 4, W: 4, C: 4, K: 4, KH: 3, KW: 3, OH: 4, OW: 4, Stride: 1, Pad: 1,
-		Images: at, Weights: at.At(256, 4), Result: at.At(512, 4)}
 	for _, tf32 := range []bool{true, false} {
 		d.TF32 = tf32
 		if err := d.Convolve(c); err != nil {

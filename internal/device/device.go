@@ -25,9 +25,15 @@ var (
 type MemoryError struct {
 	Device              string
 	Needed, Free, Total int64 // bytes
+	// For is what needed it, where Needed is 0: it has not said how much.
+	For string
 }
 
 func (e *MemoryError) Error() string {
+	if e.Needed == 0 {
+		return fmt.Sprintf("%s has too little memory: %s needs more than the %s of %s that are free; take smaller batches, or another device",
+			e.Device, e.For, Bytes(e.Free), Bytes(e.Total))
+	}
 	return fmt.Sprintf("%s has too little memory: %s were needed, and %s of %s are free; take smaller batches, or another device",
 		e.Device, Bytes(e.Needed), Bytes(e.Free), Bytes(e.Total))
 }
@@ -127,6 +133,9 @@ type Backend interface {
 	Synchronise() error
 	// Properties describe the accelerator.
 	Properties() Properties
+	// Notes returns what Device.Notify tells: what has been found out since it was
+	// called last.
+	Notes() []string
 	Close() error
 }
 
@@ -144,7 +153,7 @@ type Properties struct {
 	SharedPerBlock int
 	// Major and Minor are its compute capability.
 	Major, Minor int
-	// Software says what drives it.
+	// Software says what drives it, as far as it is in use.
 	Software string
 }
 
@@ -166,6 +175,7 @@ type Device struct {
 	backend Backend // nil: the CPU
 	failed  error   // that ended it
 	closed  bool
+	notify  func(sentence string)
 	// recorder is the thread on which the device is being captured, 0 if it is not;
 	// recorded tells that this is over.
 	recorder int
@@ -207,7 +217,37 @@ func (d *Device) Properties() Properties {
 	if d.OnHost() {
 		return Properties{}
 	}
+	d.lock()
+	defer d.mu.Unlock()
 	return d.backend.Properties()
+}
+
+// Notify has f told, in a sentence each, what is worth knowing about how an accelerator
+// computes: at once what was known when it was opened, and later, by the goroutine that
+// uses the device, what is found out then, such as which library computes convolutions,
+// or what is missing and what is used instead.
+func (d *Device) Notify(f func(sentence string)) {
+	if d.OnHost() {
+		return
+	}
+	d.lock()
+	d.notify = f
+	d.mu.Unlock()
+	d.tell()
+}
+
+// tell passes on what the backend has noted.
+func (d *Device) tell() {
+	d.lock()
+	f := d.notify
+	var notes []string
+	if f != nil {
+		notes = d.backend.Notes()
+	}
+	d.mu.Unlock()
+	for _, sentence := range notes {
+		f(sentence)
+	}
 }
 
 // lock waits until nothing else is asked of the device, and no other goroutine has it

@@ -32,6 +32,7 @@ type pretence struct {
 	multiply  []bool // whether TF32 was allowed
 	capturing *[]func()
 	replays   int // that are not closed
+	notes     []string
 
 	busy atomic.Bool // a call is running
 }
@@ -159,6 +160,7 @@ func (p *pretence) Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (
 	}
 	at, err := scratch(c.N)
 	defer p.enter()()
+	p.notes = append(p.notes, fmt.Sprintf("a convolution of %d images", c.N))
 	if err != nil {
 		return err
 	}
@@ -208,6 +210,13 @@ func (p *pretence) Synchronise() error {
 
 func (p *pretence) Properties() Properties {
 	return Properties{Name: "Pretence 1", Multiprocessors: 3, Software: "nothing 1.0"}
+}
+
+func (p *pretence) Notes() []string {
+	defer p.enter()()
+	notes := p.notes
+	p.notes = nil
+	return notes
 }
 
 func (p *pretence) Close() error {
@@ -406,6 +415,47 @@ func TestPool(t *testing.T) {
 }
 
 // What is freed twice is given out once.
+// What a backend notes before anybody listens is told later, and what it notes in a
+// convolution once that is done: the listener may use the device.
+func TestNotify(t *testing.T) {
+	d, p := newDevice(t, 1<<20)
+	p.notes = []string{"opened"}
+	convolve := func(n int) {
+		t.Helper()
+		if err := d.Convolve(Convolution{N: n, H: 1, W: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	convolve(1)
+	var told []string
+	d.Notify(func(sentence string) {
+		told = append(told, sentence)
+		if err := d.Scratch(1, func(Pointer) error { return d.Synchronise() }); err != nil {
+			t.Error(err)
+		}
+	})
+	if want := []string{"opened", "a convolution of 1 images"}; !slices.Equal(told, want) {
+		t.Errorf("at first it told %q, want %q", told, want)
+	}
+	told = nil
+	convolve(2)
+	if want := []string{"a convolution of 2 images"}; !slices.Equal(told, want) {
+		t.Errorf("then it told %q, want %q", told, want)
+	}
+	CPU().Notify(func(sentence string) { t.Errorf("the CPU told %q", sentence) })
+}
+
+func TestMemoryError(t *testing.T) {
+	for want, e := range map[string]MemoryError{
+		"cuda:0 has too little memory: 2.5 MiB were needed, and 2.0 MiB of 3.0 MiB are free; take smaller batches, or another device":       {Device: "cuda:0", Needed: 5 << 19, Free: 2 << 20, Total: 3 << 20},
+		"cuda:0 has too little memory: cuDNN needs more than the 2.0 MiB of 3.0 MiB that are free; take smaller batches, or another device": {Device: "cuda:0", Free: 2 << 20, Total: 3 << 20, For: "cuDNN"},
+	} {
+		if e.Error() != want {
+			t.Errorf("%+v is %q, want %q", e, e.Error(), want)
+		}
+	}
+}
+
 func TestMemoryIsFreedOnce(t *testing.T) {
 	for _, unpooled := range []bool{false, true} {
 		d, _ := newDevice(t, 1<<20)

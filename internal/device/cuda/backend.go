@@ -38,7 +38,9 @@ type backend struct {
 	dnn       cuDNN
 	allocated map[cu.DevicePtr]bool
 	tf32      bool // what cuBLAS was told last
+	capturing bool
 	about     device.Properties
+	notes     []string
 
 	// params point to the arguments of a launch.
 	args   [device.MaxArgs]uint64
@@ -84,22 +86,15 @@ func open(number int) (b *backend, err error) {
 	return b, nil
 }
 
-// errFull is the error of a GPU that has not even memory for what every program needs.
-var errFull = errors.New("its memory is full; see with nvidia-smi what uses it")
-
 // start makes what a backend needs in its context.
 func (b *backend) start() (err error) {
 	defer b.enter()()
 	if b.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
 		return b.failure(err, 0)
 	}
-	if err := b.dnn.open(b.streamPointer()); err != nil {
+	driver := cu.Version()
+	if err := b.createBLAS(driver); err != nil {
 		return err
-	}
-	if s := C.blas_create(&b.blas); s == blasHasNoMemory {
-		return errFull
-	} else if s != 0 {
-		return fmt.Errorf("cuBLAS does not start (status %d of cublasCreate); see whether the driver and the GPU are new enough for it, or set CNE_LIBCUBLAS to another libcublas.so", int(s))
 	}
 	if b.workspace, err = cu.MemAlloc(workspaceBytes); err == cu.OutOfMemory {
 		return errFull
@@ -113,8 +108,10 @@ func (b *backend) start() (err error) {
 	if s := C.blas_version(b.blas, &version); s != 0 {
 		return blasError("cublasGetVersion", s)
 	}
-	driver := cu.Version()
-	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d, %v", driver/1000, driver%1000/10, version/10000, version/100%100, &b.dnn)
+	b.about.Software = fmt.Sprintf("CUDA %d.%d, cuBLAS %d.%d", driver/1000, driver%1000/10, version/10000, version/100%100)
+	if sentence := checkCache(); sentence != "" {
+		b.note(sentence)
+	}
 	return nil
 }
 
@@ -169,17 +166,25 @@ func (b *backend) failure(err error, bytes int64) error {
 	if err == nil {
 		return nil
 	}
+	if err == cu.OutOfMemory && bytes == 0 {
+		return b.full(&device.MemoryError{For: "the driver"})
+	}
 	if err == cu.OutOfMemory {
-		free, total, failed := cu.MemInfo()
-		if failed != nil {
-			return b.failure(failed, 0)
-		}
-		return &device.MemoryError{Needed: bytes, Free: free, Total: total}
+		return b.full(&device.MemoryError{Needed: bytes})
 	}
 	if slices.Contains(lost, err) {
 		return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
 	}
 	return fmt.Errorf("CUDA's error %v", err)
+}
+
+// full completes an error by how much memory there is.
+func (b *backend) full(e *device.MemoryError) error {
+	var err error
+	if e.Free, e.Total, err = cu.MemInfo(); err != nil {
+		return b.failure(err, 0)
+	}
+	return e
 }
 
 // status is the status of one of the driver's functions that gorgonia.org/cu lacks, as
@@ -198,14 +203,16 @@ func (b *backend) status(s C.int, what string) error {
 // like returns an error of a type that has no name here.
 func like[T ~int](_ T, number int) T { return T(number) }
 
-// blasHasNoMemory is CUBLAS_STATUS_ALLOC_FAILED.
-const blasHasNoMemory = 3
-
-func blasError(what string, s C.int) error {
-	return fmt.Errorf("cuBLAS's status %d of %s", int(s), what)
-}
-
 func (b *backend) Properties() device.Properties { return b.about }
+
+// note has Notes return a sentence.
+func (b *backend) note(sentence string) { b.notes = append(b.notes, sentence) }
+
+func (b *backend) Notes() []string {
+	notes := b.notes
+	b.notes = nil
+	return notes
+}
 
 func (b *backend) Alloc(bytes int64) (device.Pointer, error) {
 	defer b.enter()()
@@ -346,11 +353,14 @@ func transposed(t bool) C.int {
 
 func (b *backend) Capture() error {
 	defer b.enter()()
-	return b.status(C.extra_begin_capture(b.streamPointer()), "cuStreamBeginCapture")
+	err := b.status(C.extra_begin_capture(b.streamPointer()), "cuStreamBeginCapture")
+	b.capturing = err == nil
+	return err
 }
 
 func (b *backend) Captured() (device.Replay, error) {
 	defer b.enter()()
+	b.capturing = false
 	r := &replay{backend: b}
 	if err := b.status(C.extra_end_capture(b.streamPointer(), &r.graph), "cuStreamEndCapture"); err != nil {
 		return nil, err

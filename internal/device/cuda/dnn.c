@@ -3,9 +3,10 @@
 #define _GNU_SOURCE
 #include "dnn.h"
 
-#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "library.h"
 
 // What is used of cuDNN's headers; it is the same in versions 8 and 9 but for the
 // numbers of statuses, of which success alone is looked at.
@@ -48,10 +49,13 @@ struct dnn {
                             void *workspace, size_t bytes, const void *beta, void *dw_of, void *dw);
 };
 
-static int look_up(dnn *d, const char *library) {
-  void *l = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!l) return 0;
-  struct { void *at; const char *name; } wanted[] = {
+dnn *dnn_open(const char *name, char *why, size_t size) {
+  dnn *d = calloc(1, sizeof *d);
+  if (!d) {
+    snprintf(why, size, "the process has no memory");
+    return 0;
+  }
+  library_function wanted[] = {
       {&d->create, "cudnnCreate"}, {&d->destroy, "cudnnDestroy"}, {&d->set_stream, "cudnnSetStream"}, {&d->version, "cudnnGetVersion"},
       {&d->create_tensor, "cudnnCreateTensorDescriptor"}, {&d->destroy_tensor, "cudnnDestroyTensorDescriptor"}, {&d->set_tensor, "cudnnSetTensor4dDescriptor"},
       {&d->create_filter, "cudnnCreateFilterDescriptor"}, {&d->destroy_filter, "cudnnDestroyFilterDescriptor"}, {&d->set_filter, "cudnnSetFilter4dDescriptor"},
@@ -62,31 +66,18 @@ static int look_up(dnn *d, const char *library) {
       {&d->find_backward_filter, "cudnnGetConvolutionBackwardFilterAlgorithm_v7"},
       {&d->forward, "cudnnConvolutionForward"}, {&d->backward_data, "cudnnConvolutionBackwardData"}, {&d->backward_filter, "cudnnConvolutionBackwardFilter"},
   };
-  for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    void *f = dlsym(l, wanted[i].name);
-    if (!f) {
-      dlclose(l);
-      return 0;
-    }
-    memcpy(wanted[i].at, &f, sizeof f);
-  }
-  return 1;
-}
-
-dnn *dnn_open(const char *name) {
-  dnn *d = calloc(1, sizeof *d);
-  if (!d) return 0;
-  const char *names[] = {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"};
-  int opened = *name && look_up(d, name);
-  for (unsigned i = 0; i < sizeof names / sizeof *names && !*name && !opened; i++) opened = look_up(d, names[i]);
-  if (opened) return d;
+  if (library_open(name, wanted, sizeof wanted / sizeof *wanted, why, size)) return d;
   free(d);
   return 0;
 }
 
 int dnn_create(dnn *d, void *stream) {
   status s = d->create(&d->handle);
-  return s ? s : d->set_stream(d->handle, stream);
+  if (s) {
+    d->handle = 0; // whatever is there is no handle
+    return s;
+  }
+  return d->set_stream(d->handle, stream);
 }
 
 int dnn_destroy(dnn *d) {

@@ -9,6 +9,7 @@ package cuda
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"unsafe"
@@ -19,10 +20,18 @@ import (
 // workspaceLimit is how much memory cuDNN may use for one convolution, in bytes.
 const workspaceLimit = 1 << 30
 
-// cuDNN computes convolutions where it is installed.
+// cuDNN computes convolutions where it is installed. It is opened for the first of
+// them: what computes none neither waits for it nor depends on it.
 type cuDNN struct {
 	library *C.dnn // nil where it is not
 	plans   map[planKey]*plan
+	// tried tells that it was looked for. It is not looked for again, so that a run
+	// computes all its convolutions in the same way; unusable is then the error of the
+	// library that CNE_LIBCUDNN names.
+	tried    bool
+	unusable error
+	// refused tells that it was refused memory once.
+	refused bool
 }
 
 // A planKey is what the plan of a convolution depends on.
@@ -38,34 +47,93 @@ type plan struct {
 	way int
 }
 
-// open opens cuDNN for a stream. CNE_LIBCUDNN names the library; "none" does without.
-func (n *cuDNN) open(stream unsafe.Pointer) error {
-	name := os.Getenv("CNE_LIBCUDNN")
-	if name == "none" {
-		return nil
+// dnnNames are the libraries to look for, in order.
+var dnnNames = []string{"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}
+
+// errDNNFull is the error of a GPU that has no memory for cuDNN.
+var errDNNFull = errors.New("it finds no memory on the GPU")
+
+// openDNN opens cuDNN when it is called for the first time. Its error is that of a
+// library which CNE_LIBCUDNN names: where that is not set, what is wrong with cuDNN
+// leaves the convolutions to the kernels and to cuBLAS.
+func (b *backend) openDNN() error {
+	n := &b.dnn
+	if n.tried {
+		return n.unusable
 	}
-	n.plans = map[planKey]*plan{}
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	if n.library = C.dnn_open(c); n.library == nil {
-		if name != "" {
-			return fmt.Errorf("%s is no cuDNN of version 8 or 9; set CNE_LIBCUDNN to its libcudnn.so, or to none to do without", name)
-		}
-		return nil
+	if b.capturing {
+		return errors.New("a convolution must have run before one is captured: to open cuDNN needs what a capture forbids")
 	}
-	if s := C.dnn_create(n.library, stream); s != 0 {
-		err := fmt.Errorf("cuDNN does not start (status %d of cudnnCreate); see whether it belongs to this version of CUDA, or set CNE_LIBCUDNN to none to do without", int(s))
-		_ = n.close()
+	const instead = "convolutions are products with patches of the images instead, which takes longer"
+	names, explicit := dnnNames, os.Getenv("CNE_LIBCUDNN")
+	switch explicit {
+	case "":
+	case "none":
+		n.tried = true
+		b.note("convolutions are products with patches of the images, as CNE_LIBCUDNN=none asks for")
+		return nil
+	default:
+		names = []string{explicit}
+	}
+	_, failed, err := start(names, b.createDNN, errDNNFull, device.ErrLost)
+	switch {
+	case errors.Is(err, device.ErrLost):
 		return err
+	case err != nil && (explicit != "" || !n.refused):
+		// The device, which may keep memory that nothing uses, asks once more.
+		n.refused = true
+		return b.full(&device.MemoryError{For: "cuDNN"})
+	case err != nil:
+		b.note("cuDNN finds no memory on the GPU; " + instead)
+	case n.library != nil:
+		b.about.Software += ", " + n.String()
+		b.note("convolutions are computed by " + n.String())
+	case explicit != "":
+		n.unusable = fmt.Errorf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed)
+	case len(failed.found()) == 0:
+		b.note(fmt.Sprintf("cuDNN was not found (%s); %s", orNames(names), instead))
+	default:
+		b.note(fmt.Sprintf("cuDNN does not start (%v); %s", failed.found(), instead))
 	}
-	return nil
+	n.tried = true
+	return n.unusable
 }
 
-// String returns the version for people.
-func (n *cuDNN) String() string {
-	if n.library == nil {
-		return "no cuDNN"
+// createDNN opens a library and makes a handle of it for the backend's stream.
+func (b *backend) createDNN(name string) error {
+	var why [whySize]C.char
+	c := C.CString(name)
+	defer C.free(unsafe.Pointer(c))
+	library := C.dnn_open(c, &why[0], whySize)
+	if library == nil {
+		return notOpened(name, C.GoString(&why[0]))
 	}
+	s := C.dnn_create(library, b.streamPointer())
+	if s == 0 {
+		b.dnn.library, b.dnn.plans = library, map[planKey]*plan{}
+		return nil
+	}
+	// The library stays open, as one of cuBLAS does that has not started.
+	C.dnn_destroy(library) // says nothing that this status does not say
+	if s == dnnHasNoMemory8 || s == dnnHasNoMemory9 {
+		return errDNNFull
+	}
+	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
+		return err
+	}
+	return notStarted(int(s), "cudnnCreate")
+}
+
+const (
+	// dnnHasNoMemory8 is CUDNN_STATUS_ALLOC_FAILED of version 8, and dnnHasNoMemory9
+	// CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED of version 9. Neither
+	// version has the other's.
+	dnnHasNoMemory8 = 2
+	dnnHasNoMemory9 = 4004
+)
+
+// String returns the version for people, of a cuDNN that is open.
+func (n *cuDNN) String() string {
 	v := int(C.dnn_version(n.library))
 	if v < 10000 { // before version 9
 		return fmt.Sprintf("cuDNN %d.%d.%d", v/1000, v/100%10, v%100)
@@ -124,10 +192,13 @@ func (n *cuDNN) planOf(c *device.Convolution, tf32 bool) *plan {
 
 // Convolve computes a convolution by cuDNN.
 func (b *backend) Convolve(c *device.Convolution, tf32 bool, scratch func(bytes int) (device.Pointer, error)) error {
+	defer b.enter()()
+	if err := b.openDNN(); err != nil {
+		return err
+	}
 	if b.dnn.library == nil {
 		return device.ErrNoConvolution
 	}
-	defer b.enter()()
 	p := b.dnn.planOf(c, tf32)
 	for ; p.way < int(p.of.count); p.way++ {
 		bytes := int(p.of.ways[p.way].workspace)

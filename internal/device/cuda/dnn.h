@@ -8,10 +8,11 @@
 
 typedef struct dnn dnn;
 
-// dnn_open opens a library by name, or the first of its usual names if that is
-// empty; it returns 0 if there is none.
-dnn *dnn_open(const char *name);
+// dnn_open opens a library by name. It returns 0 where that is not possible, and says
+// why as library_open does.
+dnn *dnn_open(const char *name, char *why, size_t size);
 int dnn_create(dnn *d, void *stream);
+// dnn_destroy frees d, also if dnn_create has failed.
 int dnn_destroy(dnn *d);
 size_t dnn_version(dnn *d);
 

@@ -11,7 +11,6 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"gorgonia.org/cu"
 
@@ -26,11 +25,11 @@ type driver struct{}
 func (driver) Name() string { return "cuda" }
 
 func (driver) Count() (int, error) {
-	if C.extra_loaded() == 0 {
-		return 0, errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")
+	if why := C.extra_missing(); why != nil {
+		return 0, fmt.Errorf("there is no NVIDIA driver (%s); install it, or start the container with its GPUs", C.GoString(why))
 	}
 	if state := C.extra_state(); state == noDevice {
-		return 0, nil
+		return 0, errNoGPU
 	} else if state != 0 {
 		return 0, fmt.Errorf("NVIDIA's driver does not start (error %d of cuInit); see whether nvidia-smi works", int(state))
 	}
@@ -40,18 +39,18 @@ func (driver) Count() (int, error) {
 	if name := C.extra_open(); name != nil {
 		return 0, fmt.Errorf("NVIDIA's driver has no %s; take one for CUDA 11.8 or newer", C.GoString(name))
 	}
-	if C.blas_open() == 0 {
-		if name := os.Getenv("CNE_LIBCUBLAS"); name != "" {
-			return 0, fmt.Errorf("%s is no cuBLAS; set CNE_LIBCUBLAS to its libcublas.so, or to nothing", name)
-		}
-		return 0, errors.New("cuBLAS was not found (libcublas.so.13, .12 or .11); install it, or add its folder to LD_LIBRARY_PATH")
-	}
 	n, err := cu.NumDevices()
 	if err != nil {
 		return 0, fmt.Errorf("NVIDIA's driver does not count its GPUs: %w", err)
 	}
+	if n == 0 {
+		return 0, errNoGPU
+	}
 	return n, nil
 }
+
+// errNoGPU is the error of a driver without GPUs.
+var errNoGPU = errors.New("NVIDIA's driver sees no GPU; see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it")
 
 const (
 	// noDevice is CUDA_ERROR_NO_DEVICE.

@@ -3,16 +3,15 @@
 #define _GNU_SOURCE
 #include "extra.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "library.h"
+
 void *cneshim_symbol(const char *name);
-int cneshim_loaded(void);
+const char *cneshim_missing(void);
 int cneshim_state(void);
 
-int extra_loaded(void) { return cneshim_loaded(); }
+const char *extra_missing(void) { return cneshim_missing(); }
 int extra_state(void) { return cneshim_state(); }
 
 // Functions of the driver, by their names there.
@@ -25,7 +24,7 @@ static int (*destroy_exec)(void *exec);
 static int (*set_attribute)(void *function, int attribute, int value);
 
 const char *extra_open(void) {
-  struct { void *at; const char *name; } wanted[] = {
+  library_function wanted[] = {
       {&begin_capture, "cuStreamBeginCapture_v2"}, {&end_capture, "cuStreamEndCapture"},
       {&instantiate, "cuGraphInstantiateWithFlags"}, {&launch_graph, "cuGraphLaunch"},
       {&destroy_graph, "cuGraphDestroy"}, {&destroy_exec, "cuGraphExecDestroy"},
@@ -62,30 +61,13 @@ static int (*set_workspace)(void *, void *, size_t);
 static int (*sgemm)(void *, int, int, int, int, int, const float *, uintptr_t, int, uintptr_t, int, const float *, uintptr_t, int);
 static int (*version)(void *, int *);
 
-static int open_blas(const char *name) {
-  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return 0;
-  struct { void *at; const char *name; } wanted[] = {
+int blas_open(const char *name, char *why, size_t size) {
+  library_function wanted[] = {
       {&create, "cublasCreate_v2"}, {&destroy, "cublasDestroy_v2"}, {&set_stream, "cublasSetStream_v2"},
       {&set_math, "cublasSetMathMode"}, {&set_workspace, "cublasSetWorkspace_v2"},
       {&sgemm, "cublasSgemm_v2"}, {&version, "cublasGetVersion_v2"},
   };
-  for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-    void *f = dlsym(library, wanted[i].name);
-    if (!f) return 0;
-    memcpy(wanted[i].at, &f, sizeof f);
-  }
-  return 1;
-}
-
-int blas_open(void) {
-  static int opened;
-  if (opened) return 1;
-  const char *path = getenv("CNE_LIBCUBLAS");
-  if (path && *path) return opened = open_blas(path);
-  const char *names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"};
-  for (unsigned i = 0; i < sizeof names / sizeof *names && !opened; i++) opened = open_blas(names[i]);
-  return opened;
+  return library_open(name, wanted, sizeof wanted / sizeof *wanted, why, size);
 }
 int blas_create(void **handle) { return create(handle); }
 int blas_destroy(void *handle) { return destroy(handle); }

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// extra_loaded tells whether there is a driver, and extra_state what its cuInit
-// returned.
-int extra_loaded(void);
+// extra_missing returns 0 if there is a driver, else what the dynamic linker says of
+// it. extra_state returns what its cuInit did.
+const char *extra_missing(void);
 int extra_state(void);
 
 // extra_open looks the driver's functions up, and returns the name of the first
@@ -20,8 +20,9 @@ int extra_launch_graph(void *exec, void *stream);
 int extra_destroy_exec(void *exec);
 int extra_allow_shared(void *function, int bytes);
 
-// blas_open opens cuBLAS and tells whether that was possible.
-int blas_open(void);
+// blas_open opens a cuBLAS by name as library_open does. The functions that follow are
+// those of the last that was opened.
+int blas_open(const char *name, char *why, size_t size);
 int blas_create(void **handle);
 int blas_destroy(void *handle);
 int blas_prepare(void *handle, void *stream, uintptr_t workspace, size_t bytes);

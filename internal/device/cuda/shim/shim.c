@@ -8,6 +8,7 @@
 // CNE_LIBCUDA names another library to open.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "names.h" // names: those of symbols.txt, in order; count
@@ -15,6 +16,7 @@
 void *cneshim_table[count];
 
 static void *library;
+static char missing[512]; // why there is no library
 static int state = 100; // of cuInit: CUDA_ERROR_NO_DEVICE
 
 static int no_device(void) { return 100; }
@@ -26,6 +28,7 @@ static int (*driver_version)(int *);
 __attribute__((constructor)) static void load(void) {
   const char *path = getenv("CNE_LIBCUDA");
   library = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (!library) snprintf(missing, sizeof missing, "%s", dlerror());
   for (unsigned i = 0; i < count; i++) {
     void *f = library ? dlsym(library, names[i]) : 0;
     cneshim_table[i] = f ? f : (void *)no_device;
@@ -40,9 +43,9 @@ __attribute__((constructor)) static void load(void) {
 // cneshim_symbol returns a function of the driver that symbols.txt lacks, or 0.
 void *cneshim_symbol(const char *name) { return library ? dlsym(library, name) : 0; }
 
-// cneshim_loaded tells whether there is a driver; cneshim_state returns what its
-// cuInit did.
-int cneshim_loaded(void) { return library != 0; }
+// cneshim_missing returns 0 if there is a driver, else what the dynamic linker says of
+// it; cneshim_state returns what its cuInit did.
+const char *cneshim_missing(void) { return library ? 0 : missing; }
 int cneshim_state(void) { return state; }
 
 int cuInit(unsigned flags) {

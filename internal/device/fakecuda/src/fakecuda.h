@@ -8,6 +8,9 @@
 typedef int result;
 typedef unsigned long long pointer;
 
+result cuMemAlloc_v2(pointer *p, size_t n);
+result cuMemFree_v2(pointer p);
+
 // fakecuda_host returns where the process finds an address of the device.
 void *fakecuda_host(pointer p);
 

@@ -3,19 +3,37 @@
 // would, and some things are as inconvenient as they can be there: the way that is
 // fastest is not deterministic (and computes nothing), the second is not supported for five output
 // channels, all need a workspace, which they spoil, and there is none for filters
-// with two columns.
+// with two columns. A handle has memory of its own on the device. FAKECUDNN_STATUS has
+// cudnnCreate return that status.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fakecuda.h"
 
-enum { success = 0, bad_param = 2000, not_supported = 3000, execution_failed = 5000 };
+enum { success = 0, bad_param = 2000, not_supported = 3000, no_device_memory = 4004, execution_failed = 5000 };
 
 size_t cudnnGetVersion(void) { return 90501; }
-result cudnnCreate(void **h) { *h = (void *)4; return success; }
-result cudnnDestroy(void *h) { return h == (void *)4 ? success : bad_param; }
-result cudnnSetStream(void *h, void *s) { return h == (void *)4 && s ? success : bad_param; }
+typedef struct { pointer memory; } handle;
+result cudnnCreate(void **h) {
+  const char *status = getenv("FAKECUDNN_STATUS");
+  if (status && *status) return atoi(status);
+  handle *made = calloc(1, sizeof *made);
+  result r = cuMemAlloc_v2(&made->memory, 1 << 20);
+  if (r) {
+    free(made);
+    return r == 2 ? no_device_memory : execution_failed;
+  }
+  *h = made;
+  return success;
+}
+result cudnnDestroy(void *h) {
+  handle *of = h;
+  result r = of ? cuMemFree_v2(of->memory) : bad_param;
+  free(of);
+  return r ? bad_param : success;
+}
+result cudnnSetStream(void *h, void *s) { return h && s ? success : bad_param; }
 
 // A descriptor is of a tensor [n, c, h, w], of a filter, with k for n, or of a
 // convolution.

@@ -1,0 +1,132 @@
+//go:build cu
+
+package cuda
+
+/*
+#include <stdlib.h>
+#include "extra.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"cne/internal/device"
+)
+
+// blasHasNoMemory is CUBLAS_STATUS_ALLOC_FAILED.
+const blasHasNoMemory = 3
+
+// blas is the cuBLAS of this process: the first that starts in a context is that of all
+// contexts. The mutex orders who looks for it.
+var blas struct {
+	sync.Mutex
+	name string
+}
+
+// cuBLAS has a library for each of these versions of CUDA that has all the functions
+// used here, in the same form.
+const oldestBLAS, newestBLAS = 11, 13
+
+// blasOf returns the version of CUDA whose cuBLAS is made for a driver: its own, or the
+// newest known.
+func blasOf(driver int) int { return min(max(driver/1000, oldestBLAS), newestBLAS) }
+
+// blasNames are the libraries to look for with a driver for a version of CUDA (1000
+// times the major number and 10 times the minor one), in order: that of its own version,
+// and older ones, which every driver takes. Newer ones come last: they start only beside
+// NVIDIA's packages for compatibility, but if there is nothing else, their error says
+// more than that nothing was found.
+func blasNames(driver int) []string {
+	var names []string
+	own := blasOf(driver)
+	for v := own; v >= oldestBLAS; v-- {
+		names = append(names, "libcublas.so."+strconv.Itoa(v))
+	}
+	for v := own + 1; v <= newestBLAS; v++ {
+		names = append(names, "libcublas.so."+strconv.Itoa(v))
+	}
+	return append(names, "libcublas.so")
+}
+
+// createBLAS makes the backend's handle of cuBLAS.
+func (b *backend) createBLAS(driver int) error {
+	blas.Lock()
+	defer blas.Unlock()
+	if blas.name != "" {
+		if err := b.blasHandle(); err != nil {
+			return fmt.Errorf("%s does not start on this GPU: %w", blas.name, err)
+		}
+		return nil
+	}
+	names, explicit := blasNames(driver), os.Getenv("CNE_LIBCUBLAS")
+	if explicit != "" {
+		names = []string{explicit}
+	}
+	started, failed, err := start(names, func(name string) error {
+		if err := openBLAS(name); err != nil {
+			return err
+		}
+		// A library that does not start stays open: it may have begun threads, or
+		// asked to be called at the end of the process.
+		return b.blasHandle()
+	}, errFull, device.ErrLost)
+	switch {
+	case err != nil:
+		return err
+	case started != "":
+		blas.name = started
+		if broken := failed.found(); len(broken) > 0 {
+			b.note(fmt.Sprintf("products of matrices are computed by %s, since cuBLAS does not start otherwise (%v)", started, broken))
+		}
+		return nil
+	case explicit != "":
+		return fmt.Errorf("CNE_LIBCUBLAS names a cuBLAS that cannot be used (%v); set it to the libcublas.so of CUDA %d or older, or to nothing", failed, blasOf(driver))
+	case len(failed.found()) == 0:
+		return fmt.Errorf("cuBLAS was not found (%s); install that of CUDA %d, and add its folder to LD_LIBRARY_PATH or name the file in CNE_LIBCUBLAS", orNames(names), blasOf(driver))
+	}
+	return fmt.Errorf("no cuBLAS starts (%v); install that of CUDA %d, which the driver is made for, or name another in CNE_LIBCUBLAS", failed, blasOf(driver))
+}
+
+// openBLAS makes the functions of cuBLAS those of a library.
+func openBLAS(name string) error {
+	var why [whySize]C.char
+	library := C.CString(name)
+	defer C.free(unsafe.Pointer(library))
+	if C.blas_open(library, &why[0], whySize) == 0 {
+		return notOpened(name, C.GoString(&why[0]))
+	}
+	return nil
+}
+
+// blasHandle makes a handle of the cuBLAS that is open.
+func (b *backend) blasHandle() error {
+	s := C.blas_create(&b.blas)
+	if s == 0 {
+		return nil
+	}
+	b.blas = nil // whatever is there is no handle
+	if s == blasHasNoMemory {
+		return errFull
+	}
+	// It does not always say why: it may be the device that has failed, or memory that
+	// it lacks as anything would that starts now.
+	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
+		return err
+	}
+	if free, _, err := cu.MemInfo(); err == nil && free < workspaceBytes {
+		return errFull
+	}
+	return notStarted(int(s), "cublasCreate")
+}
+
+func blasError(what string, s C.int) error {
+	return fmt.Errorf("cuBLAS's status %d of %s", int(s), what)
+}

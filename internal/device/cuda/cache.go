@@ -1,0 +1,55 @@
+//go:build cu
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// checkCache returns a sentence about the folder in which the driver keeps what it has
+// compiled of the kernels, if it cannot: the driver itself says nothing.
+func checkCache() (sentence string) {
+	if os.Getenv("CUDA_CACHE_DISABLE") == "1" {
+		return "" // as asked for
+	}
+	const costs = "so that the driver compiles the kernels again at each start, which takes about a second"
+	if folder := os.Getenv("CUDA_CACHE_PATH"); folder != "" {
+		if writable(folder) {
+			return ""
+		}
+		return fmt.Sprintf("nothing can be written to %s, which CUDA_CACHE_PATH names, %s; let it name a folder that can be written", folder, costs)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return fmt.Sprintf("there is no home folder, %s; let CUDA_CACHE_PATH name a folder", costs)
+	}
+	if folder := filepath.Join(home, ".nv", "ComputeCache"); !writable(folder) {
+		return fmt.Sprintf("nothing can be written to %s, %s; let CUDA_CACHE_PATH name a folder that can be written", folder, costs)
+	}
+	return ""
+}
+
+// writable tells whether files can be made in a folder, or whether the folder can be
+// made if it is not there.
+func writable(folder string) bool {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return false
+	}
+	for {
+		about, err := os.Stat(folder)
+		switch {
+		case err == nil:
+			const writeAndEnter = 2 | 1 // W_OK | X_OK of access(2)
+			return about.IsDir() && syscall.Access(folder, writeAndEnter) == nil
+		case !errors.Is(err, fs.ErrNotExist) || folder == filepath.Dir(folder):
+			return false
+		}
+		folder = filepath.Dir(folder)
+	}
+}
