@@ -42,11 +42,11 @@ func openTrainingDevice(log *slog.Logger, c Device, dtype string) (*model.Device
 	return d, err
 }
 
-// deviceFailed tells whether an error is of a device that has failed or has too
-// little memory, so that there may be nothing to keep.
+// deviceFailed tells whether an error is of a device that has failed, has too little
+// memory, or lacks a library that was asked for, so that there may be nothing to keep.
 func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
-	return errors.Is(err, device.ErrLost) || errors.As(err, &full)
+	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
 }
 
 // failed is the error of a run whose device has failed after so many epochs.

@@ -5,6 +5,7 @@ package cuda_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -62,6 +63,32 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 			}
 			if again := d.Zero(m.Pointer(), 4); c.lost && again != err {
 				t.Errorf("the next call returned %v, not %v", again, err)
+			}
+		})
+	}
+}
+
+// That cuBLAS does not start may be for want of memory, which its status need not say.
+func TestDeviceWhereProductsDoNotStart(t *testing.T) {
+	if !fakecuda.Here() {
+		t.Skip("a GPU's libraries are what they are")
+	}
+	fakecuda.Open(t)
+	full := "the GPU cannot be opened: its memory is full; see with nvidia-smi what uses it"
+	for name, c := range map[string]struct {
+		status string
+		memory int64
+		want   string
+	}{
+		"no memory": {"3", 4 << 30, full},
+		"little":    {"1", 48 << 20, full}, // of which the device above has 32 MiB
+		"broken":    {"1", 4 << 30, "the GPU cannot be opened: " + os.Getenv("CNE_LIBCUBLAS") + ", which this process computes with already, does not start here (status 1 of cublasCreate); name another cuBLAS in CNE_LIBCUBLAS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("FAKECUDA_CUBLAS_STATUS", c.status)
+			fakecuda.Memory(t, c.memory)
+			if _, err := device.Open("cuda"); !errors.Is(err, device.ErrUnavailable) || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("the error is %v, want %s", err, c.want)
 			}
 		})
 	}

@@ -61,10 +61,11 @@ func (b *backend) createBLAS(driver int) error {
 	blas.Lock()
 	defer blas.Unlock()
 	if blas.name != "" {
-		if err := b.blasHandle(); err != nil {
-			return fmt.Errorf("%s does not start on this GPU: %w", blas.name, err)
+		err := b.blasHandle()
+		if err == nil || errors.Is(err, errFull) || errors.Is(err, device.ErrLost) {
+			return err
 		}
-		return nil
+		return fmt.Errorf("%s, which this process computes with already, does not start here (%w); name another cuBLAS in CNE_LIBCUBLAS", blas.name, err)
 	}
 	names, explicit := blasNames(driver), os.Getenv("CNE_LIBCUBLAS")
 	if explicit != "" {

@@ -26,10 +26,10 @@ type cuDNN struct {
 	library *C.dnn // nil where it is not
 	plans   map[planKey]*plan
 	// tried tells that it was looked for. It is not looked for again, so that a run
-	// computes all its convolutions in the same way; unusable is then the error of the
+	// computes all its convolutions in the same way; failed is then the error of the
 	// library that CNE_LIBCUDNN names.
-	tried    bool
-	unusable error
+	tried  bool
+	failed error
 	// refused tells that it was refused memory once.
 	refused bool
 }
@@ -59,7 +59,7 @@ var errDNNFull = errors.New("it finds no memory on the GPU")
 func (b *backend) openDNN() error {
 	n := &b.dnn
 	if n.tried {
-		return n.unusable
+		return n.failed
 	}
 	if b.capturing {
 		return errors.New("a convolution must have run before one is captured: to open cuDNN needs what a capture forbids")
@@ -75,7 +75,7 @@ func (b *backend) openDNN() error {
 	default:
 		names = []string{explicit}
 	}
-	_, failed, err := start(names, b.createDNN, errDNNFull, device.ErrLost)
+	started, failed, err := start(names, b.createDNN, errDNNFull, device.ErrLost)
 	switch {
 	case errors.Is(err, device.ErrLost):
 		return err
@@ -87,17 +87,29 @@ func (b *backend) openDNN() error {
 		b.note("cuDNN finds no memory on the GPU; " + instead)
 	case n.library != nil:
 		b.about.Software += ", " + n.String()
-		b.note("convolutions are computed by " + n.String())
+		sentence := "convolutions are computed by " + n.String()
+		if broken := failed.found(); len(broken) > 0 {
+			sentence += fmt.Sprintf(" of %s, since cuDNN does not start otherwise (%v)", started, broken)
+		}
+		b.note(sentence)
 	case explicit != "":
-		n.unusable = fmt.Errorf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed)
+		n.failed = unusable(fmt.Sprintf("CNE_LIBCUDNN names a cuDNN that cannot be used (%v); set it to the libcudnn.so of cuDNN 8 or 9, or to none to do without", failed))
 	case len(failed.found()) == 0:
 		b.note(fmt.Sprintf("cuDNN was not found (%s); %s", orNames(names), instead))
 	default:
 		b.note(fmt.Sprintf("cuDNN does not start (%v); %s", failed.found(), instead))
 	}
 	n.tried = true
-	return n.unusable
+	return n.failed
 }
+
+// An unusable is the error of a library that was asked for and cannot be used: the
+// device is not to be had with it.
+type unusable string
+
+func (e unusable) Error() string { return string(e) }
+
+func (e unusable) Is(target error) bool { return target == device.ErrUnavailable }
 
 // createDNN opens a library and makes a handle of it for the backend's stream.
 func (b *backend) createDNN(name string) error {

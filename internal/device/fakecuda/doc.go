@@ -17,6 +17,11 @@
 // it ends the process where two threads race for memory, which it finds whatever the
 // order.
 //
+// What a program finds when it starts is in the environment as well: the version of
+// the driver (FAKECUDA_DRIVER_VERSION, as 12020), how many GPUs there are
+// (FAKECUDA_DEVICES, 0 or 1), and the statuses of cuInit (FAKECUDA_INIT_STATUS),
+// cublasCreate (FAKECUDA_CUBLAS_STATUS) and cudnnCreate (FAKECUDNN_STATUS).
+//
 // What it cannot show: speed, and whether a GPU's compiler and cuBLAS do the same.
 // scripts/gpu-check does that, on a GPU.
 package fakecuda

@@ -3,8 +3,7 @@
 // would, and some things are as inconvenient as they can be there: the way that is
 // fastest is not deterministic (and computes nothing), the second is not supported for five output
 // channels, all need a workspace, which they spoil, and there is none for filters
-// with two columns. A handle has memory of its own on the device. FAKECUDNN_STATUS has
-// cudnnCreate return that status.
+// with two columns. A handle has memory of its own on the device.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
