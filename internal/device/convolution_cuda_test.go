@@ -5,6 +5,8 @@ package device_test
 import (
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -89,12 +91,17 @@ func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
 }
 
 // cuDNN's own memory is taken from what the device keeps for others, if there is no
-// more.
+// more: where CNE_LIBCUDNN names it, and, in a process that starts with such a library
+// in its path, where it is found.
 func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
 	if !fakecuda.Here() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
-	t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+	const inner = "CNE_TEST_WITH_CUDNN_IN_PATH"
+	found := os.Getenv(inner) != ""
+	if !found {
+		t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+	}
 	d := fakecuda.Open(t)
 	d.Unpooled = false
 	convolution := small(t, d)
@@ -102,11 +109,25 @@ func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
 	check(t, err)
 	used, _ := fakecuda.Usage()
 	fakecuda.Memory(t, used+1000)
-	if err, full := d.Convolve(convolution), new(device.MemoryError); !errors.As(err, &full) || full.For != "cuDNN" {
-		t.Errorf("without memory the error is %v", err)
+	if !found {
+		if err, full := d.Convolve(convolution), new(device.MemoryError); !errors.As(err, &full) || full.For != "cuDNN" {
+			t.Errorf("without memory the error is %v", err)
+		}
 	}
 	kept.Free()
 	check(t, d.Convolve(convolution))
+	if found {
+		return
+	}
+	folder := t.TempDir()
+	check(t, os.Symlink(os.Getenv("CNE_LIBCUDA"), filepath.Join(folder, "libcudnn.so.9")))
+	self, err := os.Executable()
+	check(t, err)
+	again := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	again.Env = append(os.Environ(), inner+"=1", "CNE_LIBCUDNN=", "LD_LIBRARY_PATH="+folder)
+	if out, err := again.CombinedOutput(); err != nil {
+		t.Errorf("where cuDNN is found: %v\n%s", err, out)
+	}
 }
 
 // The first convolution cannot be captured. A capture that one is tried in ends well
