@@ -47,7 +47,7 @@ KERNEL_TOGETHER(shuffle_count)(int *counts, u64 key, long edges, int buckets, in
 
 // shuffle_scan: totals [buckets] are the sums of the rows of counts, whose elements
 // become the sums of those before them in their row. A block for each bucket.
-KERNEL_TOGETHER(shuffle_scan)(int *counts, int *totals, int tiles) {
+KERNEL_TOGETHER_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
   SHARED_ARRAY(int, scratch, 32);
   int *row = counts + (long)block() * tiles, before = 0;
   for (int from = 0; from < tiles; from += threads()) {
@@ -157,7 +157,7 @@ DEVICE int end_of(part p, int i) { return i < p.b ? (int)(u32)p.edges[i] : (int)
 // distinct_small: a block for each of the batches from number first on, with 8 bytes
 // of dynamic shared memory for each of the 2^bits places of a hash table, which are
 // more than ends.
-KERNEL_TOGETHER(distinct_small)(int *rows, int *slots, int *counts, const u64 *order, long edges, int size, int first, int bits) {
+KERNEL_TOGETHER_OF(1024, 1, distinct_small)(int *rows, int *slots, int *counts, const u64 *order, long edges, int size, int first, int bits) {
   SHARED_ARRAY(int, scratch, 32);
   DYNAMIC(u32, points); // at first, and then their slots
   SHARED u32 *seen = points + (1 << bits); // at which end first
@@ -265,7 +265,7 @@ KERNEL(negatives_singly)(int *tails, int *runs, const u64 *control, int m, int b
 // words of the stream.
 enum { GROUP = 16 };
 DEVICE u64 ends_but_group(int b, int group) { return 2 * (u64)(b - min_i(GROUP, b - group * GROUP)); }
-KERNEL_TOGETHER(negatives_runs)(int *runs, const u64 *control, int m, int b) {
+KERNEL_TOGETHER_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
   SHARED_ARRAY(int, again, 1);
   int groups = (b + GROUP - 1) / GROUP;
   if (thread() == 0) {
