@@ -43,7 +43,7 @@ type remoteFeed struct {
 	staged int
 	seed   uint64
 
-	// An edge takes 24 bytes, and half a byte of counts for each level: 10⁹ edges 24.5 GB.
+	// An edge takes 24 bytes, and up to half a byte of counts: 10⁹ edges 24.5 GB.
 	list, scattered, order *device.Memory // [edges] u64: as given, in buckets, of the epoch
 	counts                 *device.Memory // [buckets, tiles] int32: see kernels/src/batches.c
 	totals                 *device.Memory // [buckets of the first level] int32
