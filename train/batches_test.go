@@ -19,48 +19,88 @@ func numbered(n int) []edge {
 	return edges
 }
 
+// Up to 2²³ edges there is one level of buckets, and above there are as many as keep
+// them in cache, as far as bytes can name them.
+func TestFanout(t *testing.T) {
+	for _, c := range []struct {
+		edges int
+		want  fanout
+	}{
+		{0, fanout{1, 1}}, {1, fanout{1, 1}}, {8192, fanout{1, 1}}, {8193, fanout{2, 1}},
+		{1 << 21, fanout{256, 1}}, {1<<21 + 1, fanout{256, 1}}, {1 << 23, fanout{256, 1}},
+		{1<<23 + 1, fanout{256, 8}}, {1 << 24, fanout{256, 8}}, {1<<24 + 1, fanout{256, 16}},
+		{1e9, fanout{256, 256}}, {1 << 31, fanout{256, 256}},
+	} {
+		if got := fanoutOf(c.edges); got != c.want {
+			t.Errorf("%d edges are spread over %+v, want %+v", c.edges, got, c.want)
+		}
+	}
+}
+
+// A block of a GPU has the memory for its bucket, on those that have the least of it
+// too, and 16 bits number the bucket's edges.
+func TestStagedEdges(t *testing.T) {
+	const least, much = 99 << 10, 1 << 30 // the least is that of compute capability 8.6 and 8.9
+	for edges := 1; edges <= math.MaxInt32; edges = edges*17/16 + 1 {
+		fan := fanoutOf(edges)
+		if got, want := stagedOf(edges, fan, least), stagedOf(edges, fan, much); got != want || got >= maxStaged {
+			t.Errorf("%d edges over %+v: %d of a bucket are staged, not %d", edges, fan, got, want)
+		}
+	}
+	if got := stagedOf(1<<23, fanout{1, 1}, least); got != (least-staticShared)/2 {
+		t.Errorf("%d edges are staged, not as many as there is memory for", got)
+	}
+}
+
+// fanouts are ways to spread some 10⁴ edges: as they are, and over two levels.
+var fanouts = []fanout{{4, 1}, {4, 8}, {16, 16}, {1, 4}, {256, 256}}
+
 func TestShuffleIsAPermutation(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 8192, 8193, 100000} {
-		s := newShuffler(numbered(n), 1)
-		for epoch := range 2 {
-			s.begin(epoch)
-			order := slices.Clone(s.upTo(n))
-			slices.SortFunc(order, func(a, b edge) int { return int(a.head() - b.head()) })
-			if !slices.Equal(order, numbered(n)) {
-				t.Errorf("n=%d epoch %d: edges are lost", n, epoch)
+		for _, fan := range append(fanouts, fanoutOf(n)) {
+			s := newShufflerOver(fan, numbered(n), 1)
+			for epoch := range 2 {
+				s.begin(epoch)
+				order := slices.Clone(s.upTo(n))
+				slices.SortFunc(order, func(a, b edge) int { return int(a.head() - b.head()) })
+				if !slices.Equal(order, numbered(n)) {
+					t.Errorf("n=%d over %+v, epoch %d: edges are lost", n, fan, epoch)
+				}
 			}
 		}
 	}
 }
 
-// Where each edge goes is uniform, across buckets as well as within: the mean
-// over epochs of every edge's place, and chi-squared of one edge's.
+// Where each edge goes is uniform, across buckets as well as within: chi-squared of
+// the places of some edges.
 func TestShuffleIsUniform(t *testing.T) {
-	const n, epochs, cells = 20000, 4000, 20 // four buckets
-	s := newShuffler(numbered(n), 2)
-	var count [3][cells]float64
-	follow := [3]int32{0, 5, n - 1}
-	for epoch := range epochs / 40 {
-		s.begin(epoch)
-		for place, e := range s.upTo(n) {
-			for k, f := range follow {
-				// Neighbours of the followed edge are as good as itself.
-				if d := e.head() - f; d >= -20 && d <= 20 {
-					count[k][place*cells/n]++
+	const n, epochs, cells = 20000, 100, 20
+	for _, fan := range fanouts {
+		s := newShufflerOver(fan, numbered(n), 2)
+		var count [3][cells]float64
+		follow := [3]int32{0, 5, n - 1}
+		for epoch := range epochs {
+			s.begin(epoch)
+			for place, e := range s.upTo(n) {
+				for k, f := range follow {
+					// Neighbours of the followed edge are as good as itself.
+					if d := e.head() - f; d >= -20 && d <= 20 {
+						count[k][place*cells/n]++
+					}
 				}
 			}
 		}
-	}
-	for k, cell := range count {
-		var total, chi2 float64
-		for _, c := range cell {
-			total += c
-		}
-		for _, c := range cell {
-			chi2 += (c - total/cells) * (c - total/cells) / (total / cells)
-		}
-		if chi2 > 43.8 { // 0.1 % point of chi-squared with 19 degrees of freedom
-			t.Errorf("edge %d: chi-squared %.1f", follow[k], chi2)
+		for k, cell := range count {
+			var total, chi2 float64
+			for _, c := range cell {
+				total += c
+			}
+			for _, c := range cell {
+				chi2 += (c - total/cells) * (c - total/cells) / (total / cells)
+			}
+			if chi2 > 43.8 { // 0.1 % point of chi-squared with 19 degrees of freedom
+				t.Errorf("over %+v, edge %d: chi-squared %.1f", fan, follow[k], chi2)
+			}
 		}
 	}
 }
@@ -69,20 +109,46 @@ func TestShuffleIsUniform(t *testing.T) {
 // order was asked for at a time.
 func TestShuffleDependsOnEpochAlone(t *testing.T) {
 	const n = 50000
-	a, b := newShuffler(numbered(n), 3), newShuffler(numbered(n), 3)
-	a.begin(0)
-	a.upTo(n)
-	a.begin(1)
-	b.begin(1)
-	for k := 0; k <= n; k += 1000 {
-		b.upTo(k)
+	for _, fan := range fanouts {
+		a, b := newShufflerOver(fan, numbered(n), 3), newShufflerOver(fan, numbered(n), 3)
+		a.begin(0)
+		a.upTo(n)
+		a.begin(1)
+		b.begin(1)
+		for k := 0; k <= n; k += 1000 {
+			final := slices.Clone(b.upTo(k)[:k])
+			if !slices.Equal(final, a.upTo(n)[:k]) {
+				t.Fatalf("over %+v: the first %d edges of epoch 1 depend on what came before", fan, k)
+			}
+		}
+		if !slices.Equal(a.upTo(n), b.upTo(n)) {
+			t.Errorf("over %+v: the order of epoch 1 depends on what came before", fan)
+		}
+		a.begin(2)
+		if slices.Equal(a.upTo(n), b.upTo(n)) {
+			t.Errorf("over %+v: two epochs have one order", fan)
+		}
 	}
-	if !slices.Equal(a.upTo(n), b.upTo(n)) {
-		t.Error("the order of epoch 1 depends on what came before")
-	}
-	a.begin(2)
-	if slices.Equal(a.upTo(n), b.upTo(n)) {
-		t.Error("two epochs have one order")
+}
+
+// What a seed means stays: these are sums of orders as the versions before had them.
+func TestShuffleOfASeedStays(t *testing.T) {
+	for _, c := range []struct {
+		edges int
+		want  uint64
+	}{
+		{7, 0x287c107c8448b6ef}, {8193, 0x22517d362c968f7d}, {1500000, 0x87a977d4e8ff991b}, {1 << 23, 0xcc368abc246c2450},
+		{1<<23 + 1, 0x10e0d0817259b44d}, // the first with two levels
+	} {
+		s := newShuffler(numbered(c.edges), 4)
+		s.begin(3)
+		var sum uint64
+		for _, e := range s.upTo(c.edges) {
+			sum = rng.Mix(sum ^ uint64(e))
+		}
+		if sum != c.want {
+			t.Errorf("the order of %d edges has the sum %#x, want %#x", c.edges, sum, c.want)
+		}
 	}
 }
 
@@ -330,6 +396,23 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 	}
 }
 
+// A shuffle of an epoch's edges, over one level of buckets and over two: MNIST's edges,
+// and ten times as many.
+func BenchmarkShuffle(b *testing.B) {
+	for _, edges := range []int{1499592, 16 << 20} {
+		for _, fan := range []fanout{{256, 1}, {256, 8}} {
+			b.Run(fmt.Sprintf("%d over %d·%d", edges, fan.first, fan.second), func(b *testing.B) {
+				s := newShufflerOver(fan, numbered(edges), 1)
+				for b.Loop() {
+					s.begin(0)
+					s.upTo(edges)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(edges), "ns/edge")
+			})
+		}
+	}
+}
+
 func BenchmarkBatches(b *testing.B) {
 	const n, count = 70000, 1499592
 	s := rng.New(4, rng.Sample)
@@ -337,13 +420,6 @@ func BenchmarkBatches(b *testing.B) {
 	for i := range edges {
 		edges[i] = packEdge(int32(s.IntN(n)), int32(s.IntN(n)))
 	}
-	b.Run("shuffle", func(b *testing.B) {
-		s := newShuffler(edges, 1)
-		for b.Loop() {
-			s.begin(0)
-			s.upTo(count)
-		}
-	})
 	b.Run("negatives", func(b *testing.B) {
 		batch := model.Batch{Slots: make([]int32, 2048)}
 		var c contrast

@@ -49,21 +49,42 @@ func newInts(t *testing.T, d *device.Device, shape ...int) *op.Array {
 	return a
 }
 
-// An epoch's order is that of the CPU, whether or not its buckets fit a block's
-// memory.
+// An epoch's order is that of the CPU, on one level of buckets and on two, whether or not
+// its buckets fit a block's memory.
 func TestShuffleOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	for _, edges := range []int{1, 2, 7, 31, 1000, 2048, 2049, 8192, 8193, 20000, 70001} {
-		list := randomEdges(300, edges)
-		cpu := newShuffler(list, 9)
-		f, err := newRemoteFeed(d, list, 300, min(edges, 64), 9)
+	type shuffle struct {
+		edges int
+		fan   fanout
+	}
+	var shuffles []shuffle
+	for _, edges := range []int{1, 2, 3, 7, 31, 32, 33, 64, 65, 448, 449, 450, 897, 1000, 2048, 2049, 8192, 8193, 20000, 70001} {
+		shuffles = append(shuffles, shuffle{edges, fanoutOf(edges)})
+	}
+	for _, fan := range []fanout{{1, 2}, {2, 4}, {16, 16}, {256, 2}, {2, 256}} {
+		for _, edges := range []int{1, 2049, 20000} {
+			shuffles = append(shuffles, shuffle{edges, fan})
+		}
+	}
+	shuffles = append(shuffles, shuffle{70001, fanout{4, 8}})
+	for _, c := range shuffles {
+		list := randomEdges(300, c.edges)
+		cpu := newShufflerOver(c.fan, list, 9)
+		f, err := newRemoteFeedOver(c.fan, d, list, 300, min(c.edges, 64), 9)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := make([]edge, edges)
-		for _, epoch := range []int{0, 1, 1234567, 1} {
+		epochs := []int{0, 1, 1234567, 1}
+		many := c.fan.first*c.fan.second > 32
+		if many {
+			epochs = epochs[2:3]
+		} else if c.edges >= 8192 {
+			epochs = epochs[1:3]
+		}
+		got := make([]edge, c.edges)
+		for _, epoch := range epochs {
 			for _, staged := range []int{f.staged, 0, 8100} {
-				if edges > 20000 && (epoch > 1 || staged == 0) {
+				if staged == 0 && (many || c.edges > 20000) || staged == 8100 && c.fan != fanoutOf(c.edges) {
 					continue
 				}
 				of := *f
@@ -75,8 +96,8 @@ func TestShuffleOnDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				cpu.begin(epoch)
-				if !slices.Equal(got, cpu.upTo(edges)) {
-					t.Errorf("%d edges, epoch %d, %d staged: another order", edges, epoch, staged)
+				if !slices.Equal(got, cpu.upTo(c.edges)) {
+					t.Errorf("%d edges over %+v, epoch %d, %d staged: another order", c.edges, c.fan, epoch, staged)
 				}
 			}
 		}

@@ -19,11 +19,12 @@ const (
 	tileEdges   = 2048
 	tileThreads = 256
 	// maxStaged bounds the edges of a bucket that is shuffled in a block's shared
-	// memory, 4 bytes for each.
-	maxStaged = 1 << 16
+	// memory, stagedBytes for each.
+	maxStaged   = 1 << 16
+	stagedBytes = 2
 	// staticShared is more than these kernels have of shared memory besides, in
 	// bytes.
-	staticShared = 1024
+	staticShared = 4096
 	// controlWords is the size of a control block in words of 32 bits.
 	controlWords = 16
 )
@@ -32,19 +33,21 @@ const (
 // feed and contrast make of the same seed on the CPU. Nothing that it is asked
 // for waits for the accelerator.
 type remoteFeed struct {
-	device  *device.Device
-	edges   int
-	size    int // of a batch, but perhaps for the last
-	buckets int
-	tiles   int // of all edges
+	device *device.Device
+	edges  int
+	size   int // of a batch, but perhaps for the last
+	fan    fanout
 	// staged is for how many edges of a bucket a block has shared memory: as many
-	// as there are but once in some 10¹⁵ times, if it can have that much.
+	// as there are but once in some 10¹⁵ times. For 2²³ edges, whose buckets are the
+	// largest, that is 67 KiB, which every GPU has.
 	staged int
 	seed   uint64
 
+	// An edge takes 24 bytes, and up to half a byte of counts: 10⁹ edges 24.5 GB.
 	list, scattered, order *device.Memory // [edges] u64: as given, in buckets, of the epoch
 	counts                 *device.Memory // [buckets, tiles] int32: see kernels/src/batches.c
-	totals                 *device.Memory // [buckets] int32
+	totals                 *device.Memory // [buckets of the first level] int32
+	lists                  *device.Memory // [2, maxBuckets + 1] int32: where these lie
 
 	// bits is the binary logarithm of the places of the hash table by which a
 	// block finds the distinct points of a batch; it is 0 if no block has the
@@ -63,11 +66,13 @@ type remoteLayout struct {
 }
 
 // newRemoteFeed makes a feed of batches of so many edges of a graph of n points.
-func newRemoteFeed(d *device.Device, edges []edge, n, size int, seed uint64) (f *remoteFeed, err error) {
-	f = &remoteFeed{
-		device: d, edges: len(edges), size: size, buckets: bucketsOf(len(edges)), seed: seed,
-		tiles: (len(edges) + tileEdges - 1) / tileEdges,
-	}
+func newRemoteFeed(d *device.Device, edges []edge, n, size int, seed uint64) (*remoteFeed, error) {
+	return newRemoteFeedOver(fanoutOf(len(edges)), d, edges, n, size, seed)
+}
+
+// newRemoteFeedOver makes a feed that shuffles as newShufflerOver has it.
+func newRemoteFeedOver(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *remoteFeed, err error) {
+	f = &remoteFeed{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
 	defer func() {
 		if err != nil {
 			f.close()
@@ -77,11 +82,9 @@ func newRemoteFeed(d *device.Device, edges []edge, n, size int, seed uint64) (f 
 	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
 		return f, fmt.Errorf("train: an accelerator takes up to %d edges, and %d in a batch, not %d and %d", math.MaxInt32, math.MaxInt32/2, len(edges), size)
 	}
-	shared := d.Properties().SharedPerBlock - staticShared
-	mean := float64(len(edges)) / float64(f.buckets)
-	f.staged = min(len(edges), int(mean+8*math.Sqrt(mean))+1, maxStaged, shared/4)
+	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
 	// A third of the places is empty at least, for the sake of speed.
-	if f.bits = bits.Len(uint(3*size - 1)); 8<<f.bits > shared {
+	if f.bits = bits.Len(uint(3*size - 1)); 8<<f.bits > d.Properties().SharedPerBlock-staticShared {
 		f.bits = 0
 	}
 	type part struct {
@@ -90,7 +93,7 @@ func newRemoteFeed(d *device.Device, edges []edge, n, size int, seed uint64) (f 
 	}
 	parts := []part{
 		{&f.list, 8 * len(edges)}, {&f.scattered, 8 * len(edges)}, {&f.order, 8 * len(edges)},
-		{&f.counts, 4 * f.buckets * f.tiles}, {&f.totals, 4 * f.buckets},
+		{&f.counts, 4 * max(fan.first*f.tiles(1), fan.second*f.tiles(fan.first))}, {&f.totals, 4 * fan.first}, {&f.lists, 4 * 2 * (maxBuckets + 1)},
 	}
 	if f.bits == 0 {
 		parts = append(parts, part{&f.seen, 4 * n}, part{&f.slotOf, 4 * n}, part{&f.fresh, 4 * f.endTiles(size)})
@@ -108,9 +111,16 @@ func newRemoteFeed(d *device.Device, edges []edge, n, size int, seed uint64) (f 
 	return f, device.Upload(d, f.list.Pointer(), edges)
 }
 
+// stagedOf returns for how many edges a block that shuffles a bucket has shared memory, if
+// it can have so many bytes: the mean and eight standard deviations.
+func stagedOf(edges int, fan fanout, shared int) int {
+	mean := float64(edges) / float64(fan.first*fan.second)
+	return min(edges, int(mean+8*math.Sqrt(mean))+1, maxStaged, (shared-staticShared)/stagedBytes)
+}
+
 // close gives the memory back.
 func (f *remoteFeed) close() {
-	for _, m := range []*device.Memory{f.list, f.scattered, f.order, f.counts, f.totals, f.seen, f.slotOf, f.fresh} {
+	for _, m := range []*device.Memory{f.list, f.scattered, f.order, f.counts, f.totals, f.lists, f.seen, f.slotOf, f.fresh} {
 		if m != nil {
 			m.Free()
 		}
@@ -125,24 +135,47 @@ func (f *remoteFeed) endTiles(b int) int { return (2*b + tileEdges - 1) / tileEd
 // edgesOf returns how many edges a batch of the epoch has.
 func (f *remoteFeed) edgesOf(batch int) int { return min(f.size, f.edges-batch*f.size) }
 
+// tiles returns how many blocks work on all edges, as so many lists.
+func (f *remoteFeed) tiles(lists int) int { return (f.edges+tileEdges-1)/tileEdges + lists }
+
 // begin draws the order of an epoch's edges: see shuffler.
 func (f *remoteFeed) begin(epoch int) error {
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
-	edges, buckets, tiles := device.Int(f.edges), device.Int(f.buckets), device.Int(f.tiles)
-	if err := f.device.Launch("shuffle_count", device.Launch{Grid: f.tiles, Block: tileThreads},
-		argOf(f.counts), key, edges, buckets, tiles); err != nil {
+	// With a second level, the order serves for the first.
+	from := f.scattered
+	if f.fan.second > 1 {
+		from = f.order
+	}
+	if err := f.spread(from, f.list, 0, argOf(f.totals), 1, f.fan.first, key); err != nil {
 		return err
 	}
-	if err := f.device.Launch("shuffle_scan", device.Launch{Grid: f.buckets, Block: tileThreads},
-		argOf(f.counts), argOf(f.totals), tiles); err != nil {
+	lists := argOf(f.lists)
+	if err := f.device.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals), device.Int(f.fan.first)); err != nil {
 		return err
 	}
-	if err := f.device.Launch("shuffle_scatter", device.Launch{Grid: f.tiles, Block: tileThreads},
-		argOf(f.scattered), argOf(f.list), argOf(f.counts), argOf(f.totals), key, edges, buckets, tiles); err != nil {
+	if f.fan.second > 1 {
+		if err := f.spread(f.scattered, f.order, lists, 0, f.fan.first, f.fan.second, key); err != nil {
+			return err
+		}
+	}
+	return f.device.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
+		argOf(f.order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
+}
+
+// spread distributes so many lists, or that of all edges with lists 0, over buckets.
+// totals get how many edges each bucket has of all lists, unless they are 0.
+func (f *remoteFeed) spread(to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
+	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
+	if err := f.device.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
+		counts, lists, key, edges, device.Int(buckets)); err != nil {
 		return err
 	}
-	return f.device.Launch("shuffle_buckets", device.Launch{Grid: f.buckets, Block: tileThreads, Shared: 4 * f.staged},
-		argOf(f.order), argOf(f.scattered), argOf(f.totals), key, device.Int(f.staged))
+	if err := f.device.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
+		counts, totals, device.Int(tiles)); err != nil {
+		return err
+	}
+	return f.device.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
+		argOf(to), argOf(from), counts, lists, key, edges, device.Int(buckets))
 }
 
 // newRemoteLayout returns a layout that distinct fills.

@@ -17,65 +17,102 @@ const (
 	// bucketSize is about how many edges a bucket of the shuffle holds: they
 	// fit the second-level cache.
 	bucketSize = 8192
+	// maxBuckets is how many a byte can name.
 	maxBuckets = 256
+	// maxSingleLevel is up to how many edges there is one level of buckets, though
+	// they become four times as large as they should be: it is part of what a seed
+	// means.
+	maxSingleLevel = 1 << 23
 )
 
-// A shuffler draws a uniform permutation of the edges in two passes, each of
-// which works in cache where a Fisher–Yates shuffle of the whole list would
-// jump about in memory: every edge goes to a bucket drawn uniformly, and every
-// bucket is shuffled. (That the result is uniform was shown by Rao, 1961, and
-// Sandelius, 1962.) The order it starts from is always that of the edge list,
-// so that an epoch's order depends on the seed and the epoch alone.
+// A fanout is how many buckets a shuffle spreads edges over, and how many each of these
+// is spread over in its turn, or 1. Both are powers of two.
+type fanout struct{ first, second int }
+
+// fanoutOf returns how so many edges are spread: over one level of buckets, and from
+// 2²³ edges on over two, 65 536 buckets at most. These hold 8192 edges on average up to
+// 5·10⁸ edges, 15 259 of 10⁹, and 32 768 of 2³¹.
+func fanoutOf(edges int) fanout {
+	f := fanout{1, 1}
+	for f.first < maxBuckets && f.first*bucketSize < edges {
+		f.first *= 2
+	}
+	if edges > maxSingleLevel {
+		for f.second < maxBuckets && f.first*f.second*bucketSize < edges {
+			f.second *= 2
+		}
+	}
+	return f
+}
+
+// A shuffler draws a uniform permutation of the edges in passes each of which works in
+// cache, where a Fisher–Yates shuffle of the whole list would jump about in memory:
+// every edge goes to a bucket drawn uniformly, if there are many, then to one of the
+// buckets of that, and every bucket is shuffled. (That the result is uniform was shown
+// by Rao, 1961, and Sandelius, 1962.) The order it starts from is always that of the edge
+// list, so that an epoch's order depends on the seed and the epoch alone.
+//
+// Its streams are those of the purpose rng.Shuffle: that of the epoch chooses the buckets
+// of the first level; that of the epoch and a bucket shuffles this bucket, or chooses the
+// buckets within, which those of the epoch and both numbers shuffle then.
+//
+// An edge takes 8 bytes in the list, and 9 more to be shuffled: 10⁹ edges 17 GB.
 type shuffler struct {
-	edges   []edge
-	buckets int     // a power of two
-	choice  []uint8 // the bucket of each edge
-	order   []edge
-	// start[k] is where bucket k begins; bucket k is shuffled once it is
-	// needed.
-	start    []int
-	shuffled int
-	seed     uint64
-	epoch    uint64
+	edges  []edge
+	fan    fanout
+	choice []uint8 // the bucket of each edge that is being spread
+	order  []edge
+	bucket []edge // of the first level, while it is spread
+	// start[k] is where bucket k of the first level begins, and within[j] where bucket
+	// j of the second does, in the last bucket of the first that was spread. Buckets are
+	// spread and shuffled once they are needed.
+	start, within []int
+	shuffled      int // buckets of the last level
+	seed          uint64
+	epoch         uint64
 }
 
 func newShuffler(edges []edge, seed uint64) *shuffler {
-	s := &shuffler{edges: edges, buckets: bucketsOf(len(edges)), seed: seed, order: make([]edge, len(edges))}
-	s.choice = make([]uint8, (len(edges)+7)&^7)
-	s.start = make([]int, s.buckets+1)
-	return s
+	return newShufflerOver(fanoutOf(len(edges)), edges, seed)
 }
 
-// bucketsOf returns how many buckets so many edges are spread over.
-func bucketsOf(edges int) int {
-	n := 1
-	for n < maxBuckets && n*bucketSize < edges {
-		n *= 2
+// newShufflerOver returns a shuffler that spreads the edges in another way.
+func newShufflerOver(fan fanout, edges []edge, seed uint64) *shuffler {
+	return &shuffler{
+		edges: edges, fan: fan, seed: seed, order: make([]edge, len(edges)), choice: make([]uint8, (len(edges)+7)&^7),
+		start: make([]int, fan.first+1), within: make([]int, fan.second+1),
 	}
-	return n
 }
 
 // begin draws the buckets of an epoch.
 func (s *shuffler) begin(epoch int) {
 	s.epoch, s.shuffled = uint64(epoch), 0
-	stream := rng.New(s.seed, rng.Shuffle, s.epoch)
-	mask := uint64(s.buckets-1) * 0x0101010101010101
-	for i := 0; i < len(s.choice); i += 8 {
-		binary.LittleEndian.PutUint64(s.choice[i:], stream.Uint64()&mask)
+	s.spread(s.order, s.edges, s.start, rng.New(s.seed, rng.Shuffle, s.epoch))
+}
+
+// spread puts edges bucket after bucket into order, in their order, where the buckets are
+// drawn by the bytes of a stream: start has an element for each, and one more, and gets
+// where they begin.
+func (s *shuffler) spread(order, edges []edge, start []int, stream rng.Stream) {
+	buckets := len(start) - 1
+	words := s.choice[:(len(edges)+7)&^7]
+	mask := uint64(buckets-1) * 0x0101010101010101
+	for i := 0; i < len(words); i += 8 {
+		binary.LittleEndian.PutUint64(words[i:], stream.Uint64()&mask)
 	}
-	choice := s.choice[:len(s.edges)]
+	choice := words[:len(edges)]
 	var next [maxBuckets]int
 	for _, c := range choice {
 		next[c]++
 	}
 	at := 0
-	for k := range s.buckets {
-		s.start[k] = at
+	for k := range buckets {
+		start[k] = at
 		at, next[k] = at+next[k], at
 	}
-	s.start[s.buckets] = at
+	start[buckets] = at
 	for i, c := range choice {
-		s.order[next[c]] = s.edges[i]
+		order[next[c]] = edges[i]
 		next[c]++
 	}
 }
@@ -83,11 +120,21 @@ func (s *shuffler) begin(epoch int) {
 // upTo returns the epoch's order, of which at least the first n edges are
 // final.
 func (s *shuffler) upTo(n int) []edge {
-	for s.shuffled < s.buckets && s.start[s.shuffled] < n {
-		k := s.shuffled
-		bucket := s.order[s.start[k]:s.start[k+1]]
-		fisherYates(bucket, rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k)))
-		s.shuffled++
+	for ; s.shuffled < s.fan.first*s.fan.second; s.shuffled++ {
+		k, j := s.shuffled/s.fan.second, s.shuffled%s.fan.second
+		first, last := s.start[k], s.start[k+1]
+		if first+s.within[j] >= n {
+			break
+		}
+		if s.fan.second == 1 {
+			fisherYates(s.order[first:last], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k)))
+			continue
+		}
+		if j == 0 {
+			s.bucket = append(s.bucket[:0], s.order[first:last]...)
+			s.spread(s.order[first:last], s.bucket, s.within, rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k)))
+		}
+		fisherYates(s.order[first+s.within[j]:first+s.within[j+1]], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k), uint64(j)))
 	}
 	return s.order
 }

@@ -126,9 +126,9 @@ func (r *tableRun) batches(rows, slots, counts *op.Array, control, losses device
 	if count == 0 {
 		return nil
 	}
-	kernel := fmt.Sprintf("table_batches_d%d_t1024", r.d)
+	kernel := fmt.Sprintf("table_batches_d%d", r.d)
 	if r.objective.Loss == op.InfoNC {
-		kernel = fmt.Sprintf("table_info_batches_d%d_t1024", r.d)
+		kernel = fmt.Sprintf("table_info_batches_d%d", r.d)
 	}
 	ofLoss, ofGradient := r.norms(b)
 	return r.device.Launch(kernel, device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)},

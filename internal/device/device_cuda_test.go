@@ -194,6 +194,7 @@ func TestDeviceRefusesLaunches(t *testing.T) {
 		args   int
 		says   string
 	}{
+		{"sum", device.Launch{Grid: 1, Block: 257}, 4, "cuda:0: kernel sum: CUDA's error "}, // more than its PTX says
 		{"no_such_kernel", one, 1, "cuda:0: kernel no_such_kernel: there is no such kernel"},
 		{"sum", one, 3, "cuda:0: kernel sum: it has 4 parameters, not 3"},
 		{"test_dynamic", device.Launch{Grid: 1, Block: 32, Shared: 1 << 20}, 3, "cuda:0: kernel test_dynamic: it cannot have 1048576 bytes of shared memory"},
@@ -207,6 +208,26 @@ func TestDeviceRefusesLaunches(t *testing.T) {
 	if got := download[float32](t, d, y, 64); got[5] != 2*normal(64, 1)[5] {
 		t.Error("after what was refused, a kernel does not run")
 	}
+}
+
+// A block needs the registers of all of its threads, 65 536 at most: 64 for each of 1024.
+func TestDeviceRefusesRegisters(t *testing.T) {
+	d := fakecuda.Open(t)
+	const n = 1024
+	x, y, z := upload(t, d, make([]float32, n)), upload(t, d, make([]float32, n)), upload(t, d, make([]float32, n))
+	for _, c := range []struct {
+		registers, block int
+		fits             bool
+	}{
+		{64, 1024, true}, {65, 1024, false}, {72, 896, true}, {73, 896, false}, {73, 800, true}, {255, 256, true}, {255, 288, false},
+	} {
+		fakecuda.Registers(t, "test_sums", c.registers)
+		err := d.Launch("test_sums", device.Launch{Grid: 1, Block: c.block}, device.Arg(y), device.Arg(z), device.Arg(z), device.Arg(x), device.Arg(x))
+		if c.fits != (err == nil) || err != nil && err.Error() != "cuda:0: kernel test_sums: CUDA's error LaunchOutOfResources" {
+			t.Errorf("%d threads of %d registers: the error is %v", c.block, c.registers, err)
+		}
+	}
+	check(t, d.Synchronise())
 }
 
 // Every kernel is there, and on a GPU its driver compiles it.

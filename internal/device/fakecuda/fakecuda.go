@@ -5,6 +5,7 @@ package fakecuda
 /*
 #cgo linux LDFLAGS: -ldl
 #include <stddef.h>
+#include <stdlib.h>
 
 void *cneshim_symbol(const char *name);
 
@@ -28,6 +29,11 @@ static int set_order(unsigned long order) {
   if (f) f(order);
   return f != 0;
 }
+static int set_registers(const char *kernel, unsigned registers) {
+  void (*f)(const char *, unsigned) = (void (*)(const char *, unsigned))cneshim_symbol("fakecuda_registers");
+  if (f) f(kernel, registers);
+  return f != 0;
+}
 static long get_launches(void) {
   long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
   return f ? f() : -1;
@@ -39,6 +45,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"unsafe"
 
 	"cne/internal/device"
 	_ "cne/internal/device/cuda" // the driver
@@ -98,6 +105,21 @@ func Fail(t testing.TB, launches int, with Failure) {
 		t.Skip("a GPU cannot be made to fail")
 	}
 	t.Cleanup(func() { C.set_failure(-1, 0) })
+}
+
+// Registers has the threads of one kernel take so many registers until the end of the
+// test, as another driver's compiler may.
+func Registers(t testing.TB, kernel string, registers int) {
+	t.Helper()
+	set := func(kernel string) bool {
+		name := C.CString(kernel)
+		defer C.free(unsafe.Pointer(name))
+		return C.set_registers(name, C.uint(registers)) != 0
+	}
+	if !set(kernel) {
+		t.Skip("a GPU's compiler cannot be told how many registers a kernel has")
+	}
+	t.Cleanup(func() { set("") })
 }
 
 // Orders in which the blocks of a grid, and the threads of a block, run. Any other

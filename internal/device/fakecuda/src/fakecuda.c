@@ -23,7 +23,7 @@
 #include "fakecuda.h"
 
 enum { ok = 0, invalid = 1, out_of_memory = 2, invalid_image = 200, no_context = 201, not_found = 500,
-       forbidden = 900, broken = 901, not_capturing = 903, wrong_thread = 908 };
+       forbidden = 900, broken = 901, not_capturing = 903, wrong_thread = 908, out_of_resources = 701 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define LOCKED __attribute__((cleanup(unlock), unused)) int locked = pthread_mutex_lock(&lock)
@@ -312,8 +312,35 @@ typedef struct kernel {
   int together, count; // parameters
   size_t dynamic;      // shared memory that it may have, beside
   size_t fixed;        // what its arrays have
+  unsigned threads;    // of a block at most, as its PTX has it
 } kernel;
-enum { shared_of_block = 227 << 10, shared_unasked = 48 << 10 };
+enum { shared_of_block = 227 << 10, shared_unasked = 48 << 10, registers_of_block = 65536 };
+
+// How many registers a thread of a kernel has as NVIDIA's assembler has it, where it was
+// there to be asked (see build), or as a test does.
+static const struct { const char *name; unsigned registers; } assembled[] = {
+#define REGISTERS(name, n) {#name, n},
+#include "registers.h"
+#undef REGISTERS
+  {0, 0},
+};
+static struct { char name[64]; unsigned registers; } given;
+void fakecuda_registers(const char *name, unsigned registers) {
+  LOCKED;
+  snprintf(given.name, sizeof given.name, "%s", name);
+  given.registers = registers;
+}
+static unsigned registers_of(const kernel *k) {
+  if (!strcmp(given.name, k->name)) return given.registers;
+  for (unsigned i = 0; assembled[i].name; i++)
+    if (!strcmp(assembled[i].name, k->name)) return assembled[i].registers;
+  return 0;
+}
+// fits tells whether a block gets its registers: warps do, for each of 32 threads, in
+// units of 8.
+static int fits(const kernel *k, unsigned block) {
+  return (registers_of(k) + 7) / 8 * 8 * ((block + 31) / 32 * 32) <= registers_of_block;
+}
 
 // shared_of returns how many bytes the arrays in shared memory have that a kernel
 // refers to, given where it begins in a module: its own, and the module's.
@@ -360,6 +387,8 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
   k->run = (void (*)(uint64_t, ...))run;
   for (const char *q = entry; (q = strstr(q, ".param .")) && q < end; q++) k->count++;
   k->fixed = shared_of(m, entry);
+  const char *most_threads = strstr(end, ".maxntid "), *begins = strchr(end, '{');
+  k->threads = most_threads && most_threads < begins ? (unsigned)atoi(most_threads + strlen(".maxntid ")) : 1024;
   k->dynamic = k->fixed < shared_unasked ? shared_unasked - k->fixed : 0;
   *f = k;
   return ok;
@@ -444,6 +473,17 @@ uint32_t cne_exchange(uint32_t v, int mask) {
   exchanged[mine & 1][own] = v;
   meet(&warp_barrier[warp], 32);
   return exchanged[mine & 1][own ^ mask];
+}
+// cne_matching returns which lanes of the warp have the same value.
+uint32_t cne_matching(uint32_t v) {
+  int warp = current / 32, own = current;
+  if (cne_threads % 32) stop("threads of a block that is no multiple of 32 compare values");
+  const uint32_t *lanes = &exchanged[warp_barrier[warp].number & 1][warp * 32];
+  exchanged[warp_barrier[warp].number & 1][own] = v;
+  meet(&warp_barrier[warp], 32);
+  uint32_t same = 0;
+  for (int i = 0; i < 32; i++) same |= (uint32_t)(lanes[i] == v) << i;
+  return same;
 }
 void cne_warp_barrier(void) {
   if (cne_threads % 32) stop("threads of a block that is no multiple of 32 wait for their warp");
@@ -534,7 +574,8 @@ static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, 
   LOCKED;
   result r = ready();
   if (r) return r;
-  if (!grid || !block || block > most || grid > 0x7fffffff) return invalid;
+  if (!grid || !block || block > k->threads || grid > 0x7fffffff) return invalid;
+  if (!fits(k, block)) return out_of_resources;
   if (shared > k->dynamic) return invalid;
   task t = {.run = run_kernel, .kernel = k, .grid = grid, .block = block, .shared = shared};
   for (int i = 0; i < k->count; i++) {

@@ -136,6 +136,13 @@ void *__tsan_memcpy(void *to, const void *from, size_t n) {
     *p = before + v; \
     return before; \
   } \
+  uint##bits##_t __tsan_atomic##bits##_fetch_or(volatile uint##bits##_t *p, uint##bits##_t v, int order) { \
+    (void)order; \
+    touch((const void *)p, bits / 8, 1, 1, AT); \
+    uint##bits##_t before = *p; \
+    *p = before | v; \
+    return before; \
+  } \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile uint##bits##_t *p, uint##bits##_t *wanted, uint##bits##_t v, int order, int failed) { \
     (void)order, (void)failed; \
     touch((const void *)p, bits / 8, 1, 1, AT); \

@@ -23,31 +23,82 @@ DEVICE int block_prefix(int v, int *total, SHARED int *scratch) {
   return before;
 }
 
-// The shuffle is that of train's shuffler: each edge goes to the bucket that a byte
-// of the epoch's stream names, in the order of the list, and each bucket is shuffled
-// by the stream of its own. The buckets are a power of two, 256 at most. Tiles are
-// TILE consecutive edges, 8 for each of the 256 threads of a block, which is how many
-// choices a word of the stream makes.
-enum { TILE = 2048, TILE_THREADS = 256 };
+// The shuffle is that of train's shuffler, on one level or two: each edge goes to the
+// bucket that a byte of a stream names, in the order of the list, and so does each edge
+// of a bucket then if there are two levels; and each bucket is shuffled. What is
+// distributed at once are the lists: all edges by the epoch's stream, or each bucket of
+// the first level by the stream of its own. Lists are 256 at most, and so are the
+// buckets of each, a power of two. There are less than 2³¹ edges.
+//
+// A list is worked on in tiles of TILE edges, 8 for each of a block's 256 threads, which
+// is how many choices a word of a stream makes; lists begin with a tile of their own.
+// Blocks are as many as all edges have tiles, and one more for each list: at least one
+// is left over. lists [2, 257] are where each list begins, and how many tiles are before
+// it; after the last one, so does and so are all. It is null if there is one list, of all
+// edges.
+enum { TILE = 2048, TILE_THREADS = 256, LISTS = TILE_THREADS + 1 };
 
-// shuffle_count: counts [buckets, tiles] is how many edges of a tile go to a bucket.
-// A block for each tile.
-KERNEL_TOGETHER(shuffle_count)(int *counts, u64 key, long edges, int buckets, int tiles) {
+// A span is a list: where it begins, how many edges it has, how many tiles are before
+// it and its own, and the state of its stream.
+typedef struct {
+  int first, edges, before, tiles;
+  u64 key;
+} span;
+
+DEVICE int tiles_of(int edges) { return edges / TILE + (edges % TILE > 0); }
+
+// shuffle_lists: lists of the lengths in sizes [count]. One block of 256 threads.
+KERNEL_TOGETHER(shuffle_lists)(int *lists, const int *sizes, int count) {
+  SHARED_ARRAY(int, scratch, 32);
+  int mine = thread(), size = mine < count ? sizes[mine] : 0, edges, tiles;
+  int first = block_prefix(size, &edges, scratch), before = block_prefix(tiles_of(size), &tiles, scratch);
+  lists[mine] = first;
+  lists[LISTS + mine] = before;
+  if (mine == 0) {
+    lists[LISTS - 1] = edges;
+    lists[2 * LISTS - 1] = tiles;
+  }
+}
+
+// span_of returns a list by its number.
+DEVICE span span_of(const int *lists, int number, u64 key) {
+  const int *first = lists + number, *before = first + LISTS;
+  return (span){first[0], first[1] - first[0], before[0], before[1] - before[0], indexed(key, (u64)number)};
+}
+
+// span_here returns the list to which the block's tile belongs, without edges if to none.
+// All threads of the block, 256, must come here.
+DEVICE span span_here(const int *lists, int edges, u64 key) {
+  SHARED_ARRAY(int, found, 1);
+  int tiles = lists ? lists[2 * LISTS - 1] : tiles_of(edges);
+  if (block() >= tiles) return (span){0, 0, 0, 0, 0};
+  if (!lists) return (span){0, edges, 0, tiles, key};
+  const int *before = lists + LISTS + thread();
+  if (before[0] <= block() && block() < before[1]) found[0] = thread();
+  barrier();
+  return span_of(lists, found[0], key);
+}
+
+// shuffle_count: counts [buckets, blocks] is how many edges of a tile go to a bucket. A
+// block for each tile.
+KERNEL_TOGETHER(shuffle_count)(int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, count, TILE_THREADS);
+  span s = span_here(lists, edges, key);
   count[thread()] = 0;
   barrier();
-  long first = (long)block() * TILE + thread() * 8;
-  u64 word = word_of(key, (u64)first / 8);
-  for (int k = 0; k < 8 && first + k < edges; k++) {
+  long first = (long)(block() - s.before) * TILE + thread() * 8;
+  u64 word = word_of(s.key, (u64)first / 8);
+  for (int k = 0; k < 8 && first + k < s.edges; k++) {
     __atomic_fetch_add(&count[word >> 8 * k & (u64)(buckets - 1)], 1, __ATOMIC_RELAXED);
   }
   barrier();
-  if (thread() < buckets) counts[(long)thread() * tiles + block()] = count[thread()];
+  if (thread() < buckets) counts[(long)thread() * blocks() + block()] = count[thread()];
 }
 
-// shuffle_scan: totals [buckets] are the sums of the rows of counts, whose elements
-// become the sums of those before them in their row. A block for each bucket.
-KERNEL_TOGETHER(shuffle_scan)(int *counts, int *totals, int tiles) {
+// shuffle_scan: totals [buckets] are the sums of the rows of counts [buckets, tiles],
+// whose elements become the sums of those before them in their row; it may be null. A
+// block for each bucket.
+KERNEL_TOGETHER_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
   SHARED_ARRAY(int, scratch, 32);
   int *row = counts + (long)block() * tiles, before = 0;
   for (int from = 0; from < tiles; from += threads()) {
@@ -56,25 +107,35 @@ KERNEL_TOGETHER(shuffle_scan)(int *counts, int *totals, int tiles) {
     if (i < tiles) row[i] = before + prefix;
     before += sum;
   }
-  if (thread() == 0) totals[block()] = before;
+  if (totals && thread() == 0) totals[block()] = before;
 }
 
-// shuffle_scatter: order is the edges bucket after bucket, given what shuffle_scan
-// has made of counts. A block for each tile. Each thread looks through the choices
-// for those of one bucket, so that it meets them in order.
-KERNEL_TOGETHER(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *totals, u64 key, long edges, int buckets, int tiles) {
+// bucket_of returns how many edges a list has for a bucket, given what shuffle_scan has
+// made of counts: after the last list, too, there is a tile, which has none.
+DEVICE int bucket_of(span s, const int *counts, int bucket, int stride) {
+  const int *row = counts + (long)bucket * stride + s.before;
+  return row[s.tiles] - row[0];
+}
+
+// shuffle_scatter: order is list bucket after bucket, given what shuffle_scan has made of
+// counts. A block for each tile. Each thread looks through the choices for those of one
+// bucket, so that it meets them in order.
+KERNEL_TOGETHER(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, scratch, 32);
   SHARED_ARRAY(u32, choices, TILE / 4); // four in each word
   SHARED_ARRAY(int, to, TILE);
+  span s = span_here(lists, edges, key);
+  if (s.edges == 0) return;
   int mine = thread(), all;
-  int at = block_prefix(mine < buckets ? totals[mine] : 0, &all, scratch);
-  long first = (long)block() * TILE;
-  u64 word = word_of(key, (u64)first / 8 + (u64)mine) & (u64)(buckets - 1) * 0x0101010101010101ul;
+  int at = s.first + block_prefix(mine < buckets ? bucket_of(s, counts, mine, blocks()) : 0, &all, scratch);
+  long first = (long)(block() - s.before) * TILE;
+  u64 word = word_of(s.key, (u64)first / 8 + (u64)mine) & (u64)(buckets - 1) * 0x0101010101010101ul;
   choices[2 * mine] = (u32)word;
   choices[2 * mine + 1] = (u32)(word >> 32);
   barrier();
   if (mine < buckets) {
-    at += counts[(long)mine * tiles + block()];
+    const int *row = counts + (long)mine * blocks();
+    at += row[block()] - row[s.before];
     u32 wanted = (u32)mine * 0x01010101u;
     for (int i = 0; i < TILE / 4; i++) {
       u32 x = choices[i] ^ wanted;
@@ -85,55 +146,107 @@ KERNEL_TOGETHER(shuffle_scatter)(u64 *order, const u64 *list, const int *counts,
     }
   }
   barrier();
-  for (int i = mine; i < TILE && first + i < edges; i += TILE_THREADS) order[to[i]] = list[first + i];
+  list += s.first;
+  for (int i = mine; i < TILE && first + i < s.edges; i += TILE_THREADS) order[to[i]] = list[first + i];
 }
 
-// shuffle_buckets: order is that of the epoch, given the edges bucket after bucket.
-// A block of 256 threads for each bucket, with 4 bytes of dynamic shared memory for
-// each of capacity edges, 65536 at most; a bucket with more is shuffled in order
-// itself, which takes longer.
-KERNEL_TOGETHER(shuffle_buckets)(u64 *order, const u64 *scattered, const int *totals, u64 key, int capacity) {
+// A bucket is shuffled as Fisher and Yates do: step number s of n−1 exchanges edge
+// i = n−1−s with edge j ≤ i, which the stream draws. One after the other, these would
+// take as long as shared memory takes to answer, 30 or 40 cycles each. But most of 32
+// steps in a row have edges of their own, and a warp takes them at once: of two steps a
+// before b, b has to wait if both have the same j, or if j of a is i of b. All but the
+// first warp draw, and find out before which steps to wait: a chunk of steps, 64 for
+// each warp, while the first works off the chunk before. Of a bucket of 8000 edges, that
+// leaves some 430 exchanges of a warp to wait for.
+enum { DRAWERS = TILE_THREADS / 32 - 1, CHUNK = DRAWERS * 64, STEPS = 32 };
+
+// draw_steps draws step number step of a bucket of n edges and those up to 63 later, for
+// the lanes of a warp: targets [64] are their j, and waits [2] have bits for those of
+// each 32 that wait for one before. A step beyond the last has no j that another has.
+DEVICE void draw_steps(SHARED u32 *targets, SHARED u32 *waits, u64 key, int step, int n) {
+  int lane = thread() % 32, own = step + 2 * lane, i = n - 1 - own;
+  u64 word = word_of(key, (u64)own / 2);
+  targets[2 * lane] = i > 0 ? bounded((u32)word, (u32)i + 1) : (u32)(-1 - own);
+  targets[2 * lane + 1] = i > 1 ? bounded((u32)(word >> 32), (u32)i) : (u32)(-2 - own);
+  if (lane < 2) waits[lane] = 0;
+  warp_barrier();
+  for (int half = 0; half < 2; half++) {
+    u32 j = targets[STEPS * half + lane];
+    if (matching(j) & ((1u << lane) - 1)) __atomic_fetch_or(&waits[half], 1u << lane, __ATOMIC_RELAXED);
+    // The step whose edge i is this one's j.
+    u32 other = (u32)(n - 1 - step - STEPS * half) - j;
+    if (other > (u32)lane && other < STEPS) __atomic_fetch_or(&waits[half], 1u << other, __ATOMIC_RELAXED);
+  }
+}
+
+// exchange_steps takes the steps of a chunk, from number step on, for the lanes of a
+// warp: of the n places in from, or in order if not staged.
+DEVICE void exchange_steps(SHARED unsigned short *from, u64 *order, int staged, const SHARED u32 *targets, const SHARED u32 *waits, int step, int n) {
+  int lane = thread() % 32;
+  u32 j = targets[lane], wait = waits[0];
+  for (int s = 0; s < CHUNK && step + s < n - 1; s += STEPS) {
+    int i = n - 1 - step - s - lane;
+    int turns = __builtin_popcount(wait), own = __builtin_popcount(wait & ((2u << lane) - 1));
+    u32 with = j;
+    if (s + STEPS < CHUNK) { // ahead of the exchanges, so that it need not be waited for
+      j = targets[s + STEPS + lane];
+      wait = waits[s / STEPS + 1];
+    }
+    for (int turn = 0; turn <= turns; turn++) {
+      if (turn == own && i > 0) {
+        if (staged) {
+          unsigned short last = from[i];
+          from[i] = from[with];
+          from[with] = last;
+        } else {
+          u64 last = order[i];
+          order[i] = order[with];
+          order[with] = last;
+        }
+      }
+      warp_barrier();
+    }
+  }
+}
+
+// shuffle_buckets: order is that of the epoch, given the edges bucket after bucket. The lists
+// are the buckets of the first level. With second = 1 there is no other; else each was
+// distributed over second buckets, of which counts [second, stride] tell. A block of
+// 256 threads for each bucket, with 2 bytes of dynamic shared memory for each of capacity
+// edges, 65536 at most; a bucket with more is shuffled in order itself, which takes
+// longer.
+KERNEL_TOGETHER_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, const int *lists, const int *counts, u64 key, int second, int stride, int capacity) {
   SHARED_ARRAY(int, scratch, 32);
+  SHARED_ARRAY(u32, targets, 2 * CHUNK);
+  SHARED_ARRAY(u32, waits, 2 * CHUNK / STEPS);
   DYNAMIC(unsigned short, from); // which edge comes to each place
-  SHARED unsigned short *target = from + capacity;
-  int start, n = totals[block()], mine = thread();
-  block_prefix(mine < block() ? totals[mine] : 0, &start, scratch);
-  order += start;
-  scattered += start;
-  key = indexed(key, (u64)block());
-  if (n > capacity) {
-    for (int i = mine; i < n; i += threads()) order[i] = scattered[i];
+  int mine = thread(), warp = mine / 32, bucket = block() % second;
+  span s = span_of(lists, block() / second, key);
+  if (second > 1) {
+    int before, size = mine < second ? bucket_of(s, counts, mine, stride) : 0;
+    block_prefix(mine < bucket ? size : 0, &before, scratch);
+    s.edges = bucket_of(s, counts, bucket, stride);
+    s.first += before;
+    s.key = indexed(s.key, (u64)bucket);
+  }
+  int n = s.edges, staged = n <= capacity;
+  order += s.first;
+  scattered += s.first;
+  for (int i = mine; i < n; i += threads()) {
+    if (staged) from[i] = (unsigned short)i;
+    else order[i] = scattered[i];
+  }
+  barrier();
+  for (int step = 0; step < n - 1 + CHUNK; step += CHUNK) {
+    int now = step / CHUNK % 2; // which half the chunk is drawn into
+    if (warp > 0) {
+      draw_steps(targets + now * CHUNK + (warp - 1) * 64, waits + now * (CHUNK / STEPS) + (warp - 1) * 2, s.key, step + (warp - 1) * 64, n);
+    } else if (step > 0) {
+      exchange_steps(from, order, staged, targets + !now * CHUNK, waits + !now * (CHUNK / STEPS), step - CHUNK, n);
+    }
     barrier();
-    u64 word = 0;
-    for (int left = n; mine == 0 && left > 1; left--) {
-      int odd = (n - left) % 2;
-      word = odd ? word >> 32 : next_word(&key);
-      u32 j = bounded((u32)word, (u32)left);
-      u64 last = order[left - 1];
-      order[left - 1] = order[j];
-      order[j] = last;
-    }
-    return;
   }
-  for (int i = mine; i < n; i += threads()) from[i] = (unsigned short)i;
-  for (int w = mine; n - 2 * w > 1; w += threads()) {
-    int left = n - 2 * w;
-    u64 word = word_of(key, (u64)w);
-    target[left - 1] = (unsigned short)bounded((u32)word, (u32)left);
-    target[left - 2] = (unsigned short)bounded((u32)(word >> 32), (u32)(left - 1));
-  }
-  barrier();
-  if (mine == 0 && n > 1) {
-    int j = target[n - 1];
-    for (int i = n - 1; i > 0; i--) {
-      int next = target[i - 1]; // ahead of the stores, so that they need not be waited for
-      unsigned short last = from[i];
-      from[i] = from[j];
-      from[j] = last;
-      j = next;
-    }
-  }
-  barrier();
+  if (!staged) return;
   for (int i = mine; i < n; i += threads()) order[i] = scattered[from[i]];
 }
 
@@ -157,7 +270,7 @@ DEVICE int end_of(part p, int i) { return i < p.b ? (int)(u32)p.edges[i] : (int)
 // distinct_small: a block for each of the batches from number first on, with 8 bytes
 // of dynamic shared memory for each of the 2^bits places of a hash table, which are
 // more than ends.
-KERNEL_TOGETHER(distinct_small)(int *rows, int *slots, int *counts, const u64 *order, long edges, int size, int first, int bits) {
+KERNEL_TOGETHER_OF(1024, 1, distinct_small)(int *rows, int *slots, int *counts, const u64 *order, long edges, int size, int first, int bits) {
   SHARED_ARRAY(int, scratch, 32);
   DYNAMIC(u32, points); // at first, and then their slots
   SHARED u32 *seen = points + (1 << bits); // at which end first
@@ -265,7 +378,7 @@ KERNEL(negatives_singly)(int *tails, int *runs, const u64 *control, int m, int b
 // words of the stream.
 enum { GROUP = 16 };
 DEVICE u64 ends_but_group(int b, int group) { return 2 * (u64)(b - min_i(GROUP, b - group * GROUP)); }
-KERNEL_TOGETHER(negatives_runs)(int *runs, const u64 *control, int m, int b) {
+KERNEL_TOGETHER_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
   SHARED_ARRAY(int, again, 1);
   int groups = (b + GROUP - 1) / GROUP;
   if (thread() == 0) {

@@ -129,7 +129,7 @@ KERNEL_TOGETHER(contrast_cosines)(float *pairs, float *parts, const int *runs, c
 
 // contrast_total adds up parts [count, 2] and writes the loss, and its derivative
 // with respect to theta, times norm. One block of 1024 threads.
-KERNEL_TOGETHER(contrast_total)(float *loss, float *d_theta, const float *parts, int count, number norm) {
+KERNEL_TOGETHER_OF(1024, 1, contrast_total)(float *loss, float *d_theta, const float *parts, int count, number norm) {
   SHARED_ARRAY(double, sums, 2048);
   double sum = 0, derivative = 0;
   for (int i = thread(); i < count; i += threads()) {

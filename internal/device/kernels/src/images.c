@@ -126,7 +126,7 @@ DEVICE void norm_is(float *state, int k, int c, double mean, double variance, fl
 
 // norm_batch: the state from the moments of count rows, and a tenth of them into
 // the running means and unbiased variances [c]. ⌈c/32⌉ blocks of 1024 threads.
-KERNEL_TOGETHER(norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
+KERNEL_TOGETHER_OF(1024, 1, norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
   pair s = add_up(partial, parts, c);
   int k = block() * 32 + thread();
   if (thread() >= 32 || k >= c) return;
@@ -210,7 +210,7 @@ KERNEL_TOGETHER(norm_products_1)(float *partial, const float *g, const float *x,
 
 // norm_blend: the rest of the state from the products, z = (x − mean)·inverse.
 // ⌈c/32⌉ blocks of 1024 threads.
-KERNEL_TOGETHER(norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
+KERNEL_TOGETHER_OF(1024, 1, norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
   pair s = add_up(partial, parts, c);
   int k = block() * 32 + thread();
   if (thread() >= 32 || k >= c) return;

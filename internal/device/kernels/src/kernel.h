@@ -13,6 +13,14 @@
 // a kernel without knowing its type. There is no libm: use what is here. Device
 // memory must not hold pointers.
 //
+// A kernel has blocks of at most 256 threads. KERNEL_OF(threads, blocks, name) and
+// KERNEL_TOGETHER_OF(threads, blocks, name) are for others: the number goes into the PTX,
+// and tells the driver's compiler how many registers a thread can have. A block has
+// 65536; a kernel that took more would compile, and every launch of it would fail. blocks
+// is how many of them a multiprocessor is to have room for, or 0: as many as the compiler
+// thinks good, even if some registers then go to memory, which internal/device/kernels/limits
+// does not let pass.
+//
 // Sums are added up in an order that depends on sizes alone, or as fixed-point
 // integers (see add_fixed), so that results do not depend on timing.
 #ifndef CNE_KERNEL_H
@@ -27,8 +35,10 @@ typedef u32 number;
 
 #ifdef __NVPTX__
 
-#define KERNEL(name) __attribute__((nvptx_kernel)) void name
-#define KERNEL_TOGETHER(name) __attribute__((nvptx_kernel)) void name
+// clang has no attribute for the threads of a block outside CUDA: build reads the comment.
+#define KERNEL_OF(threads, blocks, name) \
+  __asm__("// " #name " has blocks of at most " #threads " threads, " #blocks " together"); __attribute__((nvptx_kernel)) void name
+#define KERNEL_TOGETHER_OF(threads, blocks, name) KERNEL_OF(threads, blocks, name)
 // SHARED is memory that the threads of a block share; its contents are undefined
 // at first, which clang must know: it takes what is static for zero otherwise.
 #define SHARED __attribute__((address_space(3)))
@@ -54,6 +64,9 @@ DEVICE int exchange_i(int v, int mask) { return __nvvm_shfl_sync_bfly_i32(0xffff
 DEVICE void warp_barrier(void) { __nvvm_bar_warp_sync(0xffffffffu); }
 // ballot returns, to all 32 threads of a warp, a bit for each that says yes.
 DEVICE u32 ballot(int yes) { return __nvvm_vote_ballot_sync(0xffffffffu, yes != 0); }
+// matching returns a bit for each of the 32 lanes of a warp, all of which must come
+// here, that has the same value.
+DEVICE u32 matching(u32 v) { return __nvvm_match_any_sync_i32(0xffffffffu, v); }
 DEVICE float root(float x) { return __nvvm_sqrt_rn_f(x); }
 DEVICE double root_d(double x) { return __nvvm_sqrt_rn_d(x); }
 DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
@@ -62,8 +75,8 @@ DEVICE float smallest(float a, float b) { return __nvvm_fmin_f(a, b); }
 
 #else
 
-#define KERNEL(name) void cne_kernel_##name
-#define KERNEL_TOGETHER(name) void cne_together_##name
+#define KERNEL_OF(threads, blocks, name) void cne_kernel_##name
+#define KERNEL_TOGETHER_OF(threads, blocks, name) void cne_together_##name
 #define SHARED
 #define SHARED_ARRAY(type, name, n) static __attribute__((section("cne_shared"))) type name[n]
 #define DYNAMIC(type, name) type *name = (type *)cne_dynamic
@@ -72,6 +85,7 @@ extern int cne_thread, cne_threads, cne_block, cne_blocks;
 void cne_barrier(void);
 void cne_warp_barrier(void);
 u32 cne_exchange(u32 v, int mask);
+u32 cne_matching(u32 v);
 
 DEVICE int thread(void) { return cne_thread; }
 DEVICE int threads(void) { return cne_threads; }
@@ -91,6 +105,7 @@ DEVICE u32 ballot(int yes) {
   for (int mask = 16; mask > 0; mask /= 2) bits |= cne_exchange(bits, mask);
   return bits;
 }
+DEVICE u32 matching(u32 v) { return cne_matching(v); }
 DEVICE float root(float x) { return __builtin_sqrtf(x); }
 DEVICE double root_d(double x) { return __builtin_sqrt(x); }
 DEVICE float fused(float a, float b, float c) { return a * b + c; }
@@ -98,6 +113,9 @@ DEVICE float largest(float a, float b) { return a > b || b != b ? a : b; }
 DEVICE float smallest(float a, float b) { return a < b || b != b ? a : b; }
 
 #endif
+
+#define KERNEL(name) KERNEL_OF(256, 0, name)
+#define KERNEL_TOGETHER(name) KERNEL_TOGETHER_OF(256, 0, name)
 
 DEVICE float as_float(u32 bits) {
   union { u32 u; float f; } x = {bits};
@@ -138,10 +156,11 @@ DEVICE int max_i(int a, int b) { return a > b ? a : b; }
 DEVICE float clip(float v, float bound) { return v > bound ? bound : v < -bound ? -bound : v; } // NaN stays
 
 // exponential and logarithm have a relative error below 2e-7. exponential is 0
-// below −87 and infinite above 88.7; the logarithm of 0 is −∞, below 0 NaN.
+// below −87 and infinite above 88.7; the logarithm of 0 is −∞, below 0 NaN. Of a NaN
+// both are one.
 DEVICE float exponential(float x) {
   if (x < -87.f) return 0.f;
-  if (x > 88.72f) return x != x ? x : INFINITE;
+  if (!(x <= 88.72f)) return x != x ? x : INFINITE; // a NaN has no integer
   float k = (float)(int)(x * 1.44269504f + (x < 0 ? -0.5f : 0.5f));
   float r = fused(k, -0.693359375f, x); // ln 2 in two parts
   r = fused(k, 2.12194440e-4f, r);

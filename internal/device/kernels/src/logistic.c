@@ -46,7 +46,7 @@ KERNEL_TOGETHER(logistic_losses)(double *losses, float *z, const double *bias, c
 // whose feature d−1 is 1 for all images. A thread for each feature and 8 classes: a
 // block of 128 features, the blocks of 8 classes, and of pieces, one after the other.
 // 32 products are added in single precision, and these in double.
-KERNEL(logistic_products)(double *parts, const float *r, const float *x, int n, int d, int k, int piece) {
+KERNEL_OF(128, 6, logistic_products)(double *parts, const float *r, const float *x, int n, int d, int k, int piece) {
   int across = (d + threads() - 1) / threads(), chunks = (k + classes_at_a_time - 1) / classes_at_a_time;
   int l = block() % across * threads() + thread(), c0 = block() / across % chunks * classes_at_a_time;
   int p = block() / across / chunks, last = min_i(n, (p + 1) * piece);

@@ -187,7 +187,7 @@ KERNEL(neighbours_distances)(double *to, const float *x, const int *index, int s
 //
 // A lane looks after one of the named points; if they are few, the columns are dealt
 // out to as many lanes for each as there are.
-KERNEL_TOGETHER(neighbours_count)(int *ranks, const float *products, const float *h, const float *hq, const double *norms,
+KERNEL_TOGETHER_OF(256, 3, neighbours_count)(int *ranks, const float *products, const float *h, const float *hq, const double *norms,
                                   const double *bound, const float *x, int d, const int *index, const double *dist2, int queries,
                                   int self, int first, int columns, int stride, int k) {
   DYNAMIC(float, tiles);

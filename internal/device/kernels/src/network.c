@@ -68,6 +68,12 @@ DEVICE double power_of_2(int e) {
 // 2⁶² units of 2^−e.
 DEVICE int unit_exponent(int most, int count) { return 62 - count - ((most >> 23) - 126); }
 
+// in_units returns an element in units, and 0 for what is no number: that shows in most.
+DEVICE long in_units(float x, double units) {
+  double v = (double)x * units;
+  return v - v == 0. ? (long)v : 0;
+}
+
 // sum_of returns a sum of units as a float: no number if an element was none.
 DEVICE float sum_of(long units, int most, int count) {
   float v = (float)((double)units * power_of_2(-unit_exponent(most, count)));
@@ -90,7 +96,7 @@ KERNEL(scatter_rows)(long *sums, const int *most, const float *restrict x, const
   long *to = sums + (long)index[r] * cols;
   const float *from = x + r * cols;
   for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes)
-    __atomic_fetch_add(&to[c], (long)((double)from[c] * units), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&to[c], in_units(from[c], units), __ATOMIC_RELAXED);
 }
 
 // scatter_result: the n sums as floats.
@@ -101,13 +107,13 @@ KERNEL(scatter_result)(float *restrict y, const long *restrict sums, const int *
 
 // scatter_together is all that in one block, for small matrices: y has n elements, for
 // whose sums there is room in the dynamic shared memory.
-KERNEL_TOGETHER(scatter_together)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
+KERNEL_TOGETHER_OF(1024, 1, scatter_together)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
   DYNAMIC(long, sums);
   for (int i = thread(); i < n; i += threads()) sums[i] = 0;
   int most = block_largest(x, (long)rows * cols);
   double units = power_of_2(unit_exponent(most, count));
   for (int i = thread(); i < rows * cols; i += threads())
-    __atomic_fetch_add(&sums[index[i / cols] * cols + i % cols], (long)((double)x[i] * units), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&sums[index[i / cols] * cols + i % cols], in_units(x[i], units), __ATOMIC_RELAXED);
   barrier();
   for (int i = thread(); i < n; i += threads()) y[i] = sum_of(sums[i], most, count);
 }

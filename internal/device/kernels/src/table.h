@@ -317,15 +317,16 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
     barrier();
   }
 }
-// table_batches_dD_t1024, and table_info_batches_dD_t1024 for InfoNC: rows [count, stride] are the distinct points of each batch,
-// as many as counts [count] say, and slots [count, stride], of which 2b count, the
-// numbers among them of the heads, then of the tails. stride is even, and at least 2b;
-// 1 ≤ m < 2b−1. losses [count] are sums over the edges, times scale. number_of is that of
-// the first batch for status. Dynamic shared memory: b·(24·D+32) bytes.
+// table_batches_dD, and table_info_batches_dD for InfoNC: rows [count, stride] are the
+// distinct points of each batch, as many as counts [count] say, and slots [count, stride],
+// of which 2b count, the numbers among them of the heads, then of the tails. stride is
+// even, and at least 2b; 1 ≤ m < 2b−1. losses [count] are sums over the edges, times
+// scale. number_of is that of the first batch for status. Dynamic shared memory:
+// b·(24·D+32) bytes.
 #define BATCHES(name, info, d) \
-  KERNEL_TOGETHER(name##_d##d##_t1024)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *slots, \
-                                       const int *counts, int stride, int b, int m, int count, int number_of, int loss, int with_positive, \
-                                       number limit, number scale, number norm) { \
+  KERNEL_TOGETHER_OF(1024, 1, name##_d##d)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, \
+                                             const int *slots, const int *counts, int stride, int b, int m, int count, int number_of, int loss, \
+                                             int with_positive, number limit, number scale, number norm) { \
     DYNAMIC(float, position); \
     SHARED_ARRAY(u32, words, 2 * (WORDS + 1)); \
     SHARED_ARRAY(float, parts, 64); \
@@ -399,9 +400,10 @@ DEVICE void pairs(long *gradient, float *parts, const float *table, const float 
   float total = block_sum(in ? mine.loss : 0.f, scratch), derivative = loss == NC ? block_sum(in ? mine.d_theta : 0.f, scratch) : 0.f;
   if (thread() == 0) parts[2 * block()] = total, parts[2 * block() + 1] = derivative;
 }
-#define PAIRS(d) \
-  KERNEL_TOGETHER(table_pairs_##d)(long *gradient, float *parts, const float *table, const float *log_z, const int *status, const u32 *control, \
-                                   const int *edges, int b, int m, int loss, int with_positive, number limit) { \
+// blocks is as for KERNEL_TOGETHER_OF.
+#define PAIRS(d, blocks) \
+  KERNEL_TOGETHER_OF(256, blocks, table_pairs_##d)(long *gradient, float *parts, const float *table, const float *log_z, const int *status, \
+                                                   const u32 *control, const int *edges, int b, int m, int loss, int with_positive, number limit) { \
     SHARED_ARRAY(float, scratch, 32); \
     pairs(gradient, parts, table, log_z, status, control, edges, b, m, loss, with_positive, VALUE(limit), d, scratch); \
   }

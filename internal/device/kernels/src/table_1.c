@@ -7,4 +7,4 @@
 
 BATCHES(table_batches, 0, 1)
 BATCHES(table_info_batches, 1, 1)
-PAIRS(1)
+PAIRS(1, 0)

@@ -7,4 +7,4 @@
 
 BATCHES(table_batches, 0, 2)
 BATCHES(table_info_batches, 1, 2)
-PAIRS(2)
+PAIRS(2, 0)

@@ -7,4 +7,4 @@
 
 BATCHES(table_batches, 0, 3)
 BATCHES(table_info_batches, 1, 3)
-PAIRS(3)
+PAIRS(3, 4)

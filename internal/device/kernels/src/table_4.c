@@ -7,4 +7,4 @@
 
 BATCHES(table_batches, 0, 4)
 BATCHES(table_info_batches, 1, 4)
-PAIRS(4)
+PAIRS(4, 4)

@@ -28,7 +28,7 @@ DEVICE double power_of_two(int k) {
 // (the method is that of fdlibm).
 DEVICE double exponential_d(double x) {
   if (x < -745.) return 0.;
-  if (x > 709.79) return __builtin_inf();
+  if (!(x <= 709.79)) return x != x ? x : __builtin_inf(); // a NaN has no integer
   int k = (int)(x * 1.44269504088896338700 + (x < 0 ? -0.5 : 0.5));
   double hi = x - k * 6.93147180369123816490e-1, lo = k * 1.90821492927058770002e-10, r = hi - lo, t = r * r;
   double c = r - t * (1.66666666666666657415e-1 + t * (-2.77777777770155933842e-3 + t * (6.61375632143793436117e-5 + t * (-1.65339022054652515390e-6 + t * 4.13813679705723846039e-8))));

@@ -28,7 +28,7 @@ KERNEL(test_random)(u64 *words, u64 *streams, u32 *below, u64 key, int bound, lo
 
 // test_sums: what each thread gets of the sum of its block's numbers, of the largest
 // of its warp's, and of the sum of its warp's integers.
-KERNEL_TOGETHER(test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
+KERNEL_TOGETHER_OF(1024, 1, test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
   SHARED_ARRAY(float, scratch, 32);
   long i = index_of_thread();
   sums[i] = block_sum(x[i], scratch);
