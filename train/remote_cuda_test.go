@@ -27,6 +27,7 @@ type remoteRun struct {
 	loss    op.ContrastiveOptions
 	adam    bool
 	options train.Options
+	moved   float32 // by how much of itself each coordinate of a network's points is off
 }
 
 const (
@@ -48,7 +49,11 @@ func (r *remoteRun) model(t *testing.T) model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := model.NewParametric(network, normal[float32](remotePoints, remoteWidth, 6), r.loss)
+	points, signs := normal[float32](remotePoints, remoteWidth, 6), normal[float32](remotePoints, remoteWidth, 7)
+	for i, s := range signs {
+		points[i] *= 1 + r.moved*float32(math.Copysign(1, float64(s)))
+	}
+	m, err := model.NewParametric(network, points, r.loss)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +151,44 @@ func TestRunsOnDevice(t *testing.T) {
 				t.Errorf("result %+v, want %+v", result, wantResult)
 			}
 		})
+	}
+}
+
+// With TF32 a run of a network differs from that on the CPU as far as the rounding of
+// operands takes it. How far one such rounding does is what the CPU's own losses show, if
+// the points are off by as much; of the matrices that a step multiplies, which are the
+// points, activations, weights and gradients of three layers, those that share a product
+// make 16 roundings at most: two in each of three products forwards, and in five backwards.
+func TestNetworkWithTF32OnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	unit := fakecuda.TF32(t, d)
+	r := remoteRuns["network"]
+	fit := func(on *device.Device, moved float64) []float64 {
+		of := r
+		of.moved = float32(moved)
+		_, losses, _, err := of.fit(t, on, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return losses
+	}
+	drift := func(got, want []float64) (sum float64) {
+		for i, w := range want {
+			sum += (got[i]/w - 1) * (got[i]/w - 1)
+		}
+		return math.Sqrt(sum / float64(len(want)))
+	}
+	want := fit(device.CPU(), 0)
+	rounding := max(drift(fit(device.CPU(), unit), want), drift(fit(device.CPU(), -unit), want))
+	far := drift(fit(d, 0), want)
+	if rounding > 1e-2 {
+		t.Fatalf("moved points change the losses by %.2g of themselves: the run can be compared with none", rounding)
+	}
+	if !(far <= 16*rounding) {
+		t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", fit(d, 0), want, far, rounding)
+	}
+	if fakecuda.Here() && far < rounding/16 {
+		t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
 	}
 }
 

@@ -184,6 +184,43 @@ func TestDeviceMultiplies(t *testing.T) {
 	}
 }
 
+// With TF32, elements of operands are rounded to 10 bits of mantissa, unless a product
+// is to be exact; the sums are still of float32.
+func TestDeviceRoundsToTF32(t *testing.T) {
+	d := fakecuda.Open(t)
+	unit := fakecuda.TF32(t, d)
+	const m, n = 30, 20
+	for _, k := range []int{1, 7, 64, 513} {
+		for _, exact := range []bool{false, true} {
+			a, b := normal(m*k, 1), normal(k*n, 2)
+			at := upload(t, d, make([]float32, m*n))
+			check(t, d.Multiply(device.Product{M: m, N: n, K: k, Alpha: 1, A: upload(t, d, a), LDA: k, B: upload(t, d, b), LDB: n, C: at, LDC: n, Exact: exact}))
+			farthest := 0.
+			for e, v := range download[float32](t, d, at, m*n) {
+				want, size := 0., 0.
+				for l := range k {
+					x := float64(a[e/n*k+l]) * float64(b[l*n+e%n])
+					want += x
+					size += math.Abs(x)
+				}
+				// Both factors are rounded, and then k additions round as float32 does.
+				bound := float64(k+1) * 0x1p-24
+				if !exact {
+					bound += 2*unit + unit*unit
+				}
+				far := math.Abs(float64(v)-want) / size
+				if !(far <= bound) {
+					t.Fatalf("k=%d, exact %v: element %d is %g, want %g: off by %.2g of what is added up, where rounding makes %.2g", k, exact, e, v, want, far, bound)
+				}
+				farthest = max(farthest, far)
+			}
+			if fakecuda.Here() && !exact && farthest < unit/16 {
+				t.Errorf("k=%d: no element is off by more than %.2g: nothing was rounded to TF32", k, farthest)
+			}
+		}
+	}
+}
+
 func TestDeviceRefusesLaunches(t *testing.T) {
 	d := fakecuda.Open(t)
 	x := upload(t, d, normal(64, 1))
@@ -355,6 +392,9 @@ func TestDeviceIsLost(t *testing.T) {
 	check(t, sum(), sum())
 	check(t, sum()) // as long as nobody has looked
 	err := sum()
+	if err == nil { // it need not show before the device is waited for
+		err = d.Synchronise()
+	}
 	if !errors.Is(err, device.ErrLost) || !strings.HasPrefix(err.Error(), "cuda:0: kernel sum: the device failed (CUDA's error ") && !strings.HasPrefix(err.Error(), "cuda:0: the device failed (CUDA's error ") {
 		t.Errorf("the error is %v", err)
 	}

@@ -26,40 +26,47 @@ func onBoth(t *testing.T, d *device.Device, within float64, build func(g *gorgon
 	var results [2][]*op.Array
 	for i, dev := range []*device.Device{device.CPU(), d} {
 		in, out := build(gorgonia.NewGraph())
-		p, err := vm.CompileOn(dev, out...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n, a := range in {
-			if input := p.Input(n); input != nil {
-				if err := op.Copy(input, a); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		// Twice, as what an operation keeps from one run must not show in the next.
-		for range 2 {
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, o := range out {
-			here, err := op.NewArray(o.Dtype())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := op.Copy(here, p.Output(o)); err != nil {
-				t.Fatal(err)
-			}
-			results[i] = append(results[i], here)
-		}
-		if err := p.Close(); err != nil {
-			t.Fatal(err)
-		}
+		results[i] = computed(t, dev, in, out)
 	}
 	for i, want := range results[0] {
 		compareArrays(t, fmt.Sprintf("output %d", i), results[1][i], want, within)
 	}
+}
+
+// computed runs a graph on a device and returns its outputs.
+func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes) (results []*op.Array) {
+	t.Helper()
+	p, err := vm.CompileOn(on, out...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, a := range in {
+		if input := p.Input(n); input != nil {
+			if err := op.Copy(input, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Twice, as what an operation keeps from one run must not show in the next.
+	for range 2 {
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range out {
+		here, err := op.NewArray(o.Dtype())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Copy(here, p.Output(o)); err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, here)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return results
 }
 
 func compareArrays(t *testing.T, what string, got, want *op.Array, within float64) {

@@ -123,6 +123,68 @@ var layers = []struct{ points, rows, in, out int }{
 	{1, 1, 1, 1}, {40, 31, 5, 2}, {40, 33, 100, 2}, {20, 257, 33, 7}, {300, 300, 17, 4}, {50, 40, 64, 33}, {3, 0, 4, 5}, {3, 0, 4, 2}, {600, 2500, 3, 3}, {700, 600, 40, 1},
 }
 
+// With TF32, products of layers and convolutions, and of their gradients, are as far off
+// as the rounding of their operands makes them: an element is a sum of products, and each
+// product is off by twice the rounding of an operand. So the bound of an element is that,
+// times what the CPU gets of the operands' absolute values, where nothing cancels.
+func TestTF32OnDevice(t *testing.T) {
+	cases := map[string]func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes){}
+	for _, s := range layers {
+		if s.out <= 4 || s.rows == 0 {
+			continue // a kernel of its own computes narrow layers, with all digits
+		}
+		cases[fmt.Sprint("layer ", s)] = func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			values := map[*gorgonia.Node]*op.Array{}
+			var in gorgonia.Nodes
+			for i, a := range []*op.Array{filled(t, 1, s.rows, s.in), filled(t, 2, s.out, s.in), filled(t, 3, s.out), filled(t, 4, s.rows, s.out)} {
+				n := nodeOf(g, a, fmt.Sprint("in", i))
+				values[n], in = a, append(in, n)
+			}
+			y := gorgonia.Must(op.Linear(in[0], in[1], in[2], op.Identity))
+			return values, append(gorgonia.Nodes{y}, weighted(t, y, in[3], in[:3]...)...)
+		}
+	}
+	for _, c := range []convCase{{2, 16, 8, 8, 32, 3, 3, 1, 1}, {5, 8, 7, 5, 16, 1, 1, 2, 0}, {3, 4, 9, 7, 5, 3, 3, 1, 1}} {
+		cases["convolution "+c.String()] = func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+			return c.convolved(t, g)
+		}
+	}
+	ways(t, func(t *testing.T, d *device.Device) {
+		unit := fakecuda.TF32(t, d)
+		for name, build := range cases {
+			t.Run(name, func(t *testing.T) {
+				compute := func(on *device.Device, absolute bool) []*op.Array {
+					in, out := build(t, gorgonia.NewGraph())
+					for _, a := range in {
+						for i, v := range op.Data[float32](a) {
+							if absolute {
+								op.Data[float32](a)[i] = max(v, -v)
+							}
+						}
+					}
+					return computed(t, on, in, out)
+				}
+				want, size := compute(device.CPU(), false), compute(device.CPU(), true)
+				rounded := false
+				for k, got := range compute(d, false) {
+					for i, v := range op.Data[float32](got) {
+						most, w := float64(op.Data[float32](size[k])[i]), op.Data[float32](want[k])[i]
+						far := math.Abs(float64(v - w))
+						// What the sums of float32 are off by is less than 2⁻¹⁶.
+						if !(far <= (2*unit+unit*unit+0x1p-16)*most) {
+							t.Fatalf("output %d: element %d is %g, want %g; what it is the sum of are %g together", k, i, v, w, most)
+						}
+						rounded = rounded || far > unit/16*most
+					}
+				}
+				if fakecuda.Here() && !rounded {
+					t.Error("nothing was rounded to TF32")
+				}
+			})
+		}
+	})
+}
+
 func TestLinearOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, s := range layers {

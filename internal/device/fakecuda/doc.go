@@ -10,18 +10,27 @@
 //
 // A GPU runs threads in any order. FAKECUDA_ORDER in the environment makes the stand-in
 // run them backwards (1) or shuffled (any larger number: a seed); what the tests see
-// does not depend on it. Built with
+// does not depend on it.
+//
+// There are other builds of the stand-in, for what else is different on a GPU:
 //
 //	internal/device/fakecuda/build /tmp/libfakecuda.so races
+//	internal/device/fakecuda/build /tmp/libfakecuda.so hardware
+//	internal/device/fakecuda/build /tmp/libfakecuda.so sanitize
 //
-// it ends the process where two threads race for memory, which it finds whatever the
-// order.
+// The first ends the process where two threads race for memory, which it finds whatever
+// the order. The second computes as differently from the CPU as a GPU may: it fuses
+// multiplications and additions as the PTX does, approximate instructions have the error
+// that NVIDIA documents, products are summed in another order and, if Device.TF32
+// allows it, of rounded operands, and that a kernel has failed shows when the program
+// waits for the device. The third ends the process at what C leaves undefined, such as
+// accesses that are not aligned.
 //
 // What a program finds when it starts is in the environment as well: the version of
 // the driver (FAKECUDA_DRIVER_VERSION, as 12020), how many GPUs there are
 // (FAKECUDA_DEVICES, 0 or 1), and the statuses of cuInit (FAKECUDA_INIT_STATUS),
 // cublasCreate (FAKECUDA_CUBLAS_STATUS) and cudnnCreate (FAKECUDNN_STATUS).
 //
-// What it cannot show: speed, and whether a GPU's compiler and cuBLAS do the same.
+// What none can show: speed, and whether a GPU's compiler and libraries do the same.
 // scripts/gpu-check does that, on a GPU.
 package fakecuda

@@ -34,6 +34,10 @@ static int set_registers(const char *kernel, unsigned registers) {
   if (f) f(kernel, registers);
   return f != 0;
 }
+static int is_hardware(void) {
+  int (*f)(void) = (int (*)(void))cneshim_symbol("fakecuda_hardware");
+  return f && f();
+}
 static long get_launches(void) {
   long (*f)(void) = (long (*)(void))cneshim_symbol("fakecuda_launches");
   return f ? f() : -1;
@@ -77,6 +81,20 @@ func Open(t testing.TB) *device.Device {
 // nothing.
 func Here() bool { return C.get_launches() >= 0 }
 
+// TF32 lets products and convolutions use TF32, and returns by how much of itself that
+// moves an operand at most. The test is skipped where the stand-in rounds nothing.
+func TF32(t testing.TB, d *device.Device) (unit float64) {
+	t.Helper()
+	d.TF32 = true
+	switch {
+	case !Here():
+		return 0x1p-10 // NVIDIA does not say whether the digits beyond 10 are rounded or cut off
+	case C.is_hardware() == 0:
+		t.Skip("this stand-in has no TF32; build it as hardware")
+	}
+	return 0x1p-11
+}
+
 // Memory sets how many bytes of memory the stand-in has.
 func Memory(t testing.TB, bytes int64) {
 	t.Helper()
@@ -98,7 +116,8 @@ const (
 
 // Fail makes the kernel after so many more fail, as those do that a graph runs, and
 // all that is asked for after it until the end of the test. That it has failed shows
-// in the next call.
+// in the next call, or, if the stand-in is built as hardware, in the next that waits for
+// the device: both are so on GPUs.
 func Fail(t testing.TB, launches int, with Failure) {
 	t.Helper()
 	if C.set_failure(C.long(launches), C.int(with)) == 0 {

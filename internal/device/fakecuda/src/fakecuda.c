@@ -8,8 +8,10 @@
 // read: a kernel that leaves its arrays ends the process. What is allocated is full
 // of NaN, and so is the shared memory of a block at first. One thread runs at a time,
 // block after block, in an order that can be chosen: see control. A kernel that fails
-// does so as on a GPU: its launch succeeds, and what follows does not. Calls without a
-// context on their thread, on another stream, or of what a capture forbids are errors.
+// does so as on a GPU: its launch succeeds, and what follows does not, either at once or
+// (hardware.c) from the next call on that waits for the stream. What a kernel copies as
+// cp.async does lands when it waits for that. Calls without a context on their thread,
+// on another stream, or of what a capture forbids are errors.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -44,7 +46,8 @@ static struct {
   // of the others as it can get; any other shuffled, with that seed.
   uint64_t order;
 } control = {.memory = 4ul << 30, .fails_after = -1};
-static result failed; // what every call returns from then on
+static result failed; // that of a kernel: nothing is done any more
+static result known;  // the same once the program may know: what every call returns
 
 static void *const the_context = (void *)1, *const the_stream = (void *)2;
 static __thread void *context; // that is current
@@ -57,7 +60,7 @@ static pthread_t capturer;
 static int spoilt; // a capture, by what it forbids
 
 // ready returns the status with which any call fails.
-static result ready(void) { return failed ? failed : context == the_context ? ok : no_context; }
+static result ready(void) { return known ? known : context == the_context ? ok : no_context; }
 // apart is ready for calls that the thread of a capture must not make.
 static result apart(void) {
   result r = ready();
@@ -69,15 +72,16 @@ static result apart(void) {
 static result waiting(void *stream) {
   result r = ready();
   if (r || stream != the_stream) return r ? r : invalid;
-  if (!capturing) return ok;
+  if (!capturing) return known = failed;
   spoilt = 1;
   return forbidden;
 }
 
 void fakecuda_memory(size_t bytes) { LOCKED; control.memory = bytes; }
-void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.ran + launches; control.fails_with = code; failed = ok; }
+void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = launches < 0 ? -1 : control.ran + launches; control.fails_with = code; failed = known = ok; }
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
+int fakecuda_hardware(void) { return hardware; }
 static uint64_t shuffling; // the state of what shuffles
 void fakecuda_order(uint64_t order) { LOCKED; control.order = shuffling = order; }
 __attribute__((constructor)) static void first_order(void) {
@@ -250,8 +254,7 @@ typedef struct task {
   pointer to, from;
   size_t n;
   unsigned word;
-  int trans_a, trans_b, m, columns, k, lda, ldb, ldc;
-  float alpha, beta;
+  product product;
 } task;
 
 static result submit(task *t, void *stream) {
@@ -266,7 +269,7 @@ static result submit(task *t, void *stream) {
     capturing->last = &copy->next;
     return ok;
   }
-  t->run(t);
+  if (!failed) t->run(t);
   return ok;
 }
 
@@ -414,6 +417,8 @@ typedef struct {
   int done;
   const meeting *waits; // for the block's barrier, or for something of the warp's, to
   long number;          // have another number than this
+  struct copy { uint32_t *to; const uint32_t *from; int words; } *copies;
+  int pending, room; // how many copies have not landed, and may have begun
 } fiber;
 static fiber fibers[most];
 static int current;
@@ -435,19 +440,37 @@ __asm__(".text\n.globl fakecuda_switch\n.type fakecuda_switch,@function\nfakecud
 #error "the stand-in knows how to switch stacks on x86-64 alone"
 #endif
 
+static void stop(const char *why) {
+  fprintf(stderr, "fakecuda: kernel %s: %s\n", running->kernel->name, why);
+  abort();
+}
+// cne_copy notes that the thread copies so many bytes, and cne_copied returns how many
+// words of it are to be copied now that they land, 0 after the last copy.
+void cne_copy(uint32_t *to, const uint32_t *from, int bytes) {
+  fiber *f = &fibers[cne_thread];
+  if (((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes) stop("what is copied to shared memory does not begin at a multiple of its size");
+  if (f->pending == f->room) f->copies = realloc(f->copies, sizeof *f->copies * (size_t)(f->room = 2 * f->room + 8));
+  f->copies[f->pending++] = (struct copy){to, from, bytes / 4};
+}
+int cne_copied(uint32_t **to, const uint32_t **from) {
+  fiber *f = &fibers[cne_thread];
+  if (!f->pending) return 0;
+  const struct copy *c = &f->copies[--f->pending];
+  *to = c->to;
+  *from = c->from;
+  return c->words;
+}
+// call runs one thread.
 static void call(task *t) {
   uint64_t *v = t->args;
   t->kernel->run(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15],
                  v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23]);
+  if (fibers[cne_thread].pending) stop("a thread ends before what it copies to shared memory has landed");
 }
 static void body(void) {
   call(running);
   fibers[current].done = 1;
   fakecuda_switch(&fibers[current].stack_pointer, scheduler);
-  abort();
-}
-static void stop(const char *why) {
-  fprintf(stderr, "fakecuda: %s\n", why);
   abort();
 }
 // meet waits until so many threads have come, and tells whether this is the last.
@@ -540,9 +563,9 @@ static void run_block(void) {
     if (!fibers[i].done) stop("the threads of a block wait for each other for ever");
 }
 static void run_kernel(task *t) {
-  if (failed) return;
   if (control.fails_after >= 0 && control.ran >= control.fails_after) {
     failed = control.fails_with;
+    if (!hardware) known = failed;
     return;
   }
   control.ran++;
@@ -609,7 +632,7 @@ result cuStreamEndCapture(void *stream, void **g) {
   if (!pthread_equal(capturer, pthread_self())) return wrong_thread;
   graph *done = capturing;
   capturing = 0;
-  result r = failed ? failed : spoilt ? broken : ok;
+  result r = known ? known : spoilt ? broken : ok;
   if (r) cuGraphExecDestroy(done);
   else *g = done;
   return r;
@@ -619,7 +642,7 @@ result cuGraphLaunch(void *e, void *stream) {
   LOCKED;
   result r = ready();
   if (r || capturing || stream != the_stream) return r ? r : invalid;
-  for (task *t = ((graph *)e)->first; t; t = t->next) t->run(t);
+  for (task *t = ((graph *)e)->first; t && !failed; t = t->next) t->run(t);
   return ok;
 }
 result cuGraphExecDestroy(void *e) {
@@ -636,34 +659,50 @@ result cuGraphDestroy(void *g) { (void)g; return ok; } // the executable graph i
 // cuBLAS: column-major, as it is there.
 static float at(const float *x, int trans, int ld, int i, int j) { return trans ? x[(size_t)i * (size_t)ld + (size_t)j] : x[(size_t)j * (size_t)ld + (size_t)i]; }
 static void run_product(task *t) {
+  const product *p = &t->product;
   const float *a = (const float *)host(t->from), *b = (const float *)host(t->to);
   float *c = (float *)host((pointer)t->args[0]);
-  float *column = malloc(sizeof *column * (size_t)(t->m ? t->m : 1));
-  for (int j = 0; j < t->columns; j++) {
-    memset(column, 0, sizeof *column * (size_t)t->m);
-    for (int l = 0; l < t->k; l++) {
-      float v = at(b, t->trans_b, t->ldb, l, j);
-      if (t->trans_a) {
-        for (int i = 0; i < t->m; i++) column[i] += a[(size_t)i * (size_t)t->lda + (size_t)l] * v;
+  if (hardware) {
+    fakecuda_multiply(p, a, b, c);
+    return;
+  }
+  float *column = malloc(sizeof *column * (size_t)(p->m ? p->m : 1));
+  for (int j = 0; j < p->n; j++) {
+    memset(column, 0, sizeof *column * (size_t)p->m);
+    for (int l = 0; l < p->k; l++) {
+      float v = at(b, p->trans_b, p->ldb, l, j);
+      if (p->trans_a) {
+        for (int i = 0; i < p->m; i++) column[i] += a[(size_t)i * (size_t)p->lda + (size_t)l] * v;
       } else {
-        const float *x = a + (size_t)l * (size_t)t->lda;
-        for (int i = 0; i < t->m; i++) column[i] += x[i] * v;
+        const float *x = a + (size_t)l * (size_t)p->lda;
+        for (int i = 0; i < p->m; i++) column[i] += x[i] * v;
       }
     }
-    float *to = c + (size_t)j * (size_t)t->ldc;
-    for (int i = 0; i < t->m; i++) to[i] = t->alpha * column[i] + (t->beta == 0 ? 0 : t->beta * to[i]);
+    float *to = c + (size_t)j * (size_t)p->ldc;
+    for (int i = 0; i < p->m; i++) to[i] = p->alpha * column[i] + (p->beta == 0 ? 0 : p->beta * to[i]);
   }
   free(column);
 }
-typedef struct { void *stream, *workspace; } blas;
+typedef struct {
+  void *stream, *workspace;
+  int tf32;
+} blas;
 result cublasCreate_v2(void **h) {
   result status = asked("FAKECUDA_CUBLAS_STATUS", ok);
   if (status) return status;
   return context == the_context && (*h = calloc(1, sizeof(blas))) ? 0 : 1;
 }
 result cublasDestroy_v2(void *h) { free(h); return 0; }
-result cublasSetStream_v2(void *h, void *s) { *(blas *)h = (blas){.stream = s}; return 0; }
-result cublasSetMathMode(void *h, int mode) { (void)h; return mode == 0 || mode == 3 ? 0 : 7; }
+result cublasSetStream_v2(void *h, void *s) {
+  blas *b = h;
+  b->stream = s;
+  b->workspace = 0;
+  return 0;
+}
+result cublasSetMathMode(void *h, int mode) {
+  ((blas *)h)->tf32 = mode == 3;
+  return mode == 0 || mode == 3 ? 0 : 7;
+}
 result cublasSetWorkspace_v2(void *h, void *p, size_t n) { ((blas *)h)->workspace = n ? p : 0; return 0; }
 result cublasGetVersion_v2(void *h, int *v) { (void)h; *v = 130000; return 0; }
 result cublasSgemm_v2(void *h, int ta, int tb, int m, int n, int k, const float *alpha, pointer a, int lda, pointer b, int ldb, const float *beta, pointer c, int ldc) {
@@ -671,7 +710,8 @@ result cublasSgemm_v2(void *h, int ta, int tb, int m, int n, int k, const float 
   blas *with = h;
   if (!with->workspace) return 14; // it would allocate one of its own
   if (m < 0 || n < 0 || k < 0 || lda < (ta ? k : m) || ldb < (tb ? n : k) || ldc < m || lda < 1 || ldb < 1 || ldc < 1) return 7;
-  task t = {.run = run_product, .trans_a = ta, .trans_b = tb, .m = m, .columns = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = *alpha, .beta = *beta, .from = a, .to = b};
+  task t = {.run = run_product, .from = a, .to = b};
+  t.product = (product){ta, tb, m, n, k, lda, ldb, ldc, with->tf32, *alpha, *beta};
   t.args[0] = c;
   return submit(&t, with->stream) ? 13 : 0;
 }

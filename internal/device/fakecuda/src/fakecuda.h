@@ -10,6 +10,25 @@ typedef unsigned long long pointer;
 
 result cuMemAlloc_v2(pointer *p, size_t n);
 result cuMemFree_v2(pointer p);
+// hardware is 1 where the stand-in is to differ from the CPU as a GPU does: see
+// hardware.c.
+#ifdef CNE_HARDWARE
+enum { hardware = 1 };
+#else
+enum { hardware = 0 };
+#endif
+
+// fakecuda_operand returns a copy of n numbers, to be freed, that a product or a
+// convolution takes: rounded to TF32 if so.
+float *fakecuda_operand(const float *from, size_t n, int tf32);
+
+// A product is one of cuBLAS's, of matrices that lie column after column.
+// fakecuda_multiply computes it with its sums split.
+typedef struct {
+  int trans_a, trans_b, m, n, k, lda, ldb, ldc, tf32;
+  float alpha, beta;
+} product;
+void fakecuda_multiply(const product *p, const float *a, const float *b, float *c);
 
 // fakecuda_host returns where the process finds an address of the device.
 void *fakecuda_host(pointer p);

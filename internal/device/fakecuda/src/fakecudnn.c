@@ -10,6 +10,7 @@
 
 #include "fakecuda.h"
 
+enum { fma_math = 3 }; // all but the last let products use TF32
 enum { success = 0, bad_param = 2000, not_supported = 3000, no_device_memory = 4004, execution_failed = 5000 };
 
 size_t cudnnGetVersion(void) { return 90501; }
@@ -127,28 +128,41 @@ result cudnnGetConvolutionBackwardFilterAlgorithm_v7(void *h, void *x, void *dy,
 }
 
 // A job is a convolution that is computed: of images (0), weights (1) or result (2).
-typedef struct { uint64_t part, x, w, y, workspace, n, h, wide, c, k, kh, kw, oh, ow, stride, pad; } job;
+typedef struct { uint64_t part, x, w, y, workspace, n, h, wide, c, k, kh, kw, oh, ow, stride, pad, tf32; } job;
 static void run(const uint64_t *args) {
   job j;
   memcpy(&j, args, sizeof j);
-  float *x = fakecuda_host(j.x), *w = fakecuda_host(j.w), *y = fakecuda_host(j.y), *to = j.part == 0 ? x : w;
+  const uint64_t images = j.n * j.h * j.wide * j.c, filters = j.k * j.kh * j.kw * j.c, results = j.n * j.oh * j.ow * j.k;
+  float *x = fakecuda_host(j.x), *w = fakecuda_host(j.w), *y = fakecuda_host(j.y), *to = j.part == 0 ? x : w, *rounded[2] = {0};
   memset(fakecuda_host(j.workspace), 0xff, space);
-  if (j.part < 2) memset(to, 0, sizeof *to * (j.part ? j.k * j.kh * j.kw * j.c : j.n * j.h * j.wide * j.c));
-  for (uint64_t i = 0; i < j.n * j.oh * j.ow; i++)
-    for (uint64_t k = 0; k < j.k; k++) {
-      float sum = 0, *at = y + i * j.k + k;
-      for (uint64_t tap = 0; tap < j.kh * j.kw; tap++) {
-        uint64_t py = i / j.ow % j.oh * j.stride + tap / j.kw - j.pad, px = i % j.ow * j.stride + tap % j.kw - j.pad;
-        if (py >= j.h || px >= j.wide) continue;
-        float *pixel = x + ((i / j.ow / j.oh * j.h + py) * j.wide + px) * j.c, *weights = w + (k * j.kh * j.kw + tap) * j.c;
-        for (uint64_t c = 0; c < j.c; c++) switch (j.part) {
-          case 0: pixel[c] += *at * weights[c]; break;
-          case 1: weights[c] += *at * pixel[c]; break;
-          default: sum += pixel[c] * weights[c];
-          }
-      }
-      if (j.part == 2) *at = sum;
+  if (j.part < 2) memset(to, 0, sizeof *to * (j.part ? filters : images));
+  if (hardware) {
+    if (j.part != 0) x = rounded[0] = fakecuda_operand(x, images, (int)j.tf32);
+    if (j.part != 1) w = rounded[1] = fakecuda_operand(w, filters, (int)j.tf32);
+    if (j.part != 2) y = rounded[j.part] = fakecuda_operand(y, results, (int)j.tf32);
+  }
+  // A GPU has other orders of summation: here everything is added up backwards, and
+  // what the taps of a window give on their own.
+  for (uint64_t forwards = 0; forwards < results; forwards++) {
+    uint64_t place = hardware ? results - 1 - forwards : forwards, i = place / j.k, k = place % j.k;
+    float sum = 0, *at = y + place;
+    for (uint64_t tap = 0; tap < j.kh * j.kw; tap++) {
+      uint64_t py = i / j.ow % j.oh * j.stride + tap / j.kw - j.pad, px = i % j.ow * j.stride + tap % j.kw - j.pad;
+      if (py >= j.h || px >= j.wide) continue;
+      float *pixel = x + ((i / j.ow / j.oh * j.h + py) * j.wide + px) * j.c, *weights = w + (k * j.kh * j.kw + tap) * j.c, of_tap = 0;
+      for (uint64_t c = 0; c < j.c; c++) switch (j.part) {
+        case 0: pixel[c] += *at * weights[c]; break;
+        case 1: weights[c] += *at * pixel[c]; break;
+        default:
+          if (hardware) of_tap += pixel[c] * weights[c];
+          else sum += pixel[c] * weights[c];
+        }
+      if (hardware) sum += of_tap;
     }
+    if (j.part == 2) *at = sum;
+  }
+  free(rounded[0]);
+  free(rounded[1]);
 }
 static result convolve(int part, void *h, const float *alpha, const descriptor *x, pointer ax, const descriptor *w, pointer aw, const descriptor *y, pointer ay, const descriptor *c,
                        int algorithm, pointer workspace, size_t bytes, const float *beta) {
@@ -157,7 +171,7 @@ static result convolve(int part, void *h, const float *alpha, const descriptor *
   if ((algorithm != 1 && algorithm != 3) || (algorithm == 1 && w->n == 5) || w->w == 2) return not_supported;
   if (bytes < (algorithm == 1 ? 2 * space : space)) return bad_param;
   job j = {(uint64_t)part, ax, aw, ay, workspace, (uint64_t)x->n, (uint64_t)x->h, (uint64_t)x->w, (uint64_t)x->c, (uint64_t)w->n,
-           (uint64_t)w->h, (uint64_t)w->w, (uint64_t)y->h, (uint64_t)y->w, (uint64_t)c->stride, (uint64_t)c->pad};
+           (uint64_t)w->h, (uint64_t)w->w, (uint64_t)y->h, (uint64_t)y->w, (uint64_t)c->stride, (uint64_t)c->pad, c->math != fma_math};
   return fakecuda_submit(run, (const uint64_t *)&j, sizeof j / sizeof(uint64_t)) ? execution_failed : success;
 }
 result cudnnConvolutionForward(void *h, const void *alpha, void *xd, pointer x, void *wd, pointer w, void *c, int algorithm, pointer workspace, size_t bytes, const void *beta, void *yd, pointer y) {

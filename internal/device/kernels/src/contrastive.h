@@ -10,16 +10,6 @@
 // The losses, by their numbers in package op.
 enum { NEG, NC, INFO, UMAP };
 
-// quotient is a/b to within 2 units of the last place, for |b| below 2¹²⁶; log2_of
-// has an error of 2⁻²² between ½ and 2, and of 2 units of the last place elsewhere.
-#ifdef __NVPTX__
-DEVICE float quotient(float a, float b) { return __nvvm_div_approx_f(a, b); }
-DEVICE float log2_of(float x) { return __nvvm_lg2_approx_ftz_f(x); }
-#else
-DEVICE float quotient(float a, float b) { return a / b; }
-DEVICE float log2_of(float x) { return logarithm(x) * 1.44269504f; }
-#endif
-
 // A term is what a pair adds: its loss is log(1+r), the loss's derivative with
 // respect to log c is ± share, and that with respect to d2 is slope.
 typedef struct { float r, share, slope; } term;

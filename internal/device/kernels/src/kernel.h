@@ -72,6 +72,16 @@ DEVICE double root_d(double x) { return __nvvm_sqrt_rn_d(x); }
 DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
 DEVICE float largest(float a, float b) { return __nvvm_fmax_f(a, b); }
 DEVICE float smallest(float a, float b) { return __nvvm_fmin_f(a, b); }
+// quotient is a/b to within 2 units of the last place, for |b| between 2⁻¹²⁶ and 2¹²⁶;
+// log2_of has an error of 2⁻²² between ½ and 2, and a relative one of 2⁻²² elsewhere.
+// For it, numbers below 2⁻¹²⁶ are 0.
+DEVICE float quotient(float a, float b) { return __nvvm_div_approx_f(a, b); }
+DEVICE float log2_of(float x) { return __nvvm_lg2_approx_ftz_f(x); }
+// copy_8 and copy_4 begin to copy so many bytes to shared memory, where both begin at a
+// multiple of that; land waits for what the thread has begun.
+DEVICE void copy_8(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_8(to, (const __attribute__((address_space(1))) void *)from); }
+DEVICE void copy_4(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_4(to, (const __attribute__((address_space(1))) void *)from); }
+DEVICE void land(void) { __nvvm_cp_async_wait_all(); }
 
 #else
 
@@ -108,9 +118,36 @@ DEVICE u32 ballot(int yes) {
 DEVICE u32 matching(u32 v) { return cne_matching(v); }
 DEVICE float root(float x) { return __builtin_sqrtf(x); }
 DEVICE double root_d(double x) { return __builtin_sqrt(x); }
-DEVICE float fused(float a, float b, float c) { return a * b + c; }
+DEVICE float fused(float a, float b, float c) { return a * b + c; } // as clang is told: see the stand-in's build
 DEVICE float largest(float a, float b) { return a > b || b != b ? a : b; }
 DEVICE float smallest(float a, float b) { return a < b || b != b ? a : b; }
+#ifdef CNE_HARDWARE // see hardware.c of the stand-in
+float cne_quotient(float a, float b), cne_log2(float x);
+DEVICE float quotient(float a, float b) { return cne_quotient(a, b); }
+DEVICE float log2_of(float x) { return cne_log2(x); }
+#else
+DEVICE float logarithm(float x);
+DEVICE float quotient(float a, float b) { return a / b; }
+DEVICE float log2_of(float x) { return logarithm(x) * 1.44269504f; }
+#endif
+// What is copied is read and written when it lands; until then it is no number. That
+// is done here, rather than by the stand-in, so that it looks for races there, too.
+void cne_copy(u32 *to, const u32 *from, int bytes);
+int cne_copied(u32 **to, const u32 **from);
+DEVICE void copy_4(void *to, const void *from) {
+  *(u32 *)to = ~0u;
+  cne_copy(to, from, 4);
+}
+DEVICE void copy_8(void *to, const void *from) {
+  ((u32 *)to)[0] = ((u32 *)to)[1] = ~0u;
+  cne_copy(to, from, 8);
+}
+DEVICE void land(void) {
+  u32 *to;
+  const u32 *from;
+  for (int words; (words = cne_copied(&to, &from)) > 0;)
+    for (int i = 0; i < words; i++) to[i] = from[i];
+}
 
 #endif
 

@@ -159,28 +159,9 @@ DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *
     if (carry[l] != 0) __atomic_fetch_add(high + l * most, carry[l], __ATOMIC_RELAXED);
 }
 
-// fetch begins to copy n ints, an even number, to shared memory, and fetch_word one;
-// fetched waits for what the thread has begun.
+// fetch begins to copy n ints, an even number, to shared memory.
 DEVICE void fetch(SHARED int *to, const int *from, int n) {
-  for (int i = 2 * thread(); i < n; i += 2 * threads()) {
-#ifdef __NVPTX__
-    __nvvm_cp_async_ca_shared_global_8(to + i, (const __attribute__((address_space(1))) void *)(from + i));
-#else
-    to[i] = from[i], to[i + 1] = from[i + 1];
-#endif
-  }
-}
-DEVICE void fetch_word(SHARED u32 *to, const void *from) {
-#ifdef __NVPTX__
-  __nvvm_cp_async_ca_shared_global_4(to, (const __attribute__((address_space(1))) void *)from);
-#else
-  *to = *(const u32 *)from;
-#endif
-}
-DEVICE void fetched(void) {
-#ifdef __NVPTX__
-  __nvvm_cp_async_wait_all();
-#endif
+  for (int i = 2 * thread(); i < n; i += 2 * threads()) copy_8(to + i, from + i);
 }
 
 DEVICE u64 state_of(const SHARED u32 *word) { return (u64)word[STATE + 1] << 32 | word[STATE]; }
@@ -196,10 +177,10 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
   SHARED int *slot = high + most * d, *row = slot + 2 * most;  // [2, 2b]: of this batch and the next
   fetch(slot, slots, most);
   fetch(row, rows, most);
-  if (t <= WORDS) fetch_word(words + t, t < WORDS ? (const void *)(control + t) : counts);
+  if (t <= WORDS) copy_4(words + t, t < WORDS ? (const void *)(control + t) : counts);
   for (int i = t; i < most * d; i += threads()) low[i] = MIDDLE, high[i] = 0;
   float z = loss == NC ? *log_z : 0.f;
-  fetched();
+  land();
   barrier();
   for (int k = 0; k < count; k++) {
     const SHARED u32 *word = words + (k & 1) * (WORDS + 1);
@@ -222,7 +203,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
     if (k + 1 < count) {
       fetch(slot + (~k & 1) * most, slots + (long)(k + 1) * stride, most);
       fetch(row + (~k & 1) * most, rows + (long)(k + 1) * stride, most);
-      if (t <= WORDS) fetch_word(words + (~k & 1) * (WORDS + 1) + t, t < WORDS ? (const void *)(control + (long)(k + 1) * WORDS + t) : counts + k + 1);
+      if (t <= WORDS) copy_4(words + (~k & 1) * (WORDS + 1) + t, t < WORDS ? (const void *)(control + (long)(k + 1) * WORDS + t) : counts + k + 1);
     }
     const constants con = constants_of(loss, with_positive, loss == NC ? z : as_float(word[THETA]), m, limit);
     for (int base = 0; base < b; base += threads()) {
@@ -289,7 +270,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       if (stop) *status = number_of + k + 1;
     }
     if (!finite(total)) {
-      fetched(); // no copy outlasts the block
+      land(); // no copy outlasts the block
       return;
     }
     const float lr = as_float(word[LR]), bound = as_float(word[CLIP]);
@@ -303,7 +284,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
         float g = (float)(int)(part - MIDDLE);
         if (top != 0) {
           high[l * most + s] = 0;
-          g = (float)(((long)top << 32) + (long)part - (long)MIDDLE);
+          g = (float)((long)top * (1l << 32) + (long)part - (long)MIDDLE);
         }
         w[l] -= lr * clip(g * (norm / UNIT), bound);
       }
@@ -312,7 +293,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       else if (d == 4) *(four *)to = (four){w[0], w[1], w[2], w[3]};
       else for (int l = 0; l < d; l++) to[l] = w[l];
     }
-    fetched();
+    land();
     if (stop) return;
     barrier();
   }
