@@ -31,7 +31,7 @@ type pairing struct {
 
 // graph returns the values of the inputs, and the loss with its gradients, where −3 is
 // the gradient that comes in.
-func (p *pairing) graph(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+func (p *pairing) graph(t testing.TB, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 	t.Helper()
 	single := make([]float32, len(p.features))
 	for i, v := range p.features {

@@ -88,7 +88,7 @@ func compareArrays(t *testing.T, what string, got, want *op.Array, within float6
 }
 
 // filled returns an array of normally distributed numbers.
-func filled(t *testing.T, seed uint64, shape ...int) *op.Array {
+func filled(t testing.TB, seed uint64, shape ...int) *op.Array {
 	t.Helper()
 	a, err := op.NewArray(tensor.Float32, shape...)
 	if err != nil {

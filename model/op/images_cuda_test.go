@@ -21,7 +21,7 @@ import (
 
 // weighted returns the gradients with respect to inputs of the sum of y's elements,
 // each with a weight of its own.
-func weighted(t *testing.T, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
+func weighted(t testing.TB, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	t.Helper()
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{weights}, inputs)
 	if err != nil {

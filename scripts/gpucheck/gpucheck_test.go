@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // put writes a file below the current folder, with what others can run.
@@ -35,35 +41,71 @@ echo "computing on cuda:0, a Pretence" >&2
 mkdir -p $folder
 echo '{"knn": {"mean": 0.81, "std": 0.01}, "linear": {"mean": 0.85, "std": 0}}' >$folder/evaluation.json
 n=${epochs:-750}
-if [ "$n" = 7 ] && [ ! -e $folder/checkpoint.safetensors ]; then n=3; fi
+if [ "$n" = 7 ] && [ ! -e $folder/checkpoint.safetensors ]; then n=3 stop=yes; fi
 [ -z "$epochs" ] || echo x >$folder/checkpoint.safetensors
+echo y >$folder/config.yaml
 rm -f $folder/metrics.jsonl.new
 i=1
 while [ $i -le $n ] && [ $i -le 10 ]; do echo "{\"epoch\": $i, \"loss\": 0.5, \"seconds\": $((i + 9))}"; i=$((i + 1)); done >$folder/metrics.jsonl
-if [ "$n" = 3 ]; then exec sleep 100; fi
+if [ "$stop" ]; then exec sleep 100; fi
 echo '{"knn_recall": 0.1, "epochs": '$n', "seconds": {"optimize": 2.5, "total": 9}, "version": "1.2"}' >$folder/metrics.json
 `
 
-// folder makes a folder as scripts/gpu-check fills it the current one.
-func folder(t *testing.T) {
-	t.Helper()
-	t.Chdir(t.TempDir())
-	t.Setenv("PATH", filepath.Join(mustGetwd(t), "bin")+":"+os.Getenv("PATH"))
-	t.Setenv("PYTHON", "nothing")
-	put(t, "programs/cne", program)
-	put(t, "programs/packages", "model/op\ntrain\n")
-	put(t, "programs/tests/model/op/package.test", `#!/bin/sh
+// tests is the program with the tests, as far as the check sees it.
+const tests = `#!/bin/sh
 [ "$CUDA_TESTS" = required ] || exit 3
-echo "=== RUN   TestSumOnDevice
+case "$* " in *-test.bench*)
+  [ $1 = train ] || exit 0
+  echo "goos: linux
+BenchmarkDeviceCopy/MiB=64-16   	     100	  50000 ns/op	  4000 GB/s
+BenchmarkDeviceSums/n=10-16     	     100	   2000 ns/op	  1000 GB/s	  0.5 TFLOP/s
+PASS"
+  exit 0
+esac
+case $1 in
+model/op) echo "=== RUN   TestSumOnDevice
 === RUN   TestSumOnDevice/n=1
 --- PASS: TestSumOnDevice (0.01s)
     --- PASS: TestSumOnDevice/n=1 (0.00s)
 === RUN   TestDeviceIsLost
     x.go:1: a GPU cannot be made to fail
 --- SKIP: TestDeviceIsLost (0.00s)
-PASS"
-`)
-	put(t, "programs/tests/train/package.test", "#!/bin/sh\necho '=== RUN   TestStepOnDevice'\necho '--- PASS: TestStepOnDevice (0.1s)'\n")
+PASS" ;;
+train) TRAIN ;;
+data) echo "=== RUN   TestRowsOnDevice"; echo "--- PASS: TestRowsOnDevice (0.1s)" ;;
+esac
+`
+
+// putTests writes that program, where the tests of train do what the shell is told.
+func putTests(t *testing.T, train string) {
+	t.Helper()
+	put(t, "programs/tests", strings.ReplaceAll(tests, "TRAIN", train))
+}
+
+const trainPasses = `echo "=== RUN   TestStepOnDevice"; echo "--- PASS: TestStepOnDevice (0.1s)"`
+
+// folder makes a folder as scripts/gpu-check fills it, and run unpacks it, the current
+// one.
+func folder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", filepath.Join(mustGetwd(t), "bin")+":"+os.Getenv("PATH"))
+	t.Setenv("PYTHON", "nothing")
+	put(t, "programs/cne", program)
+	put(t, "programs/version", "abc\n")
+	put(t, "programs/packages", "data\nmodel/op\ntrain\n")
+	for _, p := range []string{"data", "model/op", "train"} {
+		if err := os.MkdirAll("programs/of/"+p, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putTests(t, trainPasses)
+	for _, name := range []string{"t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"} {
+		put(t, "programs/mnist/"+name, "test images")
+	}
+	for _, name := range []string{"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"} {
+		put(t, "data/mnist/"+name, "images")
+	}
 	if err := os.MkdirAll("data/cifar10", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +123,7 @@ func mustGetwd(t *testing.T) string {
 // carryOut runs a step and returns its report.
 func carryOut(t *testing.T, args ...string) (*report, error) {
 	t.Helper()
-	failed := run(args, new(bytes.Buffer))
+	failed := run(t.Context(), args, new(bytes.Buffer))
 	r := new(report)
 	if err := readJSON("report-"+args[0]+".json", r); err != nil {
 		t.Fatalf("%v: %v, %v", args, failed, err)
@@ -92,34 +134,153 @@ func carryOut(t *testing.T, args ...string) (*report, error) {
 func TestTests(t *testing.T) {
 	folder(t)
 	r, err := carryOut(t, "ops")
-	if err != nil || len(r.Tests) != 2 || r.Tests[0].Package != "model/op" ||
-		!slices.Equal(r.Tests[0].Passed, []string{"TestSumOnDevice"}) || !slices.Equal(r.Tests[0].Skipped, []string{"TestDeviceIsLost"}) ||
-		!slices.Equal(r.Tests[1].Passed, []string{"TestStepOnDevice"}) {
+	if err != nil || len(r.Tests) != 3 || r.Tests[1].Package != "model/op" || r.Left != "" || r.Check != "abc" ||
+		!slices.Equal(r.Tests[1].Passed, []string{"TestSumOnDevice"}) || !slices.Equal(r.Tests[1].Skipped, []string{"TestDeviceIsLost"}) ||
+		!slices.Equal(r.Tests[2].Passed, []string{"TestStepOnDevice"}) {
 		t.Errorf("%v: %+v", err, r)
 	}
 
 	// A test that fails, and one that ends its process.
-	put(t, "programs/tests/train/package.test", "#!/bin/sh\necho '--- FAIL: TestA (0.1s)'\necho '=== RUN   TestB'\necho fatal\nexit 2\n")
-	r, err = carryOut(t, "ops", "train")
+	putTests(t, "echo '--- FAIL: TestA (0.1s)'; echo '=== RUN   TestB'; echo fatal; exit 2")
+	r, err = carryOut(t, "ops", "-packages", "train")
 	if err != errFailed || len(r.Tests) != 1 || !slices.Equal(r.Tests[0].Failed, []string{"TestA", "TestB"}) || !strings.Contains(r.Tests[0].Output, "fatal") {
 		t.Errorf("%v: %+v", err, r)
 	}
-	put(t, "programs/tests/train/package.test", "#!/bin/sh\nexec sleep 100\n")
-	r, err = carryOut(t, "ops", "-minutes", "0.01", "train", "model/op")
-	if err != errFailed || !strings.Contains(r.Error, "time was over in train; name the packages that are left: train model/op") {
-		t.Errorf("%v: %+v", err, r)
-	}
 
-	put(t, "bin/compute-sanitizer", "#!/bin/sh\necho \"$@\" >>../../../../sanitized\n[ \"$2\" != racecheck ] || exit 86\n")
-	if r, err = carryOut(t, "memcheck", "model/op"); err != nil || r.Tests[0].Tool != "memcheck" {
+	put(t, "bin/compute-sanitizer", "#!/bin/sh\necho \"$@\" $CNE_LIBCUDNN >>../../../../sanitized\n[ \"$2\" != racecheck ] || exit 86\n")
+	if r, err = carryOut(t, "memcheck", "-packages", "model/op"); err != nil || r.Tests[0].Tool != "memcheck" {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r, err = carryOut(t, "racecheck", "model/op"); err != errFailed || len(r.Tests[0].Failed) != 1 {
+	if r, err = carryOut(t, "racecheck", "-packages", "model/op"); err != errFailed || len(r.Tests[0].Failed) != 1 {
 		t.Errorf("%v: %+v", err, r)
 	}
 	said, err := os.ReadFile("sanitized")
-	if want := "--tool memcheck --report-api-errors no --error-exitcode 86 ./package.test -test.v -test.run Device|Remote"; err != nil || !strings.HasPrefix(string(said), want) {
+	program := filepath.Join(mustGetwd(t), "programs/tests")
+	if want := "--tool memcheck --report-api-errors no --error-exitcode 86 " + program + " model/op -test.v -test.run Device|Remote -test.timeout 6m none\n"; err != nil || !strings.HasPrefix(string(said), want) {
 		t.Errorf("compute-sanitizer was given %s, want %s (%v)", said, want, err)
+	}
+	// Without names, those of which it is worth it.
+	put(t, "bin/compute-sanitizer", "#!/bin/sh\n")
+	if r, err = carryOut(t, "synccheck"); err != nil || len(r.Tests) != 2 || r.Tests[0].Package != "model/op" || r.Tests[1].Package != "train" {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// The time of a visit is over in the tests of a package: the next visit begins with
+// these and keeps what the first has seen, if the programs are the same.
+func TestTestsGoOn(t *testing.T) {
+	folder(t)
+	putTests(t, "echo '=== RUN   TestA'; exec sleep 100")
+	r, err := carryOut(t, "ops", "-minutes", "0.02")
+	if err != nil || len(r.Tests) != 2 || r.Left != "train" || r.Note != "interrupted in TestA of train" {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if err := os.Mkdir("resume", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("report-ops.json", "resume/report-ops.json"); err != nil {
+		t.Fatal(err)
+	}
+	putTests(t, trainPasses)
+	r, err = carryOut(t, "ops")
+	if err != nil || len(r.Tests) != 3 || r.Left != "" || !strings.HasPrefix(r.Note, "begun on ") {
+		t.Errorf("%v: %+v", err, r)
+	}
+	r.Left, r.Tests = "train", r.Tests[:2]
+	r.Check = "other"
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, "report-ops.json", string(text))
+	if r, err = carryOut(t, "ops"); err != nil || len(r.Tests) != 3 || r.Note != "" {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// Without names all steps are done but those that are, or lack their data; one that is
+// cut short and would begin again is not begun with less time than it had.
+func TestAllSteps(t *testing.T) {
+	folder(t)
+	put(t, "bin/compute-sanitizer", "#!/bin/sh\n")
+	if err := os.RemoveAll("data"); err != nil {
+		t.Fatal(err)
+	}
+	visit := func(args ...string) string {
+		t.Helper()
+		var stdout bytes.Buffer
+		if err := run(t.Context(), append(args, "-o", "out", "-epochs", "4"), &stdout); err != nil {
+			t.Errorf("%v: %v\n%s", args, err, &stdout)
+		}
+		return stdout.String()
+	}
+	reports := func() (names []string) {
+		found, err := filepath.Glob("out/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			names = append(names, filepath.Base(f))
+		}
+		return names
+	}
+	said := visit()
+	if got, want := reports(), []string{"report-kernels.json", "report-memcheck.json", "report-ops.json", "report-synccheck.json"}; !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+	for _, want := range []string{
+		"table: the part mnist is missing (there is no data/mnist/train-images-idx3-ubyte.gz beside run); make it with scripts/gpu-check --parts mnist, and copy it here\n",
+		"simclr: the part cifar10 is missing (there is no data/cifar10-jpeg.tar.xz beside run); make it with scripts/gpu-check --parts cifar10, and copy it here\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s\nlacks %q", said, want)
+		}
+	}
+	if err := run(t.Context(), []string{"table", "-o", "out"}, new(bytes.Buffer)); err != errFailed {
+		t.Errorf("a step without its data ends with %v", err)
+	}
+	put(t, "data/cifar10-jpeg.tar.xz", "no archive")
+	if said := visit(); !strings.Contains(said, "simclr: data/cifar10-jpeg.tar.xz is unpacked neither by tar with xz nor by nothing: it is damaged, or neither is here; make it with scripts/gpu-check --parts cifar10") {
+		t.Error(said)
+	}
+
+	folder(t)
+	if said := visit(); strings.Contains(said, "ops: done") || len(reports()) != 8 {
+		t.Errorf("%s\n%v", said, reports())
+	}
+	if said := visit(); strings.Count(said, ": done on ") != 8 || strings.Contains(said, "+ ") {
+		t.Error(said)
+	}
+	r := new(report)
+	if err := readJSON("out/report-simclr.json", r); err != nil {
+		t.Fatal(err)
+	}
+	r.Left, r.Allotted = "epochs 3 to 4", 470
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, "out/report-simclr.json", string(text))
+	if said := visit(); !strings.Contains(said, ": simclr\n") || strings.Contains(said, "+ ") {
+		t.Error(said)
+	}
+	if said := visit("-minutes", "10"); !strings.Contains(said, "report-simclr.json is written") {
+		t.Error(said)
+	}
+}
+
+func TestKernels(t *testing.T) {
+	folder(t)
+	r, err := carryOut(t, "kernels", "-short")
+	if err != nil || len(r.Benchmarks) != 2 || r.Benchmarks[1].Name != "DeviceSums/n=10" || math.Abs(r.Benchmarks[1].Seconds-2e-6) > 1e-12 || r.Benchmarks[1].Rates["GB/s"] != 1000 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	put(t, "gpu.md", beginMark+endMark)
+	if err := run(t.Context(), []string{"-report", ".", "-into", "gpu.md"}, new(bytes.Buffer)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile("gpu.md"); err != nil || !strings.Contains(string(text), "| DeviceSums/n=10 | 2 µs | 1000 GB/s (25 %), 0.5 TFLOP/s |\n") {
+		t.Errorf("%s (%v)", text, err)
 	}
 }
 
@@ -149,53 +310,194 @@ func TestRuns(t *testing.T) {
 	if err != errFailed || !strings.Contains(r.Error, "thirteen is refused") {
 		t.Errorf("%v: %+v", err, r)
 	}
-	r, err = carryOut(t, "simclr")
-	if err != nil || len(r.Runs) != 1 || r.Runs[0].Figure != 1 || !strings.HasPrefix(r.Note, "PyTorch was not measured") {
+	r, err = carryOut(t, "simclr", "-epochs", "9")
+	if err != nil || len(r.Runs) != 4 || r.Runs[0].Figure != 1 || r.Runs[1].Figure != 9 || r.Runs[2].Figure != 81 || r.Runs[2].Goal != 80 || !strings.HasPrefix(r.Note, "PyTorch was not measured") {
 		t.Errorf("%v: %+v", err, r)
 	}
 	// A step of PyTorch that takes 2048 views per second, for 58 batches of as many.
 	put(t, "bin/python", "#!/bin/sh\ncase $1 in -c) echo 9.0;; *) echo 2048 2048;; esac\n")
 	t.Setenv("PYTHON", "python")
-	r, err = carryOut(t, "simclr")
-	if err != nil || len(r.Runs) != 3 || r.Runs[1].Figure != 58 || r.Runs[2].Figure != 58 || !strings.HasPrefix(r.Runs[1].Name, "PyTorch 9.0") {
+	r, err = carryOut(t, "simclr", "-epochs", "9")
+	if err != nil || len(r.Runs) != 6 || r.Runs[1].Figure != 58 || r.Runs[2].Figure != 58 || !strings.HasPrefix(r.Runs[1].Name, "PyTorch 9.0") {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
 
+// A run goes on in the folder in which it was begun, and from its pieces in another.
 func TestLongRunGoesOn(t *testing.T) {
-	folder(t)
-	r, err := carryOut(t, "simclr-run", "-epochs", "7", "-minutes", "0.03")
-	if err != nil || len(r.Runs) != 1 || r.Runs[0].Figure != 3 || !strings.Contains(r.Note, "goes on") {
-		t.Errorf("%v: %+v", err, r)
-	}
-	r, err = carryOut(t, "simclr-run", "-epochs", "7")
-	if err != nil || len(r.Runs) != 3 || r.Runs[0].Figure != 7 || r.Runs[1].Figure != 81 || !r.Runs[1].reached() || r.Note != "" {
-		t.Errorf("%v: %+v", err, r)
-	}
-	calls, err := os.ReadFile("calls")
-	if lines := strings.Split(strings.TrimSpace(string(calls)), "\n"); err != nil || len(lines) != 3 ||
-		!strings.Contains(lines[0], "--config") || !strings.Contains(lines[1], "--resume runs/simclr-run") || !strings.HasPrefix(lines[2], "simclr evaluate") {
-		t.Errorf("cne was called as %s (%v)", calls, err)
+	for _, elsewhere := range []bool{false, true} {
+		folder(t)
+		r, err := carryOut(t, "simclr-run", "-epochs", "7", "-minutes", "0.03")
+		if err != nil || len(r.Runs) != 1 || r.Runs[0].Figure != 3 || r.Left != "epochs 4 to 7, and the accuracies" {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if elsewhere {
+			kept := map[string][]byte{}
+			for _, name := range []string{"simclr-run.part-1-of-1", "report-simclr-run.json", "calls"} {
+				if kept[name], err = os.ReadFile(name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			folder(t)
+			for name, text := range kept {
+				if name != "calls" {
+					name = "resume/" + name
+				}
+				put(t, name, string(text))
+			}
+		}
+		r, err = carryOut(t, "simclr-run", "-epochs", "7")
+		if err != nil || len(r.Runs) != 3 || r.Runs[0].Figure != 7 || r.Runs[1].Figure != 81 || !r.Runs[1].reached() || r.Note != "" || r.Left != "" || !strings.Contains(r.Runs[1].Name, "width 24") {
+			t.Errorf("%v: %+v", err, r)
+		}
+		calls, err := os.ReadFile("calls")
+		if lines := strings.Split(strings.TrimSpace(string(calls)), "\n"); err != nil || len(lines) != 3 ||
+			!strings.Contains(lines[0], "--config") || !strings.Contains(lines[0], "network.width=24") || !strings.Contains(lines[1], "--resume runs/simclr-run") || !strings.HasPrefix(lines[2], "simclr evaluate") {
+			t.Errorf("cne was called as %s (%v)", calls, err)
+		}
+		if _, err := os.Stat("simclr-run.part-1-of-1"); err == nil {
+			t.Error("the pieces of a run that is done are still there")
+		}
 	}
 }
 
-func TestUnpack(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := unpack("a.tar.xz", "a"); err == nil || !strings.Contains(err.Error(), "there is no a.tar.xz") {
-		t.Errorf("the error is %v", err)
+// The state of a run that is too large to travel stays where it is, and the report says
+// so.
+func TestLargeStateStays(t *testing.T) {
+	folder(t)
+	r, err := carryOut(t, "simclr-run", "-epochs", "7", "-minutes", "0.03", "-carry-mib", "0.001")
+	if err != nil || !strings.Contains(r.Note, "travels only up to 0.0 (-carry-mib)") || r.Left == "" {
+		t.Errorf("%v: %+v", err, r)
 	}
-	put(t, "a/b/c", "text")
-	if out, err := exec.Command("tar", "-cJf", "a.tar.xz", "a").CombinedOutput(); err != nil {
+	if found, _ := filepath.Glob("*.part-*"); len(found) > 0 {
+		t.Errorf("there are %v", found)
+	}
+}
+
+// Interrupted from outside, a visit writes what it knows.
+func TestInterruption(t *testing.T) {
+	folder(t)
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
+	defer interrupt()
+	if err := run(ctx, []string{"simclr-run", "-epochs", "7"}, new(bytes.Buffer)); err != nil {
+		t.Error(err)
+	}
+	r := new(report)
+	if err := readJSON("report-simclr-run.json", r); err != nil || r.Left != "epochs 4 to 7, and the accuracies" {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if _, err := os.Stat("simclr-run.part-1-of-1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPieces(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := pieces{run: "simclr-run", width: 8, epochs: 10}
+	write := func(folder, text string, epoch int) {
+		t.Helper()
+		for _, name := range carried {
+			put(t, filepath.Join("run", name), name+text)
+		}
+		put(t, folder+"/simclr-run.part-9-of-9", "stale")
+		if size, err := p.split("run", folder, epoch, 2500, 1<<20); err != nil || size < 4096 {
+			t.Fatalf("%d, %v", size, err)
+		}
+	}
+	write("a", " after three", 3)
+	write("b", " after five", 5)
+	if got := p.found("b"); len(got) < 3 || filepath.Base(got[0]) != fmt.Sprintf("simclr-run.part-1-of-%d", len(got)) {
+		t.Fatalf("the pieces are %v", got)
+	}
+	for _, path := range p.found("b") {
+		if info, err := os.Stat(path); err != nil || info.Size() > 2500 {
+			t.Errorf("%s has %d bytes (%v)", path, info.Size(), err)
+		}
+	}
+	if epoch, err := p.join("again", "nowhere", "b", "a"); err != nil || epoch != 5 {
+		t.Fatalf("%d, %v", epoch, err)
+	}
+	for _, name := range carried {
+		if text, err := os.ReadFile(filepath.Join("again", name)); err != nil || string(text) != name+" after five" {
+			t.Errorf("%s is %q (%v)", name, text, err)
+		}
+	}
+	if epoch, err := p.join("none", "nowhere"); err != nil || epoch != 0 {
+		t.Errorf("%d, %v", epoch, err)
+	}
+
+	second := filepath.Base(p.found("a")[1])
+	text, err := os.ReadFile("a/" + second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(text)
+	flipped[len(flipped)-1] ^= 1
+	other := pieces{run: "other", width: 8, epochs: 10}
+	if err := os.Mkdir("other", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.split("run", "other", 3, 2500, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := os.ReadFile(other.found("other")[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func()
+		p      pieces
+		want   string
+	}{
+		"missing": {func() {
+			if err := os.Remove("b/" + second); err != nil {
+				t.Fatal(err)
+			}
+		}, p, "b/" + second + " is missing, without which"},
+		"earlier":     {func() { put(t, "b/"+second, string(text)) }, p, "b/" + second + ", of epoch 3, does not belong to the other parts, of epoch 5"},
+		"damaged":     {func() { put(t, "b/"+second, string(flipped)) }, p, "b/" + second + " is damaged"},
+		"truncated":   {func() { put(t, "b/"+second, string(text[:len(text)/2])) }, p, "b/" + second + " is damaged"},
+		"empty":       {func() { put(t, "b/"+second, "") }, p, "b/" + second + " is damaged"},
+		"foreign":     {func() { put(t, "b/"+second, string(foreign)) }, p, "b/" + second + " is a part of other and not of simclr-run"},
+		"wider":       {func() {}, pieces{run: p.run, width: 16, epochs: 10}, "the parts in b are of a run with -width 8 -epochs 10; give these"},
+		"more epochs": {func() {}, pieces{run: p.run, width: 8, epochs: 20}, "the parts in b are of a run with -width 8 -epochs 10; give these"},
+	} {
+		write("b", " after five", 5)
+		c.change()
+		if _, err := c.p.join("again", "b"); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: the error is %v, want %q", name, err, c.want)
+		}
+	}
+	if size, err := p.split("run", "b", 6, 2500, 100); err != nil || size <= 100 || len(p.found("b")) > 0 {
+		t.Errorf("%d, %v, %v", size, err, p.found("b"))
+	}
+}
+
+func TestImagesAreUnpacked(t *testing.T) {
+	folder(t)
+	put(t, "cifar10/train/cat/1.jpg", "a cat")
+	if err := os.RemoveAll("data/cifar10"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "-cJf", "data/cifar10-jpeg.tar.xz", "cifar10").CombinedOutput(); err != nil {
 		t.Skipf("no tar with xz: %s", out)
 	}
-	if err := os.RemoveAll("a"); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := cifar10(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := unpack("a.tar.xz", "a"); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile("a/b/c"); err != nil || string(text) != "text" {
+	if text, err := os.ReadFile("data/cifar10/train/cat/1.jpg"); err != nil || string(text) != "a cat" {
 		t.Errorf("%q, %v", text, err)
+	}
+	if err := os.RemoveAll("data/cifar10"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "-cJf", "data/cifar10-jpeg.tar.xz", "programs/version").CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	if err := cifar10(); err == nil || !strings.Contains(err.Error(), "has no folder cifar10") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -208,7 +510,7 @@ func TestWriteDown(t *testing.T) {
 	}
 	put(t, "gpu.md", "# GPUs\n\n"+beginMark+"\nNot yet.\n"+endMark+"\n\nThe end.\n")
 	for range 2 {
-		if err := run([]string{"-report", ".", "-in", "gpu.md"}, new(bytes.Buffer)); err != nil {
+		if err := run(t.Context(), []string{"-report", ".", "-into", "gpu.md"}, new(bytes.Buffer)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,13 +533,44 @@ func TestWriteDown(t *testing.T) {
 		t.Error("what stood there before is still there")
 	}
 	put(t, "bare.md", "# Nothing\n")
-	if err := run([]string{"-report", ".", "-in", "bare.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "bare.md lacks the lines") {
+	if err := run(t.Context(), []string{"-report", ".", "-into", "bare.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "bare.md lacks the lines") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := run([]string{"-report", "bin", "-in", "gpu.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "there is no report") {
+	if err := run(t.Context(), []string{"-report", "bin", "-into", "gpu.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "there is no report") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := run([]string{"fly"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), `there is no step "fly"; take one of ops`) {
+}
+
+// What is wrong with the command line, or with where the reports go, is said in one
+// sentence.
+func TestWrongUse(t *testing.T) {
+	folder(t)
+	put(t, "file", "")
+	for _, c := range []struct {
+		args  []string
+		want  string
+		usage bool
+	}{
+		{[]string{"fly"}, `there is no step "fly"; take one of ops, table, `, true},
+		{[]string{"ops", "-fast"}, "flag provided but not defined: -fast; README, beside run, says which", true},
+		{[]string{"-minutes", "0"}, "-minutes must be more than 0", true},
+		{[]string{"ops", "-part-mib", "0"}, "-part-mib must be more than 0", true},
+		{[]string{"-width", "0"}, "-width and -epochs must be 1 or more", true},
+		{[]string{"ops", "-o", "file"}, "where the reports go", false},
+	} {
+		err := run(t.Context(), c.args, new(bytes.Buffer))
+		var usage usageError
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &usage) != c.usage || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: the error is %v, want %q", c.args, err, c.want)
+		}
+	}
+	if r, err := carryOut(t, "ops", "-packages", "nonsense"); err != errFailed || !strings.Contains(r.Error, "the programs have no tests of nonsense") {
+		t.Errorf("%v: %+v", err, r)
+	}
+	if err := os.Remove("programs/version"); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"ops"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "there is no programs/version") {
 		t.Errorf("the error is %v", err)
 	}
 }

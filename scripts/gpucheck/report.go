@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,14 +22,22 @@ type report struct {
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	Machine machine   `json:"machine"`
-	// Version is that of cne.
+	// Check says of which sources the programs are, and Version what cne says of itself.
+	Check   string `json:"check"`
 	Version string `json:"version,omitempty"`
+	// Allotted is how many seconds the visit had for the step.
+	Allotted float64 `json:"allotted"`
 	// Device is the sentence in which cne says where it computes.
 	Device string   `json:"device,omitempty"`
 	Tests  []tested `json:"tests,omitempty"`
 	Runs   []ran    `json:"runs,omitempty"`
+	// Benchmarks are those of kernels.
+	Benchmarks []benchmark `json:"benchmarks,omitempty"`
 	// Note says what was not done, and why that is no failure.
-	Note  string `json:"note,omitempty"`
+	Note string `json:"note,omitempty"`
+	// Left says what a next visit has to do, since the time of this one was over, or
+	// its process ended. Empty: the step is at its end.
+	Left  string `json:"left,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
@@ -42,7 +52,7 @@ type machine struct {
 // tested is what came of a package's tests.
 type tested struct {
 	Package string   `json:"package"`
-	Tool    string   `json:"tool,omitempty"` // of compute-sanitizer
+	Tool    string   `json:"tool,omitempty"` // of compute-sanitizer, or benchmarks
 	Seconds float64  `json:"seconds"`
 	Passed  []string `json:"passed"`
 	Skipped []string `json:"skipped,omitempty"`
@@ -50,6 +60,17 @@ type tested struct {
 	// Output is the end of what was printed, if not all is well.
 	Output string `json:"output,omitempty"`
 }
+
+// benchmark is what came of a benchmark.
+type benchmark struct {
+	Name    string             `json:"name"`
+	Seconds float64            `json:"seconds"` // of an operation
+	Rates   map[string]float64 `json:"rates,omitempty"`
+}
+
+// limits are the benchmarks that measure what the GPU can do at most, by the unit of
+// their rates.
+var limits = map[string]string{"GB/s": "DeviceCopy", "TFLOP/s": "DeviceProduct"}
 
 // ran is a run that was measured.
 type ran struct {
@@ -150,7 +171,7 @@ func markdown(all []*report) string {
 	}
 	for _, r := range all {
 		if r.Device != "" {
-			fmt.Fprintf(&b, "\ncne %s: %s\n", r.Version, r.Device)
+			fmt.Fprintf(&b, "\ncne %s: %s\n", or(r.Version, r.Check), r.Device)
 			break
 		}
 	}
@@ -187,12 +208,53 @@ func markdown(all []*report) string {
 			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %.1f s |\n", t.Package, t.Tool, len(t.Passed), len(t.Skipped), or(strings.Join(t.Failed, ", "), "0"), t.Seconds)
 		}
 	}
+	b.WriteString(benchmarkTable(all))
 	for _, r := range all {
-		for _, s := range []string{r.Note, r.Error} {
+		left := ""
+		if r.Left != "" {
+			left = "not at its end; left are " + r.Left
+		}
+		for _, s := range []string{r.Note, left, r.Error} {
 			if s != "" {
 				fmt.Fprintf(&b, "\n%s: %s.\n", r.Step, strings.TrimSuffix(s, "."))
 			}
 		}
+	}
+	return b.String()
+}
+
+// benchmarkTable prints the benchmarks, with the share of the limits that their rates
+// are where there are both.
+func benchmarkTable(all []*report) string {
+	var b strings.Builder
+	most := map[string]float64{}
+	for _, r := range all {
+		for _, x := range r.Benchmarks {
+			for unit, rate := range x.Rates {
+				if name := limits[unit]; name != "" && strings.HasPrefix(x.Name, name) {
+					most[unit] = max(most[unit], rate)
+				}
+			}
+		}
+	}
+	for _, r := range all {
+		if len(r.Benchmarks) > 0 {
+			fmt.Fprint(&b, "\n| kernel | time | rate |\n|---|---|---|\n")
+		}
+		for _, x := range r.Benchmarks {
+			var rates []string
+			for _, unit := range slices.Sorted(maps.Keys(x.Rates)) {
+				text := fmt.Sprintf("%.4g %s", x.Rates[unit], unit)
+				if of := most[unit]; of > 0 {
+					text += fmt.Sprintf(" (%.0f %%)", 100*x.Rates[unit]/of)
+				}
+				rates = append(rates, text)
+			}
+			fmt.Fprintf(&b, "| %s | %.4g µs | %s |\n", x.Name, 1e6*x.Seconds, strings.Join(rates, ", "))
+		}
+	}
+	if len(most) > 0 {
+		fmt.Fprint(&b, "\nPer cent are of the largest rate of DeviceCopy or DeviceProduct.\n")
 	}
 	return b.String()
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,55 +17,122 @@ import (
 	"time"
 )
 
-// A step is a piece of the check of under ten minutes; steps.txt says what it does.
+// A step is a piece of the check; steps.txt says what it does.
 type step struct {
 	name string
-	do   func(*check) error
+	part func() error // sees to the data that it needs
+	ask  bool         // it is done only if it is named
+	// again: what it has done of its work is lost to a visit in another folder.
+	again bool
+	do    func(*check) error
 }
 
-// steps are those of all checks, in the order in which they are best done.
+// steps are those of all checks, in the order in which they tell most.
 var steps = []step{
-	{"ops", func(c *check) error { return c.tests("") }},
-	{"memcheck", func(c *check) error { return c.tests("memcheck") }},
-	{"racecheck", func(c *check) error { return c.tests("racecheck") }},
-	{"table", (*check).table},
-	{"parametric", (*check).parametric},
-	{"simclr", (*check).simclr},
-	{"simclr-run", (*check).simclrRun},
+	{name: "ops", do: func(c *check) error { return c.tests("") }},
+	{name: "table", part: mnist, do: (*check).table},
+	{name: "parametric", part: mnist, do: (*check).parametric},
+	{name: "kernels", do: (*check).kernels},
+	{name: "simclr", part: cifar10, again: true, do: (*check).simclr},
+	{name: "memcheck", do: func(c *check) error { return c.tests("memcheck") }},
+	{name: "synccheck", do: func(c *check) error { return c.tests("synccheck") }},
+	{name: "simclr-run", part: cifar10, do: (*check).simclrRun},
+	{name: "racecheck", ask: true, do: func(c *check) error { return c.tests("racecheck") }},
 }
+
+// sanitized are the packages whose tests run under compute-sanitizer, under which they
+// take many times as long: those that launch all kernels.
+var sanitized = []string{"internal/device/kernels", "model/op", "train"}
 
 // onGPU sets the key that says where a run is computed.
 const onGPU = "device.name=cuda"
 
 // A check is a step that is being carried out.
 type check struct {
-	ctx      context.Context
-	report   *report
-	epochs   int      // 0: as the step has it
-	packages []string // none: all
-	stdout   io.Writer
+	*visit
+	ctx     context.Context
+	begun   time.Time
+	report  *report
+	earlier *report // nil: there was none
 }
 
-// command prepares a command, which is interrupted when the step's time is over,
+func reportName(step string) string { return "report-" + step + ".json" }
+
+func (c *check) path() string { return filepath.Join(c.out, reportName(c.report.Step)) }
+
+// save writes the report as far as it is known. It is called again and again, so that
+// what is known is there if the process is killed.
+func (c *check) save() error {
+	c.report.Seconds = time.Since(c.begun).Seconds()
+	text, err := json.MarshalIndent(c.report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(c.path(), append(text, '\n'))
+}
+
+// replace writes a file that is there whole or not at all.
+func replace(path string, text []byte) error {
+	if err := os.WriteFile(path+".new", text, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// leaves notes in the report what would be left if the process ended now; "" for
+// nothing.
+func (c *check) leaves(what string) error {
+	c.report.Left = what
+	return c.save()
+}
+
+// errOver says that the visit's time is over, or that it was interrupted.
+var errOver = errors.New("the time was over")
+
+// command prepares a command, which is interrupted when the visit's time is over,
 // and may then take a while to end.
 func (c *check) command(name string, args ...string) *exec.Cmd {
 	fmt.Fprintf(c.stdout, "+ %s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(c.ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	cmd.WaitDelay = 40 * time.Second
+	cmd.WaitDelay = 15 * time.Second
+	separate(cmd)
 	return cmd
 }
 
-// out runs a command and returns what it prints.
-func (c *check) out(cmd *exec.Cmd) (string, error) {
+// run runs a command and returns what it prints.
+func (c *check) run(cmd *exec.Cmd) (string, error) {
+	return c.runWatched(cmd, func() error { return nil })
+}
+
+// runWatched is run, and calls look every few seconds while the command runs.
+func (c *check) runWatched(cmd *exec.Cmd, look func() error) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ticks := time.NewTicker(5 * time.Second)
+	defer ticks.Stop()
+	var err error
+	for running := true; running; {
+		select {
+		case err = <-ended:
+			running = false
+		case <-ticks.C:
+			if err := look(); err != nil {
+				// What is seen in the middle of a write is whole the next time.
+				fmt.Fprintln(c.stdout, err)
+			}
+		}
+	}
 	if i := strings.Index(stderr.String(), "computing on"); i >= 0 && c.report.Device == "" {
 		c.report.Device, _, _ = strings.Cut(stderr.String()[i:], "\n")
 	}
 	if c.ctx.Err() != nil {
-		return stdout.String(), errors.New("the step's time was over")
+		return stdout.String(), errOver
 	}
 	if err != nil {
 		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, tail(stderr.String()+stdout.String(), 2000))
@@ -82,45 +148,93 @@ func tail(s string, n int) string {
 	return strings.TrimSpace(s)
 }
 
-// tests runs the tests of all packages, under a tool of compute-sanitizer if one is
-// named.
+// eachPackage calls do with each that the earlier visit has not done, and keeps
+// the report up to date.
+func (c *check) eachPackage(packages []string, do func(p string) error) error {
+	if len(c.packages) > 0 {
+		packages = c.packages
+	}
+	if c.earlier != nil && c.earlier.Left != "" && len(c.packages) == 0 {
+		c.report.Tests, c.report.Benchmarks = c.earlier.Tests, c.earlier.Benchmarks
+		c.report.Note = "begun on " + c.earlier.Started.Format("2006-01-02 15:04")
+	}
+	done := map[string]bool{}
+	for _, t := range c.report.Tests {
+		done[t.Package] = true
+	}
+	packages = slices.DeleteFunc(slices.Clone(packages), func(p string) bool { return done[p] })
+	for i, p := range packages {
+		if err := c.leaves(strings.Join(packages[i:], ", ")); err != nil {
+			return err
+		}
+		if err := do(p); errors.Is(err, errOver) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return c.leaves("")
+}
+
+// inTests prepares the tests of a package, under a command if one is given.
+func (c *check) inTests(p string, args ...string) (*exec.Cmd, error) {
+	// They run where their testdata are.
+	program, err := filepath.Abs("programs/tests")
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join("programs", "of", p)
+	if _, err := os.Stat(folder); err != nil {
+		return nil, fmt.Errorf("the programs have no tests of %s; scripts/gpu-check --packages says of which packages they are built", p)
+	}
+	for i, a := range args {
+		if a == "" {
+			args[i] = program
+		}
+	}
+	cmd := c.command(args[0], args[1:]...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "CUDA_TESTS=required")
+	return cmd, nil
+}
+
+// tests runs the tests of packages, under a tool of compute-sanitizer if one is named.
 func (c *check) tests(tool string) error {
-	sanitizer := ""
+	packages, err := builtPackages()
+	if err != nil {
+		return err
+	}
+	var under []string
 	if tool != "" {
-		if sanitizer = findSanitizer(); sanitizer == "" {
+		sanitizer := findSanitizer()
+		if sanitizer == "" {
 			c.report.Note = "not done: there is no compute-sanitizer (which CUDA's toolkit has) in PATH, /usr/local/cuda or Python's packages"
 			return nil
 		}
+		under = []string{sanitizer, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "86"}
+		packages = slices.DeleteFunc(packages, func(p string) bool { return !slices.Contains(sanitized, p) })
 	}
-	if err := unpackPrograms(); err != nil {
-		return err
-	}
-	packages := c.packages
-	if len(packages) == 0 {
-		list, err := os.ReadFile("programs/packages")
+	return c.eachPackage(packages, func(p string) error {
+		// A test that hangs is to be named before the visit's time is over.
+		cmd, err := c.inTests(p, append(slices.Clone(under), "", p, "-test.v", "-test.run", "Device|Remote", "-test.timeout", "6m")...)
 		if err != nil {
 			return err
 		}
-		packages = strings.Fields(string(list))
-	}
-	for i, p := range packages {
-		name, args := "./package.test", []string{"-test.v", "-test.run", "Device|Remote", "-test.timeout", "9m"}
 		if tool != "" {
-			name, args = sanitizer, append([]string{"--tool", tool, "--report-api-errors", "no", "--error-exitcode", "86", "./package.test"}, args...)
+			cmd.Env = append(cmd.Env, "CNE_LIBCUDNN=none") // its kernels are not ours to check
 		}
-		cmd := c.command(name, args...)
-		cmd.Dir = filepath.Join("programs", "tests", p)
-		cmd.Env = append(os.Environ(), "CUDA_TESTS=required")
 		var output bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &output, &output
 		begun := time.Now()
-		err := cmd.Run()
+		err = cmd.Run()
 		t := results(output.String())
-		t.Package, t.Tool, t.Seconds = p, tool, time.Since(begun).Seconds()
 		if c.ctx.Err() != nil {
-			c.report.Tests = append(c.report.Tests, t)
-			return fmt.Errorf("the step's time was over in %s; name the packages that are left: %s", p, strings.Join(packages[i:], " "))
+			if n := len(t.Failed); n > 0 {
+				c.report.Note = fmt.Sprintf("interrupted in %s of %s", t.Failed[n-1], p)
+			}
+			return errOver
 		}
+		t.Package, t.Tool, t.Seconds = p, tool, time.Since(begun).Seconds()
 		if err != nil || len(t.Failed) > 0 {
 			if len(t.Failed) == 0 {
 				t.Failed = []string{err.Error()}
@@ -129,8 +243,86 @@ func (c *check) tests(tool string) error {
 		}
 		c.report.Tests = append(c.report.Tests, t)
 		fmt.Fprintf(c.stdout, "%s: %d passed, %d skipped, failed: %s\n", p, len(t.Passed), len(t.Skipped), or(strings.Join(t.Failed, ", "), "none"))
+		return nil
+	})
+}
+
+// builtPackages returns the packages of which the tests are here.
+func builtPackages() ([]string, error) {
+	list, err := os.ReadFile("programs/packages")
+	if err != nil {
+		return nil, errors.New("there is no programs/packages beside run; make the programs again with scripts/gpu-check --parts programs, and copy them here")
 	}
-	return nil
+	return strings.Fields(string(list)), nil
+}
+
+// kernels runs the benchmarks.
+func (c *check) kernels() error {
+	packages, err := builtPackages()
+	if err != nil {
+		return err
+	}
+	return c.eachPackage(packages, func(p string) error {
+		args := []string{"", p, "-test.run", "^$", "-test.bench", "Device|Remote", "-test.timeout", "6m"}
+		if c.short {
+			args = append(args, "-test.short", "-test.benchtime", "1x")
+		} else {
+			args = append(args, "-test.benchtime", "300ms")
+		}
+		cmd, err := c.inTests(p, args...)
+		if err != nil {
+			return err
+		}
+		var output bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &output, &output
+		begun := time.Now()
+		err = cmd.Run()
+		if c.ctx.Err() != nil {
+			return errOver
+		}
+		found := benchmarks(output.String())
+		c.report.Benchmarks = append(c.report.Benchmarks, found...)
+		t := tested{Package: p, Tool: "benchmarks", Seconds: time.Since(begun).Seconds(), Passed: []string{}}
+		for _, b := range found {
+			t.Passed = append(t.Passed, b.Name)
+		}
+		if err != nil {
+			t.Failed, t.Output = []string{err.Error()}, tail(output.String(), 6000)
+		}
+		c.report.Tests = append(c.report.Tests, t)
+		fmt.Fprintf(c.stdout, "%s: %d benchmarks\n", p, len(found))
+		return nil
+	})
+}
+
+// benchmarks reads what go test -bench prints.
+func benchmarks(output string) (found []benchmark) {
+	for s := bufio.NewScanner(strings.NewReader(output)); s.Scan(); {
+		words := strings.Fields(s.Text())
+		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
+			continue
+		}
+		// The number of cores is part of the name.
+		name := strings.TrimPrefix(words[0], "Benchmark")
+		if i := strings.LastIndex(name, "-"); i > 0 {
+			if _, err := strconv.Atoi(name[i+1:]); err == nil {
+				name = name[:i]
+			}
+		}
+		b := benchmark{Name: name, Rates: map[string]float64{}}
+		for i := 2; i+1 < len(words); i += 2 {
+			v, err := strconv.ParseFloat(words[i], 64)
+			switch unit := words[i+1]; {
+			case err != nil:
+			case unit == "ns/op":
+				b.Seconds = v * 1e-9
+			case strings.HasSuffix(unit, "/s"):
+				b.Rates[unit] = v
+			}
+		}
+		found = append(found, b)
+	}
+	return found
 }
 
 // results reads what go test -v prints of the tests, without their parts.
@@ -179,46 +371,62 @@ func findSanitizer() string {
 	return ""
 }
 
-// unpack unpacks a compressed archive, whose files are all below a folder named as
-// the last part of to, unless it has done so before.
-func unpack(archive, to string) error {
+// mnist sees to the four files of MNIST, of which two are among the programs.
+func mnist() error {
+	for _, name := range []string{"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"} {
+		path := filepath.Join("data/mnist", name)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("programs/mnist", name))
+		if err != nil {
+			return fmt.Errorf("the part mnist is missing (there is no %s beside run); make it with scripts/gpu-check --parts mnist, and copy it here", path)
+		}
+		if err := os.MkdirAll("data/mnist", 0o777); err != nil {
+			return err
+		}
+		if err := replace(path, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cifar10 unpacks the images of CIFAR-10, unless that was done before.
+func cifar10() error {
+	const archive, to = "data/cifar10-jpeg.tar.xz", "data/cifar10"
 	if _, err := os.Stat(to); err == nil {
 		return nil
 	}
+	const again = "make it with scripts/gpu-check --parts cifar10, and copy it here"
 	if _, err := os.Stat(archive); err != nil {
-		return fmt.Errorf("there is no %s: scripts/gpu-check, which fills this folder, was not given it", archive)
+		return fmt.Errorf("the part cifar10 is missing (there is no %s beside run); %s", archive, again)
 	}
-	into := to + ".part"
+	const into = to + ".part"
 	if err := errors.Join(os.RemoveAll(into), os.MkdirAll(into, 0o777)); err != nil {
 		return err
 	}
 	// tar needs xz; Python has its own.
-	out, err := exec.Command("tar", "-xJf", archive, "-C", into).CombinedOutput()
-	if err != nil {
-		var more []byte
-		more, err = exec.Command(or(os.Getenv("PYTHON"), "python3"), "-c", "import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])", archive, into).CombinedOutput()
-		out = append(out, more...)
+	if exec.Command("tar", "-xJf", archive, "-C", into).Run() != nil {
+		python := or(os.Getenv("PYTHON"), "python3")
+		if err := exec.Command(python, "-c", "import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])", archive, into).Run(); err != nil {
+			return fmt.Errorf("%s is unpacked neither by tar with xz nor by %s: it is damaged, or neither is here; %s", archive, python, again)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("%s is unpacked neither by tar and xz nor by Python: %s", archive, tail(string(out), 500))
+	if err := os.Rename(filepath.Join(into, "cifar10"), to); err != nil {
+		return fmt.Errorf("%s has no folder cifar10; %s", archive, again)
 	}
-	return errors.Join(os.Rename(filepath.Join(into, filepath.Base(to)), to), os.RemoveAll(into))
+	return os.RemoveAll(into)
 }
-
-func unpackPrograms() error { return unpack("programs.tar.xz", "programs") }
-
-func unpackImages() error { return unpack("data/cifar10-jpeg.tar.xz", "data/cifar10") }
 
 // train runs cne train and returns its figures, and the seconds of each epoch.
 func (c *check) train(folder string, args ...string) (command string, figures metrics, epochs []float64, err error) {
 	args = append([]string{"train", "--force", "--output", folder, "--set", onGPU}, args...)
+	args = append(args, c.set...)
 	if c.epochs > 0 {
 		args = append(args, "--epochs", strconv.Itoa(c.epochs))
 	}
-	if err := unpackPrograms(); err != nil {
-		return "", figures, nil, err
-	}
-	if _, err := c.out(c.command("programs/cne", args...)); err != nil {
+	if _, err := c.run(c.command("programs/cne", args...)); err != nil {
 		return "", figures, nil, err
 	}
 	if err := readJSON(filepath.Join(folder, "metrics.json"), &figures); err != nil {
@@ -307,9 +515,14 @@ func (c *check) table() error {
 		name string
 		goal float64
 	}{{1024, "1024", 10}, {1 << 19, "2¹⁹", 1}} {
-		command, m, _, err := c.train(fmt.Sprintf("runs/table-%d", b.size), "--config", "configs/mnist-negtsne.yaml",
+		if err := c.leaves("b=" + b.name); err != nil {
+			return err
+		}
+		command, m, _, err := c.train(fmt.Sprintf("runs/table-%d", b.size), "--config", "programs/configs/mnist-negtsne.yaml",
 			"--set", "data.path=data/mnist", "--set", fmt.Sprintf("train.batch_size=%d", b.size))
-		if err != nil {
+		if errors.Is(err, errOver) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		c.report.Runs = append(c.report.Runs, ran{
@@ -317,21 +530,26 @@ func (c *check) table() error {
 			More: m.more(), Command: command,
 		})
 	}
-	return nil
+	return c.leaves("")
 }
 
 func (c *check) parametric() error {
-	command, m, epochs, err := c.train("runs/parametric", "--config", "configs/mnist-parametric-negtsne.yaml",
+	if err := c.leaves("all of it"); err != nil {
+		return err
+	}
+	command, m, epochs, err := c.train("runs/parametric", "--config", "programs/configs/mnist-parametric-negtsne.yaml",
 		"--set", "data.path=data/mnist/train-images-idx3-ubyte.gz", "--set", "data.labels=data/mnist/train-labels-idx1-ubyte.gz",
 		"--set", "data.holdout=data/mnist/t10k-images-idx3-ubyte.gz", "--set", "data.holdout_labels=data/mnist/t10k-labels-idx1-ubyte.gz",
 		"--set", "train.batch_size=32768")
-	if err != nil {
+	if errors.Is(err, errOver) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	c.report.Runs = append(c.report.Runs, ran{
 		Name: "Neg-t-SNE of MNIST, network, b=2¹⁵, an epoch", Goal: 0.5, Figure: usual(epochs), Unit: "s", More: m.more(), Command: command,
 	})
-	return nil
+	return c.leaves("")
 }
 
 // batches is the number of whole batches in an epoch of SimCLR, of so many views.
@@ -341,32 +559,41 @@ const (
 	batches = images / (views / 2)
 )
 
+// simclr measures steps, in turn with PyTorch's, and then trains and evaluates the
+// network of the paper as far as the time goes.
 func (c *check) simclr() error {
-	if err := errors.Join(unpackPrograms(), unpackImages()); err != nil {
+	if err := c.leaves("all of it"); err != nil {
 		return err
 	}
-	const folder = "runs/simclr-epochs"
-	epochs := "5"
+	const folder, few = "runs/simclr-epochs", 3
+	epochs := few
 	if c.epochs > 0 {
-		epochs = strconv.Itoa(c.epochs)
+		epochs = min(epochs, c.epochs)
 	}
 	var theirs []float64
 	var version string
 	for turn := range 2 {
 		seconds, v, err := c.torch()
-		if err != nil {
+		switch {
+		case errors.Is(err, errOver):
+			return nil
+		case err != nil:
 			// Python says last what is wrong.
 			text := err.Error()
 			c.report.Note = "PyTorch was not measured: " + text[strings.LastIndex(text, "\n")+1:]
-		} else {
+		default:
 			theirs, version = append(theirs, seconds), v
 		}
 		if turn > 0 {
 			break
 		}
-		args := []string{"simclr", "pretrain", "--force", "--config", "configs/simclr-cifar10.yaml", "--output", folder, "--epochs", epochs,
-			"--set", "data.path=data/cifar10", "--set", onGPU, "--set", "monitor.every=0", "--set", "evaluate.at_end=false"}
-		if _, err := c.out(c.command("programs/cne", args...)); err != nil {
+		args := append([]string{"simclr", "pretrain", "--force", "--config", "programs/configs/simclr-cifar10.yaml", "--output", folder, "--epochs", strconv.Itoa(epochs),
+			"--set", "data.path=data/cifar10", "--set", onGPU, "--set", "monitor.every=0", "--set", "evaluate.at_end=false"}, c.set...)
+		// So few epochs have none to warm up in.
+		args = append(args, "--set", "train.warm_up=0")
+		if _, err := c.run(c.command("programs/cne", args...)); errors.Is(err, errOver) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		each, last, err := epochSeconds(folder)
@@ -377,6 +604,9 @@ func (c *check) simclr() error {
 			Name: "SimCLR on CIFAR-10, ResNet18, b=1024, an epoch with its views", Goal: 8, Figure: usual(each), Unit: "s",
 			More: map[string]float64{"epochs": float64(last.Epoch), "loss": last.Loss, "first epoch": each[0]}, Command: "cne " + strings.Join(args, " "),
 		})
+		if err := c.save(); err != nil {
+			return err
+		}
 	}
 	if len(theirs) > 0 {
 		slices.Sort(theirs)
@@ -385,7 +615,12 @@ func (c *check) simclr() error {
 			ran{Name: "PyTorch " + version + ", the same steps on images that are there already, TF32, channels last", Figure: theirs[0], Unit: "s", More: map[string]float64{"slowest": theirs[len(theirs)-1]}},
 			ran{Name: "PyTorch's time as a multiple of cne's", Figure: theirs[0] / ours, Unit: "×", Goal: 1, AtLeast: true})
 	}
-	return nil
+	l := c.longRun("simclr", "")
+	l.goal = 80
+	if done, err := l.goOn(c.set); err != nil || done {
+		return err
+	}
+	return c.leaves(c.report.Left + "; it begins again in another folder, where the run is not, and goes on in this one")
 }
 
 // torch measures PyTorch's steps and returns the seconds that an epoch of them takes.
@@ -393,13 +628,13 @@ func (c *check) torch() (seconds float64, version string, err error) {
 	python := or(os.Getenv("PYTHON"), "python3")
 	cmd := c.command(python, "-c", "import torch; assert torch.cuda.is_available(), 'it sees no GPU'; print(torch.__version__)")
 	cmd.Env = ownLibraries()
-	version, err = c.out(cmd)
+	version, err = c.run(cmd)
 	if err != nil {
 		return 0, "", err
 	}
-	cmd = c.command(python, "torch_resnet.py", "--device", "cuda", "--tf32", "--channels-last", "--views", strconv.Itoa(views), "--rounds", "30")
+	cmd = c.command(python, "programs/torch_resnet.py", "--device", "cuda", "--tf32", "--channels-last", "--views", strconv.Itoa(views), "--rounds", "30")
 	cmd.Env = ownLibraries()
-	text, err := c.out(cmd)
+	text, err := c.run(cmd)
 	if err != nil {
 		return 0, "", err
 	}
@@ -420,58 +655,154 @@ func ownLibraries() []string {
 	return env
 }
 
-// simclrRun starts the run, or goes on with it, until it is done or the time is over.
+// simclrRun starts the run with the narrow network, or goes on with it, until it is at
+// its end or the time is over. It leaves what the next visit needs as pieces.
 func (c *check) simclrRun() error {
-	if err := errors.Join(unpackPrograms(), unpackImages()); err != nil {
-		return err
-	}
-	const folder = "runs/simclr-run"
-	epochs := 100
-	if c.epochs > 0 {
-		epochs = c.epochs
-	}
-	args := []string{"simclr", "pretrain", "--epochs", strconv.Itoa(epochs), "--set", onGPU,
-		"--set", "monitor.every=0", "--set", "evaluate.at_end=false", "--set", "checkpoint.minutes=2"}
-	if _, err := os.Stat(filepath.Join(folder, "checkpoint.safetensors")); err == nil {
-		args = append(args, "--resume", folder)
-	} else {
-		args = append(args, "--force", "--config", "configs/simclr-cifar10.yaml", "--output", folder, "--set", "data.path=data/cifar10")
-	}
-	if _, err := os.Stat(filepath.Join(folder, "metrics.json")); err != nil {
-		_, err := c.out(c.command("programs/cne", args...))
-		if err != nil && c.ctx.Err() == nil {
+	l := c.longRun("simclr-run", fmt.Sprintf(", width %d", c.width))
+	// The run is in the folder, or in pieces, or it begins.
+	p := pieces{run: "simclr-run", width: c.width, epochs: l.epochs}
+	if !l.begun() {
+		epoch, err := p.join(l.folder, c.resume, c.out)
+		if err != nil {
 			return err
 		}
+		if epoch > 0 {
+			fmt.Fprintf(c.stdout, "going on after epoch %d\n", epoch)
+		}
 	}
-	each, last, err := epochSeconds(folder)
-	if err != nil {
-		return err
-	}
-	progress := ran{
-		Name: fmt.Sprintf("SimCLR on CIFAR-10, m=16, epochs of %d that are done", epochs), Figure: float64(last.Epoch), Unit: "epochs",
-		More: map[string]float64{"loss": last.Loss, "seconds of an epoch": usual(each), "seconds": last.Seconds}, Command: "cne " + strings.Join(args, " "),
-	}
-	c.report.Runs = append(c.report.Runs, progress)
-	if last.Epoch < epochs || c.ctx.Err() != nil {
-		c.report.Note = "the run is not at its end: the same step goes on with it"
-		return nil
-	}
-	if _, err := c.out(c.command("programs/cne", "simclr", "evaluate", folder, "--set", onGPU)); err != nil {
-		if c.ctx.Err() != nil {
-			c.report.Note = "the accuracies are not there yet: the same step measures them"
-			return nil
+	l.kept = func(epoch int) error {
+		size, err := p.split(l.folder, c.out, epoch, c.part, c.carry)
+		if err == nil && size > c.carry {
+			c.report.Note = fmt.Sprintf("the run's state has %.1f MiB and travels only up to %.1f (-carry-mib): in another folder the run begins again; a smaller -width makes it smaller", float64(size)/(1<<20), float64(c.carry)/(1<<20))
 		}
 		return err
+	}
+	done, err := l.goOn(append([]string{"--set", fmt.Sprintf("network.width=%d", c.width)}, c.set...))
+	if err != nil || !done {
+		return err
+	}
+	return p.remove(c.out)
+}
+
+// narrow is the width of the network of simclr-run: the largest multiple of 8 of which
+// the state, of 13 MiB, travels beside this repository, the programs and CIFAR-10 where
+// all of them may have 64 MiB. The paper's network has 64, and a state of 90 MiB.
+const narrow = 24
+
+// A longRun is a run of SimCLR that may be interrupted, and is then continued.
+type longRun struct {
+	*check
+	folder  string
+	suffix  string // of the names of its figures
+	epochs  int
+	goal    float64               // of the kNN accuracy in per cent; 0: none
+	kept    func(epoch int) error // called when there is a new checkpoint; may be nil
+	before  int                   // figures that the report has already
+	trained string                // the command
+}
+
+func (c *check) longRun(name, suffix string) *longRun {
+	l := &longRun{check: c, folder: "runs/" + name, suffix: suffix, epochs: 100, before: len(c.report.Runs)}
+	if c.epochs > 0 {
+		l.epochs = c.epochs
+	}
+	return l
+}
+
+// checkpoint returns when the run's state was last saved.
+func (l *longRun) checkpoint() (at time.Time, ok bool) {
+	info, err := os.Stat(filepath.Join(l.folder, "checkpoint.safetensors"))
+	if err != nil {
+		return at, false
+	}
+	return info.ModTime(), true
+}
+
+func (l *longRun) begun() bool {
+	_, ok := l.checkpoint()
+	return ok
+}
+
+// goOn trains, with these flags if the run begins, and evaluates. It is not done when
+// the time is over, which the report then says.
+func (l *longRun) goOn(set []string) (done bool, err error) {
+	args := []string{"simclr", "pretrain", "--epochs", strconv.Itoa(l.epochs), "--set", onGPU,
+		"--set", "monitor.every=0", "--set", "evaluate.at_end=false", "--set", "checkpoint.minutes=1"}
+	if l.begun() {
+		args = append(args, "--resume", l.folder)
+	} else {
+		args = append(append(args, "--force", "--config", "programs/configs/simclr-cifar10.yaml", "--output", l.folder, "--set", "data.path=data/cifar10"), set...)
+	}
+	l.trained = "cne " + strings.Join(args, " ")
+	if _, err := os.Stat(filepath.Join(l.folder, "metrics.json")); err != nil {
+		var saved time.Time
+		look := func() error {
+			if err := l.progress(); err != nil {
+				return err
+			}
+			at, ok := l.checkpoint()
+			if !ok || at.Equal(saved) || l.kept == nil {
+				return nil
+			}
+			saved = at
+			return l.kept(l.epoch())
+		}
+		_, err := l.runWatched(l.command("programs/cne", args...), look)
+		if err := errors.Join(err, look()); err != nil && !errors.Is(err, errOver) {
+			return false, err
+		}
+		if err != nil {
+			return false, nil
+		}
+	}
+	if err := l.progress(); err != nil {
+		return false, err
+	}
+	if l.epoch() < l.epochs || l.ctx.Err() != nil {
+		return false, nil
+	}
+	if err := l.leaves("the accuracies"); err != nil {
+		return false, err
+	}
+	if _, err := l.run(l.command("programs/cne", append([]string{"simclr", "evaluate", l.folder, "--set", onGPU}, l.set...)...)); errors.Is(err, errOver) {
+		return false, nil
+	} else if err != nil {
+		return false, err
 	}
 	var e struct {
 		KNN    struct{ Mean, Std float64 } `json:"knn"`
 		Linear struct{ Mean, Std float64 } `json:"linear"`
 	}
-	if err := readJSON(filepath.Join(folder, "evaluation.json"), &e); err != nil {
-		return err
+	if err := readJSON(filepath.Join(l.folder, "evaluation.json"), &e); err != nil {
+		return false, err
 	}
-	c.report.Runs = append(c.report.Runs,
-		ran{Name: fmt.Sprintf("kNN accuracy after %d epochs", epochs), Figure: 100 * e.KNN.Mean, Unit: "%", Goal: 80, AtLeast: true, More: map[string]float64{"standard deviation": 100 * e.KNN.Std}},
-		ran{Name: fmt.Sprintf("accuracy of the linear probe after %d epochs", epochs), Figure: 100 * e.Linear.Mean, Unit: "%", More: map[string]float64{"standard deviation": 100 * e.Linear.Std}})
-	return nil
+	l.report.Runs = append(l.report.Runs,
+		ran{Name: fmt.Sprintf("kNN accuracy after %d epochs%s", l.epochs, l.suffix), Figure: 100 * e.KNN.Mean, Unit: "%", Goal: l.goal, AtLeast: true, More: map[string]float64{"standard deviation": 100 * e.KNN.Std}},
+		ran{Name: fmt.Sprintf("accuracy of the linear probe after %d epochs%s", l.epochs, l.suffix), Figure: 100 * e.Linear.Mean, Unit: "%", More: map[string]float64{"standard deviation": 100 * e.Linear.Std}})
+	return true, l.leaves("")
+}
+
+// epoch returns how many epochs are done.
+func (l *longRun) epoch() int {
+	_, last, err := epochSeconds(l.folder)
+	if err != nil {
+		return 0 // there is no record yet
+	}
+	return last.Epoch
+}
+
+// progress writes down how far the run has come.
+func (l *longRun) progress() error {
+	each, last, err := epochSeconds(l.folder)
+	if err != nil {
+		return l.leaves("all of its epochs") // there is no record yet
+	}
+	l.report.Runs = append(l.report.Runs[:l.before], ran{
+		Name: fmt.Sprintf("SimCLR on CIFAR-10, m=16%s, epochs of %d that are done", l.suffix, l.epochs), Figure: float64(last.Epoch), Unit: "epochs",
+		More: map[string]float64{"loss": last.Loss, "seconds of an epoch": usual(each), "seconds": last.Seconds}, Command: l.trained,
+	})
+	if last.Epoch >= l.epochs {
+		return l.leaves("the accuracies")
+	}
+	return l.leaves(fmt.Sprintf("epochs %d to %d, and the accuracies", last.Epoch+1, l.epochs))
 }

@@ -1,0 +1,32 @@
+//go:build cu
+
+package neighbors
+
+import (
+	"fmt"
+	"testing"
+
+	"cne/internal/device/fakecuda"
+)
+
+// BenchmarkKNNOnDevice times the exact neighbours of as many points as MNIST has, of 50
+// principal components.
+func BenchmarkKNNOnDevice(b *testing.B) {
+	n := 70000
+	if testing.Short() {
+		n = 700
+	}
+	b.Run(fmt.Sprintf("n=%d/D=50/k=15", n), func(b *testing.B) {
+		d := fakecuda.Open(b)
+		d.Unpooled = false
+		m := normal(n, 50, 1)
+		b.ResetTimer()
+		for range b.N {
+			if _, _, err := knnRemote(d, m, 15); err != nil {
+				b.Fatal(err)
+			}
+		}
+		// A pair takes a product and a sum for each component.
+		b.ReportMetric(2*50*float64(n)*float64(n)*float64(b.N)/b.Elapsed().Seconds()*1e-12, "TFLOP/s")
+	})
+}

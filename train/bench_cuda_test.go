@@ -1,0 +1,69 @@
+//go:build cu
+
+package train_test
+
+import (
+	"fmt"
+	"testing"
+
+	"cne/internal/device/fakecuda"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// BenchmarkEpochOnDevice times epochs over as many edges as MNIST's graph has, of a table
+// and of the paper's network: an operation is one epoch.
+func BenchmarkEpochOnDevice(b *testing.B) {
+	points, edges, smaller := mnistPoints, mnistEdges, 1
+	if testing.Short() {
+		points, edges, smaller = 100, 600, 16
+	}
+	heads, tails := randomEdges(points, edges)
+	for _, c := range []struct {
+		network         bool
+		size, negatives int
+	}{
+		{false, 1024, 5}, {false, 1 << 19, 5}, {false, 1024, 500}, {false, 1024, train.Full}, {true, 32768, 5},
+	} {
+		kind, negatives := "table", fmt.Sprint(c.negatives)
+		if c.network {
+			kind = "network"
+		}
+		if c.negatives == train.Full {
+			negatives = "full"
+		}
+		size := c.size / smaller
+		b.Run(fmt.Sprintf("%s/b=%d/m=%s", kind, size, negatives), func(b *testing.B) {
+			d := fakecuda.Open(b)
+			d.TF32, d.Unpooled = true, false
+			o := train.Options{BatchSize: size, Clip: 4, Device: d, Phases: []train.Phase{{Epochs: b.N + 1, LR: 1, Negatives: c.negatives}}}
+			var m model.Model
+			var err error
+			if c.network {
+				var network *model.MLP[float32]
+				if network, err = model.NewMLP[float32](784, nil, 2, 1); err != nil {
+					b.Fatal(err)
+				}
+				o.Method, o.Phases[0].LR = new(train.Adam), 0.001
+				m, err = model.NewParametric(network, grounded(points, 0.19), op.ContrastiveOptions{Clamp: 1e-10})
+			} else {
+				m, err = model.NewEmbedding(normal[float32](points, 2, 1), 2, op.ContrastiveOptions{Clamp: 1e-10})
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			// The first epoch, in which kernels are loaded, is not timed.
+			o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+				if s.Epoch == 1 {
+					b.ResetTimer()
+				}
+				return nil
+			})}
+			if _, err := train.Fit(b.Context(), m, heads, tails, o); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Medges/s")
+		})
+	}
+}
