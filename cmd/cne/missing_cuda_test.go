@@ -149,7 +149,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		"a named cuDNN that a table does not need": {env: map[string]string{"CNE_LIBCUDNN": "/nowhere/libcudnn.so"}, never: "cuDNN"},
 
 		"no folder for compiled kernels": with(situation{env: map[string]string{"CUDA_CACHE_PATH": sources["text"]}},
-			"nothing can be written to "+sources["text"]+", which CUDA_CACHE_PATH names, so that the driver compiles the kernels again at each start, which takes about a second; let it name a folder that can be written"),
+			"nothing can be written to "+sources["text"]+", which CUDA_CACHE_PATH names, so that the driver compiles the kernels again at each start, which takes perhaps a second or more; let it name a folder that can be written"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if s.absent != "" && installed(s.absent) {
