@@ -113,9 +113,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 	x, w, gradient := filled(b, 1, shape[:]...), filled(b, 2, c, c, 3, 3), filled(b, 3, shape[:]...)
 	for _, by := range []string{"library", "patches"} {
 		b.Run(by, func(b *testing.B) {
-			if by == "patches" {
-				b.Setenv("CNE_LIBCUDNN", "none")
-			}
+			fakecuda.Convolutions(b, by == "library")
 			s := benchmarkOn(b, func(_ *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				nx, nw, ng := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, gradient, "gradient")
 				y, err := op.Conv2d(nx, nw, 1, 1)

@@ -95,6 +95,23 @@ func TF32(t testing.TB, d *device.Device) (unit float64) {
 	return 0x1p-11
 }
 
+// Convolutions has devices compute convolutions with cuDNN, or without, until the end of
+// the test. The stand-in has its own; elsewhere it is what the machine has. Where
+// CNE_LIBCUDNN is none, as under tools that should not look into cuDNN, a test with it is
+// skipped.
+func Convolutions(t testing.TB, cuDNN bool) {
+	t.Helper()
+	const variable, none = "CNE_LIBCUDNN", "none"
+	switch {
+	case !cuDNN:
+		t.Setenv(variable, none)
+	case os.Getenv(variable) == none:
+		t.Skip("CNE_LIBCUDNN=none asks for no cuDNN")
+	case Here():
+		t.Setenv(variable, os.Getenv("CNE_LIBCUDA"))
+	}
+}
+
 // Memory sets how many bytes of memory the stand-in has.
 func Memory(t testing.TB, bytes int64) {
 	t.Helper()
