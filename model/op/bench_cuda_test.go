@@ -114,9 +114,7 @@ func BenchmarkConvolutionOnDevice(b *testing.B) {
 	x, w, gradient := filled(b, 1, shape[:]...), filled(b, 2, c, c, 3, 3), filled(b, 3, shape[:]...)
 	for _, by := range []string{"library", "patches"} {
 		b.Run(by, func(b *testing.B) {
-			if by == "patches" {
-				b.Setenv("CNE_LIBCUDNN", "none")
-			}
+			fakecuda.Convolutions(b, by == "library")
 			var used *device.Device
 			s := benchmarkOn(b, func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				used = d
