@@ -247,7 +247,7 @@ func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, 
 // A pointSource is where points come from, in blocks: see data.Blocks.
 type pointSource interface {
 	D() int
-	Labelled() bool
+	Labeled() bool
 	Next(dst *data.Matrix) (int, error)
 	Labels() []string
 	Row(i int) string
@@ -288,7 +288,7 @@ type datasetSource struct {
 
 func (s *datasetSource) D() int { return s.set.Points.D }
 
-func (s *datasetSource) Labelled() bool { return true }
+func (s *datasetSource) Labeled() bool { return true }
 
 func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
 	s.from, s.to = s.to, min(s.set.Points.N, s.to+dst.N)
@@ -375,7 +375,7 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 	start := time.Now()
 	defer func() { p.elapsed = time.Since(start) }()
 	_, d := p.network.Size()
-	out, err := newPositionWriter(p.output, w, d, points.Labelled())
+	out, err := newPositionWriter(p.output, w, d, points.Labeled())
 	if err != nil {
 		return p.notWritten(err)
 	}
