@@ -387,7 +387,7 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 				if piece == 0 {
 					next.read(points)
 				} else {
-					err = p.place(current)
+					err = p.place(ctx, current)
 				}
 			})
 			return
@@ -422,7 +422,7 @@ type badPoint struct {
 func (e *badPoint) Error() string { return e.fault }
 
 // place finds the positions of a block of points, which it scales in place.
-func (p *projection) place(b *pointBlock) error {
+func (p *projection) place(ctx context.Context, b *pointBlock) error {
 	if b.n == 0 {
 		return nil
 	}
@@ -438,7 +438,7 @@ func (p *projection) place(b *pointBlock) error {
 	x := points
 	if p.before != nil {
 		var err error
-		if x, err = p.before.Apply(points); err != nil {
+		if x, err = p.before.Apply(ctx, points, nil); err != nil {
 			return err
 		}
 		if err := p.reject(b, x, func([]float32) string { return tooLarge }); err != nil {
