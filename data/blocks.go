@@ -120,14 +120,14 @@ func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 // the file but for white space around them, or nil if the points have none.
 // The slice is overwritten by Next.
 func (b *Blocks) Labels() []string {
-	if !b.first.labelled {
+	if !b.first.labeled {
 		return nil
 	}
 	return b.labels
 }
 
-// Labelled tells whether the points have labels.
-func (b *Blocks) Labelled() bool { return b.first.labelled }
+// Labeled tells whether the points have labels.
+func (b *Blocks) Labeled() bool { return b.first.labeled }
 
 // Bytes tells whether all files opened so far hold unsigned bytes, as images
 // do. (See Dataset.Bytes.)

@@ -349,23 +349,23 @@ func TestCSVWriter(t *testing.T) {
 	}
 	for _, d := range []int{1, 2, 3, 5} {
 		m := normal(3, len(labels), d)
-		for _, labelled := range []bool{false, true} {
+		for _, labeled := range []bool{false, true} {
 			var l *data.Labels
-			if labelled {
+			if labeled {
 				l = data.NewLabels(labels)
 			}
 			var want, got bytes.Buffer
 			if err := data.WriteCSV(&want, m, l); err != nil {
 				t.Fatal(err)
 			}
-			w, err := data.NewCSVWriter(&got, d, labelled)
+			w, err := data.NewCSVWriter(&got, d, labeled)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for lo := 0; lo < m.N; lo += 7 {
 				hi := min(m.N, lo+7)
 				var some []string
-				if labelled {
+				if labeled {
 					some = labels[lo:hi]
 				}
 				if err := w.Write(m.Rows(lo, hi), some); err != nil {
@@ -376,7 +376,7 @@ func TestCSVWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.String() != want.String() {
-				t.Errorf("%d columns, labels %v: the table differs from that of WriteCSV", d, labelled)
+				t.Errorf("%d columns, labels %v: the table differs from that of WriteCSV", d, labeled)
 			}
 		}
 	}
@@ -387,19 +387,19 @@ func TestCSVWriterErrors(t *testing.T) {
 	wantError(t, err, data.ErrShape, "points of 0 values")
 	two := matrix(2, 1, 1, 2)
 	for _, tc := range []struct {
-		name     string
-		labelled bool
-		m        *data.Matrix
-		labels   []string
-		kind     error
-		want     string
+		name    string
+		labeled bool
+		m       *data.Matrix
+		labels  []string
+		kind    error
+		want    string
 	}{
 		{"width", false, matrix(1, 2, 1, 2), nil, data.ErrShape, "the rows have 2 values, those before them 1"},
 		{"too few labels", true, two, []string{"a"}, data.ErrLabels, "there are 1 labels for 2 points"},
 		{"no labels", true, two, nil, data.ErrLabels, "there are 0 labels for 2 points"},
 		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "the table was begun without a column for them"},
 	} {
-		w, err := data.NewCSVWriter(io.Discard, 1, tc.labelled)
+		w, err := data.NewCSVWriter(io.Discard, 1, tc.labeled)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func BuiltinImages(name string) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(bytes.NewReader(mnistTestImages))
+	s, err := newByteSource(bytes.NewReader(mnistTestImages))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func BuiltinImages(name string) (*Images, error) {
 }
 
 func builtinLabels(file []byte) ([]string, error) {
-	s, err := newSource(bytes.NewReader(file))
+	s, err := newByteSource(bytes.NewReader(file))
 	if err != nil {
 		return nil, err
 	}

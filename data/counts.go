@@ -120,7 +120,7 @@ func IsCounts(path string) bool {
 	if !info.Mode().IsRegular() { // reading would take something away
 		return false
 	}
-	s, c, err := openSource(path)
+	s, c, err := openByteSource(path)
 	if err != nil {
 		return false
 	}
@@ -236,7 +236,7 @@ func joinCounts(parts []*Counts) *Counts {
 // ReadCounts reads a matrix in the Matrix Market format as OpenCounts does,
 // plain or compressed with gzip. It has no names.
 func ReadCounts(r io.Reader) (*Counts, error) {
-	s, err := newSource(r)
+	s, err := newByteSource(r)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +320,7 @@ func expressed(features []string) []int32 {
 
 // readLines reads a file with one item on each line.
 func readLines(path, item string) ([]string, error) {
-	s, c, err := openSource(path)
+	s, c, err := openByteSource(path)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +339,7 @@ func readLines(path, item string) ([]string, error) {
 // been read, rows, if it is not nil, says which rows are kept, as mtx.read takes
 // it, or refuses the matrix.
 func openCountsFile(path string, rows func(m *mtx) ([]int32, error)) (*Counts, error) {
-	s, closer, err := openSource(path)
+	s, closer, err := openByteSource(path)
 	if err != nil {
 		return nil, err
 	}

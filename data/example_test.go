@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -52,11 +53,11 @@ func ExampleOpenBlocks() {
 func ExampleFitPCA() {
 	// Four points near the line y = x/2.
 	m := &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 2, 1.1, 4, 1.9, 6, 3}}
-	pca, err := data.FitPCA(m, 1)
+	pca, err := data.FitPCA(context.Background(), m, 1, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	y, err := pca.Transform(m)
+	y, err := pca.Transform(context.Background(), m, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

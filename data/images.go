@@ -255,7 +255,7 @@ func openPictureFile(path string) (*pictures, error) {
 }
 
 func readPictureFile(path string, f *os.File) (*pictures, error) {
-	s, err := newSource(f)
+	s, err := newByteSource(f)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func readPictureFile(path string, f *os.File) (*pictures, error) {
 	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tgz"):
 		return nil, errorf(ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
 	}
-	format, err := recognise(path, s)
+	format, err := recognize(path, s)
 	if err != nil {
 		return nil, err
 	}

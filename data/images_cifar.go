@@ -43,7 +43,7 @@ type cifarBatch struct {
 }
 
 // readCIFARBatch reads records to the end of the source.
-func readCIFARBatch(s *source) (*cifarBatch, error) {
+func readCIFARBatch(s *byteSource) (*cifarBatch, error) {
 	b := &cifarBatch{}
 	if left := s.left(); left > 0 {
 		if left%cifarRecord != 0 {
@@ -85,7 +85,7 @@ func readCIFARBatch(s *source) (*cifarBatch, error) {
 }
 
 // readCIFARNames reads the names of the classes.
-func readCIFARNames(s *source) ([]string, error) {
+func readCIFARNames(s *byteSource) ([]string, error) {
 	names, err := textLines(s, "label")
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func isCIFARFile(name string) bool {
 	return name == cifarMeta || slices.Contains(cifarBatches, name)
 }
 
-func (c *cifarFiles) read(name string, s *source) (err error) {
+func (c *cifarFiles) read(name string, s *byteSource) (err error) {
 	if name == cifarMeta {
 		c.names, err = readCIFARNames(s)
 		return err
@@ -185,7 +185,7 @@ func readCIFARFolder(folder string) (*pictures, error) {
 	var c cifarFiles
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
 		path := filepath.Join(folder, name)
-		s, closer, err := openSource(path)
+		s, closer, err := openByteSource(path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -206,13 +206,13 @@ func readCIFARFolder(folder string) (*pictures, error) {
 }
 
 // readCIFARFile reads one batch. The names of the classes come from beside it.
-func readCIFARFile(path string, s *source) (*pictures, error) {
+func readCIFARFile(path string, s *byteSource) (*pictures, error) {
 	b, err := readCIFARBatch(s)
 	if err != nil {
 		return nil, err
 	}
 	var c cifarFiles
-	meta, closer, err := openSource(filepath.Join(filepath.Dir(path), cifarMeta))
+	meta, closer, err := openByteSource(filepath.Join(filepath.Dir(path), cifarMeta))
 	switch {
 	case err == nil:
 		err = c.read(cifarMeta, meta)
@@ -237,7 +237,7 @@ func isTar(head []byte) bool {
 }
 
 // readCIFARTar reads the published archive.
-func readCIFARTar(s *source) (*pictures, error) {
+func readCIFARTar(s *byteSource) (*pictures, error) {
 	t := tar.NewReader(s.r)
 	var c cifarFiles
 	seen := make(map[string]bool)
@@ -263,7 +263,7 @@ func readCIFARTar(s *source) (*pictures, error) {
 		if header.Size > maxTarEntry {
 			return nil, errorf(ErrFormat, "the archive's %s claims to have %d bytes, more than any batch of CIFAR-10; fetch it again", name, header.Size)
 		}
-		entry, err := newSource(archived{t})
+		entry, err := newByteSource(archived{t})
 		if err == nil {
 			err = c.read(name, entry)
 		}

@@ -316,13 +316,13 @@ func (d *decoder) unreadable(folder string) error {
 
 // differing is the error for images of different shapes, or nil.
 func (d *decoder) differing(folder string) error {
-	at, sizes, colours := -1, 0, 0
+	at, sizes, colors := -1, 0, 0
 	for i, s := range d.found {
 		switch {
 		case s.c == 0:
 			continue
 		case s.c != d.want.c:
-			colours++
+			colors++
 		default:
 			sizes++
 		}
@@ -336,11 +336,11 @@ func (d *decoder) differing(folder string) error {
 	kind, advice := ErrSizes, "give the size to which all shall be scaled"
 	if sizes == 0 {
 		kind, advice = ErrShape, "convert all to colour or all to greyscale"
-	} else if colours > 0 {
+	} else if colors > 0 {
 		advice += ", and convert all to colour or all to greyscale"
 	}
 	return errorf(kind, "%s: the images are not of one kind: %s is %s and %s is %s (%d of %d differ from the former); %s",
-		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colours, len(d.files), advice)
+		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colors, len(d.files), advice)
 }
 
 // pictureShape returns the shape of the image that a PNG or JPEG file says it
@@ -348,15 +348,15 @@ func (d *decoder) differing(folder string) error {
 func pictureShape(file []byte) (shape, error) {
 	var config image.Config
 	var err error
-	var grey bool
+	var gray bool
 	switch {
 	case bytes.HasPrefix(file, []byte(pngMagic)):
 		config, err = png.DecodeConfig(bytes.NewReader(file))
 		// The type of colour in the header: bit 1 is that there are colours.
-		grey = err == nil && file[25]&2 == 0
+		gray = err == nil && file[25]&2 == 0
 	case bytes.HasPrefix(file, []byte(jpegMagic)):
 		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
-		grey = config.ColorModel == color.GrayModel
+		gray = config.ColorModel == color.GrayModel
 	case len(file) == 0:
 		return shape{}, fmt.Errorf("it is empty")
 	default:
@@ -366,7 +366,7 @@ func pictureShape(file []byte) (shape, error) {
 		return shape{}, err
 	}
 	s := shape{config.Height, config.Width, 3}
-	if grey {
+	if gray {
 		s.c = 1
 	}
 	if s.h < 1 || s.w < 1 {

@@ -170,20 +170,20 @@ func miscounted(labels, points int, counts ...string) error {
 }
 
 func readLabelFile(path string) (labelFile, error) {
-	s, c, err := openSource(path)
+	s, c, err := openByteSource(path)
 	if err != nil {
 		return labelFile{}, err
 	}
 	defer c.Close()
 	f := labelFile{path: path}
-	format, err := recognise(path, s)
+	format, err := recognize(path, s)
 	switch {
 	case err != nil:
 	case format == formatCSV:
 		f.labels, err = textLines(s, "label")
 		f.header = looksLikeHeader(f.labels)
 	default:
-		err = withLabelArray(s, format, func(b *body) (err error) {
+		err = withLabelArray(s, format, func(b *arrayReader) (err error) {
 			f.labels, err = b.readLabels()
 			return err
 		})
@@ -196,7 +196,7 @@ func readLabelFile(path string) (labelFile, error) {
 
 // labelArray begins to read the array of labels in a file that holds nothing
 // else. The closer is that of an array in an archive, otherwise nil.
-func labelArray(s *source, f format) (*body, io.Closer, error) {
+func labelArray(s *byteSource, f format) (*arrayReader, io.Closer, error) {
 	if f != formatNPZ {
 		a, err := f.header(s)
 		if err != nil {
@@ -226,7 +226,7 @@ func labelArray(s *source, f format) (*body, io.Closer, error) {
 }
 
 // withLabelArray does so for a function that reads it.
-func withLabelArray(s *source, f format, read func(*body) error) error {
+func withLabelArray(s *byteSource, f format, read func(*arrayReader) error) error {
 	b, c, err := labelArray(s, f)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func withLabelArray(s *source, f format, read func(*body) error) error {
 }
 
 // textLines reads text with one item on each line, such as a label.
-func textLines(s *source, item string) ([]string, error) {
+func textLines(s *byteSource, item string) ([]string, error) {
 	skipBOM(s)
 	scanner := bufio.NewScanner(s.r)
 	scanner.Buffer(nil, readBuffer)
@@ -276,7 +276,7 @@ func looksLikeHeader(labels []string) bool {
 }
 
 // skipBOM passes over the mark with which some programs begin UTF-8 text.
-func skipBOM(s *source) {
+func skipBOM(s *byteSource) {
 	const mark = "\ufeff"
 	if string(s.head(len(mark))) == mark {
 		s.r.Discard(len(mark)) // cannot fail, the bytes are there

@@ -32,6 +32,9 @@ func (m *Matrix) checkWidth(d int) error {
 // check reports a matrix without values, or one whose fields contradict each
 // other.
 func (m *Matrix) check() error {
+	if m == nil {
+		return errorf(ErrEmpty, "there is no matrix; pass one with a row for each point")
+	}
 	if m.N <= 0 || m.D <= 0 {
 		return errorf(ErrEmpty, "the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
 	}

@@ -21,8 +21,8 @@ const (
 	npyHeadSize = 128
 )
 
-// npyElements are the types that ReadNPY accepts, as NumPy writes them.
-var npyElements = map[string]element{
+// npyTypes are the types that ReadNPY accepts, as NumPy writes them.
+var npyTypes = map[string]scalarType{
 	"<f4": {'f', 4, false},
 	"<f8": {'f', 8, false},
 	"|u1": {'u', 1, false},
@@ -39,7 +39,7 @@ var npyElements = map[string]element{
 func ReadNPY(r io.Reader) (*Dataset, error) { return readArrayPoints(r, formatNPY) }
 
 // npyHeader reads the head of an npy file.
-func npyHeader(s *source) (array, error) {
+func npyHeader(s *byteSource) (array, error) {
 	var fixed [8]byte
 	n, err := s.full(fixed[:])
 	if err != nil && err != errShort {
@@ -89,7 +89,7 @@ func parseNPYHeader(text string) (array, error) {
 	if err != nil {
 		return array{}, errorf(ErrFormat, "the npy header %.80q cannot be understood (%w); write the file again with np.save", text, err)
 	}
-	e, ok := npyElements[fields.descr]
+	e, ok := npyTypes[fields.descr]
 	if !ok {
 		return array{}, errorf(ErrUnsupported, "the array has the dtype %.40q; float32, float64, uint8, int32 and int64 in little-endian order are read: convert it with np.ascontiguousarray(x).astype('float32'), or images with .astype('uint8')", fields.descr)
 	}

@@ -164,9 +164,9 @@ func FuzzNPZArrays(f *testing.F) {
 	f.Add(byteArray("(2, 1, 2)", 1, 2, 3, 4), []byte{}, false, false)
 	f.Add(byteArray("(1000000, 1000)", 1), byteArray("(1000000,)", 1), true, false)
 	f.Add(gz(byteArray("(1, 1)", 1)), byteArray("(1, 1)", 1), true, true)
-	f.Fuzz(func(t *testing.T, points, labels []byte, labelled, stored bool) {
+	f.Fuzz(func(t *testing.T, points, labels []byte, labeled, stored bool) {
 		arrays := []entry{{"x.npy", points}}
-		if labelled {
+		if labeled {
 			arrays = append(arrays, entry{"y.npy", labels})
 		}
 		method := zip.Deflate
@@ -179,12 +179,12 @@ func FuzzNPZArrays(f *testing.F) {
 		switch {
 		case err == nil && errAlone != nil:
 			t.Fatalf("the archive is read, but the array by itself gives %v", errAlone)
-		case err != nil && errAlone == nil && !labelled:
+		case err != nil && errAlone == nil && !labeled:
 			t.Fatalf("the array is read by itself, but in the archive it gives %v", err)
 		case err == nil:
 			sameMatrix(t, ds.Points, alone.Points)
-			if (ds.Labels != nil) != labelled {
-				t.Fatalf("labels %+v of an archive that has some: %v", ds.Labels, labelled)
+			if (ds.Labels != nil) != labeled {
+				t.Fatalf("labels %+v of an archive that has some: %v", ds.Labels, labeled)
 			}
 		}
 	})

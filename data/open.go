@@ -60,7 +60,7 @@ const (
 )
 
 // header reads the head of an array; the format is IDX or npy.
-func (f format) header(s *source) (array, error) {
+func (f format) header(s *byteSource) (array, error) {
 	if f == formatNPY {
 		return npyHeader(s)
 	}
@@ -77,9 +77,9 @@ var archives = []struct{ magic, advice string }{
 	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
 }
 
-// recognise finds a file's format: from its first bytes if these are telling,
+// recognize finds a file's format: from its first bytes if these are telling,
 // and from its name otherwise.
-func recognise(path string, s *source) (format, error) {
+func recognize(path string, s *byteSource) (format, error) {
 	head := s.head(512)
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
 	switch {
@@ -163,7 +163,7 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		if st.labelled && st.labels == nil {
+		if st.labeled && st.labels == nil {
 			if st.labels, err = readLabelFiles([]string{f.labels}, st.rows); err != nil {
 				return nil, err
 			}
@@ -322,12 +322,12 @@ func survey(files []file) (values int, err error) {
 }
 
 func surveyOne(path string) (int, error) {
-	s, c, err := openSource(path)
+	s, c, err := openByteSource(path)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	format, err := recognise(path, s)
+	format, err := recognize(path, s)
 	if err == nil && format == formatCSV {
 		return 0, nil
 	}
@@ -348,7 +348,7 @@ func surveyOne(path string) (int, error) {
 
 // readArrayPoints makes a dataset of one array.
 func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
-	s, err := newSource(r)
+	s, err := newByteSource(r)
 	if err != nil {
 		return nil, err
 	}

@@ -202,7 +202,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func TestOpenPartlyLabelled(t *testing.T) {
+func TestOpenPartlyLabeled(t *testing.T) {
 	plain := put(t, t.TempDir(), "plain.idx", idx(8, []uint32{1, 1, 2}, 1, 2))
 	_, err := data.Open([]string{mnistFolder(t), plain}, data.Options{})
 	wantError(t, err, data.ErrLabels, "plain.idx: this file has no labels although others have")

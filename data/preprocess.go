@@ -1,5 +1,7 @@
 package data
 
+import "context"
+
 // A Preprocessing is what was done to the points of a run before its model saw
 // them, so that it can be done to new points. It is saved with the model.
 type Preprocessing struct {
@@ -48,9 +50,17 @@ func (p *Preprocessing) Out() int {
 }
 
 // Apply preprocesses points. It scales those of m in place and returns m, or
-// their principal components in a matrix of their own. Points of another width
-// give ErrShape.
-func (p *Preprocessing) Apply(m *Matrix) (*Matrix, error) {
+// their principal components in a matrix of their own; those are computed on a
+// device, or on the CPU if that is nil. A nil *Preprocessing leaves m as it is.
+// Points of another width give ErrShape. Errors are also the device's, and ctx's
+// if it ends before.
+func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
+	if p == nil {
+		return m, nil
+	}
+	if m == nil {
+		return nil, m.check()
+	}
 	if m.D != p.Width {
 		return nil, errorf(ErrShape, "the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
 	}
@@ -62,5 +72,5 @@ func (p *Preprocessing) Apply(m *Matrix) (*Matrix, error) {
 	if p.PCA == nil {
 		return m, nil
 	}
-	return p.PCA.Transform(m)
+	return p.PCA.Transform(ctx, m, on)
 }

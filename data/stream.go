@@ -25,13 +25,13 @@ type valueReader interface {
 // A stream is an open file of points.
 type stream struct {
 	part
-	d        int  // values per point
-	labelled bool // the points have labels, in the file or beside it
-	values   valueReader
-	array    string // the name of the points within an archive
+	d       int  // values per point
+	labeled bool // the points have labels, in the file or beside it
+	values  valueReader
+	array   string // the name of the points within an archive
 	// Labels that are an array of their own, and the name of its file, or of
 	// its file and itself; nil otherwise.
-	beside     *body
+	beside     *arrayReader
 	besideName string
 	closers    []io.Closer
 }
@@ -39,7 +39,7 @@ type stream struct {
 // openStream opens a file and reads as much of it as it takes to know the
 // width of its points. Errors name the file.
 func openStream(f file, opt Options) (*stream, error) {
-	st := &stream{part: part{name: f.path}, labelled: f.labels != "" && len(opt.Labels) == 0}
+	st := &stream{part: part{name: f.path}, labeled: f.labels != "" && len(opt.Labels) == 0}
 	if err := st.open(f, opt); err != nil {
 		st.close()
 		return nil, err
@@ -48,7 +48,7 @@ func openStream(f file, opt Options) (*stream, error) {
 }
 
 func (st *stream) open(f file, opt Options) error {
-	s, c, err := openSource(f.path)
+	s, c, err := openByteSource(f.path)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (st *stream) open(f file, opt Options) error {
 }
 
 // begin reads the head of a file.
-func (st *stream) begin(s *source, opt Options) error {
-	format, err := recognise(st.name, s)
+func (st *stream) begin(s *byteSource, opt Options) error {
+	format, err := recognize(st.name, s)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (st *stream) begin(s *source, opt Options) error {
 
 // beginArchive begins to read the points in an archive of arrays and, if they
 // are wanted and there are no others, the labels beside them.
-func (st *stream) beginArchive(s *source, wanted bool) error {
+func (st *stream) beginArchive(s *byteSource, wanted bool) error {
 	z, err := openNPZ(s)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (st *stream) beginArchive(s *source, wanted bool) error {
 		return inArray(points.Name, err)
 	}
 	labels := z.labels()
-	if labels == nil || labels == points || !wanted || st.labelled {
+	if labels == nil || labels == points || !wanted || st.labeled {
 		return nil
 	}
 	if inner, c, err = z.open(labels); err != nil {
@@ -108,15 +108,15 @@ func (st *stream) beginArchive(s *source, wanted bool) error {
 	if st.beside, err = npyLabels(inner); err != nil {
 		return inArray(labels.Name, err)
 	}
-	if n := st.values.(*body).shape[0]; st.beside.total != n {
+	if n := st.values.(*arrayReader).shape[0]; st.beside.total != n {
 		return errorf(ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, st.beside.total, n)
 	}
 	st.besideName = fmt.Sprintf("%s: the array %s", st.name, labels.Name)
-	st.labelled = true
+	st.labeled = true
 	return nil
 }
 
-func (st *stream) beginArray(s *source, f format) error {
+func (st *stream) beginArray(s *byteSource, f format) error {
 	a, err := f.header(s)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (st *stream) beginArray(s *source, f format) error {
 	if _, st.d, err = a.points(); err != nil {
 		return err
 	}
-	b, err := newBody(a, s)
+	b, err := newArrayReader(a, s)
 	if err != nil {
 		return err
 	}
@@ -132,25 +132,25 @@ func (st *stream) beginArray(s *source, f format) error {
 	return nil
 }
 
-func (st *stream) beginTable(s *source, opt Options) error {
+func (st *stream) beginTable(s *byteSource, opt Options) error {
 	t, err := newTable(s, opt)
 	if err != nil {
 		return err
 	}
 	st.values, st.d, st.columns = t, t.width, t.columns
-	st.labelled = st.labelled || t.labelled
+	st.labeled = st.labeled || t.labeled
 	return nil
 }
 
 // pairLabels opens the file with the labels of the points, an array beside
 // another one, as those of MNIST are.
 func (st *stream) pairLabels(path string) error {
-	s, c, err := openSource(path)
+	s, c, err := openByteSource(path)
 	if err != nil {
 		return err
 	}
 	st.closers = append(st.closers, c)
-	format, err := recognise(path, s)
+	format, err := recognize(path, s)
 	if err == nil {
 		var inner io.Closer
 		if st.beside, inner, err = labelArray(s, format); inner != nil {
@@ -160,7 +160,7 @@ func (st *stream) pairLabels(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if points := st.values.(*body); st.beside.total != points.shape[0] {
+	if points := st.values.(*arrayReader); st.beside.total != points.shape[0] {
 		return miscounted(st.beside.total, points.shape[0], fmt.Sprintf("%s: %d", path, st.beside.total))
 	}
 	st.besideName = path
@@ -172,9 +172,9 @@ func (st *stream) follows(first *stream) error {
 	switch {
 	case st.d != first.d:
 		return errorf(ErrShape, "%s: its points have %d values, those of %s have %d; files that are read together must have points of one width", st.name, st.d, first.name, first.d)
-	case st.labelled != first.labelled:
+	case st.labeled != first.labeled:
 		without := st
-		if st.labelled {
+		if st.labeled {
 			without = first
 		}
 		return errorf(ErrLabels, "%s: this file has no labels although others have; give labels for all files or for none", without.name)

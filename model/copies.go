@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"cne/data"
 	"cne/internal/device"
 	"cne/model/op"
 	"cne/model/vm"
 )
 
-// A Device is where models are computed: see OpenDevice.
-type Device = device.Device
+// A Device is where models are computed: see OpenDevice. A nil *Device is the CPU.
+type Device = data.Device
 
 // OpenDevice opens a device by name: cpu; cuda for the first of NVIDIA's GPUs,
 // cuda:1 for the second; auto for the first GPU if one can be used, else the CPU.

@@ -38,7 +38,7 @@ func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix
 		return 0, err
 	}
 	base := directions(features, split.Train, true)
-	index, err := neighbors.NewIndexOn(on, base)
+	index, err := neighbors.NewIndex(ctx, base, neighbors.Options{Device: on})
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +50,7 @@ func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix
 			return 0, err
 		}
 		test := split.Test[lo:min(lo+queries, len(split.Test))]
-		nb, err := index.Search(directions(features, test, false), k)
+		nb, err := index.Search(ctx, directions(features, test, false), k)
 		if err != nil {
 			return 0, err
 		}

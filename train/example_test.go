@@ -48,7 +48,7 @@ func Example_network() {
 		return
 	}
 	// Points of one cluster, which are 3 apart in the file, stay together.
-	near, err := neighbors.KNN(embedding, 1)
+	near, err := neighbors.KNN(context.Background(), embedding, 1, neighbors.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -65,7 +65,7 @@ func fitAndSave(path string, set *data.Dataset) error {
 		return err
 	}
 	points := set.Points
-	nearest, err := neighbors.KNN(points, 10)
+	nearest, err := neighbors.KNN(context.Background(), points, 10, neighbors.Options{})
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func project(path string, set *data.Dataset) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := saved.Preprocessing.Apply(set.Points)
+	points, err := saved.Preprocessing.Apply(context.Background(), set.Points, nil)
 	if err != nil {
 		return nil, err
 	}

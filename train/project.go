@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -70,7 +71,7 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	training.Objective.Mean = false
 	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
 	var err error
-	if p.index, err = neighbors.NewIndex(points); err != nil {
+	if p.index, err = neighbors.NewIndex(context.Background(), points, neighbors.Options{}); err != nil {
 		return nil, err
 	}
 	first, err := p.newPlacer()
@@ -93,7 +94,7 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	if rows == 0 {
 		return nil
 	}
-	near, err := p.index.Search(&data.Matrix{N: rows, D: p.width, X: x}, p.training.Neighbors)
+	near, err := p.index.Search(context.Background(), &data.Matrix{N: rows, D: p.width, X: x}, p.training.Neighbors)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (p *projection) checkCounts() error {
 
 func (s *countsSource) D() int { return len(s.scaling.Genes) }
 
-func (s *countsSource) Labelled() bool { return false }
+func (s *countsSource) Labeled() bool { return false }
 
 func (s *countsSource) Labels() []string { return nil }
 

@@ -459,7 +459,7 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 	stop()
 
 	for _, s := range compared {
-		if s.found, err = neighbors.KNNOn(a.device, s.positions, e.K); err != nil {
+		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Device: a.device}); err != nil {
 			return nil, err
 		}
 	}
@@ -558,7 +558,7 @@ func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown
 	stop()
 	if y.points != nil && 2*e.K < e.N {
 		stop := stopwatch(&e.Seconds.Trustworthiness)
-		ranks, err := neighbors.RanksOn(a.device, y.points, s.found.Index, e.K)
+		ranks, err := neighbors.Ranks(ctx, y.points, s.found.Index, e.K, neighbors.Options{Device: a.device})
 		if err != nil {
 			return nil, err
 		}

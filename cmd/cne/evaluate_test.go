@@ -78,11 +78,11 @@ func TestEvaluateARun(t *testing.T) {
 	if _, err := set.Scale(data.ScaleUnit); err != nil {
 		t.Fatal(err)
 	}
-	pca, err := data.FitPCA(set.Points, 4)
+	pca, err := data.FitPCA(t.Context(), set.Points, 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := pca.Transform(set.Points)
+	points, err := pca.Transform(t.Context(), set.Points, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestEvaluateARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := neighbors.KNN(embedding.Points, 8)
+	found, err := neighbors.KNN(t.Context(), embedding.Points, 8, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranks, err := neighbors.Ranks(points, found.Index, 8)
+	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, 8, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func mustKNN(t *testing.T, path string, k int) *neighbors.Neighbors {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nb, err := neighbors.KNN(set.Points, k)
+	nb, err := neighbors.KNN(t.Context(), set.Points, k, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

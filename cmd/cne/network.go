@@ -20,16 +20,16 @@ type trainable interface {
 }
 
 // newModel returns the model of a run at its start.
-func newModel(c *Config, in *inputs, near *neighbourhood) (trainable, error) {
+func newModel(ctx context.Context, c *Config, in *inputs, near *neighbourhood) (trainable, error) {
 	if c.Model.DType == "float64" {
-		return newModelOf[float64](c, in, near)
+		return newModelOf[float64](ctx, c, in, near)
 	}
-	return newModelOf[float32](c, in, near)
+	return newModelOf[float32](ctx, c, in, near)
 }
 
-func newModelOf[T op.Float](c *Config, in *inputs, near *neighbourhood) (trainable, error) {
+func newModelOf[T op.Float](ctx context.Context, c *Config, in *inputs, near *neighbourhood) (trainable, error) {
 	if c.Model.Kind == "table" {
-		table, err := startingTable[T](c, near.points)
+		table, err := startingTable[T](ctx, c, near.points)
 		if err != nil {
 			return nil, err
 		}
@@ -58,11 +58,11 @@ func networkInput(c *Config, in *inputs, near *neighbourhood) *data.Matrix {
 	return near.points
 }
 
-func startingTable[T op.Float](c *Config, points *data.Matrix) ([]T, error) {
+func startingTable[T op.Float](ctx context.Context, c *Config, points *data.Matrix) ([]T, error) {
 	if c.Model.Init == "random" {
 		return model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
 	}
-	components, err := leadingComponents(points, c.Model.Dim)
+	components, err := leadingComponents(ctx, points, c.Model.Dim)
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func startingTable[T op.Float](c *Config, points *data.Matrix) ([]T, error) {
 // leadingComponents returns the first d principal components of the points, or
 // as many as there are. Points that are principal components already come out
 // as they are.
-func leadingComponents(points *data.Matrix, d int) (*data.Matrix, error) {
-	pca, err := data.FitPCA(points, min(d, points.D, points.N))
+func leadingComponents(ctx context.Context, points *data.Matrix, d int) (*data.Matrix, error) {
+	pca, err := data.FitPCA(ctx, points, min(d, points.D, points.N), nil)
 	if err != nil {
 		return nil, err
 	}
-	return pca.Transform(points)
+	return pca.Transform(ctx, points, nil)
 }
 
 // preprocessing returns what is done to points before the model sees them; of
@@ -148,7 +148,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := t.heldPoints(t.preprocessing())
+	points, err := t.heldPoints(ctx, t.preprocessing())
 	if err != nil {
 		return nil, err
 	}
@@ -187,12 +187,12 @@ func (t *training) writeRows(name string, rows []int) error {
 
 // heldPoints returns the points that were held out, which are scaled already,
 // as p leaves them.
-func (t *training) heldPoints(p *data.Preprocessing) (_ *data.Matrix, err error) {
+func (t *training) heldPoints(ctx context.Context, p *data.Preprocessing) (_ *data.Matrix, err error) {
 	if p.PCA == nil {
 		return t.in.held.Points, nil
 	}
 	if t.in.heldComponents == nil {
-		t.in.heldComponents, err = p.PCA.Transform(t.in.held.Points)
+		t.in.heldComponents, err = p.PCA.Transform(ctx, t.in.held.Points, nil)
 	}
 	return t.in.heldComponents, err
 }

@@ -157,15 +157,10 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, on *model
 	if components > 0 {
 		log.Info("computing principal components", "from", set.Points.D, "to", components)
 		var err error
-		h.points, err = await(ctx, func() (*data.Matrix, error) {
-			pca, err := data.FitPCAOn(on, set.Points, components)
-			if err != nil {
-				return nil, err
-			}
-			h.pca = pca
-			return pca.TransformOn(on, set.Points)
-		})
-		if err != nil {
+		if h.pca, err = data.FitPCA(ctx, set.Points, components, on); err != nil {
+			return err
+		}
+		if h.points, err = h.pca.Transform(ctx, set.Points, on); err != nil {
 			return err
 		}
 		if !keep {
@@ -179,7 +174,7 @@ func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, on *model
 	start = time.Now()
 	log.Info("searching the nearest neighbours", "points", h.points.N, "k", k)
 	var err error
-	h.nearest, err = await(ctx, func() (*neighbors.Neighbors, error) { return neighbors.KNNOn(on, h.points, k) })
+	h.nearest, err = neighbors.KNN(ctx, h.points, k, neighbors.Options{Device: on})
 	h.graphTime = time.Since(start)
 	if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
 		return errors.New("the principal components are too large for float32; set data.scale to standard or unit")

@@ -247,7 +247,7 @@ func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, 
 // A pointSource is where points come from, in blocks: see data.Blocks.
 type pointSource interface {
 	D() int
-	Labelled() bool
+	Labeled() bool
 	Next(dst *data.Matrix) (int, error)
 	Labels() []string
 	Row(i int) string
@@ -288,7 +288,7 @@ type datasetSource struct {
 
 func (s *datasetSource) D() int { return s.set.Points.D }
 
-func (s *datasetSource) Labelled() bool { return true }
+func (s *datasetSource) Labeled() bool { return true }
 
 func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
 	s.from, s.to = s.to, min(s.set.Points.N, s.to+dst.N)
@@ -375,7 +375,7 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 	start := time.Now()
 	defer func() { p.elapsed = time.Since(start) }()
 	_, d := p.network.Size()
-	out, err := newPositionWriter(p.output, w, d, points.Labelled())
+	out, err := newPositionWriter(p.output, w, d, points.Labeled())
 	if err != nil {
 		return p.notWritten(err)
 	}
@@ -387,7 +387,7 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 				if piece == 0 {
 					next.read(points)
 				} else {
-					err = p.place(current)
+					err = p.place(ctx, current)
 				}
 			})
 			return
@@ -422,7 +422,7 @@ type badPoint struct {
 func (e *badPoint) Error() string { return e.fault }
 
 // place finds the positions of a block of points, which it scales in place.
-func (p *projection) place(b *pointBlock) error {
+func (p *projection) place(ctx context.Context, b *pointBlock) error {
 	if b.n == 0 {
 		return nil
 	}
@@ -438,7 +438,7 @@ func (p *projection) place(b *pointBlock) error {
 	x := points
 	if p.before != nil {
 		var err error
-		if x, err = p.before.Apply(points); err != nil {
+		if x, err = p.before.Apply(ctx, points, nil); err != nil {
 			return err
 		}
 		if err := p.reject(b, x, func([]float32) string { return tooLarge }); err != nil {

@@ -85,11 +85,11 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 	measuring := time.Now()
 	m := t.metrics(embedding)
 	_, err := await(ctx, func() (struct{}, error) {
-		err := t.measure(embedding, m)
+		err := t.measure(ctx, embedding, m)
 		if err != nil || held == nil {
 			return struct{}{}, err
 		}
-		m.Holdout, err = t.measureHeld(embedding, held)
+		m.Holdout, err = t.measureHeld(ctx, embedding, held)
 		return struct{}{}, err
 	})
 	if err != nil {
@@ -123,14 +123,14 @@ func (t *training) metrics(embedding *data.Matrix) *Metrics {
 }
 
 // measure fills in what the configuration asks for.
-func (t *training) measure(embedding *data.Matrix, m *Metrics) error {
+func (t *training) measure(ctx context.Context, embedding *data.Matrix, m *Metrics) error {
 	q := &t.config.Quality
 	y := yardstick{on: t.device, points: t.near.points, graph: t.near.graph, quality: q, seed: t.config.Seed}
 	var found *neighbors.Neighbors
 	if q.Recall {
 		var err error
 		y.nearest = t.near.nearest.Nearest(q.K)
-		if found, err = neighbors.KNNOn(t.device, embedding, q.K); err != nil {
+		if found, err = neighbors.KNN(ctx, embedding, q.K, neighbors.Options{Device: t.device}); err != nil {
 			return err
 		}
 	}
@@ -242,19 +242,19 @@ func measureAccuracy(on *model.Device, embedding *data.Matrix, labels *data.Labe
 }
 
 // measureHeld measures how the held-out points lie among the training points.
-func (t *training) measureHeld(embedding, held *data.Matrix) (*HoldoutMetrics, error) {
+func (t *training) measureHeld(ctx context.Context, embedding, held *data.Matrix) (*HoldoutMetrics, error) {
 	q := &t.config.Quality
 	m := &HoldoutMetrics{N: held.N}
 	if q.Recall && t.near.nearest != nil {
-		points, err := t.heldPoints(&data.Preprocessing{PCA: t.near.pca})
+		points, err := t.heldPoints(ctx, &data.Preprocessing{PCA: t.near.pca})
 		if err != nil {
 			return nil, err
 		}
-		near, err := neighbors.SearchOn(t.device, t.near.points, points, q.K)
+		near, err := neighbors.Search(ctx, t.near.points, points, q.K, neighbors.Options{Device: t.device})
 		if err != nil {
 			return nil, err
 		}
-		found, err := neighbors.SearchOn(t.device, embedding, held, q.K)
+		found, err := neighbors.Search(ctx, embedding, held, q.K, neighbors.Options{Device: t.device})
 		if err != nil {
 			return nil, err
 		}

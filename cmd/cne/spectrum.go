@@ -255,7 +255,7 @@ func (s *spectrum) train(ctx context.Context) error {
 		s.all += x.config.Train.Epochs - shared
 		var err error
 		// Gorgonia's graphs are made one after the other.
-		if x.model, err = newModel(x.config, s.base.in, s.base.near); err != nil {
+		if x.model, err = newModel(ctx, x.config, s.base.in, s.base.near); err != nil {
 			return err
 		}
 	}
@@ -276,7 +276,7 @@ func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
 	if len(s.stops[0].config.Train.Phases) == 1 {
 		return nil, nil
 	}
-	model, err := newModel(s.stops[0].config, s.base.in, s.base.near)
+	model, err := newModel(ctx, s.stops[0].config, s.base.in, s.base.near)
 	if err != nil {
 		return nil, err
 	}
@@ -389,7 +389,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 		t := s.at(x)
 		m, err := await(ctx, func() (*Metrics, error) {
 			m := t.metrics(x.embedding)
-			return m, t.measure(x.embedding, m)
+			return m, t.measure(ctx, x.embedding, m)
 		})
 		if err != nil {
 			return err

@@ -83,13 +83,13 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if t.near, err = prepare(ctx, c, t.dir, t.Log, t.device, set); err != nil {
+	if t.near, err = prepare(ctx, c, t.dir, t.Log, t.device, set); err == nil {
+		t.model, err = newModel(ctx, c, t.in, t.near)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
-		return err
-	}
-	if t.model, err = newModel(c, t.in, t.near); err != nil {
 		return err
 	}
 	if err := options.Check(t.model.Objective(), t.near.graph.N, t.near.graph.Edges()); err != nil {

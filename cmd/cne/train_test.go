@@ -532,7 +532,7 @@ func TestTrainMeasures(t *testing.T) {
 	}
 	nearest := func(m *data.Matrix) []int32 {
 		t.Helper()
-		nb, err := neighbors.KNN(m, 7)
+		nb, err := neighbors.KNN(t.Context(), m, 7, neighbors.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

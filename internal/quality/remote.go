@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -134,7 +135,7 @@ func remoteDistances(on *device.Device, out []uint64, x []float32, d int) error 
 }
 
 // KNNAccuracyOn is KNNAccuracy on a device, which finds the neighbours
-// (neighbors.SearchOn). In four and more dimensions the rounding of their distances
+// (neighbors.Search). In four and more dimensions the rounding of their distances
 // may decide otherwise between equally near ones. Errors are also the device's.
 func KNNAccuracyOn(on *device.Device, embedding *data.Matrix, classes []int32, k int, testShare float64, stream rng.Stream) (float64, error) {
 	if on.OnHost() {
@@ -169,7 +170,7 @@ func HeldOutAccuracyOn(on *device.Device, train *data.Matrix, trainClasses []int
 
 // remoteAccuracy is classifier.accuracy for checked arguments.
 func remoteAccuracy(on *device.Device, base *data.Matrix, baseClass []int32, queries *data.Matrix, class []int32, k int) (float64, error) {
-	found, err := neighbors.SearchOn(on, base, queries, k)
+	found, err := neighbors.Search(context.Background(), base, queries, k, neighbors.Options{Device: on})
 	if err != nil {
 		return 0, err
 	}

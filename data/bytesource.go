@@ -23,9 +23,9 @@ const (
 	valuesPerPackedByte = 64
 )
 
-// A source is a stream of bytes that knows how many it can still deliver. It
+// A byteSource is a stream of bytes that knows how many it can still deliver. It
 // undoes gzip compression on its own.
-type source struct {
+type byteSource struct {
 	r      *bufio.Reader
 	at     io.ReaderAt // the bytes in any order, nil if that is impossible
 	raw    *counter    // what is below decompression
@@ -63,10 +63,10 @@ type archiveError struct{ error }
 
 func (e *archiveError) Unwrap() error { return e.error }
 
-// newSource prepares r for reading. The error is that of a damaged gzip
+// newByteSource prepares r for reading. The error is that of a damaged gzip
 // header or of reading.
-func newSource(r io.Reader) (*source, error) {
-	s := &source{raw: &counter{r: r}, size: sizeOf(r)}
+func newByteSource(r io.Reader) (*byteSource, error) {
+	s := &byteSource{raw: &counter{r: r}, size: sizeOf(r)}
 	if at, ok := r.(io.ReaderAt); ok && s.size >= 0 {
 		s.at = at
 	}
@@ -85,14 +85,14 @@ func newSource(r io.Reader) (*source, error) {
 	return s, nil
 }
 
-// openSource opens a file; the caller closes it when it has been read. The
+// openByteSource opens a file; the caller closes it when it has been read. The
 // error names the file.
-func openSource(path string) (*source, io.Closer, error) {
+func openByteSource(path string) (*byteSource, io.Closer, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := newSource(f)
+	s, err := newByteSource(f)
 	if err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
@@ -120,13 +120,13 @@ func sizeOf(r io.Reader) int64 {
 }
 
 // head returns up to n of the bytes to come without taking them.
-func (s *source) head(n int) []byte {
+func (s *byteSource) head(n int) []byte {
 	b, _ := s.r.Peek(n)
 	return b
 }
 
 // left returns how many bytes are still to come, or -1 if that is unknown.
-func (s *source) left() int64 {
+func (s *byteSource) left() int64 {
 	if s.packed || s.size < 0 {
 		return -1
 	}
@@ -137,7 +137,7 @@ func (s *source) left() int64 {
 var errShort = errors.New("the file ends early")
 
 // full fills p, or returns how much of it came and errShort or another error.
-func (s *source) full(p []byte) (int, error) {
+func (s *byteSource) full(p []byte) (int, error) {
 	n, err := io.ReadFull(s.r, p)
 	s.taken += int64(n)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -151,7 +151,7 @@ func (s *source) full(p []byte) (int, error) {
 
 // atEnd returns nil if there is nothing more to read. With gzip this is also
 // when the checksum is verified.
-func (s *source) atEnd() error {
+func (s *byteSource) atEnd() error {
 	switch _, err := s.r.ReadByte(); err {
 	case io.EOF:
 		return nil
@@ -164,7 +164,7 @@ func (s *source) atEnd() error {
 
 // trusted returns for how many values out of a header's number room may be
 // made at once.
-func (s *source) trusted(values int) int {
+func (s *byteSource) trusted(values int) int {
 	switch {
 	case s.left() >= 0:
 		return values // the caller has compared them with the size
@@ -178,7 +178,7 @@ func (s *source) trusted(values int) int {
 // given done values so far: as many as the part of the file that has been
 // read lets expect, with a quarter to spare, because room that is never
 // written to takes no memory.
-func (s *source) room(done int) int {
+func (s *byteSource) room(done int) int {
 	limit := int64(s.size/2 + 1) // a value takes a digit and a separator
 	if s.packed {
 		limit = s.size * valuesPerPackedByte
