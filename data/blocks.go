@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"io"
+
+	"cne/internal/finite"
 )
 
 // Blocks reads points from files as Open does, but a block of rows at a time,
@@ -148,7 +150,7 @@ func (b *Blocks) Row(i int) string { return describeRow(b.parts, b.several, i) }
 // value among the n rows of the last block, which block holds, that is NaN or
 // infinite; or nil.
 func (b *Blocks) CheckFinite(block *Matrix, n int) error {
-	if at := firstNotFinite(block.X[:n*block.D]); at >= 0 {
+	if at := finite.First(block.X[:n*block.D]); at >= 0 {
 		return notFinite(b.Row(b.begun+at/block.D), at%block.D, block.X[at])
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/internal/safetensors"
 	"cne/model/op"
 )
@@ -418,10 +419,8 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 }
 
 func checkFinite[T op.Float](v []T) error {
-	for i, x := range v {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("value %d is %v; train the model again", i, x)
-		}
+	if i := finite.First(v); i >= 0 {
+		return fmt.Errorf("value %d is %v; train the model again", i, v[i])
 	}
 	return nil
 }

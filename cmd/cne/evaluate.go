@@ -22,6 +22,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
+	"cne/internal/finite"
 	"cne/internal/quality"
 	"cne/internal/rng"
 	"cne/model"
@@ -140,7 +141,7 @@ func (a *assessment) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
-	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
+	case !finite.Is(a.s):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
 	case math.Abs(a.s) > farthest:
 		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, farthest, farthest)
