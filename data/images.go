@@ -1,10 +1,8 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -234,54 +232,28 @@ func readPointFolder(files []file) (*pictures, error) {
 	return all, nil
 }
 
-const (
-	pngMagic  = "\x89PNG\r\n\x1a\n"
-	jpegMagic = "\xff\xd8"
-	zipMagic  = "PK\x03\x04"
-)
-
 // openPictureFile reads the images of a file that holds many.
 func openPictureFile(path string) (*pictures, error) {
-	f, err := os.Open(path)
+	s, format, c, err := openFile(path, true)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	p, err := readPictureFile(path, f)
+	defer c.Close()
+	var p *pictures
+	switch format {
+	case formatTar:
+		p, err = readCIFARTar(s)
+	case formatBatch:
+		p, err = readCIFARFile(path, s)
+	case formatNPZ:
+		p, err = readNPZ(s)
+	case formatText:
+		err = errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
+	default:
+		p, err = readPictureArray(s, format)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
-}
-
-func readPictureFile(path string, f *os.File) (*pictures, error) {
-	s, err := newSource(f)
-	if err != nil {
-		return nil, err
-	}
-	head := s.head(512)
-	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
-	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	switch {
-	case len(head) == 0:
-		return nil, errorf(ErrEmpty, "the file is empty; fetch or write it again")
-	case isTar(head):
-		return readCIFARTar(s)
-	case begins(zipMagic) && s.at != nil:
-		return readNPZ(s)
-	case begins(pngMagic), begins(jpegMagic):
-		return nil, errorf(ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
-	case strings.HasSuffix(name, ".bin") && !begins(npyMagic):
-		return readCIFARFile(path, s)
-	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tgz"):
-		return nil, errorf(ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
-	}
-	format, err := recognise(path, s)
-	if err != nil {
-		return nil, err
-	}
-	if format == formatCSV {
-		return nil, errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
-	}
-	return readPictureArray(s, format)
 }

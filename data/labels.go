@@ -170,19 +170,16 @@ func miscounted(labels, points int, counts ...string) error {
 }
 
 func readLabelFile(path string) (labelFile, error) {
-	s, c, err := openSource(path)
+	s, format, c, err := openFile(path, false)
 	if err != nil {
 		return labelFile{}, err
 	}
 	defer c.Close()
 	f := labelFile{path: path}
-	format, err := recognise(path, s)
-	switch {
-	case err != nil:
-	case format == formatCSV:
+	if format == formatText {
 		f.labels, err = textLines(s, "label")
 		f.header = looksLikeHeader(f.labels)
-	default:
+	} else {
 		err = withLabelArray(s, format, func(b *body) (err error) {
 			f.labels, err = b.readLabels()
 			return err

@@ -231,7 +231,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if p.output == "" {
-		p.output = trimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
+		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
 	if err := differ(file, p.output); err != nil {
 		return err
@@ -299,18 +299,6 @@ func embeddingFile(path string) (string, error) {
 		return "", err
 	}
 	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
-}
-
-// trimEnding takes the ending off a path if it is one of those of points. A
-// name may have other full stops in it.
-func trimEnding(path string) string {
-	cut := func(path string, endings ...string) string {
-		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
-			return strings.TrimSuffix(path, e)
-		}
-		return path
-	}
-	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx")
 }
 
 // differ refuses to write a picture over the file with its points.

@@ -29,7 +29,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		title := filepath.Base(trimEnding(input))
+		title := filepath.Base(data.TrimEnding(input))
 		if len(p.titles) > 0 {
 			title = p.titles[i]
 		}
