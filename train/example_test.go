@@ -9,7 +9,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"

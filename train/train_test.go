@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"

@@ -23,7 +23,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
 	"cne/internal/finite"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/train"

@@ -14,7 +14,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/internal/rng"
 )
 

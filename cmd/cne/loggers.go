@@ -10,7 +10,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/internal/tensorboard"
 	"cne/model"
 	"cne/train"

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/data"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/train"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"cne/data"
-	"cne/internal/quality"
+	"cne/train/quality"
 )
 
 // shortSpectrum is the command line of a spectrum that takes a moment.

@@ -17,7 +17,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/internal/rng"
 	"cne/model/op"
 	"cne/train"

@@ -18,7 +18,7 @@ import (
 	"os"
 
 	"cne/internal/plot"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/quality"
+	"cne/train/quality"
 	"cne/internal/rng"
 )
 
