@@ -53,15 +53,8 @@ func (ds *Dataset) Check() error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if l := ds.Labels; l != nil {
-		if len(l.Class) != m.N {
-			return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(l.Class), m.N)
-		}
-		for i, c := range l.Class {
-			if c < 0 || int(c) >= len(l.Names) {
-				return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
-			}
-		}
+	if err := ds.Labels.Check(m.N); err != nil {
+		return err
 	}
 	if ds.Names != nil && len(ds.Names) != m.N || ds.Columns != nil && len(ds.Columns) != m.D {
 		return errorf(ErrShape, "there are %d names for %d points, and %d for their %d values; give one for each, or none", len(ds.Names), m.N, len(ds.Columns), m.D)

@@ -1,10 +1,14 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
+	"image"
 	"os"
 	"slices"
 	"strings"
+
+	"cne/internal/parallel"
 )
 
 // Images are pictures of one size with, perhaps, a label for each.
@@ -178,6 +182,59 @@ type pictures struct {
 	pixels []byte
 	labels []string // one per image, nil without labels
 	train  []bool   // one per image, nil without a split
+}
+
+// FromImages returns decoded images, greyscale if all are of the types image.Gray
+// and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
+// ImageOptions.Size.
+//
+// No image, or one without pixels, gives ErrEmpty, images of different sizes
+// ErrSizes, greyscale beside colour ErrShape, transparency ErrUnsupported, and a
+// size that ImageOptions has none ErrOption.
+func FromImages(images []image.Image, size int) (*Images, error) {
+	if err := (ImageOptions{Size: size}).check(); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	if len(images) == 0 {
+		return nil, errorf(ErrEmpty, "data: there are no images; give at least one")
+	}
+	var s shape
+	for i, m := range images {
+		if m == nil || m.Bounds().Empty() {
+			return nil, errorf(ErrEmpty, "data: image %d (counted from 1) has no pixels", i+1)
+		}
+		own := shape{m.Bounds().Dy(), m.Bounds().Dx(), 3}
+		switch m.(type) {
+		case *image.Gray, *image.Gray16:
+			own.c = 1
+		}
+		if size > 0 {
+			own.h, own.w = size, size
+		}
+		if i == 0 {
+			s = own
+		}
+		if own != s {
+			kind, advice := ErrSizes, "give the size to which all shall be scaled"
+			if own.c != s.c {
+				kind, advice = ErrShape, "convert all to colour or all to greyscale"
+			}
+			return nil, errorf(kind, "data: image %d (counted from 1) is %s, the first is %s; %s", i+1, own, s, advice)
+		}
+	}
+	im := &Images{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
+	faults := make([]error, len(images))
+	parallel.For(len(images), 16, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if err := writePicture(im.Image(i), images[i], s); err != nil {
+				faults[i] = errorf(ErrUnsupported, "data: image %d (counted from 1) cannot be used: %w", i+1, err)
+			}
+		}
+	})
+	if err := cmp.Or(faults...); err != nil {
+		return nil, err
+	}
+	return im, nil
 }
 
 // openPictures reads the images of one path, and those of a folder of images

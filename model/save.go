@@ -152,7 +152,8 @@ const (
 
 // Save writes the network to a safetensors file, complete or not at all. The
 // tensors have the names and shapes of a torch.nn.Sequential of Linear and
-// ReLU modules; what d holds goes into the metadata, with a checksum.
+// ReLU modules; what d holds goes into the metadata, with a checksum. A nil d
+// stands for an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
 	if err := n.copies.pull(); err != nil {
 		return err
@@ -180,6 +181,9 @@ func tensorOf[T op.Float](a *op.Array) safetensors.Tensor {
 }
 
 func save(path string, f *safetensors.File, a architecture, d *Description) error {
+	if d == nil {
+		d = &Description{}
+	}
 	f.Metadata = map[string]string{
 		"format":   "pt", // some of PyTorch's loaders ask for it
 		configKey:  d.Config,

@@ -349,7 +349,7 @@ func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatte
 	if labels == nil {
 		return s
 	}
-	rows, known := knownLabels(labels)
+	rows, known := labels.Known()
 	switch {
 	case len(rows) == 0:
 	case known.Categorical():
@@ -365,28 +365,6 @@ func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatte
 		}
 	}
 	return s
-}
-
-// knownLabels returns the points that have a label, and their labels alone:
-// an empty field in a column of ages shall not make words of the others.
-func knownLabels(labels *data.Labels) (rows []int, known *data.Labels) {
-	missing := make([]bool, len(labels.Names))
-	for c, name := range labels.Names {
-		missing[c] = name == "" || strings.EqualFold(name, "nan")
-	}
-	for i, c := range labels.Class {
-		if !missing[c] {
-			rows = append(rows, i)
-		}
-	}
-	if len(rows) == len(labels.Class) {
-		return rows, labels
-	}
-	names := make([]string, len(rows))
-	for k, i := range rows {
-		names[k] = labels.Names[labels.Class[i]]
-	}
-	return rows, data.NewLabels(names)
 }
 
 // orMissing returns labels, or for nil those of n points whose label is missing.
@@ -405,7 +383,7 @@ func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels
 	copy(both.X[len(embedding.X):], held.X)
 	var joined *data.Labels
 	if labels != nil || heldLabels != nil {
-		joined = joinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
+		joined = data.JoinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
 	}
 	s := scatterOf(both, joined, p)
 	s.HeldOut = make([]bool, both.N)

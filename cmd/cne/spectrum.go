@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/data"
-	"cne/train/quality"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // spectrumSchema is the configuration of cne spectrum: that of cne train.
@@ -389,7 +389,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 		t := s.at(x)
 		m, err := await(ctx, func() (*Metrics, error) {
 			m := t.metrics(x.embedding)
-			return m, t.measure(x.embedding, m)
+			return m, t.measure(ctx, x.embedding, m)
 		})
 		if err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/train/quality"
 	"cne/internal/rng"
+	"cne/train/quality"
 )
 
 // scattered returns n points of d coordinates around a centre.

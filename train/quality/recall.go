@@ -1,11 +1,14 @@
 package quality
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"cne/data"
+	"cne/data/neighbors"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 )
@@ -73,33 +76,48 @@ func recall(inData, inEmbedding []int32, k, points int, what string) (float64, e
 }
 
 // KNNAccuracy returns the share, from 0 to 1, of held-out points that a
-// k-nearest-neighbour classifier in the embedding gets right. The stream
+// k-nearest-neighbour classifier in the embedding gets right. The seed
 // decides which points are held out: round(n·testShare) of them, drawn without
 // replacement and without regard to class; 1/7 holds out 10 000 of MNIST's
 // 70 000. The classifier knows the others.
 //
 // Neighbours are exact, of two at the same distance the one with the lower row
-// counts as nearer. The class with most neighbours wins; of classes with
-// equally many, the one with the nearest member.
+// counts as nearer; on an accelerator, in four and more dimensions, the rounding
+// of distances may decide otherwise between equally near ones. The class with most
+// neighbours wins; of classes with equally many, the one with the nearest member.
 //
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
-// ErrNotFinite.
-func KNNAccuracy(embedding *data.Matrix, classes []int32, k int, testShare float64, stream rng.Stream) (float64, error) {
-	test, known, err := drawTest(embedding, classes, k, testShare, stream)
+// ErrNotFinite, or are the context's or the device's.
+func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64, on *Device) (float64, error) {
+	test, known, err := drawTest(embedding, classes, k, testShare, seed)
 	if err != nil {
 		return 0, err
 	}
-	c := newClassifier(embedding.D, k)
-	for _, i := range known {
-		c.learn(embedding.Row(i), classes[i])
+	of := func(rows []int) classified {
+		class := make([]int32, len(rows))
+		for p, i := range rows {
+			class[p] = classes[i]
+		}
+		return classified{pick(embedding, rows), class}
 	}
-	return c.accuracy(len(test), func(i int) ([]float32, int32) { return embedding.Row(test[i]), classes[test[i]] }), nil
+	return accuracy(ctx, of(known), of(test), k, on)
+}
+
+// classified are points whose classes are known.
+type classified struct {
+	*data.Matrix
+	class []int32
+}
+
+// pick returns some of the points.
+func pick(m *data.Matrix, rows []int) *data.Matrix {
+	return &data.Matrix{N: len(rows), D: m.D, X: gather(m.X, m.D, rows)}
 }
 
 // drawTest checks the arguments of KNNAccuracy and returns the points that are held
 // out, and, in order, those that are not.
-func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64, stream rng.Stream) (test, known []int, err error) {
-	n, err := points(embedding.X, embedding.D, "embedding")
+func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64) (test, known []int, err error) {
+	n, err := rows(embedding, "embedding")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,6 +134,7 @@ func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64,
 	if k < 1 || k > n-held {
 		return nil, nil, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the points that are not held out", ErrInput, k, n-held)
 	}
+	stream := rng.New(seed, rng.Split)
 	order := stream.Perm(n)
 	known = order[held:]
 	slices.Sort(known)
@@ -126,43 +145,60 @@ func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64,
 // k-nearest-neighbour classifier which knows the training points gets right,
 // by KNNAccuracy's rules. trainClasses[i] is the class of training point i,
 // heldClasses[i] that of held-out point i; a held-out point of a class that no
-// training point has counts as wrong. Errors wrap ErrInput or ErrNotFinite, and
+// training point has counts as wrong. Errors are KNNAccuracy's, and wrap
 // ErrUndefined if no point is held out.
-func HeldOutAccuracy(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) (float64, error) {
-	n, tests, err := checkHeldOut(train, trainClasses, held, heldClasses, k)
-	if err != nil {
+func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int, on *Device) (float64, error) {
+	if err := checkHeldOut(train, trainClasses, held, heldClasses, k); err != nil {
 		return 0, err
 	}
-	c := newClassifier(train.D, k)
-	for i := range n {
-		c.learn(train.Row(i), trainClasses[i])
-	}
-	return c.accuracy(tests, func(i int) ([]float32, int32) { return held.Row(i), heldClasses[i] }), nil
+	return accuracy(ctx, classified{train, trainClasses}, classified{held, heldClasses}, k, on)
 }
 
-// checkHeldOut checks the arguments of HeldOutAccuracy and returns how many points
-// there are of both kinds.
-func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) (n, tests int, err error) {
-	n, err = points(train.X, train.D, "training points' embedding")
+// checkHeldOut checks the arguments of HeldOutAccuracy.
+func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) error {
+	n, err := rows(train, "training points' embedding")
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	tests, err = points(held.X, held.D, "held-out points' embedding")
+	tests, err := rows(held, "held-out points' embedding")
 	switch {
 	case err != nil:
-		return 0, 0, err
+		return err
 	case held.D != train.D:
-		return 0, 0, fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
+		return fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
 	case len(trainClasses) != n:
-		return 0, 0, fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
+		return fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
 	case len(heldClasses) != tests:
-		return 0, 0, fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
+		return fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
 	case k < 1 || k > n:
-		return 0, 0, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
+		return fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
 	case tests == 0:
-		return 0, 0, fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
+		return fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
 	}
-	return n, tests, nil
+	return nil
+}
+
+// accuracy returns the share of the tests that get their class by a vote of their k
+// nearest among the known points.
+func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (float64, error) {
+	right := 0
+	if on.OnHost() {
+		var err error
+		if right, err = newClassifier(known, k).right(ctx, tests); err != nil {
+			return 0, err
+		}
+	} else {
+		found, err := neighbors.SearchOn(on, known.Matrix, tests.Matrix, k)
+		if err := cmp.Or(ctx.Err(), err); err != nil {
+			return 0, err
+		}
+		for i, class := range tests.class {
+			if vote(found.Of(i), known.class) == class {
+				right++
+			}
+		}
+	}
+	return float64(right) / float64(tests.N), nil
 }
 
 // A classifier gives a point the class that most of its k nearest neighbours
@@ -173,33 +209,33 @@ type classifier struct {
 	coordinates [][]float64 // of these points, coordinate after coordinate
 }
 
-func newClassifier(d, k int) *classifier {
-	return &classifier{k: k, coordinates: make([][]float64, d)}
-}
-
-func (c *classifier) learn(p []float32, class int32) {
-	c.class = append(c.class, class)
-	for l, v := range p {
-		c.coordinates[l] = append(c.coordinates[l], float64(v))
+func newClassifier(known classified, k int) *classifier {
+	c := &classifier{k: k, class: known.class, coordinates: make([][]float64, known.D)}
+	for l := range c.coordinates {
+		column := make([]float64, known.N)
+		for i := range column {
+			column[i] = float64(known.X[i*known.D+l])
+		}
+		c.coordinates[l] = column
 	}
+	return c
 }
 
-// accuracy returns the share of n points whose class is found.
-func (c *classifier) accuracy(n int, test func(i int) (p []float32, class int32)) float64 {
+// right returns how many of the tests get their class.
+func (c *classifier) right(ctx context.Context, tests classified) (int, error) {
 	const grain = 64
-	right := make([]int, parallel.Pieces(n, grain))
-	parallel.For(n, grain, func(piece, lo, hi int) {
+	right := make([]int, parallel.Pieces(tests.N, grain))
+	err := inPieces(ctx, tests.N, grain, func(piece, lo, hi int) {
 		nearest := newNearest(c.k)
 		distances := make([]float64, min(len(c.class), 4096))
 		for i := lo; i < hi; i++ {
-			p, class := test(i)
 			nearest.reset()
 			for first := 0; first < len(c.class); first += len(distances) {
 				last := min(len(c.class), first+len(distances))
-				squaredDistances(distances[:last-first], p, c.coordinates, first)
+				squaredDistances(distances[:last-first], tests.Row(i), c.coordinates, first)
 				nearest.add(distances[:last-first], first)
 			}
-			if vote(nearest.rows, c.class) == class {
+			if vote(nearest.rows, c.class) == tests.class[i] {
 				right[piece]++
 			}
 		}
@@ -208,7 +244,7 @@ func (c *classifier) accuracy(n int, test func(i int) (p []float32, class int32)
 	for _, r := range right {
 		total += r
 	}
-	return float64(total) / float64(n)
+	return total, err
 }
 
 // squaredDistances fills out with the distances from p to the points first,
