@@ -81,10 +81,9 @@ func recall(inData, inEmbedding []int32, k, points int, what string) (float64, e
 // replacement and without regard to class; 1/7 holds out 10 000 of MNIST's
 // 70 000. The classifier knows the others.
 //
-// Neighbours are exact, of two at the same distance the one with the lower row
-// counts as nearer; on an accelerator, in four and more dimensions, the rounding
-// of distances may decide otherwise between equally near ones. The class with most
-// neighbours wins; of classes with equally many, the one with the nearest member.
+// Neighbours are exact (neighbors.Search), of two at the same distance the one with
+// the lower row counts as nearer. The class with most neighbours wins; of classes
+// with equally many, the one with the nearest member.
 //
 // classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
 // ErrNotFinite, or are the context's or the device's.
@@ -181,122 +180,17 @@ func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, h
 // accuracy returns the share of the tests that get their class by a vote of their k
 // nearest among the known points.
 func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (float64, error) {
+	found, err := neighbors.SearchOn(on, known.Matrix, tests.Matrix, k)
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return 0, err
+	}
 	right := 0
-	if on.OnHost() {
-		var err error
-		if right, err = newClassifier(known, k).right(ctx, tests); err != nil {
-			return 0, err
-		}
-	} else {
-		found, err := neighbors.SearchOn(on, known.Matrix, tests.Matrix, k)
-		if err := cmp.Or(ctx.Err(), err); err != nil {
-			return 0, err
-		}
-		for i, class := range tests.class {
-			if vote(found.Of(i), known.class) == class {
-				right++
-			}
+	for i, class := range tests.class {
+		if vote(found.Of(i), known.class) == class {
+			right++
 		}
 	}
 	return float64(right) / float64(tests.N), nil
-}
-
-// A classifier gives a point the class that most of its k nearest neighbours
-// have.
-type classifier struct {
-	k           int
-	class       []int32     // of each point that it knows
-	coordinates [][]float64 // of these points, coordinate after coordinate
-}
-
-func newClassifier(known classified, k int) *classifier {
-	c := &classifier{k: k, class: known.class, coordinates: make([][]float64, known.D)}
-	for l := range c.coordinates {
-		column := make([]float64, known.N)
-		for i := range column {
-			column[i] = float64(known.X[i*known.D+l])
-		}
-		c.coordinates[l] = column
-	}
-	return c
-}
-
-// right returns how many of the tests get their class.
-func (c *classifier) right(ctx context.Context, tests classified) (int, error) {
-	const grain = 64
-	right := make([]int, parallel.Pieces(tests.N, grain))
-	err := inPieces(ctx, tests.N, grain, func(piece, lo, hi int) {
-		nearest := newNearest(c.k)
-		distances := make([]float64, min(len(c.class), 4096))
-		for i := lo; i < hi; i++ {
-			nearest.reset()
-			for first := 0; first < len(c.class); first += len(distances) {
-				last := min(len(c.class), first+len(distances))
-				squaredDistances(distances[:last-first], tests.Row(i), c.coordinates, first)
-				nearest.add(distances[:last-first], first)
-			}
-			if vote(nearest.rows, c.class) == tests.class[i] {
-				right[piece]++
-			}
-		}
-	})
-	total := 0
-	for _, r := range right {
-		total += r
-	}
-	return total, err
-}
-
-// squaredDistances fills out with the distances from p to the points first,
-// first+1, …
-func squaredDistances(out []float64, p []float32, coordinates [][]float64, first int) {
-	for c, column := range coordinates {
-		column = column[first : first+len(out)]
-		x := float64(p[c])
-		if c == 0 {
-			for j, v := range column {
-				out[j] = (x - v) * (x - v)
-			}
-			continue
-		}
-		for j, v := range column {
-			out[j] += float64((x - v) * (x - v))
-		}
-	}
-}
-
-// nearest keeps the k smallest distances seen, in increasing order.
-type nearest struct {
-	distances []float64
-	rows      []int32
-}
-
-func newNearest(k int) *nearest {
-	return &nearest{make([]float64, k), make([]int32, k)}
-}
-
-func (n *nearest) reset() {
-	for i := range n.distances {
-		n.distances[i], n.rows[i] = math.Inf(1), -1
-	}
-}
-
-// add considers rows first, first+1, … at these distances. Rows come in
-// increasing order, so that an equal distance later on is not nearer.
-func (n *nearest) add(distances []float64, first int) {
-	last := len(n.distances) - 1
-	limit := n.distances[last]
-	for j, d := range distances {
-		if d >= limit {
-			continue
-		}
-		i := last
-		for ; i > 0 && n.distances[i-1] > d; i-- {
-			n.distances[i], n.rows[i] = n.distances[i-1], n.rows[i-1]
-		}
-		n.distances[i], n.rows[i] = d, int32(first+j)
-		limit = n.distances[last]
-	}
 }
 
 // vote returns the most frequent class among rows, which are in order of
