@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cne/internal/npy"
 )
 
 // This file tells what kind of file it is.
@@ -90,13 +92,13 @@ func recognise(path string, s *source, images bool) (format, error) {
 		return formatTar, nil
 	case images && (begins(pngMagic) || begins(jpegMagic)):
 		return 0, errorf(ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
-	case images && strings.HasSuffix(name, ".bin") && !begins(npyMagic):
+	case images && strings.HasSuffix(name, ".bin") && !begins(npy.Magic):
 		return formatBatch, nil
 	case images && (strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tgz")):
 		return 0, errorf(ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
 	case isMTX(head):
 		return 0, errorf(ErrUnsupported, "the file is a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here; give points")
-	case begins(npyMagic):
+	case begins(npy.Magic):
 		return formatNPY, nil
 	case begins("\x00\x00"):
 		return formatIDX, nil
