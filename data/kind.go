@@ -12,7 +12,7 @@ import (
 	"cne/internal/npy"
 )
 
-// This file tells what kind of file it is.
+// This file tells of what kind a file is.
 
 // A format is one of the file formats that are read here.
 type format int

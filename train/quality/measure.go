@@ -209,7 +209,7 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 	}
 	for _, nb := range []*neighbors.Neighbors{o.Neighbors, o.Found} {
 		if nb != nil && (nb.N != n || nb.K < o.K || len(nb.Index) != n*nb.K || len(nb.Dist2) != n*nb.K) {
-			return nil, fmt.Errorf("%w: %d neighbours of %d points are known; %d or more of %d points are needed", ErrInput, nb.K, nb.N, o.K, n)
+			return nil, fmt.Errorf("%w: the neighbours known are %d of %d points; %d or more of %d points are needed, each with its distance", ErrInput, nb.K, nb.N, o.K, n)
 		}
 	}
 	return &measurement{Options: o, points: points, embedding: embedding}, nil
