@@ -18,10 +18,10 @@ import (
 	"os"
 
 	"cne/internal/plot"
-	"cne/train/quality"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 func main() {
