@@ -2,7 +2,8 @@ package data
 
 import (
 	"io"
-	"math"
+
+	"cne/internal/finite"
 )
 
 // An arrayReader reads the values of an array piece by piece, once the header has
@@ -93,7 +94,7 @@ func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error)
 	}
 	for i := range n {
 		if r.kind == 'f' {
-			if v := r.float(src, i); math.IsNaN(v) || math.IsInf(v, 0) {
+			if v := r.float(src, i); !finite.Is(v) {
 				return labels, errorf(ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", first+i+1, v)
 			}
 		}

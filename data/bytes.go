@@ -12,6 +12,9 @@ import (
 // in float32 without rounding: the sums stay below 2²⁴.
 const exactRows = 256
 
+// checkGrain is the number of values that areBytes looks at in one piece.
+const checkGrain = 1 << 18
+
 // areBytes tells whether all values are whole numbers from 0 to 255, as pixels
 // are.
 func areBytes(x []float32) bool {

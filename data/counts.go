@@ -1,13 +1,11 @@
 package data
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -87,24 +85,6 @@ var (
 	barcodeFiles = []string{"barcodes.tsv"}
 	geneFiles    = []string{"features.tsv", "genes.tsv"}
 )
-
-// findFile returns the path of the first of these files that a folder holds, or
-// of the same file compressed, or "".
-func findFile(folder string, names ...string) string {
-	for _, name := range names {
-		for _, suffix := range []string{"", ".gz"} {
-			path := filepath.Join(folder, name+suffix)
-			if info, err := os.Stat(path); err == nil && !info.IsDir() {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
-func isMTX(head []byte) bool {
-	return len(head) >= len(mtxMagic) && bytes.EqualFold(head[:len(mtxMagic)], []byte(mtxMagic))
-}
 
 // IsCounts tells whether OpenCounts reads what is at a path, rather than Open: a
 // folder with a file matrix.mtx, or a file that begins as one in the Matrix

@@ -2,10 +2,16 @@ package data_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
 	"io"
 	"log"
 	"os"
+
+	"gonum.org/v1/gonum/mat"
 
 	"cne/data"
 )
@@ -48,6 +54,43 @@ func ExampleOpenBlocks() {
 	// Output:
 	// 3 [1.4 0.2] [setosa versicolor virginica]
 	// 1 [1.5 0.3] [setosa]
+}
+
+func ExampleFromRows() {
+	m, err := data.FromRows([][]float64{{0, 3}, {4, 0}, {1, 1}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.N, m.D, m.Row(1))
+	fmt.Println(mat.Norm(m, 2)) // gonum's functions take it
+	_, err = data.FromRows([][]float64{{0, 3}, {4}})
+	fmt.Println(err, errors.Is(err, data.ErrShape))
+	// Output:
+	// 3 2 [4 0]
+	// 5.196152422706632
+	// data: row 2 (counted from 1) has 1 values, the first has 2; give rows of one width true
+}
+
+func ExampleFromMat() {
+	m, err := data.FromMat(mat.NewDiagDense(2, []float64{1, 2}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.X)
+	// Output:
+	// [1 0 0 2]
+}
+
+func ExampleFromImages() {
+	photo := image.NewRGBA(image.Rect(0, 0, 6, 4)) // as image.Decode returns it
+	draw.Draw(photo, photo.Rect, image.NewUniform(color.RGBA{250, 100, 0, 255}), image.Point{}, draw.Src)
+	images, err := data.FromImages([]image.Image{photo}, 2) // of 2×2 pixels
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(images.N, images.H, images.W, images.C, images.Image(0)[:3])
+	// Output:
+	// 1 2 2 3 [250 100 0]
 }
 
 func ExampleFitPCA() {

@@ -1,12 +1,14 @@
 package data
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
+	"image"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"cne/internal/parallel"
 )
 
 // Images are pictures of one size with, perhaps, a label for each.
@@ -182,6 +184,59 @@ type pictures struct {
 	train  []bool   // one per image, nil without a split
 }
 
+// FromImages returns decoded images, greyscale if all are of the types image.Gray
+// and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
+// ImageOptions.Size.
+//
+// No image, or one without pixels, gives ErrEmpty, images of different sizes
+// ErrSizes, greyscale beside colour ErrShape, transparency ErrUnsupported, and a
+// size that ImageOptions has none ErrOption.
+func FromImages(images []image.Image, size int) (*Images, error) {
+	if err := (ImageOptions{Size: size}).check(); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	if len(images) == 0 {
+		return nil, errorf(ErrEmpty, "data: there are no images; give at least one")
+	}
+	var s shape
+	for i, m := range images {
+		if m == nil || m.Bounds().Empty() {
+			return nil, errorf(ErrEmpty, "data: image %d (counted from 1) has no pixels", i+1)
+		}
+		own := shape{m.Bounds().Dy(), m.Bounds().Dx(), 3}
+		switch m.(type) {
+		case *image.Gray, *image.Gray16:
+			own.c = 1
+		}
+		if size > 0 {
+			own.h, own.w = size, size
+		}
+		if i == 0 {
+			s = own
+		}
+		if own != s {
+			kind, advice := ErrSizes, "give the size to which all shall be scaled"
+			if own.c != s.c {
+				kind, advice = ErrShape, "convert all to colour or all to greyscale"
+			}
+			return nil, errorf(kind, "data: image %d (counted from 1) is %s, the first is %s; %s", i+1, own, s, advice)
+		}
+	}
+	im := &Images{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
+	faults := make([]error, len(images))
+	parallel.For(len(images), 16, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if err := writePicture(im.Image(i), images[i], s); err != nil {
+				faults[i] = errorf(ErrUnsupported, "data: image %d (counted from 1) cannot be used: %w", i+1, err)
+			}
+		}
+	})
+	if err := cmp.Or(faults...); err != nil {
+		return nil, err
+	}
+	return im, nil
+}
+
 // openPictures reads the images of one path, and those of a folder of images
 // in the given size, if any.
 func openPictures(path string, size int) (*pictures, error) {
@@ -234,54 +289,28 @@ func readPointFolder(files []file) (*pictures, error) {
 	return all, nil
 }
 
-const (
-	pngMagic  = "\x89PNG\r\n\x1a\n"
-	jpegMagic = "\xff\xd8"
-	zipMagic  = "PK\x03\x04"
-)
-
 // openPictureFile reads the images of a file that holds many.
 func openPictureFile(path string) (*pictures, error) {
-	f, err := os.Open(path)
+	s, format, c, err := openFile(path, true)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	p, err := readPictureFile(path, f)
+	defer c.Close()
+	var p *pictures
+	switch format {
+	case formatTar:
+		p, err = readCIFARTar(s)
+	case formatBatch:
+		p, err = readCIFARFile(path, s)
+	case formatNPZ:
+		p, err = readNPZ(s)
+	case formatText:
+		err = errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
+	default:
+		p, err = readPictureArray(s, format)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
-}
-
-func readPictureFile(path string, f *os.File) (*pictures, error) {
-	s, err := newByteSource(f)
-	if err != nil {
-		return nil, err
-	}
-	head := s.head(512)
-	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
-	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	switch {
-	case len(head) == 0:
-		return nil, errorf(ErrEmpty, "the file is empty; fetch or write it again")
-	case isTar(head):
-		return readCIFARTar(s)
-	case begins(zipMagic) && s.at != nil:
-		return readNPZ(s)
-	case begins(pngMagic), begins(jpegMagic):
-		return nil, errorf(ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
-	case strings.HasSuffix(name, ".bin") && !begins(npyMagic):
-		return readCIFARFile(path, s)
-	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tgz"):
-		return nil, errorf(ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
-	}
-	format, err := recognize(path, s)
-	if err != nil {
-		return nil, err
-	}
-	if format == formatCSV {
-		return nil, errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
-	}
-	return readPictureArray(s, format)
 }

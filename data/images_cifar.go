@@ -224,16 +224,10 @@ func readCIFARFile(path string, s *byteSource) (*pictures, error) {
 		return nil, err
 	}
 	var train []bool
-	if name := strings.TrimSuffix(filepath.Base(path), ".gz"); slices.Contains(cifarBatches, name) {
+	if name := unpackedName(path); slices.Contains(cifarBatches, name) {
 		train = []bool{name != cifarTest}
 	}
 	return joinCIFAR([]*cifarBatch{b}, train, c.names), nil
-}
-
-// isTar tells whether the first bytes of a file are those of a tar archive.
-func isTar(head []byte) bool {
-	const at, magic = 257, "ustar"
-	return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
 }
 
 // readCIFARTar reads the published archive.

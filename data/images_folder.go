@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -274,7 +275,7 @@ func (d *decoder) decode(i int, dst []byte) {
 				d.failed.Store(true)
 				return
 			}
-			err = decodePicture(file, dst, s, d.size > 0)
+			err = decodePicture(file, dst, s)
 		}
 	}
 	if err != nil {
@@ -379,9 +380,9 @@ func pictureShape(file []byte) (shape, error) {
 	return s, nil
 }
 
-// decodePicture decodes a PNG or JPEG file, scales it if told to, and writes
-// the values of its pixels to dst.
-func decodePicture(file, dst []byte, s shape, scale bool) error {
+// decodePicture decodes a PNG or JPEG file and writes its pixels to dst, as
+// writePicture does.
+func decodePicture(file, dst []byte, s shape) error {
 	decode := jpeg.Decode
 	if file[0] == pngMagic[0] {
 		decode = png.Decode
@@ -390,13 +391,19 @@ func decodePicture(file, dst []byte, s shape, scale bool) error {
 	if err != nil {
 		return err
 	}
+	return writePicture(dst, m, s)
+}
+
+// writePicture brings an image to a shape, which is a square unless it is the
+// image's own, and writes the values of its pixels to dst.
+func writePicture(dst []byte, m image.Image, s shape) error {
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
-		return fmt.Errorf("it is transparent in places")
+		return errors.New("it is transparent in places")
 	}
-	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 {
+	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 && y.Rect.Min == (image.Point{}) {
 		m = smoothChroma(y)
 	}
-	if scale && (m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h) {
+	if m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h {
 		m = scaled(m, s.w)
 	}
 	copyPixels(dst, m, s)

@@ -88,6 +88,23 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
+// Check reports labels that are not those of n points, or a class without a name
+// (ErrLabels). Without labels, for nil, nothing is wrong.
+func (l *Labels) Check(n int) error {
+	if l == nil {
+		return nil
+	}
+	if len(l.Class) != n || l.Value != nil && len(l.Value) != n {
+		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(l.Class), n)
+	}
+	for i, c := range l.Class {
+		if c < 0 || int(c) >= len(l.Names) {
+			return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
+		}
+	}
+	return nil
+}
+
 // Bounds of what Categorical takes for classes.
 const (
 	maxNumberedClasses = 50 // distinct numbers
@@ -119,6 +136,47 @@ func (l *Labels) Categorical() bool {
 	lowest, highest := slices.Min(l.Value), slices.Max(l.Value)
 	consecutive := lowest >= -1 && lowest <= 1 && highest-lowest < float64(2*distinct)
 	return distinct <= fewClasses || consecutive
+}
+
+// Known returns the points that have a label, and their labels alone: that of
+// the others is empty or NaN, as an empty field of a table is, which shall not make
+// words of ages. Of a nil *Labels it returns none, and nil.
+func (l *Labels) Known() (points []int, known *Labels) {
+	if l == nil {
+		return nil, nil
+	}
+	missing := make([]bool, len(l.Names))
+	for c, name := range l.Names {
+		missing[c] = name == "" || strings.EqualFold(name, "nan")
+	}
+	for i, c := range l.Class {
+		if !missing[c] {
+			points = append(points, i)
+		}
+	}
+	if len(points) == len(l.Class) {
+		return points, l
+	}
+	names := make([]string, len(points))
+	for k, i := range points {
+		names[k] = l.Names[l.Class[i]]
+	}
+	return points, NewLabels(names)
+}
+
+// JoinLabels returns the labels of several sets of points as those of one, in
+// which equal labels are one class. It passes over nil.
+func JoinLabels(sets ...*Labels) *Labels {
+	var names []string
+	for _, l := range sets {
+		if l == nil {
+			continue
+		}
+		for _, c := range l.Class {
+			names = append(names, l.Names[c])
+		}
+	}
+	return NewLabels(names)
 }
 
 // A labelFile is what one file of labels holds.
@@ -170,19 +228,16 @@ func miscounted(labels, points int, counts ...string) error {
 }
 
 func readLabelFile(path string) (labelFile, error) {
-	s, c, err := openByteSource(path)
+	s, format, c, err := openFile(path, false)
 	if err != nil {
 		return labelFile{}, err
 	}
 	defer c.Close()
 	f := labelFile{path: path}
-	format, err := recognize(path, s)
-	switch {
-	case err != nil:
-	case format == formatCSV:
+	if format == formatText {
 		f.labels, err = textLines(s, "label")
 		f.header = looksLikeHeader(f.labels)
-	default:
+	} else {
 		err = withLabelArray(s, format, func(b *arrayReader) (err error) {
 			f.labels, err = b.readLabels()
 			return err

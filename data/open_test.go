@@ -210,3 +210,14 @@ func TestOpenPartlyLabeled(t *testing.T) {
 		t.Error("the error is of two kinds")
 	}
 }
+
+func TestTrimEnding(t *testing.T) {
+	for path, want := range map[string]string{
+		"a.npy": "a", "a.csv.gz": "a", "a.TSV": "a", "a.gz": "a", "dir.csv/a": "dir.csv/a", "a-0.5": "a-0.5", "a.npy.npy": "a.npy",
+		"a": "a", ".npy": ".npy", "dir/.csv": "dir/.csv", "t10k-images.idx": "t10k-images", "a.b.txt": "a.b", "a.dat": "a.dat",
+	} {
+		if got := data.TrimEnding(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}

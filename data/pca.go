@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cne/internal/blas"
+	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
@@ -77,7 +78,7 @@ func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	if limit := min(m.N, m.D); k < 1 || k > limit {
 		return nil, errorf(ErrOption, "%d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
 	}
-	if at := firstNotFinite(m.X); at >= 0 {
+	if at := finite.First(m.X); at >= 0 {
 		return nil, errorf(ErrNotFinite, "row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
 	}
 

@@ -36,6 +36,67 @@ type stream struct {
 	closers    []io.Closer
 }
 
+// maxStreams is how many files are open at the same time.
+const maxStreams = 64
+
+// streams are several files, to be read one after the other. The heads of as many
+// as can be open at the same time are read at once, so that their faults and
+// sizes are known before any of them is read; those of the others when their turn
+// comes.
+type streams struct {
+	opt    Options
+	opened []*stream // and not yet taken
+	files  []file    // not yet opened
+}
+
+// openStreams opens the first files. Errors name the file.
+func openStreams(files []file, opt Options) (*streams, error) {
+	s := &streams{opt: opt}
+	for len(files) > 0 && len(s.opened) < maxStreams {
+		st, err := openStream(files[0], opt)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.opened, files = append(s.opened, st), files[1:]
+	}
+	s.files = files
+	return s, nil
+}
+
+// next returns the next file, which the caller closes.
+func (s *streams) next() (st *stream, err error) {
+	if len(s.opened) > 0 {
+		st, s.opened = s.opened[0], s.opened[1:]
+		return st, nil
+	}
+	st, err = openStream(s.files[0], s.opt)
+	s.files = s.files[1:]
+	return st, err
+}
+
+// more tells whether next has another file.
+func (s *streams) more() bool { return len(s.opened)+len(s.files) > 0 }
+
+// room returns the number of values in those files that are open and are arrays,
+// as far as the sizes of the files vouch for them.
+func (s *streams) room() (values int) {
+	for _, st := range s.opened {
+		if b, ok := st.values.(*arrayReader); ok {
+			values += b.room(0)
+		}
+	}
+	return values
+}
+
+// close closes the files that have not been taken.
+func (s *streams) close() {
+	for _, st := range s.opened {
+		st.close()
+	}
+	s.opened = nil
+}
+
 // openStream opens a file and reads as much of it as it takes to know the
 // width of its points. Errors name the file.
 func openStream(f file, opt Options) (*stream, error) {
@@ -48,24 +109,20 @@ func openStream(f file, opt Options) (*stream, error) {
 }
 
 func (st *stream) open(f file, opt Options) error {
-	s, c, err := openByteSource(f.path)
+	s, format, c, err := openFile(f.path, false)
 	if err != nil {
 		return err
 	}
 	st.closers = append(st.closers, c)
-	if err := st.begin(s, opt); err != nil {
+	if err := st.begin(s, format, opt); err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	return nil
 }
 
 // begin reads the head of a file.
-func (st *stream) begin(s *byteSource, opt Options) error {
-	format, err := recognize(st.name, s)
-	if err != nil {
-		return err
-	}
-	if format == formatCSV {
+func (st *stream) begin(s *byteSource, format format, opt Options) error {
+	if format == formatText {
 		return st.beginTable(s, opt)
 	}
 	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
@@ -145,17 +202,14 @@ func (st *stream) beginTable(s *byteSource, opt Options) error {
 // pairLabels opens the file with the labels of the points, an array beside
 // another one, as those of MNIST are.
 func (st *stream) pairLabels(path string) error {
-	s, c, err := openByteSource(path)
+	s, format, c, err := openFile(path, false)
 	if err != nil {
 		return err
 	}
 	st.closers = append(st.closers, c)
-	format, err := recognize(path, s)
-	if err == nil {
-		var inner io.Closer
-		if st.beside, inner, err = labelArray(s, format); inner != nil {
-			st.closers = append(st.closers, inner)
-		}
+	var inner io.Closer
+	if st.beside, inner, err = labelArray(s, format); inner != nil {
+		st.closers = append(st.closers, inner)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

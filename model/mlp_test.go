@@ -313,7 +313,7 @@ func TestLoadForeign(t *testing.T) {
 	dir := t.TempDir()
 	own := newMLP[float32](t, 3, []int{4}, 2, 5)
 	path := filepath.Join(dir, "own")
-	if err := own.Save(path, &model.Description{}); err != nil {
+	if err := own.Save(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	saved, err := safetensors.ReadFile(path)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/internal/safetensors"
 	"cne/model/op"
 )
@@ -151,7 +152,8 @@ const (
 
 // Save writes the network to a safetensors file, complete or not at all. The
 // tensors have the names and shapes of a torch.nn.Sequential of Linear and
-// ReLU modules; what d holds goes into the metadata, with a checksum.
+// ReLU modules; what d holds goes into the metadata, with a checksum. A nil d
+// stands for an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
 	if err := n.copies.pull(); err != nil {
 		return err
@@ -179,6 +181,9 @@ func tensorOf[T op.Float](a *op.Array) safetensors.Tensor {
 }
 
 func save(path string, f *safetensors.File, a architecture, d *Description) error {
+	if d == nil {
+		d = &Description{}
+	}
 	f.Metadata = map[string]string{
 		"format":   "pt", // some of PyTorch's loaders ask for it
 		configKey:  d.Config,
@@ -418,10 +423,8 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 }
 
 func checkFinite[T op.Float](v []T) error {
-	for i, x := range v {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("value %d is %v; train the model again", i, x)
-		}
+	if i := finite.First(v); i >= 0 {
+		return fmt.Errorf("value %d is %v; train the model again", i, v[i])
 	}
 	return nil
 }

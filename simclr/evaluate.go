@@ -8,6 +8,7 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/finite"
 )
 
 // The kinds of error that the measures of representations return beside
@@ -168,7 +169,7 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 	if len(classes) != features.N {
 		return fmt.Errorf("%w: there are %d classes for the features of %d images; give one for each", ErrLabels, len(classes), features.N)
 	}
-	if at := notFinite(features); at >= 0 {
+	if at := finite.First(features.X); at >= 0 {
 		return fmt.Errorf("%w: feature %d of image %d (both counted from 0) is %v; compute the features again from a network that has not diverged", ErrFeatures, at%features.D, at/features.D, features.X[at])
 	}
 	return nil

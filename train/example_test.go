@@ -9,11 +9,11 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // clusters returns points around three centres in ten dimensions.
@@ -205,7 +205,7 @@ func Example_spectrum() {
 			fmt.Println(err)
 			return
 		}
-		partition, err := quality.PartitionFunction(embedding, 2)
+		partition, err := quality.PartitionFunction(context.Background(), embedding, 2, nil)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
 )
@@ -511,7 +512,7 @@ func (f *fit) step(b *model.Batch, m int, place Place, lr float64) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+	if !finite.Is(loss) {
 		cause := f.model.Diagnose()
 		if cause == nil {
 			cause = errors.New("the loss is not finite")

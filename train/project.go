@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
@@ -62,10 +62,8 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxTheta*2) {
 		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.Theta)
 	}
-	for i, v := range table {
-		if notFinite(v) {
-			return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, v)
-		}
+	if i := finite.First(table); i >= 0 {
+		return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, table[i])
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
@@ -227,13 +225,11 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 			simd.Descend(dst, w.grad, lr, clip)
 		}
 	}
-	if slices.ContainsFunc(dst, notFinite) {
+	if !finite.All(dst) {
 		return fmt.Errorf("train: new points diverge at the model's step size, %g; train it again with a smaller one", p.training.LR)
 	}
 	return nil
 }
-
-func notFinite(v float32) bool { return v-v != 0 }
 
 // start puts the points at the weighted mean of their neighbours.
 func (p *Projector) start(dst []float32, near *neighbors.Neighbors, first int) {

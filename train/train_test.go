@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"cne/internal/quality"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // The toy data of Supp. D: three points, each the neighbour of the others.
@@ -55,7 +55,7 @@ func placeFor(zBar float64) train.Place { return train.AtZBar(zBar * 9 * 4 / 33)
 func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	for _, zBar := range []float64{0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 5.7} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
-		z, err := quality.PartitionFunction(y, 2)
+		z, err := quality.PartitionFunction(t.Context(), y, 2, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	}
 	for _, zBar := range []float64{6.5, 9} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
-		if z, err := quality.PartitionFunction(y, 2); err != nil || z < 5.98 {
+		if z, err := quality.PartitionFunction(t.Context(), y, 2, nil); err != nil || z < 5.98 {
 			t.Errorf("Z̄ = %g: partition function %.4f, want 6 (%v)", zBar, z, err)
 		}
 	}

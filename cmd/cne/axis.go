@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/internal/finite"
 )
 
 // An axis is what the embeddings of a spectrum differ in.
@@ -29,7 +31,7 @@ func parseAxis(flag, list string) (*axis, error) {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
 		v += 0 // so that -0 is 0
-		wrong := err != nil || math.IsNaN(v) || math.IsInf(v, 0)
+		wrong := err != nil || !finite.Is(v)
 		allowed := "a real number"
 		switch flag {
 		case "zbar":

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
+
+	"cne/data"
 )
 
 // A configError is a fault in the configuration. Its text is one sentence.
@@ -175,7 +177,7 @@ func folderFor(path string) string {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute // the folder . has a name too
 		}
-		name = trimEnding(filepath.Base(path))
+		name = data.TrimEnding(filepath.Base(path))
 	}
 	if name == string(filepath.Separator) {
 		name = "points"

@@ -22,14 +22,14 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
-	"cne/internal/quality"
-	"cne/internal/rng"
+	"cne/internal/finite"
 	"cne/model"
 	"cne/train"
+	"cne/train/quality"
 )
 
 func evaluateCmd() *cobra.Command {
-	var a assessment
+	var a evaluationRun
 	cmd := &cobra.Command{
 		Use:   "evaluate EMBEDDING…",
 		Short: "Measure how good embeddings are",
@@ -108,8 +108,8 @@ same points and graph, the first says k and the constants of the losses.`,
 	return cmd
 }
 
-// assessment is one run of cne evaluate.
-type assessment struct {
+// evaluationRun is one run of cne evaluate.
+type evaluationRun struct {
 	*talker
 	inputs          []string
 	data, labels    []string
@@ -136,11 +136,11 @@ const (
 )
 
 // check finds faults of the command line.
-func (a *assessment) check(withNegatives bool) error {
+func (a *evaluationRun) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
-	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
+	case !finite.Is(a.s):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
 	case math.Abs(a.s) > farthest:
 		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, farthest, farthest)
@@ -157,7 +157,7 @@ func (a *assessment) check(withNegatives bool) error {
 
 // configure finds out what the data are and how their graph is made: the file
 // given says so, or else the first run, and flags may change it.
-func (a *assessment) configure(from sources) error {
+func (a *evaluationRun) configure(from sources) error {
 	add := func(flag, key string, paths []string) error {
 		if len(paths) == 0 {
 			return nil
@@ -208,7 +208,7 @@ func (a *assessment) configure(from sources) error {
 	q := &c.Quality
 	q.Recall, q.Partition, q.KL, q.Accuracy = true, true, true, true
 	if q.Spearman == 0 {
-		q.Spearman = spearmanSample
+		q.Spearman = quality.DefaultSample
 	}
 	c.Model.Kind = "table" // the points themselves are needed by no network
 	if a.folder == "" {
@@ -219,10 +219,6 @@ func (a *assessment) configure(from sources) error {
 	}
 	return nil
 }
-
-// spearmanSample is how many points the correlation of distances is taken of if
-// the run did without; the paper takes as many.
-const spearmanSample = 5000
 
 // isRun tells whether a path is that of the folder of a run of cne train.
 func isRun(path string) (bool, error) {
@@ -254,7 +250,7 @@ func (c *Config) drawsPoints() bool {
 
 // checkSameData refuses a further run on other data, or with another graph,
 // than the first has.
-func (a *assessment) checkSameData(run string, from sources) error {
+func (a *evaluationRun) checkSameData(run string, from sources) error {
 	from.file = filepath.Join(run, "config.yaml")
 	c, _, err := trainSchema.load(from)
 	if err != nil {
@@ -275,8 +271,8 @@ func (a *assessment) checkSameData(run string, from sources) error {
 	return nil
 }
 
-// A shown is an embedding that is measured.
-type shown struct {
+// A candidate is an embedding that is measured.
+type candidate struct {
 	path      string // as on the command line
 	file      string
 	positions *data.Matrix
@@ -285,13 +281,13 @@ type shown struct {
 	z         *float64 // learnt by its run
 }
 
-// openShown reads an embedding.
-func (a *assessment) openShown(path string) (*shown, error) {
+// openCandidate reads an embedding.
+func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
 	run, err := isRun(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &shown{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
+	s := &candidate{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
 	if _, err := os.Stat(s.file); !run || err != nil {
 		if s.file, err = embeddingFile(path); err != nil {
 			return nil, err
@@ -350,26 +346,10 @@ type Evaluation struct {
 // EvaluatedFigures are those of one embedding. What cannot be measured, or is
 // not defined, is left out.
 type EvaluatedFigures struct {
-	Path            string   `json:"path"`
-	Dim             int      `json:"dim"`
-	Trustworthiness *float64 `json:"trustworthiness,omitempty"`
-	Figures
-	Losses  *ExpectedLosses `json:"losses,omitempty"`
-	Against *Comparison     `json:"against,omitempty"`
-}
-
-// ExpectedLosses are losses per edge; see package quality.
-type ExpectedLosses struct {
-	Neg     float64  `json:"neg"`                 // with c = 1
-	NegZBar *float64 `json:"neg_z_bar,omitempty"` // with Evaluation.ZBar
-	NC      *float64 `json:"nc,omitempty"`        // with the partition function as its constant
-	// LearntZ is the constant that a run of NC-t-SNE has learnt, times n(n−1),
-	// and NCLearntZ the loss with it.
-	LearntZ     *float64 `json:"learnt_z,omitempty"`
-	NCLearntZ   *float64 `json:"nc_learnt_z,omitempty"`
-	InfoNC      float64  `json:"infonc"` // of Evaluation.Rho, without the factor loss.scale
-	InfoNCError float64  `json:"infonc_error"`
-	UMAP        float64  `json:"umap"`
+	Path string `json:"path"`
+	Dim  int    `json:"dim"`
+	quality.Figures
+	Against *Comparison `json:"against,omitempty"`
 }
 
 // Comparison says how alike two embeddings are.
@@ -381,7 +361,7 @@ type Comparison struct {
 // EvaluationSeconds says where the time went, in sums over the embeddings.
 type EvaluationSeconds struct {
 	Prepare         float64 `json:"prepare"` // reading, principal components and graph
-	Figures         float64 `json:"figures"` // those of Figures
+	Figures         float64 `json:"figures"` // all but these:
 	Trustworthiness float64 `json:"trustworthiness,omitempty"`
 	Losses          float64 `json:"losses,omitempty"`
 	Against         float64 `json:"against,omitempty"`
@@ -393,7 +373,7 @@ func stopwatch(sum *float64) func() {
 	return func() { *sum += time.Since(start).Seconds() }
 }
 
-func (a *assessment) run(ctx context.Context, stdout io.Writer) error {
+func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	if a.output != "" {
 		inputs := append(append(inputFiles(a.config), a.inputs...), a.against)
 		if err := checkOutput("--output", a.output, inputs...); err != nil {
@@ -419,22 +399,22 @@ func (a *assessment) run(ctx context.Context, stdout io.Writer) error {
 }
 
 // evaluate measures all embeddings.
-func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
-	e := &Evaluation{K: a.config.Quality.K, AccuracyK: accuracyK, Against: a.against, Version: Version()}
+func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
+	e := &Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: Version()}
 	stop := stopwatch(&e.Seconds.Prepare)
-	var all []*shown
+	var all []*candidate
 	for _, path := range a.inputs {
-		s, err := a.openShown(path)
+		s, err := a.openCandidate(path)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
-	var other *shown
+	var other *candidate
 	compared := all
 	if a.against != "" {
 		var err error
-		if other, err = a.openShown(a.against); err != nil {
+		if other, err = a.openCandidate(a.against); err != nil {
 			return nil, err
 		}
 		compared = append(slices.Clone(all), other)
@@ -451,11 +431,15 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 	if e.N <= e.K {
 		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
 	}
-	y, labels, err := a.prepare(ctx, e, all[0])
+	y, err := a.prepare(ctx, e, all[0])
 	if err != nil {
 		return nil, err
 	}
 	a.constants(e)
+	y.Losses = quality.LossOptions{Negatives: e.Negatives, Rho: e.Rho, Clamp: a.config.Loss.Clamp}
+	if e.ZBar != nil {
+		y.Losses.ZBar = *e.ZBar
+	}
 	stop()
 
 	for _, s := range compared {
@@ -465,7 +449,7 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 	}
 	for _, s := range all {
 		a.Log.Info("measuring", "embedding", s.path)
-		f, err := a.measure(ctx, e, s, other, y, labels)
+		f, err := a.measure(ctx, e, s, other, y)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.file, err)
 		}
@@ -474,45 +458,52 @@ func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
 	return e, nil
 }
 
+// A reference is what embeddings are measured by.
+type reference struct {
+	points *data.Matrix // the space in which neighbours are near; nil if it is not known
+	quality.Options
+}
+
 // prepare reads the data, if they are known, and makes what the embeddings are
-// measured by; first is one of them. The labels may be nil.
-func (a *assessment) prepare(ctx context.Context, e *Evaluation, first *shown) (*yardstick, *data.Labels, error) {
-	y := &yardstick{on: a.device, quality: &a.config.Quality, seed: a.config.Seed}
+// measured by; first is one of them.
+func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candidate) (*reference, error) {
+	q := &a.config.Quality
+	y := &reference{Options: quality.Options{K: q.K, Sample: q.Spearman, Seed: a.config.Seed, Device: a.device}}
 	if !a.dataKnown {
 		if a.config.Graph.File == nil {
-			return y, nil, nil
+			return y, nil
 		}
 		var err error
-		if y.graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
-			return nil, nil, err
+		if y.Graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
+			return nil, err
 		}
-		e.Edges = y.graph.Edges()
-		return y, nil, nil
+		e.Edges = y.Graph.Edges()
+		return y, nil
 	}
 	in, err := readInputs(a.config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if n := in.points.Points.N; n != e.N {
 		left := ""
 		if in.held != nil && in.heldRows != nil {
 			left = " once data.holdout has taken its share"
 		}
-		return nil, nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
+		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
 	e.Data = in.points.Name
 	near, err := prepare(ctx, a.config, &runDir{path: a.folder, readOnly: true}, a.Log, a.device, in.points)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	y.points, y.nearest, y.graph = near.points, near.nearest.Nearest(e.K), near.graph
-	e.Edges = y.graph.Edges()
-	return y, in.points.Labels, nil
+	y.points, y.Neighbors, y.Graph, y.Labels = near.points, near.nearest, near.graph, in.points.Labels
+	e.Edges = y.Graph.Edges()
+	return y, nil
 }
 
 // constants fills in those of the losses.
-func (a *assessment) constants(e *Evaluation) {
+func (a *evaluationRun) constants(e *Evaluation) {
 	stages := a.config.Stages()
 	last, loss := stages[len(stages)-1], a.config.Loss.Name
 	e.Negatives = a.negatives
@@ -546,98 +537,44 @@ func (a *assessment) constants(e *Evaluation) {
 }
 
 // measure measures one embedding.
-func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown, y *yardstick, labels *data.Labels) (*EvaluatedFigures, error) {
+func (a *evaluationRun) measure(ctx context.Context, e *Evaluation, s, other *candidate, y *reference) (*EvaluatedFigures, error) {
 	f := &EvaluatedFigures{Path: s.path, Dim: s.positions.D}
-	if labels == nil {
-		labels = s.labels
+	o := y.Options
+	if o.Labels == nil {
+		o.Labels = s.labels
 	}
-	stop := stopwatch(&e.Seconds.Figures)
-	if err := y.measure(s.positions, s.found, labels, &f.Figures); err != nil {
+	o.Found = s.found
+	if s.z != nil {
+		o.Losses.LearntZ = *s.z
+	}
+	o.Measured = func(m quality.Metric, took time.Duration) {
+		switch seconds := took.Seconds(); m {
+		case quality.MetricTrustworthiness:
+			e.Seconds.Trustworthiness += seconds
+		case quality.MetricLosses:
+			e.Seconds.Losses += seconds
+		default:
+			e.Seconds.Figures += seconds
+		}
+	}
+	figures, err := quality.Measure(ctx, y.points, s.positions, o)
+	if err != nil {
 		return nil, err
 	}
-	stop()
-	if y.points != nil && 2*e.K < e.N {
-		stop := stopwatch(&e.Seconds.Trustworthiness)
-		ranks, err := neighbors.Ranks(ctx, y.points, s.found.Index, e.K, neighbors.Options{Device: a.device})
-		if err != nil {
-			return nil, err
-		}
-		trust, err := quality.Trustworthiness(ranks, e.K)
-		if err != nil {
-			return nil, err
-		}
-		f.Trustworthiness = &trust
-		stop()
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if y.graph != nil && y.graph.Edges() > 0 {
-		stop := stopwatch(&e.Seconds.Losses)
-		var err error
-		if f.Losses, err = a.losses(e, s, y.graph, *f.PartitionFunction); err != nil {
-			return nil, err
-		}
-		stop()
-	}
+	f.Figures = *figures
 	if other != nil {
-		stop := stopwatch(&e.Seconds.Against)
-		recall, err := quality.KNNRecall(other.found.Index, s.found.Index, e.K)
+		defer stopwatch(&e.Seconds.Against)()
+		// The other embedding takes the place of the data.
+		alike, err := quality.Measure(ctx, other.positions, s.positions, quality.Options{
+			K: o.K, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
+			Skip: ^(quality.MetricRecall | quality.MetricSpearman),
+		})
 		if err != nil {
 			return nil, err
 		}
-		f.Against = &Comparison{KNNRecall: recall}
-		if f.Against.Spearman, err = correlation(a.device, other.positions, s.positions, a.config.Quality.Spearman, a.config.Seed); err != nil {
-			return nil, err
-		}
-		stop()
+		f.Against = &Comparison{KNNRecall: *alike.KNNRecall, Spearman: alike.Spearman}
 	}
 	return f, nil
-}
-
-// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
-// all edges, but from no more than infoNCDraws sets of them for one edge.
-const (
-	infoNCPairs = 1 << 24
-	infoNCDraws = 1000
-)
-
-// losses computes the expected losses of an embedding.
-func (a *assessment) losses(e *Evaluation, s *shown, graph *neighbors.Graph, partition float64) (*ExpectedLosses, error) {
-	var l ExpectedLosses
-	n, m := float64(e.N), e.Negatives
-	discriminators := []quality.Discriminator{quality.Neg(1), quality.UMAP()}
-	into := []func(v float64){func(v float64) { l.Neg = v }, func(v float64) { l.UMAP = v }}
-	add := func(d quality.Discriminator, to **float64) {
-		discriminators = append(discriminators, d)
-		into = append(into, func(v float64) { *to = &v })
-	}
-	if e.ZBar != nil {
-		add(quality.Neg(*e.ZBar*float64(m)/(n*n)), &l.NegZBar)
-	}
-	if partition > 0 {
-		add(quality.NC(partition/(n*(n-1)), m), &l.NC)
-	}
-	if s.z != nil {
-		l.LearntZ = s.z
-		add(quality.NC(*s.z/(n*(n-1)), m), &l.NCLearntZ)
-	}
-	heads, tails := graph.EdgeList()
-	x, clamp := s.positions, a.config.Loss.Clamp
-	values, err := quality.ExpectedLossesOn(a.device, heads, tails, x.X, x.D, m, clamp, discriminators...)
-	if err != nil {
-		return nil, err
-	}
-	for k, v := range values {
-		into[k](v)
-	}
-	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/m))
-	estimate, err := quality.ExpectedInfoNC(heads, tails, x.X, x.D, m, e.Rho, clamp, draws, rng.New(a.config.Seed, rng.Negatives))
-	if err != nil {
-		return nil, err
-	}
-	l.InfoNC, l.InfoNCError = estimate.Mean, estimate.Error
-	return &l, nil
 }
 
 // print writes the figures as a table with a column for each embedding.
@@ -661,7 +598,7 @@ func (e *Evaluation) print(w io.Writer) error {
 			return ""
 		})
 	}
-	loss := func(name string, value func(l *ExpectedLosses) *float64) {
+	loss := func(name string, value func(l *quality.Losses) *float64) {
 		number(name, "%.5g", func(f *EvaluatedFigures) *float64 {
 			if f.Losses == nil {
 				return nil
@@ -678,12 +615,12 @@ func (e *Evaluation) print(w io.Writer) error {
 	number(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) *float64 { return f.Accuracy })
 	number("partition function", "%.4g", func(f *EvaluatedFigures) *float64 { return f.PartitionFunction })
 	number("KL divergence", "%.4g", func(f *EvaluatedFigures) *float64 { return f.KL })
-	loss("Neg-t-SNE loss, c = 1", func(l *ExpectedLosses) *float64 { return &l.Neg })
+	loss("Neg-t-SNE loss, c = 1", func(l *quality.Losses) *float64 { return &l.Neg })
 	if e.ZBar != nil {
-		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *ExpectedLosses) *float64 { return l.NegZBar })
+		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *quality.Losses) *float64 { return l.NegZBar })
 	}
-	loss("NC-t-SNE loss, Z = partition function", func(l *ExpectedLosses) *float64 { return l.NC })
-	loss("NC-t-SNE loss, learnt Z", func(l *ExpectedLosses) *float64 { return l.NCLearntZ })
+	loss("NC-t-SNE loss, Z = partition function", func(l *quality.Losses) *float64 { return l.NC })
+	loss("NC-t-SNE loss, learnt Z", func(l *quality.Losses) *float64 { return l.NCLearntZ })
 	infonc := "InfoNC-t-SNE loss"
 	if e.Rho != 1 {
 		infonc += fmt.Sprintf(", ρ = %.4g", e.Rho)
@@ -694,7 +631,7 @@ func (e *Evaluation) print(w io.Writer) error {
 		}
 		return fmt.Sprintf("%.5g ± %.1g", f.Losses.InfoNC, f.Losses.InfoNCError)
 	})
-	loss("UMAP loss", func(l *ExpectedLosses) *float64 { return &l.UMAP })
+	loss("UMAP loss", func(l *quality.Losses) *float64 { return &l.UMAP })
 	number("against "+printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 {
 		if f.Against == nil {
 			return nil

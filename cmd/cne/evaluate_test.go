@@ -14,8 +14,8 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/train/quality"
 )
 
 // evaluated runs cne evaluate --json and returns what it prints.
@@ -108,8 +108,7 @@ func TestEvaluateARun(t *testing.T) {
 	}
 	heads, tails := graph.EdgeList()
 	pairs := 200. * 199
-	losses, err := quality.ExpectedLosses(heads, tails, embedding.Points.X, 2, 7, 1e-10, quality.Neg(1), quality.UMAP(),
-		quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7))
+	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1e-10, []quality.Discriminator{quality.Neg(1), quality.UMAP(), quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +126,7 @@ func TestEvaluateARun(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v.got, v.want)
 		}
 	}
-	infonc, err := quality.ExpectedInfoNC(heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, rng.New(9, rng.Negatives))
+	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, 9)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -264,7 +264,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 	if err != nil {
 		return nil, err
 	}
-	name = trimEnding(filepath.Base(name))
+	name = data.TrimEnding(filepath.Base(name))
 	if folder == "" {
 		images, err := p.givenImages(s.Embedding.N)
 		return pageOf(s, name, nil, images), err

@@ -17,6 +17,7 @@ import (
 	"cne/data"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/train/quality"
 )
 
 // An htmlPage is what a test wants to know of a page.
@@ -331,7 +332,7 @@ func TestInInputOrder(t *testing.T) {
 func TestFactsOf(t *testing.T) {
 	z, recall := 1.234e7, 0.10449
 	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e7"}}
-	if got := factsOf(&Metrics{Figures: Figures{KNNRecall: &recall, PartitionFunction: &z}}); !slices.Equal(got, want) {
+	if got := factsOf(&Metrics{Figures: quality.Figures{KNNRecall: &recall, PartitionFunction: &z}}); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 	if got := factsOf(nil); got != nil {

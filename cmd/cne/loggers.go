@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +11,10 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/tensorboard"
 	"cne/model"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // eventFiles is how the names of TensorBoard's files begin; the time at which
@@ -55,12 +56,13 @@ func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() e
 // after every so many epochs, and after the last.
 func measureEvery(every int, on *model.Device, graph *neighbors.Graph) train.Hook {
 	measure := train.Measure(func(epoch int, embedding []float32, d int) (train.Quality, error) {
-		z, err := quality.PartitionFunctionOn(on, embedding, d)
+		// An epoch that has ended is measured even if the run is interrupted.
+		f, err := quality.Measure(context.Background(), nil, &data.Matrix{N: len(embedding) / d, D: d, X: embedding},
+			quality.Options{Graph: graph, Device: on, Skip: ^(quality.MetricPartition | quality.MetricKL)})
 		if err != nil {
 			return train.Quality{}, err
 		}
-		kl, err := divergence(graph, &data.Matrix{N: len(embedding) / d, D: d, X: embedding}, z)
-		return train.Quality{PartitionFunction: &z, KL: kl}, err
+		return train.Quality{PartitionFunction: f.PartitionFunction, KL: f.KL}, nil
 	})
 	return train.HookFunc(func(s *train.State) error {
 		if s.Epoch%every != 0 && s.Epoch != s.Epochs {

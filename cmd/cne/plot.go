@@ -231,7 +231,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if p.output == "" {
-		p.output = trimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
+		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
 	if err := differ(file, p.output); err != nil {
 		return err
@@ -301,18 +301,6 @@ func embeddingFile(path string) (string, error) {
 	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
 }
 
-// trimEnding takes the ending off a path if it is one of those of points. A
-// name may have other full stops in it.
-func trimEnding(path string) string {
-	cut := func(path string, endings ...string) string {
-		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
-			return strings.TrimSuffix(path, e)
-		}
-		return path
-	}
-	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx")
-}
-
 // differ refuses to write a picture over the file with its points.
 func differ(input, output string) error {
 	in, err1 := os.Stat(input)
@@ -361,7 +349,7 @@ func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatte
 	if labels == nil {
 		return s
 	}
-	rows, known := knownLabels(labels)
+	rows, known := labels.Known()
 	switch {
 	case len(rows) == 0:
 	case known.Categorical():
@@ -377,28 +365,6 @@ func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatte
 		}
 	}
 	return s
-}
-
-// knownLabels returns the points that have a label, and their labels alone:
-// an empty field in a column of ages shall not make words of the others.
-func knownLabels(labels *data.Labels) (rows []int, known *data.Labels) {
-	missing := make([]bool, len(labels.Names))
-	for c, name := range labels.Names {
-		missing[c] = name == "" || strings.EqualFold(name, "nan")
-	}
-	for i, c := range labels.Class {
-		if !missing[c] {
-			rows = append(rows, i)
-		}
-	}
-	if len(rows) == len(labels.Class) {
-		return rows, labels
-	}
-	names := make([]string, len(rows))
-	for k, i := range rows {
-		names[k] = labels.Names[labels.Class[i]]
-	}
-	return rows, data.NewLabels(names)
 }
 
 // orMissing returns labels, or for nil those of n points whose label is missing.
@@ -417,7 +383,7 @@ func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels
 	copy(both.X[len(embedding.X):], held.X)
 	var joined *data.Labels
 	if labels != nil || heldLabels != nil {
-		joined = joinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
+		joined = data.JoinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
 	}
 	s := scatterOf(both, joined, p)
 	s.HeldOut = make([]bool, both.N)

@@ -29,7 +29,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		title := filepath.Base(trimEnding(input))
+		title := filepath.Base(data.TrimEnding(input))
 		if len(p.titles) > 0 {
 			title = p.titles[i]
 		}
@@ -38,7 +38,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		points += set.Points.N
 	}
 	// A class has one colour in all of them.
-	all := scatterOf(&data.Matrix{N: points}, joinLabels(labels...), Plot{})
+	all := scatterOf(&data.Matrix{N: points}, data.JoinLabels(labels...), Plot{})
 	first := 0
 	for _, panel := range strip.Panels {
 		end := first + panel.Embedding.N

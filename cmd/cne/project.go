@@ -18,6 +18,7 @@ import (
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/device"
+	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/model"
 	"cne/train"
@@ -429,7 +430,7 @@ func (p *projection) place(ctx context.Context, b *pointBlock) error {
 	clear(b.bad)
 	points, positions := b.points.Rows(0, b.n), b.positions.Rows(0, b.n)
 	if err := p.reject(b, points, func(row []float32) string {
-		at := slices.IndexFunc(row, notFinite)
+		at := finite.First(row)
 		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
 	}); err != nil {
 		return err
@@ -471,7 +472,7 @@ func (p *projection) reject(b *pointBlock, m *data.Matrix, fault func(row []floa
 		first[piece] = -1
 		for i := lo; i < hi; i++ {
 			row := m.Row(i)
-			if areFinite(row) {
+			if finite.All(row) {
 				continue
 			}
 			if first[piece] < 0 {
@@ -492,25 +493,6 @@ func (p *projection) reject(b *pointBlock, m *data.Matrix, fault func(row []floa
 
 // rowsPerCheck is how many rows of d values are looked at in one piece.
 func rowsPerCheck(d int) int { return max(1, 1<<16/d) }
-
-func notFinite(v float32) bool { return v-v != 0 }
-
-// areFinite tells whether all values are finite.
-func areFinite(x []float32) bool {
-	// A product with 0 is 0, or NaN if the value is not finite. The four sums
-	// need not wait for each other.
-	var a, b, c, d float32
-	for ; len(x) >= 4; x = x[4:] {
-		a += x[0] * 0
-		b += x[1] * 0
-		c += x[2] * 0
-		d += x[3] * 0
-	}
-	for _, v := range x {
-		a += v * 0
-	}
-	return a+b+c+d == 0
-}
 
 // record writes the positions of a block, and keeps them for the picture.
 func (p *projection) record(out *positionWriter, b *pointBlock) error {

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cne/internal/device"
+	"cne/internal/finite"
 )
 
 // A rule says which values a key may have and turns the YAML node of one into
@@ -301,7 +302,7 @@ func parseNumber(n *yaml.Node) (float64, bool) {
 	if !isScalar(n, "!!float") && !isScalar(n, "!!int") || n.Decode(&x) != nil {
 		return 0, false
 	}
-	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
+	return x, finite.Is(x)
 }
 
 // oneOf allows some words.

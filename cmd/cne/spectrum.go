@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/data"
-	"cne/internal/quality"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // spectrumSchema is the configuration of cne spectrum: that of cne train.

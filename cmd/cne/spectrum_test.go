@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"cne/data"
-	"cne/internal/quality"
+	"cne/train/quality"
 )
 
 // shortSpectrum is the command line of a spectrum that takes a moment.
@@ -105,7 +105,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 				}
 				// The figures are those of the embedding that lies there.
 				e := readEmbedding(t, filepath.Join("run", m.Folder, "embedding.npy"))
-				z, err := quality.PartitionFunction(e.X, e.D)
+				z, err := quality.PartitionFunction(t.Context(), e.X, e.D, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,10 +17,10 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/rng"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // writePoints writes a CSV file of n points in three clusters, with labels.
@@ -543,7 +543,7 @@ func TestTrainMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	partition, err := quality.PartitionFunction(embedding.X, 2)
+	partition, err := quality.PartitionFunction(t.Context(), embedding.X, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -552,7 +552,7 @@ func TestTrainMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	heads, tails := graph.EdgeList()
-	kl, err := quality.KL(heads, tails, embedding.X, 2, partition)
+	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, partition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -610,33 +610,6 @@ func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 			if printed := strings.Contains(stdout, rows[i]); there != (i == asked) || printed != there {
 				t.Errorf("%v: metrics.json has %s: %v, printed: %v", flags, figure, there, printed)
 			}
-		}
-	}
-}
-
-func TestDivergence(t *testing.T) {
-	pair := &neighbors.Graph{N: 3, Indptr: []int64{0, 1, 2, 2}, Indices: []int32{1, 0}}
-	near, far := []float32{0, 0, 1, 0, 0, 1}, []float32{0, 0, 1e25, 0, 0, 1e25}
-	for _, tc := range []struct {
-		name  string
-		graph *neighbors.Graph
-		x     []float32
-		want  float64 // NaN: none
-	}{
-		// Both edges have q = 1/2, and the ordered pairs 1/2, 1/2 and 1/3 twice:
-		// the divergence is log 2 + log(8/3) − log 2.
-		{"an edge", pair, near, math.Log(8. / 3)},
-		{"no edges", &neighbors.Graph{N: 3, Indptr: make([]int64, 4)}, near, math.NaN()},
-		{"far apart", pair, far, math.NaN()},
-	} {
-		m := &data.Matrix{N: 3, D: 2, X: tc.x}
-		z, err := quality.PartitionFunction(m.X, m.D)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kl, err := divergence(tc.graph, m, z)
-		if err != nil || (kl == nil) != math.IsNaN(tc.want) || kl != nil && math.Abs(*kl-tc.want) > 1e-6 {
-			t.Errorf("%s: %v (%v), want %g", tc.name, kl, err, tc.want)
 		}
 	}
 }

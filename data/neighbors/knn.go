@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"cne/data"
-	"cne/internal/parallel"
+	"cne/internal/finite"
 )
 
 // Errors that those of KNN, Search and Ranks wrap.
@@ -136,22 +136,9 @@ func checkSizes(m *data.Matrix, what string) error {
 // checkFinite finds the first value that is NaN or infinite. What, empty or
 // with a space at its end, tells which points are meant.
 func checkFinite(m *data.Matrix, what string) error {
-	const grain = 1024
-	bad := make([]int, parallel.Pieces(m.N, grain))
-	parallel.For(m.N, grain, func(p, lo, hi int) {
-		bad[p] = -1
-		for i, v := range m.X[lo*m.D : hi*m.D] {
-			if v-v != 0 { // for NaN and ±Inf the difference is NaN
-				bad[p] = lo*m.D + i
-				return
-			}
-		}
-	})
-	for _, at := range bad {
-		if at >= 0 {
-			return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0) is %v; remove the point or fill in the value",
-				ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
-		}
+	if at := finite.First(m.X); at >= 0 {
+		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0) is %v; remove the point or fill in the value",
+			ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
 	}
 	return nil
 }

@@ -17,13 +17,13 @@ package vm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/finite"
 	"cne/model/op"
 )
 
@@ -468,18 +468,11 @@ func nonFinite(a *op.Array) (int, error) {
 		}
 		a = here
 	}
-	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	for i, v := range op.Data[float32](a) {
-		if bad(float64(v)) {
-			return i / max(1, a.Cols()), nil
-		}
+	at := max(finite.First(op.Data[float32](a)), finite.First(op.Data[float64](a))) // one of them is empty
+	if at < 0 {
+		return -1, nil
 	}
-	for i, v := range op.Data[float64](a) {
-		if bad(v) {
-			return i / max(1, a.Cols()), nil
-		}
-	}
-	return -1, nil
+	return at / max(1, a.Cols()), nil
 }
 
 // RunAll runs the program on the values that are bound to the input nodes and

@@ -35,7 +35,7 @@ func AlignDirections(embedding, reference *data.Matrix) (scale, disparity float6
 
 func align(embedding, reference *data.Matrix, translate bool) (scale, disparity float64, err error) {
 	for _, m := range []*data.Matrix{embedding, reference} {
-		if _, err := points(m.X, m.D, "embedding"); err != nil {
+		if _, err := rows(m, "embedding"); err != nil {
 			return 0, 0, err
 		}
 	}

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -18,15 +19,16 @@ type Discriminator struct{ slope, offset float64 }
 
 // Neg is Neg-t-SNE's: q/(q+c) for the Cauchy similarity q = 1/(1+x), with
 // c = Z̄·m/|X| for m negatives, |X| = n² and the normalisation constant Z̄
-// (Damrich et al., 2023, eq. 9); c = 1 is the paper's default, Z̄ = |X|/m.
+// (Damrich et al., 2023, Eq. 9); c = 1 is the paper's default, Z̄ = |X|/m.
 func Neg(c float64) Discriminator { return Discriminator{c, c} }
 
 // NC is NC-t-SNE's with m negatives and the normalisation constant z of one
-// pair: (q/z)/(q/z+m) (Damrich et al., 2023, eq. 4). It is PartitionFunction
-// over n(n−1) that makes q/z a distribution over the ordered pairs.
+// pair: (q/z)/(q/z+m) (Damrich et al., 2023, Eq. 6). z = PartitionFunction/(n(n−1))
+// gives the similarities of all ordered pairs a mean of 1.
 func NC(z float64, m int) Discriminator { return Neg(z * float64(m)) }
 
-// UMAP is UMAP's: q itself.
+// UMAP is UMAP's: q itself, which negative sampling makes of Neg-t-SNE (Damrich et
+// al., 2023, Sec. 6).
 func UMAP() Discriminator { return Discriminator{1, 0} }
 
 // ExpectedLosses returns, for each discriminator p, the loss per edge that
@@ -42,14 +44,10 @@ func UMAP() Discriminator { return Discriminator{1, 0} }
 // 0 still leaves the finite bound of training's arithmetic.
 //
 // Edges and embedding are as for KL. The sum over edges is computed in double
-// precision, that over pairs with PartitionFunction's. Errors are KL's.
-func ExpectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators ...Discriminator) ([]float64, error) {
-	return ExpectedLossesOn(nil, heads, tails, embedding, d, m, clamp, discriminators...)
-}
-
-// expectedLosses is ExpectedLosses with the sums over the pairs of n points by
-// ofPairs.
-func expectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, ofPairs func(n int) ([]float64, error)) ([]float64, error) {
+// precision, that over pairs with PartitionFunction's; constants beyond the range
+// of float32 stay on the CPU, and in double precision. Errors are KL's, or the
+// device's.
+func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return nil, err
@@ -65,16 +63,19 @@ func expectedLosses[T Float](heads, tails []int32, embedding []T, d, m int, clam
 			return nil, fmt.Errorf("%w: normalisation constant %v; it is a positive number", ErrInput, p.slope)
 		}
 	}
-	sums, err := ofPairs(n)
+	sums, err := lossesOfPairs(ctx, embedding, n, d, clamp, discriminators, on)
 	if err != nil {
 		return nil, err
 	}
 	limit := logLimit(clamp)
 	losses := make([]float64, len(discriminators))
 	for k, p := range discriminators {
-		attraction := overEdges(heads, tails, embedding, d, func(d2 float64) float64 {
+		attraction, err := overEdges(ctx, heads, tails, embedding, d, func(d2 float64) float64 {
 			return min(limit, math.Log1p(p.slope*d2+p.offset))
 		})
+		if err != nil {
+			return nil, err
+		}
 		pairs := float64(n) * float64(n-1) / 2
 		losses[k] = attraction/float64(len(heads)) + float64(m)*sums[k]/pairs
 	}
@@ -103,17 +104,20 @@ func (p Discriminator) extreme() bool { return p.slope < 1e-20 || p.slope > 1e20
 
 // lossesOfPairs adds up −log(1−p) over the unordered pairs for each
 // discriminator.
-func lossesOfPairs[T Float](e []T, n, d int, clamp float64, discriminators []Discriminator) []float64 {
+func lossesOfPairs[T Float](ctx context.Context, e []T, n, d int, clamp float64, discriminators []Discriminator, on *Device) ([]float64, error) {
 	if f, ok := any(e).([]float32); ok && !slices.ContainsFunc(discriminators, Discriminator.extreme) {
 		bound := simd.BoundOf[float32](clamp)
-		return overPlanes(f, n, d, len(discriminators), func(d2 []float32, sums []float64) {
+		if !on.OnHost() && len(discriminators) > 0 {
+			return devicePairs(ctx, on, f, n, d, discriminators, bound)
+		}
+		return overPlanes(ctx, f, n, d, len(discriminators), func(d2 []float32, sums []float64) {
 			for k, p := range discriminators {
 				sums[k] += simd.InverseLogSum(d2, float32(p.slope), float32(p.offset), bound)
 			}
 		})
 	}
 	limit := logLimit(clamp)
-	return overTiles(n, len(discriminators), func(i, lo, hi int, _ []float32, sums []float64) {
+	return overTiles(ctx, n, len(discriminators), func(i, lo, hi int, _ []float32, sums []float64) {
 		for j := lo; j < hi; j++ {
 			d2 := squaredDistance(e[i*d:(i+1)*d], e[j*d:(j+1)*d])
 			for k, p := range discriminators {
@@ -131,13 +135,13 @@ type Estimate struct{ Mean, Error float64 }
 //
 //	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
 //
-// (Damrich et al., 2023, eq. 6; ρ = 1 there). The expectation has no closed
+// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed
 // form: it is the mean over so many draws of m negatives for each edge, at
 // least 2, and the error is the standard error that these draws leave. The
-// stream decides which they are. Similarities below clamp count as clamp.
+// seed decides which they are. Similarities below clamp count as clamp.
 //
 // Edges and embedding are as for KL, and so are the errors.
-func ExpectedInfoNC[T Float](heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, stream rng.Stream) (Estimate, error) {
+func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return Estimate{}, err
@@ -155,7 +159,8 @@ func ExpectedInfoNC[T Float](heads, tails []int32, embedding []T, d, m int, rho,
 	similarity := func(a, b []T) float64 { return max(clamp, 1/(1+squaredDistance(a, b))) }
 	type sums struct{ loss, variance float64 } // over edges; variance of an edge's mean
 	partial := make([]sums, parallel.Pieces(len(heads), edgeGrain))
-	parallel.For(len(heads), edgeGrain, func(piece, lo, hi int) {
+	stream := rng.New(seed, rng.Negatives)
+	err = inPieces(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
 		var s sums
 		random := stream.At(uint64(lo) * uint64(draws) * uint64(m))
 		for e := lo; e < hi; e++ {
@@ -182,6 +187,9 @@ func ExpectedInfoNC[T Float](heads, tails []int32, embedding []T, d, m int, rho,
 		}
 		partial[piece] = s
 	})
+	if err != nil {
+		return Estimate{}, err
+	}
 	var s sums
 	for _, p := range partial {
 		s.loss += p.loss

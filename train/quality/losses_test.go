@@ -53,11 +53,11 @@ func TestExpectedLosses(t *testing.T) {
 				func(q float64) float64 { return q / z / (q/z + m) },
 				func(q float64) float64 { return q },
 			}
-			losses, err := ExpectedLosses(heads, tails, x, d, m, clamp, discriminators...)
+			losses, err := ExpectedLosses(t.Context(), heads, tails, x, d, m, clamp, discriminators, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			losses32, err := ExpectedLosses(heads, tails, single, d, m, clamp, discriminators...)
+			losses32, err := ExpectedLosses(t.Context(), heads, tails, single, d, m, clamp, discriminators, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,11 +75,11 @@ func TestExpectedLosses(t *testing.T) {
 func TestExpectedLossesOfDistantPairs(t *testing.T) {
 	x := normal[float32](1, 300, 2, 1e5)
 	heads, tails := symmetric(nearestNaive(x, 2, 1), 1)
-	losses, err := ExpectedLosses(heads, tails, x, 2, 5, 0, Neg(1e3))
+	losses, err := ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 0, []Discriminator{Neg(1e3)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	positive, err := ExpectedLosses(heads, tails, x, 2, 1, 0, Neg(1e3))
+	positive, err := ExpectedLosses(t.Context(), heads, tails, x, 2, 1, 0, []Discriminator{Neg(1e3)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestExpectedLossesOfExtremeConstants(t *testing.T) {
 	copy(x[2:4], x[:2]) // two points coincide
 	heads, tails := symmetric(nearestNaive(x, 2, 3), 3)
 	for _, c := range []float64{1e-50, 1e-30, 1e-19, 1e19, 1e30, 1e50} {
-		losses, err := ExpectedLosses(heads, tails, x, 2, 5, 1e-10, Neg(1), Neg(c))
+		losses, err := ExpectedLosses(t.Context(), heads, tails, x, 2, 5, 1e-10, []Discriminator{Neg(1), Neg(c)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,12 @@ func TestExpectedLossesOfExtremeConstants(t *testing.T) {
 func TestExpectedLossesWithoutClamp(t *testing.T) {
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for name, measure := range map[string]func() ([]float64, error){
-		"float32": func() ([]float64, error) { return ExpectedLosses(heads, tails, make([]float32, 4), 2, 5, 0, UMAP()) },
-		"float64": func() ([]float64, error) { return ExpectedLosses(heads, tails, make([]float64, 4), 2, 5, 0, UMAP()) },
+		"float32": func() ([]float64, error) {
+			return ExpectedLosses(t.Context(), heads, tails, make([]float32, 4), 2, 5, 0, []Discriminator{UMAP()}, nil)
+		},
+		"float64": func() ([]float64, error) {
+			return ExpectedLosses(t.Context(), heads, tails, make([]float64, 4), 2, 5, 0, []Discriminator{UMAP()}, nil)
+		},
 	} {
 		if losses, err := measure(); err != nil || !(losses[0] > 5*80 && losses[0] < 5*800) {
 			t.Errorf("%s: %v, %v", name, losses, err)
@@ -143,13 +147,13 @@ func TestExpectedLossesOfEqualPoints(t *testing.T) {
 	same := make([]float32, 40)
 	heads, tails := []int32{0, 1}, []int32{1, 0}
 	for _, clamp := range []float64{1e-10, 1e-4} {
-		losses, err := ExpectedLosses(heads, tails, same, 2, 5, clamp, UMAP(), Neg(1))
+		losses, err := ExpectedLosses(t.Context(), heads, tails, same, 2, 5, clamp, []Discriminator{UMAP(), Neg(1)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		near(t, "UMAP", losses[0], -5*math.Log(clamp), 1e-6)
 		near(t, "Neg-t-SNE", losses[1], 6*math.Ln2, 1e-6)
-		infonc, err := ExpectedInfoNC(heads, tails, same, 2, 5, 1, clamp, 2, rng.Stream{})
+		infonc, err := ExpectedInfoNC(t.Context(), heads, tails, same, 2, 5, 1, clamp, 2, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,9 +170,9 @@ func TestExpectedLossesOfEqualPoints(t *testing.T) {
 func TestNCAtItsConstant(t *testing.T) {
 	same := make([]float64, 2*30)
 	heads, tails := symmetric(nearestNaive(same, 2, 29), 29) // all pairs
-	z, _ := PartitionFunction(same, 2)
+	z, _ := PartitionFunction(t.Context(), same, 2, nil)
 	z /= 30 * 29
-	losses, err := ExpectedLosses(heads, tails, same, 2, 5, 0, NC(z/1.1, 5), NC(z, 5), NC(1.1*z, 5))
+	losses, err := ExpectedLosses(t.Context(), heads, tails, same, 2, 5, 0, []Discriminator{NC(z/1.1, 5), NC(z, 5), NC(1.1*z, 5)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +202,7 @@ func TestExpectedInfoNC(t *testing.T) {
 		return sum / 3
 	}
 	for _, rho := range []float64{1, 4, 0.25} {
-		got, err := ExpectedInfoNC(heads, tails, line, 1, 1, rho, 1e-10, 200000, rng.New(1, rng.Negatives))
+		got, err := ExpectedInfoNC(t.Context(), heads, tails, line, 1, 1, rho, 1e-10, 200000, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +217,7 @@ func TestExpectedInfoNC(t *testing.T) {
 	h, u := symmetric(nearestNaive(x, 2, 5), 5)
 	var sum, squares, claimed float64
 	for r := range repetitions {
-		e, err := ExpectedInfoNC(h, u, x, 2, 5, 1, 1e-10, 2, rng.New(uint64(r), rng.Negatives))
+		e, err := ExpectedInfoNC(t.Context(), h, u, x, 2, 5, 1, 1e-10, 2, uint64(r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +230,7 @@ func TestExpectedInfoNC(t *testing.T) {
 		t.Errorf("the error is said to be %g, and is %g", claimed, spread)
 	}
 	sameBits(t, "InfoNC", func() (float64, error) {
-		e, err := ExpectedInfoNC(slices.Repeat(h, 20), slices.Repeat(u, 20), x, 2, 5, 1, 1e-10, 2, rng.Stream{})
+		e, err := ExpectedInfoNC(t.Context(), slices.Repeat(h, 20), slices.Repeat(u, 20), x, 2, 5, 1, 1e-10, 2, 0)
 		return e.Mean + e.Error, err
 	})
 }
@@ -234,20 +238,20 @@ func TestExpectedInfoNC(t *testing.T) {
 // losses returns what is invariant of an embedding of a graph.
 func figures(t *testing.T, heads, tails []int32, x []float32, d int) []float64 {
 	t.Helper()
-	z, err := PartitionFunction(x, d)
+	z, err := PartitionFunction(t.Context(), x, d, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := float64(len(x) / d)
-	kl, err := KL(heads, tails, x, d, z)
+	kl, err := KL(t.Context(), heads, tails, x, d, z)
 	if err != nil {
 		t.Fatal(err)
 	}
-	losses, err := ExpectedLosses(heads, tails, x, d, 5, 1e-10, Neg(1), Neg(0.01), NC(z/n/(n-1), 5), UMAP())
+	losses, err := ExpectedLosses(t.Context(), heads, tails, x, d, 5, 1e-10, []Discriminator{Neg(1), Neg(0.01), NC(z/n/(n-1), 5), UMAP()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	infonc, err := ExpectedInfoNC(heads, tails, x, d, 5, 1, 1e-10, 2, rng.Stream{})
+	infonc, err := ExpectedInfoNC(t.Context(), heads, tails, x, d, 5, 1, 1e-10, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +309,7 @@ func TestMotionsAndReflectionsLeaveTheFigures(t *testing.T) {
 
 	sameBits(t, "losses", func() (float64, error) {
 		big := normal[float32](8, 5000, 3, 2)
-		v, err := ExpectedLosses(heads, tails, big, 3, 5, 1e-10, Neg(1), UMAP())
+		v, err := ExpectedLosses(t.Context(), heads, tails, big, 3, 5, 1e-10, []Discriminator{Neg(1), UMAP()}, nil)
 		if err != nil {
 			return 0, err
 		}
@@ -412,13 +416,13 @@ func TestLossRefusals(t *testing.T) {
 	nan := []float32{0, float32(math.NaN()), 3}
 	losses := func(heads, tails []int32, e []float32, m int, clamp float64, p ...Discriminator) func() error {
 		return func() error {
-			_, err := ExpectedLosses(heads, tails, e, 1, m, clamp, p...)
+			_, err := ExpectedLosses(t.Context(), heads, tails, e, 1, m, clamp, p, nil)
 			return err
 		}
 	}
 	infonc := func(heads, tails []int32, e []float32, m int, rho, clamp float64, draws int) func() error {
 		return func() error {
-			_, err := ExpectedInfoNC(heads, tails, e, 1, m, rho, clamp, draws, rng.Stream{})
+			_, err := ExpectedInfoNC(t.Context(), heads, tails, e, 1, m, rho, clamp, draws, 0)
 			return err
 		}
 	}
@@ -464,7 +468,7 @@ func BenchmarkExpectedLosses(b *testing.B) {
 	const n = 10000
 	y := normal[float32](1, n, 2, 10)
 	for b.Loop() {
-		if _, err := ExpectedLosses([]int32{0}, []int32{1}, y, 2, 5, 1e-10, Neg(1), NC(1e-3, 5), UMAP()); err != nil {
+		if _, err := ExpectedLosses(b.Context(), []int32{0}, []int32{1}, y, 2, 5, 1e-10, []Discriminator{Neg(1), NC(1e-3, 5), UMAP()}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/train/quality"
 )
 
 // scattered returns n points of d coordinates around a centre.

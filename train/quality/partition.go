@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -16,64 +17,77 @@ const (
 	tileColumns = 1024
 )
 
-// PartitionFunction returns Σ 1/(1+‖e_i−e_j‖²) over all ordered pairs i≠j of
-// the embedding's points, the constant Z that t-SNE divides its similarities
-// by (Damrich et al., 2023, eq. 3). The embedding holds points of d
-// coordinates, row after row; fewer than two points give 0.
+// PartitionFunction returns
+//
+//	Z = Σ_(i≠j) 1/(1+‖e_i−e_j‖²)
+//
+// over all ordered pairs of the embedding's points, from 0 to n(n−1): the constant
+// that t-SNE divides its similarities by (Damrich et al., 2023, Eq. 5). The
+// embedding holds points of d coordinates, row after row; fewer than two points
+// give 0.
 //
 // All n(n−1)/2 pairs are visited. For float32 the terms are computed in single
 // precision, with a relative error of the sum below 1e-6 for d=2, and of about
-// d·1e-7 at worst for large d; for float64 in double precision. Errors wrap
-// ErrInput or ErrNotFinite.
-func PartitionFunction[T Float](embedding []T, d int) (float64, error) {
+// d·1e-7 at worst for large d; for float64 in double precision, and on the CPU
+// whatever the device is. An accelerator's result agrees with the CPU's to 1e-6.
+// Errors wrap ErrInput or ErrNotFinite, or are the context's or the device's.
+func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *Device) (float64, error) {
 	n, err := points(embedding, d, "embedding")
+	if err != nil || n < 2 {
+		return 0, err
+	}
+	var sum []float64
+	switch e, single := any(embedding).([]float32); {
+	case !single:
+		sum, err = pairSum(ctx, embedding, n, d)
+	case !on.OnHost():
+		sum, err = devicePairs(ctx, on, e, n, d, nil, simd.Bound[float32]{})
+	case d == 2:
+		sum, err = pairSum2(ctx, e)
+	default:
+		sum, err = pairSumPlanes(ctx, e, n, d)
+	}
 	if err != nil {
 		return 0, err
 	}
-	if e, ok := any(embedding).([]float32); ok {
-		if d == 2 {
-			return 2 * pairSum2(e), nil
-		}
-		return 2 * pairSumPlanes(e, n, d), nil
-	}
-	return 2 * pairSum(embedding, n, d), nil
+	return 2 * sum[0], nil
 }
 
 // pairSum adds 1/(1+‖e_i−e_j‖²) over the unordered pairs.
-func pairSum[T Float](e []T, n, d int) float64 {
-	return overTiles(n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
+func pairSum[T Float](ctx context.Context, e []T, n, d int) ([]float64, error) {
+	return overTiles(ctx, n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
 		a := e[i*d : (i+1)*d]
 		var sum float64
 		for j := lo; j < hi; j++ {
 			sum += 1 / (1 + squaredDistance(a, e[j*d:(j+1)*d]))
 		}
 		sums[0] += sum
-	})[0]
+	})
 }
 
 // pairSum2 is pairSum for planar float32 points.
-func pairSum2(e []float32) float64 {
+func pairSum2(ctx context.Context, e []float32) ([]float64, error) {
 	n := len(e) / 2
 	xs, ys := make([]float32, n), make([]float32, n)
 	for i := range xs {
 		xs[i], ys[i] = e[2*i], e[2*i+1]
 	}
-	return overTiles(n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
+	return overTiles(ctx, n, 1, func(i, lo, hi int, _ []float32, sums []float64) {
 		sums[0] += cauchySum(xs[i], ys[i], xs[lo:hi], ys[lo:hi])
-	})[0]
+	})
 }
 
 // pairSumPlanes is pairSum for float32 points, coordinate by coordinate.
-func pairSumPlanes(e []float32, n, d int) float64 {
-	return overPlanes(e, n, d, 1, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })[0]
+func pairSumPlanes(ctx context.Context, e []float32, n, d int) ([]float64, error) {
+	return overPlanes(ctx, e, n, d, 1, func(d2 []float32, sums []float64) { sums[0] += simd.InverseSum(d2) })
 }
 
 // overPlanes calls add with the squared distances of the pairs i < j < n of
 // float32 points, cauchyBlock at most at a time, and returns what it adds to
 // sums.
-func overPlanes(e []float32, n, d, sums int, add func(d2 []float32, sums []float64)) []float64 {
+func overPlanes(ctx context.Context, e []float32, n, d, sums int, add func(d2 []float32, sums []float64)) ([]float64, error) {
 	planes := planesOf(e, n, d)
-	return overTiles(n, sums, func(i, lo, hi int, d2 []float32, sums []float64) {
+	return overTiles(ctx, n, sums, func(i, lo, hi int, d2 []float32, sums []float64) {
 		clear(d2)
 		for k, x := range e[i*d : (i+1)*d] {
 			simd.AddSquares(d2, planes[k*n+lo:k*n+hi], x)
@@ -100,9 +114,9 @@ func planesOf(e []float32, n, d int) []float32 {
 // overTiles calls row with ranges that cover the pairs i < j < n once,
 // lo ≤ j < hi, and returns what it adds to sums, so many numbers. work has
 // hi−lo elements, of any content.
-func overTiles(n, sums int, row func(i, lo, hi int, work []float32, sums []float64)) []float64 {
+func overTiles(ctx context.Context, n, sums int, row func(i, lo, hi int, work []float32, sums []float64)) ([]float64, error) {
 	partial := make([][]float64, parallel.Pieces(n, tileRows))
-	parallel.For(n, tileRows, func(piece, first, last int) {
+	err := inPieces(ctx, n, tileRows, func(piece, first, last int) {
 		own := make([]float64, sums)
 		work := make([]float32, tileColumns)
 		for lo := first; lo < n; lo += tileColumns {
@@ -120,7 +134,7 @@ func overTiles(n, sums int, row func(i, lo, hi int, work []float32, sums []float
 			total[k] += v
 		}
 	}
-	return total
+	return total, err
 }
 
 // squaredDistance is computed in double precision, so that exact ties and
@@ -146,17 +160,20 @@ func squaredDistance[T Float](a, b []T) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// KL returns the Kullback–Leibler divergence KL(p ‖ q/Z) in nats, where p is
-// uniform on the graph's directed edges, q_ij = 1/(1+‖e_i−e_j‖²), and Z is the
-// embedding's partition function: the loss of t-SNE (Damrich et al., 2023,
-// eq. 2) on the unweighted graph.
+// KL returns the Kullback–Leibler divergence in nats, at least 0,
+//
+//	KL(p ‖ q/Z) = (1/E) Σ_(ij edge) −log q_ij + log Z − log E
+//
+// where p is uniform on the graph's E directed edges, q_ij = 1/(1+‖e_i−e_j‖²), and
+// Z is the embedding's partition function: the loss of t-SNE (Damrich et al.,
+// 2023, Eq. 5) on the unweighted graph.
 //
 // Edge number e goes from point heads[e] to point tails[e], counted from 0;
 // both directions of an edge are in the list. The embedding holds points of d
 // coordinates, row after row, and partition is PartitionFunction of it.
 // Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are no
-// edges.
-func KL[T Float](heads, tails []int32, embedding []T, d int, partition float64) (float64, error) {
+// edges, or are the context's.
+func KL[T Float](ctx context.Context, heads, tails []int32, embedding []T, d int, partition float64) (float64, error) {
 	n, err := points(embedding, d, "embedding")
 	if err != nil {
 		return 0, err
@@ -167,7 +184,10 @@ func KL[T Float](heads, tails []int32, embedding []T, d int, partition float64) 
 	if !(partition > 0) || math.IsInf(partition, 0) {
 		return 0, fmt.Errorf("%w: partition function %v; it is a positive number", ErrInput, partition)
 	}
-	attraction := overEdges(heads, tails, embedding, d, func(d2 float64) float64 { return math.Log1p(d2) }) // −log q
+	attraction, err := overEdges(ctx, heads, tails, embedding, d, func(d2 float64) float64 { return math.Log1p(d2) }) // −log q
+	if err != nil {
+		return 0, err
+	}
 	edges := float64(len(heads))
 	return attraction/edges + math.Log(partition) - math.Log(edges), nil
 }
@@ -192,9 +212,9 @@ func checkEdges(heads, tails []int32, n int, what string) error {
 const edgeGrain = 1 << 13
 
 // overEdges adds up a function of the squared distances of the edges.
-func overEdges[T Float](heads, tails []int32, e []T, d int, f func(d2 float64) float64) float64 {
+func overEdges[T Float](ctx context.Context, heads, tails []int32, e []T, d int, f func(d2 float64) float64) (float64, error) {
 	partial := make([]float64, parallel.Pieces(len(heads), edgeGrain))
-	parallel.For(len(heads), edgeGrain, func(piece, lo, hi int) {
+	err := inPieces(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
 		var sum float64
 		for k := lo; k < hi; k++ {
 			i, j := int(heads[k])*d, int(tails[k])*d
@@ -206,5 +226,5 @@ func overEdges[T Float](heads, tails []int32, e []T, d int, f func(d2 float64) f
 	for _, p := range partial {
 		sum += p
 	}
-	return sum
+	return sum, err
 }

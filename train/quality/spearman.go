@@ -1,12 +1,12 @@
 package quality
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
 
 	"cne/data"
-	"cne/internal/parallel"
 	"cne/internal/rng"
 )
 
@@ -16,29 +16,35 @@ const maxSample = 1 << 16
 
 // Spearman returns the rank correlation, from −1 to 1, between the Euclidean
 // distances of points in the data x (n×D) and in the embedding y (n×d): over
-// all pairs of min(n, sample) points, which the stream draws without
+// all pairs of min(n, sample) points, which the seed draws without
 // replacement. The paper takes 5000 points. Equal distances share the mean of
 // their ranks, and the value is exact up to the rounding of the distances to
-// float64.
+// float64. It is the same on every device: an accelerator computes the distances,
+// and the CPU ranks them.
 //
-// It takes 16 bytes of memory per pair; sample is at most 65 536. Errors wrap
-// ErrInput or ErrNotFinite, and ErrUndefined if all distances of one side are
-// equal, as in a collapsed embedding.
-func Spearman(x, y *data.Matrix, sample int, stream rng.Stream) (float64, error) {
-	a, b, err := sampled(x, y, sample, stream)
+// It takes 16 bytes of memory per pair, and 8 on an accelerator; sample is at most
+// 65 536. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if all distances
+// of one side are equal, as in a collapsed embedding, or are the context's or the
+// device's.
+func Spearman(ctx context.Context, x, y *data.Matrix, sample int, seed uint64, on *Device) (float64, error) {
+	a, b, err := sampled(x, y, sample, seed)
 	if err != nil {
 		return 0, err
 	}
-	return spearman(a, x.D, b, y.D)
+	if on.OnHost() {
+		return spearman(ctx, a, x.D, b, y.D)
+	}
+	return correlate(ctx, len(a)/x.D, func(out []uint64) error { return deviceDistances(on, out, a, x.D) },
+		func(out []uint64) error { return deviceDistances(on, out, b, y.D) })
 }
 
 // sampled checks the arguments of Spearman and returns the points that are drawn.
-func sampled(x, y *data.Matrix, sample int, stream rng.Stream) (a, b []float32, err error) {
-	n, err := points(x.X, x.D, "data")
+func sampled(x, y *data.Matrix, sample int, seed uint64) (a, b []float32, err error) {
+	n, err := rows(x, "data")
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := points(y.X, y.D, "embedding")
+	m, err := rows(y, "embedding")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,6 +56,7 @@ func sampled(x, y *data.Matrix, sample int, stream rng.Stream) (a, b []float32, 
 	}
 	a, b = x.X, y.X
 	if sample < n {
+		stream := rng.New(seed, rng.Sample)
 		chosen := stream.Perm(n)[:sample]
 		a, b = gather(a, x.D, chosen), gather(b, y.D, chosen)
 	}
@@ -67,20 +74,15 @@ func gather(x []float32, d int, rows []int) []float32 {
 
 // spearman correlates the distances of all pairs; a and b hold equally many
 // points of da and db coordinates.
-func spearman[T Float](a []T, da int, b []T, db int) (float64, error) {
+func spearman[T Float](ctx context.Context, a []T, da int, b []T, db int) (float64, error) {
 	n := len(a) / da
-	return correlate(n, func(out []uint64) error {
-		distances(out, a, n, da)
-		return nil
-	}, func(out []uint64) error {
-		distances(out, b, n, db)
-		return nil
-	})
+	return correlate(ctx, n, func(out []uint64) error { return distances(ctx, out, a, n, da) },
+		func(out []uint64) error { return distances(ctx, out, b, n, db) })
 }
 
 // correlate correlates the distances of all pairs of n points, which inData and
 // inEmbedding write as distances does.
-func correlate(n int, inData, inEmbedding func(out []uint64) error) (float64, error) {
+func correlate(ctx context.Context, n int, inData, inEmbedding func(out []uint64) error) (float64, error) {
 	pairs := n * (n - 1) / 2
 	s := newSorter(pairs)
 
@@ -90,7 +92,9 @@ func correlate(n int, inData, inEmbedding func(out []uint64) error) (float64, er
 	if err := inData(s.keys); err != nil {
 		return 0, err
 	}
-	s.sort()
+	if err := s.sort(ctx); err != nil {
+		return 0, err
+	}
 	var xx, yy, xy int128
 	s.ties(func(lo, hi int) {
 		twice := int64(lo + 1 + hi)
@@ -103,7 +107,9 @@ func correlate(n int, inData, inEmbedding func(out []uint64) error) (float64, er
 	if err := inEmbedding(s.keys); err != nil {
 		return 0, err
 	}
-	s.sort()
+	if err := s.sort(ctx); err != nil {
+		return 0, err
+	}
 	s.ties(func(lo, hi int) {
 		centred := int64(lo+1+hi) - int64(pairs+1)
 		for _, pair := range s.index[lo:hi] {
@@ -119,8 +125,8 @@ func correlate(n int, inData, inEmbedding func(out []uint64) error) (float64, er
 
 // distances fills out with the bits of the squared distances of the pairs
 // (0,1), (0,2), …, (1,2), …: integers in the same order as the distances.
-func distances[T Float](out []uint64, x []T, n, d int) {
-	parallel.For(n, 16, func(_, first, last int) {
+func distances[T Float](ctx context.Context, out []uint64, x []T, n, d int) error {
+	return inPieces(ctx, n, 16, func(_, first, last int) {
 		a := make([]float64, d)
 		for i := first; i < last; i++ {
 			for k, v := range x[i*d : (i+1)*d] {
@@ -167,13 +173,13 @@ func newSorter(n int) *sorter {
 	return &sorter{make([]uint64, n), make([]uint32, n)}
 }
 
-// sort sorts the keys.
-func (s *sorter) sort() {
+// sort sorts the keys, unless ctx ends before.
+func (s *sorter) sort(ctx context.Context) error {
 	for i := range s.index {
 		s.index[i] = uint32(i)
 	}
 	bounds := partition(s.keys, s.index)
-	parallel.For(len(bounds)-1, 8, func(_, first, last int) {
+	return inPieces(ctx, len(bounds)-1, 8, func(_, first, last int) {
 		for b := first; b < last; b++ {
 			radixSort(s.keys[bounds[b]:bounds[b+1]], s.index[bounds[b]:bounds[b+1]])
 		}

@@ -133,7 +133,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	z, err := PartitionFunction(y, 2)
+	z, err := PartitionFunction(t.Context(), y, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestGolden(t *testing.T) {
 	for i, v := range y {
 		single[i] = float32(v)
 	}
-	z32, err := PartitionFunction(single, 2)
+	z32, err := PartitionFunction(t.Context(), single, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestGolden(t *testing.T) {
 	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
 		t.Fatalf("%d edges, want %d", len(heads), want[0])
 	}
-	kl, err := KL(heads, tails, y, 2, z)
+	kl, err := KL(t.Context(), heads, tails, y, 2, z)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestGolden(t *testing.T) {
 	}
 	near(t, "recall", recall, value(t, f, "knn_recall")[0], tolerance)
 
-	rho, err := spearman(x, 20, y, 2)
+	rho, err := spearman(t.Context(), x, 20, y, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestGolden(t *testing.T) {
 	for i, v := range x {
 		x32[i] = float32(v)
 	}
-	rho, err = Spearman(matrix(x32, 20), matrix(single, 2), 300, rng.Stream{})
+	rho, err = Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,13 +213,13 @@ func TestPartitionFunction(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 6, 50} {
 		for _, n := range []int{0, 1, 2, 3, 63, 64, 65, 300, 1500} {
 			x := normal[float64](uint64(n), n, d, 2)
-			got, err := PartitionFunction(x, d)
+			got, err := PartitionFunction(t.Context(), x, d, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			near(t, "float64", got, partitionNaive(x, d), 1e-12)
 			y := normal[float32](uint64(n), n, d, 2)
-			got, err = PartitionFunction(y, d)
+			got, err = PartitionFunction(t.Context(), y, d, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,12 +234,12 @@ func TestPartitionFunctionProperties(t *testing.T) {
 	for i := range same {
 		same[i] = 3.25
 	}
-	if z, err := PartitionFunction(same, 2); err != nil || z != n*(n-1) {
+	if z, err := PartitionFunction(t.Context(), same, 2, nil); err != nil || z != n*(n-1) {
 		t.Errorf("coinciding points: %v, %v; want n(n−1) = %d", z, err, n*(n-1))
 	}
 
 	x := normal[float64](1, n, 2, 3)
-	want, _ := PartitionFunction(x, 2)
+	want, _ := PartitionFunction(t.Context(), x, 2, nil)
 	shuffled, _ := permuted(x, 2, 5)
 	moved := make([]float64, len(x))
 	wide := make([]float64, len(x))
@@ -247,21 +247,21 @@ func TestPartitionFunctionProperties(t *testing.T) {
 		moved[i], wide[i] = x[i]+100, 2*x[i]
 	}
 	for name, other := range map[string][]float64{"permuted": shuffled, "rotated": rotated(x, 1), "moved": moved} {
-		got, _ := PartitionFunction(other, 2)
+		got, _ := PartitionFunction(t.Context(), other, 2, nil)
 		near(t, name, got, want, 1e-11)
 	}
-	if z, _ := PartitionFunction(wide, 2); z >= want {
+	if z, _ := PartitionFunction(t.Context(), wide, 2, nil); z >= want {
 		t.Errorf("twice as large: %v, not below %v", z, want)
 	}
 	// Far out, 1/(1+d²) is 1/d²: ten times the size, a hundredth of the sum.
 	far, farther := []float64{0, 1e6, 3e6}, []float64{0, 1e7, 3e7}
-	a, _ := PartitionFunction(far, 1)
-	b, _ := PartitionFunction(farther, 1)
+	a, _ := PartitionFunction(t.Context(), far, 1, nil)
+	b, _ := PartitionFunction(t.Context(), farther, 1, nil)
 	near(t, "far", a, 100*b, 1e-9)
 
 	y := normal[float32](1, 5000, 2, 3)
-	sameBits(t, "d=2", func() (float64, error) { return PartitionFunction(y, 2) })
-	sameBits(t, "d=5", func() (float64, error) { return PartitionFunction(y, 5) })
+	sameBits(t, "d=2", func() (float64, error) { return PartitionFunction(t.Context(), y, 2, nil) })
+	sameBits(t, "d=5", func() (float64, error) { return PartitionFunction(t.Context(), y, 5, nil) })
 }
 
 func TestCauchySum(t *testing.T) {
@@ -294,8 +294,8 @@ func TestCauchySum(t *testing.T) {
 func TestKL(t *testing.T) {
 	// Four points, by hand: q is 1/2 on both edges.
 	e := []float64{0, 1, 5, 6}
-	z, _ := PartitionFunction(e, 1)
-	got, err := KL([]int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z)
+	z, _ := PartitionFunction(t.Context(), e, 1, nil)
+	got, err := KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,19 +304,19 @@ func TestKL(t *testing.T) {
 	const n = 400
 	x := normal[float64](7, n, 2, 2)
 	heads, tails := symmetric(nearestNaive(x, 2, 5), 5)
-	z, _ = PartitionFunction(x, 2)
-	want, _ := KL(heads, tails, x, 2, z)
+	z, _ = PartitionFunction(t.Context(), x, 2, nil)
+	want, _ := KL(t.Context(), heads, tails, x, 2, z)
 	if !(want > 0) {
 		t.Errorf("KL = %v; it is positive unless the embedding is perfect", want)
 	}
 	slices.Reverse(heads)
 	slices.Reverse(tails)
-	got, _ = KL(heads, tails, rotated(x, 2), 2, z)
+	got, _ = KL(t.Context(), heads, tails, rotated(x, 2), 2, z)
 	near(t, "rotated, edges reversed", got, want, 1e-12)
 	sameBits(t, "KL", func() (float64, error) {
 		big := normal[float32](8, n, 3, 1)
 		h, u := slices.Repeat(heads, 20), slices.Repeat(tails, 20)
-		return KL(h, u, big, 3, 1000)
+		return KL(t.Context(), h, u, big, 3, 1000)
 	})
 }
 
@@ -392,12 +392,12 @@ func TestSpearmanNaive(t *testing.T) {
 	copy(duplicates[40:], duplicates[:40])
 	x := normal[float32](2, 60, 7, 1)
 	for name, y := range map[string][]float32{"random": normal[float32](3, 60, 2, 1), "grid": grid, "duplicates": duplicates} {
-		got, err := Spearman(matrix(x, 7), matrix(y, 2), 60, rng.Stream{})
+		got, err := Spearman(t.Context(), matrix(x, 7), matrix(y, 2), 60, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		near(t, name, got, spearmanNaive(x, 7, y, 2), 1e-12)
-		got, err = Spearman(matrix(y, 2), matrix(x, 7), 60, rng.Stream{})
+		got, err = Spearman(t.Context(), matrix(y, 2), matrix(x, 7), 60, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +408,7 @@ func TestSpearmanNaive(t *testing.T) {
 func TestSpearmanProperties(t *testing.T) {
 	line := []float64{0, 1, 3}     // distances 1, 3, 2
 	reversed := []float64{0, 3, 1} // distances 3, 1, 2
-	if rho, err := spearman(line, 1, reversed, 1); err != nil || rho != -1 {
+	if rho, err := spearman(t.Context(), line, 1, reversed, 1); err != nil || rho != -1 {
 		t.Errorf("reversed order: %v, %v; want −1", rho, err)
 	}
 
@@ -418,7 +418,7 @@ func TestSpearmanProperties(t *testing.T) {
 	for i := range n { // related, but not the same
 		y[3*i] += 2 * x[2*i]
 	}
-	want, err := spearman(x, 2, y, 3)
+	want, err := spearman(t.Context(), x, 2, y, 3)
 	if err != nil || want < 0.1 || want > 0.95 {
 		t.Fatalf("rho = %v, %v", want, err)
 	}
@@ -426,17 +426,17 @@ func TestSpearmanProperties(t *testing.T) {
 	for i := range x {
 		scaled[i] = 8 * x[i]
 	}
-	if rho, _ := spearman(x, 2, scaled, 2); rho != 1 {
+	if rho, _ := spearman(t.Context(), x, 2, scaled, 2); rho != 1 {
 		t.Errorf("with itself, scaled: %v, want 1", rho)
 	}
-	if rho, _ := spearman(scaled, 2, y, 3); rho != want {
+	if rho, _ := spearman(t.Context(), scaled, 2, y, 3); rho != want {
 		t.Errorf("scaled: %v, want %v", rho, want)
 	}
-	rho, _ := spearman(rotated(x, 0.7), 2, y, 3)
+	rho, _ := spearman(t.Context(), rotated(x, 0.7), 2, y, 3)
 	near(t, "rotated", rho, want, 1e-9)
 	px, _ := permuted(x, 2, 9)
 	py, _ := permuted(y, 3, 9)
-	if rho, _ := spearman(px, 2, py, 3); rho != want {
+	if rho, _ := spearman(t.Context(), px, 2, py, 3); rho != want {
 		t.Errorf("permuted: %v, want %v", rho, want)
 	}
 }
@@ -447,25 +447,25 @@ func TestSpearmanSample(t *testing.T) {
 	for i := range 2000 {
 		copy(y.Row(i), x.Row(i)[:2])
 	}
-	all, err := Spearman(x, y, 5000, rng.New(1, rng.Sample))
+	all, err := Spearman(t.Context(), x, y, 5000, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := Spearman(x, y, 600, rng.New(1, rng.Sample))
-	b, _ := Spearman(x, y, 600, rng.New(2, rng.Sample))
+	a, _ := Spearman(t.Context(), x, y, 600, 1, nil)
+	b, _ := Spearman(t.Context(), x, y, 600, 2, nil)
 	if a == b || a == all {
 		t.Errorf("samples of two seeds and all points give %v, %v, %v", a, b, all)
 	}
 	near(t, "sample", a, all, 0.05)
 	near(t, "other sample", b, all, 0.05)
-	sameBits(t, "Spearman", func() (float64, error) { return Spearman(x, y, 600, rng.New(1, rng.Sample)) })
+	sameBits(t, "Spearman", func() (float64, error) { return Spearman(t.Context(), x, y, 600, 1, nil) })
 }
 
 func checkSort(t *testing.T, keys []uint64) {
 	t.Helper()
 	s := newSorter(len(keys))
 	copy(s.keys, keys)
-	s.sort()
+	_ = s.sort(t.Context())
 	seen := make([]bool, len(keys))
 	for i, x := range s.index {
 		if seen[x] {
@@ -560,7 +560,7 @@ func TestKNNAccuracy(t *testing.T) {
 				classes[i] = int32(s.IntN(5))
 			}
 		}
-		got, err := KNNAccuracy(matrix(x, d), classes, k, 0.02, rng.New(1, rng.Split))
+		got, err := KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -585,7 +585,7 @@ func TestKNNAccuracy(t *testing.T) {
 			t.Errorf("d=%d: %v, want %v", d, got, want)
 		}
 		sameBits(t, "accuracy", func() (float64, error) {
-			return KNNAccuracy(matrix(x, d), classes, k, 0.02, rng.New(1, rng.Split))
+			return KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
 		})
 	}
 }
@@ -602,7 +602,7 @@ func TestHeldOutAccuracy(t *testing.T) {
 		classes[i] = int32(x[i*d]/3) - 2
 	}
 	all := matrix(x, d)
-	want, err := KNNAccuracy(all, classes, k, 0.1, rng.New(1, rng.Split))
+	want, err := KNNAccuracy(t.Context(), all, classes, k, 0.1, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -619,16 +619,18 @@ func TestHeldOutAccuracy(t *testing.T) {
 		train.X, trainClasses = append(train.X, all.Row(i)...), append(trainClasses, classes[i])
 		train.N++
 	}
-	got, err := HeldOutAccuracy(train, trainClasses, held, heldClasses, k)
+	got, err := HeldOutAccuracy(t.Context(), train, trainClasses, held, heldClasses, k, nil)
 	if err != nil || got != want {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	sameBits(t, "accuracy", func() (float64, error) { return HeldOutAccuracy(train, trainClasses, held, heldClasses, k) })
+	sameBits(t, "accuracy", func() (float64, error) {
+		return HeldOutAccuracy(t.Context(), train, trainClasses, held, heldClasses, k, nil)
+	})
 
 	for i := range heldClasses { // a class that nobody has taught
 		heldClasses[i] = 99
 	}
-	if got, err := HeldOutAccuracy(train, trainClasses, held, heldClasses, k); err != nil || got != 0 {
+	if got, err := HeldOutAccuracy(t.Context(), train, trainClasses, held, heldClasses, k, nil); err != nil || got != 0 {
 		t.Errorf("unknown classes: %v, %v; want 0", got, err)
 	}
 }
@@ -659,7 +661,7 @@ func TestKNNAccuracySeparated(t *testing.T) {
 		x[2*i] += 100 * float32(classes[i])
 	}
 	for _, seed := range []uint64{1, 2} {
-		if acc, err := KNNAccuracy(matrix(x, 2), classes, 10, 1./7, rng.New(seed, rng.Split)); err != nil || acc != 1 {
+		if acc, err := KNNAccuracy(t.Context(), matrix(x, 2), classes, 10, 1./7, seed, nil); err != nil || acc != 1 {
 			t.Errorf("separated classes: %v, %v; want 1", acc, err)
 		}
 	}
@@ -667,7 +669,7 @@ func TestKNNAccuracySeparated(t *testing.T) {
 	for i, j := range s.Perm(700) {
 		classes[i] = int32(j % 3)
 	}
-	if acc, _ := KNNAccuracy(matrix(x, 2), classes, 10, 0.5, rng.New(1, rng.Split)); acc < 0.2 || acc > 0.47 {
+	if acc, _ := KNNAccuracy(t.Context(), matrix(x, 2), classes, 10, 0.5, 1, nil); acc < 0.2 || acc > 0.47 {
 		t.Errorf("random classes: %v, want about 1/3", acc)
 	}
 }
@@ -676,51 +678,54 @@ func TestRefusals(t *testing.T) {
 	nan := float32(math.NaN())
 	three := []float32{0, 0, 1, 0, 0, 2}
 	m := matrix(three, 2)
-	stream := rng.New(1, rng.Sample)
 	for name, tc := range map[string]struct {
 		call func() (float64, error)
 		is   error
 		want string
 	}{
-		"partition: width":    {func() (float64, error) { return PartitionFunction(three, 4) }, ErrInput, "6 values of the embedding cannot be points of 4"},
-		"partition: width 0":  {func() (float64, error) { return PartitionFunction(three, 0) }, ErrInput, "points of 0 coordinates"},
-		"partition: NaN":      {func() (float64, error) { return PartitionFunction([]float32{1, 2, 3, nan}, 2) }, ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
-		"partition: infinite": {func() (float64, error) { return PartitionFunction([]float64{1, math.Inf(-1)}, 1) }, ErrNotFinite, "-Inf"},
-		"KL: no edges":        {func() (float64, error) { return KL(nil, nil, three, 2, 1) }, ErrUndefined, "without edges"},
-		"KL: lengths":         {func() (float64, error) { return KL([]int32{1}, nil, three, 2, 1) }, ErrInput, "1 heads and 0 tails"},
-		"KL: range":           {func() (float64, error) { return KL([]int32{0, 1}, []int32{1, 3}, three, 2, 1) }, ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
-		"KL: negative":        {func() (float64, error) { return KL([]int32{-1}, []int32{1}, three, 2, 1) }, ErrInput, "edge 0"},
-		"KL: partition":       {func() (float64, error) { return KL([]int32{0}, []int32{1}, three, 2, math.NaN()) }, ErrInput, "positive number"},
+		"partition: width":    {func() (float64, error) { return PartitionFunction(t.Context(), three, 4, nil) }, ErrInput, "6 values of the embedding cannot be points of 4"},
+		"partition: width 0":  {func() (float64, error) { return PartitionFunction(t.Context(), three, 0, nil) }, ErrInput, "points of 0 coordinates"},
+		"partition: NaN":      {func() (float64, error) { return PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil) }, ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"partition: infinite": {func() (float64, error) { return PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil) }, ErrNotFinite, "-Inf"},
+		"KL: no edges":        {func() (float64, error) { return KL(t.Context(), nil, nil, three, 2, 1) }, ErrUndefined, "without edges"},
+		"KL: lengths":         {func() (float64, error) { return KL(t.Context(), []int32{1}, nil, three, 2, 1) }, ErrInput, "1 heads and 0 tails"},
+		"KL: range":           {func() (float64, error) { return KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1) }, ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
+		"KL: negative":        {func() (float64, error) { return KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1) }, ErrInput, "edge 0"},
+		"KL: partition":       {func() (float64, error) { return KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN()) }, ErrInput, "positive number"},
 		"recall: k":           {func() (float64, error) { return KNNRecall([]int32{1}, []int32{1}, 0) }, ErrInput, "two lists of 0"},
 		"recall: lengths":     {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1}, 1) }, ErrInput, "2 and 1 neighbours"},
 		"recall: range":       {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1, 2}, 1) }, ErrInput, "point 1 (counted from 0) has 2"},
 		"recall: empty":       {func() (float64, error) { return KNNRecall(nil, nil, 5) }, ErrUndefined, "no points"},
-		"Spearman: numbers":   {func() (float64, error) { return Spearman(m, matrix(three[:4], 2), 10, stream) }, ErrInput, "the data have 3 points, the embedding has 2"},
-		"Spearman: sample":    {func() (float64, error) { return Spearman(m, m, 2, stream) }, ErrInput, "a sample of 2 from 3 points"},
+		"Spearman: numbers":   {func() (float64, error) { return Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil) }, ErrInput, "the data have 3 points, the embedding has 2"},
+		"Spearman: sample":    {func() (float64, error) { return Spearman(t.Context(), m, m, 2, 1, nil) }, ErrInput, "a sample of 2 from 3 points"},
 		"Spearman: too large": {func() (float64, error) {
 			large := matrix(make([]float32, 70000), 1)
-			return Spearman(large, large, 70000, stream)
+			return Spearman(t.Context(), large, large, 70000, 1, nil)
 		}, ErrInput, "3 to 65536 are needed"},
-		"Spearman: collapsed":    {func() (float64, error) { return Spearman(m, matrix(make([]float32, 3), 1), 10, stream) }, ErrUndefined, "all distances are equal"},
-		"Spearman: NaN":          {func() (float64, error) { return Spearman(matrix([]float32{1, 2, nan}, 1), m, 10, stream) }, ErrNotFinite, "point 2 of the data"},
+		"Spearman: collapsed":    {func() (float64, error) { return Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil) }, ErrUndefined, "all distances are equal"},
+		"Spearman: NaN":          {func() (float64, error) { return Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil) }, ErrNotFinite, "point 2 of the data"},
 		"held-out recall: range": {func() (float64, error) { return HeldOutRecall([]int32{1, 4}, []int32{1, 5}, 1, 5) }, ErrInput, "point 1 (counted from 0) has 5 as a neighbour, but there are training points 0 to 4"},
 		"held-out recall: k":     {func() (float64, error) { return HeldOutRecall([]int32{1}, []int32{1}, 0, 5) }, ErrInput, "two lists of 0"},
 		"held-out accuracy: width": {func() (float64, error) {
-			return HeldOutAccuracy(m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1)
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)
 		}, ErrInput, "held-out points of 3 coordinates, training points of 2"},
-		"held-out accuracy: training classes": {func() (float64, error) { return HeldOutAccuracy(m, nil, m, []int32{1, 2, 3}, 1) }, ErrInput, "0 classes for 3 training points"},
-		"held-out accuracy: held-out classes": {func() (float64, error) { return HeldOutAccuracy(m, []int32{1, 2, 3}, m, nil, 1) }, ErrInput, "0 classes for 3 held-out points"},
-		"held-out accuracy: k":                {func() (float64, error) { return HeldOutAccuracy(m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4) }, ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
-		"held-out accuracy: none":             {func() (float64, error) { return HeldOutAccuracy(m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1) }, ErrUndefined, "no points"},
+		"held-out accuracy: training classes": {func() (float64, error) { return HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil) }, ErrInput, "0 classes for 3 training points"},
+		"held-out accuracy: held-out classes": {func() (float64, error) { return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil) }, ErrInput, "0 classes for 3 held-out points"},
+		"held-out accuracy: k": {func() (float64, error) {
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)
+		}, ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
+		"held-out accuracy: none": {func() (float64, error) {
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1, nil)
+		}, ErrUndefined, "no points"},
 		"held-out accuracy: NaN": {func() (float64, error) {
-			return HeldOutAccuracy(m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1)
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1, nil)
 		}, ErrNotFinite, "point 0 of the held-out points' embedding"},
-		"accuracy: classes": {func() (float64, error) { return KNNAccuracy(m, []int32{1}, 1, 0.5, stream) }, ErrInput, "1 classes for 3 points"},
-		"accuracy: share":   {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 1, 1, stream) }, ErrInput, "test share 1"},
-		"accuracy: no test": {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 1, 0.1, stream) }, ErrInput, "holds none out"},
-		"accuracy: k":       {func() (float64, error) { return KNNAccuracy(m, []int32{1, 2, 3}, 3, 0.3, stream) }, ErrInput, "from 1 to 2"},
+		"accuracy: classes": {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil) }, ErrInput, "1 classes for 3 points"},
+		"accuracy: share":   {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil) }, ErrInput, "test share 1"},
+		"accuracy: no test": {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil) }, ErrInput, "holds none out"},
+		"accuracy: k":       {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil) }, ErrInput, "from 1 to 2"},
 		"accuracy: NaN": {func() (float64, error) {
-			return KNNAccuracy(matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, stream)
+			return KNNAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)
 		}, ErrNotFinite, "point 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -736,7 +741,7 @@ func BenchmarkPartitionFunction(b *testing.B) {
 	y := normal[float32](1, 20000, 2, 10)
 	b.Run("float32", func(b *testing.B) {
 		for b.Loop() {
-			PartitionFunction(y, 2)
+			PartitionFunction(b.Context(), y, 2, nil)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
 	})
@@ -745,7 +750,7 @@ func BenchmarkPartitionFunction(b *testing.B) {
 		b.Run(fmt.Sprintf("float32, d=%d", d), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				PartitionFunction(y, d)
+				PartitionFunction(b.Context(), y, d, nil)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(5000*4999/2), "ns/pair")
 		})
@@ -753,7 +758,7 @@ func BenchmarkPartitionFunction(b *testing.B) {
 	z := normal[float64](1, 20000, 2, 10)
 	b.Run("float64", func(b *testing.B) {
 		for b.Loop() {
-			PartitionFunction(z, 2)
+			PartitionFunction(b.Context(), z, 2, nil)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
 	})
@@ -771,7 +776,7 @@ func BenchmarkSpearman(b *testing.B) {
 	x, y := matrix(normal[float32](1, 5000, 50, 1), 50), matrix(normal[float32](2, 5000, 2, 1), 2)
 	b.ReportAllocs()
 	for b.Loop() {
-		Spearman(x, y, 5000, rng.Stream{})
+		Spearman(b.Context(), x, y, 5000, 0, nil)
 	}
 }
 
@@ -779,6 +784,6 @@ func BenchmarkKNNAccuracy(b *testing.B) {
 	x := matrix(normal[float32](1, 70000, 2, 1), 2)
 	classes := make([]int32, 70000)
 	for b.Loop() {
-		KNNAccuracy(x, classes, 10, 1./7, rng.Stream{})
+		KNNAccuracy(b.Context(), x, classes, 10, 1./7, 0, nil)
 	}
 }

@@ -33,28 +33,28 @@ func TestPairsOnDevice(t *testing.T) {
 	discriminators := []Discriminator{Neg(1), UMAP(), Neg(1e-6), NC(1e3, 5)}
 	for _, size := range []struct{ n, d int }{{2, 1}, {31, 2}, {257, 2}, {2100, 2}, {300, 3}, {129, 20}} {
 		m := scattered(size.n, size.d)
-		want, err := PartitionFunction(m.X, m.D)
+		want, err := PartitionFunction(t.Context(), m.X, m.D, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := PartitionFunctionOn(d, m.X, m.D)
+		got, err := PartitionFunction(t.Context(), m.X, m.D, d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if math.Abs(got-want) > 2e-6*want {
 			t.Errorf("%v: the partition function is %v, want %v", size, got, want)
 		}
-		again, err := PartitionFunctionOn(d, m.X, m.D)
+		again, err := PartitionFunction(t.Context(), m.X, m.D, d)
 		if again != got || err != nil {
 			t.Errorf("%v: the partition function is %v, then %v (%v)", size, got, again, err)
 		}
 		for _, clamp := range []float64{1e-10, 1e-4, 0} {
 			heads, tails := []int32{0, 1}, []int32{1, 0}
-			wanted, err := ExpectedLosses(heads, tails, m.X, m.D, 5, clamp, discriminators...)
+			wanted, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			losses, err := ExpectedLossesOn(d, heads, tails, m.X, m.D, 5, clamp, discriminators...)
+			losses, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, d)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,12 +72,12 @@ func TestDistantPairsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, far := range []float32{1, 30, 1e3, 1e5, 1e9} {
 		e := []float32{0, 0, far, 0}
-		want, err := ExpectedLosses([]int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, Neg(1))
+		want, err := ExpectedLosses(t.Context(), []int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, []Discriminator{Neg(1)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		nearby := want[0] - math.Log(2) // that of the edge
-		sums, err := remotePairs(d, e, 2, 2, []Discriminator{Neg(1)}, simd.BoundOf[float32](0))
+		sums, err := devicePairs(t.Context(), d, e, 2, 2, []Discriminator{Neg(1)}, simd.BoundOf[float32](0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,11 +91,11 @@ func TestSpearmanOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d, sample int }{{3, 1, 9}, {16, 2, 50}, {17, 7, 50}, {100, 33, 60}, {90, 64, 90}} {
 		x, y := scattered(size.n, size.d), scattered(size.n, 2)
-		want, err := Spearman(x, y, size.sample, rng.New(3, rng.Sample))
+		want, err := Spearman(t.Context(), x, y, size.sample, 3, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := SpearmanOn(d, x, y, size.sample, rng.New(3, rng.Sample))
+		got, err := Spearman(t.Context(), x, y, size.sample, 3, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,11 +113,11 @@ func TestAccuracyOnDevice(t *testing.T) {
 		for i := range class {
 			class[i] = int32(i * i % 5 * (i % 3))
 		}
-		want, err := KNNAccuracy(m, class, 7, 0.3, rng.New(1, rng.Split))
+		want, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := KNNAccuracyOn(d, m, class, 7, 0.3, rng.New(1, rng.Split))
+		got, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +125,11 @@ func TestAccuracyOnDevice(t *testing.T) {
 			t.Errorf("%v: the accuracy is %v, want %v", size, got, want)
 		}
 		half := size.n / 2
-		want, err = HeldOutAccuracy(m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3)
+		want, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err = HeldOutAccuracyOn(d, m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3)
+		got, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,22 +142,22 @@ func TestAccuracyOnDevice(t *testing.T) {
 func TestRefusalsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	nan := float32(math.NaN())
-	if _, err := PartitionFunctionOn(d, []float32{0, nan}, 1); !errors.Is(err, ErrNotFinite) {
+	if _, err := PartitionFunction(t.Context(), []float32{0, nan}, 1, d); !errors.Is(err, ErrNotFinite) {
 		t.Errorf("NaN gives %v", err)
 	}
-	if z, err := PartitionFunctionOn(d, []float32{1, 2}, 2); z != 0 || err != nil {
+	if z, err := PartitionFunction(t.Context(), []float32{1, 2}, 2, d); z != 0 || err != nil {
 		t.Errorf("one point gives %v, %v", z, err)
 	}
 	m := scattered(5, 2)
-	if _, err := KNNAccuracyOn(d, m, make([]int32, 4), 1, 0.5, rng.Stream{}); !errors.Is(err, ErrInput) {
+	if _, err := KNNAccuracy(t.Context(), m, make([]int32, 4), 1, 0.5, 0, d); !errors.Is(err, ErrInput) {
 		t.Errorf("too few classes give %v", err)
 	}
-	if _, err := HeldOutAccuracyOn(d, m, make([]int32, 5), scattered(3, 3), make([]int32, 3), 1); !errors.Is(err, ErrInput) {
+	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 5), scattered(3, 3), make([]int32, 3), 1, d); !errors.Is(err, ErrInput) {
 		t.Errorf("points of another width give %v", err)
 	}
 	fakecuda.Memory(t, 100)
 	var full *device.MemoryError
-	if _, err := SpearmanOn(d, m, m, 5, rng.Stream{}); !errors.As(err, &full) {
+	if _, err := Spearman(t.Context(), m, m, 5, 0, d); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 	if used, _ := d.Usage(); used != 0 {
