@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -44,10 +45,29 @@ const (
 	// if the fields, three or more, count 0, 1, 2, ….
 	HeaderAuto Header = "auto"
 	// HeaderPresent takes the first line for names whatever is in it.
-	HeaderPresent Header = "present"
+	HeaderPresent Header = "yes"
 	// HeaderNone takes the first line for a point.
-	HeaderNone Header = "none"
+	HeaderNone Header = "no"
 )
+
+// Words returns the words for all that Header can say.
+func (Header) Words() []string {
+	return []string{string(HeaderAuto), string(HeaderPresent), string(HeaderNone)}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of
+// Words gives ErrOption.
+func (h *Header) UnmarshalText(text []byte) error {
+	if !slices.Contains(h.Words(), string(text)) {
+		return unknownHeader(Header(text))
+	}
+	*h = Header(text)
+	return nil
+}
+
+func unknownHeader(h Header) error {
+	return errorf(ErrOption, "the header setting %q is unknown; write auto, yes or no", h)
+}
 
 // A format is one of the file formats that are read here.
 type format int
@@ -193,7 +213,7 @@ func (opt Options) check() error {
 	switch opt.Header {
 	case "", HeaderAuto, HeaderPresent, HeaderNone:
 	default:
-		return errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", opt.Header)
+		return unknownHeader(opt.Header)
 	}
 	switch opt.Separator {
 	case 0, ',', ';', '\t':
