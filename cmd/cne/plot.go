@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/plot"
+	"cne/internal/text"
 )
 
 func plotCmd() *cobra.Command {
@@ -72,7 +74,7 @@ more than 15 MB for a page, some are left out.`,
 					return err
 				}
 			}
-			log := newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
+			log := newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -117,7 +119,7 @@ func oneEmbedding(cmd *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	}
-	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
+	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), text.Quote(args[1]))
 }
 
 // arguments accepts a command line with one argument or more; a film is of one
@@ -141,7 +143,7 @@ type plotting struct {
 	inputs []string // all of them
 	output string   // "" for the default
 	data   data.Options
-	plot   Plot
+	plot   configs.Plot
 
 	titles  []string
 	columns int  // of several embeddings
@@ -165,8 +167,8 @@ func (p *plotting) check() error {
 		{"--width", p.plot.WidthCM},
 		{"--height", p.plot.HeightCM},
 	} {
-		if !upTo100.contains(f.value) {
-			return fmt.Errorf("%s is %v, but must be %s", f.flag, f.value, upTo100.allowed)
+		if !(f.value >= 0 && f.value <= 100) {
+			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", f.flag, f.value)
 		}
 	}
 	if len(p.data.Labels) > 0 && p.data.LabelColumn != "" {
@@ -215,10 +217,10 @@ func (p *plotting) check() error {
 		ending := strings.ToLower(filepath.Ext(p.output))
 		if !slices.Contains(allowed, ending) {
 			last := len(allowed) - 1
-			return fmt.Errorf("--output is %s, but must end in %s or %s", quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
+			return fmt.Errorf("--output is %s, but must end in %s or %s", text.Quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
 		}
 		if p.html && ending != ".html" {
-			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", quote(p.output))
+			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", text.Quote(p.output))
 		}
 	}
 	return p.checkHTML()
@@ -231,7 +233,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if p.output == "" {
-		p.output = trimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
+		p.output = configs.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
 	if err := differ(file, p.output); err != nil {
 		return err
@@ -301,18 +303,6 @@ func embeddingFile(path string) (string, error) {
 	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
 }
 
-// trimEnding takes the ending off a path if it is one of those of points. A
-// name may have other full stops in it.
-func trimEnding(path string) string {
-	cut := func(path string, endings ...string) string {
-		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
-			return strings.TrimSuffix(path, e)
-		}
-		return path
-	}
-	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx")
-}
-
 // differ refuses to write a picture over the file with its points.
 func differ(input, output string) error {
 	in, err1 := os.Stat(input)
@@ -350,7 +340,7 @@ const centimetres = 2.54
 // scatterOf returns the picture of an embedding. Labels, which may be nil,
 // colour the points as classes or on a continuous scale; points whose label is
 // missing are grey.
-func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatter {
+func scatterOf(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.Scatter {
 	s := &plot.Scatter{
 		Embedding: embedding,
 		Title:     p.Title,
@@ -411,7 +401,7 @@ func orMissing(l *data.Labels, n int) *data.Labels {
 
 // scatterOfBoth returns the picture of the training points with those that
 // were held out among them. Either may be without labels.
-func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p Plot) *plot.Scatter {
+func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p configs.Plot) *plot.Scatter {
 	both := data.NewMatrix(embedding.N+held.N, embedding.D)
 	copy(both.X, embedding.X)
 	copy(both.X[len(embedding.X):], held.X)

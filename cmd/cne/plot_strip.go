@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/plot"
 )
@@ -29,7 +30,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		title := filepath.Base(trimEnding(input))
+		title := filepath.Base(configs.TrimEnding(input))
 		if len(p.titles) > 0 {
 			title = p.titles[i]
 		}
@@ -38,7 +39,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		points += set.Points.N
 	}
 	// A class has one colour in all of them.
-	all := scatterOf(&data.Matrix{N: points}, joinLabels(labels...), Plot{})
+	all := scatterOf(&data.Matrix{N: points}, joinLabels(labels...), configs.Plot{})
 	first := 0
 	for _, panel := range strip.Panels {
 		end := first + panel.Embedding.N

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"cne/configs"
 	"cne/data"
 )
 
@@ -236,17 +237,6 @@ func TestPlotBadInput(t *testing.T) {
 	}
 }
 
-func TestTrimEnding(t *testing.T) {
-	for path, want := range map[string]string{
-		"a.npy": "a", "a.csv.gz": "a", "a.TSV": "a", "a.gz": "a", "dir.csv/a": "dir.csv/a", "a-0.5": "a-0.5", "a.npy.npy": "a.npy",
-		"a": "a", ".npy": ".npy", "dir/.csv": "dir/.csv", "t10k-images.idx": "t10k-images", "a.b.txt": "a.b", "a.dat": "a.dat",
-	} {
-		if got := trimEnding(path); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
-	}
-}
-
 func TestScatterOf(t *testing.T) {
 	m := &data.Matrix{N: 4, D: 2, X: make([]float32, 8)}
 	nan := math.NaN()
@@ -270,7 +260,7 @@ func TestScatterOf(t *testing.T) {
 		if tc.labels != nil {
 			labels = data.NewLabels(tc.labels)
 		}
-		s := scatterOf(m, labels, Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
+		s := scatterOf(m, labels, configs.Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
 		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 		if !slices.Equal(s.Classes, tc.classes) || !slices.Equal(s.ClassNames, tc.names) || !slices.EqualFunc(s.Values, tc.values, same) {
 			t.Errorf("%s: classes %v of %q, values %v", tc.name, s.Classes, s.ClassNames, s.Values)

@@ -15,10 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/model"
 	"cne/train"
 )
@@ -58,7 +61,7 @@ them) gets the points as they are in the files.`,
 			if err != nil {
 				return err
 			}
-			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
+			p.reporter = newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd))
 			err = p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
@@ -88,7 +91,7 @@ type projection struct {
 	header  string
 	skipBad bool
 	data    data.Options
-	*talker
+	*reporter
 
 	deviceName string
 	device     *model.Device // of a network
@@ -122,11 +125,9 @@ func (p *projection) check() error {
 	if err := device.CheckName(p.deviceName); err != nil {
 		return fmt.Errorf("--device: %w", err)
 	}
-	header, ok := headers[p.header]
-	if !ok {
-		return fmt.Errorf("--header is %s, but must be auto, yes or no", quote(p.header))
+	if err := p.data.Header.UnmarshalText([]byte(p.header)); err != nil {
+		return fmt.Errorf("--header is %s, but must be %s", text.Quote(p.header), text.Enumerate(p.data.Header.Words()))
 	}
-	p.data.Header = header
 	return nil
 }
 
@@ -188,9 +189,9 @@ func (p *projection) checkOutputs() error {
 func (p *projection) load() error {
 	path := p.model
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, modelFile)
+		path = filepath.Join(path, rundir.ModelFile)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, modelFile)
+			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, rundir.ModelFile)
 		}
 	}
 	saved, err := model.Load(path)
@@ -215,7 +216,7 @@ func (p *projection) load() error {
 	if !ok {
 		return nil
 	}
-	if p.device, err = openDevice(p.Log, Device{Name: p.deviceName}); err != nil {
+	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return err
 	}
 	return network.UseDevice(p.device)
@@ -223,7 +224,7 @@ func (p *projection) load() error {
 
 // loadTable returns what places points beside those of a table.
 func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, error) {
-	beside := filepath.Join(filepath.Dir(path), pointsFile)
+	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
@@ -262,7 +263,7 @@ func (p *projection) open() (pointSource, error) {
 	if err := p.checkCounts(); err != nil {
 		return nil, err
 	}
-	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, builtinPrefix) })
+	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
 	if builtin < 0 {
 		return data.OpenBlocks(p.input, p.data)
 	}
@@ -273,7 +274,7 @@ func (p *projection) open() (pointSource, error) {
 	if p.data.LabelColumn != "" || len(p.data.Drop) > 0 || p.data.Header != data.HeaderAuto {
 		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
 	}
-	set, err := data.Builtin(strings.TrimPrefix(name, builtinPrefix))
+	set, err := data.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
 	if err != nil {
 		return nil, err
 	}
@@ -545,7 +546,7 @@ func (p *projection) draw() error {
 	if p.labels != nil {
 		labels = data.NewLabels(p.labels)
 	}
-	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, Plot{}).Save(p.picture)
+	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
 }
 
 // A positionWriter writes positions block by block, as an array or a table.

@@ -10,11 +10,15 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
+	"cne/model/op"
 	"cne/train"
 )
 
@@ -106,16 +110,16 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return m, t.dir.writeJSON(metricsFile, m)
+	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
 // metrics returns what training tells of an embedding.
 func (t *training) metrics(embedding *data.Matrix) *Metrics {
 	m := &Metrics{
 		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
-		Device: nameOf(t.device), Seed: t.config.Seed, Version: Version(),
+		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
-	if t.config.Loss.Name == "nc" {
+	if t.config.Loss.Name == op.NC {
 		z := train.Spectrum{N: embedding.N}.Z(t.result.LogZ)
 		m.Z = &z
 	}
@@ -144,7 +148,7 @@ type yardstick struct {
 	points  *data.Matrix         // the space in which neighbours are near
 	nearest *neighbors.Neighbors // quality.k of each of them
 	graph   *neighbors.Graph
-	quality *Quality
+	quality *configs.Quality
 	seed    uint64
 }
 
@@ -330,7 +334,7 @@ func (t *training) print(w io.Writer, m *Metrics) error {
 		row("picture", "%s", t.dir.Path("embedding.png"))
 	}
 	if t.config.Output.HTML {
-		row("page", "%s", t.dir.Path(htmlFile))
+		row("page", "%s", t.dir.Path(rundir.PageFile))
 	}
 	row("embedding", "%s", t.dir.Path("embedding.npy"))
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)

@@ -1,11 +1,9 @@
-package main
+package configs
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"cne/model/op"
 )
 
 // A clash is a value that another value of the configuration forbids.
@@ -19,9 +17,9 @@ type clash struct {
 }
 
 // check refuses values that are right by themselves and wrong together. Faults
-// are of the type *configError.
-func check(c any, origins Origins, clashes []clash) error {
-	for _, x := range clashes {
+// are of the type *Error.
+func (s *Schema[C]) check(c *C, origins Origins) error {
+	for _, x := range s.clashes(c) {
 		if !x.found {
 			continue
 		}
@@ -29,17 +27,18 @@ func check(c any, origins Origins, clashes []clash) error {
 		if x.part != "" {
 			k += ": " + x.part
 		}
+		forbids, _ := find(s.keys, x.other)
 		source, other := origins[x.key], origins[x.other]
-		value, otherValue := inline(x.value), inline(lookup(c, x.other))
+		text, otherText := inline(x.value), inline(value(c, forbids))
 		switch {
 		case source == other:
-		case source == defaultOrigin: // the fault shows where something was set
-			value += " (" + source + ")"
+		case origins.IsDefault(x.key): // the fault shows where something was set
+			text += " (" + source + ")"
 			source = other
 		default:
-			otherValue += " (" + other + ")"
+			otherText += " (" + other + ")"
 		}
-		return &configError{source, k, fmt.Sprintf("is %s, but %s is %s; %s", value, x.other, otherValue, x.remedy)}
+		return &Error{source, k, fmt.Sprintf("is %s, but %s is %s; %s", text, x.other, otherText, x.remedy)}
 	}
 	return nil
 }
@@ -48,12 +47,12 @@ func check(c any, origins Origins, clashes []clash) error {
 func (loss *Loss) clashes() []clash {
 	return []clash{
 		{
-			found: loss.S != nil && !loss.hasSpectrum(),
+			found: loss.S != nil && !loss.HasSpectrum(),
 			key:   "loss.s", value: loss.S, other: "loss.name",
 			remedy: "only neg and infonce have a spectrum, so set loss.s to null or choose one of them",
 		},
 		{
-			found: loss.ZBar != nil && loss.Name != "neg",
+			found: loss.ZBar != nil && loss.Name != op.Neg,
 			key:   "loss.z_bar", value: loss.ZBar, other: "loss.name",
 			remedy: "only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg",
 		},
@@ -63,30 +62,30 @@ func (loss *Loss) clashes() []clash {
 			remedy: "they exclude each other, so set one of them to null",
 		},
 		{
-			found: loss.Metric == "cosine" && loss.Name == "umap",
+			found: loss.Metric == op.Cosine && loss.Name == op.UMAP,
 			key:   "loss.metric", value: loss.Metric, other: "loss.name",
 			remedy: "umap needs the metric euclidean",
 		},
 		{
-			found: !loss.PositiveInDenominator && loss.Name != "infonce",
+			found: !loss.PositiveInDenominator && loss.Name != op.InfoNC,
 			key:   "loss.positive_in_denominator", value: loss.PositiveInDenominator, other: "loss.name",
 			remedy: "only infonce has such a denominator, so set it to true or choose infonce",
 		},
 		{
-			found: !loss.LearnZ && loss.Name != "nc",
+			found: !loss.LearnZ && loss.Name != op.NC,
 			key:   "loss.learn_z", value: loss.LearnZ, other: "loss.name",
 			remedy: "only nc learns a normalisation constant, so set it to true or choose nc",
 		},
 		{
-			found: loss.LogZ != 0 && loss.Name != "nc",
+			found: loss.LogZ != 0 && loss.Name != op.NC,
 			key:   "loss.log_z", value: loss.LogZ, other: "loss.name",
 			remedy: "only nc learns a normalisation constant, so set it to 0 or choose nc",
 		},
 	}
 }
 
-// trainClashes lists what can clash in a configuration of cne train.
-func trainClashes(c *Config) []clash {
+// clashes lists what can clash.
+func (c *Config) clashes() []clash {
 	loss, train := &c.Loss, &c.Train
 	phased := len(train.Phases) > 0
 
@@ -97,12 +96,12 @@ func trainClashes(c *Config) []clash {
 			remedy: "a GPU computes in float32, so take that or the device cpu",
 		},
 		{
-			found: loss.Metric == "cosine" && c.Model.Dim == 1,
+			found: loss.Metric == op.Cosine && c.Model.Dim == 1,
 			key:   "model.dim", value: c.Model.Dim, other: "loss.metric",
 			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
 		},
 		{
-			found: train.EarlyExaggeration != "none" && !loss.hasSpectrum(),
+			found: train.EarlyExaggeration != "none" && !loss.HasSpectrum(),
 			key:   "train.early_exaggeration", value: train.EarlyExaggeration, other: "loss.name",
 			remedy: "only neg and infonce have a spectrum, so set it to none or choose one of them",
 		},
@@ -152,7 +151,7 @@ func trainClashes(c *Config) []clash {
 			remedy: "the graph of the points that are left is not known, so set one of them to null",
 		},
 		{
-			found: phased && train.Epochs != totalEpochs(train.Phases),
+			found: phased && train.Epochs != TotalEpochs(train.Phases),
 			key:   "train.epochs", value: train.Epochs, other: "train.phases",
 			remedy: "the phases say how many epochs are run, so leave train.epochs out or set train.phases to []",
 		},
@@ -166,49 +165,16 @@ func trainClashes(c *Config) []clash {
 				remedy: "take fewer epochs to warm up than there are, for example warm_up: 0 in the phase",
 			},
 			clash{
-				found: p.S != nil && !loss.hasSpectrum(),
+				found: p.S != nil && !loss.HasSpectrum(),
 				key:   "train.phases", part: fmt.Sprintf("s of phase %d", i+1), value: p.S, other: "loss.name",
 				remedy: "only neg and infonce have a spectrum, so leave it out or choose one of them",
 			},
 			clash{
-				found: p.ZBar != nil && loss.Name != "neg",
+				found: p.ZBar != nil && loss.Name != op.Neg,
 				key:   "train.phases", part: fmt.Sprintf("z_bar of phase %d", i+1), value: p.ZBar, other: "loss.name",
 				remedy: "only neg has a fixed normalisation constant, so leave it out or choose neg",
 			},
 		)
 	}
 	return list
-}
-
-// totalEpochs adds up the epochs of phases.
-func totalEpochs(phases []Phase) int {
-	n := 0
-	for _, p := range phases {
-		n += p.Epochs
-	}
-	return n
-}
-
-// lookup returns the value of a key, nil for null.
-func lookup(c any, k string) any {
-	for name, v := range fields(c) {
-		if name == k {
-			return v
-		}
-	}
-	return nil
-}
-
-// inline writes a value as one line of YAML.
-func inline(v any) string {
-	n, err := valueNode(deref(v))
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	n.Style |= yaml.FlowStyle
-	text, err := yaml.Marshal(n)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return shorten(strings.Join(slices.Collect(strings.FieldsSeq(string(text))), " "))
 }
