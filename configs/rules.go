@@ -57,7 +57,8 @@ type word interface {
 // the tags
 //
 //	in:"[1,inf)"      the range of a number, or of the numbers of a list
-//	words:"sum mean"  the words that a string may be
+//	words:"sum mean"  the words that a string may be; those of a type that has
+//	                  words of its own which people are told first
 //	as:"nonempty"     what else a string, or a list of strings, has to be:
 //	                  nonempty, device, column or columns
 //
@@ -68,7 +69,8 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 	}
 	in, words, as := tag.Get("in"), strings.Fields(tag.Get("words")), tag.Get("as")
 	if w, ok := reflect.New(t).Interface().(word); ok {
-		return oneOf(w.Words(), func(s string) (any, error) {
+		rest := slices.DeleteFunc(w.Words(), func(s string) bool { return slices.Contains(words, s) })
+		return oneOf(append(words, rest...), func(s string) (any, error) {
 			v := reflect.New(t)
 			err := v.Interface().(word).UnmarshalText([]byte(s))
 			return v.Elem().Interface(), err

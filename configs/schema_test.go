@@ -121,7 +121,7 @@ func TestTextValues(t *testing.T) {
 		c, err := loadSetting(t, tc.key, tc.value)
 		if err != nil {
 			t.Errorf("%s=%s: %v", tc.key, tc.value, err)
-		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+		} else if got := Train.value(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", tc.key, tc.value, got, tc.want)
 		}
 		c, _, err = Train.Load(Sources{Environ: []string{variable(tc.key) + "=" + tc.value}})
@@ -130,7 +130,7 @@ func TestTextValues(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s=%s: %v", variable(tc.key), tc.value, err)
-		} else if got := valueOf(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+		} else if got := Train.value(c, tc.key); !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s=%s: got %#v, want %#v", variable(tc.key), tc.value, got, tc.want)
 		}
 	}
@@ -275,12 +275,6 @@ func TestWriteYAMLKeepsComments(t *testing.T) {
 	if !strings.HasPrefix(header, Header+version.String()) {
 		t.Errorf("header %q", header)
 	}
-}
-
-// valueOf returns the value of a key, nil for null.
-func valueOf(c *Config, name string) any {
-	k, _ := find(Train.keys, name)
-	return value(c, k)
 }
 
 func loadSetting(t testing.TB, k, value string) (*Config, error) {

@@ -84,7 +84,7 @@ type ImageOptimization struct {
 	WeightDecay float64      `key:"weight_decay" in:"[0,inf)"`
 	DecayNorms  bool         `key:"decay_norms"`
 	LRZ         float64      `key:"lr_z" in:"[0,inf)"` // nc
-	Anneal      train.Anneal `key:"anneal"`
+	Anneal      train.Anneal `key:"anneal" words:"cosine"`
 	WarmUp      int          `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
 	Clip        float64      `key:"clip" in:"[0,inf)"`    // 0: none
 	LogEvery    int          `key:"log_every" in:"[1,inf)"`
@@ -132,32 +132,32 @@ func (c *SimCLR) clashes() []clash {
 	return append(c.Loss.clashes(), []clash{
 		{
 			found: v.MinScale > v.MaxScale,
-			key:   "views.min_scale", value: v.MinScale, other: "views.max_scale",
+			key:   "views.min_scale", other: "views.max_scale",
 			remedy: "the former must not be larger",
 		},
 		{
 			found: v.MinRatio > v.MaxRatio,
-			key:   "views.min_ratio", value: v.MinRatio, other: "views.max_ratio",
+			key:   "views.min_ratio", other: "views.max_ratio",
 			remedy: "the former must not be larger",
 		},
 		{
 			found: c.Loss.Metric == op.Cosine && c.Network.Out == 1,
-			key:   "network.out", value: c.Network.Out, other: "loss.metric",
+			key:   "network.out", other: "loss.metric",
 			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
 		},
 		{
 			found: c.Loss.LearnTemperature && c.Loss.Metric != op.Cosine,
-			key:   "loss.learn_temperature", value: c.Loss.LearnTemperature, other: "loss.metric",
+			key:   "loss.learn_temperature", other: "loss.metric",
 			remedy: "only the cosine similarity has a temperature, so set it to false or choose cosine",
 		},
 		{
 			found: c.Train.WarmUp >= c.Train.Epochs,
-			key:   "train.warm_up", value: c.Train.WarmUp, other: "train.epochs",
+			key:   "train.warm_up", other: "train.epochs",
 			remedy: "take fewer epochs to warm up than there are",
 		},
 		{
 			found: c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K,
-			key:   "monitor.train", value: c.Monitor.Train, other: "evaluate.k",
+			key:   "monitor.train", other: "evaluate.k",
 			remedy: "take at least as many images as neighbours, or set monitor.every to 0",
 		},
 	}...)

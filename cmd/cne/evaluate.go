@@ -186,7 +186,7 @@ func (a *assessment) configure(from configs.Sources) error {
 	}
 	ofTheRun := from.File == "" && len(runs) > 0
 	if ofTheRun {
-		a.folder, from.File = runs[0], filepath.Join(runs[0], "config.yaml")
+		a.folder, from.File = runs[0], filepath.Join(runs[0], rundir.ConfigFile)
 	}
 	c, origins, err := configs.Train.Load(from)
 	if err != nil {
@@ -249,7 +249,7 @@ func isRun(path string) (bool, error) {
 // checkSameData refuses a further run on other data, or with another graph,
 // than the first has.
 func (a *assessment) checkSameData(run string, from configs.Sources) error {
-	from.File = filepath.Join(run, "config.yaml")
+	from.File = filepath.Join(run, rundir.ConfigFile)
 	c, _, err := configs.Train.Load(from)
 	if err != nil {
 		return err

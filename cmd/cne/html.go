@@ -298,7 +298,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 		return nil, err
 	}
 	if len(p.images) == 0 {
-		c, _, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, "config.yaml")})
+		c, _, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 		switch {
 		case err != nil:
 			log.Warn("the images of the points are left out of the page", "reason", err)

@@ -87,7 +87,7 @@ func (s *spectrum) write(f *SpectrumMetrics) error {
 	labels, rows := s.base.in.points.Labels, s.base.in.rows
 	for i, x := range s.stops {
 		t := s.at(x)
-		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
+		if err := t.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
 			return err
 		}
 		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
