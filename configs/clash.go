@@ -16,6 +16,11 @@ type clash struct {
 	remedy string
 }
 
+// when is a clash of whole values.
+func when(found bool, key, other, remedy string) clash {
+	return clash{found: found, key: key, other: other, remedy: remedy}
+}
+
 // check refuses values that are right by themselves and wrong together. Faults
 // are of the type *Error.
 func (s *Schema[C]) check(c *C, origins Origins) error {
@@ -51,41 +56,20 @@ func (s *Schema[C]) value(c *C, name string) any {
 // clashes lists what can clash in a loss by itself.
 func (loss *Loss) clashes() []clash {
 	return []clash{
-		{
-			found: loss.S != nil && !loss.HasSpectrum(),
-			key:   "loss.s", other: "loss.name",
-			remedy: "only neg and infonce have a spectrum, so set loss.s to null or choose one of them",
-		},
-		{
-			found: loss.ZBar != nil && loss.Name != op.Neg,
-			key:   "loss.z_bar", other: "loss.name",
-			remedy: "only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg",
-		},
-		{
-			found: loss.S != nil && loss.ZBar != nil,
-			key:   "loss.z_bar", other: "loss.s",
-			remedy: "they exclude each other, so set one of them to null",
-		},
-		{
-			found: loss.Metric == op.Cosine && loss.Name == op.UMAP,
-			key:   "loss.metric", other: "loss.name",
-			remedy: "umap needs the metric euclidean",
-		},
-		{
-			found: !loss.PositiveInDenominator && loss.Name != op.InfoNC,
-			key:   "loss.positive_in_denominator", other: "loss.name",
-			remedy: "only infonce has such a denominator, so set it to true or choose infonce",
-		},
-		{
-			found: !loss.LearnZ && loss.Name != op.NC,
-			key:   "loss.learn_z", other: "loss.name",
-			remedy: "only nc learns a normalisation constant, so set it to true or choose nc",
-		},
-		{
-			found: loss.LogZ != 0 && loss.Name != op.NC,
-			key:   "loss.log_z", other: "loss.name",
-			remedy: "only nc learns a normalisation constant, so set it to 0 or choose nc",
-		},
+		when(loss.S != nil && !loss.HasSpectrum(), "loss.s", "loss.name",
+			"only neg and infonce have a spectrum, so set loss.s to null or choose one of them"),
+		when(loss.ZBar != nil && loss.Name != op.Neg, "loss.z_bar", "loss.name",
+			"only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg"),
+		when(loss.S != nil && loss.ZBar != nil, "loss.z_bar", "loss.s",
+			"they exclude each other, so set one of them to null"),
+		when(loss.Metric == op.Cosine && loss.Name == op.UMAP, "loss.metric", "loss.name",
+			"umap needs the metric euclidean"),
+		when(!loss.PositiveInDenominator && loss.Name != op.InfoNC, "loss.positive_in_denominator", "loss.name",
+			"only infonce has such a denominator, so set it to true or choose infonce"),
+		when(!loss.LearnZ && loss.Name != op.NC, "loss.learn_z", "loss.name",
+			"only nc learns a normalisation constant, so set it to true or choose nc"),
+		when(loss.LogZ != 0 && loss.Name != op.NC, "loss.log_z", "loss.name",
+			"only nc learns a normalisation constant, so set it to 0 or choose nc"),
 	}
 }
 
@@ -95,71 +79,32 @@ func (c *Config) clashes() []clash {
 	phased := len(train.Phases) > 0
 
 	list := append(loss.clashes(), []clash{
-		{
-			found: c.Model.DType == "float64" && c.Device.Name != "auto" && c.Device.Name != "cpu",
-			key:   "model.dtype", other: "device.name",
-			remedy: "a GPU computes in float32, so take that or the device cpu",
-		},
-		{
-			found: loss.Metric == op.Cosine && c.Model.Dim == 1,
-			key:   "model.dim", other: "loss.metric",
-			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
-		},
-		{
-			found: train.EarlyExaggeration != "none" && !loss.HasSpectrum(),
-			key:   "train.early_exaggeration", other: "loss.name",
-			remedy: "only neg and infonce have a spectrum, so set it to none or choose one of them",
-		},
-		{
-			found: train.EarlyExaggeration != "none" && phased,
-			key:   "train.early_exaggeration", other: "train.phases",
-			remedy: "write the exaggeration as a phase, or set train.phases to []",
-		},
-		{
-			found: train.EarlyExaggeration != "none" && loss.S == nil,
-			key:   "train.early_exaggeration", other: "loss.s",
-			remedy: "set loss.s, for example to 0",
-		},
-		{
-			found: train.Momentum != 0 && train.Optimizer != "sgd",
-			key:   "train.momentum", other: "train.optimizer",
-			remedy: "only sgd has a momentum, so set it to 0 or train.optimizer to sgd",
-		},
-		{
-			found: !phased && train.WarmUp >= train.Epochs,
-			key:   "train.warm_up", other: "train.epochs",
-			remedy: "take fewer epochs to warm up than there are",
-		},
-		{
-			found: c.Model.Input == "pca" && c.Graph.PCA == 0,
-			key:   "model.input", other: "graph.pca",
-			remedy: "set graph.pca to the number of principal components",
-		},
-		{
-			found: c.Model.Input == "pca" && c.Model.Kind == "table",
-			key:   "model.input", other: "model.kind",
-			remedy: "only an mlp has an input, so leave it at points or choose mlp",
-		},
-		{
-			found: c.Model.KeepData && c.Model.Kind != "table",
-			key:   "model.keep_data", other: "model.kind",
-			remedy: "only a table needs the training points to place new ones, so set it to false",
-		},
-		{
-			found: len(c.Data.HoldoutLabels) > 0 && (c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0),
-			key:   "data.holdout_labels", other: "data.holdout",
-			remedy: "give the paths of the held-out points there, or set data.holdout_labels to []",
-		},
-		{
-			found: c.Data.Holdout != nil && c.Graph.File != nil,
-			key:   "data.holdout", other: "graph.file",
-			remedy: "the graph of the points that are left is not known, so set one of them to null",
-		},
-		{
-			found: phased && train.Epochs != TotalEpochs(train.Phases),
-			key:   "train.epochs", other: "train.phases",
-			remedy: "the phases say how many epochs are run, so leave train.epochs out or set train.phases to []",
-		},
+		when(c.Model.DType == "float64" && c.Device.Name != "auto" && c.Device.Name != "cpu", "model.dtype", "device.name",
+			"a GPU computes in float32, so take that or the device cpu"),
+		when(loss.Metric == op.Cosine && c.Model.Dim == 1, "model.dim", "loss.metric",
+			"in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean"),
+		when(train.EarlyExaggeration != "none" && !loss.HasSpectrum(), "train.early_exaggeration", "loss.name",
+			"only neg and infonce have a spectrum, so set it to none or choose one of them"),
+		when(train.EarlyExaggeration != "none" && phased, "train.early_exaggeration", "train.phases",
+			"write the exaggeration as a phase, or set train.phases to []"),
+		when(train.EarlyExaggeration != "none" && loss.S == nil, "train.early_exaggeration", "loss.s",
+			"set loss.s, for example to 0"),
+		when(train.Momentum != 0 && train.Optimizer != "sgd", "train.momentum", "train.optimizer",
+			"only sgd has a momentum, so set it to 0 or train.optimizer to sgd"),
+		when(!phased && train.WarmUp >= train.Epochs, "train.warm_up", "train.epochs",
+			"take fewer epochs to warm up than there are"),
+		when(c.Model.Input == "pca" && c.Graph.PCA == 0, "model.input", "graph.pca",
+			"set graph.pca to the number of principal components"),
+		when(c.Model.Input == "pca" && c.Model.Kind == "table", "model.input", "model.kind",
+			"only an mlp has an input, so leave it at points or choose mlp"),
+		when(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind",
+			"only a table needs the training points to place new ones, so set it to false"),
+		when(len(c.Data.HoldoutLabels) > 0 && (c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0), "data.holdout_labels", "data.holdout",
+			"give the paths of the held-out points there, or set data.holdout_labels to []"),
+		when(c.Data.Holdout != nil && c.Graph.File != nil, "data.holdout", "graph.file",
+			"the graph of the points that are left is not known, so set one of them to null"),
+		when(phased && train.Epochs != TotalEpochs(train.Phases), "train.epochs", "train.phases",
+			"the phases say how many epochs are run, so leave train.epochs out or set train.phases to []"),
 	}...)
 	stages := c.Stages()
 	for i, p := range train.Phases {

@@ -258,26 +258,14 @@ func (c *Config) DrawsPoints() bool {
 
 // complete fills in what depends on other values and was left null.
 func (c *Config) complete() {
-	network := c.Model.Kind != "table"
-	if c.Train.Epochs == 0 {
-		c.Train.Epochs = TotalEpochs(c.Train.Phases)
+	epochs, optimizer, lr := 750, "sgd", 1.0
+	if c.Model.Kind != "table" {
+		epochs, optimizer = 50, "adam"
 	}
-	if c.Train.Epochs == 0 {
-		c.Train.Epochs = 750
-		if network {
-			c.Train.Epochs = 50
-		}
+	c.Train.Epochs = cmp.Or(c.Train.Epochs, TotalEpochs(c.Train.Phases), epochs)
+	c.Train.Optimizer = cmp.Or(c.Train.Optimizer, optimizer)
+	if c.Train.Optimizer == "adam" {
+		lr = 0.001
 	}
-	if c.Train.Optimizer == "" {
-		c.Train.Optimizer = "sgd"
-		if network {
-			c.Train.Optimizer = "adam"
-		}
-	}
-	if c.Train.LR == 0 {
-		c.Train.LR = 1
-		if c.Train.Optimizer == "adam" {
-			c.Train.LR = 0.001
-		}
-	}
+	c.Train.LR = cmp.Or(c.Train.LR, lr)
 }

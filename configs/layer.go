@@ -171,7 +171,8 @@ func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) 
 	return nil
 }
 
-// add reads the value of a key, which stands under a name, into a layer.
+// add checks the value of the key k and adds it to a layer. name is the node of
+// the key as it stands in the file.
 func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) error {
 	known, ok := find(s.keys, k)
 	if !ok {
@@ -192,7 +193,7 @@ func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) err
 // at returns the source of a node in a file.
 func at(path string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", path, n.Line) }
 
-// error completes the problem to a Error.
+// error completes the problem to an Error.
 func (p *problem) error(source, key string) *Error {
 	if p.part != "" {
 		key += ": " + p.part

@@ -90,13 +90,15 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 		case len(words) > 0:
 			return oneOf(words, nil)
 		case as == "nonempty":
-			return nonEmptyText()
+			return textOf(parseNonEmpty, "text that is not empty", quoteHint)
 		case as == "device":
-			return deviceName()
+			r := textOf(parseDevice, "auto, cpu, cuda, or cuda:1 for the second GPU", nil)
+			r.words = []string{"auto", "cpu", "cuda"}
+			return r
 		case as == "column":
-			return column()
+			return textOf(parseColumn, "the name of a column, or its number (1 is the first, -1 the last)", nil)
 		}
-		return anyText()
+		return textOf(parseText, "text", quoteHint)
 	case []string:
 		switch as {
 		case "nonempty":
@@ -149,15 +151,6 @@ func orNull(r rule) rule {
 // wrong is the problem of a value that is not what a key allows.
 func wrong(n *yaml.Node, allowed string) *problem {
 	return &problem{text: "is " + describe(n) + ", but must be " + allowed}
-}
-
-func deviceName() rule {
-	return rule{words: []string{"auto", "cpu", "cuda"}, text: asText, read: func(n *yaml.Node) (any, *problem) {
-		if !isScalar(n, "!!str") || device.CheckName(n.Value) != nil {
-			return nil, wrong(n, "auto, cpu, cuda, or cuda:1 for the second GPU")
-		}
-		return n.Value, nil
-	}}
 }
 
 func boolean() rule {
@@ -320,22 +313,28 @@ func zBar() rule {
 	}}
 }
 
-func anyText() rule {
+// textOf allows text that parse takes, which allowed describes; hint may add to it
+// for a value.
+func textOf(parse func(*yaml.Node) (string, bool), allowed string, hint func(*yaml.Node) string) rule {
 	return rule{text: asText, read: func(n *yaml.Node) (any, *problem) {
-		if isScalar(n, "!!str") {
-			return n.Value, nil
+		if s, ok := parse(n); ok {
+			return s, nil
 		}
-		return nil, wrong(n, "text"+quoteHint(n))
+		if hint != nil {
+			return nil, wrong(n, allowed+hint(n))
+		}
+		return nil, wrong(n, allowed)
 	}}
 }
 
-func nonEmptyText() rule {
-	return rule{text: asText, read: func(n *yaml.Node) (any, *problem) {
-		if isScalar(n, "!!str") && n.Value != "" {
-			return n.Value, nil
-		}
-		return nil, wrong(n, "text that is not empty"+quoteHint(n))
-	}}
+func parseText(n *yaml.Node) (string, bool) { return n.Value, isScalar(n, "!!str") }
+
+func parseDevice(n *yaml.Node) (string, bool) {
+	return n.Value, isScalar(n, "!!str") && device.CheckName(n.Value) == nil
+}
+
+func parseNonEmpty(n *yaml.Node) (string, bool) {
+	return n.Value, isScalar(n, "!!str") && n.Value != ""
 }
 
 // quoteHint says how to make text of a number, a date or a truth value.

@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"cmp"
+
 	"cne/model/op"
 	"cne/train"
 )
@@ -109,56 +111,31 @@ type Evaluate struct {
 
 // complete fills in what depends on other values and was left null.
 func (c *SimCLR) complete() {
-	if c.Network.Hidden == 0 {
-		c.Network.Hidden = min(16*c.Network.Width, 65536) // the largest that there may be
+	c.Network.Hidden = cmp.Or(c.Network.Hidden, min(16*c.Network.Width, 65536)) // the largest that there may be
+	c.Network.Out = cmp.Or(c.Network.Out, 2*c.Network.Width)
+	c.Train.LR = cmp.Or(c.Train.LR, 0.03*float64(c.Train.BatchSize)/256)
+	split := "stratified"
+	if c.SimCLR.PretrainOn == "train" {
+		split = "official"
 	}
-	if c.Network.Out == 0 {
-		c.Network.Out = 2 * c.Network.Width
-	}
-	if c.Train.LR == 0 {
-		c.Train.LR = 0.03 * float64(c.Train.BatchSize) / 256
-	}
-	if c.Evaluate.Split == "" {
-		c.Evaluate.Split = "stratified"
-		if c.SimCLR.PretrainOn == "train" {
-			c.Evaluate.Split = "official"
-		}
-	}
+	c.Evaluate.Split = cmp.Or(c.Evaluate.Split, split)
 }
 
 // clashes lists what can clash.
 func (c *SimCLR) clashes() []clash {
 	v := &c.Views
 	return append(c.Loss.clashes(), []clash{
-		{
-			found: v.MinScale > v.MaxScale,
-			key:   "views.min_scale", other: "views.max_scale",
-			remedy: "the former must not be larger",
-		},
-		{
-			found: v.MinRatio > v.MaxRatio,
-			key:   "views.min_ratio", other: "views.max_ratio",
-			remedy: "the former must not be larger",
-		},
-		{
-			found: c.Loss.Metric == op.Cosine && c.Network.Out == 1,
-			key:   "network.out", other: "loss.metric",
-			remedy: "in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean",
-		},
-		{
-			found: c.Loss.LearnTemperature && c.Loss.Metric != op.Cosine,
-			key:   "loss.learn_temperature", other: "loss.metric",
-			remedy: "only the cosine similarity has a temperature, so set it to false or choose cosine",
-		},
-		{
-			found: c.Train.WarmUp >= c.Train.Epochs,
-			key:   "train.warm_up", other: "train.epochs",
-			remedy: "take fewer epochs to warm up than there are",
-		},
-		{
-			found: c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K,
-			key:   "monitor.train", other: "evaluate.k",
-			remedy: "take at least as many images as neighbours, or set monitor.every to 0",
-		},
+		when(v.MinScale > v.MaxScale, "views.min_scale", "views.max_scale",
+			"the former must not be larger"),
+		when(v.MinRatio > v.MaxRatio, "views.min_ratio", "views.max_ratio",
+			"the former must not be larger"),
+		when(c.Loss.Metric == op.Cosine && c.Network.Out == 1, "network.out", "loss.metric",
+			"in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean"),
+		when(c.Loss.LearnTemperature && c.Loss.Metric != op.Cosine, "loss.learn_temperature", "loss.metric",
+			"only the cosine similarity has a temperature, so set it to false or choose cosine"),
+		when(c.Train.WarmUp >= c.Train.Epochs, "train.warm_up", "train.epochs",
+			"take fewer epochs to warm up than there are"),
+		when(c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K, "monitor.train", "evaluate.k",
+			"take at least as many images as neighbours, or set monitor.every to 0"),
 	}...)
 }

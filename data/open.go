@@ -45,28 +45,35 @@ const (
 	// if the fields, three or more, count 0, 1, 2, ….
 	HeaderAuto Header = "auto"
 	// HeaderPresent takes the first line for names whatever is in it.
-	HeaderPresent Header = "yes"
+	HeaderPresent Header = "present"
 	// HeaderNone takes the first line for a point.
-	HeaderNone Header = "no"
+	HeaderNone Header = "none"
 )
 
-// Words returns the words for all that Header can say.
-func (Header) Words() []string {
-	return []string{string(HeaderAuto), string(HeaderPresent), string(HeaderNone)}
+// headers are what Header can say, in the order of Words.
+var headers = []Header{HeaderAuto, HeaderPresent, HeaderNone}
+
+// Words returns the words of UnmarshalText: auto, yes and no.
+func (Header) Words() []string { return []string{"auto", "yes", "no"} }
+
+// MarshalText implements encoding.TextMarshaler by one of Words.
+func (h Header) MarshalText() ([]byte, error) {
+	i := slices.Index(headers, h)
+	if i < 0 {
+		return nil, errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", h)
+	}
+	return []byte(h.Words()[i]), nil
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler; a word that is none of
 // Words gives ErrOption.
 func (h *Header) UnmarshalText(text []byte) error {
-	if !slices.Contains(h.Words(), string(text)) {
-		return unknownHeader(Header(text))
+	i := slices.Index(h.Words(), string(text))
+	if i < 0 {
+		return errorf(ErrOption, "the header setting %q is unknown; write auto, yes or no", text)
 	}
-	*h = Header(text)
+	*h = headers[i]
 	return nil
-}
-
-func unknownHeader(h Header) error {
-	return errorf(ErrOption, "the header setting %q is unknown; write auto, yes or no", h)
 }
 
 // A format is one of the file formats that are read here.
@@ -210,10 +217,10 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 
 // check refuses options that have no meaning.
 func (opt Options) check() error {
-	switch opt.Header {
-	case "", HeaderAuto, HeaderPresent, HeaderNone:
-	default:
-		return unknownHeader(opt.Header)
+	if opt.Header != "" {
+		if _, err := opt.Header.MarshalText(); err != nil {
+			return err
+		}
 	}
 	switch opt.Separator {
 	case 0, ',', ';', '\t':

@@ -32,14 +32,10 @@ func (Scaling) Words() []string {
 // Words gives ErrOption.
 func (s *Scaling) UnmarshalText(text []byte) error {
 	if !slices.Contains(s.Words(), string(text)) {
-		return unknownScaling(Scaling(text))
+		return errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", text)
 	}
 	*s = Scaling(text)
 	return nil
-}
-
-func unknownScaling(s Scaling) error {
-	return errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", s)
 }
 
 // scaleGrain is the number of values, about, that are scaled in one piece.
@@ -86,7 +82,7 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 			}
 		}
 	default:
-		return nil, unknownScaling(kind)
+		return nil, new(Scaling).UnmarshalText([]byte(kind))
 	}
 	return s, nil
 }
@@ -162,7 +158,7 @@ func (s *Scaler) check(d int) error {
 		}
 		return nil
 	}
-	return unknownScaling(s.Kind)
+	return new(Scaling).UnmarshalText([]byte(s.Kind))
 }
 
 // largestMagnitude returns the largest absolute value in x.

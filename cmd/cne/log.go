@@ -32,18 +32,18 @@ func newReporter(w io.Writer, format string, quiet bool) *reporter {
 	} else {
 		handler = &lineHandler{w: con, level: level}
 	}
-	t := &reporter{Log: slog.New(handler)}
+	r := &reporter{Log: slog.New(handler)}
 	switch {
 	case quiet:
-		t.Progress = noProgress{}
+		r.Progress = noProgress{}
 	case format == "json":
-		t.Progress = &recordProgress{log: t.Log, now: time.Now}
+		r.Progress = &recordProgress{log: r.Log, now: time.Now}
 	case con.terminal:
-		t.Progress = &barProgress{con: con, now: time.Now}
+		r.Progress = &barProgress{con: con, now: time.Now}
 	default:
-		t.Progress = &lineProgress{w: con, now: time.Now}
+		r.Progress = &lineProgress{w: con, now: time.Now}
 	}
-	return t
+	return r
 }
 
 // logInterval is how often a reporter tells how much of some work is done.
@@ -51,11 +51,11 @@ const logInterval = 10 * time.Second
 
 // progressLogger returns a function that logs how much of some work is done, no more
 // often than the interval.
-func (t *reporter) progressLogger(work string, interval time.Duration) func(done, all int) {
+func (r *reporter) progressLogger(work string, interval time.Duration) func(done, all int) {
 	last := time.Now()
 	return func(done, all int) {
 		if now := time.Now(); done < all && now.Sub(last) >= interval {
-			t.Log.Info(work, "done", done, "of", all)
+			r.Log.Info(work, "done", done, "of", all)
 			last = now
 		}
 	}
