@@ -62,7 +62,8 @@ type word interface {
 //	as:"nonempty"     what else a string, or a list of strings, has to be:
 //	                  nonempty, device, column or columns
 //
-// A pointer takes null, too. It panics if the package has no rule for a type.
+// A pointer takes null, too. Where there is no rule it panics, since the fault is the
+// struct's.
 func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 	if t.Kind() == reflect.Pointer {
 		return orNull(ruleOf(t.Elem(), tag))
@@ -97,16 +98,18 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 			return r
 		case as == "column":
 			return textOf(parseColumn, "the name of a column, or its number (1 is the first, -1 the last)", nil)
+		case as == "":
+			return textOf(parseText, "text", quoteHint)
 		}
-		return textOf(parseText, "text", quoteHint)
 	case []string:
 		switch as {
 		case "nonempty":
 			return nonEmptyList()
 		case "columns":
 			return columns()
+		case "":
+			return list()
 		}
-		return list()
 	case []int:
 		return wholes(parseInterval(in))
 	case []uint64:
@@ -122,7 +125,7 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 	case []Phase:
 		return phases()
 	}
-	panic(fmt.Sprintf("configs: there is no rule for a key of the type %v", t))
+	panic(fmt.Sprintf("configs: there is no rule for a key of the type %v with the tags %s", t, tag))
 }
 
 // value applies the rule to a node, null included.

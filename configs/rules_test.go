@@ -42,6 +42,9 @@ func TestKeysWithoutRules(t *testing.T) {
 		"a type without a rule": struct {
 			X complex128 `key:"x"`
 		}{},
+		"an unknown tag": struct {
+			X string `key:"x" as:"nonepmty"`
+		}{},
 		"no interval": struct {
 			X float64 `key:"x" in:"[1;2]"`
 		}{},
