@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // Options says how Open and ReadCSV read files that leave something open. The
@@ -45,6 +46,32 @@ const (
 	// HeaderNone takes the first line for a point.
 	HeaderNone Header = "none"
 )
+
+// headers are what Header can say, in the order of Words.
+var headers = []Header{HeaderAuto, HeaderPresent, HeaderNone}
+
+// Words returns the words of UnmarshalText: auto, yes and no.
+func (Header) Words() []string { return []string{"auto", "yes", "no"} }
+
+// MarshalText implements encoding.TextMarshaler by one of Words.
+func (h Header) MarshalText() ([]byte, error) {
+	i := slices.Index(headers, h)
+	if i < 0 {
+		return nil, errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", h)
+	}
+	return []byte(h.Words()[i]), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of
+// Words gives ErrOption.
+func (h *Header) UnmarshalText(text []byte) error {
+	i := slices.Index(h.Words(), string(text))
+	if i < 0 {
+		return errorf(ErrOption, "the header setting %q is unknown; write auto, yes or no", text)
+	}
+	*h = headers[i]
+	return nil
+}
 
 // A file is one that Open reads, with that of its labels if it has come from
 // the folder of a collection.
@@ -128,10 +155,10 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 
 // check refuses options that have no meaning.
 func (opt Options) check() error {
-	switch opt.Header {
-	case "", HeaderAuto, HeaderPresent, HeaderNone:
-	default:
-		return errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", opt.Header)
+	if opt.Header != "" {
+		if _, err := opt.Header.MarshalText(); err != nil {
+			return err
+		}
 	}
 	switch opt.Separator {
 	case 0, ',', ';', '\t':

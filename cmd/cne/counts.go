@@ -6,18 +6,19 @@ import (
 	"log/slog"
 	"slices"
 
+	"cne/configs"
 	"cne/data"
 )
 
 // openCounts reads counts of single-cell sequencing. pathKey and labelsKey are
 // the keys that name their files and those of their labels.
-func openCounts(c *Data, pathKey, labelsKey string) (*data.Counts, error) {
-	counts, err := data.OpenCounts(c.Path, c.options())
+func openCounts(c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
+	counts, err := data.OpenCounts(c.Path, c.Options())
 	return counts, withKey(err, c, pathKey, labelsKey)
 }
 
 // readCounts reads the counts to train on and makes points of them.
-func (in *inputs) readCounts(c *Data) error {
+func (in *inputs) readCounts(c *configs.Data) error {
 	counts, err := openCounts(c, "data.path", "data.labels")
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (in *inputs) readCounts(c *Data) error {
 
 // heldCounts reads counts that are held out and makes points of them as those
 // to train on have become.
-func (in *inputs) heldCounts(c *Data) (*data.Dataset, error) {
+func (in *inputs) heldCounts(c *configs.Data) (*data.Dataset, error) {
 	counts, err := openCounts(c, "data.holdout", "data.holdout_labels")
 	if err != nil {
 		return nil, err

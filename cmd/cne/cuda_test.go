@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cne/internal/device/fakecuda"
+	"cne/internal/rundir"
 )
 
 // onDevice are the commands that train, on a device, with a checkpoint after each
@@ -52,7 +53,7 @@ func TestDeviceIsLostInARun(t *testing.T) {
 					t.Fatalf("exit code %d, stderr %q", code, stderr)
 				}
 				files := listFiles(t, folder)
-				if !slices.Contains(files, checkpointFile) {
+				if !slices.Contains(files, "checkpoint.safetensors") {
 					mustRun(t, append(slices.Clone(args), "-o", folder)...)
 					continue
 				}
@@ -64,8 +65,8 @@ func TestDeviceIsLostInARun(t *testing.T) {
 					resume = args[:2]
 				}
 				mustRun(t, append(slices.Clone(resume), "--quiet", "--resume", folder)...)
-				for _, file := range []string{"embedding.npy", modelFile} {
-					if name == "pretrain" && file != modelFile {
+				for _, file := range []string{"embedding.npy", rundir.ModelFile} {
+					if name == "pretrain" && file != rundir.ModelFile {
 						continue
 					}
 					if readText(t, folder+"/"+file) != readText(t, name+"/whole/"+file) {
@@ -101,7 +102,7 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 				if strings.Contains(stderr, "is full") || strings.Contains(stderr, " is in ") {
 					continue // before there is a folder, or after training
 				}
-				if files := listFiles(t, folder); slices.Contains(files, modelFile) {
+				if files := listFiles(t, folder); slices.Contains(files, rundir.ModelFile) {
 					t.Errorf("with %d bytes: %q leaves %v", more, stderr, files)
 				}
 			}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/internal/device"
 	"cne/model"
 )
 
 // openDevice opens the device on which something is measured, or a finished model
 // used, and says which it is unless that is the CPU.
-func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
+func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	d, err := model.OpenDevice(c.Name)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
 // openTrainingDevice opens the device on which a model is trained, and says which it
 // is and why. dtype is the precision of what is computed: of float64 the CPU alone is
 // capable.
-func openTrainingDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
+func openTrainingDevice(log *slog.Logger, c configs.Device, dtype string) (*model.Device, error) {
 	why := ""
 	if dtype == "float64" && c.Name == "auto" {
 		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
@@ -51,7 +52,7 @@ func deviceFailed(err error) bool {
 
 // failed is the error of a run whose device has failed after so many epochs.
 func (r *runState[C]) failed(err error, epochs int) error {
-	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().epochs)
+	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().Epochs)
 }
 
 // addDeviceFlag gives a command without a configuration the flag --device, which

@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +18,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
 	"cne/internal/finite"
+	"cne/internal/rundir"
+	"cne/internal/text"
+	"cne/internal/version"
 	"cne/model"
+	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
 )
@@ -83,7 +87,7 @@ same points and graph, the first says k and the constants of the losses.`,
 			if err := a.configure(from); err != nil {
 				return err
 			}
-			a.talker = newTalker(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
+			a.reporter = newReporter(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
 				return err
 			}
@@ -91,7 +95,7 @@ same points and graph, the first says k and the constants of the losses.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
-	given := trainSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	given := addSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of that of the run")
 	flags := cmd.Flags()
 	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
 	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
@@ -110,7 +114,7 @@ same points and graph, the first says k and the constants of the losses.`,
 
 // evaluationRun is one run of cne evaluate.
 type evaluationRun struct {
-	*talker
+	*reporter
 	inputs          []string
 	data, labels    []string
 	graph           string
@@ -120,7 +124,7 @@ type evaluationRun struct {
 	withS, withZBar bool // whether they are given
 	negatives       int  // 0: those of the configuration
 
-	config *Config
+	config *configs.Config
 	device *model.Device
 	// dataKnown says that the configuration names the data of the embeddings,
 	// and folder the run that it is of; "" if it is of none.
@@ -157,20 +161,20 @@ func (a *evaluationRun) check(withNegatives bool) error {
 
 // configure finds out what the data are and how their graph is made: the file
 // given says so, or else the first run, and flags may change it.
-func (a *evaluationRun) configure(from sources) error {
+func (a *evaluationRun) configure(from configs.Sources) error {
 	add := func(flag, key string, paths []string) error {
 		if len(paths) == 0 {
 			return nil
 		}
 		list, err := json.Marshal(paths)
-		from.settings = append(from.settings, setting{flag, key, string(list)})
+		from.Settings = append(from.Settings, configs.Setting{Source: flag, Key: key, Value: string(list)})
 		return err
 	}
 	if err := errors.Join(add("--data", "data.path", a.data), add("--labels", "data.labels", a.labels)); err != nil {
 		return err
 	}
 	if a.graph != "" {
-		from.settings = append(from.settings, setting{"--graph", "graph.file", a.graph})
+		from.Settings = append(from.Settings, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
 	}
 	var runs []string
 	for _, input := range a.inputs {
@@ -180,22 +184,22 @@ func (a *evaluationRun) configure(from sources) error {
 			runs = append(runs, input)
 		}
 	}
-	ofTheRun := from.file == "" && len(runs) > 0
+	ofTheRun := from.File == "" && len(runs) > 0
 	if ofTheRun {
-		a.folder, from.file = runs[0], filepath.Join(runs[0], "config.yaml")
+		a.folder, from.File = runs[0], filepath.Join(runs[0], rundir.ConfigFile)
 	}
-	c, origins, err := trainSchema.load(from)
+	c, origins, err := configs.Train.Load(from)
 	if err != nil {
 		return err
 	}
 	a.config = c
-	a.dataKnown = origins["data.path"] != defaultOrigin
+	a.dataKnown = !origins.IsDefault("data.path")
 	if ofTheRun && len(a.data) == 0 {
-		own, _, err := trainSchema.load(sources{file: from.file})
+		own, _, err := configs.Train.Load(configs.Sources{File: from.File})
 		if err != nil {
 			return err
 		}
-		if own.Seed != c.Seed && c.drawsPoints() {
+		if own.Seed != c.Seed && c.DrawsPoints() {
 			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Seed, origins["seed"], c.Seed)
 		}
 		for _, run := range runs[1:] {
@@ -225,47 +229,33 @@ func isRun(path string) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return false, nil // reading it says what is wrong
 	}
-	ours, err := (&runDir{path: path}).writtenByUs()
-	if err != nil || !ours {
+	contents, command, err := rundir.Inspect(path)
+	if err != nil || contents != rundir.Run {
 		return false, err
 	}
-	config := filepath.Join(path, "config.yaml")
-	if info, err := os.Stat(config); err == nil && info.Size() == 0 {
-		return false, nil // a run was killed as it began
-	}
-	other, err := trainSchema.otherCommand(config)
-	if err == nil && other == spectrumSchema.command {
+	if command == configs.Spectrum.Command() {
 		err = isSpectrum(path)
 	}
-	if err == nil && other != "" {
-		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, other, trainSchema.command)
+	if err == nil && command != "" && command != configs.Train.Command() {
+		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, command, configs.Train.Command())
 	}
 	return err == nil, err
 }
 
-// drawsPoints tells whether the seed decides which points a run trains on.
-func (c *Config) drawsPoints() bool {
-	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0
-}
-
 // checkSameData refuses a further run on other data, or with another graph,
 // than the first has.
-func (a *evaluationRun) checkSameData(run string, from sources) error {
-	from.file = filepath.Join(run, "config.yaml")
-	c, _, err := trainSchema.load(from)
+func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
+	from.File = filepath.Join(run, rundir.ConfigFile)
+	c, _, err := configs.Train.Load(from)
 	if err != nil {
 		return err
 	}
-	first := map[string]any{}
-	for k, v := range fields(*a.config) {
-		first[k] = v
-	}
-	for k, v := range fields(*c) {
-		section, _, _ := strings.Cut(k, ".")
-		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.drawsPoints()
-		if matters && !reflect.DeepEqual(v, first[k]) {
+	for _, d := range configs.Train.Compare(a.config, c) {
+		section, _, _ := strings.Cut(d.Key, ".")
+		matters := section == "data" || section == "graph" && d.Key != "graph.cache" || d.Key == "seed" && c.DrawsPoints()
+		if matters {
 			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
-				run, k, inline(v), a.folder, inline(first[k]))
+				run, d.Key, d.Second, a.folder, d.First)
 		}
 	}
 	return nil
@@ -303,7 +293,7 @@ func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
 	}
 	s.positions, s.labels = set.Points, set.Labels
 	if run {
-		s.z, err = learntZ(filepath.Join(path, metricsFile))
+		s.z, err = learntZ(filepath.Join(path, rundir.MetricsFile))
 	}
 	return s, err
 }
@@ -400,7 +390,7 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 
 // evaluate measures all embeddings.
 func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
-	e := &Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: Version()}
+	e := &Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
 	stop := stopwatch(&e.Seconds.Prepare)
 	var all []*candidate
 	for _, path := range a.inputs {
@@ -493,7 +483,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
 	e.Data = in.points.Name
-	near, err := prepare(ctx, a.config, &runDir{path: a.folder, readOnly: true}, a.Log, a.device, in.points)
+	near, err := prepare(ctx, a.config, rundir.View(a.folder), a.Log, a.device, in.points)
 	if err != nil {
 		return nil, err
 	}
@@ -509,7 +499,7 @@ func (a *evaluationRun) constants(e *Evaluation) {
 	e.Negatives = a.negatives
 	if e.Negatives == 0 {
 		e.Negatives = int(last.Negatives)
-		if last.Negatives == Full {
+		if last.Negatives == configs.Full {
 			e.Negatives = 2*a.config.Train.BatchSize - 2
 		}
 	}
@@ -518,20 +508,20 @@ func (a *evaluationRun) constants(e *Evaluation) {
 		if a.withS {
 			last.S = &a.s
 		} else {
-			fixed := ZBar(a.zBar)
+			fixed := configs.ZBar(a.zBar)
 			last.ZBar = &fixed
 		}
 	}
-	if last.S != nil && (a.withS || loss == "neg") {
+	if last.S != nil && (a.withS || loss == op.Neg) {
 		z := train.Spectrum{N: e.N}.ZBar(*last.S)
 		e.ZBar = &z
 	}
-	if last.ZBar != nil && *last.ZBar != Uniform && (a.withZBar || loss == "neg") {
+	if last.ZBar != nil && *last.ZBar != configs.Uniform && (a.withZBar || loss == op.Neg) {
 		z := float64(*last.ZBar)
 		e.ZBar = &z
 	}
 	e.Rho = 1
-	if last.S != nil && (a.withS || loss == "infonce") {
+	if last.S != nil && (a.withS || loss == op.InfoNC) {
 		e.Rho = math.Pow(4, *last.S)
 	}
 }
@@ -606,7 +596,7 @@ func (e *Evaluation) print(w io.Writer) error {
 			return value(f.Losses)
 		})
 	}
-	row("", func(f *EvaluatedFigures) string { return printable(f.Path) })
+	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
 	k := fmt.Sprintf(" (k = %d)", e.K)
 	number("kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.KNNRecall })
@@ -632,13 +622,13 @@ func (e *Evaluation) print(w io.Writer) error {
 		return fmt.Sprintf("%.5g ± %.1g", f.Losses.InfoNC, f.Losses.InfoNCError)
 	})
 	loss("UMAP loss", func(l *quality.Losses) *float64 { return &l.UMAP })
-	number("against "+printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 {
+	number("against "+text.Printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 {
 		if f.Against == nil {
 			return nil
 		}
 		return &f.Against.KNNRecall
 	})
-	number("against "+printable(e.Against)+": Spearman", "%.3f", func(f *EvaluatedFigures) *float64 {
+	number("against "+text.Printable(e.Against)+": Spearman", "%.3f", func(f *EvaluatedFigures) *float64 {
 		if f.Against == nil {
 			return nil
 		}

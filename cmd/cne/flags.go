@@ -1,24 +1,25 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"cne/configs"
+	"cne/internal/text"
 )
 
 // addFlags gives a command the flags from which fromCommand reads.
-func (s *schema[C]) addFlags(cmd *cobra.Command) {
-	given := s.addSourceFlags(cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+func addFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
+	given := addSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
 	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "same as --set seed=`n`")
 	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
 	flags.Var(&settingFlag{name: "--device", key: "device.name", list: given}, "device", "same as --set device=`name`: auto, cpu, cuda or cuda:1")
 	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
-	if slices.ContainsFunc(s.keys, func(k key) bool { return k.name == "output.html" }) {
+	if s.Has("output.html") {
 		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
 	}
 	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
@@ -27,14 +28,14 @@ func (s *schema[C]) addFlags(cmd *cobra.Command) {
 
 // addSourceFlags gives a command those of them that say where a configuration
 // comes from, and returns the list of what is set.
-func (s *schema[C]) addSourceFlags(cmd *cobra.Command, config string) *[]setting {
-	given := new([]setting)
+func addSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config string) *[]configs.Setting {
+	given := new([]configs.Setting)
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", config)
 	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
 	mustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	mustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return s.completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
 	return given
 }
@@ -47,18 +48,6 @@ func mustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
 	}
 }
 
-// completions returns what shell completion offers after --set.
-func (v *vocabulary) completions() []string {
-	var offers []string
-	for _, k := range v.keys {
-		offers = append(offers, k.name+"=")
-		for _, w := range k.rule.words {
-			offers = append(offers, k.name+"="+w)
-		}
-	}
-	return offers
-}
-
 // logFormat returns the form of messages of a command without a configuration.
 func logFormat(cmd *cobra.Command) (string, error) {
 	f := cmd.Flags().Lookup("log-format")
@@ -68,7 +57,7 @@ func logFormat(cmd *cobra.Command) (string, error) {
 	if format := f.Value.String(); format == "text" || format == "json" {
 		return format, nil
 	}
-	return "", &usageError{cmd.CommandPath(), fmt.Errorf("--log-format is %s, but must be text or json", quote(f.Value.String()))}
+	return "", &usageError{cmd.CommandPath(), fmt.Errorf("--log-format is %s, but must be text or json", text.Quote(f.Value.String()))}
 }
 
 // A settingFlag is a flag that adds to a list of settings, which it shares
@@ -76,19 +65,17 @@ func logFormat(cmd *cobra.Command) (string, error) {
 type settingFlag struct {
 	name string // as in "--epochs"; "" for --set, whose values are key=value
 	key  string
-	list *[]setting
+	list *[]configs.Setting
 }
 
 // Set adds a value to the list.
 func (f *settingFlag) Set(value string) error {
-	s := setting{flag: f.name, key: f.key, value: value}
+	s := configs.Setting{Source: f.name, Key: f.key, Value: value}
 	if f.name == "" {
-		k, v, ok := strings.Cut(value, "=")
-		k = strings.TrimSpace(k)
-		if !ok || k == "" {
-			return errors.New("it must have the form key=value")
+		var err error
+		if s, err = configs.ParseSetting("--set", value); err != nil {
+			return err
 		}
-		s = setting{flag: "--set " + printable(k), key: k, value: v}
 	}
 	*f.list = append(*f.list, s)
 	return nil
@@ -108,28 +95,28 @@ func (f *switchFlag) Type() string { return "bool" }
 
 // fromCommand returns the configuration of a command that has the flags of
 // addFlags, and where each of its values comes from. The errors are those of
-// load.
-func (s *schema[C]) fromCommand(cmd *cobra.Command) (*C, Origins, error) {
+// Schema.Load.
+func fromCommand[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
 	from, err := configSources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.load(from)
+	return s.Load(from)
 }
 
 // configSources returns where the configuration of such a command comes from.
-func configSources(cmd *cobra.Command) (sources, error) {
+func configSources(cmd *cobra.Command) (configs.Sources, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
-		return sources{}, err
+		return configs.Sources{}, err
 	}
 	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
 	if !ok {
-		return sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
+		return configs.Sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
 	}
 	settings := slices.Clone(*set.list)
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
-		settings = append(settings, setting{"--log-format", "log.format", f.Value.String()})
+		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
 	}
-	return sources{file: file, environ: os.Environ(), settings: settings}, nil
+	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
 }

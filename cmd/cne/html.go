@@ -14,13 +14,13 @@ import (
 	"strconv"
 	"strings"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/internal/rundir"
+	"cne/internal/text"
 )
-
-// htmlFile is the explorer in a run folder.
-const htmlFile = "embedding.html"
 
 // pageOf returns the explorer of what a picture shows. The title defaults to a
 // name. images may be nil.
@@ -83,7 +83,7 @@ func imagesOf(paths []string) (*data.Images, error) {
 
 // readImages reads images, also those that come with the program.
 func readImages(paths []string) (*data.Images, error) {
-	if name, ok := strings.CutPrefix(paths[0], builtinPrefix); ok && len(paths) == 1 {
+	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
 		return data.BuiltinImages(name)
 	}
 	return data.OpenImages(paths, data.ImageOptions{})
@@ -92,7 +92,7 @@ func readImages(paths []string) (*data.Images, error) {
 // runImages returns the images of all points of a run: of those of data.path,
 // and behind them of those of data.holdout if these have files of their own.
 // They are nil unless all are images of one size.
-func runImages(c *Config) (*data.Images, error) {
+func runImages(c *configs.Config) (*data.Images, error) {
 	images, err := imagesOf(c.Data.Path)
 	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
 		return images, err
@@ -163,7 +163,7 @@ func readRows(path string, n int) ([]int, error) {
 		}
 		row, err := strconv.Atoi(lines.Text())
 		if err != nil || row < 0 || row >= n || len(rows) > 0 && row <= rows[len(rows)-1] {
-			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the input, counted from 0, above that before it and below %d; remove the file if it does not belong to the run", path, line, quote(lines.Text()), n)
+			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the input, counted from 0, above that before it and below %d; remove the file if it does not belong to the run", path, line, text.Quote(lines.Text()), n)
 		}
 		rows = append(rows, row)
 	}
@@ -183,7 +183,7 @@ func (t *training) drawHTML(s *plot.Scatter, m *Metrics) error {
 	if t.in.rows == nil && t.in.heldRows != nil {
 		inInputOrder(s, t.in.heldRows)
 	}
-	return pageOf(s, t.in.points.Name, factsOf(m), t.pageImages(s.Embedding.N)).Save(t.dir.Path(htmlFile))
+	return pageOf(s, t.in.points.Name, factsOf(m), t.pageImages(s.Embedding.N)).Save(t.dir.Path(rundir.PageFile))
 }
 
 // pageImages returns the images of the run's n points for a page, nil if there
@@ -203,7 +203,7 @@ func (t *training) pageImages(n int) *data.Images {
 // readableImages returns runImages of a run with n points, or those of the given
 // rows if rows is not nil. A page without images is better than none: what keeps
 // them from being read is said and no error.
-func readableImages(log *slog.Logger, c *Config, n int, rows []int) *data.Images {
+func readableImages(log *slog.Logger, c *configs.Config, n int, rows []int) *data.Images {
 	images, err := runImages(c)
 	if err == nil && images != nil && rows != nil {
 		images, err = takeImages(images, rows)
@@ -270,7 +270,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 		return pageOf(s, name, nil, images), err
 	}
 	// Of a run that left points out, rows says which are there.
-	rows, err := readRows(filepath.Join(folder, rowsFile), math.MaxInt32)
+	rows, err := readRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 		if rows != nil {
 			largest = math.MaxInt32
 		}
-		path := filepath.Join(folder, heldRowsFile)
+		path := filepath.Join(folder, rundir.HeldRowsFile)
 		heldRows, err := readRows(path, largest)
 		if err != nil {
 			return nil, err
@@ -298,7 +298,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 		return nil, err
 	}
 	if len(p.images) == 0 {
-		c, _, err := trainSchema.load(sources{file: filepath.Join(folder, "config.yaml")})
+		c, _, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 		switch {
 		case err != nil:
 			log.Warn("the images of the points are left out of the page", "reason", err)
@@ -306,7 +306,7 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 			images = readableImages(log, c, s.Embedding.N, rows)
 		}
 	}
-	return pageOf(s, name, factsOf(readMetricsFile(filepath.Join(folder, metricsFile))), images), nil
+	return pageOf(s, name, factsOf(readMetricsFile(filepath.Join(folder, rundir.MetricsFile))), images), nil
 }
 
 // noImages is the argument of --images for a page without.

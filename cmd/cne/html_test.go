@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/explorer"
 	"cne/internal/plot"
@@ -310,7 +311,7 @@ func TestImagesOf(t *testing.T) {
 	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
 		t.Error("a file that is not there has images")
 	}
-	c := Config{Data: Data{Path: []string{"images.idx"}, Holdout: &Holdout{Paths: []string{"points.csv"}}}}
+	c := configs.Config{Data: configs.Data{Path: []string{"images.idx"}, Holdout: &configs.Holdout{Paths: []string{"points.csv"}}}}
 	if images, err := runImages(&c); images != nil || err != nil {
 		t.Errorf("images of some points: %v, %v", images, err)
 	}

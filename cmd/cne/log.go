@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// A talker is how a command talks on stderr: messages and progress, in the
+// A reporter is how a command talks on stderr: messages and progress, in the
 // form that the configuration asks for and without getting into each other's
 // way.
-type talker struct {
+type reporter struct {
 	Log      *slog.Logger
 	Progress Progress
 }
 
-// newTalker returns a talker on w. The format is that of log.format; a quiet
+// newReporter returns a reporter on w. The format is that of log.format; a quiet
 // one gives warnings and errors only, and no progress.
-func newTalker(w io.Writer, format string, quiet bool) *talker {
+func newReporter(w io.Writer, format string, quiet bool) *reporter {
 	con := newConsole(w)
 	level := slog.LevelInfo
 	if quiet {
@@ -32,30 +32,30 @@ func newTalker(w io.Writer, format string, quiet bool) *talker {
 	} else {
 		handler = &lineHandler{w: con, level: level}
 	}
-	t := &talker{Log: slog.New(handler)}
+	r := &reporter{Log: slog.New(handler)}
 	switch {
 	case quiet:
-		t.Progress = noProgress{}
+		r.Progress = noProgress{}
 	case format == "json":
-		t.Progress = &recordProgress{log: t.Log, now: time.Now}
+		r.Progress = &recordProgress{log: r.Log, now: time.Now}
 	case con.terminal:
-		t.Progress = &barProgress{con: con, now: time.Now}
+		r.Progress = &barProgress{con: con, now: time.Now}
 	default:
-		t.Progress = &lineProgress{w: con, now: time.Now}
+		r.Progress = &lineProgress{w: con, now: time.Now}
 	}
-	return t
+	return r
 }
 
-// tellEvery is how often a talker tells how much of some work is done.
-const tellEvery = 10 * time.Second
+// logInterval is how often a reporter tells how much of some work is done.
+const logInterval = 10 * time.Second
 
-// teller returns a function that logs how much of some work is done, no more
+// progressLogger returns a function that logs how much of some work is done, no more
 // often than the interval.
-func (t *talker) teller(work string, interval time.Duration) func(done, all int) {
+func (r *reporter) progressLogger(work string, interval time.Duration) func(done, all int) {
 	last := time.Now()
 	return func(done, all int) {
 		if now := time.Now(); done < all && now.Sub(last) >= interval {
-			t.Log.Info(work, "done", done, "of", all)
+			r.Log.Info(work, "done", done, "of", all)
 			last = now
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 func TestTextLog(t *testing.T) {
 	var b bytes.Buffer
-	log := newTalker(&b, "text", false).Log
+	log := newReporter(&b, "text", false).Log
 	log.Debug("not shown")
 	log.Info("points read", "n", 70000, "file", "a b.npy", "share", 1.0/3, "after", 1500*time.Millisecond)
 	log.Warn("duplicates", "empty", "")
@@ -29,8 +29,8 @@ error: failed a=1 g.b=2 g.c=3 g.h.d=4
 
 func TestTeller(t *testing.T) {
 	var b bytes.Buffer
-	talk := newTalker(&b, "text", false)
-	often, never := talk.teller("working", 0), talk.teller("waiting", time.Hour)
+	talk := newReporter(&b, "text", false)
+	often, never := talk.progressLogger("working", 0), talk.progressLogger("waiting", time.Hour)
 	for done := range 4 {
 		often(done, 3)
 		never(done, 3)
@@ -43,7 +43,7 @@ func TestTeller(t *testing.T) {
 func TestQuietLog(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer
-		talk := newTalker(&b, format, true)
+		talk := newReporter(&b, format, true)
 		talk.Progress.Start(1)
 		talk.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 1})
 		talk.Progress.Done()
@@ -97,7 +97,7 @@ func TestLineHandlerRules(t *testing.T) {
 
 func TestJSONLog(t *testing.T) {
 	var b bytes.Buffer
-	talk := newTalker(&b, "json", false)
+	talk := newReporter(&b, "json", false)
 	talk.Progress.Start(2)
 	talk.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
 	talk.Progress.Epoch(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})

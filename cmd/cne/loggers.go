@@ -3,30 +3,24 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/tensorboard"
 	"cne/model"
+	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
 )
-
-// eventFiles is how the names of TensorBoard's files begin; the time at which
-// they were begun follows, in seconds since 1970.
-const eventFiles = "events.out.tfevents."
 
 // loggers returns the hooks that measure the epochs and record them, every
 // train.log_every epochs and whenever the quality was measured. They are to be
 // closed.
 func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() error, err error) {
 	c := t.config
-	withZ := c.Loss.Name == "nc"
+	withZ := c.Loss.Name == op.NC
 	if every := c.Output.MetricsEvery; every > 0 {
 		hooks = append(hooks, measureEvery(every, t.device, t.near.graph))
 	}
@@ -38,7 +32,7 @@ func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() e
 	if t.from != nil {
 		first += t.from.Progress.Epochs
 	}
-	f, err := t.dir.createEvents(time.Now())
+	f, err := t.dir.CreateEvents(time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,20 +97,4 @@ func scalars(r train.Record) []tensorboard.Scalar {
 		}
 	}
 	return list
-}
-
-// createEvents creates a file for TensorBoard, which reads all of a folder in
-// the order of their names: that of a run that goes on has a later time than
-// those before.
-func (d *runDir) createEvents(now time.Time) (*os.File, error) {
-	for seconds := now.Unix(); ; seconds++ {
-		f, err := os.OpenFile(d.Path(fmt.Sprintf("%s%010d.cne", eventFiles, seconds)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot write the TensorBoard events: %w", err)
-		}
-		return f, nil
-	}
 }

@@ -1,10 +1,10 @@
 // Command cne trains contrastive neighbour embeddings.
 //
-// The package holds what only a program needs: the configuration and where it
-// comes from, the command line, messages and progress, and the run folder. One
-// file holds one command. Everything that a Go programmer may want to call
-// (reading data, the neighbour graph, models, training) lives in the module's
-// other packages, and they know neither YAML nor flags.
+// The package holds what only a program needs: the command line, messages and
+// progress, and what is printed. Configurations are read by package configs, run
+// folders kept by internal/rundir. Everything that a Go programmer may want to
+// call (reading data, the neighbour graph, models, training) lives in the
+// module's other packages, and they know neither YAML nor flags.
 package main
 
 import (
@@ -21,6 +21,9 @@ import (
 
 	"cne/model/op"
 )
+
+// debugVariable is the environment variable that makes a crash print its stack.
+const debugVariable = "CNE_DEBUG"
 
 // Exit codes.
 const (

@@ -7,7 +7,10 @@ import (
 	"io"
 	"time"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -20,20 +23,20 @@ type trainable interface {
 }
 
 // newModel returns the model of a run at its start.
-func newModel(ctx context.Context, c *Config, in *inputs, near *neighbourhood) (trainable, error) {
+func newModel(ctx context.Context, c *configs.Config, in *inputs, near *neighbourhood) (trainable, error) {
 	if c.Model.DType == "float64" {
 		return newModelOf[float64](ctx, c, in, near)
 	}
 	return newModelOf[float32](ctx, c, in, near)
 }
 
-func newModelOf[T op.Float](ctx context.Context, c *Config, in *inputs, near *neighbourhood) (trainable, error) {
+func newModelOf[T op.Float](ctx context.Context, c *configs.Config, in *inputs, near *neighbourhood) (trainable, error) {
 	if c.Model.Kind == "table" {
 		table, err := startingTable[T](ctx, c, near.points)
 		if err != nil {
 			return nil, err
 		}
-		return model.NewEmbedding(table, c.Model.Dim, lossOptions(&c.Loss))
+		return model.NewEmbedding(table, c.Model.Dim, c.Loss.Options())
 	}
 	points := networkInput(c, in, near)
 	network, err := model.NewMLP[T](points.D, c.Model.Hidden, c.Model.Dim, c.Seed)
@@ -47,18 +50,18 @@ func newModelOf[T op.Float](ctx context.Context, c *Config, in *inputs, near *ne
 			x[i] = T(v)
 		}
 	}
-	return model.NewParametric(network, x, lossOptions(&c.Loss))
+	return model.NewParametric(network, x, c.Loss.Options())
 }
 
 // networkInput returns what a network sees of the training points.
-func networkInput(c *Config, in *inputs, near *neighbourhood) *data.Matrix {
-	if c.Model.seesPoints() {
+func networkInput(c *configs.Config, in *inputs, near *neighbourhood) *data.Matrix {
+	if c.Model.SeesPoints() {
 		return in.points.Points
 	}
 	return near.points
 }
 
-func startingTable[T op.Float](ctx context.Context, c *Config, points *data.Matrix) ([]T, error) {
+func startingTable[T op.Float](ctx context.Context, c *configs.Config, points *data.Matrix) ([]T, error) {
 	if c.Model.Init == "random" {
 		return model.InitNormal[T](points.N, c.Model.Dim, c.Model.InitStd, c.Seed)
 	}
@@ -84,7 +87,7 @@ func leadingComponents(ctx context.Context, points *data.Matrix, d int) (*data.M
 // a table, before their neighbours are looked for.
 func (t *training) preprocessing() *data.Preprocessing {
 	p := &data.Preprocessing{Counts: t.in.counts, Width: t.in.width, Scaler: t.in.scaler}
-	if !t.config.Model.seesPoints() {
+	if !t.config.Model.SeesPoints() {
 		p.PCA = t.near.pca
 	}
 	return p
@@ -97,7 +100,7 @@ func (t *training) describe() (*model.Description, error) {
 		return nil, err
 	}
 	return &model.Description{
-		Preprocessing: t.preprocessing(), Training: t.trained(), Labels: classNames(t.in.points.Labels), Config: config, Version: Version(),
+		Preprocessing: t.preprocessing(), Training: t.trained(), Labels: classNames(t.in.points.Labels), Config: config, Version: version.String(),
 	}, nil
 }
 
@@ -167,7 +170,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if t.in.heldRows == nil {
 		return held, nil
 	}
-	return held, t.writeRows(heldRowsFile, t.in.heldRows)
+	return held, t.writeRows(rundir.HeldRowsFile, t.in.heldRows)
 }
 
 // writeRows writes which rows of the input some points are.

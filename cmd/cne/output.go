@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cne/internal/rundir"
+	"cne/internal/text"
 )
 
 // checkEnding returns an error unless the file that a flag names has one of the
@@ -16,7 +19,7 @@ func checkEnding(flag, path string, endings ...string) error {
 	if slices.Contains(endings, strings.ToLower(filepath.Ext(path))) {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, but must end in %s", flag, quote(path), strings.Join(endings, " or "))
+	return fmt.Errorf("%s is %s, but must end in %s", flag, text.Quote(path), strings.Join(endings, " or "))
 }
 
 // checkOutput finds what would keep the file that a flag names from being
@@ -30,7 +33,7 @@ func checkOutput(flag, path string, inputs ...string) error {
 		return fmt.Errorf("%s is %s, which is not a regular file; choose another", flag, path)
 	}
 	for _, input := range inputs {
-		if sameFile(input, path) {
+		if rundir.SameFile(input, path) {
 			return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, flag)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
-	"cne/internal/plot"
+	"cne/internal/text"
 )
 
 func plotCmd() *cobra.Command {
@@ -72,7 +72,7 @@ more than 15 MB for a page, some are left out.`,
 					return err
 				}
 			}
-			log := newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
+			log := newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -117,7 +117,7 @@ func oneEmbedding(cmd *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	}
-	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
+	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), text.Quote(args[1]))
 }
 
 // arguments accepts a command line with one argument or more; a film is of one
@@ -141,7 +141,7 @@ type plotting struct {
 	inputs []string // all of them
 	output string   // "" for the default
 	data   data.Options
-	plot   Plot
+	plot   configs.Plot
 
 	titles  []string
 	columns int  // of several embeddings
@@ -165,8 +165,8 @@ func (p *plotting) check() error {
 		{"--width", p.plot.WidthCM},
 		{"--height", p.plot.HeightCM},
 	} {
-		if !upTo100.contains(f.value) {
-			return fmt.Errorf("%s is %v, but must be %s", f.flag, f.value, upTo100.allowed)
+		if !(f.value >= 0 && f.value <= 100) {
+			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", f.flag, f.value)
 		}
 	}
 	if len(p.data.Labels) > 0 && p.data.LabelColumn != "" {
@@ -215,10 +215,10 @@ func (p *plotting) check() error {
 		ending := strings.ToLower(filepath.Ext(p.output))
 		if !slices.Contains(allowed, ending) {
 			last := len(allowed) - 1
-			return fmt.Errorf("--output is %s, but must end in %s or %s", quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
+			return fmt.Errorf("--output is %s, but must end in %s or %s", text.Quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
 		}
 		if p.html && ending != ".html" {
-			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", quote(p.output))
+			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", text.Quote(p.output))
 		}
 	}
 	return p.checkHTML()
@@ -334,61 +334,3 @@ func openEmbedding(path string, o data.Options) (*data.Dataset, error) {
 
 // centimetres in an inch.
 const centimetres = 2.54
-
-// scatterOf returns the picture of an embedding. Labels, which may be nil,
-// colour the points as classes or on a continuous scale; points whose label is
-// missing are grey.
-func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatter {
-	s := &plot.Scatter{
-		Embedding: embedding,
-		Title:     p.Title,
-		PointSize: p.PointSize,
-		Width:     p.WidthCM / centimetres,
-		Height:    p.HeightCM / centimetres,
-	}
-	if labels == nil {
-		return s
-	}
-	rows, known := labels.Known()
-	switch {
-	case len(rows) == 0:
-	case known.Categorical():
-		s.Classes = slices.Repeat([]int32{-1}, embedding.N)
-		for k, i := range rows {
-			s.Classes[i] = known.Class[k]
-		}
-		s.ClassNames = known.Names
-	default:
-		s.Values = slices.Repeat([]float64{math.NaN()}, embedding.N)
-		for k, i := range rows {
-			s.Values[i] = known.Value[k]
-		}
-	}
-	return s
-}
-
-// orMissing returns labels, or for nil those of n points whose label is missing.
-func orMissing(l *data.Labels, n int) *data.Labels {
-	if l != nil {
-		return l
-	}
-	return &data.Labels{Class: make([]int32, n), Names: []string{""}}
-}
-
-// scatterOfBoth returns the picture of the training points with those that
-// were held out among them. Either may be without labels.
-func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p Plot) *plot.Scatter {
-	both := data.NewMatrix(embedding.N+held.N, embedding.D)
-	copy(both.X, embedding.X)
-	copy(both.X[len(embedding.X):], held.X)
-	var joined *data.Labels
-	if labels != nil || heldLabels != nil {
-		joined = data.JoinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
-	}
-	s := scatterOf(both, joined, p)
-	s.HeldOut = make([]bool, both.N)
-	for i := embedding.N; i < both.N; i++ {
-		s.HeldOut[i] = true
-	}
-	return s
-}

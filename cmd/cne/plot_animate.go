@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"cne/data"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/internal/rundir"
 )
 
 // drawAnimation makes a film of the snapshots of a run, or a page to move
@@ -109,7 +106,7 @@ func (p *plotting) snapshots(ctx context.Context, page bool) (list []snapshot, l
 		return nil, nil, fmt.Errorf("%s is a file; name the folder of a run, which holds the snapshots", p.input)
 	}
 	folder := filepath.Join(p.input, "snapshots")
-	epochs, err := snapshotEpochs(folder)
+	epochs, err := rundir.SnapshotEpochs(folder)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +115,7 @@ func (p *plotting) snapshots(ctx context.Context, page bool) (list []snapshot, l
 	}
 	most := mostFrames
 	if page {
-		info, err := os.Stat(filepath.Join(folder, snapshotName(epochs[0])))
+		info, err := os.Stat(filepath.Join(folder, rundir.SnapshotName(epochs[0])))
 		if err != nil {
 			return nil, nil, fmt.Errorf("the snapshots cannot be read: %w", err)
 		}
@@ -127,7 +124,7 @@ func (p *plotting) snapshots(ctx context.Context, page bool) (list []snapshot, l
 	epochs = evenly(epochs, most)
 	var file string
 	for _, e := range epochs {
-		file = filepath.Join(folder, snapshotName(e))
+		file = filepath.Join(folder, rundir.SnapshotName(e))
 		set, err := data.Open([]string{file}, data.Options{})
 		if err != nil {
 			return nil, nil, err
@@ -152,7 +149,7 @@ func (p *plotting) snapshots(ctx context.Context, page bool) (list []snapshot, l
 	for i := range list {
 		if m := list[i].embedding; m.N != end.Points.N || m.D != end.Points.D {
 			return nil, nil, fmt.Errorf("%s has %d points of %d coordinates, but %s has %d of %d; remove the snapshots of another run",
-				filepath.Join(folder, snapshotName(list[i].epoch)), m.N, m.D, file, end.Points.N, end.Points.D)
+				filepath.Join(folder, rundir.SnapshotName(list[i].epoch)), m.N, m.D, file, end.Points.N, end.Points.D)
 		}
 	}
 	return list, end.Labels, nil
@@ -181,27 +178,8 @@ func evenly(all []int, n int) []int {
 
 // epochs returns the number of epochs of a finished run, and 0 for others.
 func (p *plotting) epochs() int {
-	if m := readMetricsFile(filepath.Join(p.input, metricsFile)); m != nil {
+	if m := readMetricsFile(filepath.Join(p.input, rundir.MetricsFile)); m != nil {
 		return m.Epochs
 	}
 	return 0
-}
-
-func snapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }
-
-// snapshotEpochs returns the epochs of which there are snapshots in a folder.
-func snapshotEpochs(folder string) ([]int, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the snapshots cannot be read: %w", err)
-	}
-	var epochs []int
-	for _, e := range entries {
-		number := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "epoch-"), ".npy")
-		if epoch, err := strconv.Atoi(number); err == nil && e.Name() == snapshotName(epoch) {
-			epochs = append(epochs, epoch)
-		}
-	}
-	slices.Sort(epochs)
-	return epochs, nil
 }

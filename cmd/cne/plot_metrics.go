@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"cne/internal/plot"
+	"cne/internal/rundir"
 )
 
 // drawMetrics draws the curves of one or more runs. It fills in the path of the
@@ -66,11 +67,11 @@ func readRun(path string) (runRecords, error) {
 	}
 	r := runRecords{path: path, curve: map[string][]float64{}}
 	if info.IsDir() {
-		r.path = filepath.Join(path, recordsFile)
+		r.path = filepath.Join(path, rundir.RecordsFile)
 	}
 	text, err := os.ReadFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, fmt.Errorf("the folder %s holds no %s; name the folder of a run", path, recordsFile)
+		return r, fmt.Errorf("the folder %s holds no %s; name the folder of a run", path, rundir.RecordsFile)
 	}
 	if err != nil {
 		return r, fmt.Errorf("the records of the run cannot be read: %w", err)
@@ -83,7 +84,7 @@ func readRun(path string) (runRecords, error) {
 		}
 		var v map[string]float64
 		if err := json.Unmarshal(record, &v); err != nil || v["epoch"] < 1 {
-			return r, fmt.Errorf("%s: line %d (counted from 1) is no record of an epoch; give the %s of a run", r.path, line, recordsFile)
+			return r, fmt.Errorf("%s: line %d (counted from 1) is no record of an epoch; give the %s of a run", r.path, line, rundir.RecordsFile)
 		}
 		if now := int(v["phase"]); now != phase && len(r.epoch) > 0 {
 			r.phases = append(r.phases, r.epoch[len(r.epoch)-1])

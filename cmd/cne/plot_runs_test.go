@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rundir"
 )
 
 // shortRuns trains two runs with snapshots and quality, below the current
@@ -257,7 +258,7 @@ func TestPlotAnimateToPage(t *testing.T) {
 		for i := range m.X {
 			m.X[i] = float32(epoch * (i * i % 17))
 		}
-		makeArray(t, filepath.Join("space/snapshots", snapshotName(epoch)), m)
+		makeArray(t, filepath.Join("space/snapshots", rundir.SnapshotName(epoch)), m)
 	}
 	writeNPY3(1)
 	writeNPY3(2)
@@ -314,10 +315,10 @@ func TestSnapshotEpochs(t *testing.T) {
 	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
 		writeTestFile(t, filepath.Join(folder, name), "")
 	}
-	if got, err := snapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
+	if got, err := rundir.SnapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
 		t.Errorf("%v (%v)", got, err)
 	}
-	if got, err := snapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
+	if got, err := rundir.SnapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
 		t.Errorf("of a folder that is not there: %v (%v)", got, err)
 	}
 	all := make([]int, 1000)

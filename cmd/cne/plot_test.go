@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"cne/configs"
 	"cne/data"
 )
 
@@ -259,7 +260,7 @@ func TestScatterOf(t *testing.T) {
 		if tc.labels != nil {
 			labels = data.NewLabels(tc.labels)
 		}
-		s := scatterOf(m, labels, Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
+		s := scatterOf(m, labels, configs.Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
 		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 		if !slices.Equal(s.Classes, tc.classes) || !slices.Equal(s.ClassNames, tc.names) || !slices.EqualFunc(s.Values, tc.values, same) {
 			t.Errorf("%s: classes %v of %q, values %v", tc.name, s.Classes, s.ClassNames, s.Values)

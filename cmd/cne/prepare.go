@@ -12,9 +12,12 @@ import (
 	"time"
 	"unsafe"
 
+	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/rundir"
 	"cne/internal/safetensors"
+	"cne/internal/version"
 	"cne/model"
 )
 
@@ -71,13 +74,8 @@ type neighbourhood struct {
 	pcaTime, graphTime time.Duration
 }
 
-// cacheFile keeps principal components and neighbours from one run to the
-// next in the same folder; graphFile is the graph for other programs, and for
-// graph.file of other runs.
+// What marks a file as a cache, and its form.
 const (
-	cacheFile = "cache.safetensors"
-	graphFile = "graph.npz"
-
 	cacheKind   = "cache"
 	cacheFormat = 2
 )
@@ -86,7 +84,7 @@ const (
 // of an earlier run on the same points with the same settings. Unless the model
 // sees the points of the set themselves, it releases them when it no longer
 // needs them.
-func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, on *model.Device, set *data.Dataset) (*neighbourhood, error) {
+func prepare(ctx context.Context, c *configs.Config, dir *rundir.Dir, log *slog.Logger, on *model.Device, set *data.Dataset) (*neighbourhood, error) {
 	n := set.Points.N
 	var own *neighbors.Graph
 	k := 0
@@ -128,16 +126,16 @@ func prepare(ctx context.Context, c *Config, dir *runDir, log *slog.Logger, on *
 	if c.Graph.Cache && h.load(dir, raw, n, k) {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	} else {
-		if err := h.compute(ctx, log, on, set, components, k, c.Model.seesPoints()); err != nil {
+		if err := h.compute(ctx, log, on, set, components, k, c.Model.SeesPoints()); err != nil {
 			return nil, err
 		}
-		if c.Graph.Cache && !dir.readOnly {
+		if c.Graph.Cache && !dir.ReadOnly() {
 			if err := h.save(dir); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if !c.Model.seesPoints() {
+	if !c.Model.SeesPoints() {
 		set.Points = nil
 	}
 	if h.graph == nil {
@@ -216,8 +214,8 @@ func (h *neighbourhood) graphKey() string {
 // load fills h from the cache if that has the key; raw are the points if no
 // principal components are asked for, else nil. A cache that cannot be read is
 // as good as none: it is written anew.
-func (h *neighbourhood) load(dir *runDir, raw *data.Matrix, n, k int) bool {
-	f, err := safetensors.ReadFile(dir.Path(cacheFile))
+func (h *neighbourhood) load(dir *rundir.Dir, raw *data.Matrix, n, k int) bool {
+	f, err := safetensors.ReadFile(dir.Path(rundir.CacheFile))
 	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != h.key {
 		return false
 	}
@@ -249,9 +247,9 @@ func (h *neighbourhood) load(dir *runDir, raw *data.Matrix, n, k int) bool {
 	return true
 }
 
-func (h *neighbourhood) save(dir *runDir) error {
+func (h *neighbourhood) save(dir *rundir.Dir) error {
 	f := &safetensors.File{
-		Metadata: map[string]string{"key": h.key, "version": Version()},
+		Metadata: map[string]string{"key": h.key, "version": version.String()},
 		Tensors:  map[string]safetensors.Tensor{},
 	}
 	if h.pca != nil {
@@ -267,7 +265,7 @@ func (h *neighbourhood) save(dir *runDir) error {
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
 	}
 	f.Seal(cacheKind, cacheFormat)
-	return f.WriteFile(dir.Path(cacheFile))
+	return f.WriteFile(dir.Path(rundir.CacheFile))
 }
 
 // await returns what f does, or ctx's error as soon as ctx ends: f then goes

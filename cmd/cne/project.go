@@ -15,11 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/device"
 	"cne/internal/finite"
 	"cne/internal/parallel"
+	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/model"
 	"cne/train"
 )
@@ -59,7 +62,7 @@ them) gets the points as they are in the files.`,
 			if err != nil {
 				return err
 			}
-			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
+			p.reporter = newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd))
 			err = p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
@@ -89,7 +92,7 @@ type projection struct {
 	header  string
 	skipBad bool
 	data    data.Options
-	*talker
+	*reporter
 
 	deviceName string
 	device     *model.Device // of a network
@@ -123,11 +126,9 @@ func (p *projection) check() error {
 	if err := device.CheckName(p.deviceName); err != nil {
 		return fmt.Errorf("--device: %w", err)
 	}
-	header, ok := headers[p.header]
-	if !ok {
-		return fmt.Errorf("--header is %s, but must be auto, yes or no", quote(p.header))
+	if err := p.data.Header.UnmarshalText([]byte(p.header)); err != nil {
+		return fmt.Errorf("--header is %s, but must be %s", text.Quote(p.header), text.Enumerate(p.data.Header.Words()))
 	}
-	p.data.Header = header
 	return nil
 }
 
@@ -189,9 +190,9 @@ func (p *projection) checkOutputs() error {
 func (p *projection) load() error {
 	path := p.model
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, modelFile)
+		path = filepath.Join(path, rundir.ModelFile)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, modelFile)
+			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, rundir.ModelFile)
 		}
 	}
 	saved, err := model.Load(path)
@@ -216,7 +217,7 @@ func (p *projection) load() error {
 	if !ok {
 		return nil
 	}
-	if p.device, err = openDevice(p.Log, Device{Name: p.deviceName}); err != nil {
+	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return err
 	}
 	return network.UseDevice(p.device)
@@ -224,7 +225,7 @@ func (p *projection) load() error {
 
 // loadTable returns what places points beside those of a table.
 func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, error) {
-	beside := filepath.Join(filepath.Dir(path), pointsFile)
+	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
@@ -263,7 +264,7 @@ func (p *projection) open() (pointSource, error) {
 	if err := p.checkCounts(); err != nil {
 		return nil, err
 	}
-	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, builtinPrefix) })
+	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
 	if builtin < 0 {
 		return data.OpenBlocks(p.input, p.data)
 	}
@@ -274,7 +275,7 @@ func (p *projection) open() (pointSource, error) {
 	if p.data.LabelColumn != "" || len(p.data.Drop) > 0 || p.data.Header != data.HeaderAuto {
 		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
 	}
-	set, err := data.Builtin(strings.TrimPrefix(name, builtinPrefix))
+	set, err := data.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
 	if err != nil {
 		return nil, err
 	}
@@ -527,7 +528,7 @@ func (p *projection) draw() error {
 	if p.labels != nil {
 		labels = data.NewLabels(p.labels)
 	}
-	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, Plot{}).Save(p.picture)
+	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
 }
 
 // A positionWriter writes positions block by block, as an array or a table.

@@ -18,6 +18,7 @@ import (
 	"cne/data"
 	"cne/internal/finite"
 	"cne/internal/rng"
+	"cne/internal/rundir"
 	"cne/internal/safetensors"
 	"cne/model"
 )
@@ -432,16 +433,16 @@ func TestProjectBadInput(t *testing.T) {
 			"too large": {write("x.csv", "1,2,3,4,5\n3e38,3e38,-3e38,3e38,-3e38\n"), []string{"x.csv", "-m", "steep.safetensors"}, "x.csv: row 2: the values are too large for this model"},
 		}},
 		"table": {aTable(), map[string]badCase{
-			"no points kept": {func(t *testing.T) { must(t, os.Remove("run/"+pointsFile)) }, nil,
-				"is a table, which places new points only beside its training points, and there is no " + filepath.Join("run", pointsFile) + " with them; train again with model.keep_data: true"},
-			"damaged points": {write("run/"+pointsFile, "nonsense"), nil, pointsFile},
+			"no points kept": {func(t *testing.T) { must(t, os.Remove("run/"+rundir.PointsFile)) }, nil,
+				"is a table, which places new points only beside its training points, and there is no " + filepath.Join("run", rundir.PointsFile) + " with them; train again with model.keep_data: true"},
+			"damaged points": {write("run/"+rundir.PointsFile, "nonsense"), nil, rundir.PointsFile},
 			"points of another number": {func(t *testing.T) {
-				reseal(t, "run/"+pointsFile, "points", 1, func(f *safetensors.File) {
+				reseal(t, "run/"+rundir.PointsFile, "points", 1, func(f *safetensors.File) {
 					f.Tensors["points"] = safetensors.New(make([]float32, 10), 2, 5)
 				})
 			}, nil, "has 60 points, but run/training_points.safetensors has 2; they are not of the same run"},
 			"points of another width": {func(t *testing.T) {
-				reseal(t, "run/"+pointsFile, "points", 1, func(f *safetensors.File) {
+				reseal(t, "run/"+rundir.PointsFile, "points", 1, func(f *safetensors.File) {
 					f.Tensors["points"] = safetensors.New(make([]float32, 240), 60, 4)
 				})
 			}, nil, "prepares points of 5 values, but those of run/training_points.safetensors have 4"},

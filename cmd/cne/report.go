@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/rundir"
+	"cne/internal/version"
+	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
 )
@@ -72,16 +75,16 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return m, t.dir.writeJSON(metricsFile, m)
+	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
 // metrics returns what training tells of an embedding.
 func (t *training) metrics(embedding *data.Matrix) *Metrics {
 	m := &Metrics{
 		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
-		Device: nameOf(t.device), Seed: t.config.Seed, Version: Version(),
+		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
-	if t.config.Loss.Name == "nc" {
+	if t.config.Loss.Name == op.NC {
 		z := train.Spectrum{N: embedding.N}.Z(t.result.LogZ)
 		m.Z = &z
 	}
@@ -153,7 +156,7 @@ func (t *training) print(w io.Writer, m *Metrics) error {
 		row("picture", "%s", t.dir.Path("embedding.png"))
 	}
 	if t.config.Output.HTML {
-		row("page", "%s", t.dir.Path(htmlFile))
+		row("page", "%s", t.dir.Path(rundir.PageFile))
 	}
 	row("embedding", "%s", t.dir.Path("embedding.npy"))
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"cne/configs"
+	"cne/internal/rundir"
 	"cne/train"
 )
 
@@ -65,7 +67,7 @@ func results(t *testing.T) map[string]string {
 	files := map[string]string{}
 	for _, name := range listFiles(t, "run") {
 		switch name {
-		case "metrics.json", "metrics.jsonl", checkpointFile, previousFile:
+		case "metrics.json", "metrics.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors":
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join("run", name))
@@ -283,9 +285,9 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	})
 }
 
-func mustLoadFile(t *testing.T, path string) *Config {
+func mustLoadFile(t *testing.T, path string) *configs.Config {
 	t.Helper()
-	c, _, err := trainSchema.load(sources{file: path})
+	c, _, err := configs.Train.Load(configs.Sources{File: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,12 +311,12 @@ func TestResumeRefuses(t *testing.T) {
 		"no folder":      {func(t *testing.T) { must(t, os.RemoveAll("run")) }, "there is no run in run to be resumed"},
 		"no run":         {func(t *testing.T) { must(t, os.Remove("run/config.yaml")) }, "there is no run in run to be resumed"},
 		"other config":   {func(t *testing.T) { writeTestFile(t, "run/config.yaml", "nonsense: 1") }, "the folder run holds no config.yaml written by cne"},
-		"broken config":  {func(t *testing.T) { writeTestFile(t, "run/config.yaml", configHeader+"\nnonsense: 1") }, "run/config.yaml:2: nonsense is not a key"},
+		"broken config":  {func(t *testing.T) { writeTestFile(t, "run/config.yaml", configs.Header+"\nnonsense: 1") }, "run/config.yaml:2: nonsense is not a key"},
 		"other points":   {func(t *testing.T) { writePoints(t, "points.csv", 61, 5) }, "the points of data.path are not those that the run was begun with"},
 		"missing points": {func(t *testing.T) { must(t, os.Remove("points.csv")) }, "points.csv"},
-		"damaged": {func(t *testing.T) { damage(t, checkpointFile) },
+		"damaged": {func(t *testing.T) { damage(t, "checkpoint.safetensors") },
 			"the checkpoint cannot be used: run/checkpoint.safetensors: the checksum does not agree with the contents"},
-		"not a checkpoint": {func(t *testing.T) { must(t, os.Rename("run/"+modelFile, "run/"+checkpointFile)) }, "its kind is"},
+		"not a checkpoint": {func(t *testing.T) { must(t, os.Rename("run/"+rundir.ModelFile, "run/checkpoint.safetensors")) }, "its kind is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shortRun(t)
@@ -354,9 +356,9 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	t.Run("checkpoint of another run", func(t *testing.T) {
 		shortRun(t, "--set", "loss.name=umap")
-		other := readText(t, "run/"+checkpointFile)
+		other := readText(t, "run/checkpoint.safetensors")
 		shortRun(t)
-		writeTestFile(t, "run/"+checkpointFile, other)
+		writeTestFile(t, "run/checkpoint.safetensors", other)
 		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
 		if code != 1 || !strings.Contains(stderr, "was begun with loss.name umap, not neg") {
 			t.Error(code, stderr)
@@ -382,14 +384,14 @@ func TestResumeRefuses(t *testing.T) {
 	// A resumed run that fails takes nothing away.
 	t.Run("nothing is lost", func(t *testing.T) {
 		shortRun(t)
-		must(t, os.Remove("run/"+checkpointFile))
-		must(t, os.Mkdir("run/"+checkpointFile, 0o777)) // no checkpoint can be written
+		must(t, os.Remove("run/checkpoint.safetensors"))
+		must(t, os.Mkdir("run/checkpoint.safetensors", 0o777)) // no checkpoint can be written
 		before := listFiles(t, "run")
 		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
 		if code != 1 || !strings.Contains(stderr, "the checkpoint cannot be read") || !slices.Equal(listFiles(t, "run"), before) {
 			t.Error(code, stderr, listFiles(t, "run"))
 		}
-		must(t, os.Remove("run/"+checkpointFile))
+		must(t, os.Remove("run/checkpoint.safetensors"))
 		code, _, stderr = cne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "plot.width_cm=0.1")
 		if _, err := os.Stat("run/embedding.npy"); err != nil || !strings.Contains(stderr, "there is no checkpoint in the run folder; the run begins again") {
 			t.Error(code, stderr, err)
@@ -411,7 +413,7 @@ func TestResumeRefuses(t *testing.T) {
 	t.Run("the one before", func(t *testing.T) {
 		shortRun(t, "--set", "checkpoint.epochs=3")
 		want := embeddingAndModel(t)
-		damage(t, checkpointFile)
+		damage(t, "checkpoint.safetensors")
 		code, _, stderr := cne(t.Context(), "train", "--resume", "run")
 		if code != 0 || !strings.Contains(stderr, "a checkpoint is damaged; going on from the one before") {
 			t.Fatal(code, stderr)
@@ -424,7 +426,7 @@ func TestResumeRefuses(t *testing.T) {
 func embeddingAndModel(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, name := range []string{"embedding.npy", modelFile} {
+	for _, name := range []string{"embedding.npy", rundir.ModelFile} {
 		text, err := os.ReadFile("run/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -457,14 +459,5 @@ func TestInterruptedAtOnce(t *testing.T) {
 	code, _, stderr := cne(ctx, short("--epochs", "1000000")...)
 	if code != 1 || !strings.Contains(stderr, `"cne train --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
-	}
-}
-
-func TestRecordsUpTo(t *testing.T) {
-	const lines = "{\"epoch\": 1}\n{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epo"
-	for epoch, want := range map[int]int{0: 0, 1: 13, 2: 26, 3: 39, 9: 39} {
-		if got := recordsUpTo([]byte(lines), epoch); string(got) != lines[:want] {
-			t.Errorf("up to epoch %d: %q", epoch, got)
-		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"cne/internal/text"
+	"cne/internal/version"
 )
 
 // commands lists what makes the subcommands of cne.
@@ -47,7 +50,7 @@ on the k-nearest-neighbour graph of the points.
 
 Results go to the run folder and to stdout, progress and messages to stderr.
 The exit code is 0 on success, 1 on failure and 2 if the command line is wrong.`,
-		Version:       Version(),
+		Version:       version.String(),
 		Args:          knownCommand,
 		RunE:          showHelp,
 		SilenceUsage:  true,
@@ -102,7 +105,7 @@ func showHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 // noArguments accepts a command line with flags alone.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but got %s", cmd.CommandPath(), quote(args[0]))
+		return fmt.Errorf("%s takes no arguments, but got %s", cmd.CommandPath(), text.Quote(args[0]))
 	}
 	return nil
 }
@@ -120,10 +123,10 @@ func knownCommand(parent *cobra.Command, args []string) error {
 		}
 	}
 	name := strings.TrimPrefix(parent.CommandPath()+" "+args[0], parent.Root().Name()+" ")
-	if near := suggest(args[0], known); near != "" {
-		return fmt.Errorf("there is no command %s; did you mean %s?", quote(name), near)
+	if near := text.Nearest(args[0], known); near != "" {
+		return fmt.Errorf("there is no command %s; did you mean %s?", text.Quote(name), near)
 	}
-	return fmt.Errorf("there is no command %s", quote(name))
+	return fmt.Errorf("there is no command %s", text.Quote(name))
 }
 
 // knownTopic accepts the path of a command after "cne help".

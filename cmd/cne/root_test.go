@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"cne/internal/version"
 )
 
 // cne runs the program with the commands it has and some that only fail.
@@ -43,8 +44,8 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "Available Commands", ""},
 		{"--help", 0, "Available Commands", ""},
 		{"help config", 0, "--check", ""},
-		{"--version", 0, "cne " + Version() + "\n", ""},
-		{"version", 0, "cne " + Version() + " (go", ""},
+		{"--version", 0, "cne " + version.String() + "\n", ""},
+		{"version", 0, "cne " + version.String() + " (go", ""},
 		{"completion", 0, "bash", ""},
 		{"completion bash", 0, "__cne", ""},
 		{"config", 0, "seed: 0", ""},
@@ -124,27 +125,6 @@ func TestCompletion(t *testing.T) {
 		_, stdout, _ := cne(context.Background(), append([]string{cobra.ShellCompRequestCmd}, strings.Fields(args)...)...)
 		if !strings.Contains(stdout, want) {
 			t.Errorf("cne %s: %q lacks %q", args, stdout, want)
-		}
-	}
-}
-
-func TestVersionOf(t *testing.T) {
-	revision := debug.BuildSetting{Key: "vcs.revision", Value: "3fc1932aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
-	for _, tc := range []struct {
-		version  string
-		settings []debug.BuildSetting
-		want     string
-	}{
-		{"v1.2.3", nil, "1.2.3"},
-		{"", nil, developmentVersion},
-		{"(devel)", []debug.BuildSetting{revision}, developmentVersion + "+3fc1932aaaaa"},
-		{"v0.0.0-20250101000000-3fc1932aaaaa+dirty", []debug.BuildSetting{revision, {Key: "vcs.modified", Value: "true"}}, developmentVersion + "+3fc1932aaaaa.dirty"},
-		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "r1"}}, developmentVersion + "+r1"},
-	} {
-		info := &debug.BuildInfo{Settings: tc.settings}
-		info.Main.Version = tc.version
-		if got := versionOf(info); got != tc.want {
-			t.Errorf("%q: %s, want %s", tc.version, got, tc.want)
 		}
 	}
 }

@@ -3,17 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"runtime/pprof"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
+	"cne/internal/rundir"
 	"cne/model"
 	"cne/train"
 )
@@ -22,13 +22,13 @@ import (
 // configuration, their folder, and whether they begin or go on. C is the type
 // of the configuration.
 type runState[C any] struct {
-	*talker
-	schema *schema[C]
+	*reporter
+	schema *configs.Schema[C]
 	config *C
 	force  bool
 
 	device  *model.Device // where the run is computed
-	dir     *runDir
+	dir     *rundir.Dir
 	resumed bool
 	from    *train.Checkpoint // where the run goes on; nil: at its beginning
 	notes   map[string]string // of its checkpoints
@@ -57,7 +57,7 @@ func startProfile(path string) (stop func(), err error) {
 
 // addTraining makes a command train: it gets the flags of all that do, and
 // calls run with its configuration.
-func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
+func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
 	r := &runState[C]{schema: s}
 	var profile, resume string
 	cmd.Args = noArguments
@@ -72,7 +72,7 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 			}
 			defer unlock()
 		} else {
-			c, _, err := s.fromCommand(cmd)
+			c, _, err := fromCommand(s, cmd)
 			if err != nil {
 				return err
 			}
@@ -83,24 +83,24 @@ func (s *schema[C]) addTraining(cmd *cobra.Command, run func(ctx context.Context
 			return err
 		}
 		defer stop()
-		r.talker = newTalker(cmd.ErrOrStderr(), r.common().log.Format, isQuiet(cmd))
-		if r.device, err = openTrainingDevice(r.Log, r.common().device, r.common().dtype); err != nil {
+		r.reporter = newReporter(cmd.ErrOrStderr(), r.common().Log.Format, isQuiet(cmd))
+		if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, r.device.Close()) }()
 		err = run(cmd.Context(), r, cmd.OutOrStdout())
 		if err != nil && r.canGoOn {
-			err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, s.command, r.dir.path)
+			err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, s.Command(), r.dir.Root())
 		}
 		return err
 	}
-	s.addFlags(cmd)
+	addFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
 	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
 }
 
-func (r *runState[C]) common() common { return r.schema.common(r.config) }
+func (r *runState[C]) common() configs.Common { return r.schema.Common(r.config) }
 
 // open opens the folder of a run that begins, which must not hold one of the
 // inputs among the files to be replaced; the folder of one that goes on is
@@ -109,10 +109,10 @@ func (r *runState[C]) open(inputs ...string) (unlock func(), err error) {
 	if r.resumed {
 		return func() {}, nil
 	}
-	if r.dir, err = openRunDir(*r.common().dir, r.force, inputs...); err != nil {
+	if r.dir, err = rundir.Open(*r.common().Dir, r.force, inputs...); err != nil {
 		return nil, err
 	}
-	return r.dir.lock()
+	return r.dir.Lock()
 }
 
 // An identity is what a checkpoint notes of the data of its run.
@@ -137,27 +137,27 @@ func (r *runState[C]) begin(identities ...identity) error {
 			return fmt.Errorf("the %s are not those that the run was begun with; a run can only be resumed on the same data", x.what)
 		}
 	}
-	if err := r.dir.removeStale(); err != nil {
+	if err := r.dir.RemoveStale(); err != nil {
 		return err
 	}
 	if r.resumed {
 		err = r.beginAgain()
 	} else {
-		err = r.dir.begin()
+		err = r.dir.Begin()
 	}
 	if err != nil {
 		return err
 	}
-	return r.dir.WriteFile("config.yaml", func(w io.Writer) error { return r.schema.write(w, r.config) })
+	return r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return r.schema.Write(w, r.config) })
 }
 
 // configText returns the configuration as it is kept with the model and with
 // the state of the run, of which it is no property where they are written.
 func (r *runState[C]) configText() (string, error) {
 	c := *r.config
-	*r.schema.common(&c).dir = r.schema.folder(&c)
+	*r.schema.Common(&c).Dir = r.schema.DefaultDir(&c)
 	var text bytes.Buffer
-	err := r.schema.write(&text, &c)
+	err := r.schema.Write(&text, &c)
 	return text.String(), err
 }
 
@@ -170,46 +170,40 @@ func (r *runState[C]) beginAgain() error {
 	} else {
 		r.canGoOn = true
 	}
-	for _, path := range r.dir.damaged {
-		r.Log.Warn("a checkpoint is damaged; going on from the one before", "file", path)
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
-		}
+	if err := r.dir.RemoveDamaged(r.Log); err != nil {
+		return err
 	}
-	if r.from != nil && r.from.Progress.Epochs == r.common().epochs {
+	if r.from != nil && r.from.Progress.Epochs == r.common().Epochs {
 		return nil
 	}
-	return r.dir.remove(lateFiles)
+	return r.dir.RemoveResults()
 }
 
 // checkpoints returns when and how the state of the run is saved.
 func (r *runState[C]) checkpoints() *train.Checkpoints {
-	c := r.common().checkpoint
-	return &train.Checkpoints{
-		Epochs: c.Epochs, Interval: time.Duration(c.Minutes * float64(time.Minute)),
-		Save: func(s *train.Checkpoint) error {
-			s.Notes = r.notes
-			if err := r.dir.keepCheckpoint(s); err != nil {
-				return err
-			}
-			r.saved, r.canGoOn = true, true
-			return nil
-		},
-	}
+	when := r.common().Checkpoint
+	return when.Options(func(s *train.Checkpoint) error {
+		s.Notes = r.notes
+		if err := r.dir.KeepCheckpoint(s); err != nil {
+			return err
+		}
+		r.saved, r.canGoOn = true, true
+		return nil
+	})
 }
 
 // withRecords opens metrics.jsonl for the training that f does, which gets the
 // records of the run so far, too. A run that leaves nothing behind frees the
 // folder for the next.
 func (r *runState[C]) withRecords(f func(w io.Writer, before []byte) error) (err error) {
-	records, before, err := r.openRecords()
+	records, before, err := r.dir.OpenRecords(r.Log, r.from, r.common().LogEvery)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		err = errors.Join(err, records.Close())
 		if err != nil && !r.saved {
-			err = errors.Join(err, r.dir.clear())
+			err = errors.Join(err, r.dir.Clear())
 		}
 	}()
 	if r.from != nil {
@@ -251,7 +245,7 @@ func (r *runState[C]) watch(unit string, perBatch int, more func(*EpochReport)) 
 		if done == batches {
 			return // Progress.Epoch comes next
 		}
-		epochs, elapsed := r.common().epochs, time.Since(began)
+		epochs, elapsed := r.common().Epochs, time.Since(began)
 		each := elapsed / time.Duration(at-start)
 		report := EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
 			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Left: time.Duration(epochs*batches-at) * each}
@@ -268,53 +262,4 @@ func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 		key = "train.lr_z"
 	}
 	return fmt.Errorf("training diverged in epoch %d (%w); lower %s", err.Epoch, err.Cause, key)
-}
-
-// openRecords opens metrics.jsonl. Of a run that goes on it keeps the records
-// up to where that is, and no part of a line; it returns them.
-func (r *runState[C]) openRecords() (f *os.File, kept []byte, err error) {
-	path := r.dir.Path(recordsFile)
-	if r.from != nil {
-		old, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("cannot read the metrics so far: %w", err)
-		}
-		kept = recordsUpTo(old, r.from.Progress.Epochs)
-		if have, want := bytes.Count(kept, []byte("\n")), r.from.Progress.Epochs/r.common().logEvery; have < want {
-			r.Log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
-		}
-		if err := r.dir.WriteFile(recordsFile, func(w io.Writer) error {
-			_, err := w.Write(kept)
-			return err
-		}); err != nil {
-			return nil, nil, err
-		}
-	}
-	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if r.from == nil {
-		flags |= os.O_TRUNC
-	}
-	if f, err = os.OpenFile(path, flags, 0o666); err != nil {
-		return nil, nil, fmt.Errorf("cannot write the metrics: %w", err)
-	}
-	return f, kept, nil
-}
-
-// recordsUpTo returns the lines of metrics.jsonl up to an epoch.
-func recordsUpTo(lines []byte, epoch int) []byte {
-	var kept []byte
-	for line := range bytes.Lines(lines) {
-		var r struct {
-			Epoch int `json:"epoch"`
-		}
-		if json.Unmarshal(line, &r) == nil && r.Epoch <= epoch && bytes.HasSuffix(line, []byte("\n")) {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
-}
-
-// writeJSON writes a value to a file of the folder.
-func (d *runDir) writeJSON(name string, v any) error {
-	return d.WriteFile(name, func(w io.Writer) error { return encodeJSON(w, v) })
 }

@@ -12,8 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
 	"cne/simclr"
 )
@@ -56,7 +59,7 @@ for comparison, and written to evaluation-pixels.json.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
-			e := &evaluating{talker: t.talker, config: t.config, device: t.device, augmentation: t.augmentation}
+			e := &evaluating{reporter: t.reporter, config: t.config, device: t.device, augmentation: t.augmentation}
 			if t.network != nil {
 				e.encoder = t.network
 			}
@@ -70,9 +73,9 @@ for comparison, and written to evaluation-pixels.json.`,
 			if err != nil {
 				return err
 			}
-			name := evaluationFile
+			name := rundir.EvaluationFile
 			if pixels {
-				name = pixelsFile
+				name = rundir.PixelsFile
 			}
 			if output == "" && t.folder != "" {
 				output = filepath.Join(t.folder, name)
@@ -86,7 +89,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
-	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	addSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
@@ -102,8 +105,8 @@ func oneRun(cmd *cobra.Command, args []string) error {
 
 // A trained is a network that was trained by cne simclr pretrain, or elsewhere.
 type trained struct {
-	*talker
-	config       *SimCLRConfig
+	*reporter
+	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
 	device       *model.Device
 	network      *model.ResNet[float32] // on the device
@@ -119,38 +122,38 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, simclrSchema.command)
+		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, configs.Pretrain.Command())
 	}
 	t, file := &trained{}, path
 	if info.IsDir() {
-		t.folder, file = path, filepath.Join(path, modelFile)
+		t.folder, file = path, filepath.Join(path, rundir.ModelFile)
 		if t.config, err = configOfRun(path, from); err != nil {
 			return nil, err
 		}
 	} else if !withNetwork {
-		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, simclrSchema.command)
-	} else if t.config, _, err = simclrSchema.load(from); err != nil {
+		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
+	} else if t.config, _, err = configs.Pretrain.Load(from); err != nil {
 		return nil, err
 	}
-	t.talker = newTalker(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
+	t.reporter = newReporter(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
 	if t.device, err = openDevice(t.Log, t.config.Device); err != nil {
 		return nil, err
 	}
-	t.augmentation = t.config.Views.augmentation()
+	t.augmentation = t.config.Views.Augmentation()
 	if !withNetwork {
 		return t, nil
 	}
 	saved, err := model.Load(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && t.folder != "":
-		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, simclrSchema.command, path)
+		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, configs.Pretrain.Command(), path)
 	case err != nil:
 		return nil, err
 	case saved.ResNet == nil:
-		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, simclrSchema.command)
+		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, configs.Pretrain.Command())
 	}
 	if t.folder != "" {
-		if _, err := os.Stat(filepath.Join(t.folder, metricsFile)); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(t.folder, rundir.MetricsFile)); errors.Is(err, os.ErrNotExist) {
 			t.Log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", t.folder)
 		}
 	}
@@ -166,48 +169,38 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 
 // configOfRun returns the configuration of a run that has ended, with what may
 // be changed of it.
-func configOfRun(folder string, from sources) (*SimCLRConfig, error) {
-	path := filepath.Join(folder, "config.yaml")
-	if ours, err := (&runDir{path: folder}).writtenByUs(); err != nil {
+func configOfRun(folder string, from configs.Sources) (*configs.SimCLR, error) {
+	path := filepath.Join(folder, rundir.ConfigFile)
+	contents, command, err := rundir.Inspect(folder)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if info, err := os.Stat(path); !ours || err == nil && info.Size() == 0 {
+	case contents != rundir.Run:
 		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it", folder)
+	case command != "" && command != configs.Pretrain.Command():
+		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, command, configs.Pretrain.Command())
 	}
-	if other, err := simclrSchema.otherCommand(path); err != nil {
-		return nil, err
-	} else if other != "" {
-		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, other, simclrSchema.command)
-	}
-	begun, _, err := simclrSchema.load(sources{file: path})
+	begun, _, err := configs.Pretrain.Load(configs.Sources{File: path})
 	if err != nil {
 		return nil, err
 	}
-	if from.file == "" {
-		from.file = path
+	if from.File == "" {
+		from.File = path
 	}
-	c, origins, err := simclrSchema.load(from)
+	c, origins, err := configs.Pretrain.Load(from)
 	if err != nil {
 		return nil, err
 	}
 	begun.Data.Size = c.Data.Size // other images may have other sizes
-	if changed := simclrSchema.differences(begun, c, origins); len(changed) > 0 {
+	if changed := configs.Pretrain.Violations(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
 	}
 	return c, nil
 }
 
-// evaluation translates the configuration.
-func evaluation(c *Evaluate) *simclr.Evaluation {
-	e := &simclr.Evaluation{K: c.K, Test: c.Test}
-	if c.Split == "stratified" {
-		e.Seeds = c.Seeds
-	}
-	return e
-}
-
 // evaluationError adds the keys with which an error of an evaluation can be
 // mended.
-func evaluationError(err error, c *Evaluate) error {
+func evaluationError(err error, c *configs.Evaluate) error {
 	switch {
 	case errors.Is(err, simclr.ErrLabels):
 		return fmt.Errorf("%w (data.labels)", err)
@@ -222,7 +215,7 @@ func evaluationError(err error, c *Evaluate) error {
 }
 
 // evaluationSplit returns the first split of an evaluation.
-func evaluationSplit(c *Evaluate, images *data.Images) (simclr.Split, error) {
+func evaluationSplit(c *configs.Evaluate, images *data.Images) (simclr.Split, error) {
 	if c.Split == "stratified" {
 		return simclr.StratifiedSplit(images, c.Test, c.Seeds[0])
 	}
@@ -231,8 +224,8 @@ func evaluationSplit(c *Evaluate, images *data.Images) (simclr.Split, error) {
 
 // evaluating is the evaluation of a network, or of pixels.
 type evaluating struct {
-	*talker
-	config       *SimCLRConfig
+	*reporter
+	config       *configs.SimCLR
 	images       *data.Images
 	device       *model.Device
 	encoder      simclr.Encoder // nil: the pixels are evaluated
@@ -252,11 +245,11 @@ type EvaluationMetrics struct {
 
 // measure evaluates.
 func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
-	options := evaluation(&e.config.Evaluate)
+	options := e.config.Evaluate.Evaluation()
 	if err := options.Check(e.images); err != nil {
 		return nil, evaluationError(err, &e.config.Evaluate)
 	}
-	m := &EvaluationMetrics{Images: e.images.Name, Features: "pixels", Version: Version()}
+	m := &EvaluationMetrics{Images: e.images.Name, Features: "pixels", Version: version.String()}
 	var features *data.Matrix
 	var err error
 	if e.encoder == nil {
@@ -267,7 +260,7 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 			e.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
 		e.Log.Info("representing the images", "images", e.images.N)
-		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.teller("representing the images", tellEvery))
+		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.progressLogger("representing the images", logInterval))
 	}
 	if err != nil {
 		return nil, err
@@ -275,7 +268,7 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 	m.Width = features.D
 	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
 	options.Device = e.device
-	options.Progress = e.teller("training the classifiers", tellEvery)
+	options.Progress = e.progressLogger("training the classifiers", logInterval)
 	m.Result, err = options.Run(ctx, features, e.images)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/simclr"
@@ -42,12 +43,12 @@ several sizes need --set data.size=…, which brings them to one.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
-			images, err := openImages(cmd.Context(), &ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
+			images, err := openImages(cmd.Context(), &configs.ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
 			if err != nil {
 				return err
 			}
 			t.Log.Info("representing the images", "images", images.N)
-			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.teller("representing the images", tellEvery))
+			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.progressLogger("representing the images", logInterval))
 			if err != nil {
 				return err
 			}
@@ -58,7 +59,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return err
 		},
 	}
-	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	addSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
 	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd

@@ -17,8 +17,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
+	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
 )
@@ -46,7 +50,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne simclr pretrain --set data.path=photos --set data.size=32 --set monitor.every=0
   cne simclr pretrain --resume runs/m2`,
 	}
-	simclrSchema.addTraining(cmd, func(ctx context.Context, r *runState[SimCLRConfig], stdout io.Writer) error {
+	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *runState[configs.SimCLR], stdout io.Writer) error {
 		return (&pretraining{runState: r}).run(ctx, stdout)
 	})
 	return cmd
@@ -54,7 +58,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 
 // pretraining is one run of cne simclr pretrain.
 type pretraining struct {
-	*runState[SimCLRConfig]
+	*runState[configs.SimCLR]
 
 	images   *data.Images
 	rows     []int32 // that are trained on
@@ -79,7 +83,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if p.rows, err = pretrainingRows(p.images, c.SimCLR.PretrainOn); err != nil {
 		return err
 	}
-	p.options = pretrainingOptions(c)
+	p.options = c.Pretraining()
 	if err := p.options.Check(len(p.rows)); err != nil {
 		if len(p.rows) < c.Train.BatchSize {
 			return fmt.Errorf("%w (train.batch_size)", err)
@@ -87,7 +91,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if c.Evaluate.AtEnd {
-		if err := evaluation(&c.Evaluate).Check(p.images); err != nil {
+		if err := c.Evaluate.Evaluation().Check(p.images); err != nil {
 			return fmt.Errorf("%w; or set evaluate.at_end to false", evaluationError(err, &c.Evaluate))
 		}
 	}
@@ -142,21 +146,6 @@ func imagesKey(images *data.Images, rows []int32) string {
 	hash.Write(images.Pixels)
 	_ = binary.Write(hash, binary.LittleEndian, rows)
 	return hex.EncodeToString(hash.Sum(nil))
-}
-
-// pretrainingOptions translates the configuration.
-func pretrainingOptions(c *SimCLRConfig) simclr.Pretraining {
-	return simclr.Pretraining{
-		Augmentation: c.Views.augmentation(),
-		Network:      model.ResNetOptions{Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out},
-		Loss:         lossOptions(&c.Loss.Loss), LearnTemperature: c.Loss.LearnTemperature,
-		Place: placeOf(c.Loss.S, c.Loss.ZBar),
-		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
-		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Draw: draws[c.Loss.Draw],
-		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: anneals[c.Train.Anneal],
-		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
-		Clip: c.Train.Clip, Seed: c.Seed,
-	}
 }
 
 // monitor returns the hook that watches the training, nil if there is none.
@@ -247,7 +236,7 @@ func (p *pretraining) keep(reason error) error {
 	if err := p.save(); err != nil {
 		return fmt.Errorf("%s; the network so far could not be kept: %w", ended, err)
 	}
-	return fmt.Errorf("%s; the network so far is in %s", ended, p.dir.Path(modelFile))
+	return fmt.Errorf("%s; the network so far is in %s", ended, p.dir.Path(rundir.ModelFile))
 }
 
 // save writes the network.
@@ -258,13 +247,13 @@ func (p *pretraining) save() error {
 	}
 	c := p.config
 	p.saved = true
-	return p.network.Save(p.dir.Path(modelFile), &model.Description{
+	return p.network.Save(p.dir.Path(rundir.ModelFile), &model.Description{
 		Images: p.options.Augmentation.Input(),
 		Training: model.Training{
 			Objective: p.network.Objective(), Theta: p.result.Theta, Negatives: p.result.Negatives, Neighbors: 1,
 			LR: c.Train.LR, Clip: c.Train.Clip, Seed: c.Seed,
 		},
-		Config: config, Version: Version(),
+		Config: config, Version: version.String(),
 	})
 }
 
@@ -309,25 +298,25 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	measuring := time.Now()
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
-		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Seed, Version: Version(),
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Seed, Version: version.String(),
 	}
 	if c.Loss.LearnTemperature {
 		temperature := p.network.Objective().Temperature
 		m.Temperature = &temperature
 	}
-	if c.Loss.Name == "nc" {
+	if c.Loss.Name == op.NC {
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		e := &evaluating{talker: p.talker, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		e := &evaluating{reporter: p.reporter, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
 		found, err := e.measure(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(modelFile))
+				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(rundir.ModelFile))
 			}
-			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(modelFile))
+			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		}
-		if err := p.dir.writeJSON(evaluationFile, found); err != nil {
+		if err := p.dir.WriteJSON(rundir.EvaluationFile, found); err != nil {
 			return nil, err
 		}
 		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, c.Evaluate.Split, found
@@ -340,14 +329,14 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.Seconds.Total += (p.from.Progress.Elapsed + p.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return m, p.dir.writeJSON(metricsFile, m)
+	return m, p.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
 // print writes the figures as a table.
 func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
-	row("network", "%s", p.dir.Path(modelFile))
+	row("network", "%s", p.dir.Path(rundir.ModelFile))
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {
 		row("split", "%s", formatSplit(&e.Result))

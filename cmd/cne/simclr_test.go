@@ -18,6 +18,8 @@ import (
 
 	"cne/data"
 	"cne/internal/rng"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
@@ -124,12 +126,12 @@ func TestSimCLRPretrainWritesARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if saved.ResNet == nil || saved.ResNet.Width() != 32 || saved.Images == nil || saved.Images.Size != 8 || saved.Training.Negatives != 14 ||
-		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != Version() {
+		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != version.String() {
 		t.Errorf("model.safetensors: %+v", saved)
 	}
 	// The configuration in the folder gives the run again.
 	mustRun(t, "simclr", "pretrain", "--config", "run/config.yaml", "-o", "again")
-	for _, name := range []string{modelFile, evaluationFile} {
+	for _, name := range []string{rundir.ModelFile, rundir.EvaluationFile} {
 		if readText(t, "again/"+name) != readText(t, "run/"+name) {
 			t.Errorf("the run from its config.yaml gives another %s", name)
 		}
@@ -205,7 +207,7 @@ func TestSimCLRPretrainReadsNoLabels(t *testing.T) {
 	writeTestFile(t, "labels.txt", labels.String())
 	mustRun(t, tiny("--set", "data.labels=labels.txt", "-o", "other")...)
 	weights := func(folder string) map[string][]float32 {
-		saved, err := model.Load(folder + "/" + modelFile)
+		saved, err := model.Load(folder + "/" + rundir.ModelFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +223,7 @@ func TestSimCLRPretrainReadsNoLabels(t *testing.T) {
 			t.Errorf("%s depends on the labels", name)
 		}
 	}
-	if readText(t, "run/"+evaluationFile) == readText(t, "other/"+evaluationFile) {
+	if readText(t, "run/"+rundir.EvaluationFile) == readText(t, "other/"+rundir.EvaluationFile) {
 		t.Error("the evaluation does not depend on the labels")
 	}
 }
@@ -231,7 +233,7 @@ func TestSimCLRPretrainReadsNoLabels(t *testing.T) {
 func imageResults(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, name := range []string{modelFile, evaluationFile, "config.yaml"} {
+	for _, name := range []string{rundir.ModelFile, rundir.EvaluationFile, "config.yaml"} {
 		files[name] = readText(t, "run/"+name)
 	}
 	for _, r := range imageRecords(t) {
@@ -284,7 +286,7 @@ func TestPretrainingIsInterrupted(t *testing.T) {
 		}
 	}()
 	code, _, stderr := cne(ctx, tiny("--epochs", "100000", "--set", "monitor.every=0")...)
-	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the network so far is in "+filepath.Join("run", modelFile)) ||
+	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the network so far is in "+filepath.Join("run", rundir.ModelFile)) ||
 		!strings.Contains(stderr, `"cne simclr pretrain --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -367,10 +369,10 @@ func TestSimCLREvaluate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny()...)
-	weights, atEnd := readText(t, "run/"+modelFile), readText(t, "run/"+evaluationFile)
-	must(t, os.Remove("run/"+evaluationFile))
+	weights, atEnd := readText(t, "run/"+rundir.ModelFile), readText(t, "run/"+rundir.EvaluationFile)
+	must(t, os.Remove("run/"+rundir.EvaluationFile))
 	stdout, _ := mustRun(t, "simclr", "evaluate", "run")
-	if readText(t, "run/"+evaluationFile) != atEnd {
+	if readText(t, "run/"+rundir.EvaluationFile) != atEnd {
 		t.Error("the evaluation differs from that at the end of the run")
 	}
 	if !strings.Contains(stdout, "27 training and 9 test images, stratified, seeds: 3") || !strings.Contains(stdout, "pretrained on    all") {
@@ -385,7 +387,7 @@ func TestSimCLREvaluate(t *testing.T) {
 		t.Errorf("stderr %q", stderr)
 	}
 	mustRun(t, "simclr", "evaluate", "run", "--pixels")
-	if e := readMetrics(t, "run/"+pixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
+	if e := readMetrics(t, "run/"+rundir.PixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
 		t.Errorf("%v", e)
 	}
 	// The file of the network alone, and images of another size.
@@ -394,7 +396,7 @@ func TestSimCLREvaluate(t *testing.T) {
 	if !strings.Contains(stdout, "18 training and 6 test images") || strings.Contains(stdout, "pretrained on") {
 		t.Error(stdout)
 	}
-	if readText(t, "run/"+modelFile) != weights || readText(t, "run/"+evaluationFile) != atEnd {
+	if readText(t, "run/"+rundir.ModelFile) != weights || readText(t, "run/"+rundir.EvaluationFile) != atEnd {
 		t.Error("an evaluation has changed the run")
 	}
 }
@@ -416,7 +418,7 @@ func TestSimCLRFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved, err := model.Load("run/" + modelFile)
+	saved, err := model.Load("run/" + rundir.ModelFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -591,7 +593,7 @@ func TestSimCLREvaluateTooEarly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny()...)
-	must(t, os.Remove("run/"+modelFile))
+	must(t, os.Remove("run/"+rundir.ModelFile))
 	code, _, stderr := cne(t.Context(), "simclr", "evaluate", "run")
 	if code != 1 || !strings.Contains(stderr, `which is written when the run ends; "cne simclr pretrain --resume run" goes on`) {
 		t.Error(code, stderr)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/internal/atomicfile"
 )
 
@@ -29,7 +30,7 @@ configuration sees in the given epoch.`,
 			if err := checkEnding("--output", v.output, ".png"); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			c, _, err := simclrSchema.fromCommand(cmd)
+			c, _, err := fromCommand(configs.Pretrain, cmd)
 			if err != nil {
 				return err
 			}
@@ -40,7 +41,7 @@ configuration sees in the given epoch.`,
 			return err
 		},
 	}
-	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+	addSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
 	flags.StringVarP(&v.output, "output", "o", v.output, "picture, a `file` that ends in .png")
 	flags.IntVar(&v.images, "images", v.images, "`number` of images, taken at even distances from all")
@@ -57,7 +58,7 @@ type viewing struct {
 	images, views, epoch, zoom int
 }
 
-func (v *viewing) draw(ctx context.Context, c *SimCLRConfig) error {
+func (v *viewing) draw(ctx context.Context, c *configs.SimCLR) error {
 	if err := checkOutput("--output", v.output, c.Data.Path...); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (v *viewing) draw(ctx context.Context, c *SimCLRConfig) error {
 	for i := range rows {
 		rows[i] = int32(i * images.N / len(rows))
 	}
-	a := c.Views.augmentation()
+	a := c.Views.Augmentation()
 	if err := atomicfile.Write(v.output, func(w io.Writer) error {
 		return a.Grid(w, images, rows, v.views, v.epoch-1, c.Seed, v.zoom)
 	}); err != nil {

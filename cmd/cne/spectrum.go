@@ -5,27 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
+	"cne/model/op"
 	"cne/train"
 	"cne/train/quality"
 )
-
-// spectrumSchema is the configuration of cne spectrum: that of cne train.
-var spectrumSchema = func() *schema[Config] {
-	s := *trainSchema
-	s.command = "cne spectrum"
-	s.folder = func(c *Config) string {
-		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(folderFor(c.Data.Path[0]))))
-	}
-	return &s
-}()
 
 func spectrumCmd() *cobra.Command {
 	var places, constants, negatives, profile string
@@ -62,8 +54,7 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		if err != nil {
 			return &usageError{cmd.CommandPath(), err}
 		}
-		schema := *spectrumSchema
-		c, _, err := schema.fromCommand(cmd)
+		c, _, err := fromCommand(configs.Spectrum, cmd)
 		if err != nil {
 			return err
 		}
@@ -75,14 +66,15 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		if err := values.suits(c); err != nil {
 			return err
 		}
-		schema.command = values.command() // as config.yaml tells it
 		stop, err := startProfile(profile)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		r := &runState[Config]{
-			talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)), schema: &schema, config: c, force: force,
+		r := &runState[configs.Config]{
+			reporter: newReporter(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)),
+			schema:   configs.Spectrum.WithCommand(values.command()), // as config.yaml tells it
+			config:   c, force: force,
 		}
 		if r.device, err = openTrainingDevice(r.Log, c.Device, c.Model.DType); err != nil {
 			return err
@@ -90,7 +82,7 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		defer func() { err = errors.Join(err, r.device.Close()) }()
 		return (&spectrum{runState: r, axis: values, base: &training{runState: r}}).run(cmd.Context(), cmd.OutOrStdout())
 	}
-	spectrumSchema.addFlags(cmd)
+	addFlags(configs.Spectrum, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for neg and infonce: 0 is like t-SNE, 1 like UMAP")
 	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of neg, in place of s")
@@ -120,7 +112,7 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*axis, error) {
 
 // spectrum is one run of cne spectrum.
 type spectrum struct {
-	*runState[Config]
+	*runState[configs.Config]
 	axis *axis
 	// base has the points and their neighbourhood, which all embeddings share.
 	base         *training
@@ -136,7 +128,7 @@ type spectrum struct {
 // A stop is one of the embeddings of a spectrum.
 type stop struct {
 	value     float64
-	config    *Config
+	config    *configs.Config
 	model     trainable
 	embedding *data.Matrix // aligned, in the end
 	result    train.Result
@@ -183,7 +175,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	complete := false
 	defer func() {
 		if !complete {
-			err = errors.Join(err, s.dir.clear())
+			err = errors.Join(err, s.dir.Clear())
 		}
 	}()
 	if err := s.train(ctx); err != nil {
@@ -203,8 +195,8 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	complete = true // what cannot be drawn takes nothing away
-	if err := errors.Join(s.draw(f), s.dir.writeJSON(spectrumFigures, f)); err != nil {
-		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.path)
+	if err := errors.Join(s.draw(f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
+		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
 	return s.print(stdout, f, time.Since(start))
 }
@@ -234,11 +226,11 @@ func (s *spectrum) check(points, edges int) error {
 	for _, v := range s.axis.values {
 		x := &stop{value: v}
 		x.config, _ = s.axis.at(s.config, v)
-		if err := check(*x.config, Origins{}, trainClashes(x.config)); err != nil {
+		if err := configs.Train.Check(x.config); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
-		options := fitOptions(x.config)
-		if err := options.Check(lossOptions(&x.config.Loss), points, edges); err != nil {
+		options := x.config.FitOptions()
+		if err := options.Check(x.config.Loss.Options(), points, edges); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		s.stops = append(s.stops, x)
@@ -280,7 +272,7 @@ func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := fitOptions(s.stops[0].config)
+	options := s.stops[0].config.FitOptions()
 	options.Device = s.device
 	options.Phases = options.Phases[:len(options.Phases)-1]
 	options.Hooks = []train.Hook{s.count()}
@@ -329,7 +321,7 @@ func (s *spectrum) branch(ctx context.Context, from *train.Checkpoint) error {
 
 // fitStop trains one of the embeddings to its end.
 func (s *spectrum) fitStop(ctx context.Context, x *stop, from *train.Checkpoint) (err error) {
-	options := fitOptions(x.config)
+	options := x.config.FitOptions()
 	options.Hooks, options.Resume, options.Device = []train.Hook{s.count()}, from, s.device
 	if x.result, err = train.Fit(ctx, x.model, s.heads, s.tails, options); err != nil {
 		return s.explain(err, s.axis.title(x.value))
@@ -372,7 +364,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 	for i, x := range s.stops {
 		if i > 0 {
 			align := quality.Align
-			if s.config.Loss.Metric == "cosine" {
+			if s.config.Loss.Metric == op.Cosine {
 				align = quality.AlignDirections // angles are seen from the origin
 			}
 			scale, disparity, err := align(x.embedding, s.stops[i-1].embedding)
@@ -408,8 +400,8 @@ func (s *spectrum) measure(ctx context.Context) error {
 // at returns a stop as the run of cne train that would end there.
 func (s *spectrum) at(x *stop) *training {
 	r := *s.runState
-	r.schema, r.config = trainSchema, x.config
-	r.dir = &runDir{path: s.dir.Path(s.axis.folder(x.value))}
-	x.config.Output.Dir = r.dir.path
+	r.schema, r.config = configs.Train, x.config
+	r.dir = rundir.At(s.dir.Path(s.axis.folder(x.value)))
+	x.config.Output.Dir = r.dir.Root()
 	return &training{runState: &r, in: s.base.in, near: s.base.near, result: x.result}
 }

@@ -14,18 +14,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"cne/configs"
 	"cne/internal/explorer"
 	"cne/internal/plot"
+	"cne/internal/rundir"
+	"cne/internal/version"
+	"cne/model/op"
 	"cne/train"
-)
-
-// The files of a spectrum, beside the folders of its embeddings.
-const (
-	spectrumTable    = "spectrum.csv"
-	spectrumFigures  = "spectrum.json"
-	spectrumStrip    = "spectrum.png"
-	spectrumCurves   = "curves.png"
-	spectrumExplorer = "explorer.html"
 )
 
 // SpectrumMetrics is the content of spectrum.json.
@@ -57,7 +52,7 @@ type StopMetrics struct {
 // isSpectrum returns an error that names an embedding if a folder is that of a
 // spectrum, in which there are several.
 func isSpectrum(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, spectrumFigures))
+	text, err := os.ReadFile(filepath.Join(folder, rundir.SpectrumFigures))
 	var f SpectrumMetrics
 	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Stops) == 0 {
 		return nil
@@ -69,8 +64,8 @@ func isSpectrum(folder string) error {
 func (s *spectrum) figures() *SpectrumMetrics {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
 	f := &SpectrumMetrics{
-		Axis: s.axis.flag, Loss: s.config.Loss.Name, N: s.base.near.graph.N, Edges: s.base.near.graph.Edges(), Shared: shared,
-		Seed: s.config.Seed, Version: Version(),
+		Axis: s.axis.flag, Loss: s.config.Loss.Name.String(), N: s.base.near.graph.N, Edges: s.base.near.graph.Edges(), Shared: shared,
+		Seed: s.config.Seed, Version: version.String(),
 	}
 	for _, x := range s.stops {
 		m := StopMetrics{Value: s.axis.text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.folder(x.value), Metrics: *x.metrics}
@@ -84,7 +79,7 @@ func (s *spectrum) figures() *SpectrumMetrics {
 }
 
 // lossTitles are the names of the losses for people.
-var lossTitles = map[string]string{"neg": "Neg-t-SNE", "nc": "NC-t-SNE", "infonce": "InfoNC-t-SNE", "umap": "UMAP's loss"}
+var lossTitles = map[op.Loss]string{op.Neg: "Neg-t-SNE", op.NC: "NC-t-SNE", op.InfoNC: "InfoNC-t-SNE", op.UMAP: "UMAP's loss"}
 
 // write writes the embeddings and their figures. spectrum.json, which comes when
 // all else is there, and config.yaml, which is there already, are not among it.
@@ -92,27 +87,27 @@ func (s *spectrum) write(f *SpectrumMetrics) error {
 	labels, rows := s.base.in.points.Labels, s.base.in.rows
 	for i, x := range s.stops {
 		t := s.at(x)
-		if err := t.dir.WriteFile("config.yaml", func(w io.Writer) error { return trainSchema.write(w, x.config) }); err != nil {
+		if err := t.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
 			return err
 		}
 		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
 			return err
 		}
 		if rows != nil {
-			if err := t.writeRows(rowsFile, rows); err != nil {
+			if err := t.writeRows(rundir.RowsFile, rows); err != nil {
 				return err
 			}
 		}
-		if err := t.dir.writeJSON(metricsFile, f.Stops[i].Metrics); err != nil {
+		if err := t.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
 			return err
 		}
 	}
 	if rows != nil {
-		if err := s.base.writeRows(rowsFile, rows); err != nil {
+		if err := s.base.writeRows(rundir.RowsFile, rows); err != nil {
 			return err
 		}
 	}
-	return s.dir.WriteFile(spectrumTable, f.writeCSV)
+	return s.dir.WriteFile(rundir.SpectrumTable, f.writeCSV)
 }
 
 // draw makes the pictures and the explorer.
@@ -127,27 +122,27 @@ func (s *spectrum) draw(f *SpectrumMetrics) error {
 		if err := s.at(x).draw(x.embedding, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := scatterOf(x.embedding, labels, Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := scatterOf(x.embedding, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
 	}
 	page.Images = s.base.pageImages(f.N)
-	if err := page.Save(s.dir.Path(spectrumExplorer)); err != nil {
+	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err
 	}
-	if err := strip.Save(s.dir.Path(spectrumStrip)); err != nil {
+	if err := strip.Save(s.dir.Path(rundir.SpectrumStrip)); err != nil {
 		return err
 	}
 	if curves := s.curves(f); len(curves.Panels) > 0 {
-		return curves.Save(s.dir.Path(spectrumCurves))
+		return curves.Save(s.dir.Path(rundir.SpectrumCurves))
 	}
 	return nil
 }
 
 // hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
 // constant, however it is given.
-func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == "neg" && s.axis.flag != "m" }
+func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == op.Neg && s.axis.flag != "m" }
 
 // abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
 // paper's figures, the number of negatives that there were, or else s.
@@ -316,6 +311,6 @@ func (s *spectrum) print(w io.Writer, f *SpectrumMetrics, took time.Duration) er
 	if len(f.Stops) > 1 {
 		places = fmt.Sprintf("%d places", len(f.Stops))
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), s.dir.Path(spectrumExplorer))
+	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), s.dir.Path(rundir.SpectrumExplorer))
 	return err
 }

@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
+	"cne/train"
 	"cne/train/quality"
 )
 
@@ -71,7 +74,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 			if want := slices.Sorted(slices.Values(tt.folders)); !slices.Equal(found, want) {
 				t.Fatalf("folders %v, want %v", found, want)
 			}
-			for _, file := range []string{spectrumStrip, spectrumCurves, spectrumExplorer, "config.yaml"} {
+			for _, file := range []string{rundir.SpectrumStrip, rundir.SpectrumCurves, rundir.SpectrumExplorer, "config.yaml"} {
 				if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", file, err)
 				}
@@ -298,7 +301,7 @@ func TestSpectrumKeepsWhatItHas(t *testing.T) {
 	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cannot draw the plot") || !strings.Contains(stderr, "(the embeddings and their figures are in run)") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
-	for _, file := range []string{"config.yaml", spectrumTable, spectrumFigures, "s=0/embedding.npy", "s=0/metrics.json", "s=1/embedding.csv", "s=1/config.yaml"} {
+	for _, file := range []string{"config.yaml", rundir.SpectrumTable, rundir.SpectrumFigures, "s=0/embedding.npy", "s=0/metrics.json", "s=1/embedding.csv", "s=1/config.yaml"} {
 		if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -438,34 +441,34 @@ func TestAxis(t *testing.T) {
 // The phases of an embedding: those of the configuration but for the last, or
 // the first third of the epochs.
 func TestAxisPhases(t *testing.T) {
-	c := func(settings ...setting) *Config {
+	c := func(settings ...configs.Setting) *configs.Config {
 		t.Helper()
-		c, _, err := trainSchema.load(sources{settings: settings})
+		c, _, err := configs.Train.Load(configs.Sources{Settings: settings})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	set := func(k, v string) setting { return setting{"--set " + k, k, v} }
+	set := func(k, v string) configs.Setting { return configs.Setting{Source: "--set " + k, Key: k, Value: v} }
 	for name, tt := range map[string]struct {
 		axis   *axis
-		config *Config
-		want   []Stage
+		config *configs.Config
+		want   []configs.Stage
 	}{
-		"Neg-t-SNE, as in the paper": {&axis{"s", []float64{0.5}}, c(), []Stage{
-			{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: "linear"},
-			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: "linear"}}},
-		"InfoNC-t-SNE": {&axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []Stage{
-			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"},
-			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: "linear"}}},
-		"all negatives": {&axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []Stage{
-			{Epochs: 1, LR: 1, Negatives: 5, Anneal: "linear"},
-			{Epochs: 2, LR: 1, Negatives: Full, Anneal: "linear"}}},
-		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: "linear"},
-			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Anneal: "linear"}}},
-		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"}}},
+		"Neg-t-SNE, as in the paper": {&axis{"s", []float64{0.5}}, c(), []configs.Stage{
+			{Epochs: 250, LR: 1, ZBar: ptr(configs.Uniform), Negatives: 5, Anneal: train.Linear},
+			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: train.Linear}}},
+		"InfoNC-t-SNE": {&axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []configs.Stage{
+			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear},
+			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: train.Linear}}},
+		"all negatives": {&axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []configs.Stage{
+			{Epochs: 1, LR: 1, Negatives: 5, Anneal: train.Linear},
+			{Epochs: 2, LR: 1, Negatives: configs.Full, Anneal: train.Linear}}},
+		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []configs.Stage{
+			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: train.Linear},
+			{Epochs: 4, LR: 0.5, ZBar: ptr(configs.ZBar(7)), Negatives: 9, Anneal: train.Linear}}},
+		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []configs.Stage{
+			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear}}},
 	} {
 		at, shared := tt.axis.at(tt.config, tt.axis.values[0])
 		got := at.Stages()
@@ -474,21 +477,30 @@ func TestAxisPhases(t *testing.T) {
 			want = got[0].Epochs
 		}
 		if !reflect.DeepEqual(got, tt.want) || shared != want {
-			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inline(got), inline(tt.want))
+			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inJSON(got), inJSON(tt.want))
 		}
-		if before := inline(tt.config.Train.Phases); strings.Contains(before, "z_bar: 7") {
+		if before := inJSON(tt.config.Train.Phases); strings.Contains(before, `"ZBar":7`) {
 			t.Errorf("%s: the configuration itself has changed: %s", name, before)
 		}
 	}
 }
 
+// inJSON writes a value for people to compare.
+func inJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
 func TestSpectrumNamesItsFolder(t *testing.T) {
 	for path, want := range map[string]string{"": "runs/spectrum-mnist10k", "data/points.npy": "runs/spectrum-points"} {
-		var from sources
+		var from configs.Sources
 		if path != "" {
-			from.settings = []setting{{"--set data.path", "data.path", path}}
+			from.Settings = []configs.Setting{{Source: "--set data.path", Key: "data.path", Value: path}}
 		}
-		c, _, err := spectrumSchema.load(from)
+		c, _, err := configs.Spectrum.Load(from)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
 	"cne/model"
-	"cne/model/op"
 	"cne/train"
 )
 
@@ -39,7 +40,7 @@ the program.`,
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
 	}
-	trainSchema.addTraining(cmd, func(ctx context.Context, r *runState[Config], stdout io.Writer) error {
+	addTraining(configs.Train, cmd, func(ctx context.Context, r *runState[configs.Config], stdout io.Writer) error {
 		return (&training{runState: r}).run(ctx, stdout)
 	})
 	return cmd
@@ -47,7 +48,7 @@ the program.`,
 
 // training is one run of cne train.
 type training struct {
-	*runState[Config]
+	*runState[configs.Config]
 
 	in                *inputs
 	near              *neighbourhood
@@ -79,8 +80,8 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	options := fitOptions(c)
-	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	options := c.FitOptions()
+	if err := options.Check(c.Loss.Options(), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	if t.near, err = prepare(ctx, c, t.dir, t.Log, t.device, set); err == nil {
@@ -120,7 +121,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 }
 
 // inputFiles returns the files that a run reads, but for its configuration.
-func inputFiles(c *Config) []string {
+func inputFiles(c *configs.Config) []string {
 	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
 	files = append(files, c.Data.HoldoutLabels...)
 	if c.Data.Holdout != nil {
@@ -138,22 +139,9 @@ func (t *training) begin() error {
 		return err
 	}
 	if t.config.Graph.Cache && t.config.Graph.File == nil {
-		return t.near.graph.WriteNPZ(t.dir.Path(graphFile))
+		return t.near.graph.WriteNPZ(t.dir.Path(rundir.GraphFile))
 	}
 	return nil
-}
-
-// lossNames and metricNames are the words of the configuration.
-var (
-	lossNames   = map[string]op.Loss{"neg": op.Neg, "nc": op.NC, "infonce": op.InfoNC, "umap": op.UMAP}
-	metricNames = map[string]op.Metric{"euclidean": op.Euclidean, "cosine": op.Cosine}
-)
-
-func lossOptions(l *Loss) op.ContrastiveOptions {
-	return op.ContrastiveOptions{
-		Loss: lossNames[l.Name], Metric: metricNames[l.Metric], Temperature: l.Temperature,
-		Clamp: l.Clamp, Scale: l.Factor(), Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator,
-	}
 }
 
 // fit trains the model, with its hooks. A run that ends early keeps the
@@ -214,46 +202,8 @@ func (t *training) keep(reason error) error {
 	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
 }
 
-// fitOptions translates the configuration.
-func fitOptions(c *Config) train.Options {
-	o := train.Options{
-		BatchSize: c.Train.BatchSize, Seed: c.Seed, Draw: draws[c.Loss.Draw], Clip: c.Train.Clip,
-		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
-		Method: method(&c.Train, c.Train.WeightDecay), MethodZ: method(&c.Train, 0),
-	}
-	for _, s := range c.Stages() {
-		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: anneals[s.Anneal], WarmUp: s.WarmUp,
-			Place: placeOf(s.S, s.ZBar), ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
-		o.Phases = append(o.Phases, p)
-	}
-	return o
-}
-
-// placeOf returns the place on the spectrum that s or z_bar say.
-func placeOf(s *float64, zBar *ZBar) train.Place {
-	switch {
-	case s != nil:
-		return train.AtS(*s)
-	case zBar != nil && *zBar != Uniform:
-		return train.AtZBar(float64(*zBar))
-	}
-	return train.Place{}
-}
-
-var draws = map[string]train.Draw{"auto": train.DrawAuto, "singly": train.DrawSingly, "runs": train.DrawRuns}
-
-var anneals = map[string]train.Anneal{"linear": train.Linear, "cosine": train.Cosine, "none": train.Constant}
-
-// method returns a new optimiser.
-func method(c *Train, weightDecay float64) train.Method {
-	if c.Optimizer == "adam" {
-		return &train.Adam{WeightDecay: weightDecay}
-	}
-	return &train.SGD{Momentum: c.Momentum, WeightDecay: weightDecay}
-}
-
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
-	name := "snapshots/" + snapshotName(epoch)
+	name := rundir.Snapshots + "/" + rundir.SnapshotName(epoch)
 	t.saved = true
 	return t.dir.WriteFile(name, func(w io.Writer) error {
 		return data.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})
@@ -272,7 +222,7 @@ func (t *training) save() (*data.Matrix, error) {
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		if err := t.writeRows(rowsFile, t.in.rows); err != nil {
+		if err := t.writeRows(rundir.RowsFile, t.in.rows); err != nil {
 			return nil, err
 		}
 	}
@@ -280,11 +230,11 @@ func (t *training) save() (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.model.Save(t.dir.Path(modelFile), description); err != nil {
+	if err := t.model.Save(t.dir.Path(rundir.ModelFile), description); err != nil {
 		return nil, err
 	}
 	if t.config.Model.KeepData && t.config.Model.Kind == "table" {
-		return m, model.SavePoints(t.dir.Path(pointsFile), t.near.points)
+		return m, model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.points)
 	}
 	return m, nil
 }

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/enum"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -33,32 +34,23 @@ const (
 	UMAP
 )
 
-var lossNames = [...]string{"neg", "nc", "infonce", "umap"}
-
-func (l Loss) String() string {
-	if l < 0 || int(l) >= len(lossNames) {
-		return fmt.Sprintf("Loss(%d)", int(l))
-	}
-	return lossNames[l]
+var lossNames = enum.Names[Loss]{
+	Package: "op", Type: "Loss", What: "loss",
+	Words:   []string{"neg", "nc", "infonce", "umap"},
+	Aliases: map[string]Loss{"neg-tsne": Neg, "nc-tsne": NC, "infonc-tsne": InfoNC},
 }
+
+func (l Loss) String() string { return lossNames.String(l) }
 
 // MarshalText implements encoding.TextMarshaler by the loss's name.
-func (l Loss) MarshalText() ([]byte, error) {
-	if l < 0 || int(l) >= len(lossNames) {
-		return nil, fmt.Errorf("op: no loss %d", int(l))
-	}
-	return []byte(l.String()), nil
-}
+func (l Loss) MarshalText() ([]byte, error) { return lossNames.Text(l) }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (l *Loss) UnmarshalText(text []byte) error {
-	i := slices.Index(lossNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("op: no loss is named %q", text)
-	}
-	*l = Loss(i)
-	return nil
-}
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the paper's names
+// too: neg-tsne, nc-tsne and infonc-tsne.
+func (l *Loss) UnmarshalText(text []byte) error { return lossNames.Parse(l, text) }
+
+// Words returns the names of all losses.
+func (Loss) Words() []string { return slices.Clone(lossNames.Words) }
 
 // A Metric says how the similarity of two rows is computed.
 type Metric int
@@ -70,32 +62,18 @@ const (
 	Cosine
 )
 
-var metricNames = [...]string{"euclidean", "cosine"}
+var metricNames = enum.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Words: []string{"euclidean", "cosine"}}
 
-func (m Metric) String() string {
-	if m < 0 || int(m) >= len(metricNames) {
-		return fmt.Sprintf("Metric(%d)", int(m))
-	}
-	return metricNames[m]
-}
+func (m Metric) String() string { return metricNames.String(m) }
 
 // MarshalText implements encoding.TextMarshaler by the metric's name.
-func (m Metric) MarshalText() ([]byte, error) {
-	if m < 0 || int(m) >= len(metricNames) {
-		return nil, fmt.Errorf("op: no metric %d", int(m))
-	}
-	return []byte(m.String()), nil
-}
+func (m Metric) MarshalText() ([]byte, error) { return metricNames.Text(m) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (m *Metric) UnmarshalText(text []byte) error {
-	i := slices.Index(metricNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("op: no metric is named %q", text)
-	}
-	*m = Metric(i)
-	return nil
-}
+func (m *Metric) UnmarshalText(text []byte) error { return metricNames.Parse(m, text) }
+
+// Words returns the names of all metrics.
+func (Metric) Words() []string { return slices.Clone(metricNames.Words) }
 
 // ContrastiveOptions say which loss Contrastive computes. The zero value is
 // Neg-t-SNE on Euclidean distances, unclamped, summed over the batch.

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package main
+package rundir
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps other processes of the program out of the folder until unlock is
+// Lock keeps other processes of the program out of the folder until unlock is
 // called or this one ends, however it does. Where the file system has no locks
 // it does nothing.
-func (d *runDir) lock() (unlock func(), err error) {
+func (d *Dir) Lock() (unlock func(), err error) {
 	f, err := os.Open(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the run folder: %w", err)

@@ -1,4 +1,4 @@
-package main
+package configs
 
 import (
 	"testing"
@@ -168,7 +168,7 @@ func TestBadVariables(t *testing.T) {
 	} {
 		t.Chdir(t.TempDir())
 		writeTestFile(t, "run.yaml", "loss: {name: umap}")
-		_, _, err := trainSchema.load(sources{file: "run.yaml", environ: []string{tc.variable}})
+		_, _, err := Train.Load(Sources{File: "run.yaml", Environ: []string{tc.variable}})
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s:\n got %v\nwant %s", tc.variable, err, tc.want)
 		}

@@ -1,4 +1,4 @@
-package main
+package configs
 
 import (
 	"math"
@@ -23,18 +23,5 @@ func TestFormatFloat(t *testing.T) {
 		if back, err := strconv.ParseFloat(got, 64); err != nil || back != x {
 			t.Errorf("%s reads back as %g, error %v", got, back, err)
 		}
-	}
-}
-
-func TestShorten(t *testing.T) {
-	if got := shorten("short"); got != "short" {
-		t.Errorf("got %q", got)
-	}
-	long := ""
-	for range 59 {
-		long += "x"
-	}
-	if got := shorten(long + "ü" + long); got != long+"…" { // not half an ü
-		t.Errorf("got %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package configs
 
 import (
 	"os"
@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"cne/configs"
 	"cne/simclr"
+	"cne/train"
 )
 
-func mustLoadSimCLR(t testing.TB, text string, settings ...setting) *SimCLRConfig {
+func mustLoadSimCLR(t testing.TB, text string, settings ...Setting) *SimCLR {
 	t.Helper()
-	c, _, err := loadTextAs(t, simclrSchema, text, settings...)
+	c, _, err := loadTextAs(t, Pretrain, text, settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,31 +22,24 @@ func mustLoadSimCLR(t testing.TB, text string, settings ...setting) *SimCLRConfi
 }
 
 func TestSimCLRKeysAgree(t *testing.T) {
-	var inStruct []string
-	for k := range fields(SimCLRConfig{}) {
-		inStruct = append(inStruct, k)
-	}
-	if want := names(simclrKeys); !slices.Equal(inStruct, want) {
-		t.Errorf("SimCLRConfig has the keys\n%q, the rules\n%q", inStruct, want)
-	}
-	inFile, bare := commentedKeys(t, configs.SimCLRDefault())
-	if want := names(simclrKeys); !slices.Equal(inFile, want) || len(bare) > 0 {
-		t.Errorf("simclr-default.yaml has the keys\n%q, the rules\n%q; without a comment are %q", inFile, want, bare)
+	inFile, bare := commentedKeys(t, simclrDefaults)
+	if want := names(Pretrain.keys); !slices.Equal(inFile, want) || len(bare) > 0 {
+		t.Errorf("simclr-default.yaml has the keys\n%q, SimCLR\n%q; without a comment are %q", inFile, want, bare)
 	}
 }
 
 // The defaults are the paper's run.
 func TestSimCLRDefaults(t *testing.T) {
-	c, origins, err := simclrSchema.load(sources{})
+	c, origins, err := Pretrain.Load(Sources{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range names(simclrKeys) {
+	for _, k := range names(Pretrain.keys) {
 		if origins[k] != defaultOrigin {
 			t.Errorf("the origin of %s is %q", k, origins[k])
 		}
 	}
-	got, want := pretrainingOptions(c), simclr.PaperPretraining()
+	got, want := c.Pretraining(), simclr.PaperPretraining()
 	want.Network.Width, want.Network.Hidden, want.Network.Out = 64, 1024, 128
 	want.Loss.Clamp, want.LRZ = 1e-10, 0.001 // of no consequence with cosine, and without log Z
 	if !reflect.DeepEqual(got, want) {
@@ -69,31 +62,31 @@ func TestSimCLRDefaultsByOthers(t *testing.T) {
 }
 
 func TestSimCLRPretrainingOptions(t *testing.T) {
-	p := pretrainingOptions(mustLoadSimCLR(t, `
+	p := mustLoadSimCLR(t, `
 views: {size: 24, min_scale: 0.1, max_scale: 0.9, min_ratio: 0.5, max_ratio: 2, flip: 0, jitter: 1, brightness: 0.1, contrast: 0.2, saturation: 0.3, hue: 0.05, grey: 0.4, mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}
 loss: {name: neg, metric: euclidean, s: 0.5, negatives: full, draw: runs, reduction: sum, scale: 3}
 train: {epochs: 7, batch_size: 12, lr: 2, momentum: 0, weight_decay: 0.1, decay_norms: false, anneal: none, warm_up: 2, clip: 0}
-seed: 9`))
+seed: 9`).Pretraining()
 	a := simclr.Augmentation{Size: 24, MinScale: 0.1, MaxScale: 0.9, MinRatio: 0.5, MaxRatio: 2, Jitter: 1, Brightness: 0.1, Contrast: 0.2,
 		Saturation: 0.3, Hue: 0.05, Grey: 0.4, Mean: [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{1, 2, 3}}
 	if p.Augmentation != a {
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}
-	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.SpareNorms || p.Anneal != anneals["none"] ||
-		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Draw != draws["runs"] || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
-		p.Place != placeOf(ptr(0.5), nil) {
+	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.SpareNorms || p.Anneal != train.Constant ||
+		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Draw != train.DrawRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
+		p.Place != place(ptr(0.5), nil) {
 		t.Errorf("%+v", p)
 	}
 }
 
-func TestSimCLRConfigFiles(t *testing.T) {
-	paths, err := filepath.Glob("../../configs/simclr-*.yaml")
+func TestSimCLRFiles(t *testing.T) {
+	paths, err := filepath.Glob("simclr-*.yaml")
 	if err != nil || len(paths) != 3 {
 		t.Fatalf("found %q, error %v", paths, err)
 	}
 	dirs := map[string]string{}
 	for _, path := range paths {
-		c, _, err := simclrSchema.load(sources{file: path})
+		c, _, err := Pretrain.Load(Sources{File: path})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,9 +102,9 @@ func TestSimCLRConfigFiles(t *testing.T) {
 		}
 		dirs[c.Output.Dir] = path
 		if filepath.Base(path) == "simclr-cifar10.yaml" {
-			want := pretrainingOptions(mustLoadSimCLR(t, ""))
-			if got := pretrainingOptions(c); !reflect.DeepEqual(got, want) {
-				t.Errorf("not the paper's settings: %+v", got)
+			want := mustLoadSimCLR(t, "").Pretraining()
+			if got := c.Pretraining(); !reflect.DeepEqual(got, want) {
+				t.Errorf("not the paper's Settings: %+v", got)
 			}
 		}
 	}
@@ -127,7 +120,7 @@ func TestSimCLRYAMLRoundTrip(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := mustLoadSimCLR(t, text)
-			if again := mustLoadSimCLR(t, writeYAMLAs(t, simclrSchema, c)); !reflect.DeepEqual(c, again) {
+			if again := mustLoadSimCLR(t, writeYAMLAs(t, Pretrain, c)); !reflect.DeepEqual(c, again) {
 				t.Errorf("got\n%+v, want\n%+v", again, c)
 			}
 		})
@@ -140,7 +133,7 @@ func TestSimCLRDefaultFolder(t *testing.T) {
 		"photos/":                     "runs/simclr-photos",
 		"x.npz":                       "runs/simclr-x",
 	} {
-		if c := mustLoadSimCLR(t, "", setting{"--set", "data.path", path}); c.Output.Dir != want {
+		if c := mustLoadSimCLR(t, "", Setting{"--set", "data.path", path}); c.Output.Dir != want {
 			t.Errorf("%s: folder %s, want %s", path, c.Output.Dir, want)
 		}
 	}
@@ -188,7 +181,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 
 func TestBadSimCLRFiles(t *testing.T) {
 	for _, tc := range badSimCLRFiles {
-		_, _, err := loadTextAs(t, simclrSchema, tc.text)
+		_, _, err := loadTextAs(t, Pretrain, tc.text)
 		if err == nil {
 			t.Errorf("%q: accepted", tc.text)
 			continue
@@ -202,15 +195,15 @@ func TestBadSimCLRFiles(t *testing.T) {
 
 // The variable of a key that another command has is not a mistake.
 func TestVariablesOfOtherCommands(t *testing.T) {
-	c, _, err := simclrSchema.load(sources{environ: []string{"CNE_GRAPH_K=3", "CNE_TRAIN_EPOCHS=30"}})
+	c, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_GRAPH_K=3", "CNE_TRAIN_EPOCHS=30"}})
 	if err != nil || c.Train.Epochs != 30 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, _, err := trainSchema.load(sources{environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {
+	if _, _, err := Train.Load(Sources{Environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {
 		t.Error(err)
 	}
 	const want = `CNE_VIEWS_SIZ: no key has this variable; did you mean CNE_VIEWS_SIZE?`
-	if _, _, err := simclrSchema.load(sources{environ: []string{"CNE_VIEWS_SIZ=3"}}); err == nil || err.Error() != want {
+	if _, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_VIEWS_SIZ=3"}}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -219,14 +212,14 @@ func FuzzSimCLRFile(f *testing.F) {
 	for _, tc := range badSimCLRFiles {
 		f.Add(tc.text)
 	}
-	f.Add(strings.ReplaceAll(configs.SimCLRDefault(), "null", "3"))
+	f.Add(strings.ReplaceAll(simclrDefaults, "null", "3"))
 	f.Fuzz(func(t *testing.T, text string) {
-		c, _, err := loadTextAs(t, simclrSchema, text)
+		c, _, err := loadTextAs(t, Pretrain, text)
 		if err != nil {
 			checkSentence(t, err)
 			return
 		}
-		if again := mustLoadSimCLR(t, writeYAMLAs(t, simclrSchema, c)); !reflect.DeepEqual(c, again) {
+		if again := mustLoadSimCLR(t, writeYAMLAs(t, Pretrain, c)); !reflect.DeepEqual(c, again) {
 			t.Errorf("got\n%+v, want\n%+v", again, c)
 		}
 	})

@@ -1,11 +1,14 @@
-package main
+package configs
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"cne/internal/text"
 )
 
 // resolve follows a YAML alias to what it stands for.
@@ -35,33 +38,13 @@ func describe(n *yaml.Node) string {
 	case isNull(n):
 		return "null"
 	case isScalar(n, "!!str"):
-		return quote(n.Value)
+		return text.Quote(n.Value)
 	default:
-		return shorten(n.Value)
+		return text.Shorten(n.Value)
 	}
 }
 
-// quote puts text in quotes, and shortens it if it is long.
-func quote(s string) string { return strconv.Quote(shorten(s)) }
-
-// printable returns a name as it stands, or in quotes if it holds characters
-// that have no place in a line.
-func printable(name string) string {
-	if q := quote(name); q[1:len(q)-1] != shorten(name) {
-		return q
-	}
-	return shorten(name)
-}
-
-func shorten(s string) string {
-	const limit = 60
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
-
-// valueNode returns the node that stands for a value of Config in YAML.
+// valueNode returns the node that stands for a value of a configuration in YAML.
 func valueNode(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case nil:
@@ -104,7 +87,8 @@ func phaseNodes(phases []Phase) (*yaml.Node, error) {
 	}
 	for _, p := range phases {
 		m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}
-		for name, v := range fields(p) {
+		for _, k := range phaseKeys() {
+			v := value(p, k)
 			if v == nil {
 				continue
 			}
@@ -112,7 +96,7 @@ func phaseNodes(phases []Phase) (*yaml.Node, error) {
 			if err != nil {
 				return nil, err
 			}
-			m.Content = append(m.Content, scalar("!!str", name), n)
+			m.Content = append(m.Content, scalar("!!str", k.name), n)
 		}
 		list.Content = append(list.Content, m)
 	}
@@ -135,4 +119,18 @@ func formatFloat(x float64) string {
 		return mantissa + ".0e" + exponent
 	}
 	return s + ".0"
+}
+
+// inline writes a value as one line of YAML.
+func inline(v any) string {
+	n, err := valueNode(deref(v))
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	n.Style |= yaml.FlowStyle
+	line, err := yaml.Marshal(n)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return text.Shorten(strings.Join(slices.Collect(strings.FieldsSeq(string(line))), " "))
 }

@@ -1,11 +1,11 @@
-package main
+package text
 
 import "strings"
 
-// suggest returns the known name that is most likely meant by an unknown one,
+// Nearest returns the known name that is most likely meant by an unknown one,
 // or "" if none is near. Names are dotted keys, words or environment
 // variables. A key that only lacks or mistakes its section counts as near.
-func suggest(unknown string, known []string) string {
+func Nearest(unknown string, known []string) string {
 	if len(unknown) > 100 {
 		return ""
 	}

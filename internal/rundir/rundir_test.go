@@ -1,4 +1,4 @@
-package main
+package rundir
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cne/configs"
 )
 
 // listFiles returns the files below a folder by their relative paths, sorted.
@@ -28,15 +30,15 @@ func listFiles(t *testing.T, dir string) []string {
 	return found
 }
 
-func TestOpenRunDir(t *testing.T) {
-	ours := mustLoadText(t)
+func TestOpen(t *testing.T) {
+	ours := configText(t)
 	for _, tc := range []struct {
 		name    string
 		files   []string // config.yaml is ours, config.yaml:other is not
 		force   bool
 		remain  []string
 		wantErr string // part of it
-		exists  bool   // the error is errRunExists
+		exists  bool   // the error is ErrExists
 	}{
 		{name: "empty"},
 		{name: "other files", files: []string{"notes.txt"}, remain: []string{"notes.txt"}},
@@ -75,7 +77,7 @@ func TestOpenRunDir(t *testing.T) {
 				writeTestFile(t, path, text)
 			}
 			before := listFiles(t, dir)
-			d, err := openRunDir(dir, tc.force)
+			d, err := Open(dir, tc.force)
 			if tc.wantErr == "" && err != nil {
 				t.Fatal(err)
 			}
@@ -83,18 +85,18 @@ func TestOpenRunDir(t *testing.T) {
 				t.Errorf("opening the folder changed %q to %q", before, got)
 			}
 			if err == nil {
-				if err := d.begin(); err != nil {
+				if err := d.Begin(); err != nil {
 					t.Fatal(err)
 				}
-				if err := d.clear(); err != nil {
+				if err := d.Clear(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(err.Error(), dir)) {
 				t.Errorf("got the error %v", err)
 			}
-			if errors.Is(err, errRunExists) != tc.exists {
-				t.Errorf("%v is errRunExists: %v", err, !tc.exists)
+			if errors.Is(err, ErrExists) != tc.exists {
+				t.Errorf("%v is ErrExists: %v", err, !tc.exists)
 			}
 			if got := listFiles(t, dir); !slices.Equal(got, tc.remain) {
 				t.Errorf("the folder holds %q, want %q", got, tc.remain)
@@ -106,13 +108,28 @@ func TestOpenRunDir(t *testing.T) {
 	}
 }
 
-// mustLoadText returns a config.yaml as a run writes it.
-func mustLoadText(t *testing.T) string {
+// configText returns a config.yaml as a run writes it.
+func configText(t *testing.T) string {
 	t.Helper()
-	return writeYAML(t, mustLoad(t, ""))
+	c, _, err := configs.Train.Load(configs.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := configs.Train.Write(&text, c); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
 }
 
-func TestOpenRunDirRefuses(t *testing.T) {
+func writeTestFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	writeTestFile(t, file, "")
@@ -120,7 +137,7 @@ func TestOpenRunDirRefuses(t *testing.T) {
 		file:                     "the run folder " + file + " is a file; choose another output.dir",
 		filepath.Join(file, "x"): "cannot make the run folder " + filepath.Join(file, "x"),
 	} {
-		if _, err := openRunDir(path, true); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := Open(path, true); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", path, err, want)
 		}
 	}
@@ -131,14 +148,14 @@ func TestOpenRunDirRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o777) }) // so that it can be removed
-	if _, err := openRunDir(dir, false); err == nil || !strings.HasPrefix(err.Error(), "cannot write in the run folder "+dir) {
+	if _, err := Open(dir, false); err == nil || !strings.HasPrefix(err.Error(), "cannot write in the run folder "+dir) {
 		t.Errorf("a folder without write permission: got %v", err)
 	}
 }
 
-func TestRunDirWriteFile(t *testing.T) {
+func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
-	d := &runDir{path: dir}
+	d := At(dir)
 	const name = "snapshots/a.txt"
 	write := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error {
@@ -201,21 +218,62 @@ func TestRunDirWriteFile(t *testing.T) {
 // Of two runs that found the folder free, one gets it.
 func TestBeginClaimsTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	first, err := openRunDir(dir, false)
+	first, err := Open(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := openRunDir(dir, false)
+	second, err := Open(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.begin(); err != nil {
+	if err := first.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.begin(); !errors.Is(err, errRunExists) {
+	if err := second.Begin(); !errors.Is(err, ErrExists) {
 		t.Errorf("the second run got %v", err)
 	}
 	if got := listFiles(t, dir); !slices.Equal(got, []string{"config.yaml"}) {
 		t.Errorf("the folder holds %q", got)
+	}
+}
+
+func TestRecordsUpTo(t *testing.T) {
+	const lines = "{\"epoch\": 1}\n{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epo"
+	for epoch, want := range map[int]int{0: 0, 1: 13, 2: 26, 3: 39, 9: 39} {
+		if got := recordsUpTo([]byte(lines), epoch); string(got) != lines[:want] {
+			t.Errorf("up to epoch %d: %q", epoch, got)
+		}
+	}
+}
+
+func TestInspect(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config  string // "" is an empty file, "-" none, "/" a folder
+		want    Contents
+		command string
+	}{
+		"none":            {"-", NoRun, ""},
+		"killed":          {"", Begun, ""},
+		"a folder":        {"/", Foreign, ""},
+		"somebody's":      {"seed: 1\n", Foreign, ""},
+		"too short":       {"# c", Foreign, ""},
+		"train":           {configText(t), Run, "cne train"},
+		"a later version": {configs.Header + "9: of a run; cne fly --config takes it\n", Run, ""},
+		"a spectrum":      {configs.Header + "1: of a run; cne spectrum --s 0,1 --config takes it\n", Run, "cne spectrum"},
+		"images":          {configs.Header + "1: of a run; cne simclr pretrain --config takes it", Run, "cne simclr pretrain"},
+	} {
+		dir := t.TempDir()
+		switch path := filepath.Join(dir, ConfigFile); tc.config {
+		case "-":
+		case "/":
+			if err := os.Mkdir(path, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			writeTestFile(t, path, tc.config)
+		}
+		if got, command, err := Inspect(dir); got != tc.want || command != tc.command || err != nil {
+			t.Errorf("%s: %v of %q (%v), want %v of %q", name, got, command, err, tc.want, tc.command)
+		}
 	}
 }
