@@ -22,7 +22,7 @@ func BenchmarkKNNOnDevice(b *testing.B) {
 		m := normal(n, 50, 1)
 		b.ResetTimer()
 		for range b.N {
-			if _, _, err := knnRemote(d, m, 15); err != nil {
+			if _, err := KNN(b.Context(), m, 15, Options{Device: d}); err != nil {
 				b.Fatal(err)
 			}
 		}
