@@ -2,7 +2,6 @@ package cne
 
 import (
 	"context"
-	"errors"
 
 	"cne/data"
 	"cne/model"
@@ -13,7 +12,8 @@ import (
 // An Embedding is points and their positions, and places further points.
 type Embedding struct {
 	// Positions [n, Dim] are those of the points, in their order; nil for a network
-	// that was loaded, which does not know its training points.
+	// that was loaded, which does not know its training points, and where a device
+	// has failed that had them.
 	Positions *data.Matrix
 	// Neighborhood is what it was made of; nil where it was loaded.
 	Neighborhood *Neighborhood
@@ -22,6 +22,9 @@ type Embedding struct {
 	// Description is what is saved with it, and can be changed before: the names of
 	// classes, the configuration and the version of a program.
 	Description model.Description
+	// Foreign tells that it was loaded from a file of PyTorch's, which has no
+	// Description: points are taken as they are.
+	Foreign bool
 
 	model  saver         // what is saved
 	mapper model.Network // what places new points; nil until a table is asked to
@@ -67,11 +70,15 @@ func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 // FitModel is Fit of a model that NewModel has made.
 func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*Embedding, error) {
 	heads, tails := h.Graph.EdgeList()
-	result, fitted := train.Fit(ctx, m, heads, tails, o.fit())
-	if fitted != nil && result.Edges == 0 {
-		return nil, fitted // it did not begin
+	return h.fitModel(ctx, m, heads, tails, &o)
+}
+
+func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
+	result, fitted := train.Fit(ctx, m, heads, tails, o.FitOptions())
+	e := &Embedding{
+		Neighborhood: h, Result: result, model: m,
+		Description: model.Description{Preprocessing: h.preprocessing(o), Training: h.training(o, result)},
 	}
-	e := &Embedding{Neighborhood: h, Result: result, model: m}
 	switch m := m.(type) {
 	case *model.Parametric[float32]:
 		e.mapper = m.Network()
@@ -81,12 +88,15 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 		e.beside = h.Points
 	}
 	n, d := m.Points()
-	e.Positions = data.NewMatrix(n, d)
-	if err := m.EmbedTo(e.Positions.X); err != nil {
-		return nil, errors.Join(fitted, err)
+	positions := data.NewMatrix(n, d)
+	err := m.EmbedTo(positions.X)
+	if err == nil {
+		e.Positions = positions
 	}
-	e.Description = model.Description{Preprocessing: h.preprocessing(&o), Training: h.training(&o, result)}
-	return e, fitted
+	if fitted != nil {
+		return e, fitted // which says why the positions cannot be had, if so
+	}
+	return e, err
 }
 
 // NewModel returns the model that Fit trains, at its start.
@@ -104,7 +114,7 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 		if err != nil {
 			return nil, err
 		}
-		return model.NewEmbedding(table, dim, o.objective())
+		return model.NewEmbedding(table, dim, o.Objective())
 	}
 	points := h.Input
 	if o.OnComponents {
@@ -114,7 +124,7 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 	if err != nil {
 		return nil, err
 	}
-	return model.NewParametric(network, convert[T](points.X), o.objective())
+	return model.NewParametric(network, convert[T](points.X), o.Objective())
 }
 
 // convert returns numbers as those of another type, or the very same.
@@ -175,7 +185,7 @@ func (h *Neighborhood) training(o *Options, r train.Result) model.Training {
 		lr /= float64(min(orElse(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
 	}
 	return model.Training{
-		Objective: o.objective(), Theta: r.Theta, Negatives: r.Negatives,
+		Objective: o.Objective(), Theta: r.Theta, Negatives: r.Negatives,
 		Neighbors: orElse(o.Neighbors, DefaultNeighbors), LR: lr, Clip: orNone(o.Clip, DefaultClip), Seed: o.Seed,
 	}
 }

@@ -23,6 +23,9 @@ var (
 	// projected: too few, of another width, or with values that are no finite
 	// numbers.
 	ErrPoints = errors.New("cne: bad points")
+	// ErrImages is the cause of Load's error about a network for images, which places
+	// no points: see package simclr.
+	ErrImages = errors.New("cne: the file holds a network for images")
 	// ErrNoTrainingPoints is the error of Project for a table that was saved
 	// without its training points.
 	ErrNoTrainingPoints = errors.New("cne: the table was saved without its training points, beside which alone it can place new ones")
@@ -181,50 +184,58 @@ func badOption(format string, args ...any) error {
 
 // Check says what is wrong with the options for n points; Embed calls it first.
 func (o *Options) Check(n int) error {
-	switch {
-	case o.Components < None:
-		return badOption("%d principal components; take 1 or more, 0 for %d, or None", o.Components, DefaultComponents)
-	case o.Neighbors < 0:
-		return badOption("%d neighbours; take 1 or more, or 0 for %d", o.Neighbors, DefaultNeighbors)
-	case o.Dim < 0:
-		return badOption("%d dimensions; take 1 or more, or 0 for %d", o.Dim, DefaultDim)
+	if err := o.checkGraph(n); err != nil {
+		return err
+	}
+	switch dim := orElse(o.Dim, DefaultDim); {
+	case dim < 0:
+		return badOption("%d dimensions; take 1 or more, or 0 for %d", dim, DefaultDim)
 	case o.Adam && o.SGD:
 		return badOption("both Adam and SGD; take one of them")
 	case o.Momentum != 0 && o.adam():
 		return badOption("a momentum of %g, which Adam does not have; take SGD, or leave it out", o.Momentum)
-	case o.OnComponents && !o.network():
-		return badOption("OnComponents without Hidden; only a network sees points")
-	case o.OnComponents && o.Components == None:
-		return badOption("OnComponents without Components")
+	case o.OnComponents && (!o.network() || o.Components == None):
+		return badOption("OnComponents, but no Hidden or no Components; a network alone sees points, and there must be components")
 	case o.EarlyExaggeration && len(o.Phases) > 0:
 		return badOption("both EarlyExaggeration and Phases; write the exaggeration as a phase")
-	case o.Graph != nil && o.Graph.N != n:
-		return badOption("a graph of %d points for %d; build it of the same points", o.Graph.N, n)
 	case o.Start != nil && (o.network() || o.RandomStart):
 		return badOption("Start with Hidden or RandomStart; only a table starts somewhere, and at one place")
-	case o.Start != nil && (o.Start.N != n || o.Start.D != orElse(o.Dim, DefaultDim) || len(o.Start.X) != o.Start.N*o.Start.D):
-		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, orElse(o.Dim, DefaultDim))
+	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
+		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
 	case o.Clamp < 0 && o.Clamp != None || o.Clamp >= 1 || math.IsNaN(o.Clamp):
 		return badOption("a clamp of %g; take a number in [0, 1), 0 for %g, or None", o.Clamp, DefaultClamp)
-	}
-	if o.Graph != nil {
-		if err := o.Graph.Validate(); err != nil {
-			return fmt.Errorf("%w: %w", ErrOption, err)
-		}
 	}
 	edges := n * max(1, orElse(o.Neighbors, DefaultNeighbors))
 	if o.Graph != nil {
 		edges = o.Graph.Edges()
 	}
-	fit := o.fit()
-	if err := fit.Check(o.objective(), n, edges); err != nil {
+	fit := o.FitOptions()
+	if err := fit.Check(o.Objective(), n, edges); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	return nil
 }
 
-// objective returns the loss.
-func (o *Options) objective() op.ContrastiveOptions {
+// checkGraph is the part of Check that is about the neighborhood.
+func (o *Options) checkGraph(n int) error {
+	switch {
+	case o.Components < None:
+		return badOption("%d principal components; take 1 or more, 0 for %d, or None", o.Components, DefaultComponents)
+	case o.Neighbors < 0:
+		return badOption("%d neighbours; take 1 or more, or 0 for %d", o.Neighbors, DefaultNeighbors)
+	case o.Graph == nil:
+		return nil
+	case o.Graph.N != n:
+		return badOption("a graph of %d points for %d; build it of the same points", o.Graph.N, n)
+	}
+	if err := o.Graph.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return nil
+}
+
+// Objective returns the loss of a batch.
+func (o *Options) Objective() op.ContrastiveOptions {
 	scale := 1.
 	if o.Loss == op.InfoNC {
 		scale = 0.5
@@ -261,8 +272,8 @@ func (o *Options) phases() []train.Phase {
 	}}
 }
 
-// fit returns the options of the training.
-func (o *Options) fit() train.Options {
+// FitOptions returns the options of the training.
+func (o *Options) FitOptions() train.Options {
 	return train.Options{
 		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Draw: o.Sampling,
 		Method: o.method(o.WeightDecay), Clip: orNone(o.Clip, DefaultClip),

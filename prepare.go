@@ -37,8 +37,11 @@ type Neighborhood struct {
 // Prepare scales points, finds their neighbours and makes the graph, as the options
 // say. It does not change the points. Embed does it first.
 func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood, error) {
-	if points == nil {
-		return nil, fmt.Errorf("%w: there are none", ErrPoints)
+	if err := checkPoints(points); err != nil {
+		return nil, err
+	}
+	if err := o.Check(points.N); err != nil {
+		return nil, err
 	}
 	set := &data.Dataset{Points: &data.Matrix{N: points.N, D: points.D, X: slices.Clone(points.X)}}
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
@@ -52,12 +55,23 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	return h, nil
 }
 
+// checkPoints refuses what is no matrix of points.
+func checkPoints(m *data.Matrix) error {
+	if m == nil || m.N < 1 || m.D < 1 || len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
+		return fmt.Errorf("%w: there are none, or N·D is not the length of X", ErrPoints)
+	}
+	return nil
+}
+
 // Complete finds what is nil of Points, Nearest and Graph, given Input and Before; what
 // is there already, such as what an earlier run has found, is taken as it is. Nearest
 // gets at least so many neighbours, which a measure of quality may want more of than
 // the graph. When ctx ends, so does Complete, with ctx.Err().
 func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) error {
 	n := h.Input.N
+	if err := o.checkGraph(n); err != nil {
+		return err
+	}
 	if o.Graph != nil {
 		h.Graph = o.Graph
 	}
@@ -67,9 +81,6 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	}
 	if n <= max(k, 1) {
 		return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points, or ask for fewer neighbours", ErrPoints, n, max(k, 1))
-	}
-	if err := o.Check(n); err != nil {
-		return err
 	}
 	if h.Points == nil {
 		if err := h.reduce(ctx, o); err != nil {
@@ -86,7 +97,7 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		var err error
 		h.Nearest, err = neighbors.KNN(ctx, h.Points, k, neighbors.Options{Device: o.Device})
 		if errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil {
-			return fmt.Errorf("%w: the principal components are too large for float32; scale the points", ErrPoints)
+			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
 		}
 		if err != nil {
 			return err

@@ -22,6 +22,10 @@ func (e *Embedding) Save(path string) error {
 	return e.model.Save(path, &d)
 }
 
+// SaveModel is Save without the training points of a table, which may be large, or
+// not to be passed on: UseTrainingPoints gives them back to what is loaded.
+func (e *Embedding) SaveModel(path string) error { return e.model.Save(path, &e.Description) }
+
 // Load reads an embedding that Save, or the program, has written, or a network of
 // linear layers that PyTorch has. Errors name the file, and wrap model.ErrFile if
 // its contents are at fault.
@@ -30,13 +34,13 @@ func Load(path string) (*Embedding, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedding{Description: saved.Description, mapper: saved.Network, beside: saved.Points}
+	e := &Embedding{Description: saved.Description, mapper: saved.Network, beside: saved.Points, Foreign: saved.Foreign}
 	switch network := saved.Network.(type) {
 	case saver:
 		e.model = network
 	case nil:
 		if saved.ResNet != nil {
-			return nil, fmt.Errorf("%w: %s is a network for images, which places no points", model.ErrFile, path)
+			return nil, fmt.Errorf("%w: %s", ErrImages, path)
 		}
 		e.Positions = &data.Matrix{N: saved.N, D: saved.D, X: saved.Table}
 		if e.model, err = model.NewEmbedding(slices.Clone(saved.Table), saved.D, saved.Training.Objective); err != nil {
@@ -59,6 +63,15 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	return nil
 }
 
+// UseDevice has a network of float32 place points on a device from now on; tables and
+// networks of float64 stay on the CPU.
+func (e *Embedding) UseDevice(d *model.Device) error {
+	if network, ok := e.mapper.(*model.MLP[float32]); ok {
+		return network.UseDevice(d)
+	}
+	return nil
+}
+
 // Mapper returns what maps points, prepared as Description.Preprocessing says, to
 // their positions: the network, or for a table what finds a place beside its
 // training points, of which there must be some (ErrNoTrainingPoints).
@@ -77,6 +90,28 @@ func (e *Embedding) Mapper() (model.Network, error) {
 	return p, nil
 }
 
+// Width returns how many values the points have that Project takes.
+func (e *Embedding) Width() (int, error) {
+	if before := e.Description.Preprocessing; before != nil {
+		return before.Width, nil
+	}
+	mapper, err := e.Mapper()
+	if err != nil {
+		return 0, err
+	}
+	width, _ := mapper.Size()
+	return width, nil
+}
+
+// Dim returns how many dimensions the embedding has.
+func (e *Embedding) Dim() int {
+	if e.Positions != nil {
+		return e.Positions.D
+	}
+	_, d := e.mapper.Size()
+	return d
+}
+
 // projectedRows is how many points are placed between two looks at the context.
 const projectedRows = 1 << 13
 
@@ -91,8 +126,8 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	if err != nil {
 		return nil, err
 	}
-	if points == nil || points.N < 0 || points.D < 1 || len(points.X) != points.N*points.D {
-		return nil, fmt.Errorf("%w: there are none, or N·D is not the length of X", ErrPoints)
+	if err := checkPoints(points); err != nil {
+		return nil, err
 	}
 	_, d := mapper.Size()
 	positions := data.NewMatrix(points.N, d)
@@ -133,11 +168,11 @@ func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, 
 	if err != nil {
 		return 0, err
 	}
-	width, _ := mapper.Size()
-	before := e.Description.Preprocessing
-	if before != nil {
-		width = before.Width
+	width, err := e.Width()
+	if err != nil {
+		return 0, err
 	}
+	before := e.Description.Preprocessing
 	if points.D != width {
 		return 0, fmt.Errorf("%w: they have %d values, but the embedding was learnt from points of %d; give points of the same kind", ErrPoints, points.D, width)
 	}

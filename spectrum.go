@@ -107,7 +107,8 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 	if len(each) == 0 {
 		return nil, badOption("a spectrum of no embeddings")
 	}
-	from, err := h.early(ctx, each[0], shared)
+	heads, tails := h.Graph.EdgeList()
+	from, err := h.early(ctx, heads, tails, each[0], shared)
 	if err != nil {
 		return nil, &SpectrumError{-1, err}
 	}
@@ -133,7 +134,7 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 				}
 				x := each[i]
 				x.Resume, x.Checkpoints = from, nil
-				e, err := h.FitModel(ctx, models[i], x)
+				e, err := h.fitModel(ctx, models[i], heads, tails, &x)
 				if err != nil {
 					cancel(&SpectrumError{i, err}) // the first is the cause
 					return
@@ -151,7 +152,7 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 
 // early runs the phases that all embeddings share, and returns where they end; nil if
 // there are none.
-func (h *Neighborhood) early(ctx context.Context, o Options, shared int) (*train.Checkpoint, error) {
+func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Options, shared int) (*train.Checkpoint, error) {
 	if shared == 0 {
 		return nil, nil
 	}
@@ -165,7 +166,6 @@ func (h *Neighborhood) early(ctx context.Context, o Options, shared int) (*train
 		end, err = c.Clone()
 		return err
 	}}
-	heads, tails := h.Graph.EdgeList()
-	_, err = train.Fit(ctx, m, heads, tails, o.fit())
+	_, err = train.Fit(ctx, m, heads, tails, o.FitOptions())
 	return end, err
 }

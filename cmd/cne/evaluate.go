@@ -214,7 +214,6 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 	if q.Spearman == 0 {
 		q.Spearman = quality.DefaultSample
 	}
-	c.Model.Kind = "table" // the points themselves are needed by no network
 	if a.folder == "" {
 		c.Graph.Cache = false
 	}
@@ -483,11 +482,13 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
 	e.Data = in.points.Name
-	near, err := prepare(ctx, a.config, rundir.View(a.folder), a.Log, a.device, in.points)
+	o := a.config.Options()
+	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
+	near, err := prepare(ctx, a.config, &o, rundir.View(a.folder), a.Log, in)
 	if err != nil {
 		return nil, err
 	}
-	y.points, y.Neighbors, y.Graph, y.Labels = near.points, near.nearest, near.graph, in.points.Labels
+	y.points, y.Neighbors, y.Graph, y.Labels = near.Points, near.Nearest, near.Graph, in.points.Labels
 	e.Edges = y.Graph.Edges()
 	return y, nil
 }

@@ -22,7 +22,7 @@ func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() e
 	c := t.config
 	withZ := c.Loss.Name == op.NC
 	if every := c.Output.MetricsEvery; every > 0 {
-		hooks = append(hooks, measureEvery(every, t.device, t.near.graph))
+		hooks = append(hooks, measureEvery(every, t.device, t.near.Graph))
 	}
 	hooks = append(hooks, recorded(c.Train.LogEvery, train.Records(records, withZ)))
 	if !c.Output.TensorBoard {
