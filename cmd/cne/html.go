@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ func readImages(paths []string) (*data.Images, error) {
 	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
 		return data.BuiltinImages(name)
 	}
-	return data.OpenImages(paths, data.ImageOptions{})
+	return data.OpenImages(context.Background(), paths, data.ImageOptions{})
 }
 
 // runImages returns the images of all points of a run: of those of data.path,

@@ -164,7 +164,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		}
 		// Every row has the place, the class and the state of its image.
 		read := func(path string) *data.Dataset {
-			set, err := data.Open([]string{path}, data.Options{LabelColumn: labelColumn})
+			set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: labelColumn})
 			must(t, err)
 			return set
 		}

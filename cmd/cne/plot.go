@@ -323,11 +323,11 @@ func openEmbedding(path string, o data.Options) (*data.Dataset, error) {
 	} else {
 		first.Drop = append(slices.Clone(o.Drop), labelColumn)
 	}
-	set, err := data.Open([]string{path}, first)
+	set, err := data.Open(context.Background(), []string{path}, first)
 	if errors.Is(err, data.ErrOption) {
 		// The file is an array, has no such column, or o itself names the
 		// column. If o is at fault, the error is the same again.
-		set, err = data.Open([]string{path}, o)
+		set, err = data.Open(context.Background(), []string{path}, o)
 	}
 	return set, err
 }

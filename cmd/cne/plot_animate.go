@@ -125,7 +125,7 @@ func (p *plotting) snapshots(ctx context.Context, page bool) (list []snapshot, l
 	var file string
 	for _, e := range epochs {
 		file = filepath.Join(folder, rundir.SnapshotName(e))
-		set, err := data.Open([]string{file}, data.Options{})
+		set, err := data.Open(context.Background(), []string{file}, data.Options{})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -196,7 +196,7 @@ func TestPlotAnimate(t *testing.T) {
 	if labels == nil || !slices.Equal(labels.Names, []string{"ant", "bee", "cat"}) {
 		t.Errorf("labels %v", labels)
 	}
-	set, err := data.Open([]string{"runs/nc/embedding.npy"}, data.Options{})
+	set, err := data.Open(t.Context(), []string{"runs/nc/embedding.npy"}, data.Options{})
 	if err != nil || !slices.Equal(list[2].embedding.X, set.Points.X) {
 		t.Errorf("the last frame is not the embedding (%v)", err)
 	}
