@@ -27,7 +27,10 @@ type remoteRun struct {
 	loss    op.ContrastiveOptions
 	adam    bool
 	options train.Options
-	moved   float32 // by how much of itself each coordinate of a network's points is off
+	// moved is by how much of itself each coordinate of a network's points is off: up or
+	// down, as draws decide, or all in one direction.
+	moved       float32
+	inDirection bool
 }
 
 const (
@@ -51,6 +54,9 @@ func (r *remoteRun) model(t *testing.T) model.Model {
 	}
 	points, signs := normal[float32](remotePoints, remoteWidth, 6), normal[float32](remotePoints, remoteWidth, 7)
 	for i, s := range signs {
+		if r.inDirection {
+			s = 1
+		}
 		points[i] *= 1 + r.moved*float32(math.Copysign(1, float64(s)))
 	}
 	m, err := model.NewParametric(network, points, r.loss)
@@ -156,16 +162,18 @@ func TestRunsOnDevice(t *testing.T) {
 
 // With TF32 a run of a network differs from that on the CPU as far as the rounding of
 // operands takes it. How far one such rounding does is what the CPU's own losses show, if
-// the points are off by as much; of the matrices that a step multiplies, which are the
+// the points are off by as much: each up or down by chance, as rounding to the nearest
+// number has it, or all towards zero, as cutting digits off does, which averages out
+// nowhere. Of the matrices that a step multiplies, which are the
 // points, activations, weights and gradients of three layers, those that share a product
 // make 16 roundings at most: two in each of three products forwards, and in five backwards.
 func TestNetworkWithTF32OnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	unit := fakecuda.TF32(t, d)
 	r := remoteRuns["network"]
-	fit := func(on *device.Device, moved float64) []float64 {
+	fit := func(t *testing.T, on *device.Device, moved float64, inDirection bool) []float64 {
+		t.Helper()
 		of := r
-		of.moved = float32(moved)
+		of.moved, of.inDirection = float32(moved), inDirection
 		_, losses, _, err := of.fit(t, on, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -178,18 +186,33 @@ func TestNetworkWithTF32OnDevice(t *testing.T) {
 		}
 		return math.Sqrt(sum / float64(len(want)))
 	}
-	want := fit(device.CPU(), 0)
-	rounding := max(drift(fit(device.CPU(), unit), want), drift(fit(device.CPU(), -unit), want))
-	far := drift(fit(d, 0), want)
-	if rounding > 1e-2 {
-		t.Fatalf("moved points change the losses by %.2g of themselves: the run can be compared with none", rounding)
-	}
-	if !(far <= 16*rounding) {
-		t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", fit(d, 0), want, far, rounding)
-	}
-	if fakecuda.Here() && far < rounding/16 {
-		t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
-	}
+	want := fit(t, device.CPU(), 0, false)
+	fakecuda.TF32(t, d, func(t *testing.T, unit float64) {
+		directions := []bool{false}
+		if unit > 0x1p-11 { // more than rounding to the nearest number makes
+			directions = append(directions, true)
+		}
+		var rounding float64
+		for _, inDirection := range directions {
+			for _, moved := range []float64{-unit, unit} {
+				one := drift(fit(t, device.CPU(), moved, inDirection), want)
+				t.Logf("points moved by %.2g, all in one direction %t: the losses are off by %.2g", moved, inDirection, one)
+				rounding = max(rounding, one)
+			}
+		}
+		got := fit(t, d, 0, false)
+		far := drift(got, want)
+		t.Logf("with TF32 they are off by %.2g, %.2g times as much", far, far/rounding)
+		if rounding > 1e-2 {
+			t.Fatalf("moved points change the losses by %.2g of themselves: the run can be compared with none", rounding)
+		}
+		if !(far <= 16*rounding) {
+			t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", got, want, far, rounding)
+		}
+		if fakecuda.Here() && far < rounding/16 {
+			t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
+		}
+	})
 }
 
 // Sums on a device do not depend on what comes first: whatever the order in which
