@@ -22,6 +22,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
+	"cne/internal/console"
 	"cne/internal/finite"
 	"cne/internal/rundir"
 	"cne/internal/text"
@@ -87,7 +88,7 @@ same points and graph, the first says k and the constants of the losses.`,
 			if err := a.configure(from); err != nil {
 				return err
 			}
-			a.reporter = newReporter(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
+			a.Reporter = console.NewReporter(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
 				return err
 			}
@@ -114,7 +115,7 @@ same points and graph, the first says k and the constants of the losses.`,
 
 // evaluationRun is one run of cne evaluate.
 type evaluationRun struct {
-	*reporter
+	*console.Reporter
 	inputs          []string
 	data, labels    []string
 	graph           string

@@ -28,15 +28,11 @@ func (t *training) loggers(records io.Writer) (hooks []train.Hook, done func() e
 	if !c.Output.TensorBoard {
 		return hooks, func() error { return nil }, nil
 	}
-	first := 1
-	if t.from != nil {
-		first += t.from.Progress.Epochs
-	}
 	f, err := t.dir.CreateEvents(time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
-	events, err := tensorboard.NewWriter(f, time.Now(), first)
+	events, err := tensorboard.NewWriter(f, time.Now(), t.epochsBefore()+1)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}

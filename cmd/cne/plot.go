@@ -15,6 +15,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/console"
 	"cne/internal/text"
 )
 
@@ -72,7 +73,7 @@ more than 15 MB for a page, some are left out.`,
 					return err
 				}
 			}
-			log := newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
+			log := console.NewReporter(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:

@@ -18,6 +18,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/console"
 	"cne/internal/device"
 	"cne/internal/finite"
 	"cne/internal/parallel"
@@ -62,7 +63,7 @@ them) gets the points as they are in the files.`,
 			if err != nil {
 				return err
 			}
-			p.reporter = newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd))
+			p.Reporter = console.NewReporter(cmd.ErrOrStderr(), format, isQuiet(cmd))
 			err = p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
@@ -92,7 +93,7 @@ type projection struct {
 	header  string
 	skipBad bool
 	data    data.Options
-	*reporter
+	*console.Reporter
 
 	deviceName string
 	device     *model.Device // of a network

@@ -8,11 +8,11 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cne/configs"
+	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model"
 	"cne/train"
@@ -22,7 +22,7 @@ import (
 // configuration, their folder, and whether they begin or go on. C is the type
 // of the configuration.
 type runState[C any] struct {
-	*reporter
+	*console.Reporter
 	schema *configs.Schema[C]
 	config *C
 	force  bool
@@ -83,7 +83,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 			return err
 		}
 		defer stop()
-		r.reporter = newReporter(cmd.ErrOrStderr(), r.common().Log.Format, isQuiet(cmd))
+		r.Reporter = console.NewReporter(cmd.ErrOrStderr(), r.common().Log.Format, isQuiet(cmd))
 		if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
 			return err
 		}
@@ -212,46 +212,12 @@ func (r *runState[C]) withRecords(f func(w io.Writer, before []byte) error) (err
 	return f(records, before)
 }
 
-// progress returns a hook that tells the progress of the run, in epochs whose
-// units are edges, or images. Before it is told, a report goes through all of
-// more.
-func (r *runState[C]) progress(unit string, more ...func(*train.State, *EpochReport)) train.Hook {
-	began, done := time.Now(), 0
-	if r.from != nil {
-		done = r.from.Progress.Epochs
+// epochsBefore returns how many epochs were over before this process began.
+func (r *runState[C]) epochsBefore() int {
+	if r.from == nil {
+		return 0
 	}
-	return train.HookFunc(func(s *train.State) error {
-		perEpoch := time.Since(began) / time.Duration(s.Epoch-done)
-		report := EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Unit: unit, Speed: s.EdgesPerSecond,
-			Left: time.Duration(s.Epochs-s.Epoch) * perEpoch}
-		for _, f := range more {
-			f(s, &report)
-		}
-		r.Progress.Epoch(report)
-		return nil
-	})
-}
-
-// watch returns a function for train.Options.Watch that tells the progress
-// within the epochs of the run, whose batches have so many units. Before it is
-// told, a report goes through more.
-func (r *runState[C]) watch(unit string, perBatch int, more func(*EpochReport)) func(epoch, done, batches int, loss float64) {
-	began, start := time.Now(), -1 // of this process, in batches
-	return func(epoch, done, batches int, loss float64) {
-		at := (epoch-1)*batches + done
-		if start < 0 {
-			start = at - 1
-		}
-		if done == batches {
-			return // Progress.Epoch comes next
-		}
-		epochs, elapsed := r.common().Epochs, time.Since(began)
-		each := elapsed / time.Duration(at-start)
-		report := EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
-			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Left: time.Duration(epochs*batches-at) * each}
-		more(&report)
-		r.Progress.Part(report)
-	}
+	return r.from.Progress.Epochs
 }
 
 // diverged says what to do about a run that has diverged.

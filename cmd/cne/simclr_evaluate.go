@@ -15,6 +15,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/internal/version"
 	"cne/model"
@@ -59,7 +60,7 @@ for comparison, and written to evaluation-pixels.json.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
-			e := &evaluating{reporter: t.reporter, config: t.config, device: t.device, augmentation: t.augmentation}
+			e := &evaluating{Reporter: t.Reporter, config: t.config, device: t.device, augmentation: t.augmentation}
 			if t.network != nil {
 				e.encoder = t.network
 			}
@@ -105,7 +106,7 @@ func oneRun(cmd *cobra.Command, args []string) error {
 
 // A trained is a network that was trained by cne simclr pretrain, or elsewhere.
 type trained struct {
-	*reporter
+	*console.Reporter
 	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
 	device       *model.Device
@@ -135,7 +136,7 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 	} else if t.config, _, err = configs.Pretrain.Load(from); err != nil {
 		return nil, err
 	}
-	t.reporter = newReporter(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
+	t.Reporter = console.NewReporter(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
 	if t.device, err = openDevice(t.Log, t.config.Device); err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func evaluationSplit(c *configs.Evaluate, images *data.Images) (simclr.Split, er
 
 // evaluating is the evaluation of a network, or of pixels.
 type evaluating struct {
-	*reporter
+	*console.Reporter
 	config       *configs.SimCLR
 	images       *data.Images
 	device       *model.Device
@@ -260,7 +261,7 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 			e.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
 		e.Log.Info("representing the images", "images", e.images.N)
-		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.progressLogger("representing the images", logInterval))
+		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.ProgressLogger("representing the images"))
 	}
 	if err != nil {
 		return nil, err
@@ -268,7 +269,7 @@ func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
 	m.Width = features.D
 	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
 	options.Device = e.device
-	options.Progress = e.progressLogger("training the classifiers", logInterval)
+	options.Progress = e.ProgressLogger("training the classifiers")
 	m.Result, err = options.Run(ctx, features, e.images)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 				return err
 			}
 			t.Log.Info("representing the images", "images", images.N)
-			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.progressLogger("representing the images", logInterval))
+			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.ProgressLogger("representing the images"))
 			if err != nil {
 				return err
 			}

@@ -67,6 +67,7 @@ type pretraining struct {
 	result   train.Result
 	watched  simclr.Split    // what the monitor measures on
 	accuracy map[int]float64 // by epoch
+	latest   *float64        // of them, which the progress shows
 	load     time.Duration
 }
 
@@ -165,7 +166,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	m := &simclr.Monitor{
 		Images: p.images, Split: p.watched, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
 		Report: func(epoch int, accuracy float64) error {
-			p.accuracy[epoch] = accuracy
+			p.accuracy[epoch], p.latest = accuracy, &accuracy
 			return nil
 		},
 	}
@@ -188,25 +189,20 @@ func (p *pretraining) measured(epoch int) *float64 {
 func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 	return p.withRecords(func(records io.Writer, before []byte) (err error) {
 		c := p.config
-		var last *float64 // the progress shows the newest accuracy in every epoch
 		for line := range bytes.Lines(before) {
 			var r simclr.Record
 			if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
-				last, p.accuracy[r.Epoch] = r.Accuracy, *r.Accuracy
+				p.accuracy[r.Epoch], p.latest = *r.Accuracy, r.Accuracy
 			}
 		}
+		latest := func() *float64 { return p.latest }
 		if monitor != nil {
 			p.options.Hooks = append(p.options.Hooks, monitor)
 		}
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, c.Train.LogEvery, p.measured),
-			p.progress("images", func(s *train.State, r *EpochReport) {
-				if a := p.measured(s.Epoch); a != nil {
-					last = a
-				}
-				r.Accuracy = last
-			}))
-		p.options.Watch = p.watch("images", c.Train.BatchSize, func(r *EpochReport) { r.Accuracy = last })
+			p.EpochHook("images", p.epochsBefore(), latest))
+		p.options.Watch = p.BatchWatch("images", c.Train.Epochs, c.Train.BatchSize, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
 		p.Progress.Start(c.Train.Epochs)
@@ -308,7 +304,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		e := &evaluating{reporter: p.reporter, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		e := &evaluating{Reporter: p.Reporter, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
 		found, err := e.measure(ctx)
 		if err != nil {
 			if ctx.Err() != nil {

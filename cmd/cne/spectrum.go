@@ -13,6 +13,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model/op"
 	"cne/train"
@@ -72,7 +73,7 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		}
 		defer stop()
 		r := &runState[configs.Config]{
-			reporter: newReporter(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)),
+			Reporter: console.NewReporter(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)),
 			schema:   configs.Spectrum.WithCommand(values.command()), // as config.yaml tells it
 			config:   c, force: force,
 		}
@@ -349,7 +350,7 @@ func (s *spectrum) count() train.Hook {
 		defer s.mutex.Unlock()
 		s.done++
 		spent := time.Since(s.began)
-		s.Progress.Epoch(EpochReport{
+		s.Progress.Epoch(console.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
 			Speed: float64(s.done) * float64(len(s.heads)) / spent.Seconds(),
 			Left:  spent / time.Duration(s.done) * time.Duration(s.all-s.done),

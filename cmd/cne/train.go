@@ -154,7 +154,7 @@ func (t *training) fit(ctx context.Context, o train.Options) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, closeLoggers()) }()
-		o.Hooks = append(loggers, t.progress("edges"))
+		o.Hooks = append(loggers, t.EpochHook("edges", t.epochsBefore(), nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
