@@ -235,7 +235,7 @@ func isRun(path string) (bool, error) {
 		return false, err
 	}
 	if command == configs.Spectrum.Command() {
-		err = isSpectrum(path)
+		err = rundir.RefuseSpectrum(path)
 	}
 	if err == nil && command != "" && command != configs.Train.Command() {
 		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, command, configs.Train.Command())
@@ -280,7 +280,7 @@ func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
 	}
 	s := &candidate{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
 	if _, err := os.Stat(s.file); !run || err != nil {
-		if s.file, err = embeddingFile(path); err != nil {
+		if s.file, err = rundir.EmbeddingFile(path); err != nil {
 			return nil, err
 		}
 	}
@@ -288,7 +288,7 @@ func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
 	if !a.dataKnown {
 		o.Labels = a.labels
 	}
-	set, err := openEmbedding(s.file, o)
+	set, err := rundir.OpenEmbedding(s.file, o)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/console"
 	"cne/internal/device"
+	"cne/internal/figures"
 	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rundir"
@@ -529,7 +530,7 @@ func (p *projection) draw() error {
 	if p.labels != nil {
 		labels = data.NewLabels(p.labels)
 	}
-	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
+	return figures.Scatter(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
 }
 
 // A positionWriter writes positions block by block, as an array or a table.

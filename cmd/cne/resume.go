@@ -35,7 +35,7 @@ func (r *runState[C]) reopen(cmd *cobra.Command, folder string) (unlock func(), 
 		return nil, fmt.Errorf("the run in %s is one of %q, which %q cannot resume", folder, command, r.schema.Command())
 	}
 	path := filepath.Join(folder, rundir.ConfigFile)
-	if at, err := filepath.Abs(folder); err == nil && isSpectrum(filepath.Dir(at)) != nil {
+	if at, err := filepath.Abs(folder); err == nil && rundir.RefuseSpectrum(filepath.Dir(at)) != nil {
 		return nil, fmt.Errorf("%s is an embedding of a spectrum and no run to be resumed; begin one with \"%s --config %s\" and a folder of its own", folder, r.schema.Command(), path)
 	}
 	if unlock, err = r.dir.Lock(); err != nil {

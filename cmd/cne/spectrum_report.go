@@ -3,12 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -16,6 +13,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/explorer"
+	"cne/internal/figures"
 	"cne/internal/plot"
 	"cne/internal/rundir"
 	"cne/internal/version"
@@ -47,17 +45,6 @@ type StopMetrics struct {
 	Disparity *float64 `json:"disparity_to_previous,omitempty"`
 	Folder    string   `json:"folder"`
 	Metrics
-}
-
-// isSpectrum returns an error that names an embedding if a folder is that of a
-// spectrum, in which there are several.
-func isSpectrum(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, rundir.SpectrumFigures))
-	var f SpectrumMetrics
-	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Stops) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Stops[0].Folder))
 }
 
 // figures returns what is known of the spectrum.
@@ -122,7 +109,7 @@ func (s *spectrum) draw(f *SpectrumMetrics) error {
 		if err := s.at(x).draw(x.embedding, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := scatterOf(x.embedding, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := figures.Scatter(x.embedding, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
@@ -236,9 +223,9 @@ var stopFigures = []figure{
 
 // facts returns the figures of a stop for the explorer.
 func (m *StopMetrics) facts() []explorer.Fact {
-	facts := factsOf(&m.Metrics)
+	facts := figures.Facts(&m.Figures, m.Z)
 	if m.ZBar != nil {
-		facts = append([]explorer.Fact{roundedFact("Z̄", *m.ZBar)}, facts...)
+		facts = append([]explorer.Fact{figures.RoundedFact("Z̄", *m.ZBar)}, facts...)
 	}
 	return facts
 }

@@ -12,6 +12,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/model"
 	"cne/train"
@@ -253,9 +254,9 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
 func (t *training) draw(embedding, held *data.Matrix, m *Metrics) error {
-	s := scatterOf(embedding, t.in.points.Labels, t.config.Plot)
+	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
-		s = scatterOfBoth(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
+		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
 	}
 	if t.config.Output.Plot {
 		if err := s.Save(t.dir.Path("embedding.png")); err != nil {
