@@ -15,7 +15,9 @@ import (
 	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/model"
+	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 func trainCmd() *cobra.Command {
@@ -150,12 +152,15 @@ func (t *training) begin() error {
 func (t *training) fit(ctx context.Context, o train.Options) error {
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
-		loggers, closeLoggers, err := t.loggers(records)
+		if every := c.Output.MetricsEvery; every > 0 {
+			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.graph, Device: t.device}))
+		}
+		recording, closeRecords, err := t.dir.RecordHooks(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeLoggers()) }()
-		o.Hooks = append(loggers, t.EpochHook("edges", t.epochsBefore(), nil))
+		defer func() { err = errors.Join(err, closeRecords()) }()
+		o.Hooks = append(append(o.Hooks, recording...), t.EpochHook("edges", t.epochsBefore(), nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
