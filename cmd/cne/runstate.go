@@ -62,21 +62,28 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 	var profile, resume string
 	cmd.Args = noArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if cmd.Flags().Changed("resume") {
+		if r.resumed = cmd.Flags().Changed("resume"); r.resumed {
 			if r.force {
 				return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
 			}
-			unlock, err := r.reopen(cmd, resume)
+			if resume == "" {
+				return &usageError{cmd.CommandPath(), errors.New("--resume needs the folder of a run")}
+			}
+			given, err := configSources(cmd)
+			if err != nil {
+				return err
+			}
+			var unlock func()
+			r.dir, r.config, r.from, unlock, err = rundir.Resume(s, resume, given)
+			if flag := new(rundir.FlagError); errors.As(err, &flag) {
+				return &usageError{cmd.CommandPath(), err}
+			}
 			if err != nil {
 				return err
 			}
 			defer unlock()
-		} else {
-			c, _, err := fromCommand(s, cmd)
-			if err != nil {
-				return err
-			}
-			r.config = c
+		} else if r.config, _, err = fromCommand(s, cmd); err != nil {
+			return err
 		}
 		stop, err := startProfile(profile)
 		if err != nil {
@@ -115,33 +122,22 @@ func (r *runState[C]) open(inputs ...string) (unlock func(), err error) {
 	return r.dir.Lock()
 }
 
-// An identity is what a checkpoint notes of the data of its run.
-type identity struct {
-	note  string // its key
-	what  string // in words
-	value string // "" if there is nothing
-}
-
 // begin makes the folder that of this run, or checks that it is.
-func (r *runState[C]) begin(identities ...identity) error {
+func (r *runState[C]) begin(data ...rundir.Identity) error {
 	config, err := r.configText()
 	if err != nil {
 		return err
 	}
-	r.notes = map[string]string{configNote: config}
-	for _, x := range identities {
-		if x.value != "" {
-			r.notes[x.note] = x.value
-		}
-		if r.from != nil && r.from.Notes[x.note] != x.value {
-			return fmt.Errorf("the %s are not those that the run was begun with; a run can only be resumed on the same data", x.what)
-		}
+	if r.notes, err = rundir.Notes(r.from, config, data...); err != nil {
+		return err
 	}
 	if err := r.dir.RemoveStale(); err != nil {
 		return err
 	}
 	if r.resumed {
-		err = r.beginAgain()
+		r.saved = true // whatever happens, the folder is not cleared
+		r.canGoOn = r.from != nil
+		err = r.dir.BeginAgain(r.Log, r.from, r.common().Epochs)
 	} else {
 		err = r.dir.Begin()
 	}
@@ -159,24 +155,6 @@ func (r *runState[C]) configText() (string, error) {
 	var text bytes.Buffer
 	err := r.schema.Write(&text, &c)
 	return text.String(), err
-}
-
-// beginAgain prepares the folder of a run that goes on: what is damaged, and
-// what will be of an earlier state than the model, goes.
-func (r *runState[C]) beginAgain() error {
-	r.saved = true // whatever happens, the folder is not cleared
-	if r.from == nil {
-		r.Log.Warn("there is no checkpoint in the run folder; the run begins again")
-	} else {
-		r.canGoOn = true
-	}
-	if err := r.dir.RemoveDamaged(r.Log); err != nil {
-		return err
-	}
-	if r.from != nil && r.from.Progress.Epochs == r.common().Epochs {
-		return nil
-	}
-	return r.dir.RemoveResults()
 }
 
 // checkpoints returns when and how the state of the run is saved.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -128,7 +127,8 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 	t, file := &trained{}, path
 	if info.IsDir() {
 		t.folder, file = path, filepath.Join(path, rundir.ModelFile)
-		if t.config, err = configOfRun(path, from); err != nil {
+		otherSizes := func(begun, now *configs.SimCLR) { begun.Data.Size = now.Data.Size } // as other images may have
+		if t.config, err = rundir.ConfigOf(configs.Pretrain, path, from, otherSizes); err != nil {
 			return nil, err
 		}
 	} else if !withNetwork {
@@ -166,37 +166,6 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		t.augmentation = simclr.Plain(saved.Images)
 	}
 	return t, nil
-}
-
-// configOfRun returns the configuration of a run that has ended, with what may
-// be changed of it.
-func configOfRun(folder string, from configs.Sources) (*configs.SimCLR, error) {
-	path := filepath.Join(folder, rundir.ConfigFile)
-	contents, command, err := rundir.Inspect(folder)
-	switch {
-	case err != nil:
-		return nil, err
-	case contents != rundir.Run:
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it", folder)
-	case command != "" && command != configs.Pretrain.Command():
-		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, command, configs.Pretrain.Command())
-	}
-	begun, _, err := configs.Pretrain.Load(configs.Sources{File: path})
-	if err != nil {
-		return nil, err
-	}
-	if from.File == "" {
-		from.File = path
-	}
-	c, origins, err := configs.Pretrain.Load(from)
-	if err != nil {
-		return nil, err
-	}
-	begun.Data.Size = c.Data.Size // other images may have other sizes
-	if changed := configs.Pretrain.Violations(begun, c, origins); len(changed) > 0 {
-		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
-	}
-	return c, nil
 }
 
 // evaluationError adds the keys with which an error of an evaluation can be

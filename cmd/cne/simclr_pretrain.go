@@ -105,7 +105,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	if err := p.begin(identity{pointsNote, "images of data.path", imagesKey(p.images, p.rows)}); err != nil {
+	if err := p.begin(rundir.Identity{Note: rundir.PointsNote, What: "images of data.path", Value: imagesKey(p.images, p.rows)}); err != nil {
 		return err
 	}
 	if err := p.fit(ctx, monitor); err != nil {

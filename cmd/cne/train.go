@@ -138,7 +138,15 @@ func inputFiles(c *configs.Config) []string {
 
 // begin makes the folder that of this run, or checks that it is.
 func (t *training) begin() error {
-	if err := t.runState.begin(t.identify()...); err != nil {
+	held := ""
+	if t.in.held != nil {
+		held = pointsKey(t.in.held.Points)
+	}
+	if err := t.runState.begin(
+		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: t.near.pointsKey},
+		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: t.near.graphKey()},
+	); err != nil {
 		return err
 	}
 	if t.config.Graph.Cache && t.config.Graph.File == nil {

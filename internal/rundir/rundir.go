@@ -147,10 +147,6 @@ func (d *Dir) Clear() error {
 	return d.remove(existing)
 }
 
-// RemoveResults removes the files that are made when a run has ended, which will
-// be older than the model of one that goes on.
-func (d *Dir) RemoveResults() error { return d.remove(lateFiles) }
-
 func (d *Dir) remove(names []string) error {
 	for _, name := range names {
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
