@@ -16,7 +16,7 @@ func ExampleSchema() {
 		return
 	}
 	fmt.Println(c.Loss.Name, *c.Loss.S, "from", origins["loss.s"])
-	fmt.Println(c.FitOptions().Phases[0].Place)
+	fmt.Println(c.Options().Phases[0].Place)
 
 	_, err = configs.Train.Parse("run.yaml", []byte("loss:\n  name: umpa"))
 	fmt.Println(err)

@@ -3,6 +3,7 @@ package configs
 import (
 	"time"
 
+	"cne"
 	"cne/data"
 	"cne/model"
 	"cne/model/op"
@@ -35,29 +36,37 @@ func (l *Loss) Options() op.ContrastiveOptions {
 	}
 }
 
-// FitOptions returns how the model is trained, but for what happens meanwhile:
-// hooks, checkpoints and the device.
-func (c *Config) FitOptions() train.Options {
-	o := train.Options{
-		BatchSize: c.Train.BatchSize, Seed: c.Seed, Draw: c.Loss.Draw, Clip: c.Train.Clip,
-		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
-		Method: c.Train.method(c.Train.WeightDecay), MethodZ: c.Train.method(0),
+// Options returns how the points of a run are embedded, but for what happens
+// meanwhile and where: hooks, checkpoints and the device. The phases are complete.
+func (c *Config) Options() cne.Options {
+	l, t := &c.Loss, &c.Train
+	o := cne.Options{
+		Scaling: c.Data.Scale, Components: orNone(c.Graph.PCA), Neighbors: c.Graph.K,
+		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
+		RandomStart: c.Model.Init == "random", StartStd: c.Model.InitStd,
+		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Draw, Scale: l.Factor(), Clamp: orNone(l.Clamp),
+		Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator, LogZ: l.LogZ, FixZ: !l.LearnZ || t.LRZ == 0,
+		BatchSize: t.BatchSize, Adam: t.Optimizer == "adam", SGD: t.Optimizer == "sgd", Momentum: t.Momentum, WeightDecay: t.WeightDecay,
+		LRZ: t.LRZ, Clip: orNone(t.Clip), Seed: c.Seed,
+	}
+	if c.Model.Kind != "table" {
+		o.Hidden = append([]int{}, c.Model.Hidden...) // an empty list is no nil
 	}
 	for _, s := range c.Stages() {
 		o.Phases = append(o.Phases, train.Phase{
 			Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: s.Anneal, WarmUp: s.WarmUp,
-			Place: place(s.S, s.ZBar), ExaggerateEarly: c.Train.EarlyExaggeration == "third",
+			Place: place(s.S, s.ZBar), ExaggerateEarly: t.EarlyExaggeration == "third",
 		})
 	}
 	return o
 }
 
-// method returns a new optimiser.
-func (o *Optimization) method(weightDecay float64) train.Method {
-	if o.Optimizer == "adam" {
-		return &train.Adam{WeightDecay: weightDecay}
+// orNone returns a value of the configuration, where 0 means none.
+func orNone[T int | float64](v T) T {
+	if v == 0 {
+		return cne.None
 	}
-	return &train.SGD{Momentum: o.Momentum, WeightDecay: weightDecay}
+	return v
 }
 
 // place returns the place on the spectrum that s or z_bar say.

@@ -37,11 +37,12 @@ func TestFitOptions(t *testing.T) {
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
 	} {
 		c := mustLoad(t, tc.yaml)
-		if got := c.Loss.Options(); got != tc.loss {
+		o := c.Options()
+		if got := o.Objective(); got != tc.loss {
 			t.Errorf("%s: loss %+v, want %+v", tc.yaml, got, tc.loss)
 		}
 		tc.fit.Method, tc.fit.MethodZ = new(train.SGD), new(train.SGD)
-		if got := c.FitOptions(); !reflect.DeepEqual(got, tc.fit) {
+		if got := o.FitOptions(); !reflect.DeepEqual(got, tc.fit) {
 			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
 		}
 	}

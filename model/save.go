@@ -22,8 +22,12 @@ import (
 var ErrFile = errors.New("model: the file cannot be used")
 
 // A Description goes with a saved model: what has to be known to use it, and
-// where it comes from. It holds nothing of the training data.
+// where it comes from. It holds nothing of the training data but Points.
 type Description struct {
+	// Points [n, p] are the training points of a table, as its graph saw them,
+	// beside which alone it can place new ones; nil leaves them out of the file.
+	Points *data.Matrix
+
 	// Preprocessing is what to do to new points; nil means nothing.
 	Preprocessing *data.Preprocessing
 	// Images is how images are prepared for a ResNet; nil means that nobody
@@ -126,7 +130,8 @@ const (
 	modelKind   = "model"
 	modelFormat = 1
 
-	tableTensor = "weight" // as torch.nn.Embedding has it
+	tableTensor          = "weight" // as torch.nn.Embedding has it
+	trainingPointsTensor = "training_points"
 )
 
 // architecture is the JSON under architectureKey.
@@ -173,6 +178,9 @@ func (e *Embedding[T]) Save(path string, d *Description) error {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}
+	if d != nil && d.Points != nil {
+		f.Tensors[trainingPointsTensor] = safetensors.New(d.Points.X, d.Points.N, d.Points.D)
+	}
 	return save(path, f, architecture{Kind: kindTable, Points: e.n, Dim: e.d, DType: op.Dtype[T]().String()}, d)
 }
 
@@ -435,7 +443,17 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	if err != nil {
 		return err
 	}
-	if len(f.Tensors) != 1 || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
+	tensors := 1
+	if beside, ok := f.Tensors[trainingPointsTensor]; ok {
+		tensors++
+		if s.Points, err = pointsOf(beside); err != nil {
+			return err
+		}
+		if s.Points.N != a.Points {
+			return fmt.Errorf("it holds %d training points for %d positions", s.Points.N, a.Points)
+		}
+	}
+	if len(f.Tensors) != tensors || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
 		return fmt.Errorf("it holds %d tensors, and a table of shape %v where its description says %d points in %d dimensions", len(f.Tensors), t.Shape, a.Points, a.Dim)
 	}
 	s.N, s.D = a.Points, a.Dim
@@ -479,6 +497,11 @@ func decodePoints(f *safetensors.File) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pointsOf(t)
+}
+
+// pointsOf returns the points that a tensor holds.
+func pointsOf(t safetensors.Tensor) (*data.Matrix, error) {
 	x, err := t.Float32s()
 	if err != nil {
 		return nil, err

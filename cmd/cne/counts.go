@@ -77,7 +77,7 @@ func (p *projection) openCounts() (pointSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countsSource{counts: counts, scaling: p.before.Counts}, nil
+	return &countsSource{counts: counts, scaling: p.embedding.Description.Preprocessing.Counts}, nil
 }
 
 // checkCounts returns an error if one of the inputs is counts, for a model that

@@ -47,7 +47,7 @@ func TestDeviceIsLostInARun(t *testing.T) {
 			for part := range parts {
 				folder, after := fmt.Sprintf("%s/%d", name, part), (part+1)*launches/(parts+1)
 				fakecuda.Fail(t, after, fakecuda.LaunchFailed)
-				code, _, stderr := cne(t.Context(), append(slices.Clone(args), "-o", folder)...)
+				code, _, stderr := runCne(t.Context(), append(slices.Clone(args), "-o", folder)...)
 				fakecuda.Fail(t, -1, 0)
 				if code != exitFailure || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "cuda:0: ") || !strings.Contains(stderr, "the device failed (CUDA's error LaunchFailed)") {
 					t.Fatalf("exit code %d, stderr %q", code, stderr)
@@ -91,7 +91,7 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 			for more := int64(-1); ; more += 2<<10 + more/2 {
 				folder := name + "/run"
 				fakecuda.Memory(t, 32<<20+more) // cuBLAS has 32 MiB
-				code, _, stderr := cne(t.Context(), append(slices.Clone(args), "-o", folder)...)
+				code, _, stderr := runCne(t.Context(), append(slices.Clone(args), "-o", folder)...)
 				if code == 0 {
 					break
 				}

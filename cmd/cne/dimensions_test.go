@@ -35,7 +35,7 @@ func TestDimensions(t *testing.T) {
 				writePoints(t, "points.csv", n+held, width)
 				run := func(args ...string) (stdout string) {
 					t.Helper()
-					code, stdout, stderr := cne(t.Context(), args...)
+					code, stdout, stderr := runCne(t.Context(), args...)
 					if code != 0 {
 						t.Fatalf("cne %v: exit code %d: %s", args, code, stderr)
 					}

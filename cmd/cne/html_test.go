@@ -93,7 +93,7 @@ func writeIDX(t *testing.T, n int) {
 func TestTrainWritesAPage(t *testing.T) {
 	run := func(t *testing.T, flags ...string) string {
 		t.Helper()
-		code, stdout, stderr := cne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
+		code, stdout, stderr := runCne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
 			"--set", "graph.k=5", "--set", "train.batch_size=64", "--html", "--epochs", "10", "-o", "run"}, flags...)...)
 		if code != 0 || !strings.Contains(stdout, filepath.FromSlash("run/embedding.html")) {
 			t.Fatal(code, stdout, stderr)
@@ -103,13 +103,13 @@ func TestTrainWritesAPage(t *testing.T) {
 	t.Run("not wanted after all", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		writeIDX(t, 60)
-		if code, _, stderr := cne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
 			t.Fatal(stderr)
 		}
 		if slices.Contains(listFiles(t, "run"), "embedding.html") {
 			t.Error("--html=false writes a page")
 		}
-		if code, _, stderr := cne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
+		if code, _, stderr := runCne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
 			t.Error(code, stderr)
 		}
 	})
@@ -125,14 +125,14 @@ func TestTrainWritesAPage(t *testing.T) {
 			t.Errorf("facts %v", p.Views[0].Facts)
 		}
 		// cne plot makes the same again, but for the title.
-		if code, stdout, stderr := cne(t.Context(), "plot", "run", "--html", "--title", "images", "-o", "again.html"); code != 0 || stdout != "again.html\n" || stderr != "" {
+		if code, stdout, stderr := runCne(t.Context(), "plot", "run", "--html", "--title", "images", "-o", "again.html"); code != 0 || stdout != "again.html\n" || stderr != "" {
 			t.Fatal(code, stdout, stderr)
 		}
 		if readText(t, "again.html") != readText(t, "run/embedding.html") {
 			t.Error("cne plot makes another page")
 		}
 		// A new run removes the page of the old one.
-		if code, _, stderr := cne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "-o", "run", "--force"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "-o", "run", "--force"); code != 0 {
 			t.Fatal(stderr)
 		}
 		if slices.Contains(listFiles(t, "run"), "embedding.html") {
@@ -146,7 +146,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		if p := readPage(t, "run/embedding.html"); p.Images != nil || p.Title != "Mine" {
 			t.Errorf("%+v", p)
 		}
-		if code, _, stderr := cne(t.Context(), "plot", "run", "--html"); code != 0 || readPage(t, "run/embedding.html").Images != nil {
+		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html"); code != 0 || readPage(t, "run/embedding.html").Images != nil {
 			t.Errorf("cne plot asks for images that the run did not want: %s", stderr)
 		}
 	})
@@ -183,14 +183,14 @@ func TestTrainWritesAPage(t *testing.T) {
 			}
 			*at++
 		}
-		if code, _, stderr := cne(t.Context(), "plot", "run", "--title", "images", "-o", "again.html"); code != 0 || readText(t, "again.html") != readText(t, "run/embedding.html") {
+		if code, _, stderr := runCne(t.Context(), "plot", "run", "--title", "images", "-o", "again.html"); code != 0 || readText(t, "again.html") != readText(t, "run/embedding.html") {
 			t.Errorf("cne plot makes another page: %s", stderr)
 		}
 		for text, want := range map[string]string{
 			"row\n1\n1\n": "line 3", "row\n200\n": "line 2", "x\n": "line 1", "row\n1\n2\n": "has 2 rows, but there are 30",
 		} {
 			writeTestFile(t, "run/holdout_rows.csv", text)
-			if code, _, stderr := cne(t.Context(), "plot", "run", "--html"); code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "holdout_rows.csv") {
+			if code, _, stderr := runCne(t.Context(), "plot", "run", "--html"); code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "holdout_rows.csv") {
 				t.Errorf("rows %q: exit code %d: %s", text, code, stderr)
 			}
 		}
@@ -210,15 +210,15 @@ func TestTrainWritesAPage(t *testing.T) {
 		writeIDX(t, 60)
 		run(t)
 		must(t, os.Remove("images.idx"))
-		code, _, stderr := cne(t.Context(), "plot", "run", "--html")
+		code, _, stderr := runCne(t.Context(), "plot", "run", "--html")
 		if code != 0 || !strings.Contains(stderr, "the images of the points are left out") || readPage(t, "run/embedding.html").Images != nil {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 		writeIDX(t, 50)
-		if _, _, stderr := cne(t.Context(), "plot", "run", "--html"); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
+		if _, _, stderr := runCne(t.Context(), "plot", "run", "--html"); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
 			t.Errorf("too few images: %s", stderr)
 		}
-		if code, _, stderr := cne(t.Context(), "plot", "run", "--html", "--images", "none"); code != 0 || stderr != "" {
+		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html", "--images", "none"); code != 0 || stderr != "" {
 			t.Errorf("without images: exit code %d: %s", code, stderr)
 		}
 	})
@@ -239,7 +239,7 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html -o c.html --images images.idx", "c.html", "a", 0, true},
 		{"ages.csv -o d.html", "d.html", "ages", 0, false},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != 0 || stdout != filepath.FromSlash(tc.output)+"\n" || stderr != "" {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr %q", tc.args, code, stdout, stderr)
 			continue
@@ -266,7 +266,7 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html --images builtin:x", 1, `--images: there is no built-in data set "x"`},
 		{"a.npy -o none/x.html", 1, "--output is none/x.html, but there is no folder none; make it, or choose another file"},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}

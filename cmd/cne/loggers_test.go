@@ -22,7 +22,7 @@ func TestMetricsEvery(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 300, 6)
 			// Lines come every third epoch, and where something was measured.
-			if code, _, stderr := cne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.metrics_every=5", "--set", "train.log_every=3")...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.metrics_every=5", "--set", "train.log_every=3")...); code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			var epochs, measured []int
@@ -134,20 +134,20 @@ func TestTensorBoard(t *testing.T) {
 		}
 	}
 	args := short("--set", "loss.name=nc", "--set", "output.tensorboard=true", "--set", "output.metrics_every=3")
-	if code, _, stderr := cne(t.Context(), args...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), args...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	check(1)
-	if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--epochs", "12"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--resume", "run", "--epochs", "12"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	check(2)
 	// Another run in the folder begins with files of its own.
-	if code, _, stderr := cne(t.Context(), append(args, "--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), append(args, "--force")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	check(1)
-	if code, _, stderr := cne(t.Context(), short("--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--force")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if files, _ := events(t, "run"); files != 0 {
@@ -159,7 +159,7 @@ func TestTensorBoard(t *testing.T) {
 func TestTensorBoardForgets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 300, 6)
-	if code, _, stderr := cne(t.Context(), short("--set", "output.tensorboard=true", "--set", "checkpoint.epochs=3")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "output.tensorboard=true", "--set", "checkpoint.epochs=3")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	// As if it had been killed after the epochs 7 and 8, whose checkpoint was
@@ -167,7 +167,7 @@ func TestTensorBoardForgets(t *testing.T) {
 	if err := os.Rename("run/checkpoint.previous.safetensors", "run/checkpoint.safetensors"); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := cne(t.Context(), "train", "--resume", "run"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--resume", "run"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	files, values := events(t, "run")
@@ -195,7 +195,7 @@ func TestLoggersRefused(t *testing.T) {
 		"output.metrics_every=1.5": "output.metrics_every",
 		"output.tensorboard=maybe": "output.tensorboard",
 	} {
-		code, _, stderr := cne(t.Context(), "train", "--set", flag)
+		code, _, stderr := runCne(t.Context(), "train", "--set", flag)
 		if code != 2 && code != 1 || !strings.Contains(stderr, says) || strings.Count(strings.TrimSpace(stderr), "\n") > 2 {
 			t.Errorf("%s: exit code %d: %s", flag, code, stderr)
 		}

@@ -22,7 +22,7 @@ func shortRuns(t *testing.T) {
 	writePoints(t, "points.csv", 300, 6)
 	for _, loss := range []string{"neg", "nc"} {
 		args := short("--set", "loss.name="+loss, "--set", "output.metrics_every=2", "--set", "output.snapshots=3", "-o", filepath.Join("runs", loss))
-		if code, _, stderr := cne(t.Context(), args...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), args...); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 	}
@@ -45,7 +45,7 @@ func makeArray(t *testing.T, path string, m *data.Matrix) {
 // plotTexts runs cne plot and returns the texts of the SVG that it names.
 func plotTexts(t *testing.T, args ...string) []string {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, args...)...)
+	code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, args...)...)
 	if code != 0 || stderr != "" {
 		t.Fatalf("cne plot %v: exit code %d: %s", args, code, stderr)
 	}
@@ -126,7 +126,7 @@ func TestPlotMetricsBadInput(t *testing.T) {
 		{"fine.png -o fine.png", 1, "the picture would replace fine.png"},
 	} {
 		args := append([]string{"plot", "--metrics"}, strings.Fields(tc.args)...)
-		code, stdout, stderr := cne(t.Context(), args...)
+		code, stdout, stderr := runCne(t.Context(), args...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot --metrics %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
@@ -185,7 +185,7 @@ func TestPlotAnimate(t *testing.T) {
 		if err := os.CopyFS("killed/snapshots", os.DirFS("runs/nc/snapshots")); err == nil {
 			makeFile(t, "killed/labels.txt", strings.Repeat("a\nb\n", 150))
 		}
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(args)...)...)
 		if code != 0 || strings.TrimSpace(stdout) != filepath.FromSlash(want.path) {
 			t.Errorf("%s: exit code %d, %q: %s", args, code, stdout, stderr)
 			continue
@@ -196,7 +196,7 @@ func TestPlotAnimate(t *testing.T) {
 		}
 	}
 	// Snapshots of the last epoch are not shown twice.
-	if code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if film, err := figures.ReadFilm(t.Context(), "four", data.Options{}, false); err != nil || len(film.Frames) != 2 {
@@ -208,7 +208,7 @@ func TestPlotAnimate(t *testing.T) {
 func TestPlotAnimateToPage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t)
-	code, stdout, stderr := cne(t.Context(), "plot", "--animate", "runs/nc", "-o", "a.html", "--title", "Film <b>")
+	code, stdout, stderr := runCne(t.Context(), "plot", "--animate", "runs/nc", "-o", "a.html", "--title", "Film <b>")
 	if code != 0 || strings.TrimSpace(stdout) != "a.html" {
 		t.Fatalf("exit code %d, %q: %s", code, stdout, stderr)
 	}
@@ -232,7 +232,7 @@ func TestPlotAnimateToPage(t *testing.T) {
 	writeNPY3(1)
 	writeNPY3(2)
 	for folder, want := range map[string]string{"alone": "epoch 6", "space": "first 2 of 3 principal axes"} {
-		if code, _, stderr := cne(t.Context(), "plot", "--animate", folder, "-o", "b.html"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "plot", "--animate", folder, "-o", "b.html"); code != 0 {
 			t.Errorf("exit code %d: %s", code, stderr)
 		} else if html := readText(t, "b.html"); !strings.Contains(html, want) || strings.Contains(html, "KL divergence") {
 			t.Errorf("%s: the page lacks %q or has a divergence", folder, want)
@@ -272,7 +272,7 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		{"cut", 1, filepath.FromSlash("cut/snapshots/epoch-0010.npy: the file ends within its header")},
 		{"killed --labels killed/labels.txt", 1, "there are 2 labels for 5 points"},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot --animate %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}

@@ -129,7 +129,7 @@ func TestPlot(t *testing.T) {
 		{"ages.csv -o g.svg", "g.svg", []string{"20", "40", "60", "no label"}},
 		{"both.csv -o b.svg --label-column kind --drop label --drop 1", "b.svg", append([]string{density}, words...)},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if want := filepath.FromSlash(tc.output) + "\n"; code != 0 || stdout != want || stderr != "" {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr %q; want %q on stdout", tc.args, code, stdout, stderr, want)
 			continue
@@ -161,7 +161,7 @@ func TestPlot(t *testing.T) {
 func TestPlotSize(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t)
-	if code, _, stderr := cne(t.Context(), "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8"); code != 0 {
 		t.Fatal(stderr)
 	}
 	f, err := os.Open("a.png")
@@ -225,7 +225,7 @@ func TestPlotBadInput(t *testing.T) {
 		{"empty.csv", 1, "empty.csv: the file is empty"},
 		{"truncated.npy", 1, "truncated.npy: the file ends within its header"},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
@@ -248,7 +248,7 @@ func TestPlotStrip(t *testing.T) {
 	write("one.csv", "x,y,label\n0,0,ant\n1,2,bee\n3,1,ant\n")
 	write("two.csv", "x,y,label\n0,0,cat\n10,20,bee\n5,5,cat\n7,1,bee\n")
 	write("bare.csv", "x,y\n0,0\n1,1\n")
-	code, stdout, stderr := cne(t.Context(), "plot", "one.csv", "two.csv", "bare.csv", "-o", "strip.svg", "--columns", "2")
+	code, stdout, stderr := runCne(t.Context(), "plot", "one.csv", "two.csv", "bare.csv", "-o", "strip.svg", "--columns", "2")
 	if code != 0 || stdout != "strip.svg\n" {
 		t.Fatalf("exit code %d, stdout %q: %s", code, stdout, stderr)
 	}
@@ -261,7 +261,7 @@ func TestPlotStrip(t *testing.T) {
 			t.Errorf("%s stands %d times in the picture", text, got)
 		}
 	}
-	if code, _, stderr := cne(t.Context(), "plot", "one.csv", "two.csv", "-o", "strip.png", "--title", "A", "--title", "B"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "plot", "one.csv", "two.csv", "-o", "strip.png", "--title", "A", "--title", "B"); code != 0 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for _, tt := range []struct {
@@ -279,7 +279,7 @@ func TestPlotStrip(t *testing.T) {
 		{"one.csv none.csv -o other.png", exitFailure, "the embedding cannot be read"},
 		{"--animate one.csv two.csv", exitUsage, "takes one argument"},
 	} {
-		code, _, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tt.args)...)...)
+		code, _, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tt.args)...)...)
 		if code != tt.code || !strings.Contains(stderr, tt.want) {
 			t.Errorf("cne plot %s: exit code %d: %s; want code %d and %q", tt.args, code, stderr, tt.code, tt.want)
 		}

@@ -69,6 +69,11 @@ func readInputs(c *configs.Config) (*inputs, error) {
 	return in, err
 }
 
+// before returns what was done to the points.
+func (in *inputs) before() *data.Preprocessing {
+	return &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler}
+}
+
 // origins returns the rows of the input that the points of a set are.
 func origins(set *data.Dataset) []int {
 	rows := make([]int, set.Points.N)

@@ -9,16 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 	"unsafe"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/rundir"
 	"cne/internal/safetensors"
 	"cne/internal/version"
-	"cne/model"
 )
 
 // readGraph reads graph.file, for n points.
@@ -57,21 +56,12 @@ func warnAboutGraph(log *slog.Logger, g *neighbors.Graph) {
 	}
 }
 
-// A neighbourhood is what the embedding shall preserve.
-type neighbourhood struct {
-	// points are the data, or their principal components if the data are
-	// wide: the space in which neighbours are near.
-	points *data.Matrix
-	// nearest has as many neighbours of each point as graph and recall need;
-	// nil if the graph is the user's own and no recall is asked for.
-	nearest *neighbors.Neighbors
-	graph   *neighbors.Graph
-	// pca made the points; nil if they are the data.
-	pca *data.PCA
+// A neighborhood is what the embeddings of a run are to preserve, with what
+// identifies it.
+type neighborhood struct {
+	*cne.Neighborhood
 	// pointsKey identifies the data, and key the settings too.
 	pointsKey, key string
-
-	pcaTime, graphTime time.Duration
 }
 
 // What marks a file as a cache, and its form.
@@ -80,25 +70,24 @@ const (
 	cacheFormat = 2
 )
 
-// prepare computes the neighbourhood of the points on a device, or takes it from the cache
-// of an earlier run on the same points with the same settings. Unless the model
-// sees the points of the set themselves, it releases them when it no longer
-// needs them.
-func prepare(ctx context.Context, c *configs.Config, dir *rundir.Dir, log *slog.Logger, on *model.Device, set *data.Dataset) (*neighbourhood, error) {
+// prepare finds the neighborhood of the points, or takes it from the cache of an
+// earlier run on the same points with the same settings. It takes the points from the
+// set, and lets them go as soon as no model needs them: they may be most of the memory.
+func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir.Dir, log *slog.Logger, in *inputs) (*neighborhood, error) {
+	set := in.points
 	n := set.Points.N
-	var own *neighbors.Graph
-	k := 0
+	k, atLeast := c.Graph.K, 0
 	if c.Graph.File != nil {
 		var err error
-		if own, err = readGraph(*c.Graph.File, n); err != nil {
+		if o.Graph, err = readGraph(*c.Graph.File, n); err != nil {
 			return nil, err
 		}
-		warnAboutGraph(log, own)
-	} else {
-		k = c.Graph.K
+		warnAboutGraph(log, o.Graph)
+		k = 0
 	}
 	if c.Quality.Recall {
-		k = max(k, c.Quality.K)
+		atLeast = c.Quality.K
+		k = max(k, atLeast)
 	}
 	if n < 2 {
 		if c.Data.Holdout != nil {
@@ -113,71 +102,25 @@ func prepare(ctx context.Context, c *configs.Config, dir *rundir.Dir, log *slog.
 		return nil, fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
 	}
 
-	components := 0
-	if c.Graph.PCA > 0 && c.Graph.PCA < set.Points.D {
-		components = min(c.Graph.PCA, n)
-	}
-	h := &neighbourhood{graph: own, pointsKey: pointsKey(set.Points)}
+	components := o.Reduces(n, set.Points.D)
+	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}, pointsKey: pointsKey(set.Points)}
 	h.key = h.cacheKey(components, k)
-	var raw *data.Matrix
-	if components == 0 {
-		raw = set.Points
-	}
-	if c.Graph.Cache && h.load(dir, raw, n, k) {
+	set.Points = nil
+	cached := c.Graph.Cache && h.load(dir, components > 0, k)
+	if cached {
 		log.Info("principal components and neighbours are those of the last run in this folder")
-	} else {
-		if err := h.compute(ctx, log, on, set, components, k, c.Model.SeesPoints()); err != nil {
-			return nil, err
-		}
-		if c.Graph.Cache && !dir.ReadOnly() {
-			if err := h.save(dir); err != nil {
-				return nil, err
-			}
-		}
 	}
-	if !c.Model.SeesPoints() {
-		set.Points = nil
-	}
-	if h.graph == nil {
-		start := time.Now()
-		var err error
-		if h.graph, err = neighbors.FromNeighbors(h.nearest.Nearest(c.Graph.K)); err != nil {
-			return nil, err
+	o.Log = log
+	if err := h.Complete(ctx, o, atLeast); err != nil {
+		if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
+			return nil, errors.New("the principal components are too large for float32; set data.scale to standard or unit")
 		}
-		h.graphTime += time.Since(start)
+		return nil, err
 	}
-	return h, ctx.Err()
-}
-
-func (h *neighbourhood) compute(ctx context.Context, log *slog.Logger, on *model.Device, set *data.Dataset, components, k int, keep bool) error {
-	h.points = set.Points
-	start := time.Now()
-	if components > 0 {
-		log.Info("computing principal components", "from", set.Points.D, "to", components)
-		var err error
-		if h.pca, err = data.FitPCA(ctx, set.Points, components, on); err != nil {
-			return err
-		}
-		if h.points, err = h.pca.Transform(ctx, set.Points, on); err != nil {
-			return err
-		}
-		if !keep {
-			set.Points = nil // the neighbours' search needs the memory more
-		}
+	if c.Graph.Cache && !cached && !dir.ReadOnly() {
+		return h, h.save(dir)
 	}
-	h.pcaTime = time.Since(start)
-	if err := ctx.Err(); err != nil || k == 0 {
-		return err
-	}
-	start = time.Now()
-	log.Info("searching the nearest neighbours", "points", h.points.N, "k", k)
-	var err error
-	h.nearest, err = neighbors.KNN(ctx, h.points, k, neighbors.Options{Device: on})
-	h.graphTime = time.Since(start)
-	if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
-		return errors.New("the principal components are too large for float32; set data.scale to standard or unit")
-	}
-	return err
+	return h, nil
 }
 
 // pointsKey identifies points.
@@ -193,16 +136,16 @@ func pointsKey(m *data.Matrix) string {
 }
 
 // cacheKey identifies the points and what is computed of them.
-func (h *neighbourhood) cacheKey(components, k int) string {
+func (h *neighborhood) cacheKey(components, k int) string {
 	return fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
 }
 
 // graphKey identifies the graph.
-func (h *neighbourhood) graphKey() string {
+func (h *neighborhood) graphKey() string {
 	hash := sha256.New()
-	_ = binary.Write(hash, binary.LittleEndian, int64(h.graph.N)) // a hash never fails
-	for i := range h.graph.N {
-		tails := h.graph.Tails(i)
+	_ = binary.Write(hash, binary.LittleEndian, int64(h.Graph.N)) // a hash never fails
+	for i := range h.Graph.N {
+		tails := h.Graph.Tails(i)
 		_ = binary.Write(hash, binary.LittleEndian, int64(len(tails)))
 		if len(tails) > 0 {
 			hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&tails[0])), 4*len(tails)))
@@ -211,24 +154,25 @@ func (h *neighbourhood) graphKey() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// load fills h from the cache if that has the key; raw are the points if no
-// principal components are asked for, else nil. A cache that cannot be read is
-// as good as none: it is written anew.
-func (h *neighbourhood) load(dir *rundir.Dir, raw *data.Matrix, n, k int) bool {
+// load fills h from the cache if that has the key; reduced says that the points are
+// principal components, and k how many neighbours are wanted. A cache that cannot be
+// read is as good as none: it is written anew.
+func (h *neighborhood) load(dir *rundir.Dir, reduced bool, k int) bool {
 	f, err := safetensors.ReadFile(dir.Path(rundir.CacheFile))
 	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != h.key {
 		return false
 	}
-	found := neighbourhood{graph: h.graph, points: raw, pointsKey: h.pointsKey, key: h.key}
-	if raw == nil {
+	n := h.Input.N
+	found := cne.Neighborhood{Input: h.Input, Before: h.Before, Points: h.Input}
+	if reduced {
 		points := f.Tensors["points"]
 		x, err := points.Float32s()
 		if err != nil || len(points.Shape) != 2 || points.Shape[0] != n {
 			return false
 		}
-		found.points = &data.Matrix{N: n, D: points.Shape[1], X: x}
-		found.pca = new(data.PCA)
-		if json.Unmarshal([]byte(f.Metadata["pca"]), found.pca) != nil || found.pca.K != found.points.D {
+		found.Points = &data.Matrix{N: n, D: points.Shape[1], X: x}
+		found.PCA = new(data.PCA)
+		if json.Unmarshal([]byte(f.Metadata["pca"]), found.PCA) != nil || found.PCA.K != found.Points.D {
 			return false
 		}
 	}
@@ -241,26 +185,26 @@ func (h *neighbourhood) load(dir *rundir.Dir, raw *data.Matrix, n, k int) bool {
 		if err != nil || len(dist2) != n*k {
 			return false
 		}
-		found.nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
+		found.Nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
 	}
-	*h = found
+	*h.Neighborhood = found
 	return true
 }
 
-func (h *neighbourhood) save(dir *rundir.Dir) error {
+func (h *neighborhood) save(dir *rundir.Dir) error {
 	f := &safetensors.File{
 		Metadata: map[string]string{"key": h.key, "version": version.String()},
 		Tensors:  map[string]safetensors.Tensor{},
 	}
-	if h.pca != nil {
-		text, err := json.Marshal(h.pca)
+	if h.PCA != nil {
+		text, err := json.Marshal(h.PCA)
 		if err != nil {
 			return fmt.Errorf("the principal components cannot be kept: %w", err)
 		}
 		f.Metadata["pca"] = string(text)
-		f.Tensors["points"] = safetensors.New(h.points.X, h.points.N, h.points.D)
+		f.Tensors["points"] = safetensors.New(h.Points.X, h.Points.N, h.Points.D)
 	}
-	if nb := h.nearest; nb != nil {
+	if nb := h.Nearest; nb != nil {
 		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
 	}

@@ -6,27 +6,24 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/console"
 	"cne/internal/device"
 	"cne/internal/figures"
-	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/model"
-	"cne/train"
 )
 
 func projectCmd() *cobra.Command {
@@ -99,8 +96,7 @@ type projection struct {
 	deviceName string
 	device     *model.Device // of a network
 
-	network model.Network
-	before  *data.Preprocessing // nil: nothing is done to the points
+	embedding *cne.Embedding
 	// positions and labels are those of the picture, if there is to be one.
 	positions []float32
 	labels    []string
@@ -197,129 +193,66 @@ func (p *projection) load() error {
 			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, rundir.ModelFile)
 		}
 	}
-	saved, err := model.Load(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	e, err := cne.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the model cannot be read (%w); check --model", err)
-	}
-	if err != nil {
+	case errors.Is(err, cne.ErrImages):
+		return fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
+	case err != nil:
 		return err
 	}
-	if saved.ResNet != nil {
-		return fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
-	}
-	p.before, p.network = saved.Preprocessing, saved.Network
-	if saved.Foreign {
+	p.embedding = e
+	if e.Foreign {
 		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
 	}
-	if p.network == nil {
-		p.network, err = p.loadTable(path, saved)
-		return err
+	if e.Positions != nil {
+		return p.loadTrainingPoints(path)
 	}
-	network, ok := p.network.(*model.MLP[float32])
-	if !ok {
-		return nil
+	mapper, err := e.Mapper()
+	if _, ok := mapper.(*model.MLP[float32]); !ok {
+		return err
 	}
 	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return err
 	}
-	return network.UseDevice(p.device)
+	return e.UseDevice(p.device)
 }
 
-// loadTable returns what places points beside those of a table.
-func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, error) {
+// loadTrainingPoints gives a table the points beside which it places new ones.
+func (p *projection) loadTrainingPoints(path string) error {
+	e := p.embedding
+	if _, err := e.Mapper(); !errors.Is(err, cne.ErrNoTrainingPoints) {
+		return err
+	}
 	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
+		return fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if points.N != saved.N {
-		return nil, fmt.Errorf("%s has %d points, but %s has %d; they are not of the same run, so name the folder of one", path, saved.N, beside, points.N)
+	if n := e.Positions.N; points.N != n {
+		return fmt.Errorf("%s has %d points, but %s has %d; they are not of the same run, so name the folder of one", path, n, beside, points.N)
 	}
-	if p.before != nil && p.before.Out() != points.D {
-		return nil, fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, p.before.Out(), beside, points.D)
+	if before := e.Description.Preprocessing; before != nil && before.Out() != points.D {
+		return fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, before.Out(), beside, points.D)
 	}
-	projector, err := train.NewProjector(points, saved.Table, saved.D, saved.Training)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := e.UseTrainingPoints(points); err != nil {
+		return err
 	}
-	return projector, nil
+	if _, err := e.Mapper(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
-
-// A pointSource is where points come from, in blocks: see data.Blocks.
-type pointSource interface {
-	D() int
-	Labeled() bool
-	Next(dst *data.Matrix) (int, error)
-	Labels() []string
-	Row(i int) string
-	Close() error
-}
-
-// open opens the input.
-func (p *projection) open() (pointSource, error) {
-	if p.before != nil && p.before.Counts != nil {
-		return p.openCounts()
-	}
-	if err := p.checkCounts(); err != nil {
-		return nil, err
-	}
-	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
-	if builtin < 0 {
-		return data.OpenBlocks(p.input, p.data)
-	}
-	name := p.input[builtin]
-	if len(p.input) > 1 {
-		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
-	}
-	if p.data.LabelColumn != "" || len(p.data.Drop) > 0 || p.data.Header != data.HeaderAuto {
-		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
-	}
-	set, err := data.Builtin(strings.TrimPrefix(name, configs.BuiltinPrefix))
-	if err != nil {
-		return nil, err
-	}
-	return &datasetSource{set: set}, nil
-}
-
-// A datasetSource is a data set in memory, with labels, as a pointSource.
-type datasetSource struct {
-	set      *data.Dataset
-	from, to int // the last block
-}
-
-func (s *datasetSource) D() int { return s.set.Points.D }
-
-func (s *datasetSource) Labeled() bool { return true }
-
-func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
-	s.from, s.to = s.to, min(s.set.Points.N, s.to+dst.N)
-	if s.from == s.to {
-		return 0, io.EOF
-	}
-	copy(dst.X, s.set.Points.X[s.from*dst.D:s.to*dst.D])
-	return s.to - s.from, nil
-}
-
-func (s *datasetSource) Labels() []string {
-	var names []string
-	for _, c := range s.set.Labels.Class[s.from:s.to] {
-		names = append(names, s.set.Labels.Names[c])
-	}
-	return names
-}
-
-func (s *datasetSource) Row(i int) string { return fmt.Sprintf("%s: row %d", s.set.Name, i+1) }
-
-func (s *datasetSource) Close() error { return nil }
 
 // checkWidth compares the points with those that the model takes.
 func (p *projection) checkWidth(d int) error {
-	want, _ := p.network.Size()
-	if p.before != nil {
-		want = p.before.Width
+	want, err := p.embedding.Width()
+	if err != nil {
+		return err
 	}
 	if d == want {
 		return nil
@@ -378,7 +311,7 @@ func (b *pointBlock) read(points pointSource) {
 func (p *projection) project(ctx context.Context, points pointSource, w io.WriteSeeker) error {
 	start := time.Now()
 	defer func() { p.elapsed = time.Since(start) }()
-	_, d := p.network.Size()
+	d := p.embedding.Dim()
 	out, err := newPositionWriter(p.output, w, d, points.Labeled())
 	if err != nil {
 		return p.notWritten(err)
@@ -396,9 +329,9 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 			})
 			return
 		})
-		var bad *badPoint
+		var bad *cne.PointError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.count+bad.row), bad.fault)
+			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.count+bad.Row), bad.Fault)
 		}
 		if err != nil {
 			return err
@@ -417,85 +350,18 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 	return nil
 }
 
-// A badPoint is a point of a block that has no position, and why.
-type badPoint struct {
-	row   int
-	fault string
-}
-
-func (e *badPoint) Error() string { return e.fault }
-
-// place finds the positions of a block of points, which it scales in place.
+// place finds the positions of a block of points, which it prepares in place.
 func (p *projection) place(ctx context.Context, b *pointBlock) error {
 	if b.n == 0 {
 		return nil
 	}
-	clear(b.bad)
-	points, positions := b.points.Rows(0, b.n), b.positions.Rows(0, b.n)
-	if err := p.reject(b, points, func(row []float32) string {
-		at := finite.First(row)
-		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
-	}); err != nil {
-		return err
+	var skipped []bool
+	if p.skipBad {
+		skipped = b.bad[:b.n]
 	}
-	const tooLarge = "the values are too large for this model"
-	x := points
-	if p.before != nil {
-		var err error
-		if x, err = p.before.Apply(ctx, points, nil); err != nil {
-			return err
-		}
-		if err := p.reject(b, x, func([]float32) string { return tooLarge }); err != nil {
-			return err
-		}
-	}
-	if err := p.network.ProjectTo(positions.X, x.X); err != nil {
-		return err
-	}
-	if err := p.reject(b, positions, func([]float32) string { return tooLarge }); err != nil {
-		return err
-	}
-	for i, bad := range b.bad[:b.n] {
-		if bad {
-			row := positions.Row(i)
-			for j := range row {
-				row[j] = float32(math.NaN())
-			}
-		}
-	}
-	return nil
+	_, err := p.embedding.ProjectBlock(ctx, b.positions.Rows(0, b.n), b.points.Rows(0, b.n), skipped)
+	return err
 }
-
-// reject marks the rows of m with a value that is not finite as bad, and clears
-// them; or, unless such points are to be passed over, returns the first as a
-// badPoint, with its fault.
-func (p *projection) reject(b *pointBlock, m *data.Matrix, fault func(row []float32) string) error {
-	first := make([]int, parallel.Pieces(m.N, rowsPerCheck(m.D)))
-	parallel.For(m.N, rowsPerCheck(m.D), func(piece, lo, hi int) {
-		first[piece] = -1
-		for i := lo; i < hi; i++ {
-			row := m.Row(i)
-			if finite.All(row) {
-				continue
-			}
-			if first[piece] < 0 {
-				first[piece] = i
-			}
-			if p.skipBad {
-				b.bad[i] = true
-				clear(row)
-			}
-		}
-	})
-	at := slices.IndexFunc(first, func(i int) bool { return i >= 0 })
-	if at < 0 || p.skipBad {
-		return nil
-	}
-	return &badPoint{first[at], fault(m.Row(first[at]))}
-}
-
-// rowsPerCheck is how many rows of d values are looked at in one piece.
-func rowsPerCheck(d int) int { return max(1, 1<<16/d) }
 
 // record writes the positions of a block, and keeps them for the picture.
 func (p *projection) record(out *positionWriter, b *pointBlock) error {
@@ -522,7 +388,7 @@ func (p *projection) record(out *positionWriter, b *pointBlock) error {
 
 // draw makes the picture of the points that have a position.
 func (p *projection) draw() error {
-	_, d := p.network.Size()
+	d := p.embedding.Dim()
 	if len(p.positions) == 0 {
 		return errors.New("there is nothing to draw: no point has a position")
 	}
@@ -531,35 +397,4 @@ func (p *projection) draw() error {
 		labels = data.NewLabels(p.labels)
 	}
 	return figures.Scatter(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
-}
-
-// A positionWriter writes positions block by block, as an array or a table.
-type positionWriter struct {
-	array *data.NPYWriter
-	table *data.CSVWriter
-}
-
-func newPositionWriter(path string, w io.WriteSeeker, d int, labelled bool) (*positionWriter, error) {
-	var p positionWriter
-	var err error
-	if strings.EqualFold(filepath.Ext(path), ".csv") {
-		p.table, err = data.NewCSVWriter(w, d, labelled)
-	} else {
-		p.array, err = data.NewNPYWriter(w, d)
-	}
-	return &p, err
-}
-
-func (p *positionWriter) write(m *data.Matrix, labels []string) error {
-	if p.array != nil {
-		return p.array.Write(m)
-	}
-	return p.table.Write(m, labels)
-}
-
-func (p *positionWriter) close() error {
-	if p.array != nil {
-		return p.array.Close()
-	}
-	return p.table.Close()
 }

@@ -37,7 +37,7 @@ func aTable(more ...string) []string {
 // file that it writes.
 func place(t *testing.T, output string, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), append([]string{"project", "--model", "run", "-o", output}, args...)...)
+	code, stdout, stderr := runCne(t.Context(), append([]string{"project", "--model", "run", "-o", output}, args...)...)
 	if code != 0 || !strings.HasPrefix(stdout, output+": ") || !strings.Contains(stdout, " per second") || strings.Count(stdout, "\n") != 1 {
 		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -165,7 +165,7 @@ func TestProjectHeldOutPoints(t *testing.T) {
 			header, rows := linesOf(t, "all.csv")
 			writeTestFile(t, "points.csv", header+strings.Join(rows[:60], ""))
 			writeTestFile(t, "held.csv", header+strings.Join(rows[60:], ""))
-			if code, _, stderr := cne(t.Context(), short(append(flags, "--set", "data.holdout=held.csv")...)...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), short(append(flags, "--set", "data.holdout=held.csv")...)...); code != 0 {
 				t.Fatal(stderr)
 			}
 			if place(t, "held.npy", "held.csv", "--label-column", "kind") != readText(t, "run/holdout.npy") {
@@ -254,7 +254,7 @@ func TestProjectSkipsBadPoints(t *testing.T) {
 				rows[i] = row
 			}
 			writeTestFile(t, "bad.csv", header+strings.Join(rows, ""))
-			code, stdout, stderr := cne(t.Context(), "project", "--model", "run", "-o", "bad-out.csv", "bad.csv", "--label-column", "kind", "--skip-bad", "--plot", "bad.svg")
+			code, stdout, stderr := runCne(t.Context(), "project", "--model", "run", "-o", "bad-out.csv", "bad.csv", "--label-column", "kind", "--skip-bad", "--plot", "bad.svg")
 			if code != 0 || !strings.Contains(stderr, "points=3") || !strings.Contains(stderr, "of=60") || !strings.Contains(stdout, " 57 points placed") {
 				t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
@@ -288,7 +288,7 @@ func TestProjectSkipsBadPoints(t *testing.T) {
 			}
 			// If all are bad, there is nothing to draw, but the positions are there.
 			writeTestFile(t, "none.csv", header+rows[3])
-			code, _, stderr = cne(t.Context(), "project", "--quiet", "--model", "run", "-o", "none.npy", "none.csv", "--drop", "kind", "--skip-bad", "--plot", "none.png")
+			code, _, stderr = runCne(t.Context(), "project", "--quiet", "--model", "run", "-o", "none.npy", "none.csv", "--drop", "kind", "--skip-bad", "--plot", "none.png")
 			if code != 1 || !strings.Contains(stderr, "there is nothing to draw: no point has a position (the positions are in none.npy)") {
 				t.Errorf("exit code %d, stderr %q", code, stderr)
 			}
@@ -307,7 +307,7 @@ func TestProjectBuiltinPoints(t *testing.T) {
 		points.X[i] = float32(s.IntN(256))
 	}
 	writeMatrix(t, "points.npy", func(w io.Writer) error { return data.WriteNPY(w, points) })
-	code, _, stderr := cne(t.Context(), append([]string{"train", "--set", "data.path=points.npy", "--epochs", "1", "-o", "run", "--quiet"}, aNetwork()...)...)
+	code, _, stderr := runCne(t.Context(), append([]string{"train", "--set", "data.path=points.npy", "--epochs", "1", "-o", "run", "--quiet"}, aNetwork()...)...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -333,7 +333,7 @@ func TestProjectForeignModel(t *testing.T) {
 	if err := f.WriteFile("torch.safetensors"); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := cne(t.Context(), "project", "--model", "torch.safetensors", "points.csv", "--drop", "kind", "-o", "out.npy")
+	code, _, stderr := runCne(t.Context(), "project", "--model", "torch.safetensors", "points.csv", "--drop", "kind", "-o", "out.npy")
 	if code != 0 || !strings.Contains(stderr, "does not say how points were scaled") {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
@@ -474,7 +474,7 @@ func TestProjectBadInput(t *testing.T) {
 					if args == nil {
 						args = good
 					}
-					code, stdout, stderr := cne(t.Context(), append([]string{"project", "--quiet", "-m", "run", "-o", "out.npy"}, args...)...)
+					code, stdout, stderr := runCne(t.Context(), append([]string{"project", "--quiet", "-m", "run", "-o", "out.npy"}, args...)...)
 					stderr = strings.TrimPrefix(stderr, "warning: the file does not say how points were scaled for training; they are taken as they are\n")
 					if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "cne: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 						t.Errorf("exit code %d, stdout %q, stderr %q; want 1, nothing, and one line with %q", code, stdout, stderr, tc.want)
@@ -507,7 +507,7 @@ func TestProjectUsage(t *testing.T) {
 		"a.npy -m run -o b.npy --skip":    "unknown flag: --skip",
 	} {
 		t.Chdir(t.TempDir())
-		code, stdout, stderr := cne(t.Context(), append([]string{"project"}, strings.Fields(args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"project"}, strings.Fields(args)...)...)
 		wantCode := exitUsage
 		if want == "" {
 			wantCode = exitFailure

@@ -50,9 +50,10 @@ type Seconds struct {
 }
 
 // report measures the embedding and writes metrics.json.
-func (t *training) report(ctx context.Context, embedding, held *data.Matrix, start time.Time) (*Metrics, error) {
+func (t *training) report(ctx context.Context, held *data.Matrix, start time.Time) (*Metrics, error) {
 	measuring := time.Now()
-	m := t.metrics(embedding)
+	embedding := t.embedded.Positions
+	m := t.metrics()
 	_, err := await(ctx, func() (struct{}, error) {
 		err := t.measure(ctx, embedding, m)
 		if err != nil || held == nil {
@@ -68,8 +69,8 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 		return nil, err
 	}
 	m.Seconds = Seconds{
-		Load: t.load.Seconds(), PCA: t.near.pcaTime.Seconds(), Graph: t.near.graphTime.Seconds(),
-		Optimize: t.result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
+		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(),
+		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
 	}
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
@@ -78,14 +79,14 @@ func (t *training) report(ctx context.Context, embedding, held *data.Matrix, sta
 	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
-// metrics returns what training tells of an embedding.
-func (t *training) metrics(embedding *data.Matrix) *Metrics {
+// metrics returns what training tells of the embedding.
+func (t *training) metrics() *Metrics {
 	m := &Metrics{
-		Loss: t.result.Loss, N: embedding.N, Edges: t.result.Edges, Epochs: t.result.Epochs,
+		Loss: t.embedded.Result.Loss, N: t.near.Graph.N, Edges: t.embedded.Result.Edges, Epochs: t.embedded.Result.Epochs,
 		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
 	if t.config.Loss.Name == op.NC {
-		z := train.Spectrum{N: embedding.N}.Z(t.result.LogZ)
+		z := train.Spectrum{N: t.near.Graph.N}.Z(t.embedded.Result.LogZ)
 		m.Z = &z
 	}
 	return m
@@ -95,7 +96,7 @@ func (t *training) metrics(embedding *data.Matrix) *Metrics {
 func (t *training) measuring() quality.Options {
 	q := &t.config.Quality
 	o := quality.Options{
-		K: q.K, Sample: q.Spearman, Labels: t.in.points.Labels, Graph: t.near.graph, Seed: t.config.Seed, Device: t.device,
+		K: q.K, Sample: q.Spearman, Labels: t.in.points.Labels, Graph: t.near.Graph, Seed: t.config.Seed, Device: t.device,
 		Skip: quality.MetricTrustworthiness | quality.MetricLosses,
 	}
 	for _, x := range []struct {
@@ -113,14 +114,14 @@ func (t *training) measuring() quality.Options {
 		}
 	}
 	if q.Recall {
-		o.Neighbors = t.near.nearest
+		o.Neighbors = t.near.Nearest
 	}
 	return o
 }
 
 // measure fills in what the configuration asks for.
 func (t *training) measure(ctx context.Context, embedding *data.Matrix, m *Metrics) error {
-	figures, err := quality.Measure(ctx, t.near.points, embedding, t.measuring())
+	figures, err := quality.Measure(ctx, t.near.Points, embedding, t.measuring())
 	if err == nil {
 		m.Figures = *figures
 	}
@@ -130,13 +131,13 @@ func (t *training) measure(ctx context.Context, embedding *data.Matrix, m *Metri
 // measureHeld measures how the held-out points lie among the training points.
 func (t *training) measureHeld(ctx context.Context, embedding, positions *data.Matrix) (*quality.HeldOutFigures, error) {
 	held := quality.HeldOut{Embedding: positions, Labels: t.in.held.Labels}
-	if t.config.Quality.Recall && t.near.nearest != nil {
+	if t.config.Quality.Recall && t.near.Nearest != nil {
 		var err error
-		if held.Points, err = t.heldPoints(ctx, &data.Preprocessing{PCA: t.near.pca}); err != nil {
+		if held.Points, err = t.heldPoints(ctx, &data.Preprocessing{PCA: t.near.PCA}); err != nil {
 			return nil, err
 		}
 	}
-	f, err := quality.MeasureHeldOut(ctx, t.near.points, embedding, held, t.measuring())
+	f, err := quality.MeasureHeldOut(ctx, t.near.Points, embedding, held, t.measuring())
 	if err == nil && f.OtherLabels {
 		t.Log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
 	}

@@ -13,8 +13,8 @@ import (
 	"cne/internal/version"
 )
 
-// cne runs the program with the commands it has and some that only fail.
-func cne(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+// runCne runs the program with the commands it has and some that only fail.
+func runCne(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	failing := func(name string, f func(*cobra.Command) error) func() *cobra.Command {
 		return func() *cobra.Command {
 			return &cobra.Command{Use: name, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return f(cmd) }}
@@ -76,7 +76,7 @@ func TestExitCodes(t *testing.T) {
 		{"config --set seed", 2, "", "cne: invalid argument \"seed\" for \"-s, --set\" flag: it must have the form key=value; see \"cne config --help\"\n"},
 		{"config --set =5", 2, "", "cne: invalid argument \"=5\" for \"-s, --set\" flag: it must have the form key=value; see \"cne config --help\"\n"},
 	} {
-		code, stdout, stderr := cne(context.Background(), strings.Fields(tc.args)...)
+		code, stdout, stderr := runCne(context.Background(), strings.Fields(tc.args)...)
 		if code != tc.code {
 			t.Errorf("cne %s: exit code %d, want %d", tc.args, code, tc.code)
 		}
@@ -91,19 +91,19 @@ func TestExitCodes(t *testing.T) {
 
 func TestEnvironmentReachesTheCommand(t *testing.T) {
 	t.Setenv("CNE_TRAIN_EPOCHS", "31")
-	if code, stdout, stderr := cne(context.Background(), "config"); code != 0 || !strings.Contains(stdout, "epochs: 31") {
+	if code, stdout, stderr := runCne(context.Background(), "config"); code != 0 || !strings.Contains(stdout, "epochs: 31") {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 }
 
 func TestPanicBecomesASentence(t *testing.T) {
 	t.Setenv(debugVariable, "")
-	code, _, stderr := cne(context.Background(), "crash")
+	code, _, stderr := runCne(context.Background(), "crash")
 	if code != exitFailure || !strings.HasPrefix(stderr, "cne: internal error: index out of range; please report it as a bug") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 	t.Setenv(debugVariable, "1")
-	if _, _, stderr := cne(context.Background(), "crash"); !strings.Contains(stderr, "goroutine") {
+	if _, _, stderr := runCne(context.Background(), "crash"); !strings.Contains(stderr, "goroutine") {
 		t.Errorf("no stack: %s", stderr)
 	}
 }
@@ -111,7 +111,7 @@ func TestPanicBecomesASentence(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code, _, stderr := cne(ctx, "wait"); code != exitFailure || stderr != "cne: interrupted\n" {
+	if code, _, stderr := runCne(ctx, "wait"); code != exitFailure || stderr != "cne: interrupted\n" {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 }
@@ -122,7 +122,7 @@ func TestCompletion(t *testing.T) {
 		"config --set train.an": "train.anneal=linear\n",
 		"config --set loss.na":  "loss.name=\n",
 	} {
-		_, stdout, _ := cne(context.Background(), append([]string{cobra.ShellCompRequestCmd}, strings.Fields(args)...)...)
+		_, stdout, _ := runCne(context.Background(), append([]string{cobra.ShellCompRequestCmd}, strings.Fields(args)...)...)
 		if !strings.Contains(stdout, want) {
 			t.Errorf("cne %s: %q lacks %q", args, stdout, want)
 		}

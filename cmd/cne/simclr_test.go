@@ -68,7 +68,7 @@ func tiny(more ...string) []string {
 
 func mustRun(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), args...)
+	code, stdout, stderr := runCne(t.Context(), args...)
 	if code != 0 {
 		t.Fatalf("cne %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
 	}
@@ -285,7 +285,7 @@ func TestPretrainingIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, stderr := cne(ctx, tiny("--epochs", "100000", "--set", "monitor.every=0")...)
+	code, _, stderr := runCne(ctx, tiny("--epochs", "100000", "--set", "monitor.every=0")...)
 	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the network so far is in "+filepath.Join("run", rundir.ModelFile)) ||
 		!strings.Contains(stderr, `"cne simclr pretrain --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
@@ -300,7 +300,7 @@ func TestSimCLRInterruptedEarly(t *testing.T) {
 	writeImages(t, "images", 8, 8, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, _, stderr := cne(ctx, tiny()...)
+	code, _, stderr := runCne(ctx, tiny()...)
 	if _, err := os.Stat("run"); code != 1 || !strings.HasSuffix(stderr, "\ncne: interrupted while the images were read; nothing was written\n") || err == nil {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -327,7 +327,7 @@ func TestResumePretrainingWithOtherSettings(t *testing.T) {
 			writeImages(t, "other", 8, 9, 4)
 			mustRun(t, tiny()...)
 			before, results := listFiles(t, "run"), imageResults(t)
-			code, _, stderr := cne(t.Context(), append([]string{"simclr", "pretrain", "--quiet", "--resume", "run"}, tc.flags...)...)
+			code, _, stderr := runCne(t.Context(), append([]string{"simclr", "pretrain", "--quiet", "--resume", "run"}, tc.flags...)...)
 			if tc.want == "" && code != 0 || tc.want != "" && (code == 0 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
@@ -359,7 +359,7 @@ func TestRunsOfOtherCommands(t *testing.T) {
 		{[]string{"simclr", "features", "points/model.safetensors", "images"}, `points/model.safetensors holds a model of points, not one of images`},
 		{[]string{"project", "--model", "pictures", "points.csv", "-o", "p.npy"}, "images"},
 	} {
-		if code, _, stderr := cne(t.Context(), tc.args...); code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
+		if code, _, stderr := runCne(t.Context(), tc.args...); code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: exit code %d, %q, want %q", tc.args, code, stderr, tc.want)
 		}
 	}
@@ -439,7 +439,7 @@ func TestSimCLRFeatures(t *testing.T) {
 		{"nowhere", "images.npy", "stat nowhere: no such file or directory); check the path (INPUT)"},
 		{"images.npy", "images.npy", "images.npy would be replaced by the results (--output)"},
 	} {
-		code, _, stderr := cne(t.Context(), "simclr", "features", "run", tc[0], "-o", tc[1])
+		code, _, stderr := runCne(t.Context(), "simclr", "features", "run", tc[0], "-o", tc[1])
 		if code != 1 || !strings.Contains(stderr, tc[2]) {
 			t.Errorf("%v: exit code %d, %q", tc, code, stderr)
 		}
@@ -527,7 +527,7 @@ func TestSimCLRBadInput(t *testing.T) {
 			if tc.spoil != nil {
 				tc.spoil(t)
 			}
-			code, stdout, stderr := cne(t.Context(), tiny(append(tc.flags, "--quiet")...)...)
+			code, stdout, stderr := runCne(t.Context(), tiny(append(tc.flags, "--quiet")...)...)
 			if code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
@@ -581,7 +581,7 @@ func TestSimCLRUsage(t *testing.T) {
 		{"simclr config --set views.siz=3", 1, "did you mean views.size?"},
 		{"simclr config --check", 0, ""},
 	} {
-		code, _, stderr := cne(t.Context(), strings.Fields(tc.args)...)
+		code, _, stderr := runCne(t.Context(), strings.Fields(tc.args)...)
 		if code != tc.code || !strings.Contains(stderr, tc.want) {
 			t.Errorf("cne %s: exit code %d, stderr %q", tc.args, code, stderr)
 		}
@@ -594,11 +594,11 @@ func TestSimCLREvaluateTooEarly(t *testing.T) {
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny()...)
 	must(t, os.Remove("run/"+rundir.ModelFile))
-	code, _, stderr := cne(t.Context(), "simclr", "evaluate", "run")
+	code, _, stderr := runCne(t.Context(), "simclr", "evaluate", "run")
 	if code != 1 || !strings.Contains(stderr, `which is written when the run ends; "cne simclr pretrain --resume run" goes on`) {
 		t.Error(code, stderr)
 	}
-	code, _, stderr = cne(t.Context(), "simclr", "evaluate", "run", "--set", "network.width=8")
+	code, _, stderr = runCne(t.Context(), "simclr", "evaluate", "run", "--set", "network.width=8")
 	if code != 1 || !strings.Contains(stderr, "the run in run was made with network.width 4, not 8 (--set network.width); leave that as it was") {
 		t.Error(code, stderr)
 	}

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne"
 	"cne/configs"
-	"cne/data"
 	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model/op"
@@ -116,9 +115,8 @@ type spectrum struct {
 	*runState[configs.Config]
 	axis *axis
 	// base has the points and their neighbourhood, which all embeddings share.
-	base         *training
-	heads, tails []int32 // of the graph's edges
-	stops        []*stop
+	base  *training
+	stops []*sweepPoint
 
 	mutex sync.Mutex // of the progress
 	done  int        // epochs, in all runs
@@ -126,14 +124,12 @@ type spectrum struct {
 	began time.Time
 }
 
-// A stop is one of the embeddings of a spectrum.
-type stop struct {
-	value     float64
-	config    *configs.Config
-	model     trainable
-	embedding *data.Matrix // aligned, in the end
-	result    train.Result
-	metrics   *Metrics
+// A sweepPoint is one of the embeddings of a spectrum.
+type sweepPoint struct {
+	value    float64
+	config   *configs.Config
+	embedded *cne.Embedding // aligned, in the end
+	metrics  *Metrics
 	// scale and disparity tell how the embedding fits the one before (see
 	// quality.Align); nil for the first, and where it is not defined.
 	scale, disparity *float64
@@ -161,13 +157,15 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.check(set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if s.base.near, err = prepare(ctx, c, s.dir, s.Log, s.device, set); err != nil {
+	o := s.stops[0].config.Options()
+	o.Device = s.device
+	if s.base.near, err = prepare(ctx, c, &o, s.dir, s.Log, s.base.in); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
 		return err
 	}
-	if err := s.check(s.base.near.graph.N, s.base.near.graph.Edges()); err != nil {
+	if err := s.check(s.base.near.Graph.N, s.base.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := s.base.begin(); err != nil {
@@ -179,7 +177,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 			err = errors.Join(err, s.dir.Clear())
 		}
 	}()
-	if err := s.train(ctx); err != nil {
+	if err := s.train(ctx, o); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("interrupted after %d of %d epochs; nothing was written but what the cache holds", s.done, s.all)
 		}
@@ -225,13 +223,13 @@ func (s *spectrum) warn() {
 func (s *spectrum) check(points, edges int) error {
 	s.stops = nil
 	for _, v := range s.axis.values {
-		x := &stop{value: v}
+		x := &sweepPoint{value: v}
 		x.config, _ = s.axis.at(s.config, v)
 		if err := configs.Train.Check(x.config); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
-		options := x.config.FitOptions()
-		if err := options.Check(x.config.Loss.Options(), points, edges); err != nil {
+		o := x.config.Options()
+		if err := checkOptions(&o, points, edges); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		s.stops = append(s.stops, x)
@@ -239,103 +237,43 @@ func (s *spectrum) check(points, edges int) error {
 	return nil
 }
 
-// train runs the shared phases, and from there all stops.
-func (s *spectrum) train(ctx context.Context) error {
-	s.heads, s.tails = s.base.near.graph.EdgeList()
+// train runs the shared phases, and from there all embeddings. o are the options of
+// the first.
+func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
 	s.all = shared
+	var last []train.Phase
 	for _, x := range s.stops {
 		s.all += x.config.Train.Epochs - shared
-		var err error
-		// Gorgonia's graphs are made one after the other.
-		if x.model, err = newModel(ctx, x.config, s.base.in, s.base.near); err != nil {
-			return err
-		}
+		phases := x.config.Options().Phases
+		last = append(last, phases[len(phases)-1])
 	}
-	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", len(s.heads), "shared_epochs", shared, "embeddings", len(s.stops))
+	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", s.base.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
 	s.began = time.Now()
 	s.Progress.Start(s.all)
 	defer s.Progress.Done()
-	from, err := s.early(ctx)
+	o.Hooks = []train.Hook{s.count()}
+	embeddings, err := s.base.near.Spectrum(ctx, last, o)
 	if err != nil {
+		return s.explain(err)
+	}
+	for i, e := range embeddings {
+		s.stops[i].embedded = e
+	}
+	return nil
+}
+
+// explain names the embedding whose training has ended with an error.
+func (s *spectrum) explain(err error) error {
+	var failed *cne.SpectrumError
+	if !errors.As(err, &failed) {
 		return err
 	}
-	return s.branch(ctx, from)
-}
-
-// early runs the phases that all stops share, and returns where they end; nil if
-// there are none.
-func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
-	if len(s.stops[0].config.Train.Phases) == 1 {
-		return nil, nil
+	where := "the shared phase"
+	if failed.Index >= 0 {
+		where = s.axis.title(s.stops[failed.Index].value)
 	}
-	model, err := newModel(ctx, s.stops[0].config, s.base.in, s.base.near)
-	if err != nil {
-		return nil, err
-	}
-	options := s.stops[0].config.FitOptions()
-	options.Device = s.device
-	options.Phases = options.Phases[:len(options.Phases)-1]
-	options.Hooks = []train.Hook{s.count()}
-	var end *train.Checkpoint
-	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
-		end, err = c.Clone()
-		return err
-	}}
-	if _, err := train.Fit(ctx, model, s.heads, s.tails, options); err != nil {
-		return nil, s.explain(err, "the shared phase")
-	}
-	return end, nil
-}
-
-// branch runs the last phase of all stops. As many tables are trained at once as
-// there are cores, which changes no bit of any; networks, which keep all cores
-// busy and need much memory, one after the other, and so what a GPU computes.
-func (s *spectrum) branch(ctx context.Context, from *train.Checkpoint) error {
-	atOnce := 1
-	if s.config.Model.Kind == "table" && s.device.OnHost() {
-		atOnce = min(len(s.stops), runtime.GOMAXPROCS(0))
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan *stop, len(s.stops))
-	for _, x := range s.stops {
-		queue <- x
-	}
-	close(queue)
-	var workers sync.WaitGroup
-	for range atOnce {
-		workers.Go(func() {
-			for x := range queue {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := s.fitStop(ctx, x, from); err != nil {
-					cancel(err) // the first error is the cause
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return context.Cause(ctx)
-}
-
-// fitStop trains one of the embeddings to its end.
-func (s *spectrum) fitStop(ctx context.Context, x *stop, from *train.Checkpoint) (err error) {
-	options := x.config.FitOptions()
-	options.Hooks, options.Resume, options.Device = []train.Hook{s.count()}, from, s.device
-	if x.result, err = train.Fit(ctx, x.model, s.heads, s.tails, options); err != nil {
-		return s.explain(err, s.axis.title(x.value))
-	}
-	n, d := x.model.Points()
-	x.embedding = data.NewMatrix(n, d)
-	err = x.model.EmbedTo(x.embedding.X)
-	x.model = nil // and its memory goes
-	return err
-}
-
-// explain names the stop whose training has ended with an error.
-func (s *spectrum) explain(err error, where string) error {
+	err = failed.Err
 	var diverged *train.DivergedError
 	if errors.As(err, &diverged) {
 		err = s.diverged(diverged, "")
@@ -352,7 +290,7 @@ func (s *spectrum) count() train.Hook {
 		spent := time.Since(s.began)
 		s.Progress.Epoch(console.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
-			Speed: float64(s.done) * float64(len(s.heads)) / spent.Seconds(),
+			Speed: float64(s.done) * float64(s.base.near.Graph.Edges()) / spent.Seconds(),
 			Left:  spent / time.Duration(s.done) * time.Duration(s.all-s.done),
 		})
 		return nil
@@ -368,7 +306,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 			if s.config.Loss.Metric == op.Cosine {
 				align = quality.AlignDirections // angles are seen from the origin
 			}
-			scale, disparity, err := align(x.embedding, s.stops[i-1].embedding)
+			scale, disparity, err := align(x.embedded.Positions, s.stops[i-1].embedded.Positions)
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
 				s.Log.Warn("all points coincide, so that there is nothing to align", "at", s.axis.title(x.value))
@@ -381,15 +319,15 @@ func (s *spectrum) measure(ctx context.Context) error {
 		begun := time.Now()
 		t := s.at(x)
 		m, err := await(ctx, func() (*Metrics, error) {
-			m := t.metrics(x.embedding)
-			return m, t.measure(ctx, x.embedding, m)
+			m := t.metrics()
+			return m, t.measure(ctx, x.embedded.Positions, m)
 		})
 		if err != nil {
 			return err
 		}
 		m.Seconds = Seconds{
-			Load: s.base.load.Seconds(), PCA: s.base.near.pcaTime.Seconds(), Graph: s.base.near.graphTime.Seconds(),
-			Optimize: x.result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
+			Load: s.base.load.Seconds(), PCA: s.base.near.PCATime.Seconds(), Graph: s.base.near.GraphTime.Seconds(),
+			Optimize: x.embedded.Result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
 		}
 		m.Seconds.Total = m.Seconds.Load + m.Seconds.PCA + m.Seconds.Graph + m.Seconds.Optimize + m.Seconds.Quality
 		m.PeakRSSBytes = peakRSS()
@@ -399,10 +337,10 @@ func (s *spectrum) measure(ctx context.Context) error {
 }
 
 // at returns a stop as the run of cne train that would end there.
-func (s *spectrum) at(x *stop) *training {
+func (s *spectrum) at(x *sweepPoint) *training {
 	r := *s.runState
 	r.schema, r.config = configs.Train, x.config
 	r.dir = rundir.At(s.dir.Path(s.axis.folder(x.value)))
 	x.config.Output.Dir = r.dir.Root()
-	return &training{runState: &r, in: s.base.in, near: s.base.near, result: x.result}
+	return &training{runState: &r, in: s.base.in, near: s.base.near, embedded: x.embedded}
 }

@@ -51,7 +51,7 @@ type StopMetrics struct {
 func (s *spectrum) figures() *SpectrumMetrics {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
 	f := &SpectrumMetrics{
-		Axis: s.axis.flag, Loss: s.config.Loss.Name.String(), N: s.base.near.graph.N, Edges: s.base.near.graph.Edges(), Shared: shared,
+		Axis: s.axis.flag, Loss: s.config.Loss.Name.String(), N: s.base.near.Graph.N, Edges: s.base.near.Graph.Edges(), Shared: shared,
 		Seed: s.config.Seed, Version: version.String(),
 	}
 	for _, x := range s.stops {
@@ -77,7 +77,7 @@ func (s *spectrum) write(f *SpectrumMetrics) error {
 		if err := t.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
 			return err
 		}
-		if err := t.writeEmbedding("embedding", x.embedding, labels); err != nil {
+		if err := t.writeEmbedding("embedding", x.embedded.Positions, labels); err != nil {
 			return err
 		}
 		if rows != nil {
@@ -106,13 +106,13 @@ func (s *spectrum) draw(f *SpectrumMetrics) error {
 		Slider: s.axis.symbol(),
 	}
 	for i, x := range s.stops {
-		if err := s.at(x).draw(x.embedding, nil, x.metrics); err != nil {
+		if err := s.at(x).draw(x.embedded.Positions, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := figures.Scatter(x.embedding, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
-		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedding, Facts: f.Stops[i].facts()})
+		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedded.Positions, Facts: f.Stops[i].facts()})
 	}
 	page.Images = s.base.pageImages(f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
@@ -133,12 +133,12 @@ func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == op.Neg && s.axi
 
 // abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
 // paper's figures, the number of negatives that there were, or else s.
-func (s *spectrum) abscissa(x *stop) float64 {
+func (s *spectrum) abscissa(x *sweepPoint) float64 {
 	switch {
 	case s.axis.flag == "m":
-		return float64(x.result.Negatives)
+		return float64(x.embedded.Result.Negatives)
 	case s.axis.flag == "s" && s.hasZBar():
-		return train.Spectrum{N: s.base.near.graph.N}.ZBar(x.value)
+		return train.Spectrum{N: s.base.near.Graph.N}.ZBar(x.value)
 	}
 	return x.value
 }

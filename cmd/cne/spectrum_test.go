@@ -59,7 +59,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 90, 6)
-			code, stdout, stderr := cne(t.Context(), shortSpectrum(tt.flags...)...)
+			code, stdout, stderr := runCne(t.Context(), shortSpectrum(tt.flags...)...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -128,12 +128,12 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 func TestSpectrumIsMadeOfRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 90, 6)
-	if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,1,2")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), shortSpectrum("--s", "0,1,2")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	var previous *data.Matrix
 	for i, folder := range []string{"s=0", "s=1", "s=2"} {
-		if code, _, stderr := cne(t.Context(), "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		want := readEmbedding(t, filepath.Join(folder, "embedding.npy"))
@@ -169,7 +169,7 @@ func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
 		t.Skip("embeds real images")
 	}
 	t.Chdir(t.TempDir())
-	code, _, stderr := cne(t.Context(), "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman=0", "-o", "run")
+	code, _, stderr := runCne(t.Context(), "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman=0", "-o", "run")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -214,7 +214,7 @@ func TestSpectrumRefuses(t *testing.T) {
 		"a file for a folder": {[]string{"-o", "points.csv"}, exitFailure, "is a file; choose another output.dir"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := cne(t.Context(), shortSpectrum(tt.flags...)...)
+			code, stdout, stderr := runCne(t.Context(), shortSpectrum(tt.flags...)...)
 			if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want code %d and %q", code, stdout, stderr, tt.code, tt.want)
 			}
@@ -235,7 +235,7 @@ func TestSpectrumFolder(t *testing.T) {
 	writePoints(t, "points.csv", 60, 3)
 	must := func(want int, args ...string) string {
 		t.Helper()
-		code, _, stderr := cne(t.Context(), args...)
+		code, _, stderr := runCne(t.Context(), args...)
 		if code != want {
 			t.Fatalf("%v: exit code %d, want %d: %s", args, code, want, stderr)
 		}
@@ -297,7 +297,7 @@ func TestSpectrumFolder(t *testing.T) {
 func TestSpectrumKeepsWhatItHas(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 3)
-	code, stdout, stderr := cne(t.Context(), shortSpectrum("--s", "0,1", "--set", "plot.width_cm=1")...)
+	code, stdout, stderr := runCne(t.Context(), shortSpectrum("--s", "0,1", "--set", "plot.width_cm=1")...)
 	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cannot draw the plot") || !strings.Contains(stderr, "(the embeddings and their figures are in run)") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -312,7 +312,7 @@ func TestSpectrumKeepsWhatItHas(t *testing.T) {
 func TestSpectrumOfSomeImages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeIDX(t, 120)
-	code, _, stderr := cne(t.Context(), "spectrum", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt", "--set", "data.imbalance=linear",
+	code, _, stderr := runCne(t.Context(), "spectrum", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt", "--set", "data.imbalance=linear",
 		"--set", "graph.k=5", "--epochs", "3", "--s", "0", "-o", "run")
 	if code != 0 {
 		t.Fatal(stderr)
@@ -320,13 +320,13 @@ func TestSpectrumOfSomeImages(t *testing.T) {
 	if rows := readText(t, "run/s=0/rows.csv"); rows != readText(t, "run/rows.csv") {
 		t.Errorf("other rows: %.40q", rows)
 	}
-	code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json")
+	code, _, stderr = runCne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json")
 	if p := readPage(t, "run/s=0/embedding.html"); code != 0 || stderr != "" || p.Images == nil {
 		t.Errorf("exit code %d and %q, images %v", code, stderr, p.Images)
 	}
 	// What is wrong with the images is told in the form that is asked for.
 	writeIDX(t, 30)
-	if code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json"); code != 0 || !strings.HasPrefix(stderr, `{"time":`) {
+	if code, _, stderr = runCne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json"); code != 0 || !strings.HasPrefix(stderr, `{"time":`) {
 		t.Errorf("exit code %d and %q", code, stderr)
 	}
 }
@@ -335,10 +335,10 @@ func TestSpectrumOfSomeImages(t *testing.T) {
 func TestSpectrumKeepsAngles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 90, 6)
-	if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,1", "--set", "loss.metric=cosine")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), shortSpectrum("--s", "0,1", "--set", "loss.metric=cosine")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := cne(t.Context(), "train", "--config", "run/s=1/config.yaml", "-o", "single"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--config", "run/s=1/config.yaml", "-o", "single"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	got, want := readEmbedding(t, "run/s=1/embedding.npy"), readEmbedding(t, "single/embedding.npy")
@@ -359,7 +359,7 @@ func TestSpectrumTableOfZBar(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 3)
 	for flag, want := range map[string]string{"--zbar": "zbar,partition_function,", "--s": "s,z_bar,partition_function,"} {
-		code, stdout, stderr := cne(t.Context(), shortSpectrum(flag, "2", "--force")...)
+		code, stdout, stderr := runCne(t.Context(), shortSpectrum(flag, "2", "--force")...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
@@ -379,7 +379,7 @@ func TestSpectrumOnManyCores(t *testing.T) {
 	var want []float32
 	for i, cores := range []int{1, 4} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-		if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,0.5,1", "--force")...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), shortSpectrum("--s", "0,0.5,1", "--force")...); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		got := readEmbedding(t, "run/s=1/embedding.npy").X
@@ -403,7 +403,7 @@ func TestSpectrumIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, stdout, stderr := cne(ctx, shortSpectrum("--epochs", "1000000")...)
+	code, stdout, stderr := runCne(ctx, shortSpectrum("--epochs", "1000000")...)
 	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted") || !strings.Contains(stderr, "nothing was written but what the cache holds") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne"
 	"cne/configs"
 	"cne/data"
 	"cne/internal/figures"
@@ -54,9 +55,8 @@ type training struct {
 	*runState[configs.Config]
 
 	in                *inputs
-	near              *neighbourhood
-	model             trainable
-	result            train.Result
+	near              *neighborhood
+	embedded          *cne.Embedding
 	load, projectTime time.Duration
 }
 
@@ -83,12 +83,14 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	options := c.FitOptions()
-	if err := options.Check(c.Loss.Options(), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	o := c.Options()
+	o.Device = t.device
+	if err := checkOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if t.near, err = prepare(ctx, c, t.dir, t.Log, t.device, set); err == nil {
-		t.model, err = newModel(ctx, c, t.in, t.near)
+	var m cne.Trainable
+	if t.near, err = prepare(ctx, c, &o, t.dir, t.Log, t.in); err == nil {
+		m, err = t.near.NewModel(ctx, &o)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -96,28 +98,27 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		return err
 	}
-	if err := options.Check(t.model.Objective(), t.near.graph.N, t.near.graph.Edges()); err != nil {
+	if err := checkOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := t.begin(); err != nil {
 		return err
 	}
-	if err := t.fit(ctx, options); err != nil {
+	if err := t.fit(ctx, m, &o); err != nil {
 		return err
 	}
-	embedding, err := t.save()
-	if err != nil {
+	if err := t.save(); err != nil {
 		return err
 	}
 	held, err := t.projectHeld(ctx)
 	if err != nil {
 		return err
 	}
-	metrics, err := t.report(ctx, embedding, held, start)
+	metrics, err := t.report(ctx, held, start)
 	if err != nil {
 		return err
 	}
-	if err := t.draw(embedding, held, metrics); err != nil {
+	if err := t.draw(t.embedded.Positions, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
@@ -136,6 +137,12 @@ func inputFiles(c *configs.Config) []string {
 	return files
 }
 
+// checkOptions says what is wrong with options for a graph of so many points and edges.
+func checkOptions(o *cne.Options, points, edges int) error {
+	fit := o.FitOptions()
+	return fit.Check(o.Objective(), points, edges)
+}
+
 // begin makes the folder that of this run, or checks that it is.
 func (t *training) begin() error {
 	held := ""
@@ -150,18 +157,18 @@ func (t *training) begin() error {
 		return err
 	}
 	if t.config.Graph.Cache && t.config.Graph.File == nil {
-		return t.near.graph.WriteNPZ(t.dir.Path(rundir.GraphFile))
+		return t.near.Graph.WriteNPZ(t.dir.Path(rundir.GraphFile))
 	}
 	return nil
 }
 
 // fit trains the model, with its hooks. A run that ends early keeps the
 // embedding as far as it makes sense.
-func (t *training) fit(ctx context.Context, o train.Options) error {
+func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) error {
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
 		if every := c.Output.MetricsEvery; every > 0 {
-			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.graph, Device: t.device}))
+			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.Graph, Device: t.device}))
 		}
 		recording, closeRecords, err := t.dir.RecordHooks(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
@@ -172,11 +179,10 @@ func (t *training) fit(ctx context.Context, o train.Options) error {
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
-		o.Resume, o.Checkpoints, o.Device = t.from, t.checkpoints(), t.device
-		heads, tails := t.near.graph.EdgeList()
-		t.Log.Info("training", "loss", c.Loss.Name, "edges", len(heads), "epochs", c.Train.Epochs)
+		o.Resume, o.Checkpoints = t.from, t.checkpoints()
+		t.Log.Info("training", "loss", c.Loss.Name, "edges", t.near.Graph.Edges(), "epochs", c.Train.Epochs)
 		t.Progress.Start(c.Train.Epochs)
-		t.result, err = train.Fit(ctx, t.model, heads, tails, o)
+		t.embedded, err = t.near.FitModel(ctx, m, *o)
 		t.Progress.Done()
 
 		var diverged *train.DivergedError
@@ -188,7 +194,7 @@ func (t *training) fit(ctx context.Context, o train.Options) error {
 			}
 			return t.diverged(diverged, also)
 		case deviceFailed(err):
-			return t.failed(err, t.result.Epochs)
+			return t.failed(err, t.embedded.Result.Epochs)
 		case errors.Is(err, context.Canceled):
 			return t.keep(errors.New("interrupted"))
 		case err != nil:
@@ -201,14 +207,14 @@ func (t *training) fit(ctx context.Context, o train.Options) error {
 // keep saves the embedding of a run that ended early for the given reason, and
 // adds what was kept to it.
 func (t *training) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.result.Epochs, t.config.Train.Epochs)
-	embedding, err := t.save()
+	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.embedded.Result.Epochs, t.config.Train.Epochs)
+	err := t.save()
 	var held *data.Matrix
 	if err == nil {
 		held, err = t.projectHeld(context.Background())
 	}
 	if err == nil {
-		err = t.draw(embedding, held, nil)
+		err = t.draw(t.embedded.Positions, held, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
@@ -225,32 +231,30 @@ func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 }
 
 // save writes the embedding as arrays, and the model.
-func (t *training) save() (*data.Matrix, error) {
-	n, d := t.model.Points()
-	m := data.NewMatrix(n, d)
-	if err := t.model.EmbedTo(m.X); err != nil {
-		return nil, err
+func (t *training) save() error {
+	e := t.embedded
+	if e.Positions == nil {
+		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.writeEmbedding("embedding", m, t.in.points.Labels); err != nil {
-		return nil, err
+	if err := t.writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
+		return err
 	}
 	t.saved = true
 	if t.in.rows != nil {
 		if err := t.writeRows(rundir.RowsFile, t.in.rows); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	description, err := t.describe()
-	if err != nil {
-		return nil, err
+	if err := t.describe(); err != nil {
+		return err
 	}
-	if err := t.model.Save(t.dir.Path(rundir.ModelFile), description); err != nil {
-		return nil, err
+	if err := e.SaveModel(t.dir.Path(rundir.ModelFile)); err != nil {
+		return err
 	}
 	if t.config.Model.KeepData && t.config.Model.Kind == "table" {
-		return m, model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.points)
+		return model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.Points)
 	}
-	return m, nil
+	return nil
 }
 
 // writeEmbedding writes positions in the forms that are asked for.

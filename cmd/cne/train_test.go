@@ -64,7 +64,7 @@ func TestTrainWritesARun(t *testing.T) {
 		t.Run(loss, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 300, 6)
-			code, stdout, stderr := cne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4")...)
+			code, stdout, stderr := runCne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4")...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -112,7 +112,7 @@ func TestTrainWritesARun(t *testing.T) {
 			}
 			// The configuration in the folder gives the run again.
 			again := append(short("--config", "run/config.yaml", "--set", "loss.name="+loss), "-o", "again")
-			if code, _, stderr := cne(t.Context(), again...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), again...); code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			repeated, err := os.ReadFile("again/embedding.npy")
@@ -144,7 +144,7 @@ func TestTrainOptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 60, 5)
-			code, _, stderr := cne(t.Context(), short(flags...)...)
+			code, _, stderr := runCne(t.Context(), short(flags...)...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -175,7 +175,7 @@ func TestTrainCache(t *testing.T) {
 	writePoints(t, "points.csv", 80, 6)
 	hit := func(flags ...string) bool {
 		t.Helper()
-		code, _, stderr := cne(t.Context(), short(append(flags, "--force")...)...)
+		code, _, stderr := runCne(t.Context(), short(append(flags, "--force")...)...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
@@ -234,7 +234,7 @@ func TestTrainLabels(t *testing.T) {
 				labels.WriteString(tc.label(i) + "\n")
 			}
 			writeTestFile(t, "labels.txt", labels.String())
-			code, _, stderr := cne(t.Context(), "train", "--set", "data.path=points.csv", "--set", "data.drop=kind",
+			code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=points.csv", "--set", "data.drop=kind",
 				"--set", "data.labels=labels.txt", "--epochs", "20", "-o", "run")
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
@@ -260,7 +260,7 @@ func TestTrainOnOwnGraph(t *testing.T) {
 	if err := ring.WriteNPZ("ring.npz"); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := cne(t.Context(), short("--set", "graph.file=ring.npz")...)
+	code, _, stderr := runCne(t.Context(), short("--set", "graph.file=ring.npz")...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -268,7 +268,7 @@ func TestTrainOnOwnGraph(t *testing.T) {
 		t.Errorf("%v edges, recall %v and divergence %v", m["edges"], m["knn_recall"], m["kl"])
 	}
 	writePoints(t, "points.csv", 41, 3)
-	if code, _, stderr := cne(t.Context(), short("--set", "graph.file=ring.npz", "-o", "other")...); code != 1 || !strings.Contains(stderr, "ring.npz has 40 points, but the data have 41") {
+	if code, _, stderr := runCne(t.Context(), short("--set", "graph.file=ring.npz", "-o", "other")...); code != 1 || !strings.Contains(stderr, "ring.npz has 40 points, but the data have 41") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -286,7 +286,7 @@ func TestTrainIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, stderr := cne(ctx, short("--epochs", "1000000")...)
+	code, _, stderr := runCne(ctx, short("--epochs", "1000000")...)
 	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the embedding so far is in "+filepath.Join("run", "embedding.npy")) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -351,7 +351,7 @@ func TestTrainBadInput(t *testing.T) {
 				writeTestFile(t, path, text)
 			}
 			args := append([]string{"train", "--set", "data.path=points.csv", "--epochs", "3", "-o", "run", "--quiet"}, tc.flags...)
-			code, stdout, stderr := cne(t.Context(), args...)
+			code, stdout, stderr := runCne(t.Context(), args...)
 			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "cne: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want 1, nothing, and one line with %q", code, stdout, stderr, tc.want)
 			}
@@ -371,7 +371,7 @@ func TestTrainBadInput(t *testing.T) {
 func TestTrainOnFewWidePoints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 30, 70)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
 }
@@ -381,7 +381,7 @@ func TestTrainIsInterruptedBeforeTraining(t *testing.T) {
 	writePoints(t, "points.csv", 300, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, _, stderr := cne(ctx, short()...)
+	code, _, stderr := runCne(ctx, short()...)
 	if code != 1 || !strings.HasSuffix(stderr, "cne: interrupted while the points were read; nothing was written\n") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -395,7 +395,7 @@ func TestTrainIsInterruptedBeforeTraining(t *testing.T) {
 func TestTrainForceIsCareful(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 5)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
 	content := func() map[string]string {
@@ -421,7 +421,7 @@ func TestTrainForceIsCareful(t *testing.T) {
 		"its own embedding":   {"--set", "data.path=run/embedding.npy", "--set", "data.label_column=null"},
 		"its own graph":       {"--set", "graph.file=run/graph.npz"},
 	} {
-		if code, _, stderr := cne(t.Context(), short(append(flags, "--force")...)...); code != 1 {
+		if code, _, stderr := runCne(t.Context(), short(append(flags, "--force")...)...); code != 1 {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 		if got := content(); !reflect.DeepEqual(got, want) {
@@ -438,7 +438,7 @@ func TestTrainLeavesOthersGraphAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeTestFile(t, "run/graph.npz", "mine")
-	if code, _, stderr := cne(t.Context(), short()...); code != 1 || !strings.Contains(stderr, "graph.npz that a run would overwrite") {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 1 || !strings.Contains(stderr, "graph.npz that a run would overwrite") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if text, err := os.ReadFile("run/graph.npz"); err != nil || string(text) != "mine" {
@@ -450,7 +450,7 @@ func TestTrainLeavesOthersGraphAlone(t *testing.T) {
 func TestTrainKeepsSnapshots(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 5)
-	code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=1", "--set", "train.phases=[{epochs: 3}, {epochs: 3, lr: 1e30}]", "--set", "train.epochs=6")...)
+	code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=1", "--set", "train.phases=[{epochs: 3}, {epochs: 3, lr: 1e30}]", "--set", "train.epochs=6")...)
 	if code != 1 || !strings.Contains(stderr, "training diverged in epoch 4") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -472,7 +472,7 @@ func TestTrainWarnsAboutGraphs(t *testing.T) {
 	if err := directed.WriteNPZ("directed.npz"); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := cne(t.Context(), short("--set", "graph.file=directed.npz")...)
+	code, _, stderr := runCne(t.Context(), short("--set", "graph.file=directed.npz")...)
 	if code != 0 || !strings.Contains(stderr, "warning: graph.file holds a directed graph") || !strings.Contains(stderr, "points=19 of=40") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -501,7 +501,7 @@ func TestTrainLeavesNoStaleGraph(t *testing.T) {
 		{[]string{"--set", "graph.k=9"}, true},
 		{[]string{"--set", "graph.k=5", "--set", "graph.cache=false"}, false},
 	} {
-		if code, _, stderr := cne(t.Context(), short(append(tc.flags, "--force")...)...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), short(append(tc.flags, "--force")...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 		want := readMetrics(t, "run/metrics.json")["edges"]
@@ -518,7 +518,7 @@ func TestTrainLeavesNoStaleGraph(t *testing.T) {
 func TestTrainMeasures(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 200, 6)
-	if code, _, stderr := cne(t.Context(), short("--set", "loss.name=nc", "--set", "data.scale=none", "--set", "quality.k=7")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "--set", "data.scale=none", "--set", "quality.k=7")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	open := func(path, label string) *data.Matrix {
@@ -599,7 +599,7 @@ func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 			}
 			flags = append(flags, "--set", "quality."+s+value)
 		}
-		code, stdout, stderr := cne(t.Context(), short(append(flags, "--force")...)...)
+		code, stdout, stderr := runCne(t.Context(), short(append(flags, "--force")...)...)
 		if code != 0 {
 			t.Fatal(stderr)
 		}
@@ -616,16 +616,16 @@ func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 func TestTrainKeepsOtherRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 40, 3)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if code, _, stderr := cne(t.Context(), short("--seed", "2")...); code != 1 || !strings.Contains(stderr, "--force") {
+	if code, _, stderr := runCne(t.Context(), short("--seed", "2")...); code != 1 || !strings.Contains(stderr, "--force") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if m := readMetrics(t, "run/metrics.json"); m["seed"] != 0.0 {
 		t.Errorf("the first run's metrics have seed %v", m["seed"])
 	}
-	if code, _, stderr := cne(t.Context(), short("--seed", "2", "--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--seed", "2", "--force")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	if m := readMetrics(t, "run/metrics.json"); m["seed"] != 2.0 {
@@ -636,7 +636,7 @@ func TestTrainKeepsOtherRuns(t *testing.T) {
 // What a person gets who does nothing but start the program.
 func TestTrainOnBuiltinData(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, _, stderr := cne(t.Context(), "train", "--epochs", "2", "--set", "output.plot=false"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--epochs", "2", "--set", "output.plot=false"); code != 0 {
 		t.Fatal(stderr)
 	}
 	if m := readMetrics(t, "runs/mnist10k/metrics.json"); m["n"] != 10000.0 || m["accuracy"].(float64) < 0.3 {
