@@ -10,7 +10,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
-	"cne/simclr"
 )
 
 func simclrFeaturesCmd() *cobra.Command {
@@ -38,7 +37,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			if err := checkOutput("--output", output, args...); err != nil {
 				return err
 			}
-			t, err := openTrained(cmd, args[0], true)
+			t, err := openRepresentation(cmd, args[0], false)
 			if err != nil {
 				return err
 			}
@@ -47,8 +46,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			if err != nil {
 				return err
 			}
-			t.Log.Info("representing the images", "images", images.N)
-			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.ProgressLogger("representing the images"))
+			features, err := t.features(cmd.Context(), images)
 			if err != nil {
 				return err
 			}

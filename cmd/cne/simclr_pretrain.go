@@ -1,12 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +76,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	debug.FreeOSMemory()
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
-	if p.rows, err = pretrainingRows(p.images, c.SimCLR.PretrainOn); err != nil {
+	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
 		return err
 	}
 	p.options = c.Pretraining()
@@ -93,19 +88,19 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	if c.Evaluate.AtEnd {
 		if err := c.Evaluate.Evaluation().Check(p.images); err != nil {
-			return fmt.Errorf("%w; or set evaluate.at_end to false", evaluationError(err, &c.Evaluate))
+			return fmt.Errorf("%w; or set evaluate.at_end to false", c.Evaluate.Explain(err))
 		}
 	}
 	monitor, err := p.monitor(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; or set monitor.every to 0", evaluationError(err, &c.Evaluate))
+		return fmt.Errorf("%w; or set monitor.every to 0", c.Evaluate.Explain(err))
 	}
 	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := p.begin(rundir.Identity{Note: rundir.PointsNote, What: "images of data.path", Value: imagesKey(p.images, p.rows)}); err != nil {
+	if err := p.begin(rundir.Identity{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
 		return err
 	}
 	if err := p.fit(ctx, monitor); err != nil {
@@ -121,42 +116,13 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	return p.print(stdout, metrics)
 }
 
-// pretrainingRows returns the rows of the images that a network sees.
-func pretrainingRows(images *data.Images, which string) ([]int32, error) {
-	if which == "train" {
-		split, err := simclr.OfficialSplit(images)
-		if err != nil {
-			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
-		}
-		return split.Train, nil
-	}
-	rows := make([]int32, images.N)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows, nil
-}
-
-// imagesKey identifies images and those of them that are trained on. Labels do
-// not count.
-func imagesKey(images *data.Images, rows []int32) string {
-	hash := sha256.New()
-	for _, v := range []int{images.N, images.H, images.W, images.C} {
-		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
-	}
-	hash.Write(images.Pixels)
-	_ = binary.Write(hash, binary.LittleEndian, rows)
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
 // monitor returns the hook that watches the training, nil if there is none.
 func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	c := p.config
-	p.accuracy = map[int]float64{}
 	if c.Monitor.Every == 0 {
 		return nil, nil
 	}
-	split, err := evaluationSplit(&c.Evaluate, p.images)
+	split, err := c.Evaluate.FirstSplit(p.images)
 	if err != nil {
 		return nil, err
 	}
@@ -189,12 +155,7 @@ func (p *pretraining) measured(epoch int) *float64 {
 func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 	return p.withRecords(func(records io.Writer, before []byte) (err error) {
 		c := p.config
-		for line := range bytes.Lines(before) {
-			var r simclr.Record
-			if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
-				p.accuracy[r.Epoch], p.latest = *r.Accuracy, r.Accuracy
-			}
-		}
+		p.accuracy, p.latest = simclr.Accuracies(before)
 		latest := func() *float64 { return p.latest }
 		if monitor != nil {
 			p.options.Hooks = append(p.options.Hooks, monitor)
@@ -304,8 +265,8 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		e := &evaluating{Reporter: p.Reporter, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
-		found, err := e.measure(ctx)
+		r := &representation{Reporter: p.Reporter, config: c, device: p.device, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		found, err := r.evaluate(ctx, p.images)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(rundir.ModelFile))

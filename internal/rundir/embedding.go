@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/text"
+	"cne/model"
 )
 
 // EmbeddingFile returns the path itself if it is that of a file, and the
@@ -114,4 +117,30 @@ func ReadRows(path string, n int) ([]int, error) {
 		return nil, fmt.Errorf("%s, behind row %d: %w; remove the file if it does not belong to the run", path, len(rows), err)
 	}
 	return rows, nil
+}
+
+// LoadImageNetwork loads the network of a run of cne simclr pretrain, or the file of
+// one, and warns if the run has not ended.
+func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
+	file, command := path, configs.Pretrain.Command()
+	info, err := os.Stat(path)
+	isRun := err == nil && info.IsDir()
+	if isRun {
+		file = filepath.Join(path, ModelFile)
+	}
+	saved, err := model.Load(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && isRun:
+		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, command, path)
+	case err != nil:
+		return nil, err
+	case saved.ResNet == nil:
+		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, command)
+	}
+	if isRun {
+		if _, err := os.Stat(filepath.Join(path, MetricsFile)); errors.Is(err, fs.ErrNotExist) {
+			log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", path)
+		}
+	}
+	return saved, nil
 }
