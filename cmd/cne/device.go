@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -48,11 +47,6 @@ func openTrainingDevice(log *slog.Logger, c configs.Device, dtype string) (*mode
 func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
-}
-
-// failed is the error of a run whose device has failed after so many epochs.
-func (r *runState[C]) failed(err error, epochs int) error {
-	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().Epochs)
 }
 
 // addDeviceFlag gives a command without a configuration the flag --device, which

@@ -207,3 +207,23 @@ func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 	}
 	return fmt.Errorf("training diverged in epoch %d (%w); lower %s", err.Epoch, err.Cause, key)
 }
+
+// endedEarly is the error of a run whose training has ended after so many epochs with
+// err. What makes sense still, in words and as a file, is kept by save, unless the
+// training has diverged, from which lowering train.lr, or also, helps.
+func (r *runState[C]) endedEarly(err error, epochs int, also, what, file string, save func() error) error {
+	var diverged *train.DivergedError
+	switch {
+	case errors.As(err, &diverged):
+		return r.diverged(diverged, also)
+	case deviceFailed(err):
+		return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().Epochs)
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	}
+	ended := fmt.Sprintf("%v after epoch %d of %d", err, epochs, r.common().Epochs)
+	if err := save(); err != nil {
+		return fmt.Errorf("%s; the %s so far could not be kept: %w", ended, what, err)
+	}
+	return fmt.Errorf("%s; the %s so far is in %s", ended, what, r.dir.Path(file))
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -170,30 +169,11 @@ func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
 		p.Progress.Done()
 
-		var diverged *train.DivergedError
-		switch {
-		case errors.As(err, &diverged):
-			return p.diverged(diverged, "")
-		case p.network == nil || err == nil:
+		if p.network == nil || err == nil {
 			return err
-		case deviceFailed(err):
-			return p.failed(err, p.result.Epochs)
-		case errors.Is(err, context.Canceled):
-			return p.keep(errors.New("interrupted"))
-		default:
-			return p.keep(err)
 		}
+		return p.endedEarly(err, p.result.Epochs, "", "network", rundir.ModelFile, p.save)
 	})
-}
-
-// keep saves the network of a run that ended early for the given reason, and
-// adds what was kept to it.
-func (p *pretraining) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, p.result.Epochs, p.config.Train.Epochs)
-	if err := p.save(); err != nil {
-		return fmt.Errorf("%s; the network so far could not be kept: %w", ended, err)
-	}
-	return fmt.Errorf("%s; the network so far is in %s", ended, p.dir.Path(rundir.ModelFile))
 }
 
 // save writes the network.

@@ -185,29 +185,19 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		t.embedded, err = t.near.FitModel(ctx, m, *o)
 		t.Progress.Done()
 
-		var diverged *train.DivergedError
-		switch {
-		case errors.As(err, &diverged):
-			also := ""
-			if c.Model.Kind == "table" {
-				also = " or model.init_std"
-			}
-			return t.diverged(diverged, also)
-		case deviceFailed(err):
-			return t.failed(err, t.embedded.Result.Epochs)
-		case errors.Is(err, context.Canceled):
-			return t.keep(errors.New("interrupted"))
-		case err != nil:
-			return t.keep(err)
+		if err == nil {
+			return nil
 		}
-		return nil
+		also := ""
+		if c.Model.Kind == "table" {
+			also = " or model.init_std"
+		}
+		return t.endedEarly(err, t.embedded.Result.Epochs, also, "embedding", "embedding.npy", t.keep)
 	})
 }
 
-// keep saves the embedding of a run that ended early for the given reason, and
-// adds what was kept to it.
-func (t *training) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.embedded.Result.Epochs, t.config.Train.Epochs)
+// keep saves the embedding of a run that ended early.
+func (t *training) keep() error {
 	err := t.save()
 	var held *data.Matrix
 	if err == nil {
@@ -216,10 +206,7 @@ func (t *training) keep(reason error) error {
 	if err == nil {
 		err = t.draw(t.embedded.Positions, held, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
-	}
-	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
+	return err
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
