@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/spf13/cobra"
 
 	"cne/configs"
 	"cne/internal/device"
@@ -48,16 +47,6 @@ func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
 }
-
-// addDeviceFlag gives a command without a configuration the flag --device, which
-// device.CheckName checks.
-func addDeviceFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	mustComplete(cmd, "device", deviceCompletions)
-}
-
-// deviceCompletions are what shell completion offers after --device.
-var deviceCompletions = cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp)
 
 // nameOf returns the name of a device for metrics.json: that of an accelerator with
 // the vendor's.

@@ -12,7 +12,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
-	"cne/internal/console"
+	"cne/internal/cli"
 	"cne/internal/text"
 )
 
@@ -59,18 +59,18 @@ more than 15 MB for a page, some are left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input, p.inputs = args[0], args
 			if err := p.check(); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			format, err := logFormat(cmd)
+			format, err := cli.LogFormat(cmd)
 			if err != nil {
 				return err
 			}
 			if p.output != "" {
-				if err := checkOutput("--output", p.output); err != nil {
+				if err := cli.CheckOutput("--output", p.output); err != nil {
 					return err
 				}
 			}
-			log := console.NewReporter(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
+			log := cli.Reporter(cmd, format).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/pprof"
 
 	"github.com/spf13/cobra"
 
 	"cne/configs"
+	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model"
@@ -36,61 +35,42 @@ type runState[C any] struct {
 	canGoOn bool              // there is a checkpoint from which the run can be resumed
 }
 
-// startProfile has a CPU profile written to a file, if it is not "", until stop
-// is called.
-func startProfile(path string) (stop func(), err error) {
-	if path == "" {
-		return func() {}, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		f.Close()
-	}, nil
-}
-
 // addTraining makes a command train: it gets the flags of all that do, and
 // calls run with its configuration.
 func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
 	r := &runState[C]{schema: s}
-	var profile, resume string
-	cmd.Args = noArguments
+	var resume string
+	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if r.resumed = cmd.Flags().Changed("resume"); r.resumed {
 			if r.force {
-				return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
+				return cli.Usage(cmd, errors.New("--resume goes on with a run and --force replaces it; give one of them"))
 			}
 			if resume == "" {
-				return &usageError{cmd.CommandPath(), errors.New("--resume needs the folder of a run")}
+				return cli.Usage(cmd, errors.New("--resume needs the folder of a run"))
 			}
-			given, err := configSources(cmd)
+			given, err := cli.Sources(cmd)
 			if err != nil {
 				return err
 			}
 			var unlock func()
 			r.dir, r.config, r.from, unlock, err = rundir.Resume(s, resume, given)
 			if flag := new(rundir.FlagError); errors.As(err, &flag) {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
 			if err != nil {
 				return err
 			}
 			defer unlock()
-		} else if r.config, _, err = fromCommand(s, cmd); err != nil {
+		} else if r.config, _, err = cli.Config(s, cmd); err != nil {
 			return err
 		}
-		stop, err := startProfile(profile)
+		stop, err := cli.Profile(cmd)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		r.Reporter = console.NewReporter(cmd.ErrOrStderr(), r.common().Log.Format, isQuiet(cmd))
+		r.Reporter = cli.Reporter(cmd, r.common().Log.Format)
 		if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
 			return err
 		}
@@ -101,10 +81,10 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 		}
 		return err
 	}
-	addFlags(s, cmd)
+	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
-	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+	cli.AddProfileFlag(cmd)
 }
 
 func (r *runState[C]) common() configs.Common { return r.schema.Common(r.config) }

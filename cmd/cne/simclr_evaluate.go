@@ -14,6 +14,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/internal/version"
@@ -47,10 +48,10 @@ for comparison, and written to evaluation-pixels.json.`,
 		Args: oneRun,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output != "" {
-				if err := checkEnding("--output", output, ".json"); err != nil {
-					return &usageError{cmd.CommandPath(), err}
+				if err := cli.CheckEnding("--output", output, ".json"); err != nil {
+					return cli.Usage(cmd, err)
 				}
-				if err := checkOutput("--output", output); err != nil {
+				if err := cli.CheckOutput("--output", output); err != nil {
 					return err
 				}
 			}
@@ -75,7 +76,7 @@ for comparison, and written to evaluation-pixels.json.`,
 				output = filepath.Join(t.folder, name)
 			}
 			if output != "" {
-				if err := atomicfile.Write(output, func(w io.Writer) error { return encodeJSON(w, m) }); err != nil {
+				if err := atomicfile.Write(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }); err != nil {
 					return fmt.Errorf("cannot write %s: %w", output, err)
 				}
 			}
@@ -83,7 +84,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
-	addSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
@@ -112,7 +113,7 @@ type representation struct {
 // openRepresentation opens what the argument RUN of a command with addSourceFlags
 // names, with its network unless the pixels are asked for.
 func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*representation, error) {
-	from, err := configSources(cmd)
+	from, err := cli.Sources(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 			return nil, err
 		}
 	}
-	r.Reporter = console.NewReporter(cmd.ErrOrStderr(), r.config.Log.Format, isQuiet(cmd))
+	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)
 	if r.device, err = openDevice(r.Log, r.config.Device); err != nil {
 		return nil, err
 	}

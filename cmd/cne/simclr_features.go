@@ -10,6 +10,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
 )
 
 func simclrFeaturesCmd() *cobra.Command {
@@ -31,10 +32,10 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := checkEnding("--output", output, ".npy"); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := cli.CheckEnding("--output", output, ".npy"); err != nil {
+				return cli.Usage(cmd, err)
 			}
-			if err := checkOutput("--output", output, args...); err != nil {
+			if err := cli.CheckOutput("--output", output, args...); err != nil {
 				return err
 			}
 			t, err := openRepresentation(cmd, args[0], false)
@@ -57,8 +58,8 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return err
 		},
 	}
-	addSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
-	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }
