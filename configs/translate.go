@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"cne"
@@ -124,4 +126,43 @@ func (e *Evaluate) Evaluation() *simclr.Evaluation {
 		o.Seeds = e.Seeds
 	}
 	return o
+}
+
+// Rows returns the rows of the images that a network sees.
+func (p *Protocol) Rows(images *data.Images) ([]int32, error) {
+	if p.PretrainOn == "train" {
+		split, err := simclr.OfficialSplit(images)
+		if err != nil {
+			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
+		}
+		return split.Train, nil
+	}
+	rows := make([]int32, images.N)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows, nil
+}
+
+// FirstSplit returns the first split of an evaluation.
+func (e *Evaluate) FirstSplit(images *data.Images) (simclr.Split, error) {
+	if e.Split == "stratified" {
+		return simclr.StratifiedSplit(images, e.Test, e.Seeds[0])
+	}
+	return simclr.OfficialSplit(images)
+}
+
+// Explain adds to an error of an evaluation the key with which it can be mended.
+func (e *Evaluate) Explain(err error) error {
+	switch {
+	case errors.Is(err, simclr.ErrLabels):
+		return fmt.Errorf("%w (data.labels)", err)
+	case errors.Is(err, simclr.ErrOption):
+		return fmt.Errorf("%w (evaluate.k)", err)
+	case errors.Is(err, simclr.ErrSplit) && e.Split == "official":
+		return fmt.Errorf("%w (evaluate.split)", err)
+	case errors.Is(err, simclr.ErrSplit):
+		return fmt.Errorf("%w (evaluate.test)", err)
+	}
+	return err
 }

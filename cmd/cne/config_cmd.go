@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
+	"cne/internal/cli"
 )
 
 func configCmd() *cobra.Command {
@@ -25,9 +26,9 @@ the ones before.`,
 // printCmd makes a command print configurations.
 func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	var checkOnly bool
-	cmd.Args = noArguments
+	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := fromCommand(s, cmd)
+		c, _, err := cli.Config(s, cmd)
 		if err != nil || checkOnly {
 			return err
 		}
@@ -38,7 +39,7 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 		_, err = cmd.OutOrStdout().Write(yaml.Bytes())
 		return err
 	}
-	addFlags(s, cmd)
+	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&checkOnly, "check", false, "print nothing; the exit code says whether the configuration is right")
 	return cmd
 }

@@ -3,10 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
-
-	"github.com/spf13/cobra"
 
 	"cne/configs"
 	"cne/internal/device"
@@ -49,21 +46,6 @@ func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
 }
-
-// failed is the error of a run whose device has failed after so many epochs.
-func (r *runState[C]) failed(err error, epochs int) error {
-	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().Epochs)
-}
-
-// addDeviceFlag gives a command without a configuration the flag --device, which
-// device.CheckName checks.
-func addDeviceFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	mustComplete(cmd, "device", deviceCompletions)
-}
-
-// deviceCompletions are what shell completion offers after --device.
-var deviceCompletions = cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp)
 
 // nameOf returns the name of a device for metrics.json: that of an accelerator with
 // the vendor's.

@@ -18,6 +18,8 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
+	"cne/internal/console"
 	"cne/internal/finite"
 	"cne/internal/rundir"
 	"cne/model"
@@ -70,16 +72,16 @@ same points and graph, the first says k and the constants of the losses.`,
 			flags := cmd.Flags()
 			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("zbar")
 			if err := a.check(flags.Changed("m")); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			from, err := configSources(cmd)
+			from, err := cli.Sources(cmd)
 			if err != nil {
 				return err
 			}
 			if err := a.configure(from); err != nil {
 				return err
 			}
-			a.reporter = newReporter(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
+			a.Reporter = cli.Reporter(cmd, a.config.Log.Format)
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
 				return err
 			}
@@ -87,26 +89,26 @@ same points and graph, the first says k and the constants of the losses.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
-	given := addSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of that of the run")
+	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of that of the run")
 	flags := cmd.Flags()
 	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
 	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
-	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
+	cli.AddSeedFlag(cmd, given, "seed of what is drawn, same as --set seed=`n`")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
 	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the first run)")
 	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the first run)")
 	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: that of the first run)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
-	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
-	mustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }
 
 // evaluationRun is one run of cne evaluate.
 type evaluationRun struct {
-	*reporter
+	*console.Reporter
 	inputs          []string
 	data, labels    []string
 	graph           string
@@ -146,7 +148,7 @@ func (a *evaluationRun) check(withNegatives bool) error {
 		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
 	}
 	if a.output != "" {
-		return checkEnding("--output", a.output, ".json")
+		return cli.CheckEnding("--output", a.output, ".json")
 	}
 	return nil
 }
@@ -225,7 +227,7 @@ func isRun(path string) (bool, error) {
 		return false, err
 	}
 	if command == configs.Spectrum.Command() {
-		err = isSpectrum(path)
+		err = rundir.RefuseSpectrum(path)
 	}
 	if err == nil && command != "" && command != configs.Train.Command() {
 		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, command, configs.Train.Command())
@@ -263,14 +265,14 @@ type candidate struct {
 }
 
 // openCandidate reads an embedding.
-func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
+func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candidate, error) {
 	run, err := isRun(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &candidate{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
 	if _, err := os.Stat(s.file); !run || err != nil {
-		if s.file, err = embeddingFile(path); err != nil {
+		if s.file, err = rundir.EmbeddingFile(path); err != nil {
 			return nil, err
 		}
 	}
@@ -278,7 +280,7 @@ func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
 	if !a.dataKnown {
 		o.Labels = a.labels
 	}
-	set, err := openEmbedding(s.file, o)
+	set, err := rundir.OpenEmbedding(ctx, s.file, o)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +310,7 @@ func learntZ(path string) (*float64, error) {
 func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	if a.output != "" {
 		inputs := append(append(inputFiles(a.config), a.inputs...), a.against)
-		if err := checkOutput("--output", a.output, inputs...); err != nil {
+		if err := cli.CheckOutput("--output", a.output, inputs...); err != nil {
 			return err
 		}
 	}
@@ -320,12 +322,12 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if a.output != "" {
-		if err := atomicfile.Write(a.output, func(w io.Writer) error { return encodeJSON(w, e) }); err != nil {
+		if err := atomicfile.Write(a.output, func(w io.Writer) error { return rundir.EncodeJSON(w, e) }); err != nil {
 			return fmt.Errorf("cannot write %s: %w", a.output, err)
 		}
 	}
 	if a.json {
-		return encodeJSON(stdout, e)
+		return rundir.EncodeJSON(stdout, e)
 	}
 	return e.print(stdout)
 }

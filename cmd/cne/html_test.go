@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -14,11 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"cne/configs"
 	"cne/data"
-	"cne/internal/explorer"
-	"cne/internal/plot"
-	"cne/train/quality"
+	"cne/internal/rundir"
 )
 
 // An htmlPage is what a test wants to know of a page.
@@ -164,12 +160,12 @@ func TestTrainWritesAPage(t *testing.T) {
 		}
 		// Every row has the place, the class and the state of its image.
 		read := func(path string) *data.Dataset {
-			set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: labelColumn})
+			set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: rundir.LabelColumn})
 			must(t, err)
 			return set
 		}
 		train, held := read("run/embedding.csv"), read("run/holdout.csv")
-		rows, err := readRows("run/holdout_rows.csv", 120)
+		rows, err := rundir.ReadRows("run/holdout_rows.csv", 120)
 		must(t, err)
 		h, k := 0, 0
 		for i := range 120 {
@@ -277,66 +273,5 @@ func TestPlotPage(t *testing.T) {
 	}
 	if after := listFiles(t, "."); !slices.Equal(after, before) {
 		t.Errorf("files are left: %v, before %v", after, before)
-	}
-}
-
-func TestImagesOf(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeIDX(t, 20)
-	writePoints(t, "points.csv", 20, 12)
-	m := data.NewMatrix(20, 12)
-	var b bytes.Buffer
-	must(t, data.WriteNPY(&b, m))
-	writeTestFile(t, "floats.npy", b.String())
-	for path, want := range map[string]int{"images.idx": 20, "points.csv": 0, "floats.npy": 0, "builtin:mnist10k": 10000} {
-		images, err := imagesOf([]string{path})
-		got := 0
-		if images != nil {
-			got = images.N
-		}
-		if err != nil || got != want {
-			t.Errorf("%s: %d images, %v", path, got, err)
-		}
-	}
-	// Counts are no images, even where they are a folder.
-	write10X(t, "cells", 0, 5)
-	for _, path := range []string{"cells", "cells/matrix.mtx"} {
-		if images, err := imagesOf([]string{path}); images != nil || err != nil {
-			t.Errorf("%s: images %v, %v", path, images, err)
-		}
-	}
-	if images, err := imagesOf([]string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
-		t.Errorf("two files: %v, %v", images, err)
-	}
-	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
-		t.Error("a file that is not there has images")
-	}
-	c := configs.Config{Data: configs.Data{Path: []string{"images.idx"}, Holdout: &configs.Holdout{Paths: []string{"points.csv"}}}}
-	if images, err := runImages(&c); images != nil || err != nil {
-		t.Errorf("images of some points: %v, %v", images, err)
-	}
-}
-
-func TestInInputOrder(t *testing.T) {
-	s := &plot.Scatter{
-		Embedding: &data.Matrix{N: 5, D: 1, X: []float32{0, 2, 3, 1, 4}},
-		Classes:   []int32{0, 2, 3, 1, 4}, Values: []float64{0, 2, 3, 1, 4}, HeldOut: []bool{false, false, false, true, true},
-	}
-	inInputOrder(s, []int{1, 4})
-	for i := range 5 {
-		if s.Embedding.X[i] != float32(i) || s.Classes[i] != int32(i) || s.Values[i] != float64(i) || s.HeldOut[i] != (i == 1 || i == 4) {
-			t.Errorf("row %d: %v, %v, %v, %v", i, s.Embedding.X, s.Classes, s.Values, s.HeldOut)
-		}
-	}
-}
-
-func TestFactsOf(t *testing.T) {
-	z, recall := 1.234e7, 0.10449
-	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e7"}}
-	if got := factsOf(&Metrics{Figures: quality.Figures{KNNRecall: &recall, PartitionFunction: &z}}); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
-	if got := factsOf(nil); got != nil {
-		t.Errorf("of nothing: %v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rundir"
 )
 
 // rowsIn returns the numbers in a file of rows.
@@ -41,7 +42,7 @@ func TestImbalance(t *testing.T) {
 		if len(rows) != n {
 			t.Fatalf("%s.csv has %d rows, want %d", name, len(rows), n)
 		}
-		set, err := data.Open(t.Context(), []string{"run/" + map[string]string{"rows": "embedding", "holdout_rows": "holdout"}[name] + ".csv"}, data.Options{LabelColumn: labelColumn})
+		set, err := data.Open(t.Context(), []string{"run/" + map[string]string{"rows": "embedding", "holdout_rows": "holdout"}[name] + ".csv"}, data.Options{LabelColumn: rundir.LabelColumn})
 		must(t, err)
 		for i, row := range rows {
 			if seen[row] {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"cne/model"
-	"cne/model/op"
 	"cne/train"
 )
 
@@ -189,26 +186,6 @@ func TestTensorBoardForgets(t *testing.T) {
 	n := int(binary.LittleEndian.Uint64(b))
 	if start := b[16+n+12+9:]; !bytes.HasPrefix(start, []byte("\x10\x07\x3a\x02\x08\x01")) {
 		t.Errorf("the second file begins with %x", start[:6])
-	}
-}
-
-// An embedding that cannot be measured has diverged.
-func TestMeasureOfDivergedRun(t *testing.T) {
-	m, err := model.NewEmbedding([]float32{0, 0, 1, float32(math.Inf(1))}, 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hook := measureEvery(2, nil, nil)
-	state := train.State{Epoch: 1, Epochs: 9, LR: 0.5, Model: m}
-	if err := hook.AfterEpoch(&state); err != nil {
-		t.Errorf("in an epoch in which nothing is measured: %v", err)
-	}
-	var diverged *train.DivergedError
-	for _, epoch := range []int{2, 9} {
-		state.Epoch = epoch
-		if err := hook.AfterEpoch(&state); !errors.As(err, &diverged) || diverged.Epoch != epoch || diverged.LR != 0.5 {
-			t.Errorf("epoch %d: %v", epoch, err)
-		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/internal/cli"
 	"cne/model/op"
 )
 
@@ -63,7 +64,7 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 		err = errors.New("interrupted")
 	}
 	fmt.Fprintln(stderr, "cne:", err)
-	var usage *usageError
+	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +12,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/cli"
 	"cne/internal/text"
 )
 
@@ -61,18 +59,18 @@ more than 15 MB for a page, some are left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input, p.inputs = args[0], args
 			if err := p.check(); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			format, err := logFormat(cmd)
+			format, err := cli.LogFormat(cmd)
 			if err != nil {
 				return err
 			}
 			if p.output != "" {
-				if err := checkOutput("--output", p.output); err != nil {
+				if err := cli.CheckOutput("--output", p.output); err != nil {
 					return err
 				}
 			}
-			log := newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
+			log := cli.Reporter(cmd, format).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -224,113 +222,40 @@ func (p *plotting) check() error {
 	return p.checkHTML()
 }
 
-// draw reads the embedding and draws it. It fills in the path of the picture.
-func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
-	file, err := embeddingFile(p.input)
-	if err != nil {
-		return err
-	}
-	if p.output == "" {
-		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
-	}
-	if err := differ(file, p.output); err != nil {
-		return err
-	}
-	set, err := openEmbedding(file, p.data)
-	if err != nil {
-		return err
-	}
-	held, err := p.openHeld(file)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s := scatterOf(set.Points, set.Labels, p.plot)
-	if held != nil {
-		s = scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot)
-	}
+// isHTML says whether cne plot writes a page rather than a picture.
+func (p *plotting) isHTML() bool {
+	return p.html || strings.EqualFold(filepath.Ext(p.output), ".html")
+}
+
+// checkHTML finds flags that do not go with a page, or only with one.
+func (p *plotting) checkHTML() error {
 	if !p.isHTML() {
-		return s.Save(p.output)
-	}
-	page, err := p.page(log, s, file)
-	if err != nil {
-		return err
-	}
-	return page.Save(p.output)
-}
-
-// openHeld reads the positions of the points that a run has held out, which lie
-// beside its embedding; nil if there are none, or the input is no run folder.
-func (p *plotting) openHeld(embedding string) (*data.Dataset, error) {
-	if embedding == p.input {
-		return nil, nil
-	}
-	path := filepath.Join(p.input, "holdout"+filepath.Ext(embedding))
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	o := p.data
-	o.Labels = nil // they are those of the embedding
-	return openEmbedding(path, o)
-}
-
-// embeddingFile returns the path itself if it is that of a file, and the
-// embedding in the folder if it is that of a run folder. The table comes
-// before the array because it has the labels.
-func embeddingFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("the embedding cannot be read (%w); check the path", err)
-	}
-	if !info.IsDir() {
-		return path, nil
-	}
-	for _, name := range []string{"embedding.csv", "embedding.npy"} {
-		file := filepath.Join(path, name)
-		if _, err := os.Stat(file); err == nil {
-			return file, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("the embedding cannot be read: %w", err)
+		if len(p.images) > 0 {
+			return errors.New("--images is given, but a picture shows no images; add --html, or an --output that ends in .html")
 		}
+		return nil
 	}
-	if err := isSpectrum(path); err != nil {
-		return "", err
-	}
-	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
-}
-
-// differ refuses to write a picture over the file with its points.
-func differ(input, output string) error {
-	in, err1 := os.Stat(input)
-	out, err2 := os.Stat(output)
-	if err1 == nil && err2 == nil && os.SameFile(in, out) {
-		return fmt.Errorf("the picture would replace %s, which holds the points; choose another --output", input)
+	for _, f := range []struct {
+		flag  string
+		value float64
+	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}} {
+		if f.value != 0 {
+			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", f.flag)
+		}
 	}
 	return nil
 }
 
-// labelColumn is what data.WriteCSV calls the column of labels.
-const labelColumn = "label"
-
-// openEmbedding reads an embedding. In a table, a column labelColumn is never
-// a coordinate: it gives the labels unless o has others.
-func openEmbedding(path string, o data.Options) (*data.Dataset, error) {
-	first := o
-	if o.LabelColumn == "" && len(o.Labels) == 0 {
-		first.LabelColumn = labelColumn
-	} else {
-		first.Drop = append(slices.Clone(o.Drop), labelColumn)
+// checkStrip finds faults of the command line for several embeddings.
+func (p *plotting) checkStrip() error {
+	n := len(p.inputs)
+	switch {
+	case p.output == "":
+		return fmt.Errorf("%d embeddings need --output, the file for their picture", n)
+	case len(p.titles) > 0 && len(p.titles) != n:
+		return fmt.Errorf("--title is given %d times for %d embeddings; give one for each, in their order, or none", len(p.titles), n)
+	case p.plot.WidthCM != 0 || p.plot.HeightCM != 0:
+		return fmt.Errorf("--width and --height are about a single embedding, but there are %d; leave them out", n)
 	}
-	set, err := data.Open(context.Background(), []string{path}, first)
-	if errors.Is(err, data.ErrOption) {
-		// The file is an array, has no such column, or o itself names the
-		// column. If o is at fault, the error is the same again.
-		set, err = data.Open(context.Background(), []string{path}, o)
-	}
-	return set, err
+	return nil
 }
-
-// centimetres in an inch.
-const centimetres = 2.54

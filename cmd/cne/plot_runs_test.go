@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"image/gif"
 	"io"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/figures"
 	"cne/internal/rundir"
 )
 
@@ -95,36 +95,6 @@ func TestPlotMetrics(t *testing.T) {
 	}
 }
 
-// The curves are the records; what was measured every other epoch is joined.
-func TestCurvesOf(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "a.jsonl", `{"epoch":1,"loss":100,"z":9}
-{"epoch":2,"loss":10,"partition_function":50,"kl":3,"z":8}
-{"epoch":3,"loss":1,"z":7}
-{"epoch":4,"loss":1,"partition_function":5,"kl":2,"z":6}
-`)
-	r, err := readRun("a.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := curvesOf([]runRecords{r})
-	var got []string
-	for _, p := range c.Panels {
-		for _, s := range p.Series {
-			got = append(got, fmt.Sprint(p.Title, p.LogY, s.Dashed, s.X, s.Y))
-		}
-	}
-	want := []string{
-		"Losstrue false [1 2 3 4] [100 10 1 1]",
-		"Partition function (dashed: learnt Z)true false [2 4] [50 5]",
-		"Partition function (dashed: learnt Z)true true [1 2 3 4] [9 8 7 6]",
-		"KL divergencefalse false [2 4] [3 2]",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("curves\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 func TestPlotMetricsBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeFile(t, "empty/metrics.jsonl", "")
@@ -181,23 +151,22 @@ func readGIF(t *testing.T, path string) *gif.GIF {
 func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	p := &plotting{input: "runs/nc"}
-	list, labels, err := p.snapshots(t.Context(), false)
+	film, err := figures.ReadFilm(t.Context(), "runs/nc", data.Options{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var captions []string
-	for _, s := range list {
-		captions = append(captions, s.caption())
+	for _, f := range film.Frames {
+		captions = append(captions, f.Caption)
 	}
 	if want := []string{"epoch 3", "epoch 6", "epoch 8"}; !slices.Equal(captions, want) {
 		t.Errorf("frames %q, want %q", captions, want)
 	}
-	if labels == nil || !slices.Equal(labels.Names, []string{"ant", "bee", "cat"}) {
-		t.Errorf("labels %v", labels)
+	if film.Labels == nil || !slices.Equal(film.Labels.Names, []string{"ant", "bee", "cat"}) {
+		t.Errorf("labels %v", film.Labels)
 	}
 	set, err := data.Open(t.Context(), []string{"runs/nc/embedding.npy"}, data.Options{})
-	if err != nil || !slices.Equal(list[2].embedding.X, set.Points.X) {
+	if err != nil || !slices.Equal(film.Frames[2].Embedding.X, set.Points.X) {
 		t.Errorf("the last frame is not the embedding (%v)", err)
 	}
 
@@ -230,8 +199,8 @@ func TestPlotAnimate(t *testing.T) {
 	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if list, _, err := (&plotting{input: "four"}).snapshots(t.Context(), false); err != nil || len(list) != 2 {
-		t.Errorf("%d frames (%v), want 2", len(list), err)
+	if film, err := figures.ReadFilm(t.Context(), "four", data.Options{}, false); err != nil || len(film.Frames) != 2 {
+		t.Errorf("%+v (%v), want 2 frames", film, err)
 	}
 }
 
@@ -307,28 +276,5 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot --animate %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
-	}
-}
-
-func TestSnapshotEpochs(t *testing.T) {
-	folder := t.TempDir()
-	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
-		writeTestFile(t, filepath.Join(folder, name), "")
-	}
-	if got, err := rundir.SnapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
-		t.Errorf("%v (%v)", got, err)
-	}
-	if got, err := rundir.SnapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
-		t.Errorf("of a folder that is not there: %v (%v)", got, err)
-	}
-	all := make([]int, 1000)
-	for i := range all {
-		all[i] = i
-	}
-	if got := evenly(all, 250); len(got) != 250 || got[0] != 0 || got[249] != 999 || !slices.IsSorted(got) || len(slices.Compact(got)) != 250 {
-		t.Errorf("of 1000: %v", got)
-	}
-	if got := evenly(all[:250], 250); !slices.Equal(got, all[:250]) {
-		t.Errorf("of 250: %v", got)
 	}
 }

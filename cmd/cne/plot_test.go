@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"cne/configs"
 	"cne/data"
 )
 
@@ -234,43 +232,6 @@ func TestPlotBadInput(t *testing.T) {
 	}
 	if after := listFiles(t, "."); !slices.Equal(after, before) {
 		t.Errorf("files are left: %v, before %v", after, before)
-	}
-}
-
-func TestScatterOf(t *testing.T) {
-	m := &data.Matrix{N: 4, D: 2, X: make([]float32, 8)}
-	nan := math.NaN()
-	for _, tc := range []struct {
-		name    string
-		labels  []string
-		classes []int32
-		names   []string
-		values  []float64
-	}{
-		{"none", nil, nil, nil, nil},
-		{"words", []string{"b", "a", "b", "c"}, []int32{1, 0, 1, 2}, []string{"a", "b", "c"}, nil},
-		{"digits", []string{"7", "3", "7", "3"}, []int32{1, 0, 1, 0}, []string{"3", "7"}, nil},
-		{"numbers", []string{"1.5", "3", "3", "2"}, nil, nil, []float64{1.5, 3, 3, 2}},
-		{"some words are missing", []string{"b", "", "a", "NaN"}, []int32{1, -1, 0, -1}, []string{"a", "b"}, nil},
-		{"a digit is missing", []string{"7", "", "7", "7"}, []int32{0, -1, 0, 0}, []string{"7"}, nil},
-		{"some numbers are missing", []string{"0.5", "", "1.5", "nan"}, nil, nil, []float64{0.5, nan, 1.5, nan}},
-		{"all are missing", []string{"", "", "nan", ""}, nil, nil, nil},
-	} {
-		var labels *data.Labels
-		if tc.labels != nil {
-			labels = data.NewLabels(tc.labels)
-		}
-		s := scatterOf(m, labels, configs.Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
-		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
-		if !slices.Equal(s.Classes, tc.classes) || !slices.Equal(s.ClassNames, tc.names) || !slices.EqualFunc(s.Values, tc.values, same) {
-			t.Errorf("%s: classes %v of %q, values %v", tc.name, s.Classes, s.ClassNames, s.Values)
-		}
-		if s.Embedding != m || s.PointSize != 3 || s.Title != "title" || math.Abs(s.Width-10) > 1e-9 || math.Abs(s.Height-5) > 1e-9 {
-			t.Errorf("%s: %+v", tc.name, *s)
-		}
-		if err := s.Write(io.Discard, "svg"); err != nil {
-			t.Errorf("%s: %v", tc.name, err)
-		}
 	}
 }
 

@@ -17,7 +17,10 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
+	"cne/internal/console"
 	"cne/internal/device"
+	"cne/internal/figures"
 	"cne/internal/parallel"
 	"cne/internal/rundir"
 	"cne/internal/text"
@@ -53,13 +56,13 @@ them) gets the points as they are in the files.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input = args
 			if err := p.check(); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			format, err := logFormat(cmd)
+			format, err := cli.LogFormat(cmd)
 			if err != nil {
 				return err
 			}
-			p.reporter = newReporter(cmd.ErrOrStderr(), format, isQuiet(cmd))
+			p.Reporter = cli.Reporter(cmd, format)
 			err = p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
@@ -75,7 +78,7 @@ them) gets the points as they are in the files.`,
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	addDeviceFlag(cmd, &p.deviceName)
+	cli.AddDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd
 }
@@ -89,7 +92,7 @@ type projection struct {
 	header  string
 	skipBad bool
 	data    data.Options
-	*reporter
+	*console.Reporter
 
 	deviceName string
 	device     *model.Device // of a network
@@ -111,11 +114,11 @@ func (p *projection) check() error {
 	case p.output == "":
 		return errors.New("--output is missing: name the file for the positions, such as -o positions.npy")
 	}
-	if err := checkEnding("--output", p.output, ".npy", ".csv"); err != nil {
+	if err := cli.CheckEnding("--output", p.output, ".npy", ".csv"); err != nil {
 		return err
 	}
 	if p.picture != "" {
-		if err := checkEnding("--plot", p.picture, ".png", ".svg"); err != nil {
+		if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg"); err != nil {
 			return err
 		}
 	}
@@ -176,10 +179,10 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 // they would replace, before any work is done.
 func (p *projection) checkOutputs() error {
 	inputs := append([]string{p.model}, p.input...)
-	if err := checkOutput("--output", p.output, inputs...); err != nil || p.picture == "" {
+	if err := cli.CheckOutput("--output", p.output, inputs...); err != nil || p.picture == "" {
 		return err
 	}
-	return checkOutput("--plot", p.picture, inputs...)
+	return cli.CheckOutput("--plot", p.picture, inputs...)
 }
 
 // load reads the model.
@@ -394,5 +397,5 @@ func (p *projection) draw() error {
 	if p.labels != nil {
 		labels = data.NewLabels(p.labels)
 	}
-	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
+	return figures.Scatter(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
 }

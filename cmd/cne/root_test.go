@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/internal/cli"
 	"cne/internal/version"
 )
 
@@ -17,14 +18,14 @@ import (
 func runCne(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	failing := func(name string, f func(*cobra.Command) error) func() *cobra.Command {
 		return func() *cobra.Command {
-			return &cobra.Command{Use: name, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return f(cmd) }}
+			return &cobra.Command{Use: name, Args: cli.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return f(cmd) }}
 		}
 	}
 	all := append([]func() *cobra.Command{
 		failing("fail", func(*cobra.Command) error { return errors.New("it failed") }),
 		failing("crash", func(*cobra.Command) error { panic("index out of range") }),
 		failing("wait", func(cmd *cobra.Command) error { return fmt.Errorf("training: %w", cmd.Context().Err()) }),
-		failing("quiet", func(cmd *cobra.Command) error { return fmt.Errorf("quiet is %v", isQuiet(cmd)) }),
+		failing("quiet", func(cmd *cobra.Command) error { return fmt.Errorf("quiet is %v", cli.Quiet(cmd)) }),
 	}, commands...)
 	var out, errs bytes.Buffer
 	code = run(ctx, all, args, &out, &errs)

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/pprof"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"cne/configs"
+	"cne/internal/cli"
+	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model"
 	"cne/train"
@@ -22,7 +21,7 @@ import (
 // configuration, their folder, and whether they begin or go on. C is the type
 // of the configuration.
 type runState[C any] struct {
-	*reporter
+	*console.Reporter
 	schema *configs.Schema[C]
 	config *C
 	force  bool
@@ -36,54 +35,42 @@ type runState[C any] struct {
 	canGoOn bool              // there is a checkpoint from which the run can be resumed
 }
 
-// startProfile has a CPU profile written to a file, if it is not "", until stop
-// is called.
-func startProfile(path string) (stop func(), err error) {
-	if path == "" {
-		return func() {}, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		f.Close()
-	}, nil
-}
-
 // addTraining makes a command train: it gets the flags of all that do, and
 // calls run with its configuration.
 func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
 	r := &runState[C]{schema: s}
-	var profile, resume string
-	cmd.Args = noArguments
+	var resume string
+	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if cmd.Flags().Changed("resume") {
+		if r.resumed = cmd.Flags().Changed("resume"); r.resumed {
 			if r.force {
-				return &usageError{cmd.CommandPath(), errors.New("--resume goes on with a run and --force replaces it; give one of them")}
+				return cli.Usage(cmd, errors.New("--resume goes on with a run and --force replaces it; give one of them"))
 			}
-			unlock, err := r.reopen(cmd, resume)
+			if resume == "" {
+				return cli.Usage(cmd, errors.New("--resume needs the folder of a run"))
+			}
+			given, err := cli.Sources(cmd)
+			if err != nil {
+				return err
+			}
+			var unlock func()
+			r.dir, r.config, r.from, unlock, err = rundir.Resume(s, resume, given)
+			if flag := new(rundir.FlagError); errors.As(err, &flag) {
+				return cli.Usage(cmd, err)
+			}
 			if err != nil {
 				return err
 			}
 			defer unlock()
-		} else {
-			c, _, err := fromCommand(s, cmd)
-			if err != nil {
-				return err
-			}
-			r.config = c
+		} else if r.config, _, err = cli.Config(s, cmd); err != nil {
+			return err
 		}
-		stop, err := startProfile(profile)
+		stop, err := cli.Profile(cmd)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		r.reporter = newReporter(cmd.ErrOrStderr(), r.common().Log.Format, isQuiet(cmd))
+		r.Reporter = cli.Reporter(cmd, r.common().Log.Format)
 		if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
 			return err
 		}
@@ -94,10 +81,10 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 		}
 		return err
 	}
-	addFlags(s, cmd)
+	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
-	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+	cli.AddProfileFlag(cmd)
 }
 
 func (r *runState[C]) common() configs.Common { return r.schema.Common(r.config) }
@@ -115,33 +102,22 @@ func (r *runState[C]) open(inputs ...string) (unlock func(), err error) {
 	return r.dir.Lock()
 }
 
-// An identity is what a checkpoint notes of the data of its run.
-type identity struct {
-	note  string // its key
-	what  string // in words
-	value string // "" if there is nothing
-}
-
 // begin makes the folder that of this run, or checks that it is.
-func (r *runState[C]) begin(identities ...identity) error {
+func (r *runState[C]) begin(data ...rundir.Identity) error {
 	config, err := r.configText()
 	if err != nil {
 		return err
 	}
-	r.notes = map[string]string{configNote: config}
-	for _, x := range identities {
-		if x.value != "" {
-			r.notes[x.note] = x.value
-		}
-		if r.from != nil && r.from.Notes[x.note] != x.value {
-			return fmt.Errorf("the %s are not those that the run was begun with; a run can only be resumed on the same data", x.what)
-		}
+	if r.notes, err = rundir.Notes(r.from, config, data...); err != nil {
+		return err
 	}
 	if err := r.dir.RemoveStale(); err != nil {
 		return err
 	}
 	if r.resumed {
-		err = r.beginAgain()
+		r.saved = true // whatever happens, the folder is not cleared
+		r.canGoOn = r.from != nil
+		err = r.dir.BeginAgain(r.Log, r.from, r.common().Epochs)
 	} else {
 		err = r.dir.Begin()
 	}
@@ -159,24 +135,6 @@ func (r *runState[C]) configText() (string, error) {
 	var text bytes.Buffer
 	err := r.schema.Write(&text, &c)
 	return text.String(), err
-}
-
-// beginAgain prepares the folder of a run that goes on: what is damaged, and
-// what will be of an earlier state than the model, goes.
-func (r *runState[C]) beginAgain() error {
-	r.saved = true // whatever happens, the folder is not cleared
-	if r.from == nil {
-		r.Log.Warn("there is no checkpoint in the run folder; the run begins again")
-	} else {
-		r.canGoOn = true
-	}
-	if err := r.dir.RemoveDamaged(r.Log); err != nil {
-		return err
-	}
-	if r.from != nil && r.from.Progress.Epochs == r.common().Epochs {
-		return nil
-	}
-	return r.dir.RemoveResults()
 }
 
 // checkpoints returns when and how the state of the run is saved.
@@ -212,46 +170,12 @@ func (r *runState[C]) withRecords(f func(w io.Writer, before []byte) error) (err
 	return f(records, before)
 }
 
-// progress returns a hook that tells the progress of the run, in epochs whose
-// units are edges, or images. Before it is told, a report goes through all of
-// more.
-func (r *runState[C]) progress(unit string, more ...func(*train.State, *EpochReport)) train.Hook {
-	began, done := time.Now(), 0
-	if r.from != nil {
-		done = r.from.Progress.Epochs
+// epochsBefore returns how many epochs were over before this process began.
+func (r *runState[C]) epochsBefore() int {
+	if r.from == nil {
+		return 0
 	}
-	return train.HookFunc(func(s *train.State) error {
-		perEpoch := time.Since(began) / time.Duration(s.Epoch-done)
-		report := EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Unit: unit, Speed: s.EdgesPerSecond,
-			Left: time.Duration(s.Epochs-s.Epoch) * perEpoch}
-		for _, f := range more {
-			f(s, &report)
-		}
-		r.Progress.Epoch(report)
-		return nil
-	})
-}
-
-// watch returns a function for train.Options.Watch that tells the progress
-// within the epochs of the run, whose batches have so many units. Before it is
-// told, a report goes through more.
-func (r *runState[C]) watch(unit string, perBatch int, more func(*EpochReport)) func(epoch, done, batches int, loss float64) {
-	began, start := time.Now(), -1 // of this process, in batches
-	return func(epoch, done, batches int, loss float64) {
-		at := (epoch-1)*batches + done
-		if start < 0 {
-			start = at - 1
-		}
-		if done == batches {
-			return // Progress.Epoch comes next
-		}
-		epochs, elapsed := r.common().Epochs, time.Since(began)
-		each := elapsed / time.Duration(at-start)
-		report := EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
-			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Left: time.Duration(epochs*batches-at) * each}
-		more(&report)
-		r.Progress.Part(report)
-	}
+	return r.from.Progress.Epochs
 }
 
 // diverged says what to do about a run that has diverged.
@@ -262,4 +186,24 @@ func (r *runState[C]) diverged(err *train.DivergedError, also string) error {
 		key = "train.lr_z"
 	}
 	return fmt.Errorf("training diverged in epoch %d (%w); lower %s", err.Epoch, err.Cause, key)
+}
+
+// endedEarly is the error of a run whose training has ended after so many epochs with
+// err. What makes sense still, in words and as a file, is kept by save, unless the
+// training has diverged, from which lowering train.lr, or also, helps.
+func (r *runState[C]) endedEarly(err error, epochs int, also, what, file string, save func() error) error {
+	var diverged *train.DivergedError
+	switch {
+	case errors.As(err, &diverged):
+		return r.diverged(diverged, also)
+	case deviceFailed(err):
+		return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().Epochs)
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	}
+	ended := fmt.Sprintf("%v after epoch %d of %d", err, epochs, r.common().Epochs)
+	if err := save(); err != nil {
+		return fmt.Errorf("%s; the %s so far could not be kept: %w", ended, what, err)
+	}
+	return fmt.Errorf("%s; the %s so far is in %s", ended, what, r.dir.Path(file))
 }

@@ -11,6 +11,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/cli"
 )
 
 func simclrCmd() *cobra.Command {
@@ -23,8 +24,8 @@ from those of others. How good the representation is shows in what simple
 classifiers make of it, for which the images need labels.
 
 A configuration has its own keys here; "cne simclr config" prints them.`,
-		Args: knownCommand,
-		RunE: showHelp,
+		Args: cli.KnownCommand,
+		RunE: cli.ShowHelp,
 	}
 	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrViewsCmd())
 	return cmd

@@ -1,13 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -67,6 +61,7 @@ type pretraining struct {
 	result   train.Result
 	watched  simclr.Split    // what the monitor measures on
 	accuracy map[int]float64 // by epoch
+	latest   *float64        // of them, which the progress shows
 	load     time.Duration
 }
 
@@ -80,7 +75,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	debug.FreeOSMemory()
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
-	if p.rows, err = pretrainingRows(p.images, c.SimCLR.PretrainOn); err != nil {
+	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
 		return err
 	}
 	p.options = c.Pretraining()
@@ -92,19 +87,19 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	if c.Evaluate.AtEnd {
 		if err := c.Evaluate.Evaluation().Check(p.images); err != nil {
-			return fmt.Errorf("%w; or set evaluate.at_end to false", evaluationError(err, &c.Evaluate))
+			return fmt.Errorf("%w; or set evaluate.at_end to false", c.Evaluate.Explain(err))
 		}
 	}
 	monitor, err := p.monitor(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; or set monitor.every to 0", evaluationError(err, &c.Evaluate))
+		return fmt.Errorf("%w; or set monitor.every to 0", c.Evaluate.Explain(err))
 	}
 	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := p.begin(identity{pointsNote, "images of data.path", imagesKey(p.images, p.rows)}); err != nil {
+	if err := p.begin(rundir.Identity{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
 		return err
 	}
 	if err := p.fit(ctx, monitor); err != nil {
@@ -120,42 +115,13 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	return p.print(stdout, metrics)
 }
 
-// pretrainingRows returns the rows of the images that a network sees.
-func pretrainingRows(images *data.Images, which string) ([]int32, error) {
-	if which == "train" {
-		split, err := simclr.OfficialSplit(images)
-		if err != nil {
-			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
-		}
-		return split.Train, nil
-	}
-	rows := make([]int32, images.N)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows, nil
-}
-
-// imagesKey identifies images and those of them that are trained on. Labels do
-// not count.
-func imagesKey(images *data.Images, rows []int32) string {
-	hash := sha256.New()
-	for _, v := range []int{images.N, images.H, images.W, images.C} {
-		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
-	}
-	hash.Write(images.Pixels)
-	_ = binary.Write(hash, binary.LittleEndian, rows)
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
 // monitor returns the hook that watches the training, nil if there is none.
 func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	c := p.config
-	p.accuracy = map[int]float64{}
 	if c.Monitor.Every == 0 {
 		return nil, nil
 	}
-	split, err := evaluationSplit(&c.Evaluate, p.images)
+	split, err := c.Evaluate.FirstSplit(p.images)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +131,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	m := &simclr.Monitor{
 		Images: p.images, Split: p.watched, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
 		Report: func(epoch int, accuracy float64) error {
-			p.accuracy[epoch] = accuracy
+			p.accuracy[epoch], p.latest = accuracy, &accuracy
 			return nil
 		},
 	}
@@ -188,55 +154,26 @@ func (p *pretraining) measured(epoch int) *float64 {
 func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 	return p.withRecords(func(records io.Writer, before []byte) (err error) {
 		c := p.config
-		var last *float64 // the progress shows the newest accuracy in every epoch
-		for line := range bytes.Lines(before) {
-			var r simclr.Record
-			if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
-				last, p.accuracy[r.Epoch] = r.Accuracy, *r.Accuracy
-			}
-		}
+		p.accuracy, p.latest = simclr.Accuracies(before)
+		latest := func() *float64 { return p.latest }
 		if monitor != nil {
 			p.options.Hooks = append(p.options.Hooks, monitor)
 		}
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, c.Train.LogEvery, p.measured),
-			p.progress("images", func(s *train.State, r *EpochReport) {
-				if a := p.measured(s.Epoch); a != nil {
-					last = a
-				}
-				r.Accuracy = last
-			}))
-		p.options.Watch = p.watch("images", c.Train.BatchSize, func(r *EpochReport) { r.Accuracy = last })
+			p.EpochHook("images", p.epochsBefore(), latest))
+		p.options.Watch = p.BatchWatch("images", c.Train.Epochs, c.Train.BatchSize, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
 		p.Progress.Start(c.Train.Epochs)
 		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
 		p.Progress.Done()
 
-		var diverged *train.DivergedError
-		switch {
-		case errors.As(err, &diverged):
-			return p.diverged(diverged, "")
-		case p.network == nil || err == nil:
+		if p.network == nil || err == nil {
 			return err
-		case deviceFailed(err):
-			return p.failed(err, p.result.Epochs)
-		case errors.Is(err, context.Canceled):
-			return p.keep(errors.New("interrupted"))
-		default:
-			return p.keep(err)
 		}
+		return p.endedEarly(err, p.result.Epochs, "", "network", rundir.ModelFile, p.save)
 	})
-}
-
-// keep saves the network of a run that ended early for the given reason, and
-// adds what was kept to it.
-func (p *pretraining) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, p.result.Epochs, p.config.Train.Epochs)
-	if err := p.save(); err != nil {
-		return fmt.Errorf("%s; the network so far could not be kept: %w", ended, err)
-	}
-	return fmt.Errorf("%s; the network so far is in %s", ended, p.dir.Path(rundir.ModelFile))
 }
 
 // save writes the network.
@@ -308,8 +245,8 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		e := &evaluating{reporter: p.reporter, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
-		found, err := e.measure(ctx)
+		r := &representation{Reporter: p.Reporter, config: c, device: p.device, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		found, err := r.evaluate(ctx, p.images)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(rundir.ModelFile))

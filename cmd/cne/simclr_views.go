@@ -9,6 +9,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
 )
 
 func simclrViewsCmd() *cobra.Command {
@@ -22,15 +23,15 @@ The first two views of an image are those that a pretraining with this
 configuration sees in the given epoch.`,
 		Example: `  cne simclr views --config configs/simclr-cifar10.yaml
   cne simclr views --set data.path=photos --set data.size=64 --set views.size=64 --set views.hue=0.5 -o strong.png`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if v.images < 1 || v.views < 1 || v.zoom < 1 || v.epoch < 1 {
-				return &usageError{cmd.CommandPath(), fmt.Errorf("--images, --views, --zoom and --epoch must be at least 1")}
+				return cli.Usage(cmd, fmt.Errorf("--images, --views, --zoom and --epoch must be at least 1"))
 			}
-			if err := checkEnding("--output", v.output, ".png"); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := cli.CheckEnding("--output", v.output, ".png"); err != nil {
+				return cli.Usage(cmd, err)
 			}
-			c, _, err := fromCommand(configs.Pretrain, cmd)
+			c, _, err := cli.Config(configs.Pretrain, cmd)
 			if err != nil {
 				return err
 			}
@@ -41,14 +42,14 @@ configuration sees in the given epoch.`,
 			return err
 		},
 	}
-	addSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
 	flags.StringVarP(&v.output, "output", "o", v.output, "picture, a `file` that ends in .png")
 	flags.IntVar(&v.images, "images", v.images, "`number` of images, taken at even distances from all")
 	flags.IntVar(&v.views, "views", v.views, "`number` of views of each")
 	flags.IntVar(&v.epoch, "epoch", 1, "`epoch` in which the views are drawn, counted from 1")
 	flags.IntVar(&v.zoom, "zoom", v.zoom, "`side` of a view's pixel in the picture")
-	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"png"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"png"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }
 
@@ -59,7 +60,7 @@ type viewing struct {
 }
 
 func (v *viewing) draw(ctx context.Context, c *configs.SimCLR) error {
-	if err := checkOutput("--output", v.output, c.Data.Path...); err != nil {
+	if err := cli.CheckOutput("--output", v.output, c.Data.Path...); err != nil {
 		return err
 	}
 	images, err := openImages(ctx, &c.Data, "data.path")

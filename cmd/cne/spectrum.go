@@ -12,6 +12,8 @@ import (
 
 	"cne"
 	"cne/configs"
+	"cne/internal/cli"
+	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model/op"
 	"cne/train"
@@ -19,7 +21,7 @@ import (
 )
 
 func spectrumCmd() *cobra.Command {
-	var places, constants, negatives, profile string
+	var places, constants, negatives string
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "spectrum",
@@ -46,14 +48,14 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
   cne spectrum --config configs/mnist-negtsne.yaml --set data.path=DIR --s -0.5,0,0.5,1,1.5
   cne spectrum --set data.path=points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
   cne spectrum --set loss.name=nc --m 5,50,500`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err := chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
 		if err != nil {
-			return &usageError{cmd.CommandPath(), err}
+			return cli.Usage(cmd, err)
 		}
-		c, _, err := fromCommand(configs.Spectrum, cmd)
+		c, _, err := cli.Config(configs.Spectrum, cmd)
 		if err != nil {
 			return err
 		}
@@ -65,13 +67,13 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		if err := values.suits(c); err != nil {
 			return err
 		}
-		stop, err := startProfile(profile)
+		stop, err := cli.Profile(cmd)
 		if err != nil {
 			return err
 		}
 		defer stop()
 		r := &runState[configs.Config]{
-			reporter: newReporter(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)),
+			Reporter: cli.Reporter(cmd, c.Log.Format),
 			schema:   configs.Spectrum.WithCommand(values.command()), // as config.yaml tells it
 			config:   c, force: force,
 		}
@@ -81,13 +83,13 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		defer func() { err = errors.Join(err, r.device.Close()) }()
 		return (&spectrum{runState: r, axis: values, base: &training{runState: r}}).run(cmd.Context(), cmd.OutOrStdout())
 	}
-	addFlags(configs.Spectrum, cmd)
+	cli.AddFlags(configs.Spectrum, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for neg and infonce: 0 is like t-SNE, 1 like UMAP")
 	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of neg, in place of s")
 	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), in place of s")
 	flags.BoolVar(&force, "force", false, "replace the files of another run in the folder")
-	flags.StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+	cli.AddProfileFlag(cmd)
 	return cmd
 }
 
@@ -193,7 +195,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	complete = true // what cannot be drawn takes nothing away
-	if err := errors.Join(s.draw(f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
+	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
 		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
 	return s.print(stdout, f, time.Since(start))
@@ -287,7 +289,7 @@ func (s *spectrum) count() train.Hook {
 		defer s.mutex.Unlock()
 		s.done++
 		spent := time.Since(s.began)
-		s.Progress.Epoch(EpochReport{
+		s.Progress.Epoch(console.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
 			Speed: float64(s.done) * float64(s.base.near.Graph.Edges()) / spent.Seconds(),
 			Left:  spent / time.Duration(s.done) * time.Duration(s.all-s.done),

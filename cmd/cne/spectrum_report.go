@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -16,6 +14,7 @@ import (
 
 	"cne/configs"
 	"cne/internal/explorer"
+	"cne/internal/figures"
 	"cne/internal/plot"
 	"cne/internal/rundir"
 	"cne/internal/version"
@@ -47,17 +46,6 @@ type StopMetrics struct {
 	Disparity *float64 `json:"disparity_to_previous,omitempty"`
 	Folder    string   `json:"folder"`
 	Metrics
-}
-
-// isSpectrum returns an error that names an embedding if a folder is that of a
-// spectrum, in which there are several.
-func isSpectrum(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, rundir.SpectrumFigures))
-	var f SpectrumMetrics
-	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Stops) == 0 {
-		return nil
-	}
-	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Stops[0].Folder))
 }
 
 // figures returns what is known of the spectrum.
@@ -111,7 +99,7 @@ func (s *spectrum) write(f *SpectrumMetrics) error {
 }
 
 // draw makes the pictures and the explorer.
-func (s *spectrum) draw(f *SpectrumMetrics) error {
+func (s *spectrum) draw(ctx context.Context, f *SpectrumMetrics) error {
 	labels := s.base.in.points.Labels
 	strip := &plot.Strip{}
 	page := &explorer.Page{
@@ -119,15 +107,15 @@ func (s *spectrum) draw(f *SpectrumMetrics) error {
 		Slider: s.axis.symbol(),
 	}
 	for i, x := range s.stops {
-		if err := s.at(x).draw(x.embedded.Positions, nil, x.metrics); err != nil {
+		if err := s.at(x).draw(ctx, x.embedded.Positions, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := scatterOf(x.embedded.Positions, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedded.Positions, Facts: f.Stops[i].facts()})
 	}
-	page.Images = s.base.pageImages(f.N)
+	page.Images = s.base.pageImages(ctx, f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err
 	}
@@ -236,9 +224,9 @@ var stopFigures = []figure{
 
 // facts returns the figures of a stop for the explorer.
 func (m *StopMetrics) facts() []explorer.Fact {
-	facts := factsOf(&m.Metrics)
+	facts := figures.Facts(&m.Figures, m.Z)
 	if m.ZBar != nil {
-		facts = append([]explorer.Fact{roundedFact("Z̄", *m.ZBar)}, facts...)
+		facts = append([]explorer.Fact{figures.RoundedFact("Z̄", *m.ZBar)}, facts...)
 	}
 	return facts
 }

@@ -13,9 +13,12 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
+	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/model"
+	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 func trainCmd() *cobra.Command {
@@ -115,7 +118,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.draw(t.embedded.Positions, held, metrics); err != nil {
+	if err := t.draw(ctx, t.embedded.Positions, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
@@ -142,7 +145,15 @@ func checkOptions(o *cne.Options, points, edges int) error {
 
 // begin makes the folder that of this run, or checks that it is.
 func (t *training) begin() error {
-	if err := t.runState.begin(t.identify()...); err != nil {
+	held := ""
+	if t.in.held != nil {
+		held = pointsKey(t.in.held.Points)
+	}
+	if err := t.runState.begin(
+		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: t.near.pointsKey},
+		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: t.near.graphKey()},
+	); err != nil {
 		return err
 	}
 	if t.config.Graph.Cache && t.config.Graph.File == nil {
@@ -156,12 +167,15 @@ func (t *training) begin() error {
 func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) error {
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
-		loggers, closeLoggers, err := t.loggers(records)
+		if every := c.Output.MetricsEvery; every > 0 {
+			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.Graph, Device: t.device}))
+		}
+		recording, closeRecords, err := t.dir.RecordHooks(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeLoggers()) }()
-		o.Hooks = append(loggers, t.progress("edges"))
+		defer func() { err = errors.Join(err, closeRecords()) }()
+		o.Hooks = append(append(o.Hooks, recording...), t.EpochHook("edges", t.epochsBefore(), nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
@@ -171,41 +185,28 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		t.embedded, err = t.near.FitModel(ctx, m, *o)
 		t.Progress.Done()
 
-		var diverged *train.DivergedError
-		switch {
-		case errors.As(err, &diverged):
-			also := ""
-			if c.Model.Kind == "table" {
-				also = " or model.init_std"
-			}
-			return t.diverged(diverged, also)
-		case deviceFailed(err):
-			return t.failed(err, t.embedded.Result.Epochs)
-		case errors.Is(err, context.Canceled):
-			return t.keep(errors.New("interrupted"))
-		case err != nil:
-			return t.keep(err)
+		if err == nil {
+			return nil
 		}
-		return nil
+		also := ""
+		if c.Model.Kind == "table" {
+			also = " or model.init_std"
+		}
+		return t.endedEarly(err, t.embedded.Result.Epochs, also, "embedding", "embedding.npy", t.keep)
 	})
 }
 
-// keep saves the embedding of a run that ended early for the given reason, and
-// adds what was kept to it.
-func (t *training) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.embedded.Result.Epochs, t.config.Train.Epochs)
+// keep saves the embedding of a run that ended early.
+func (t *training) keep() error {
 	err := t.save()
 	var held *data.Matrix
 	if err == nil {
 		held, err = t.projectHeld(context.Background())
 	}
 	if err == nil {
-		err = t.draw(t.embedded.Positions, held, nil)
+		err = t.draw(context.Background(), t.embedded.Positions, held, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
-	}
-	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
+	return err
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
@@ -256,15 +257,15 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
-func (t *training) draw(embedding, held *data.Matrix, m *Metrics) error {
-	s := scatterOf(embedding, t.in.points.Labels, t.config.Plot)
+func (t *training) draw(ctx context.Context, embedding, held *data.Matrix, m *Metrics) error {
+	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
-		s = scatterOfBoth(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
+		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
 	}
 	if t.config.Output.Plot {
 		if err := s.Save(t.dir.Path("embedding.png")); err != nil {
 			return err
 		}
 	}
-	return t.drawHTML(s, m)
+	return t.drawHTML(ctx, s, m)
 }

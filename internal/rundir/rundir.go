@@ -147,10 +147,6 @@ func (d *Dir) Clear() error {
 	return d.remove(existing)
 }
 
-// RemoveResults removes the files that are made when a run has ended, which will
-// be older than the model of one that goes on.
-func (d *Dir) RemoveResults() error { return d.remove(lateFiles) }
-
 func (d *Dir) remove(names []string) error {
 	for _, name := range names {
 		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -185,11 +181,14 @@ func (d *Dir) WriteFile(name string, write func(w io.Writer) error) error {
 
 // WriteJSON writes a value to a file of the folder.
 func (d *Dir) WriteJSON(name string, v any) error {
-	return d.WriteFile(name, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
+	return d.WriteFile(name, func(w io.Writer) error { return EncodeJSON(w, v) })
+}
+
+// EncodeJSON writes a value for people to read, too.
+func EncodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // existing returns the names of the files that the folder has of runFiles, in

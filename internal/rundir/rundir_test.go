@@ -277,3 +277,18 @@ func TestInspect(t *testing.T) {
 		}
 	}
 }
+
+func TestSnapshotEpochs(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := SnapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
+		t.Errorf("%v (%v)", got, err)
+	}
+	if got, err := SnapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
+		t.Errorf("of a folder that is not there: %v (%v)", got, err)
+	}
+}

@@ -53,7 +53,7 @@ func Inspect(folder string) (Contents, string, error) {
 }
 
 // LastCheckpoint returns the last checkpoint in the folder that can be read, nil
-// if there is none. Those that are damaged are left to RemoveDamaged.
+// if there is none. Those that are damaged are left to removeDamaged.
 func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 	var damaged error
 	for _, name := range []string{checkpointFile, previousFile} {
@@ -76,9 +76,9 @@ func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 	return nil, nil
 }
 
-// RemoveDamaged removes the checkpoints that LastCheckpoint could not read, with
+// removeDamaged removes the checkpoints that LastCheckpoint could not read, with
 // a warning about each.
-func (d *Dir) RemoveDamaged(log *slog.Logger) error {
+func (d *Dir) removeDamaged(log *slog.Logger) error {
 	for _, path := range d.damaged {
 		log.Warn("a checkpoint is damaged; going on from the one before", "file", path)
 		if err := os.Remove(path); err != nil {

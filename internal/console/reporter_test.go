@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func TestTextLog(t *testing.T) {
 	var b bytes.Buffer
-	log := newReporter(&b, "text", false).Log
+	log := NewReporter(&b, "text", false).Log
 	log.Debug("not shown")
 	log.Info("points read", "n", 70000, "file", "a b.npy", "share", 1.0/3, "after", 1500*time.Millisecond)
 	log.Warn("duplicates", "empty", "")
@@ -27,13 +27,17 @@ error: failed a=1 g.b=2 g.c=3 g.h.d=4
 	}
 }
 
-func TestTeller(t *testing.T) {
+func TestProgressLogger(t *testing.T) {
 	var b bytes.Buffer
-	talk := newReporter(&b, "text", false)
-	often, never := talk.progressLogger("working", 0), talk.progressLogger("waiting", time.Hour)
+	r := NewReporter(&b, "text", false)
+	never := r.ProgressLogger("waiting")
+	for done := range 4 {
+		never(done, 3)
+	}
+	r.interval = 0
+	often := r.ProgressLogger("working")
 	for done := range 4 {
 		often(done, 3)
-		never(done, 3)
 	}
 	if want := "working done=0 of=3\nworking done=1 of=3\nworking done=2 of=3\n"; b.String() != want {
 		t.Errorf("got:\n%s", b.String())
@@ -43,15 +47,15 @@ func TestTeller(t *testing.T) {
 func TestQuietLog(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer
-		talk := newReporter(&b, format, true)
-		talk.Progress.Start(1)
-		talk.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 1})
-		talk.Progress.Done()
-		talk.Log.Info("not shown")
+		r := NewReporter(&b, format, true)
+		r.Progress.Start(1)
+		r.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 1})
+		r.Progress.Done()
+		r.Log.Info("not shown")
 		if b.Len() > 0 {
 			t.Errorf("%s: got %s", format, b.String())
 		}
-		talk.Log.Warn("shown")
+		r.Log.Warn("shown")
 		if !strings.Contains(b.String(), "shown") {
 			t.Errorf("%s: the warning is missing", format)
 		}
@@ -97,18 +101,18 @@ func TestLineHandlerRules(t *testing.T) {
 
 func TestJSONLog(t *testing.T) {
 	var b bytes.Buffer
-	talk := newReporter(&b, "json", false)
-	talk.Progress.Start(2)
-	talk.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
-	talk.Progress.Epoch(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})
-	talk.Progress.Done()
+	r := NewReporter(&b, "json", false)
+	r.Progress.Start(2)
+	r.Progress.Epoch(EpochReport{Epoch: 1, Epochs: 2, Loss: 0.5, Unit: "edges", Speed: 1e6, Left: 3 * time.Second})
+	r.Progress.Epoch(EpochReport{Epoch: 2, Epochs: 2, Loss: math.NaN(), Left: -1})
+	r.Progress.Done()
 	var records []map[string]any
 	for line := range strings.Lines(b.String()) {
-		var r map[string]any
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
+		var record map[string]any
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		records = append(records, r)
+		records = append(records, record)
 	}
 	if len(records) != 4 {
 		t.Fatalf("%d records", len(records))

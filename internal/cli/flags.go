@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -8,56 +8,48 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/internal/text"
 )
 
-// addFlags gives a command the flags from which fromCommand reads.
-func addFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
-	given := addSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+// AddFlags gives a command the flags from which Config reads.
+func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
+	given := AddSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
-	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "same as --set seed=`n`")
+	AddSeedFlag(cmd, given, "same as --set seed=`n`")
 	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
 	flags.Var(&settingFlag{name: "--device", key: "device.name", list: given}, "device", "same as --set device=`name`: auto, cpu, cuda or cuda:1")
 	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
 	if s.Has("output.html") {
 		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
 	}
-	mustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
-	mustComplete(cmd, "device", deviceCompletions)
+	MustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// addSourceFlags gives a command those of them that say where a configuration
+// AddSourceFlags gives a command those of them that say where a configuration
 // comes from, and returns the list of what is set.
-func addSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config string) *[]configs.Setting {
+func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config string) *[]configs.Setting {
 	given := new([]configs.Setting)
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", config)
 	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
-	mustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
-	mustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	MustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	MustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
 	return given
 }
 
-// mustComplete says how the shell completes a flag.
-func mustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
+// AddSeedFlag gives a command the flag --seed, which adds to what is set.
+func AddSeedFlag(cmd *cobra.Command, given *[]configs.Setting, usage string) {
+	cmd.Flags().Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", usage)
+}
+
+// MustComplete says how the shell completes a flag.
+func MustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
 	// This fails only for a flag that does not exist or has a function already.
 	if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
 		panic(err)
 	}
-}
-
-// logFormat returns the form of messages of a command without a configuration.
-func logFormat(cmd *cobra.Command) (string, error) {
-	f := cmd.Flags().Lookup("log-format")
-	if f == nil || !f.Changed {
-		return "text", nil
-	}
-	if format := f.Value.String(); format == "text" || format == "json" {
-		return format, nil
-	}
-	return "", &usageError{cmd.CommandPath(), fmt.Errorf("--log-format is %s, but must be text or json", text.Quote(f.Value.String()))}
 }
 
 // A settingFlag is a flag that adds to a list of settings, which it shares
@@ -93,19 +85,20 @@ type switchFlag struct{ settingFlag }
 // Type returns that of pflag's own switches, so that the help shows no value.
 func (f *switchFlag) Type() string { return "bool" }
 
-// fromCommand returns the configuration of a command that has the flags of
-// addFlags, and where each of its values comes from. The errors are those of
+// Config returns the configuration of a command that has the flags of
+// AddFlags, and where each of its values comes from. The errors are those of
 // Schema.Load.
-func fromCommand[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
-	from, err := configSources(cmd)
+func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
+	from, err := Sources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
 	return s.Load(from)
 }
 
-// configSources returns where the configuration of such a command comes from.
-func configSources(cmd *cobra.Command) (configs.Sources, error) {
+// Sources returns where the configuration of a command with the flags of
+// AddSourceFlags comes from.
+func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
 		return configs.Sources{}, err
@@ -119,4 +112,18 @@ func configSources(cmd *cobra.Command) (configs.Sources, error) {
 		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
 	}
 	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
+}
+
+// devices are what shell completion offers after --device.
+var devices = []string{"auto", "cpu", "cuda"}
+
+// AddDeviceFlag gives a command without a configuration the flag --device.
+func AddDeviceFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
+	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// AddProfileFlag gives a command the flag from which Profile reads.
+func AddProfileFlag(cmd *cobra.Command) {
+	cmd.Flags().String("cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
 }

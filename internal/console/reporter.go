@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"context"
@@ -10,17 +10,19 @@ import (
 	"time"
 )
 
-// A reporter is how a command talks on stderr: messages and progress, in the
+// A Reporter is how a command reports on stderr: messages and progress, in the
 // form that the configuration asks for and without getting into each other's
 // way.
-type reporter struct {
+type Reporter struct {
 	Log      *slog.Logger
 	Progress Progress
+
+	interval time.Duration // between the messages of ProgressLogger
 }
 
-// newReporter returns a reporter on w. The format is that of log.format; a quiet
-// one gives warnings and errors only, and no progress.
-func newReporter(w io.Writer, format string, quiet bool) *reporter {
+// NewReporter returns a Reporter that writes to w. The format is text or json; a
+// quiet one gives warnings and errors only, and no progress.
+func NewReporter(w io.Writer, format string, quiet bool) *Reporter {
 	con := newConsole(w)
 	level := slog.LevelInfo
 	if quiet {
@@ -32,7 +34,7 @@ func newReporter(w io.Writer, format string, quiet bool) *reporter {
 	} else {
 		handler = &lineHandler{w: con, level: level}
 	}
-	r := &reporter{Log: slog.New(handler)}
+	r := &Reporter{Log: slog.New(handler), interval: 10 * time.Second}
 	switch {
 	case quiet:
 		r.Progress = noProgress{}
@@ -46,15 +48,12 @@ func newReporter(w io.Writer, format string, quiet bool) *reporter {
 	return r
 }
 
-// logInterval is how often a reporter tells how much of some work is done.
-const logInterval = 10 * time.Second
-
-// progressLogger returns a function that logs how much of some work is done, no more
-// often than the interval.
-func (r *reporter) progressLogger(work string, interval time.Duration) func(done, all int) {
+// ProgressLogger returns a function that logs how much of some work is done, at
+// most every ten seconds and not when all of it is.
+func (r *Reporter) ProgressLogger(work string) func(done, all int) {
 	last := time.Now()
 	return func(done, all int) {
-		if now := time.Now(); done < all && now.Sub(last) >= interval {
+		if now := time.Now(); done < all && now.Sub(last) >= r.interval {
 			r.Log.Info(work, "done", done, "of", all)
 			last = now
 		}

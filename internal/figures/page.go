@@ -1,0 +1,106 @@
+package figures
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/plot"
+	"cne/internal/rundir"
+	"cne/train/quality"
+)
+
+// Page returns the explorer of what a picture shows. The title defaults to a
+// name. images may be nil.
+func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Images) *explorer.Page {
+	return &explorer.Page{
+		Title:      cmp.Or(s.Title, name),
+		Views:      []explorer.View{{Embedding: s.Embedding, Facts: facts}},
+		Classes:    s.Classes,
+		ClassNames: s.ClassNames,
+		Values:     s.Values,
+		HeldOut:    s.HeldOut,
+		Images:     images,
+	}
+}
+
+// RunPage returns the explorer of the embedding in a run folder, of which s is the
+// picture. The images are given, or nil for those of the run if it wants them and
+// withImages says so.
+func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool) (*explorer.Page, error) {
+	// Of a run that left points out, rows says which are there.
+	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	if s.HeldOut != nil {
+		largest := s.Embedding.N
+		if rows != nil {
+			largest = math.MaxInt32
+		}
+		path := filepath.Join(folder, rundir.HeldRowsFile)
+		heldRows, err := rundir.ReadRows(path, largest)
+		if err != nil {
+			return nil, err
+		}
+		if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
+			return nil, fmt.Errorf("%s has %d rows, but there are %d points that were held out; remove the file if it does not belong to the run", path, len(heldRows), held)
+		}
+		if rows != nil {
+			rows = slices.Concat(rows, heldRows)
+		} else if heldRows != nil {
+			InputOrder(s, heldRows)
+		}
+	}
+	if images == nil && withImages {
+		c, _, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+		switch {
+		case err != nil:
+			log.Warn("the images of the points are left out of the page", "reason", err)
+		case c.Output.HTMLImages:
+			images = RunImages(ctx, log, c, s.Embedding.N, rows)
+		}
+	}
+	summary := rundir.ReadSummary(folder)
+	return Page(s, name, Facts(&summary.Figures, summary.Z), images), nil
+}
+
+// Facts returns what is known of an embedding's quality, for an explorer. z is the
+// constant that NC-t-SNE has learnt; it may be nil.
+func Facts(f *quality.Figures, z *float64) []explorer.Fact {
+	var facts []explorer.Fact
+	for _, x := range []struct {
+		name, format string // "" for a figure of any size
+		value        *float64
+	}{
+		{"kNN recall", "%.3f", f.KNNRecall},
+		{"Spearman", "%.3f", f.Spearman},
+		{"kNN accuracy", "%.3f", f.Accuracy},
+		{"partition function", "", f.PartitionFunction},
+		{"KL divergence", "%.3f", f.KL},
+		{"learnt Z", "", z},
+	} {
+		switch {
+		case x.value == nil:
+		case x.format == "":
+			facts = append(facts, RoundedFact(x.name, *x.value))
+		default:
+			facts = append(facts, explorer.Fact{Name: x.name, Value: fmt.Sprintf(x.format, *x.value)})
+		}
+	}
+	return facts
+}
+
+// RoundedFact returns a figure of any size with three digits.
+func RoundedFact(name string, value float64) explorer.Fact {
+	v, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 3, 64), 64) // of what was a number just now
+	return explorer.Fact{Name: name, Value: plot.Number(v)}
+}
