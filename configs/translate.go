@@ -39,7 +39,7 @@ func (l *Loss) Options() op.ContrastiveOptions {
 // hooks, checkpoints and the device.
 func (c *Config) FitOptions() train.Options {
 	o := train.Options{
-		BatchSize: c.Train.BatchSize, Seed: c.Seed, Draw: c.Loss.Draw, Clip: c.Train.Clip,
+		BatchSize: c.Train.BatchSize, Seed: c.Seed, Sampling: c.Loss.Draw, Clip: c.Train.Clip,
 		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
 		Method: c.Train.method(c.Train.WeightDecay), MethodZ: c.Train.method(0),
 	}
@@ -85,7 +85,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		Loss:         c.Loss.Options(), LearnTemperature: c.Loss.LearnTemperature,
 		Place: place(c.Loss.S, c.Loss.ZBar),
 		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
-		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Draw: c.Loss.Draw,
+		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Draw,
 		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal,
 		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
 		Clip: c.Train.Clip, Seed: c.Seed,

@@ -102,14 +102,14 @@ func (n *Network) EmbedTo(dst []float32) error {
 }
 
 // State implements train.Stateful: the running statistics of the normalisations.
-func (n *Network) State() []train.Slot {
+func (n *Network) State() []train.NamedArray {
 	tensors := n.Tensors()
 	for _, p := range n.Parameters() {
 		delete(tensors, p.Name)
 	}
-	var slots []train.Slot
+	var slots []train.NamedArray
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		slots = append(slots, train.Slot{Name: name, Value: tensors[name]})
+		slots = append(slots, train.NamedArray{Name: name, Value: tensors[name]})
 	}
 	return slots
 }

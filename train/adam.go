@@ -28,7 +28,7 @@ type Adam struct {
 	WeightDecay float64
 
 	targets []target
-	slots   []Slot
+	state   []NamedArray
 	steps   *op.Array // the number of steps taken, a single float64
 
 	t    *target
@@ -45,13 +45,13 @@ func (o *Adam) Init(params []model.Parameter) error {
 		return fmt.Errorf("train: Adam cannot have betas %g and %g, epsilon %g and weight decay %g; betas lie between 0 and 1, epsilon is above 0, the decay at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
 	}
 	var err error
-	if o.targets, o.slots, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
+	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
 		return err
 	}
 	if o.steps, err = op.ArrayOf([]float64{0}, 1); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	o.slots = append(o.slots, Slot{"adam.steps", o.steps})
+	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
 	o.loop.Body = o.piece
 	o.plan = plan{}
 	return nil
@@ -65,7 +65,7 @@ func orDefault(v, standard float64) float64 {
 }
 
 // State implements Method.
-func (o *Adam) State() []Slot { return o.slots }
+func (o *Adam) State() []NamedArray { return o.state }
 
 // Step implements Method.
 func (o *Adam) Step(rows []int32, lr, clip float64) {

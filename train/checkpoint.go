@@ -43,9 +43,9 @@ type Checkpoint struct {
 	// Notes are the caller's: what identifies the run.
 	Notes map[string]string
 
-	// slots are the parameters and the state of the methods, by names that
+	// arrays are the parameters and the state of the methods, by names that
 	// begin with one of the prefixes below.
-	slots []Slot
+	arrays []NamedArray
 }
 
 // A Stateful model has a state that its steps change besides its parameters,
@@ -53,7 +53,7 @@ type Checkpoint struct {
 type Stateful interface {
 	// State returns the arrays of the state, always the same: who writes into
 	// them puts the model into another state.
-	State() []Slot
+	State() []NamedArray
 }
 
 // Progress is how far a run has come.
@@ -115,30 +115,30 @@ func (s *saves) due(c *Checkpoints) bool {
 	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
 }
 
-// slots names all arrays of a run's state.
-func (f *fit) slots() []Slot {
-	var list []Slot
+// arrays names all arrays of a run's state.
+func (f *fit) arrays() []NamedArray {
+	var list []NamedArray
 	params, logZ := f.params, f.logZ
 	if f.remote != nil {
 		params, logZ = f.remote.replica.Parameters(), f.remote.logZ
 	}
 	for _, p := range params {
-		list = append(list, Slot{parameterPrefix + p.Name, p.Value})
+		list = append(list, NamedArray{parameterPrefix + p.Name, p.Value})
 	}
-	list = append(list, Slot{parameterPrefix + logZ.Name, logZ.Value})
+	list = append(list, NamedArray{parameterPrefix + logZ.Name, logZ.Value})
 	if m, ok := f.model.(Stateful); ok {
 		for _, s := range m.State() {
 			if f.remote != nil {
 				s.Value = f.remote.replica.Copy(s.Value)
 			}
-			list = append(list, Slot{statePrefix + s.Name, s.Value})
+			list = append(list, NamedArray{statePrefix + s.Name, s.Value})
 		}
 	}
 	for _, s := range f.Method.State() {
-		list = append(list, Slot{methodPrefix + s.Name, s.Value})
+		list = append(list, NamedArray{methodPrefix + s.Name, s.Value})
 	}
 	for _, s := range f.MethodZ.State() {
-		list = append(list, Slot{methodZPrefix + s.Name, s.Value})
+		list = append(list, NamedArray{methodZPrefix + s.Name, s.Value})
 	}
 	return list
 }
@@ -159,7 +159,7 @@ func (f *fit) saveIf(wanted bool) error {
 			Elapsed: f.result.Elapsed, ElapsedSince: f.elapsed, Total: f.epochs,
 			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
 		},
-		slots: f.slots(),
+		arrays: f.arrays(),
 	})
 	f.saves = saves{last: time.Now(), at: f.at, any: true}
 	return err
@@ -189,11 +189,11 @@ func (f *fit) restore(c *Checkpoint) error {
 	if p.Epochs < 0 || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
 		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
 	}
-	saved := make(map[string]*op.Array, len(c.slots))
-	for _, s := range c.slots {
+	saved := make(map[string]*op.Array, len(c.arrays))
+	for _, s := range c.arrays {
 		saved[s.Name] = s.Value
 	}
-	want := f.slots()
+	want := f.arrays()
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
@@ -292,8 +292,8 @@ func numberOf(a *op.Array) (float64, error) {
 // on from it, one after the other or at once, such as those of a spectrum from
 // the end of the early phase that they have in common.
 func (c *Checkpoint) Clone() (*Checkpoint, error) {
-	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), slots: make([]Slot, len(c.slots))}
-	for i, s := range c.slots {
+	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), arrays: make([]NamedArray, len(c.arrays))}
+	for i, s := range c.arrays {
 		a, err := op.NewArray(s.Value.Dtype(), s.Value.Shape()...)
 		if err != nil {
 			return nil, err
@@ -301,7 +301,7 @@ func (c *Checkpoint) Clone() (*Checkpoint, error) {
 		if err := op.Copy(a, s.Value); err != nil {
 			return nil, err
 		}
-		copied.slots[i] = Slot{s.Name, a}
+		copied.arrays[i] = NamedArray{s.Name, a}
 	}
 	return copied, nil
 }
@@ -315,12 +315,12 @@ func (c *Checkpoint) WriteFile(path string) error {
 	}
 	f := &safetensors.File{
 		Metadata: map[string]string{progressKey: string(progress)},
-		Tensors:  make(map[string]safetensors.Tensor, len(c.slots)),
+		Tensors:  make(map[string]safetensors.Tensor, len(c.arrays)),
 	}
 	for k, v := range c.Notes {
 		f.Metadata[notePrefix+k] = v
 	}
-	for _, s := range c.slots {
+	for _, s := range c.arrays {
 		a, err := here(s.Value)
 		if err != nil {
 			return fmt.Errorf("train: the %s of the run cannot be written: %w", s.Name, err)
@@ -374,7 +374,7 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("its %s cannot be read: %w", name, err)
 		}
-		c.slots = append(c.slots, Slot{name, a})
+		c.arrays = append(c.arrays, NamedArray{name, a})
 	}
 	return c, nil
 }

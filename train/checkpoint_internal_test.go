@@ -40,7 +40,7 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 	if err := errors.Join(f.Method.Init(f.params), f.MethodZ.Init([]model.Parameter{f.logZ})); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range f.slots() {
+	for _, s := range f.arrays() {
 		values := make([]float32, s.Value.Len())
 		for i := range values {
 			values[i] = first
@@ -62,7 +62,7 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 // stateOf returns all numbers of a run's state.
 func stateOf(t *testing.T, f *fit) (all []float64) {
 	t.Helper()
-	for _, s := range f.slots() {
+	for _, s := range f.arrays() {
 		a, err := op.NewArray(tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func goesOn(t *testing.T, from, to *device.Device) {
 	t.Helper()
 	begun := runOn(t, from, 1)
 	want := stateOf(t, begun)
-	c := &Checkpoint{slots: begun.slots()}
+	c := &Checkpoint{arrays: begun.arrays()}
 	copied, err := c.Clone()
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +118,8 @@ func TestCheckpointOfOneDevice(t *testing.T) { goesOn(t, device.CPU(), device.CP
 
 // log Z alone may be of another type: the precision of a parameter is the run's.
 func TestCheckpointOfAnotherType(t *testing.T) {
-	c := &Checkpoint{slots: runOn(t, device.CPU(), 1).slots()}
-	for i, s := range c.slots {
+	c := &Checkpoint{arrays: runOn(t, device.CPU(), 1).arrays()}
+	for i, s := range c.arrays {
 		if s.Value.Dtype() != tensor.Float64 {
 			continue
 		}
@@ -130,7 +130,7 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 		if err := copyArray(single, s.Value); err != nil {
 			t.Fatal(err)
 		}
-		c.slots[i].Value = single
+		c.arrays[i].Value = single
 	}
 	f := runOn(t, device.CPU(), 100)
 	if err := f.restore(c); err != nil {
@@ -143,7 +143,7 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.slots[0].Value = double
+	c.arrays[0].Value = double
 	if err := f.restore(c); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "its parameter.w is of float64") {
 		t.Errorf("error %v", err)
 	}

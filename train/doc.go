@@ -5,7 +5,7 @@
 // has the model compute loss and gradients, lets a Method (SGD or Adam) take a
 // step, and calls hooks after every epoch. What changes over a run — step size,
 // the constant of the loss, the number of negatives — is a list of Phases; where
-// on the spectrum from t-SNE to UMAP a loss stands is Spectrum's to say.
+// on the spectrum from t-SNE to UMAP a loss stands is Normalization's to say.
 //
 // Everything random is drawn from counter-based streams per epoch and batch
 // (internal/rng), so that one seed gives the same bits on any number of cores,

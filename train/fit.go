@@ -58,8 +58,8 @@ type Options struct {
 	// PrepareOn, where there is a Prepare, returns what does its work on an
 	// accelerator.
 	PrepareOn func(*model.Device) (Images, error)
-	// Draw is how negatives are drawn.
-	Draw Draw
+	// Sampling is how negatives are drawn.
+	Sampling Sampling
 	// Method moves the parameters; nil means plain SGD.
 	Method Method
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
@@ -142,10 +142,10 @@ type Result struct {
 	// Edges is the number of directed edges.
 	Edges int
 	// Negatives is the number of negatives of each edge in the last phase, and
-	// Theta the logarithm of the loss's constant there (see op.Contrastive),
+	// LogConst the logarithm of the loss's constant there (see op.Contrastive),
 	// also if the run ended before.
 	Negatives int
-	Theta     float64
+	LogConst  float64
 	// Elapsed is the time that the epochs took, without the hooks.
 	Elapsed time.Duration
 }
@@ -182,9 +182,9 @@ var (
 	ErrLogZ = errors.New("log Z has run away")
 )
 
-// maxTheta bounds the logarithms of the losses' constants: what their
+// maxLogConst bounds the logarithms of the losses' constants: what their
 // exponentials are multiplied by leaves some room below float32's limits.
-const maxTheta = 60
+const maxLogConst = 60
 
 // Check says what is wrong with the options for a model with the given
 // objective and a graph with the given numbers of points and directed edges.
@@ -193,8 +193,8 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 	if len(o.Phases) == 0 {
 		return errors.New("train: no phases to run")
 	}
-	if o.Draw < DrawAuto || o.Draw > DrawRuns {
-		return fmt.Errorf("train: there is no way %d to draw negatives; take DrawAuto, DrawSingly or DrawRuns", int(o.Draw))
+	if o.Sampling < SampleAuto || o.Sampling > SampleSharedRuns {
+		return fmt.Errorf("train: there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
 	}
 	if edges == 0 {
 		return errors.New("train: the graph has no edges")
@@ -205,8 +205,8 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 	if !(o.Clip >= 0) || !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0) {
 		return fmt.Errorf("train: neither the bound of gradients, %g, nor the step size of log Z, %g, may be negative or no number", o.Clip, o.LRZ)
 	}
-	if !(math.Abs(o.LogZ) <= maxTheta) {
-		return fmt.Errorf("train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxTheta, maxTheta)
+	if !(math.Abs(o.LogZ) <= maxLogConst) {
+		return fmt.Errorf("train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
 	}
 	total := 0
 	for i, p := range o.Phases {
@@ -227,14 +227,14 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
 		}
 		size := o.batchSize(edges)
-		if m := o.Draw.count(p.Negatives, size); m < 2*size-2 && !o.Draw.inRuns(m) && m > maxNegatives/size {
+		if m := o.Sampling.count(p.Negatives, size); m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size {
 			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
 		}
 		if !p.Place.suits(objective.Loss) {
 			return fmt.Errorf("train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
 		}
-		theta := Spectrum{points}.Theta(objective.Loss, p.Place, 1)
-		if !(math.Abs(theta) <= maxTheta) {
+		logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
+		if !(math.Abs(logConst) <= maxLogConst) {
 			return fmt.Errorf("train: phase %d stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", i+1, p.Place)
 		}
 	}
@@ -276,7 +276,7 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 		return Result{}, err
 	}
 	if f.Device.OnHost() {
-		f.feed = newFeed(edges, n, &f.Options, f.at, f.epochs)
+		f.feed = newPrefetcher(edges, n, &f.Options, f.at, f.epochs)
 		defer f.feed.close()
 		f.runner = f.host
 	} else {
@@ -290,8 +290,8 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 		err = f.remote.closeAfter(err)
 	}
 	last := &f.Phases[len(f.Phases)-1]
-	f.result.Negatives = f.Draw.count(last.Negatives, f.size)
-	f.result.Theta = f.theta(last.Place, f.result.Negatives)
+	f.result.Negatives = f.Sampling.count(last.Negatives, f.size)
+	f.result.LogConst = f.logConst(last.Place, f.result.Negatives)
 	return f.result, err
 }
 
@@ -328,10 +328,10 @@ type fit struct {
 	epochs    int // in all
 
 	// runner runs the batches that are left of the epoch at hand.
-	runner   func(ctx context.Context, t *term) error
-	feed     *feed // on the CPU
-	contrast contrast
-	remote   *remote // nil on the CPU
+	runner  func(ctx context.Context, t *epochRun) error
+	feed    *prefetcher // on the CPU
+	sampler negativeSampler
+	remote  *remote // nil on the CPU
 
 	at      position
 	sum     float64       // loss of the batches of the epoch at hand
@@ -365,7 +365,7 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 	for _, p := range f.Phases {
 		f.epochs += p.Epochs
 	}
-	f.contrast = contrast{seed: f.Seed, how: f.Draw}
+	f.sampler = negativeSampler{seed: f.Seed, how: f.Sampling}
 	value, err := op.ArrayOf([]float64{f.LogZ}, 1)
 	if err != nil {
 		return nil, err
@@ -402,8 +402,8 @@ func (f *fit) giveUp(err error) error {
 	return err
 }
 
-// A term is an epoch of a phase, or what is left of it, with its clock.
-type term struct {
+// A epochRun is an epoch of a phase, or what is left of it, with its clock.
+type epochRun struct {
 	*Phase
 	epoch int // of the phase
 	place Place
@@ -413,7 +413,7 @@ type term struct {
 }
 
 // pause adds the time since clock, which then begins again.
-func (f *fit) pause(t *term) {
+func (f *fit) pause(t *epochRun) {
 	d := time.Since(t.clock)
 	t.spent += d
 	f.elapsed += d
@@ -421,13 +421,13 @@ func (f *fit) pause(t *term) {
 }
 
 // interrupted ends a run whose context has ended: it saves its state.
-func (f *fit) interrupted(t *term, err error) error {
+func (f *fit) interrupted(t *epochRun, err error) error {
 	f.pause(t)
 	return errors.Join(err, f.saveIf(f.Checkpoints != nil))
 }
 
 // saveInTime saves the state between two batches, if that is due.
-func (f *fit) saveInTime(t *term) error {
+func (f *fit) saveInTime(t *epochRun) error {
 	if !f.saves.due(f.Checkpoints) {
 		return nil
 	}
@@ -441,12 +441,12 @@ func (f *fit) saveInTime(t *term) error {
 func (f *fit) edgesDone() int { return min(f.edges, f.at.batch*f.size) }
 
 // stepSize returns that of a batch.
-func (f *fit) stepSize(t *term, batch int) float64 {
+func (f *fit) stepSize(t *epochRun, batch int) float64 {
 	return scheduled(t.Anneal, t.LR, t.epoch, batch, f.batches, t.WarmUp, t.Epochs)
 }
 
 // host runs the batches that are left of an epoch on the CPU.
-func (f *fit) host(ctx context.Context, t *term) error {
+func (f *fit) host(ctx context.Context, t *epochRun) error {
 	for f.at.batch < f.batches {
 		block := f.feed.next()
 		if block.err != nil {
@@ -478,7 +478,7 @@ func (f *fit) host(ctx context.Context, t *term) error {
 // epoch runs an epoch of a phase, or what is left of it, and the hooks after
 // it.
 func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
-	t := &term{Phase: &f.Phases[phase], epoch: epoch, place: placeAt(&f.Phases[phase], epoch), clock: time.Now()}
+	t := &epochRun{Phase: &f.Phases[phase], epoch: epoch, place: placeAt(&f.Phases[phase], epoch), clock: time.Now()}
 	from := f.at.batch
 	if err := f.runner(ctx, t); err != nil {
 		return err
@@ -506,9 +506,9 @@ func (f *fit) epoch(ctx context.Context, phase, epoch int) error {
 
 // step trains on a batch and returns its loss, as a sum over its edges.
 func (f *fit) step(b *model.Batch, m int, place Place, lr float64) (float64, error) {
-	f.contrast.draw(b, m, f.at.epoch, f.at.batch)
-	theta := f.theta(place, f.Draw.count(m, b.Edges()))
-	loss, err := f.model.Step(b, theta)
+	f.sampler.draw(b, m, f.at.epoch, f.at.batch)
+	logConst := f.logConst(place, f.Sampling.count(m, b.Edges()))
+	loss, err := f.model.Step(b, logConst)
 	if err != nil {
 		return 0, err
 	}
@@ -524,7 +524,7 @@ func (f *fit) step(b *model.Batch, m int, place Place, lr float64) (float64, err
 		op.Data[float64](f.logZ.Grad)[0] = f.model.DTheta()
 		f.MethodZ.Step(nil, f.LRZ, f.Clip)
 		f.result.LogZ = op.Data[float64](f.logZ.Value)[0]
-		if !(math.Abs(f.result.LogZ) <= maxTheta) {
+		if !(math.Abs(f.result.LogZ) <= maxLogConst) {
 			return 0, &DivergedError{Epoch: f.at.epoch + 1, Batch: f.at.batch + 1, LR: lr, Cause: ErrLogZ}
 		}
 	}
@@ -534,13 +534,13 @@ func (f *fit) step(b *model.Batch, m int, place Place, lr float64) (float64, err
 	return loss, nil
 }
 
-// theta returns the logarithm of the loss's constant for a batch with m
+// logConst returns the logarithm of the loss's constant for a batch with m
 // negatives for each head: fewer, in a small last batch, than asked for.
-func (f *fit) theta(place Place, m int) float64 {
+func (f *fit) logConst(place Place, m int) float64 {
 	if f.objective.Loss == op.NC {
 		return f.result.LogZ
 	}
-	return Spectrum{f.n}.Theta(f.objective.Loss, place, max(1, m))
+	return Normalization{f.n}.LogConst(f.objective.Loss, place, max(1, m))
 }
 
 // placeAt returns the place on the spectrum of an epoch of a phase.
@@ -561,7 +561,7 @@ func (f *fit) checkReach(place Place, m int, lr float64) error {
 		f.least = min(f.least, f.result.Loss)
 		return nil
 	}
-	reach := f.reach(place, f.Draw.count(m, f.size))
+	reach := f.reach(place, f.Sampling.count(m, f.size))
 	if math.IsInf(reach, 1) {
 		return nil // and no embedding has to be computed
 	}
@@ -588,7 +588,7 @@ func (f *fit) reach(place Place, m int) float64 {
 	c := 1.
 	switch f.objective.Loss {
 	case op.Neg:
-		c = math.Exp(f.theta(place, m))
+		c = math.Exp(f.logConst(place, m))
 	case op.NC:
 		c = math.Exp(f.result.LogZ) * float64(m)
 	}

@@ -34,7 +34,7 @@ func (s *State) Record(withZ bool) Record {
 		points, _ := s.Model.Points()
 		logZ := s.LogZ
 		r.LogZ = &logZ
-		if z := (Spectrum{points}).Z(logZ); !math.IsInf(z, 0) { // which JSON has no word for
+		if z := (Normalization{points}).Z(logZ); !math.IsInf(z, 0) { // which JSON has no word for
 			r.Z = &z
 		}
 	}

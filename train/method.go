@@ -23,11 +23,11 @@ type Method interface {
 	Step(rows []int32, lr, clip float64)
 	// State returns what the method remembers from one step to the next. The
 	// arrays are its own: who writes into them puts it into another state.
-	State() []Slot
+	State() []NamedArray
 }
 
-// A Slot is an array of a run's state, with a name that is its alone.
-type Slot struct {
+// A NamedArray is an array of a run's state, with a name that is its alone.
+type NamedArray struct {
 	Name  string
 	Value *op.Array
 }
@@ -51,9 +51,9 @@ type target struct {
 
 // newTargets makes targets of parameters, with arrays of state by the given
 // names; whole says that rows without a gradient move too.
-func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []Slot, error) {
+func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []NamedArray, error) {
 	var targets []target
-	var slots []Slot
+	var state []NamedArray
 	for _, p := range params {
 		t := target{Parameter: p}
 		for _, name := range names {
@@ -62,7 +62,7 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 				return nil, nil, err
 			}
 			t.memory = append(t.memory, a)
-			slots = append(slots, Slot{name + "." + p.Name, a})
+			state = append(state, NamedArray{name + "." + p.Name, a})
 		}
 		if p.Sparse && whole {
 			var err error
@@ -72,7 +72,7 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 		}
 		targets = append(targets, t)
 	}
-	return targets, slots, nil
+	return targets, state, nil
 }
 
 // zerosLike returns an array of zeros like another, where that is.

@@ -59,7 +59,7 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	if training.Neighbors < 1 || training.Negatives < 1 {
 		return nil, fmt.Errorf("train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
 	}
-	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxTheta*2) {
+	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxLogConst*2) {
 		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.Theta)
 	}
 	if i := finite.First(table); i >= 0 {

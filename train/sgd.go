@@ -25,11 +25,11 @@ type SGD struct {
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
-	// Spare tells which parameters have no weight decay; nil means none.
-	Spare func(p *model.Parameter) bool
+	// NoDecay tells which parameters have no weight decay; nil means none.
+	NoDecay func(p *model.Parameter) bool
 
 	targets []target
-	slots   []Slot
+	state   []NamedArray
 	begun   *op.Array // 1 after the first step
 
 	t    *target
@@ -56,16 +56,16 @@ func (o *SGD) Init(params []model.Parameter) error {
 		names = []string{"sgd.momentum"}
 	}
 	var err error
-	if o.targets, o.slots, err = newTargets(params, !o.plain(), names...); err != nil {
+	if o.targets, o.state, err = newTargets(params, !o.plain(), names...); err != nil {
 		return err
 	}
 	if o.begun, err = op.ArrayOf([]int32{0}, 1); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if o.Momentum == 0 {
-		o.slots = nil // the buffer is the gradient of the last step, and no memory
+		o.state = nil // the buffer is the gradient of the last step, and no memory
 	} else {
-		o.slots = append(o.slots, Slot{"sgd.begun", o.begun})
+		o.state = append(o.state, NamedArray{"sgd.begun", o.begun})
 	}
 	o.loop.Body = o.piece
 	o.plan = plan{}
@@ -76,7 +76,7 @@ func (o *SGD) Init(params []model.Parameter) error {
 func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
 
 // State implements Method.
-func (o *SGD) State() []Slot { return o.slots }
+func (o *SGD) State() []NamedArray { return o.state }
 
 // Step implements Method.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
@@ -108,7 +108,7 @@ func (o *SGD) begin(lr, clip float64) {
 
 // decay returns a parameter's weight decay.
 func (o *SGD) decay(t *target) float64 {
-	if o.Spare != nil && o.Spare(&t.Parameter) {
+	if o.NoDecay != nil && o.NoDecay(&t.Parameter) {
 		return 0
 	}
 	return o.WeightDecay

@@ -234,16 +234,16 @@ func TestPrepare(t *testing.T) {
 // recorder is a model that notes its batches and learns nothing.
 type recorder struct {
 	*model.Embedding[float64]
-	negatives, runs [][]int32
-	thetas, losses  []float64
-	edges           [][]int   // 25·head+tail
-	images          []float32 // the first of each batch
+	negatives, runs   [][]int32
+	logConsts, losses []float64
+	edges             [][]int   // 25·head+tail
+	images            []float32 // the first of each batch
 }
 
-func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
+func (r *recorder) Step(b *model.Batch, logConst float64) (float64, error) {
 	r.negatives = append(r.negatives, slices.Clone(b.Negatives))
 	r.runs = append(r.runs, slices.Clone(b.Runs))
-	r.thetas = append(r.thetas, theta)
+	r.logConsts = append(r.logConsts, logConst)
 	var edges []int
 	for i, slot := range b.Slots[:b.Edges()] {
 		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Slots[b.Edges()+i]]))
@@ -252,7 +252,7 @@ func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
 	if len(b.Images) > 0 {
 		r.images = append(r.images, b.Images[0])
 	}
-	loss, err := r.Embedding.Step(b, theta)
+	loss, err := r.Embedding.Step(b, logConst)
 	r.losses = append(r.losses, loss)
 	return loss, err
 }
@@ -287,7 +287,7 @@ func TestNegativesAreDrawnAnew(t *testing.T) {
 	if got := full.runs[0]; !slices.Equal(got, []int32{-1}) {
 		t.Errorf("runs %v with full negatives, want [-1]", got)
 	}
-	if got, want := full.thetas[0], math.Log(80*78/1600.); math.Abs(got-want) > 1e-12 {
+	if got, want := full.logConsts[0], math.Log(80*78/1600.); math.Abs(got-want) > 1e-12 {
 		t.Errorf("θ = %g with full negatives, want %g", got, want)
 	}
 }
@@ -607,8 +607,8 @@ func TestSchedules(t *testing.T) {
 }
 
 // Sec. 5 of the paper and DESIGN §2: where a loss stands.
-func TestSpectrum(t *testing.T) {
-	p := train.Spectrum{N: 70000}
+func TestNormalization(t *testing.T) {
+	p := train.Normalization{N: 70000}
 	for _, tc := range []struct {
 		loss  op.Loss
 		place train.Place
@@ -622,7 +622,7 @@ func TestSpectrum(t *testing.T) {
 		{op.Neg, train.AtS(0.5), 5, math.Sqrt(100. * 5 / 70000)},
 		{op.Neg, train.AtZBar(8.13e6), 5, 8.13e6 * 5 / 4.9e9},
 		{op.Neg, train.AtS(0).Exaggerated(), 5, 1},
-		{op.Neg, train.AtS(1.5).Exaggerated(), 5, math.Exp(p.Theta(op.Neg, train.AtS(1.5), 5))},
+		{op.Neg, train.AtS(1.5).Exaggerated(), 5, math.Exp(p.LogConst(op.Neg, train.AtS(1.5), 5))},
 		{op.InfoNC, train.Place{}, 5, 1},
 		{op.InfoNC, train.AtS(0), 5, 1},
 		{op.InfoNC, train.AtS(1), 5, 4},
@@ -630,7 +630,7 @@ func TestSpectrum(t *testing.T) {
 		{op.NC, train.Place{}, 5, 1},
 		{op.UMAP, train.Place{}, 5, 1},
 	} {
-		if got := math.Exp(p.Theta(tc.loss, tc.place, tc.m)); math.Abs(got/tc.want-1) > 1e-12 {
+		if got := math.Exp(p.LogConst(tc.loss, tc.place, tc.m)); math.Abs(got/tc.want-1) > 1e-12 {
 			t.Errorf("%v at %+v, m=%d: %g, want %g", tc.loss, tc.place, tc.m, got, tc.want)
 		}
 	}
@@ -820,7 +820,7 @@ func TestNegativesOfHugeBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Draw: train.DrawSingly, Phases: phase(1, train.Place{}, 199997)})
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Sampling: train.SamplePerHead, Phases: phase(1, train.Place{}, 199997)})
 	if err == nil || !strings.Contains(err.Error(), "199997 negatives for each of the 100000 edges of a batch, more than fit in memory if each head draws its own") {
 		t.Errorf("error %v", err)
 	}

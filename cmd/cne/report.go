@@ -85,7 +85,7 @@ func (t *training) metrics(embedding *data.Matrix) *Metrics {
 		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
 	if t.config.Loss.Name == op.NC {
-		z := train.Spectrum{N: embedding.N}.Z(t.result.LogZ)
+		z := train.Normalization{N: embedding.N}.Z(t.result.LogZ)
 		m.Z = &z
 	}
 	return m

@@ -20,10 +20,10 @@ import (
 //
 // A batch's control block is 16 words of 32 bits: the state of the stream
 // rng.New(seed, rng.Negatives, epoch, batch) (words 0 and 1, the low half first),
-// theta (2; not read for NC-t-SNE), the step size and the bound (+∞ for none) of the
+// logConst (2; not read for NC-t-SNE), the step size and the bound (+∞ for none) of the
 // table's gradient (4 and 5), and those of log Z's (12 and 13).
 //
-// Once the loss of a batch is not finite, or log Z has left ±maxTheta, status becomes
+// Once the loss of a batch is not finite, or log Z has left ±maxLogConst, status becomes
 // 1 more than the batch's number, and nothing moves any more; where the loss was not
 // finite, that batch has moved nothing either.
 type tableRun struct {
@@ -109,19 +109,19 @@ func (r *tableRun) positive() device.Arg {
 }
 
 // batches trains on consecutive small batches of b edges with m negatives for each,
-// 1 ≤ m < 2b−2: as many as rows has rows. rows and slots [count, 2·size] (int32), size ≥
+// 1 ≤ m < 2b−2: as many as rows has rows. rows and local [count, 2·size] (int32), size ≥
 // b, hold the distinct points of each batch, as many of them as counts [count] (int32)
 // says, and which of these its 2b endpoints are: the heads, then the tails. control
 // [count, 16] are the batches' control blocks. losses [count] (float32) become the
 // sums of the losses of a batch's edges, times Scale. first is the number of the first
 // batch, as status has it.
-func (r *tableRun) batches(rows, slots, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
+func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
 	if err := r.takes(b, m); err != nil {
 		return err
 	}
 	count, stride := rows.Rows(), rows.Cols()
-	if !r.small(b) || stride < 2*b || stride%2 != 0 || slots.Cols() != stride {
-		return fmt.Errorf("train: batches of %d edges, for which there are %d slots, do not fit in one block of %s", b, stride, r.device.Name())
+	if !r.small(b) || stride < 2*b || stride%2 != 0 || local.Cols() != stride {
+		return fmt.Errorf("train: batches of %d edges, with room for %d ends, do not fit in one block of %s", b, stride, r.device.Name())
 	}
 	if count == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (r *tableRun) batches(rows, slots, counts *op.Array, control, losses device
 	}
 	ofLoss, ofGradient := r.norms(b)
 	return r.device.Launch(kernel, device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)},
-		r.table.Arg(), r.logZ.Arg(), device.Arg(losses), r.status.Arg(), device.Arg(control), rows.Arg(), slots.Arg(), counts.Arg(),
+		r.table.Arg(), r.logZ.Arg(), device.Arg(losses), r.status.Arg(), device.Arg(control), rows.Arg(), local.Arg(), counts.Arg(),
 		device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)), r.positive(),
 		r.limit, ofLoss, ofGradient)
 }

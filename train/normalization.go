@@ -7,7 +7,7 @@ import (
 	"cne/model/op"
 )
 
-// A Spectrum says what constant a loss has at a place on the spectrum from
+// A Normalization says what constant a loss has at a place on the spectrum from
 // t-SNE (s = 0) to UMAP (s = 1) (Section 5 of the paper; any real s goes).
 //
 // For Neg-t-SNE the place is a normalisation constant
@@ -17,33 +17,33 @@ import (
 // for InfoNC-t-SNE the divisor ρ = 4^s of the repulsive term. (Below n = 500,
 // where 100·n exceeds n²/5, Neg-t-SNE's slider runs the other way round: give
 // Z̄ for data as small as that.)
-type Spectrum struct {
+type Normalization struct {
 	// N is the number of points.
 	N int
 }
 
 // ZBar returns Neg-t-SNE's normalisation constant at s.
-func (p Spectrum) ZBar(s float64) float64 {
+func (p Normalization) ZBar(s float64) float64 {
 	n := float64(p.N)
 	return math.Exp((1-s)*math.Log(100*n) + s*math.Log(n*n/5))
 }
 
 // Z returns what NC-t-SNE's log Z means for N points, to be compared with the
 // partition function: exp(log Z)·N(N−1). It may be infinite.
-func (p Spectrum) Z(logZ float64) float64 {
+func (p Normalization) Z(logZ float64) float64 {
 	n := float64(p.N)
 	return math.Exp(logZ) * n * (n - 1)
 }
 
-// Theta returns the loss's constant as op.Contrastive takes it: log c with
+// LogConst returns the loss's constant as op.Contrastive takes it: log c with
 // c = Z̄·m/|X| for Neg-t-SNE, where |X| = n², log ρ for InfoNC-t-SNE, and 0 for
 // the others. m is the number of negatives a head is contrasted with.
-func (p Spectrum) Theta(loss op.Loss, at Place, m int) float64 {
+func (p Normalization) LogConst(loss op.Loss, at Place, m int) float64 {
 	switch {
 	case loss == op.Neg && at.kind == byZBar:
 		return math.Log(at.value) + math.Log(float64(m)) - 2*math.Log(float64(p.N))
 	case loss == op.Neg && at.kind == byS:
-		return p.Theta(loss, AtZBar(p.ZBar(at.value)), m)
+		return p.LogConst(loss, AtZBar(p.ZBar(at.value)), m)
 	case loss == op.InfoNC && at.kind == byS:
 		return at.value * math.Log(4)
 	}

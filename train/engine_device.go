@@ -51,10 +51,10 @@ type remote struct {
 	table   *tableRun   // nil where there is no table, or a graph has to train it
 	network *networkRun // nil where batches are large, or there is no network of points
 
-	feed     *remoteFeed
-	layout   *remoteLayout
+	batcher  *deviceBatcher
+	layout   *deviceLayout
 	found    int // the batch of the chunk that is the layout's first
-	shuffled int // the epoch whose order the feed has; −1: none
+	shuffled int // the epoch whose order the batcher has; −1: none
 	chunk    int // batches
 
 	logZ            model.Parameter // [1]
@@ -158,10 +158,10 @@ func (r *remote) plainTable() *op.Array {
 
 // begin gives the device the edges.
 func (r *remote) begin(edges []edge) (err error) {
-	if r.feed, err = newRemoteFeed(r.Device, edges, r.n, r.size, r.Seed); err != nil {
+	if r.batcher, err = newDeviceBatcher(r.Device, edges, r.n, r.size, r.Seed); err != nil {
 		return err
 	}
-	r.layout, err = newRemoteLayout(r.Device)
+	r.layout, err = newDeviceLayout(r.Device)
 	return err
 }
 
@@ -184,8 +184,8 @@ func (r *remote) close() error {
 	if r.images != nil {
 		r.images.Close()
 	}
-	if r.feed != nil {
-		r.feed.close()
+	if r.batcher != nil {
+		r.batcher.close()
 	}
 	if r.layout != nil {
 		r.layout.free()
@@ -205,9 +205,9 @@ func (r *remote) close() error {
 }
 
 // run runs the batches that are left of an epoch.
-func (r *remote) run(ctx context.Context, t *term) error {
+func (r *remote) run(ctx context.Context, t *epochRun) error {
 	if r.shuffled != r.at.epoch {
-		if err := r.feed.begin(r.at.epoch); err != nil {
+		if err := r.batcher.begin(r.at.epoch); err != nil {
 			return err
 		}
 		r.shuffled = r.at.epoch
@@ -238,7 +238,7 @@ func (r *remote) run(ctx context.Context, t *term) error {
 }
 
 // batchesOf trains on the next batches of an epoch.
-func (r *remote) batchesOf(t *term, count int) error {
+func (r *remote) batchesOf(t *epochRun, count int) error {
 	if err := r.putControls(t, count); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (r *remote) batchesOf(t *term, count int) error {
 	if failed := op.Data[int32](r.statusHere)[0]; failed != 0 {
 		return r.diverged(t, int(failed)-1)
 	}
-	if !(math.Abs(r.result.LogZ) <= maxTheta) {
+	if !(math.Abs(r.result.LogZ) <= maxLogConst) {
 		return r.divergedIn(t, count-1, ErrLogZ)
 	}
 	for _, loss := range op.Data[float32](r.lossesHere) {
@@ -277,7 +277,7 @@ func (r *remote) batchesOf(t *term, count int) error {
 
 // launch gives the device the next batches, of which each leaves the sum of its
 // edges' losses.
-func (r *remote) launch(t *term, count int) error {
+func (r *remote) launch(t *epochRun, count int) error {
 	done := 0
 	if r.table != nil {
 		var err error
@@ -304,34 +304,34 @@ func (r *remote) launch(t *term, count int) error {
 
 // launchTable is launch for as many of the batches as a table needs no graph for: all
 // whose negatives are drawn singly. It returns how many these are.
-func (r *remote) launchTable(t *term, count int) (done int, err error) {
-	if m := r.Draw.count(t.Negatives, r.size); r.Draw.inRuns(m) {
+func (r *remote) launchTable(t *epochRun, count int) (done int, err error) {
+	if m := r.Sampling.count(t.Negatives, r.size); r.Sampling.inRuns(m) {
 		return 0, nil
 	}
 	// Batches of one size go together; the last of an epoch may be smaller.
 	for done < count {
-		b := r.feed.edgesOf(r.at.batch + done)
-		m := r.Draw.count(t.Negatives, b)
+		b := r.batcher.edgesOf(r.at.batch + done)
+		m := r.Sampling.count(t.Negatives, b)
 		if r.table.takes(b, m) != nil {
 			break
 		}
 		next := done + 1
-		for next < count && r.feed.edgesOf(r.at.batch+next) == b {
+		for next < count && r.batcher.edgesOf(r.at.batch+next) == b {
 			next++
 		}
 		control, losses := controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4)
 		if r.table.small(b) {
-			if err := r.feed.distinct(r.layout, r.at.batch+done, next-done); err != nil {
+			if err := r.batcher.distinct(r.layout, r.at.batch+done, next-done); err != nil {
 				return done, err
 			}
-			if err := r.table.batches(r.layout.rows, r.layout.slots, r.layout.counts, control, losses, b, m, done); err != nil {
+			if err := r.table.batches(r.layout.rows, r.layout.local, r.layout.counts, control, losses, b, m, done); err != nil {
 				return done, err
 			}
 			done = next
 			continue
 		}
 		for ; done < next; done++ {
-			edges := r.feed.order.Pointer().At((r.at.batch+done)*r.size, 8)
+			edges := r.batcher.order.Pointer().At((r.at.batch+done)*r.size, 8)
 			if err := r.table.batch(edges, controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4), b, m, done); err != nil {
 				return done, err
 			}
@@ -343,7 +343,7 @@ func (r *remote) launchTable(t *term, count int) (done int, err error) {
 // find finds the distinct points of the batches [from, to) of a chunk, and waits until
 // their numbers are known.
 func (r *remote) find(from, to int) error {
-	if err := r.feed.distinct(r.layout, r.at.batch+from, to-from); err != nil {
+	if err := r.batcher.distinct(r.layout, r.at.batch+from, to-from); err != nil {
 		return err
 	}
 	r.found = from
@@ -351,21 +351,21 @@ func (r *remote) find(from, to int) error {
 }
 
 // putControls uploads what the device has to know of each batch.
-func (r *remote) putControls(t *term, count int) error {
+func (r *remote) putControls(t *epochRun, count int) error {
 	words := make([]uint32, count*controlWords)
 	for i := range count {
 		batch := r.at.batch + i
 		t.lr = r.stepSize(t, batch)
-		var theta float64
+		var logConst float64
 		if r.objective.Loss != op.NC {
-			theta = r.theta(t.place, r.Draw.count(t.Negatives, r.feed.edgesOf(batch)))
+			logConst = r.logConst(t.place, r.Sampling.count(t.Negatives, r.batcher.edgesOf(batch)))
 		}
 		numbers := r.method.Numbers(t.lr, r.Clip)
 		var numbersZ StepNumbers
 		if r.methodZ != nil {
 			numbersZ = r.methodZ.Numbers(r.LRZ, r.Clip)
 		}
-		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, r.at.epoch, batch, theta, numbers, numbersZ)
+		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, r.at.epoch, batch, logConst, numbers, numbersZ)
 	}
 	if err := r.control.Resize([]int{count, controlWords}); err != nil {
 		return err
@@ -375,8 +375,8 @@ func (r *remote) putControls(t *term, count int) error {
 
 // prepare gives the replica the i-th batch of a chunk, and returns the address of
 // its control block.
-func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
-	edges, distinct := r.feed.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
+func (r *remote) prepare(t *epochRun, i int) (device.Pointer, error) {
+	edges, distinct := r.batcher.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)
 	if err := r.layout.batch(r.rows, r.replica.Slots, i-r.found, edges, distinct); err != nil {
 		return 0, err
@@ -402,22 +402,22 @@ func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
 // contrastWith draws m negatives for the heads of a batch of b edges, for the replica,
 // and gives it the loss's constant.
 func (r *remote) contrastWith(m, b int, control device.Pointer) error {
-	if err := drawRemotely(r.Device, r.negatives, r.runs, r.Draw, m, b, control); err != nil {
+	if err := drawOnDevice(r.Device, r.negatives, r.runs, r.Sampling, m, b, control); err != nil {
 		return err
 	}
-	theta := thetaAt(control)
+	logConst := logConstAt(control)
 	if r.objective.Loss == op.NC {
-		theta = r.logZ.Value.Pointer()
+		logConst = r.logZ.Value.Pointer()
 	}
 	return errors.Join(
 		r.replica.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
 		r.replica.Runs.View(r.runs, 0, r.runs.Shape()...),
-		r.replica.Theta.Point(r.Device, theta),
+		r.replica.Theta.Point(r.Device, logConst),
 	)
 }
 
 // step trains on the i-th batch of a chunk.
-func (r *remote) step(t *term, i int) error {
+func (r *remote) step(t *epochRun, i int) error {
 	control, err := r.prepare(t, i)
 	if err != nil {
 		return err
@@ -425,7 +425,7 @@ func (r *remote) step(t *term, i int) error {
 	if err := r.replica.Step(); err != nil {
 		return err
 	}
-	if err := endBatch(r.losses, r.status.Pointer(), r.replica.Loss, i, r.share(r.feed.edgesOf(r.at.batch+i))); err != nil {
+	if err := endBatch(r.losses, r.status.Pointer(), r.replica.Loss, i, r.share(r.batcher.edgesOf(r.at.batch+i))); err != nil {
 		return err
 	}
 	return r.move(r.rows, control)
@@ -450,8 +450,8 @@ func (r *remote) move(rows *op.Array, control device.Pointer) error {
 
 // diverged returns the error of a run that ends with the i-th batch of a chunk. Nothing
 // has moved since.
-func (r *remote) diverged(t *term, i int) error {
-	if !(math.Abs(r.result.LogZ) <= maxTheta) {
+func (r *remote) diverged(t *epochRun, i int) error {
+	if !(math.Abs(r.result.LogZ) <= maxLogConst) {
 		return r.divergedIn(t, i, ErrLogZ)
 	}
 	err := r.find(i, i+1)
@@ -475,7 +475,7 @@ func (r *remote) diverged(t *term, i int) error {
 }
 
 // divergedIn is the error of a run that diverges in the i-th batch of a chunk.
-func (r *remote) divergedIn(t *term, i int, cause error) error {
+func (r *remote) divergedIn(t *epochRun, i int, cause error) error {
 	batch := r.at.batch + i
 	return &DivergedError{Epoch: r.at.epoch + 1, Batch: batch + 1, LR: r.stepSize(t, batch), Cause: cause}
 }

@@ -21,7 +21,7 @@ const maxReplayed = 4096
 // gradients are zero.
 type networkRun struct {
 	*remote
-	rows, slots     *op.Array // [2·size] of the batch at hand
+	rows, local     *op.Array // [2·size] of the batch at hand
 	control, number *op.Array // [controlWords] of it, [1]; int32
 	replay          device.Replay
 	// of is what the replay was captured for, and begun with how many negatives a
@@ -32,7 +32,7 @@ type networkRun struct {
 
 // A replayed is what is the same for all batches of a replay.
 type replayed struct {
-	rows, slots, counts, control, losses device.Pointer // of the chunk
+	rows, local, counts, control, losses device.Pointer // of the chunk
 	negatives                            int
 }
 
@@ -41,7 +41,7 @@ func newNetworkRun(r *remote) (n *networkRun, err error) {
 	for _, a := range []struct {
 		to   **op.Array
 		size int
-	}{{&n.rows, 2 * r.size}, {&n.slots, 2 * r.size}, {&n.control, controlWords}, {&n.number, 1}} {
+	}{{&n.rows, 2 * r.size}, {&n.local, 2 * r.size}, {&n.control, controlWords}, {&n.number, 1}} {
 		if *a.to, err = op.NewArrayOn(r.Device, tensor.Int32, a.size); err != nil {
 			return n, err
 		}
@@ -51,7 +51,7 @@ func newNetworkRun(r *remote) (n *networkRun, err error) {
 
 // close gives the memory back.
 func (n *networkRun) close() error {
-	for _, a := range []*op.Array{n.rows, n.slots, n.control, n.number} {
+	for _, a := range []*op.Array{n.rows, n.local, n.control, n.number} {
 		if a != nil {
 			a.Free()
 		}
@@ -70,8 +70,8 @@ func (n *networkRun) forget() error {
 
 // launch gives the device those of a chunk's batches that are not smaller than the
 // others, and returns how many these are. The layout holds the whole chunk.
-func (n *networkRun) launch(t *term, count int) (done int, err error) {
-	for count > 0 && n.feed.edgesOf(n.at.batch+count-1) < n.size {
+func (n *networkRun) launch(t *epochRun, count int) (done int, err error) {
+	for count > 0 && n.batcher.edgesOf(n.at.batch+count-1) < n.size {
 		count--
 	}
 	if count == 0 {
@@ -80,7 +80,7 @@ func (n *networkRun) launch(t *term, count int) (done int, err error) {
 	if err := n.Device.Fill(n.number.Pointer(), 0, 1); err != nil {
 		return 0, err
 	}
-	of := replayed{n.layout.rows.Pointer(), n.layout.slots.Pointer(), n.layout.counts.Pointer(), n.remote.control.Pointer(), n.losses.Pointer(), t.Negatives}
+	of := replayed{n.layout.rows.Pointer(), n.layout.local.Pointer(), n.layout.counts.Pointer(), n.remote.control.Pointer(), n.losses.Pointer(), t.Negatives}
 	if of != n.of {
 		if err := n.forget(); err != nil {
 			return 0, err
@@ -107,15 +107,15 @@ func (n *networkRun) launch(t *term, count int) (done int, err error) {
 }
 
 // step trains on the batch that is next.
-func (n *networkRun) step(t *term) error {
+func (n *networkRun) step(t *epochRun) error {
 	ends := 2 * n.size
 	counted := n.number.Arg()
-	if err := n.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.slots.Arg(), n.control.Arg(), counted,
-		device.Arg(n.of.rows), device.Arg(n.of.slots), device.Arg(n.of.counts), device.Arg(n.of.control), device.Int(ends)); err != nil {
+	if err := n.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
+		device.Arg(n.of.rows), device.Arg(n.of.local), device.Arg(n.of.counts), device.Arg(n.of.control), device.Int(ends)); err != nil {
 		return err
 	}
 	control := n.control.Pointer()
-	if err := errors.Join(n.replica.Rows.View(n.rows, 0, ends), n.replica.Slots.View(n.slots, 0, ends), n.contrastWith(t.Negatives, n.size, control)); err != nil {
+	if err := errors.Join(n.replica.Rows.View(n.rows, 0, ends), n.replica.Slots.View(n.local, 0, ends), n.contrastWith(t.Negatives, n.size, control)); err != nil {
 		return err
 	}
 	if err := n.replica.Step(); err != nil {

@@ -17,19 +17,18 @@ const (
 	blocksAhead = 8
 )
 
-// A feed prepares the batches of a run on a goroutine of its own, ahead of the
-// training: it shuffles the edges, finds the distinct points of each batch, and
-// lets Options.Prepare do the rest.
-// (The negatives are drawn where they are used: that takes less time than to
-// hand them from one core to another.)
-type feed struct {
+// A prefetcher prepares the batches of a run on a goroutine of its own, ahead of
+// the training: it shuffles the edges, finds the distinct points of each batch, and
+// has their images drawn, if the model takes images. (Negatives are drawn where
+// they are used: that takes less time than handing them from one core to another.)
+type prefetcher struct {
 	edges   []edge
 	size    int                                          // of a batch, but perhaps for the last
 	batches int                                          // in an epoch
 	extra   func(b *model.Batch, epoch, batch int) error // Options.Prepare
 
 	shuffle *shuffler
-	slots   slotter
+	dedupe  deduper
 
 	ready chan *block
 	spare chan *block
@@ -45,17 +44,17 @@ type block struct {
 	err     error // of Options.Prepare: nothing comes after this block
 }
 
-// newFeed starts to prepare the batches that options ask for of a graph of n
+// newPrefetcher starts to prepare the batches that options ask for of a graph of n
 // points, from a position up to the epoch end.
-func newFeed(edges []edge, n int, options *Options, from position, end int) *feed {
+func newPrefetcher(edges []edge, n int, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
 	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*blockEdges/size)), max(1, blockEdges/size)
 	if options.Prepare != nil {
 		ahead, perBlock = 1, 1 // what it adds to a batch may be large
 	}
-	f := &feed{
+	f := &prefetcher{
 		edges: edges, size: size, batches: options.batches(len(edges)), extra: options.Prepare,
-		shuffle: newShuffler(edges, options.Seed), slots: newSlotter(n),
+		shuffle: newShuffler(edges, options.Seed), dedupe: newDeduper(n),
 		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -68,42 +67,42 @@ func newFeed(edges []edge, n int, options *Options, from position, end int) *fee
 
 // next returns the next block, nil after the last; the caller gives it back to
 // recycle once it is done with it.
-func (f *feed) next() *block { return <-f.ready }
+func (p *prefetcher) next() *block { return <-p.ready }
 
-func (f *feed) recycle(b *block) { f.spare <- b }
+func (p *prefetcher) recycle(b *block) { p.spare <- b }
 
 // close ends the preparation and waits for its goroutine.
-func (f *feed) close() {
-	close(f.stop)
-	<-f.done
+func (p *prefetcher) close() {
+	close(p.stop)
+	<-p.done
 }
 
-func (f *feed) prepare(from position, end, perBlock int) {
-	defer close(f.done)
-	defer close(f.ready)
+func (p *prefetcher) prepare(from position, end, perBlock int) {
+	defer close(p.done)
+	defer close(p.ready)
 	first := from.batch
 	for epoch := from.epoch; epoch < end; epoch++ {
-		f.shuffle.begin(epoch)
-		for batch := first; batch < f.batches; batch += perBlock {
+		p.shuffle.begin(epoch)
+		for batch := first; batch < p.batches; batch += perBlock {
 			var b *block
 			select {
-			case b = <-f.spare:
-			case <-f.stop:
+			case b = <-p.spare:
+			case <-p.stop:
 				return
 			}
 			b.epoch, b.first = epoch, batch
-			b.batches = resize(b.batches, min(f.batches, batch+perBlock)-batch)
+			b.batches = resize(b.batches, min(p.batches, batch+perBlock)-batch)
 			for j := range b.batches {
-				lo := (batch + j) * f.size
-				hi := min(len(f.edges), lo+f.size)
-				f.slots.fill(&b.batches[j], f.shuffle.upTo(hi)[lo:hi])
-				if f.extra != nil && b.err == nil {
-					b.err = f.extra(&b.batches[j], epoch, batch+j)
+				lo := (batch + j) * p.size
+				hi := min(len(p.edges), lo+p.size)
+				p.dedupe.fill(&b.batches[j], p.shuffle.upTo(hi)[lo:hi])
+				if p.extra != nil && b.err == nil {
+					b.err = p.extra(&b.batches[j], epoch, batch+j)
 				}
 			}
 			select {
-			case f.ready <- b:
-			case <-f.stop:
+			case p.ready <- b:
+			case <-p.stop:
 				return
 			}
 			if b.err != nil {
@@ -114,47 +113,47 @@ func (f *feed) prepare(from position, end, perBlock int) {
 	}
 }
 
-// A slotter numbers the distinct points of a batch.
-type slotter struct {
-	// seen[p] − base is the slot of point p in the batch at hand, if that is
-	// not negative. The base moves on past the slots of a batch for the next,
-	// so that nothing has to be wiped.
+// A deduper numbers the distinct points of a batch.
+type deduper struct {
+	// seen[p] − base is the number of point p within the batch at hand, if that
+	// is not negative. Every batch raises the base above the numbers in use, so
+	// that nothing has to be cleared in between.
 	seen []int32
 	base int32
 }
 
-func newSlotter(n int) slotter { return slotter{seen: make([]int32, n), base: 1} }
+func newDeduper(n int) deduper { return deduper{seen: make([]int32, n), base: 1} }
 
 // fill sets a batch's Rows and Slots to the ends of its edges.
-func (s *slotter) fill(to *model.Batch, edges []edge) {
+func (d *deduper) fill(to *model.Batch, edges []edge) {
 	n := len(edges)
-	if int(s.base) > math.MaxInt32-2*n {
-		clear(s.seen)
-		s.base = 1
+	if int(d.base) > math.MaxInt32-2*n {
+		clear(d.seen)
+		d.base = 1
 	}
 	to.Slots = resize(to.Slots, 2*n)
 	to.Rows = resize(to.Rows, 2*n+1)
-	used := s.number(to.Slots[:n], to.Rows, edges, 0, 0)
-	used = s.number(to.Slots[n:], to.Rows, edges, 32, used)
+	used := d.number(to.Slots[:n], to.Rows, edges, 0, 0)
+	used = d.number(to.Slots[n:], to.Rows, edges, 32, used)
 	to.Rows = to.Rows[:used]
-	s.base += int32(used)
+	d.base += int32(used)
 }
 
-// number finds the slots of one end of the edges, the one that begins at the
-// given bit, and returns how many slots are in use after that. There is no
-// branch on whether a point has been seen: in large batches every other one
-// has, unpredictably.
-func (s *slotter) number(slots, rows []int32, edges []edge, bit int, used int) int {
-	seen, base, next := s.seen, s.base, int32(used)
-	slots = slots[:len(edges)]
+// number numbers the points at one end of the edges, the end that begins at the
+// given bit, and returns how many numbers are in use after that. It does not
+// branch on whether a point has been seen: in large batches every other one has,
+// unpredictably.
+func (d *deduper) number(local, rows []int32, edges []edge, bit int, used int) int {
+	seen, base, next := d.seen, d.base, int32(used)
+	local = local[:len(edges)]
 	for i, e := range edges {
 		point := uint32(e >> bit)
-		slot := seen[point] - base
-		fresh := slot >> 31 // −1 if the point has no slot yet, else 0
-		slot = slot&^fresh | next&fresh
-		seen[point] = slot + base
-		rows[next] = int32(point) // the next fresh point overwrites it if this is none
-		slots[i] = slot
+		k := seen[point] - base
+		fresh := k >> 31 // −1 if the point has no number yet, else 0
+		k = k&^fresh | next&fresh
+		seen[point] = k + base
+		rows[next] = int32(point) // unless it is fresh, the next fresh point overwrites it
+		local[i] = k
 		next -= fresh
 	}
 	return int(next)
