@@ -156,14 +156,7 @@ func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32
 		return nil, train.Result{}, err
 	}
 	options := p.options()
-	options.Prepare = n.views
-	options.PrepareOn = func(d *model.Device) (train.Images, error) {
-		v, err := NewRemoteViews(d, n.images, n.rows, n.augmentation, n.seed)
-		if err != nil {
-			return nil, err
-		}
-		return v, nil
-	}
+	options.Images = &viewSource{Network: n}
 	result, err := train.Fit(ctx, n, heads, tails, options)
 	return n, result, err
 }

@@ -88,14 +88,14 @@ func (o *Adam) begin(lr, clip float64) {
 	o.step.Clip = bound(clip)
 }
 
-// Numbers implements Remote.
-func (o *Adam) Numbers(lr, clip float64) StepNumbers {
+// numbers implements deviceMethod.
+func (o *Adam) numbers(lr, clip float64) stepNumbers {
 	o.begin(lr, clip)
-	return StepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
+	return stepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
 }
 
-// Launch implements Remote.
-func (o *Adam) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+// launch implements deviceMethod.
+func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	return o.plan.launch(d, "adam_steps", o.targets, o.decay, rows, numbers, status,
 		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
 }

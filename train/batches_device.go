@@ -278,8 +278,8 @@ func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, 
 
 // putControl writes the control block of a batch to dst [controlWords], to be
 // uploaded: the state of its stream of negatives, logConst, and what its steps need
-// to know (StepNumbers), of which those of log Z are four.
-func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, numbers, numbersZ [8]float32) {
+// to know (stepNumbers), of which those of log Z are four.
+func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, numbers, numbersZ stepNumbers) {
 	state := rng.New(seed, rng.Negatives, uint64(epoch), uint64(batch)).State()
 	dst[0], dst[1] = uint32(state), uint32(state>>32)
 	dst[2], dst[3] = math.Float32bits(float32(logConst)), 0

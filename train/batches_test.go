@@ -292,6 +292,31 @@ func TestDeduperStartsAnew(t *testing.T) {
 	}
 }
 
+// The images of a batch have the memory of an earlier one, if that suffices.
+func TestImagesUseMemoryAgain(t *testing.T) {
+	b := model.Batch{Rows: []int32{4, 2, 3}, Images: make([]float32, 1)}
+	for i, rows := range [][]int32{{4, 2, 3}, {1}, {5, 0}} {
+		before := &b.Images[0]
+		b.Rows = rows
+		if err := draw(zeroImages{}, &b, i); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Images) != 12*len(rows) || (before == &b.Images[0]) != (i > 0) {
+			t.Errorf("%d points have %d values, in other memory: %v", len(rows), len(b.Images), before != &b.Images[0])
+		}
+	}
+}
+
+// zeroImages are images of 3×2×2 zeros.
+type zeroImages struct{}
+
+func (zeroImages) Shape() [3]int { return [3]int{3, 2, 2} }
+
+func (zeroImages) ImagesTo(dst []float32, _ []int32, _ int) error {
+	clear(dst)
+	return nil
+}
+
 // How negatives are drawn depends on their number and the batch's size.
 func TestSampling(t *testing.T) {
 	for _, tc := range []struct {

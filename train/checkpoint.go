@@ -115,37 +115,9 @@ func (s *saves) due(c *Checkpoints) bool {
 	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
 }
 
-// arrays names all arrays of a run's state.
-func (f *fit) arrays() []NamedArray {
-	var list []NamedArray
-	params, logZ := f.params, f.logZ
-	if f.remote != nil {
-		params, logZ = f.remote.replica.Parameters(), f.remote.logZ
-	}
-	for _, p := range params {
-		list = append(list, NamedArray{parameterPrefix + p.Name, p.Value})
-	}
-	list = append(list, NamedArray{parameterPrefix + logZ.Name, logZ.Value})
-	if m, ok := f.model.(Stateful); ok {
-		for _, s := range m.State() {
-			if f.remote != nil {
-				s.Value = f.remote.replica.Copy(s.Value)
-			}
-			list = append(list, NamedArray{statePrefix + s.Name, s.Value})
-		}
-	}
-	for _, s := range f.Method.State() {
-		list = append(list, NamedArray{methodPrefix + s.Name, s.Value})
-	}
-	for _, s := range f.MethodZ.State() {
-		list = append(list, NamedArray{methodZPrefix + s.Name, s.Value})
-	}
-	return list
-}
-
 // saveAtEnd saves the finished run, unless that was done after the last epoch.
 func (f *fit) saveAtEnd() error {
-	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.at))
+	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.now.position))
 }
 
 // saveIf hands a checkpoint to the caller if one is wanted.
@@ -155,13 +127,13 @@ func (f *fit) saveIf(wanted bool) error {
 	}
 	err := f.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
-			Epochs: f.at.epoch, Batches: f.at.batch, Loss: f.result.Loss, Sum: f.sum, Least: f.least,
-			Elapsed: f.result.Elapsed, ElapsedSince: f.elapsed, Total: f.epochs,
+			Epochs: f.now.epoch, Batches: f.now.batch, Loss: f.result.Loss, Sum: f.now.sum, Least: f.least,
+			Elapsed: f.result.Elapsed, ElapsedSince: f.now.elapsed, Total: f.epochs,
 			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
 		},
-		arrays: f.arrays(),
+		arrays: f.engine.arrays(),
 	})
-	f.saves = saves{last: time.Now(), at: f.at, any: true}
+	f.saves = saves{last: time.Now(), at: f.now.position, any: true}
 	return err
 }
 
@@ -193,7 +165,7 @@ func (f *fit) restore(c *Checkpoint) error {
 	for _, s := range c.arrays {
 		saved[s.Name] = s.Value
 	}
-	want := f.arrays()
+	want := f.engine.arrays()
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
@@ -212,20 +184,10 @@ func (f *fit) restore(c *Checkpoint) error {
 			return err
 		}
 	}
-	value := f.logZ.Value
-	if f.remote != nil {
-		f.remote.replica.Moved()
-		value = f.remote.logZ.Value
-	}
-	logZ, err := numberOf(value)
-	if err != nil {
-		return err
-	}
-	f.at = position{p.Epochs, p.Batches}
-	f.sum, f.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
+	f.now.position = position{p.Epochs, p.Batches}
+	f.now.sum, f.now.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
 	f.result.Epochs, f.result.Loss, f.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
-	f.result.LogZ = logZ
-	return nil
+	return f.engine.restored()
 }
 
 // ofOneType tells whether an array can be restored from another of its name. log Z

@@ -534,7 +534,7 @@ func TestWhatDevicesDoNotTake(t *testing.T) {
 	}{
 		"accelerators compute in float32; take that, or device cpu": {model: double},
 		"the batches are prepared on the CPU, so that the run cannot be computed on cuda:0; take the device cpu": {
-			single, train.Options{Prepare: func(*model.Batch, int, int) error { return nil }}},
+			single, train.Options{Images: new(imageSource)}},
 		"cannot be computed on cuda:0; take the device cpu":                                {model: struct{ model.Model }{single}},
 		"methods of types *train_test.noMethod and *train.SGD do not work on cuda:0; take": {single, train.Options{Method: new(noMethod)}},
 	} {

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,17 +14,6 @@ import (
 	"cne/model/vm"
 )
 
-// Images writes what a model of images is to see of a batch, on an accelerator.
-type Images interface {
-	// Launch writes the images [r, 3, H, W] of a batch whose points are rows [r]
-	// to dst, both on the device. Epochs count from 0.
-	Launch(dst, rows *op.Array, epoch int) error
-	// Shape returns the last three dimensions.
-	Shape() [3]int
-	// Close gives their memory on the device back.
-	Close()
-}
-
 const (
 	// chunkTime is about how long the batches take that are given to the device
 	// at once: what is then waited for is little compared with that, and no
@@ -37,16 +25,16 @@ const (
 	firstChunk = 4
 )
 
-// A remote is what a run on an accelerator has besides a fit. The batches of an
-// epoch go to the device in chunks. Whatever depends on the batch (which edges,
-// which negatives, the step size) is in the device's memory by then; the program
-// waits for the losses of a chunk, and for nothing in between.
-type remote struct {
-	*fit
-	replica *model.Replica
-	method  Remote
-	methodZ Remote // nil where no log Z is learnt
-	images  Images // nil where the model takes none
+// A deviceEngine trains on a device, in float32. The batches of an epoch go there in
+// chunks. Whatever tells one batch from another (its edges, its negatives, the step
+// size) is in the device's memory by then: the program waits for the losses of a
+// chunk, and for nothing in between.
+type deviceEngine struct {
+	*job
+	compiled *model.Replica // the model on the device
+	method   deviceMethod
+	methodZ  deviceMethod // nil where no log Z is learnt
+	images   DeviceImages // nil where the model takes none
 
 	table   *tableRun   // nil where there is no table, or a graph has to train it
 	network *networkRun // nil where batches are large, or there is no network of points
@@ -57,45 +45,47 @@ type remote struct {
 	shuffled int // the epoch whose order the batcher has; −1: none
 	chunk    int // batches
 
-	logZ            model.Parameter // [1]
+	paramZ          model.Parameter // log Z: [1]
+	z               float64         // its value after the last chunk
 	control, status *op.Array       // [chunk, controlWords], [1]; int32
 	losses          *op.Array       // [chunk]
 	// Of the batch at hand, and views of the layout for it:
 	negatives, runs, views, rows *op.Array
 
-	// What goes to the device, or comes from it, for a chunk.
+	// What comes from the device for a chunk.
 	countsHere, lossesHere, statusHere *op.Array
 }
 
-// newRemote moves a run that has not begun to its device.
-func newRemote(f *fit) (r *remote, err error) {
-	m, ok := f.model.(model.Remote)
+// newDeviceEngine moves a run that has not begun to its device.
+func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
+	m, ok := j.model.(model.Remote)
 	if !ok {
-		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", f.model, f.Device.Name())
+		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", j.model, j.Device.Name())
 	}
-	r = &remote{fit: f, shuffled: -1, chunk: firstChunk}
-	r.method, ok = f.Method.(Remote)
-	methodZ, okZ := f.MethodZ.(Remote)
+	r = &deviceEngine{job: j, z: j.LogZ, shuffled: -1, chunk: firstChunk}
+	r.method, ok = j.Method.(deviceMethod)
+	methodZ, okZ := j.MethodZ.(deviceMethod)
 	if !ok || !okZ {
-		return nil, fmt.Errorf("train: methods of types %T and %T do not work on %s; take the device cpu", f.Method, f.MethodZ, f.Device.Name())
+		return nil, fmt.Errorf("train: methods of types %T and %T do not work on %s; take the device cpu", j.Method, j.MethodZ, j.Device.Name())
 	}
-	if f.Prepare != nil && f.PrepareOn == nil {
-		return nil, fmt.Errorf("train: the batches are prepared on the CPU, so that the run cannot be computed on %s; take the device cpu", f.Device.Name())
+	source, ok := j.Images.(DeviceImageSource)
+	if j.Images != nil && !ok {
+		return nil, fmt.Errorf("train: the batches are prepared on the CPU, so that the run cannot be computed on %s; take the device cpu", j.Device.Name())
 	}
-	if f.objective.Loss == op.NC && !f.FixZ {
+	if j.learnsZ() {
 		r.methodZ = methodZ
 	}
 	defer func() {
 		if err != nil {
-			err = r.closeAfter(err)
+			err = r.close(err)
 			r = nil
 		}
 	}()
-	if r.replica, err = m.Replicate(f.Device); err != nil {
+	if r.compiled, err = m.Replicate(j.Device); err != nil {
 		return r, err
 	}
-	if f.PrepareOn != nil {
-		if r.images, err = f.PrepareOn(f.Device); err != nil {
+	if source != nil {
+		if r.images, err = source.ImagesOn(j.Device); err != nil {
 			return r, err
 		}
 	}
@@ -104,11 +94,11 @@ func newRemote(f *fit) (r *remote, err error) {
 		dtype       tensor.Dtype
 	}{
 		{&r.control, nil, tensor.Int32}, {&r.status, &r.statusHere, tensor.Int32}, {&r.losses, &r.lossesHere, tensor.Float32},
-		{nil, &r.countsHere, tensor.Int32}, {&r.logZ.Value, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
+		{nil, &r.countsHere, tensor.Int32}, {&r.paramZ.Value, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
 		{&r.negatives, nil, tensor.Int32}, {&r.runs, nil, tensor.Int32}, {&r.rows, nil, tensor.Int32},
 	} {
 		if a.there != nil {
-			if *a.there, err = op.NewArrayOn(f.Device, a.dtype, 1); err != nil {
+			if *a.there, err = op.NewArrayOn(j.Device, a.dtype, 1); err != nil {
 				return r, err
 			}
 		}
@@ -121,29 +111,36 @@ func newRemote(f *fit) (r *remote, err error) {
 	if err := r.status.Zero(); err != nil {
 		return r, err
 	}
-	r.logZ.Name, r.logZ.Grad = f.logZ.Name, r.replica.DTheta
-	if err := f.Method.Init(r.replica.Parameters()); err != nil {
+	r.paramZ.Name, r.paramZ.Grad = logZName, r.compiled.DTheta
+	if err := j.Method.Init(r.compiled.Parameters()); err != nil {
 		return r, err
 	}
-	if err := f.MethodZ.Init([]model.Parameter{r.logZ}); err != nil {
+	if err := j.MethodZ.Init([]model.Parameter{r.paramZ}); err != nil {
 		return r, err
 	}
-	if err := copyArray(r.logZ.Value, f.logZ.Value); err != nil {
+	if err := device.Upload(j.Device, r.paramZ.Value.Pointer(), []float32{float32(j.LogZ)}); err != nil {
 		return r, err
 	}
 	if table := r.plainTable(); table != nil {
-		r.table, err = newTableRun(f.Device, table, r.logZ.Value, r.status, f.objective)
-	} else if r.replica.Rows != nil && !r.replica.Parameters()[0].Sparse && f.size <= maxReplayed {
+		r.table, err = newTableRun(j.Device, table, r.paramZ.Value, r.status, j.objective)
+	} else if r.compiled.Rows != nil && !r.compiled.Parameters()[0].Sparse && j.size <= maxReplayed {
 		r.network, err = newNetworkRun(r)
 	}
+	if err != nil {
+		return r, err
+	}
+	if r.batcher, err = newDeviceBatcher(j.Device, edges, j.n, j.size, j.Seed); err != nil {
+		return r, err
+	}
+	r.layout, err = newDeviceLayout(j.Device)
 	return r, err
 }
 
-// plainTable returns the table of the model, if that is one which needs no graph to be
-// trained; else nil.
-func (r *remote) plainTable() *op.Array {
-	params := r.replica.Parameters()
-	if _, ok := r.fit.model.(*model.Embedding[float32]); !ok || !tableTakes(r.objective, params[0].Value.Cols()) {
+// plainTable returns the table of the model, if it is one that can be trained without
+// a graph; else nil.
+func (r *deviceEngine) plainTable() *op.Array {
+	params := r.compiled.Parameters()
+	if _, ok := r.job.model.(*model.Embedding[float32]); !ok || !tableTakes(r.objective, params[0].Value.Cols()) {
 		return nil
 	}
 	method, ok := r.Method.(*SGD)
@@ -156,30 +153,32 @@ func (r *remote) plainTable() *op.Array {
 	return params[0].Value
 }
 
-// begin gives the device the edges.
-func (r *remote) begin(edges []edge) (err error) {
-	if r.batcher, err = newDeviceBatcher(r.Device, edges, r.n, r.size, r.Seed); err != nil {
-		return err
-	}
-	r.layout, err = newDeviceLayout(r.Device)
+func (r *deviceEngine) logZ() float64 { return r.z }
+
+func (r *deviceEngine) arrays() []NamedArray {
+	return r.job.arrays(r.compiled.Parameters(), r.paramZ, r.compiled.Copy)
+}
+
+func (r *deviceEngine) restored() (err error) {
+	r.compiled.Moved()
+	r.z, err = numberOf(r.paramZ.Value)
 	return err
 }
 
-// closeAfter gives the memory back after a run that has ended with an error, or nil;
-// the model then has what was learnt. It returns that error with what then goes wrong,
-// unless the device has failed before: nothing can be had from it then.
-func (r *remote) closeAfter(err error) error {
-	failed := r.close()
+// close frees the memory on the device. Once the device has failed nothing can be had
+// from it, and err alone is returned.
+func (r *deviceEngine) close(err error) error {
+	failed := r.free()
 	if errors.Is(err, device.ErrLost) {
 		return err
 	}
 	return errors.Join(err, failed)
 }
 
-func (r *remote) close() error {
+func (r *deviceEngine) free() error {
 	var failed error
-	if r.replica != nil {
-		failed = r.replica.Close()
+	if r.compiled != nil {
+		failed = r.compiled.Close()
 	}
 	if r.images != nil {
 		r.images.Close()
@@ -196,7 +195,7 @@ func (r *remote) close() error {
 	if r.network != nil {
 		failed = errors.Join(failed, r.network.close())
 	}
-	for _, a := range []*op.Array{r.control, r.status, r.losses, r.logZ.Value, r.views, r.negatives, r.runs, r.rows} {
+	for _, a := range []*op.Array{r.control, r.status, r.losses, r.paramZ.Value, r.views, r.negatives, r.runs, r.rows} {
 		if a != nil {
 			a.Free()
 		}
@@ -204,49 +203,38 @@ func (r *remote) close() error {
 	return failed
 }
 
-// run runs the batches that are left of an epoch.
-func (r *remote) run(ctx context.Context, t *epochRun) error {
-	if r.shuffled != r.at.epoch {
-		if err := r.batcher.begin(r.at.epoch); err != nil {
+// advance trains on a chunk of batches.
+func (r *deviceEngine) advance(e *epochRun) error {
+	if r.shuffled != e.epoch {
+		if err := r.batcher.begin(e.epoch); err != nil {
 			return err
 		}
-		r.shuffled = r.at.epoch
+		r.shuffled = e.epoch
 	}
-	for r.at.batch < r.batches {
-		if err := ctx.Err(); err != nil {
-			return r.interrupted(t, err)
-		}
-		if err := r.saveInTime(t); err != nil {
-			return err
-		}
-		begun := time.Now()
-		count := min(r.chunk, r.batches-r.at.batch, max(1, chunkEdges/r.size))
-		if err := r.batchesOf(t, count); err != nil {
-			return err
-		}
-		if r.Watch != nil {
-			r.Watch(r.at.epoch+1, r.at.batch, r.batches, r.sum/float64(r.edgesDone()))
-		}
-		switch took := time.Since(begun); {
-		case took < chunkTime/2 && count == r.chunk:
-			r.chunk *= 2
-		case took > 2*chunkTime:
-			r.chunk = max(1, r.chunk/2)
-		}
+	begun := time.Now()
+	count := min(r.chunk, r.batches-e.batch, max(1, chunkEdges/r.size))
+	if err := r.train(e, count); err != nil {
+		return err
+	}
+	switch took := time.Since(begun); {
+	case took < chunkTime/2 && count == r.chunk:
+		r.chunk *= 2
+	case took > 2*chunkTime:
+		r.chunk = max(1, r.chunk/2)
 	}
 	return nil
 }
 
-// batchesOf trains on the next batches of an epoch.
-func (r *remote) batchesOf(t *epochRun, count int) error {
-	if err := r.putControls(t, count); err != nil {
+// train trains on the next batches of an epoch.
+func (r *deviceEngine) train(e *epochRun, count int) error {
+	if err := r.putControls(e, count); err != nil {
 		return err
 	}
 	if err := r.losses.Resize([]int{count}); err != nil {
 		return err
 	}
-	r.replica.Moved()
-	if err := r.launch(t, count); err != nil {
+	r.compiled.Moved()
+	if err := r.launch(e, count); err != nil {
 		return err
 	}
 	if err := op.Copy(r.lossesHere, r.losses); err != nil {
@@ -256,46 +244,45 @@ func (r *remote) batchesOf(t *epochRun, count int) error {
 		return err
 	}
 	if r.methodZ != nil {
-		logZ, err := numberOf(r.logZ.Value)
+		z, err := numberOf(r.paramZ.Value)
 		if err != nil {
 			return err
 		}
-		r.result.LogZ = logZ
+		r.z = z
 	}
 	if failed := op.Data[int32](r.statusHere)[0]; failed != 0 {
-		return r.diverged(t, int(failed)-1)
+		return r.divergedAt(e, int(failed)-1)
 	}
-	if !(math.Abs(r.result.LogZ) <= maxLogConst) {
-		return r.divergedIn(t, count-1, ErrLogZ)
+	if !(math.Abs(r.z) <= maxLogConst) {
+		return r.diverged(e, e.batch+count-1, ErrLogZ)
 	}
 	for _, loss := range op.Data[float32](r.lossesHere) {
-		r.sum += float64(loss)
+		e.add(float64(loss))
 	}
-	r.at.batch += count
 	return nil
 }
 
 // launch gives the device the next batches, of which each leaves the sum of its
 // edges' losses.
-func (r *remote) launch(t *epochRun, count int) error {
+func (r *deviceEngine) launch(e *epochRun, count int) error {
 	done := 0
 	if r.table != nil {
 		var err error
-		if done, err = r.launchTable(t, count); err != nil || done == count {
+		if done, err = r.launchTable(e, count); err != nil || done == count {
 			return err
 		}
 	}
-	if err := r.find(done, count); err != nil {
+	if err := r.find(e, done, count); err != nil {
 		return err
 	}
 	if r.network != nil {
 		var err error
-		if done, err = r.network.launch(t, count); err != nil {
+		if done, err = r.network.launch(e, count); err != nil {
 			return err
 		}
 	}
 	for i := done; i < count; i++ {
-		if err := r.step(t, i); err != nil {
+		if err := r.step(e, i); err != nil {
 			return err
 		}
 	}
@@ -304,24 +291,24 @@ func (r *remote) launch(t *epochRun, count int) error {
 
 // launchTable is launch for as many of the batches as a table needs no graph for: all
 // whose negatives are drawn singly. It returns how many these are.
-func (r *remote) launchTable(t *epochRun, count int) (done int, err error) {
-	if m := r.Sampling.count(t.Negatives, r.size); r.Sampling.inRuns(m) {
+func (r *deviceEngine) launchTable(e *epochRun, count int) (done int, err error) {
+	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
 		return 0, nil
 	}
 	// Batches of one size go together; the last of an epoch may be smaller.
 	for done < count {
-		b := r.batcher.edgesOf(r.at.batch + done)
-		m := r.Sampling.count(t.Negatives, b)
+		b := r.edgesOf(e.batch + done)
+		m := r.Sampling.count(e.Negatives, b)
 		if r.table.takes(b, m) != nil {
 			break
 		}
 		next := done + 1
-		for next < count && r.batcher.edgesOf(r.at.batch+next) == b {
+		for next < count && r.edgesOf(e.batch+next) == b {
 			next++
 		}
 		control, losses := controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4)
 		if r.table.small(b) {
-			if err := r.batcher.distinct(r.layout, r.at.batch+done, next-done); err != nil {
+			if err := r.batcher.distinct(r.layout, e.batch+done, next-done); err != nil {
 				return done, err
 			}
 			if err := r.table.batches(r.layout.rows, r.layout.local, r.layout.counts, control, losses, b, m, done); err != nil {
@@ -331,7 +318,7 @@ func (r *remote) launchTable(t *epochRun, count int) (done int, err error) {
 			continue
 		}
 		for ; done < next; done++ {
-			edges := r.batcher.order.Pointer().At((r.at.batch+done)*r.size, 8)
+			edges := r.batcher.order.Pointer().At((e.batch+done)*r.size, 8)
 			if err := r.table.batch(edges, controlAt(r.control.Pointer(), done), r.losses.Pointer().At(done, 4), b, m, done); err != nil {
 				return done, err
 			}
@@ -342,8 +329,8 @@ func (r *remote) launchTable(t *epochRun, count int) (done int, err error) {
 
 // find finds the distinct points of the batches [from, to) of a chunk, and waits until
 // their numbers are known.
-func (r *remote) find(from, to int) error {
-	if err := r.batcher.distinct(r.layout, r.at.batch+from, to-from); err != nil {
+func (r *deviceEngine) find(e *epochRun, from, to int) error {
+	if err := r.batcher.distinct(r.layout, e.batch+from, to-from); err != nil {
 		return err
 	}
 	r.found = from
@@ -351,21 +338,21 @@ func (r *remote) find(from, to int) error {
 }
 
 // putControls uploads what the device has to know of each batch.
-func (r *remote) putControls(t *epochRun, count int) error {
+func (r *deviceEngine) putControls(e *epochRun, count int) error {
 	words := make([]uint32, count*controlWords)
 	for i := range count {
-		batch := r.at.batch + i
-		t.lr = r.stepSize(t, batch)
+		batch := e.batch + i
+		e.lr = r.stepSize(e, batch)
 		var logConst float64
 		if r.objective.Loss != op.NC {
-			logConst = r.logConst(t.place, r.Sampling.count(t.Negatives, r.batcher.edgesOf(batch)))
+			logConst = r.logConst(e.place, r.Sampling.count(e.Negatives, r.edgesOf(batch)), 0)
 		}
-		numbers := r.method.Numbers(t.lr, r.Clip)
-		var numbersZ StepNumbers
+		numbers := r.method.numbers(e.lr, r.Clip)
+		var numbersZ stepNumbers
 		if r.methodZ != nil {
-			numbersZ = r.methodZ.Numbers(r.LRZ, r.Clip)
+			numbersZ = r.methodZ.numbers(r.LRZ, r.Clip)
 		}
-		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, r.at.epoch, batch, logConst, numbers, numbersZ)
+		putControl(words[i*controlWords:(i+1)*controlWords], r.Seed, e.epoch, batch, logConst, numbers, numbersZ)
 	}
 	if err := r.control.Resize([]int{count, controlWords}); err != nil {
 		return err
@@ -373,109 +360,94 @@ func (r *remote) putControls(t *epochRun, count int) error {
 	return device.Upload(r.Device, r.control.Pointer(), words)
 }
 
-// prepare gives the replica the i-th batch of a chunk, and returns the address of
+// prepare gives the model the i-th batch of a chunk, and returns the address of
 // its control block.
-func (r *remote) prepare(t *epochRun, i int) (device.Pointer, error) {
-	edges, distinct := r.batcher.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
+func (r *deviceEngine) prepare(e *epochRun, i int) (device.Pointer, error) {
+	edges, distinct := r.edgesOf(e.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)
-	if err := r.layout.batch(r.rows, r.replica.Slots, i-r.found, edges, distinct); err != nil {
+	if err := r.layout.batch(r.rows, r.compiled.Slots, i-r.found, edges, distinct); err != nil {
 		return 0, err
 	}
-	if r.replica.Rows != nil {
-		if err := r.replica.Rows.View(r.rows, 0, distinct); err != nil {
+	if r.compiled.Rows != nil {
+		if err := r.compiled.Rows.View(r.rows, 0, distinct); err != nil {
 			return 0, err
 		}
 	}
-	if err := r.contrastWith(t.Negatives, edges, control); err != nil || r.images == nil {
+	if err := r.sampleNegatives(e.Negatives, edges, control); err != nil || r.images == nil {
 		return control, err
 	}
-	shape := r.images.Shape()
+	shape := r.Images.Shape()
 	if err := r.views.Resize([]int{distinct, shape[0], shape[1], shape[2]}); err != nil {
 		return 0, err
 	}
-	if err := r.images.Launch(r.views, r.rows, r.at.epoch); err != nil {
+	if err := r.images.Launch(r.views, r.rows, e.epoch); err != nil {
 		return 0, err
 	}
-	return control, r.replica.Images.View(r.views, 0, r.views.Shape()...)
+	return control, r.compiled.Images.View(r.views, 0, r.views.Shape()...)
 }
 
-// contrastWith draws m negatives for the heads of a batch of b edges, for the replica,
-// and gives it the loss's constant.
-func (r *remote) contrastWith(m, b int, control device.Pointer) error {
+// sampleNegatives draws m negatives for the heads of a batch of b edges, and gives them
+// to the model with the loss's constant.
+func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 	if err := drawOnDevice(r.Device, r.negatives, r.runs, r.Sampling, m, b, control); err != nil {
 		return err
 	}
 	logConst := logConstAt(control)
 	if r.objective.Loss == op.NC {
-		logConst = r.logZ.Value.Pointer()
+		logConst = r.paramZ.Value.Pointer()
 	}
 	return errors.Join(
-		r.replica.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
-		r.replica.Runs.View(r.runs, 0, r.runs.Shape()...),
-		r.replica.Theta.Point(r.Device, logConst),
+		r.compiled.Negatives.View(r.negatives, 0, r.negatives.Shape()...),
+		r.compiled.Runs.View(r.runs, 0, r.runs.Shape()...),
+		r.compiled.Theta.Point(r.Device, logConst),
 	)
 }
 
 // step trains on the i-th batch of a chunk.
-func (r *remote) step(t *epochRun, i int) error {
-	control, err := r.prepare(t, i)
+func (r *deviceEngine) step(e *epochRun, i int) error {
+	control, err := r.prepare(e, i)
 	if err != nil {
 		return err
 	}
-	if err := r.replica.Step(); err != nil {
+	if err := r.compiled.Step(); err != nil {
 		return err
 	}
-	if err := endBatch(r.losses, r.status.Pointer(), r.replica.Loss, i, r.share(r.batcher.edgesOf(r.at.batch+i))); err != nil {
+	if err := endBatch(r.losses, r.status.Pointer(), r.compiled.Loss, i, r.lossWeight(r.edgesOf(e.batch+i))); err != nil {
 		return err
 	}
 	return r.move(r.rows, control)
 }
 
-// share returns over how many of a batch's edges its loss is a mean, 1 if it is a sum.
-func (r *remote) share(edges int) float64 {
-	if r.objective.Mean {
-		return float64(edges)
-	}
-	return 1
-}
-
 // move takes the steps against the gradients of a batch.
-func (r *remote) move(rows *op.Array, control device.Pointer) error {
+func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	status := r.status.Pointer()
-	if err := r.method.Launch(r.Device, rows, numbersAt(control), status); err != nil || r.methodZ == nil {
+	if err := r.method.launch(r.Device, rows, numbersAt(control), status); err != nil || r.methodZ == nil {
 		return err
 	}
-	return r.methodZ.Launch(r.Device, rows, numbersZAt(control), status)
+	return r.methodZ.launch(r.Device, rows, numbersZAt(control), status)
 }
 
-// diverged returns the error of a run that ends with the i-th batch of a chunk. Nothing
-// has moved since.
-func (r *remote) diverged(t *epochRun, i int) error {
-	if !(math.Abs(r.result.LogZ) <= maxLogConst) {
-		return r.divergedIn(t, i, ErrLogZ)
+// divergedAt returns the error of a run that diverges in the i-th batch of a chunk.
+// Nothing has moved since.
+func (r *deviceEngine) divergedAt(e *epochRun, i int) error {
+	if !(math.Abs(r.z) <= maxLogConst) {
+		return r.diverged(e, e.batch+i, ErrLogZ)
 	}
-	err := r.find(i, i+1)
+	err := r.find(e, i, i+1)
 	if err == nil {
-		_, err = r.prepare(t, i)
-	}
-	if err == nil {
-		err = r.replica.Step()
+		_, err = r.prepare(e, i)
 	}
 	if err == nil {
-		err = r.replica.Diagnose()
+		err = r.compiled.Step()
 	}
-	cause := new(vm.NonFiniteError)
-	switch {
-	case errors.Is(err, device.ErrLost):
+	if err == nil {
+		err = r.compiled.Diagnose()
+	}
+	if errors.Is(err, device.ErrLost) {
 		return err
-	case errors.As(err, &cause):
-		return r.divergedIn(t, i, err)
 	}
-	return r.divergedIn(t, i, errors.New("the loss is not finite"))
-}
-
-// divergedIn is the error of a run that diverges in the i-th batch of a chunk.
-func (r *remote) divergedIn(t *epochRun, i int, cause error) error {
-	batch := r.at.batch + i
-	return &DivergedError{Epoch: r.at.epoch + 1, Batch: batch + 1, LR: r.stepSize(t, batch), Cause: cause}
+	if !errors.As(err, new(*vm.NonFiniteError)) {
+		err = errNotFinite
+	}
+	return r.diverged(e, e.batch+i, err)
 }

@@ -9,8 +9,8 @@ import (
 	"cne/model/op"
 )
 
-// A Method moves parameters against their gradients. *SGD and *Adam are
-// methods; both are Remote, too.
+// A Method moves parameters against their gradients. *SGD and *Adam are methods, the
+// only ones that also work on a device.
 type Method interface {
 	// Init prepares the method's state for parameters, and forgets an earlier
 	// one. What is of a parameter's shape is on the device where that is. It
@@ -22,11 +22,13 @@ type Method interface {
 	// sparse gradient belong.
 	Step(rows []int32, lr, clip float64)
 	// State returns what the method remembers from one step to the next. The
-	// arrays are its own: who writes into them puts it into another state.
+	// arrays are the method's own: writing to them changes its state, which is how
+	// a checkpoint is restored.
 	State() []NamedArray
 }
 
-// A NamedArray is an array of a run's state, with a name that is its alone.
+// A NamedArray is an array of a run's state under a name that no other array of it
+// has.
 type NamedArray struct {
 	Name  string
 	Value *op.Array

@@ -34,7 +34,7 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 // A deviceStep is a method's parameters twice: on the CPU and on a device.
 type deviceStep struct {
 	device                *device.Device
-	here, there           train.Remote
+	here, there           train.DeviceMethod
 	params, deviceParams  []model.Parameter
 	rows, numbers, status *op.Array // status is on the device
 	deviceRows            *op.Array
@@ -45,7 +45,7 @@ type deviceStep struct {
 // fills several shares of a launch, and one of which is sparse.
 func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *deviceStep {
 	t.Helper()
-	s := &deviceStep{device: d, here: method().(train.Remote), there: method().(train.Remote)}
+	s := &deviceStep{device: d, here: train.OnDevice(method()), there: train.OnDevice(method())}
 	add := func(name string, sparse bool, gradRows int, shape ...int) {
 		n := 1
 		for _, v := range shape {
@@ -163,7 +163,7 @@ func TestStepOnDevice(t *testing.T) {
 					s.compare(t, fmt.Sprintf("clip %g, step %d", clip, step))
 				}
 				// The state moves to a new method.
-				next := method().(train.Remote)
+				next := train.OnDevice(method())
 				initMethod(t, next, s.deviceParams...)
 				for i, to := range next.State() {
 					s.copy(t, to.Value, s.there.State()[i].Value)

@@ -9,27 +9,26 @@ import (
 	"cne/model/op"
 )
 
-// StepNumbers are what an accelerator is told of a step before it is taken: its
-// size, the bound of the gradient's elements, and others of the method.
-type StepNumbers [8]float32
+// stepNumbers are what a device is told of a step before it is taken: its size, the
+// bound of the gradient's elements, and others of the method.
+type stepNumbers [8]float32
 
-// A Remote method can move parameters that are on an accelerator. Step moves those
-// in the program's memory, and Launch those on the accelerator on which they were when
-// Init was called; their elements are float32 there.
-type Remote interface {
+// A deviceMethod can move parameters that are on a device, where they were when Init
+// was called; their elements are float32 there.
+type deviceMethod interface {
 	Method
-	// Numbers returns what a step of that size and clip needs to know, and counts
+	// numbers returns what a step of that size and clip needs to know, and counts
 	// it as taken.
-	Numbers(lr, clip float64) StepNumbers
-	// Launch takes the step whose numbers are at an address of the device: see
+	numbers(lr, clip float64) stepNumbers
+	// launch takes the step whose numbers are at an address of the device: see
 	// Step. rows are the batch's distinct points (int32, on the device), nil if
 	// no gradient is sparse. If the int32 at status is not 0, nothing moves.
-	Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
+	launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
 }
 
 var (
-	_ Remote = (*SGD)(nil)
-	_ Remote = (*Adam)(nil)
+	_ deviceMethod = (*SGD)(nil)
+	_ deviceMethod = (*Adam)(nil)
 )
 
 const (

@@ -13,21 +13,21 @@ import (
 // their operations takes longer than to compute them.
 const maxReplayed = 4096
 
-// A networkRun trains a network on small batches: what a batch asks of the accelerator
-// is captured once, and then asked for again as a whole. Which batch it is the device
-// counts by itself, and takes the batch's points, edges and numbers from the layout and
-// the control blocks of the chunk. All batches have as many rows as endpoints, of which
-// those beyond the distinct points are point 0: no edge refers to them, so that their
-// gradients are zero.
+// A networkRun trains a network on small batches: what a batch asks of the device is
+// captured once, and then asked for again as a whole. The device itself counts which
+// batch it is, and takes the batch's points, edges and numbers from the layout and the
+// control blocks of the chunk. All batches have as many rows as endpoints; those beyond
+// the distinct points are point 0, to which no edge refers, so that their gradients are
+// zero.
 type networkRun struct {
-	*remote
+	engine          *deviceEngine
 	rows, local     *op.Array // [2·size] of the batch at hand
 	control, number *op.Array // [controlWords] of it, [1]; int32
 	replay          device.Replay
-	// of is what the replay was captured for, and begun with how many negatives a
-	// batch was trained on, so that there is memory for the next.
-	of    replayed
-	begun int
+	// of is what the replay was captured for. warm is the number of negatives that a
+	// batch was trained with before, so that there is memory for another.
+	of   replayed
+	warm int
 }
 
 // A replayed is what is the same for all batches of a replay.
@@ -36,8 +36,8 @@ type replayed struct {
 	negatives                            int
 }
 
-func newNetworkRun(r *remote) (n *networkRun, err error) {
-	n = &networkRun{remote: r}
+func newNetworkRun(r *deviceEngine) (n *networkRun, err error) {
+	n = &networkRun{engine: r}
 	for _, a := range []struct {
 		to   **op.Array
 		size int
@@ -49,7 +49,7 @@ func newNetworkRun(r *remote) (n *networkRun, err error) {
 	return n, nil
 }
 
-// close gives the memory back.
+// close frees the memory.
 func (n *networkRun) close() error {
 	for _, a := range []*op.Array{n.rows, n.local, n.control, n.number} {
 		if a != nil {
@@ -70,17 +70,18 @@ func (n *networkRun) forget() error {
 
 // launch gives the device those of a chunk's batches that are not smaller than the
 // others, and returns how many these are. The layout holds the whole chunk.
-func (n *networkRun) launch(t *epochRun, count int) (done int, err error) {
-	for count > 0 && n.batcher.edgesOf(n.at.batch+count-1) < n.size {
+func (n *networkRun) launch(e *epochRun, count int) (done int, err error) {
+	r := n.engine
+	for count > 0 && r.edgesOf(e.batch+count-1) < r.size {
 		count--
 	}
 	if count == 0 {
 		return 0, nil
 	}
-	if err := n.Device.Fill(n.number.Pointer(), 0, 1); err != nil {
+	if err := r.Device.Fill(n.number.Pointer(), 0, 1); err != nil {
 		return 0, err
 	}
-	of := replayed{n.layout.rows.Pointer(), n.layout.local.Pointer(), n.layout.counts.Pointer(), n.remote.control.Pointer(), n.losses.Pointer(), t.Negatives}
+	of := replayed{r.layout.rows.Pointer(), r.layout.local.Pointer(), r.layout.counts.Pointer(), r.control.Pointer(), r.losses.Pointer(), e.Negatives}
 	if of != n.of {
 		if err := n.forget(); err != nil {
 			return 0, err
@@ -88,42 +89,41 @@ func (n *networkRun) launch(t *epochRun, count int) (done int, err error) {
 		n.of = of
 	}
 	for ; done < count; done++ {
-		if n.replay == nil && n.begun == t.Negatives {
-			if n.replay, err = n.Device.Capture(func() error { return n.step(t) }); err != nil {
+		if n.replay == nil && n.warm == e.Negatives {
+			if n.replay, err = r.Device.Capture(func() error { return n.step(e.Negatives) }); err != nil {
 				return done, err
 			}
 		}
 		if n.replay != nil {
 			err = n.replay.Run()
 		} else {
-			err = n.step(t)
+			err = n.step(e.Negatives)
 		}
 		if err != nil {
 			return done, err
 		}
-		n.begun = t.Negatives
+		n.warm = e.Negatives
 	}
 	return done, nil
 }
 
-// step trains on the batch that is next.
-func (n *networkRun) step(t *epochRun) error {
-	ends := 2 * n.size
-	counted := n.number.Arg()
-	if err := n.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
+// step trains on the batch that is next, with m negatives for each head.
+func (n *networkRun) step(m int) error {
+	r, ends, counted := n.engine, n.rows.Len(), n.number.Arg()
+	if err := r.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,
 		device.Arg(n.of.rows), device.Arg(n.of.local), device.Arg(n.of.counts), device.Arg(n.of.control), device.Int(ends)); err != nil {
 		return err
 	}
 	control := n.control.Pointer()
-	if err := errors.Join(n.replica.Rows.View(n.rows, 0, ends), n.replica.Slots.View(n.local, 0, ends), n.contrastWith(t.Negatives, n.size, control)); err != nil {
+	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Slots.View(n.local, 0, ends), r.sampleNegatives(m, r.size, control)); err != nil {
 		return err
 	}
-	if err := n.replica.Step(); err != nil {
+	if err := r.compiled.Step(); err != nil {
 		return err
 	}
-	if err := n.Device.Launch("replay_end", device.Launch{Grid: 1, Block: 1},
-		device.Arg(n.of.losses), n.status.Arg(), n.replica.Loss.Arg(), counted, device.F32(n.share(n.size))); err != nil {
+	if err := r.Device.Launch("replay_end", device.Launch{Grid: 1, Block: 1},
+		device.Arg(n.of.losses), r.status.Arg(), r.compiled.Loss.Arg(), counted, device.F32(r.lossWeight(r.size))); err != nil {
 		return err
 	}
-	return n.move(n.rows, control)
+	return r.move(n.rows, control)
 }

@@ -23,9 +23,9 @@ const (
 // they are used: that takes less time than handing them from one core to another.)
 type prefetcher struct {
 	edges   []edge
-	size    int                                          // of a batch, but perhaps for the last
-	batches int                                          // in an epoch
-	extra   func(b *model.Batch, epoch, batch int) error // Options.Prepare
+	size    int         // of a batch, but perhaps for the last
+	batches int         // in an epoch
+	images  ImageSource // nil if the model takes none
 
 	shuffle *shuffler
 	dedupe  deduper
@@ -41,7 +41,7 @@ type block struct {
 	epoch   int
 	first   int // the number of its first batch in the epoch
 	batches []model.Batch
-	err     error // of Options.Prepare: nothing comes after this block
+	err     error // of the images: nothing comes after this block
 }
 
 // newPrefetcher starts to prepare the batches that options ask for of a graph of n
@@ -49,11 +49,11 @@ type block struct {
 func newPrefetcher(edges []edge, n int, options *Options, from position, end int) *prefetcher {
 	size := options.batchSize(len(edges))
 	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*blockEdges/size)), max(1, blockEdges/size)
-	if options.Prepare != nil {
-		ahead, perBlock = 1, 1 // what it adds to a batch may be large
+	if options.Images != nil {
+		ahead, perBlock = 1, 1 // the images of a batch may be large
 	}
 	f := &prefetcher{
-		edges: edges, size: size, batches: options.batches(len(edges)), extra: options.Prepare,
+		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
 		shuffle: newShuffler(edges, options.Seed), dedupe: newDeduper(n),
 		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
@@ -96,8 +96,8 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 				lo := (batch + j) * p.size
 				hi := min(len(p.edges), lo+p.size)
 				p.dedupe.fill(&b.batches[j], p.shuffle.upTo(hi)[lo:hi])
-				if p.extra != nil && b.err == nil {
-					b.err = p.extra(&b.batches[j], epoch, batch+j)
+				if p.images != nil && b.err == nil {
+					b.err = draw(p.images, &b.batches[j], epoch)
 				}
 			}
 			select {
@@ -111,6 +111,13 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 		}
 		first = 0
 	}
+}
+
+// draw sets a batch's Images.
+func draw(source ImageSource, to *model.Batch, epoch int) error {
+	shape := source.Shape()
+	to.Images = resize(to.Images, len(to.Rows)*shape[0]*shape[1]*shape[2])
+	return source.ImagesTo(to.Images, to.Rows, epoch)
 }
 
 // A deduper numbers the distinct points of a batch.

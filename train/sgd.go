@@ -114,14 +114,14 @@ func (o *SGD) decay(t *target) float64 {
 	return o.WeightDecay
 }
 
-// Numbers implements Remote.
-func (o *SGD) Numbers(lr, clip float64) StepNumbers {
+// numbers implements deviceMethod.
+func (o *SGD) numbers(lr, clip float64) stepNumbers {
 	o.begin(lr, clip)
-	return StepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
+	return stepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
 }
 
-// Launch implements Remote.
-func (o *SGD) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+// launch implements deviceMethod.
+func (o *SGD) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	for i := range o.targets {
 		if t := &o.targets[i]; t.Sparse && o.plain() {
 			if err := t.launchRows(d, "sgd_rows", t.Value, rows, device.Arg(numbers), device.Arg(status)); err != nil {
