@@ -13,33 +13,32 @@ import (
 )
 
 const (
-	// tileEdges is how many consecutive edges, or ends of edges, a block of
-	// tileThreads threads works on, in the kernels that work on all of an epoch
-	// or of a large batch.
+	// tileEdges is the number of consecutive edges, or ends of edges, that a block
+	// of tileThreads threads works on in the kernels for a whole epoch or a large
+	// batch.
 	tileEdges   = 2048
 	tileThreads = 256
 	// maxStaged bounds the edges of a bucket that is shuffled in a block's shared
-	// memory, stagedBytes for each.
+	// memory; each takes stagedBytes.
 	maxStaged   = 1 << 16
 	stagedBytes = 2
-	// staticShared is more than these kernels have of shared memory besides, in
-	// bytes.
+	// staticShared is an upper bound of the shared memory, in bytes, that these
+	// kernels use besides.
 	staticShared = 4096
 	// controlWords is the size of a control block in words of 32 bits.
 	controlWords = 16
 )
 
-// A deviceBatcher makes the batches of a run on an accelerator, the same ones as
-// prefetcher and negativeSampler make of the same seed on the CPU. Nothing that it is asked
-// for waits for the accelerator.
+// A deviceBatcher makes the batches of a run on a device: those that a prefetcher
+// makes on the CPU from the same seed. None of its methods waits for the device.
 type deviceBatcher struct {
 	device *device.Device
 	edges  int
-	size   int // of a batch, but perhaps for the last
+	size   int // of a batch; the last may be smaller
 	fan    fanout
-	// staged is for how many edges of a bucket a block has shared memory: as many
-	// as there are but once in some 10¹⁵ times. For 2²³ edges, whose buckets are the
-	// largest, that is 67 KiB, which every GPU has.
+	// staged is the number of a bucket's edges for which a block has shared memory. A
+	// bucket has more about once in 10¹⁵ times. The largest buckets, those of 2²³
+	// edges, need 67 KiB, which every GPU has.
 	staged int
 	seed   uint64
 
@@ -49,28 +48,28 @@ type deviceBatcher struct {
 	totals                 *device.Memory // [buckets of the first level] int32
 	lists                  *device.Memory // [2, maxBuckets + 1] int32: where these lie
 
-	// bits is the binary logarithm of the places of the hash table by which a
-	// block finds the distinct points of a batch; it is 0 if no block has the
-	// memory, and tables of all points serve instead.
+	// bits is the binary logarithm of the size of the hash table with which a block
+	// finds the distinct points of a batch. It is 0 if such a table does not fit a
+	// block's memory: tables of all points are used instead.
 	bits          int
 	seen, localOf *device.Memory // [points] int32
 	fresh         *device.Memory // [tiles of a batch's ends] int32
 }
 
-// A deviceLayout is the ends of the edges of consecutive batches by their
-// distinct points, on an accelerator, as model.Batch has them. Batches lie 2·size
-// apart, of which a smaller one, and the rows of all, fill only the first.
+// A deviceLayout holds, on a device, the distinct points of consecutive batches and
+// the ends of their edges, as model.Batch has them. A batch takes 2·size places, of
+// which its rows, and the ends of a smaller batch, fill only the first.
 type deviceLayout struct {
 	rows, local *op.Array // int32 [count, 2·size]
 	counts      *op.Array // int32 [count]: how many distinct points there are
 }
 
-// newDeviceBatcher makes the batches of so many edges of a graph of n points.
+// newDeviceBatcher returns a batcher for batches of so many edges of a graph of n points.
 func newDeviceBatcher(d *device.Device, edges []edge, n, size int, seed uint64) (*deviceBatcher, error) {
 	return newDeviceBatcherOver(fanoutOf(len(edges)), d, edges, n, size, seed)
 }
 
-// newDeviceBatcherOver makes batches that are shuffled as newShufflerOver has it.
+// newDeviceBatcherOver returns a batcher that shuffles as newShufflerOver's does.
 func newDeviceBatcherOver(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *deviceBatcher, err error) {
 	f = &deviceBatcher{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
 	defer func() {
@@ -83,7 +82,7 @@ func newDeviceBatcherOver(fan fanout, d *device.Device, edges []edge, n, size in
 		return f, fmt.Errorf("train: an accelerator takes up to %d edges, and %d in a batch, not %d and %d", math.MaxInt32, math.MaxInt32/2, len(edges), size)
 	}
 	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
-	// A third of the places is empty at least, for the sake of speed.
+	// At least a third of the places stay empty, for speed.
 	if f.bits = bits.Len(uint(3*size - 1)); 8<<f.bits > d.Properties().SharedPerBlock-staticShared {
 		f.bits = 0
 	}
@@ -111,8 +110,8 @@ func newDeviceBatcherOver(fan fanout, d *device.Device, edges []edge, n, size in
 	return f, device.Upload(d, f.list.Pointer(), edges)
 }
 
-// stagedOf returns for how many edges a block that shuffles a bucket has shared memory, if
-// it can have so many bytes: the mean and eight standard deviations.
+// stagedOf returns the number of a bucket's edges for which a block gets some of its
+// shared bytes: the mean and eight standard deviations, if there are as many bytes.
 func stagedOf(edges int, fan fanout, shared int) int {
 	mean := float64(edges) / float64(fan.first*fan.second)
 	return min(edges, int(mean+8*math.Sqrt(mean))+1, maxStaged, (shared-staticShared)/stagedBytes)
@@ -141,7 +140,7 @@ func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tile
 // begin draws the order of an epoch's edges: see shuffler.
 func (f *deviceBatcher) begin(epoch int) error {
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
-	// With a second level, the order serves for the first.
+	// With a second level, order holds the buckets of the first.
 	from := f.scattered
 	if f.fan.second > 1 {
 		from = f.order
@@ -162,8 +161,9 @@ func (f *deviceBatcher) begin(epoch int) error {
 		argOf(f.order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
 }
 
-// spread distributes so many lists, or that of all edges with lists 0, over buckets.
-// totals get how many edges each bucket has of all lists, unless they are 0.
+// spread distributes the edges of count lists, or of the one list of all edges if
+// lists is 0, over buckets. totals, unless it is 0, gets the number of edges in each
+// bucket.
 func (f *deviceBatcher) spread(to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
 	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
 	if err := f.device.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
@@ -195,8 +195,8 @@ func (l *deviceLayout) free() {
 	l.counts.Free()
 }
 
-// batch makes rows and local views of what a layout holds of its k-th batch, which
-// has so many edges and distinct points.
+// batch makes rows and local views of the layout's k-th batch, which has so many edges
+// and distinct points.
 func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) error {
 	stride := l.rows.Cols()
 	if err := rows.View(l.rows, k*stride, distinct); err != nil {
@@ -205,8 +205,8 @@ func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) erro
 	return local.View(l.local, k*stride, 2*edges)
 }
 
-// distinct finds the distinct points of count batches from number first of the epoch
-// on: see deduper. The memory of the layout grows where it is too small.
+// distinct finds the distinct points of count batches of the epoch, beginning with
+// number first, as a deduper does on the CPU. The layout grows where it is too small.
 func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
 	for _, a := range []*op.Array{to.rows, to.local} {
 		if err := a.Resize([]int{count, 2 * f.size}); err != nil {
@@ -248,8 +248,8 @@ func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
 }
 
 // drawOnDevice is negativeSampler's draw on a device, for the batch of b edges whose
-// control block is at an address: negatives becomes [m, b], or [0, b] where there is
-// nothing to name, and runs what model.Batch says. Both are int32.
+// control block is at an address: negatives becomes [m, b], or [0, b] if none are
+// named, and runs is as model.Batch has it. Both are int32.
 func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, b int, control device.Pointer) error {
 	m = how.count(m, b)
 	named, groups := 0, 0
@@ -276,9 +276,9 @@ func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, 
 	return d.Fill(runs.Pointer(), math.MaxUint32, 1)
 }
 
-// putControl writes the control block of a batch to dst [controlWords], to be
-// uploaded: the state of its stream of negatives, logConst, and what its steps need
-// to know (stepNumbers), of which those of log Z are four.
+// putControl writes the control block of a batch to dst [controlWords]: the state of
+// its stream of negatives, logConst, the numbers of the step, and the first four of
+// log Z's.
 func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, numbers, numbersZ stepNumbers) {
 	state := rng.New(seed, rng.Negatives, uint64(epoch), uint64(batch)).State()
 	dst[0], dst[1] = uint32(state), uint32(state>>32)
@@ -291,16 +291,15 @@ func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, n
 	}
 }
 
-// controlAt returns where in blocks of an accelerator's memory the i-th block is,
-// and logConstAt, numbersAt and numbersZAt where its parts are.
+// controlAt returns the address of the i-th of control blocks on a device, and
+// logConstAt, numbersAt and numbersZAt those of its parts.
 func controlAt(blocks device.Pointer, i int) device.Pointer { return blocks.At(i, 4*controlWords) }
 func logConstAt(control device.Pointer) device.Pointer      { return control.At(2, 4) }
 func numbersAt(control device.Pointer) device.Pointer       { return control.At(4, 4) }
 func numbersZAt(control device.Pointer) device.Pointer      { return control.At(12, 4) }
 
-// endBatch keeps a batch's loss [1], times a factor, as number batch of losses, and
-// sets the int32 at status to 1 + batch if the loss is not finite and none before it
-// was not.
+// endBatch sets losses[batch] to loss [1] times a factor. The first time that a loss is
+// not finite, it sets the int32 at status to 1 + batch.
 func endBatch(losses *op.Array, status device.Pointer, loss *op.Array, batch int, factor float64) error {
 	return losses.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, losses.Arg(), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
 }

@@ -16,7 +16,8 @@ type engine interface {
 	advance(e *epochRun) error
 	// logZ returns NC-t-SNE's log Z.
 	logZ() float64
-	// arrays returns the arrays of the run's state, wherever they are.
+	// arrays returns the arrays of the run's state, in the memory in which they are
+	// used.
 	arrays() []NamedArray
 	// restored is called once the arrays have been written to, before the first
 	// batch.

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// chunkTime is about how long the batches take that are given to the device
-	// at once: what is then waited for is little compared with that, and no
-	// interruption has to wait for long.
+	// chunkTime is about how long a chunk of batches takes: long enough for the
+	// wait at its end not to matter, and short enough for interruptions.
 	chunkTime = 150 * time.Millisecond
-	// chunkEdges bounds their edges, whose distinct points are found ahead.
+	// chunkEdges bounds the edges of a chunk, whose distinct points are found
+	// before its first step.
 	chunkEdges = 1 << 22
-	// firstChunk is their number before it is known how long they take.
+	// firstChunk is the number of batches in the first chunk, when it is not known
+	// how long a batch takes.
 	firstChunk = 4
 )
 
@@ -36,14 +37,14 @@ type deviceEngine struct {
 	methodZ  deviceMethod // nil where no log Z is learnt
 	images   DeviceImages // nil where the model takes none
 
-	table   *tableRun   // nil where there is no table, or a graph has to train it
-	network *networkRun // nil where batches are large, or there is no network of points
+	table   *tableRun   // nil unless the model is a table that needs no graph
+	network *networkRun // nil unless the model is a network and batches are small
 
 	batcher  *deviceBatcher
 	layout   *deviceLayout
-	found    int // the batch of the chunk that is the layout's first
-	shuffled int // the epoch whose order the batcher has; −1: none
-	chunk    int // batches
+	found    int // the number, in the chunk, of the first batch in the layout
+	shuffled int // the epoch for which the batcher has shuffled; −1: none
+	chunk    int // the number of batches in the next chunk
 
 	paramZ          model.Parameter // log Z: [1]
 	z               float64         // its value after the last chunk
@@ -56,7 +57,7 @@ type deviceEngine struct {
 	countsHere, lossesHere, statusHere *op.Array
 }
 
-// newDeviceEngine moves a run that has not begun to its device.
+// newDeviceEngine returns an engine with a copy of the model on the job's device.
 func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	m, ok := j.model.(model.Remote)
 	if !ok {
@@ -165,8 +166,8 @@ func (r *deviceEngine) restored() (err error) {
 	return err
 }
 
-// close frees the memory on the device. Once the device has failed nothing can be had
-// from it, and err alone is returned.
+// close frees the memory on the device. Of a device that has failed (ErrLost) nothing
+// else can be expected, so that err alone is returned then.
 func (r *deviceEngine) close(err error) error {
 	failed := r.free()
 	if errors.Is(err, device.ErrLost) {
@@ -262,8 +263,8 @@ func (r *deviceEngine) train(e *epochRun, count int) error {
 	return nil
 }
 
-// launch gives the device the next batches, of which each leaves the sum of its
-// edges' losses.
+// launch asks the device to train on the next batches, each of which leaves the sum of
+// its edges' losses.
 func (r *deviceEngine) launch(e *epochRun, count int) error {
 	done := 0
 	if r.table != nil {
@@ -289,8 +290,8 @@ func (r *deviceEngine) launch(e *epochRun, count int) error {
 	return nil
 }
 
-// launchTable is launch for as many of the batches as a table needs no graph for: all
-// whose negatives are drawn singly. It returns how many these are.
+// launchTable is launch for the first batches of a chunk that tableRun can train on:
+// those whose heads each draw their own negatives. It returns their number.
 func (r *deviceEngine) launchTable(e *epochRun, count int) (done int, err error) {
 	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
 		return 0, nil
@@ -327,8 +328,8 @@ func (r *deviceEngine) launchTable(e *epochRun, count int) (done int, err error)
 	return done, nil
 }
 
-// find finds the distinct points of the batches [from, to) of a chunk, and waits until
-// their numbers are known.
+// find finds the distinct points of the batches [from, to) of a chunk, and waits for
+// their counts.
 func (r *deviceEngine) find(e *epochRun, from, to int) error {
 	if err := r.batcher.distinct(r.layout, e.batch+from, to-from); err != nil {
 		return err
@@ -337,7 +338,7 @@ func (r *deviceEngine) find(e *epochRun, from, to int) error {
 	return op.Copy(r.countsHere, r.layout.counts)
 }
 
-// putControls uploads what the device has to know of each batch.
+// putControls uploads the control blocks of the next batches.
 func (r *deviceEngine) putControls(e *epochRun, count int) error {
 	words := make([]uint32, count*controlWords)
 	for i := range count {
@@ -360,8 +361,8 @@ func (r *deviceEngine) putControls(e *epochRun, count int) error {
 	return device.Upload(r.Device, r.control.Pointer(), words)
 }
 
-// prepare gives the model the i-th batch of a chunk, and returns the address of
-// its control block.
+// prepare sets the model's inputs to the i-th batch of a chunk, and returns the address
+// of its control block.
 func (r *deviceEngine) prepare(e *epochRun, i int) (device.Pointer, error) {
 	edges, distinct := r.edgesOf(e.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)

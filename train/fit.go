@@ -23,13 +23,12 @@ type State struct {
 	Loss float64
 	// LogZ is NC-t-SNE's log Z.
 	LogZ float64
-	// Elapsed is the time that the epochs took so far, without the hooks, and
-	// EdgesPerSecond the speed of the last.
+	// Elapsed is the time that the epochs have taken so far, without the hooks, and
+	// EdgesPerSecond the speed of the last epoch.
 	Elapsed        time.Duration
 	EdgesPerSecond float64
 	Model          model.Model
-	// Quality is what a hook before this one has measured (Measure); nil if
-	// there was none.
+	// Quality is what a hook before this one has measured (Measure), if any.
 	Quality *Quality
 }
 
@@ -65,19 +64,18 @@ type Result struct {
 	// Edges is the number of directed edges.
 	Edges int
 	// Negatives is the number of negatives of each edge in the last phase, and
-	// LogConst the logarithm of the loss's constant there (see op.Contrastive),
-	// also if the run ended before.
+	// LogConst the logarithm of the loss's constant there (see op.Contrastive), even
+	// if the run ended earlier.
 	Negatives int
 	LogConst  float64
 	// Elapsed is the time that the epochs took, without the hooks.
 	Elapsed time.Duration
 }
 
-// A DivergedError ends a run whose loss or embedding is no longer finite or
-// has flown apart.
+// A DivergedError ends a run whose loss is no longer finite, whose log Z has run away,
+// or whose points have flown apart.
 type DivergedError struct {
-	// Epoch and Batch count from 1; Batch is 0 if the epoch as a whole shows
-	// it.
+	// Epoch and Batch count from 1; Batch is 0 if it was found after the epoch.
 	Epoch, Batch int
 	// LR is the step size of the epoch.
 	LR float64
@@ -100,8 +98,8 @@ var (
 	// ErrFlownApart: the points are so far apart that they no longer attract
 	// each other.
 	ErrFlownApart = errors.New("the points have flown apart")
-	// ErrLogZ: NC-t-SNE's log Z has left the range in which exp log Z is a
-	// number. LRZ is the step size to lower.
+	// ErrLogZ: NC-t-SNE's log Z is too large or small for exp(log Z) to be used.
+	// The step size to lower is LRZ.
 	ErrLogZ = errors.New("log Z has run away")
 
 	errNotFinite = errors.New("the loss is not finite")
@@ -231,9 +229,9 @@ func placeAt(p *Phase, epoch int) Place {
 	return p.Place
 }
 
-// checkReach looks at the spread of the embedding after the first epoch and
-// whenever the loss has risen well above its lowest: clamped losses stay
-// finite however far the points fly.
+// checkReach checks that the points have not flown apart: a clamped loss stays finite
+// however far they are. It looks at them after the first epoch, and whenever the loss
+// is well above its lowest.
 func (f *fit) checkReach() error {
 	if f.result.Epochs == 1 {
 		f.least = f.result.Loss
@@ -243,7 +241,7 @@ func (f *fit) checkReach() error {
 	}
 	reach := f.reach(f.now.place, f.Sampling.count(f.now.Negatives, f.size))
 	if math.IsInf(reach, 1) {
-		return nil // and no embedding has to be computed
+		return nil // no need to compute the embedding
 	}
 	spread, err := f.spread()
 	if err != nil {
@@ -255,12 +253,12 @@ func (f *fit) checkReach() error {
 	return nil
 }
 
-// reach returns the distance beyond which the clamp leaves points without
-// attraction: where 1/(1+c(1+d²)) or, without a constant c, 1/(1+d²) is below
-// it.
+// reach returns the distance d beyond which points no longer attract each other, as
+// the clamp binds there: 1/(1+c(1+d²)) is below it or, for losses without a constant
+// c, 1/(1+d²).
 func (f *fit) reach(place Place, m int) float64 {
 	if f.objective.Metric == op.Cosine {
-		return math.Inf(1) // the length of a row plays no part
+		return math.Inf(1) // the lengths of the rows do not matter
 	}
 	if f.objective.Clamp == 0 {
 		return 1e15 // the squares of such distances are still finite in float32

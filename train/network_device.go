@@ -9,8 +9,8 @@ import (
 	"cne/model/op"
 )
 
-// maxReplayed is up to how many edges batches are so small that to ask for each of
-// their operations takes longer than to compute them.
+// maxReplayed bounds the edges of batches that are so small that it takes longer to
+// launch each of their operations than to compute them.
 const maxReplayed = 4096
 
 // A networkRun trains a network on small batches: what a batch asks of the device is
@@ -30,7 +30,7 @@ type networkRun struct {
 	warm int
 }
 
-// A replayed is what is the same for all batches of a replay.
+// A replayed is what all batches of a replay have in common.
 type replayed struct {
 	rows, local, counts, control, losses device.Pointer // of the chunk
 	negatives                            int
@@ -68,8 +68,8 @@ func (n *networkRun) forget() error {
 	return err
 }
 
-// launch gives the device those of a chunk's batches that are not smaller than the
-// others, and returns how many these are. The layout holds the whole chunk.
+// launch asks the device to train on the batches of a chunk, but for one that is
+// smaller than the others, and returns their number. The layout holds the whole chunk.
 func (n *networkRun) launch(e *epochRun, count int) (done int, err error) {
 	r := n.engine
 	for count > 0 && r.edgesOf(e.batch+count-1) < r.size {

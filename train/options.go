@@ -15,13 +15,13 @@ import (
 type Phase struct {
 	// Epochs is the number of passes over all edges, at least 1.
 	Epochs int
-	// LR is the step size from which it is annealed.
+	// LR is the step size at the start, before it is annealed.
 	LR     float64
 	Anneal Anneal
-	// WarmUp is for how many epochs, fewer than Epochs, the step size first
-	// rises linearly from 0 to LR.
+	// WarmUp is the number of epochs, fewer than Epochs, in which the step size
+	// first rises linearly from 0 to LR.
 	WarmUp int
-	// Place is where on the spectrum the loss stands.
+	// Place is the loss's place on the spectrum.
 	Place Place
 	// ExaggerateEarly runs the first third of the epochs at max(s, 1).
 	ExaggerateEarly bool
@@ -29,16 +29,16 @@ type Phase struct {
 	Negatives int
 }
 
-// Options say how a model is fitted. Phases must be given; the zero value of
-// anything else has the meaning stated.
+// Options say how a model is fitted. Phases must be given; anything else may be
+// left at its zero value.
 type Options struct {
 	Phases []Phase
 	// BatchSize is b, the number of edges in a batch; 0 means 1024. All edges
 	// are taken at once if there are fewer.
 	BatchSize int
 	Seed      uint64
-	// DropLast leaves the last batch of an epoch out if it would be smaller
-	// than the others.
+	// DropLast leaves out the last batch of an epoch if it is smaller than the
+	// others.
 	DropLast bool
 	// Images gives a model of images what it sees of each batch (Batch.Images);
 	// nil for other models.
@@ -64,28 +64,28 @@ type Options struct {
 	LRZ     float64
 	// Hooks are called in order after every epoch.
 	Hooks []Hook
-	// Watch, unless it is nil, is called after every batch with the number of
-	// the epoch at hand, counted from 1, the number of its batches that are done
-	// and that of all, and the mean loss of their edges. It takes time from the
-	// run. On a device it is called a few times a second.
+	// Watch, unless it is nil, is called after every batch, or on a device a few
+	// times a second, with the number of the current epoch (from 1), the number of
+	// its batches that are done, the number of all, and the mean loss of an edge so
+	// far. Its time counts as the run's.
 	Watch func(epoch, done, batches int, loss float64)
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
-	// Resume is where to go on; nil means from the beginning. Model, edges
-	// and the other options must be those of the run that was saved, but for
-	// Hooks, Watch, Checkpoints and a larger number of epochs in the last phase, whose
-	// schedule is from then on that of the longer run; a phase that exaggerates
-	// early cannot become longer.
+	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
+	// edges and the other options must be those of the run that was saved. Only
+	// Hooks, Watch and Checkpoints may differ, and the last phase may have more
+	// epochs, unless one exaggerates early: its schedule is then that of the longer
+	// run.
 	Resume *Checkpoint
 }
 
-// maxLogConst bounds the logarithms of the losses' constants: what their
-// exponentials are multiplied by leaves some room below float32's limits.
+// maxLogConst bounds the logarithms of the losses' constants. Their exponentials are
+// multiplied by squared distances, and must leave room for these in float32.
 const maxLogConst = 60
 
-// Check says what is wrong with the options for a model with the given
-// objective and a graph with the given numbers of points and directed edges.
-// Fit calls it first.
+// Check returns an error if the options have no meaning, or none for a model with
+// the given objective and a graph with so many points and directed edges. Fit calls
+// it first.
 func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
 	if len(o.Phases) == 0 {
 		return errors.New("train: no phases to run")
@@ -138,7 +138,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 	return nil
 }
 
-// batchSize returns the number of edges in a batch, but for the last.
+// batchSize returns the number of edges in a batch; the last may have fewer.
 func (o *Options) batchSize(edges int) int {
 	size := o.BatchSize
 	if size == 0 {

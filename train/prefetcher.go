@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// blockEdges is about how many edges are prepared between two hand-offs
-	// from the goroutine that prepares batches to the one that trains.
+	// blockEdges is about the number of edges in a block, which the goroutine that
+	// prepares batches hands to the one that trains.
 	blockEdges = 32768
-	// blocksAhead is how far the preparation may run ahead. It covers the
-	// pause in which the next epoch's edges are spread over the buckets. Where
-	// a block is one large batch, fewer are kept.
+	// blocksAhead is how many blocks the preparation may be ahead: enough for the
+	// pause in which the next epoch's edges are spread over the buckets. If a block
+	// is one large batch, there are fewer.
 	blocksAhead = 8
 )
 
@@ -23,7 +23,7 @@ const (
 // they are used: that takes less time than handing them from one core to another.)
 type prefetcher struct {
 	edges   []edge
-	size    int         // of a batch, but perhaps for the last
+	size    int         // of a batch; the last may be smaller
 	batches int         // in an epoch
 	images  ImageSource // nil if the model takes none
 
@@ -52,21 +52,21 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 	if options.Images != nil {
 		ahead, perBlock = 1, 1 // the images of a batch may be large
 	}
-	f := &prefetcher{
+	p := &prefetcher{
 		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
 		shuffle: newShuffler(edges, options.Seed), dedupe: newDeduper(n),
 		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	for range cap(f.spare) {
-		f.spare <- new(block)
+	for range cap(p.spare) {
+		p.spare <- new(block)
 	}
-	go f.prepare(from, end, perBlock)
-	return f
+	go p.prepare(from, end, perBlock)
+	return p
 }
 
-// next returns the next block, nil after the last; the caller gives it back to
-// recycle once it is done with it.
+// next returns the next block, nil after the last. The caller hands it to recycle when
+// done with it.
 func (p *prefetcher) next() *block { return <-p.ready }
 
 func (p *prefetcher) recycle(b *block) { p.spare <- b }

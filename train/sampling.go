@@ -11,38 +11,37 @@ import (
 // head and its tail, once.
 const Full = -1
 
-// A Sampling is a way to draw m negatives for the heads of a batch of b edges, out
-// of its 2b rows. (In-batch negative sampling: Section 3 of the paper.) With m =
-// 2b−2, all other rows, there is nothing to draw.
+// A Sampling is a way to draw m negatives for each head of a batch of b edges from the
+// batch's 2b rows (in-batch negative sampling: Section 3 of the paper). With m = 2b−2,
+// all other rows, there is nothing to draw.
 type Sampling int
 
 const (
-	// SampleAuto is SampleSharedRuns from 32 negatives on, where it becomes the faster
-	// one, and SamplePerHead below.
+	// SampleAuto is SampleSharedRuns for 32 negatives or more, where it is faster, and
+	// SamplePerHead for fewer.
 	SampleAuto Sampling = iota
-	// SamplePerHead draws for each head on its own, uniformly and with
-	// replacement from the 2b−1 other rows (the head's own tail may come up):
-	// the paper's way.
+	// SamplePerHead draws the negatives of each head on their own, uniformly and with
+	// replacement from the 2b−1 other rows (the head's own tail may come up): the
+	// paper's way.
 	SamplePerHead
-	// SampleSharedRuns lets every 16 consecutive heads of the batch, whose order is
-	// random, share m negatives: of the rows without the ends of these 16
-	// edges a run that begins at a random one. Each of a head's negatives is
-	// uniform, as the edges of a batch are in random order, and none comes up
-	// twice; but the negatives of the 16 heads are the same. Where there are
-	// fewer than m such rows, all other rows are taken.
+	// SampleSharedRuns lets every 16 consecutive heads of the batch share m negatives:
+	// m consecutive rows, beginning with a random one, of those that are not ends of
+	// these 16 edges. As the edges of a batch are in random order, each negative of a
+	// head is uniform, and none comes up twice; but the 16 heads have the same ones.
+	// If there are fewer than m such rows, each head gets all other rows.
 	SampleSharedRuns
 )
 
 const (
-	// runsFrom is the number of negatives from which on SampleAuto draws runs.
+	// runsFrom is the smallest number of negatives for which SampleAuto draws runs.
 	runsFrom = 32
-	// maxNegatives bounds the negatives of a batch that are drawn singly: their
-	// rows are 1 GiB.
+	// maxNegatives bounds the negatives of a batch that heads draw on their own: their
+	// row numbers take 1 GiB.
 	maxNegatives = 1 << 28
 )
 
-// inRuns tells whether m negatives for each head are drawn in runs, as long as
-// the batch is large enough.
+// inRuns tells whether m negatives for each head are drawn in runs, if the batch is
+// large enough.
 func (s Sampling) inRuns(m int) bool {
 	return s == SampleSharedRuns || s == SampleAuto && m >= runsFrom
 }
@@ -65,8 +64,8 @@ type negativeSampler struct {
 	runs []int32 // or its runs
 }
 
-// draw sets what a batch's heads are contrasted with: m negatives, or all other
-// rows if m is Full or at least their number. It is valid until the next call.
+// draw sets a batch's Negatives or Runs: m negatives for each head, or all other rows
+// if m is Full or at least their number. They are valid until the next call.
 func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
 	b := to.Edges()
 	m = s.how.count(m, b)

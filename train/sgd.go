@@ -17,15 +17,15 @@ import (
 //	buf ← Momentum·buf + (1 − Dampening)·g   (buf ← g in the first step)
 //	w ← w − lr·buf, or w − lr·(g + Momentum·buf) with Nesterov
 //
-// The zero value is w ← w − lr·g; it alone leaves the rows of a sparse
-// parameter untouched that have no gradient, as they would not move.
+// The zero value is w ← w − lr·g; with it alone, the rows of a sparse parameter that
+// have no gradient do not move and are left untouched.
 type SGD struct {
 	// Momentum and Dampening are in [0, 1], WeightDecay is at least 0.
 	// Dampening needs a Momentum.
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
-	// NoDecay tells which parameters have no weight decay; nil means none.
+	// NoDecay tells whether a parameter has no weight decay; nil means that all have.
 	NoDecay func(p *model.Parameter) bool
 
 	targets []target
@@ -63,7 +63,7 @@ func (o *SGD) Init(params []model.Parameter) error {
 		return fmt.Errorf("train: %w", err)
 	}
 	if o.Momentum == 0 {
-		o.state = nil // the buffer is the gradient of the last step, and no memory
+		o.state = nil // buf is the gradient of the last step and need not be kept
 	} else {
 		o.state = append(o.state, NamedArray{"sgd.begun", o.begun})
 	}
@@ -96,7 +96,7 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 	}
 }
 
-// begin sets what the next step has in common for all parameters, and counts it.
+// begin sets the numbers of the next step that all parameters share, and counts it.
 func (o *SGD) begin(lr, clip float64) {
 	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
 	begun := op.Data[int32](o.begun)
@@ -148,8 +148,8 @@ func (o *SGD) piece(_, lo, hi int) {
 	}
 }
 
-// momentumPiece moves the elements [lo, hi) of a parameter, or what belongs to
-// those rows of its sparse gradient.
+// momentumPiece moves the elements [lo, hi) of a parameter, or the rows to which the
+// rows [lo, hi) of its sparse gradient belong.
 func momentumPiece[T op.Float](o *SGD, lo, hi int) {
 	w := op.Data[T](o.t.Value)
 	switch {

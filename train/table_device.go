@@ -11,43 +11,41 @@ import (
 	"cne/model/op"
 )
 
-// A tableRun trains an embedding table on an accelerator without a graph: for
-// Euclidean distances in at most four dimensions, negatives drawn singly, and plain
-// SGD for the table and log Z. It does what a model.Embedding, that method and a
-// contrast do on the CPU, and draws the same negatives; but log Z is of float32. All
-// that it needs is in the device's memory, nothing is waited for, and nothing is
-// allocated after newTableRun but for the first batch of a size.
+// A tableRun trains an embedding table on a device without a Gorgonia graph: with
+// Euclidean distances in at most four dimensions, negatives that each head draws on its
+// own, and plain SGD for the table and log Z. It does what a model.Embedding, SGD and a
+// negativeSampler do on the CPU, with the same negatives, but log Z is a float32. It
+// never waits for the device, and allocates nothing after the first batch of a size.
 //
-// A batch's control block is 16 words of 32 bits: the state of the stream
-// rng.New(seed, rng.Negatives, epoch, batch) (words 0 and 1, the low half first),
-// logConst (2; not read for NC-t-SNE), the step size and the bound (+∞ for none) of the
+// A batch's control block (putControl) is 16 words of 32 bits. Used are the state of
+// the stream rng.New(seed, rng.Negatives, epoch, batch) (words 0 and 1, the low half
+// first), logConst (2, not for NC-t-SNE), step size and bound (+∞ for none) of the
 // table's gradient (4 and 5), and those of log Z's (12 and 13).
 //
-// Once the loss of a batch is not finite, or log Z has left ±maxLogConst, status becomes
-// 1 more than the batch's number, and nothing moves any more; where the loss was not
-// finite, that batch has moved nothing either.
+// When the loss of a batch is not finite, or log Z leaves ±maxLogConst, status becomes
+// 1 + the batch's number. From then on nothing moves; if the loss was not finite, that
+// batch has moved nothing either.
 type tableRun struct {
 	device              *device.Device
 	table, logZ, status *op.Array
 	n, d                int
 	objective           op.ContrastiveOptions
-	limit               device.Arg // of package simd's Bound
+	limit               device.Arg // the reciprocal of package simd's clamp
 
-	// gradient [n, d] of large batches as fixed-point numbers, zero between them;
-	// parts [blocks, 2] are sums of losses and derivatives.
+	// gradient [n, d] is that of a large batch in fixed-point numbers, zero between
+	// batches; parts [blocks, 2] are sums of losses and of derivatives.
 	gradient, parts *op.Array
 }
 
 const (
-	// tableBlock is the number of threads of the one block that runs through
-	// small batches, and pairBlock and finishBlock those of the kernels for a large
-	// one.
+	// tableBlock is the number of threads of the one block that trains on small
+	// batches; pairBlock and finishBlock are those of the kernels for a large one.
 	tableBlock  = 1024
 	pairBlock   = 256
 	finishBlock = 256
-	// standsBeside is how much of a block's shared memory the kernels need
-	// besides what they are given.
-	standsBeside = 1 << 10
+	// reservedShared is the shared memory, in bytes, that the kernels need besides
+	// what they are given.
+	reservedShared = 1 << 10
 )
 
 // tableTakes tells whether a tableRun can train a table of width d with an objective.
@@ -55,9 +53,8 @@ func tableTakes(objective op.ContrastiveOptions, d int) bool {
 	return objective.Metric == op.Euclidean && d >= 1 && d <= 4
 }
 
-// newTableRun returns a run for a table [n, d] (float32), of which tableTakes says that
-// it can be, log Z [1] (float32), and status [1] (int32, 0), which are on a device.
-// Scale and Mean of the objective are as op.Contrastive has them.
+// newTableRun returns a run for a table [n, d] (float32) that tableTakes accepts, log Z
+// [1] (float32), and status [1] (int32, 0), which are on a device.
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) (*tableRun, error) {
 	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective}
 	if !tableTakes(objective, r.d) {
@@ -70,19 +67,19 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	return r, nil
 }
 
-// small tells whether batches of b edges are for batches: what belongs to one then fits
-// in the shared memory of a block. That is so up to some 2800 edges in two dimensions.
+// small tells whether the data of a batch of b edges fit the shared memory of a block,
+// so that method batches takes it: up to some 2800 edges in two dimensions.
 func (r *tableRun) small(b int) bool {
-	return r.shared(b) <= r.device.Properties().SharedPerBlock-standsBeside
+	return r.shared(b) <= r.device.Properties().SharedPerBlock-reservedShared
 }
 
-// shared returns how many bytes of shared memory a small batch needs: for each
-// endpoint the position and the gradient of a point, and slot and row of this batch
-// and the next.
+// shared returns the bytes of shared memory that a small batch needs: for each endpoint
+// the position and the gradient of a point, and local number and row in this batch and
+// the next.
 func (r *tableRun) shared(b int) int { return 2 * b * (4*r.d + 8*r.d + 4*4) }
 
-// takes says what is wrong with m negatives in batches of b edges: where they are all
-// other rows, none are drawn.
+// takes returns an error unless heads in batches of b edges each draw m negatives: if
+// these are all other rows, nothing is drawn.
 func (r *tableRun) takes(b, m int) error {
 	if m < 1 || m >= 2*b-2 {
 		return fmt.Errorf("train: %d negatives of heads in batches of %d edges are not drawn singly", m, b)
@@ -90,8 +87,8 @@ func (r *tableRun) takes(b, m int) error {
 	return nil
 }
 
-// norms returns the factors of the losses that are reported, sums over the edges, and
-// of gradients.
+// norms returns the factors of the reported losses, which are sums over the edges, and
+// of the gradients.
 func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 	norm := r.objective.Scale
 	if r.objective.Mean {
@@ -108,13 +105,11 @@ func (r *tableRun) positive() device.Arg {
 	return device.Int(1)
 }
 
-// batches trains on consecutive small batches of b edges with m negatives for each,
-// 1 ≤ m < 2b−2: as many as rows has rows. rows and local [count, 2·size] (int32), size ≥
-// b, hold the distinct points of each batch, as many of them as counts [count] (int32)
-// says, and which of these its 2b endpoints are: the heads, then the tails. control
-// [count, 16] are the batches' control blocks. losses [count] (float32) become the
-// sums of the losses of a batch's edges, times Scale. first is the number of the first
-// batch, as status has it.
+// batches trains on consecutive small batches of b edges with m negatives each, 1 ≤ m <
+// 2b−2. rows, local [count, 2·size] (int32, size ≥ b) and counts [count] (int32) are
+// those of a deviceLayout, and control [count, 16] the batches' control blocks. losses
+// [count] (float32) become the sums of the losses of a batch's edges, times Scale. first
+// is the number of the first batch in status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
 	if err := r.takes(b, m); err != nil {
 		return err
@@ -137,10 +132,9 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 		r.limit, ofLoss, ofGradient)
 }
 
-// batch trains on one batch of b edges with m negatives for each, 1 ≤ m < 2b−2. edges
-// are the batch's own, as type edge has them, control is its control block and loss where
-// its loss goes, the sum over its edges times Scale. number is the batch's number, as
-// status has it.
+// batch trains on one batch of b edges with m negatives each, 1 ≤ m < 2b−2. edges is the
+// address of these (type edge), control that of its control block, and loss that of its
+// loss, the sum over its edges times Scale. number is the batch's number in status.
 func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) error {
 	if err := r.takes(b, m); err != nil {
 		return err
@@ -163,7 +157,7 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 	return r.device.Each("table_update", r.n*r.d, r.table.Arg(), r.gradient.Arg(), r.status.Arg(), device.Arg(control), ofGradient, device.Int(r.n*r.d))
 }
 
-// reserve sees to it that there is room for what large batches of so many blocks leave.
+// reserve allocates what large batches of so many blocks need.
 func (r *tableRun) reserve(blocks int) (err error) {
 	if r.gradient == nil {
 		if r.gradient, err = op.NewArrayOn(r.device, tensor.Int32, r.n, r.d, 2); err != nil {
@@ -179,7 +173,7 @@ func (r *tableRun) reserve(blocks int) (err error) {
 	return r.parts.Resize([]int{blocks, 2})
 }
 
-// close gives the memory back that the run has taken.
+// close frees the run's own memory.
 func (r *tableRun) close() {
 	for _, a := range []*op.Array{r.gradient, r.parts} {
 		if a != nil {
