@@ -60,8 +60,8 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	if training.Neighbors < 1 || training.Negatives < 1 {
 		return nil, fmt.Errorf("train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
 	}
-	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxLogConst*2) {
-		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.Theta)
+	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
+		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.LogConst)
 	}
 	if i := finite.First(table); i >= 0 {
 		return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, table[i])
@@ -213,7 +213,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 				}
 			}
 			simd.GatherRows(w.positions[heads*d:], p.table, d, w.others)
-			_, grad, err := w.frozen.Step(w.positions, heads, m, shared, p.training.Theta)
+			_, grad, err := w.frozen.Step(w.positions, heads, m, shared, p.training.LogConst)
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func projectorOptions() map[string]model.Training {
 			logConst = -4
 		}
 		all[loss.String()] = model.Training{Objective: op.ContrastiveOptions{Loss: loss, Clamp: 1e-10, Scale: 1},
-			Theta: logConst, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
+			LogConst: logConst, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
 	}
 	for name, change := range map[string]func(t *model.Training){
 		"cosine":         func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
@@ -239,7 +239,7 @@ func TestProjectorRefuses(t *testing.T) {
 		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.NaN() }, "step size NaN"},
 		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.Inf(1) }, "step size +Inf"},
 		"clip":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Clip = math.NaN() }, "gradients up to NaN"},
-		"log const":     {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Theta = 1e9 }, "exp 1e+09"},
+		"log const":     {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LogConst = 1e9 }, "exp 1e+09"},
 		"loss":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Objective.Loss = 77 }, "loss"},
 		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.Training) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 is NaN"},
 		"NaN":           {func(m *data.Matrix, _ *[]float32, _ *int, _ *model.Training) { m.X[7] = float32(math.NaN()) }, "NaN"},

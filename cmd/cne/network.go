@@ -134,7 +134,7 @@ func (t *training) trained() model.Training {
 		lr /= float64(min(t.config.Train.BatchSize, t.near.graph.Edges()))
 	}
 	return model.Training{
-		Objective: t.model.Objective(), Theta: t.result.LogConst, Negatives: t.result.Negatives,
+		Objective: t.model.Objective(), LogConst: t.result.LogConst, Negatives: t.result.Negatives,
 		Neighbors: t.config.Graph.K, LR: lr, Clip: t.config.Train.Clip, Seed: t.config.Seed,
 	}
 }
