@@ -83,11 +83,7 @@ func (s *viewSource) ImagesTo(dst []float32, points []int32, epoch int) error {
 
 // ImagesOn implements train.DeviceImageSource.
 func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
-	v, err := NewRemoteViews(d, s.images, s.rows, s.augmentation, s.seed)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
+	return NewRemoteViews(d, s.images, s.rows, s.augmentation, s.seed)
 }
 
 // EmbedTo implements model.Model: what the head makes of the images as they are,

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -40,7 +41,7 @@ type Adam struct {
 
 // Init implements Method.
 func (o *Adam) Init(params []model.Parameter) error {
-	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: orDefault(o.Beta1, 0.9), Beta2: orDefault(o.Beta2, 0.999), Epsilon: orDefault(o.Epsilon, 1e-8)}
+	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: cmp.Or(o.Beta1, 0.9), Beta2: cmp.Or(o.Beta2, 0.999), Epsilon: cmp.Or(o.Epsilon, 1e-8)}
 	if s := &o.step; !(s.Beta1 > 0 && s.Beta1 < 1) || !(s.Beta2 > 0 && s.Beta2 < 1) || !(s.Epsilon > 0) || !(s.WeightDecay >= 0) || math.IsInf(s.Epsilon+s.WeightDecay, 0) {
 		return fmt.Errorf("train: Adam cannot have betas %g and %g, epsilon %g and weight decay %g; betas lie between 0 and 1, epsilon is above 0, the decay at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
 	}
@@ -55,13 +56,6 @@ func (o *Adam) Init(params []model.Parameter) error {
 	o.loop.Body = o.piece
 	o.plan = plan{}
 	return nil
-}
-
-func orDefault(v, standard float64) float64 {
-	if v == 0 {
-		return standard
-	}
-	return v
 }
 
 // State implements Method.

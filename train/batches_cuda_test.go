@@ -69,8 +69,8 @@ func TestShuffleOnDevice(t *testing.T) {
 	shuffles = append(shuffles, shuffle{70001, fanout{4, 8}})
 	for _, c := range shuffles {
 		list := randomEdges(300, c.edges)
-		cpu := newShufflerOver(c.fan, list, 9)
-		f, err := newDeviceBatcherOver(c.fan, d, list, 300, min(c.edges, 64), 9)
+		cpu := newShuffler(c.fan, list, 9)
+		f, err := newDeviceBatcher(c.fan, d, list, 300, min(c.edges, 64), 9)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,14 +123,14 @@ func TestDistinctOnDevice(t *testing.T) {
 		{3, 12000, 12000, 0, 1},
 	} {
 		list := randomEdges(c.points, c.edges)
-		f, err := newDeviceBatcher(d, list, c.points, c.size, 3)
+		f, err := newDeviceBatcher(fanoutOf(len(list)), d, list, c.points, c.size, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if large := f.bits == 0; large != (c.size >= 6000) {
 			t.Errorf("batches of %d: %d bits", c.size, f.bits)
 		}
-		cpu := newShuffler(list, 3)
+		cpu := newShuffler(fanoutOf(len(list)), list, 3)
 		layout, err := newDeviceLayout(d)
 		if err != nil {
 			t.Fatal(err)

@@ -65,12 +65,7 @@ type deviceLayout struct {
 }
 
 // newDeviceBatcher returns a batcher for batches of so many edges of a graph of n points.
-func newDeviceBatcher(d *device.Device, edges []edge, n, size int, seed uint64) (*deviceBatcher, error) {
-	return newDeviceBatcherOver(fanoutOf(len(edges)), d, edges, n, size, seed)
-}
-
-// newDeviceBatcherOver returns a batcher that shuffles as newShufflerOver's does.
-func newDeviceBatcherOver(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *deviceBatcher, err error) {
+func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *deviceBatcher, err error) {
 	f = &deviceBatcher{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
 	defer func() {
 		if err != nil {
@@ -119,11 +114,7 @@ func stagedOf(edges int, fan fanout, shared int) int {
 
 // close gives the memory back.
 func (f *deviceBatcher) close() {
-	for _, m := range []*device.Memory{f.list, f.scattered, f.order, f.counts, f.totals, f.lists, f.seen, f.localOf, f.fresh} {
-		if m != nil {
-			m.Free()
-		}
-	}
+	free(f.list, f.scattered, f.order, f.counts, f.totals, f.lists, f.seen, f.localOf, f.fresh)
 }
 
 func argOf(m *device.Memory) device.Arg { return device.Arg(m.Pointer()) }
@@ -181,19 +172,10 @@ func (f *deviceBatcher) spread(to, from *device.Memory, lists, totals device.Arg
 // newDeviceLayout returns a layout that distinct fills.
 func newDeviceLayout(d *device.Device) (l *deviceLayout, err error) {
 	l = new(deviceLayout)
-	for _, a := range []**op.Array{&l.rows, &l.local, &l.counts} {
-		if *a, err = op.NewArrayOn(d, tensor.Int32, 0); err != nil {
-			return nil, err
-		}
-	}
-	return l, nil
+	return l, newArrays(d, tensor.Int32, 0, &l.rows, &l.local, &l.counts)
 }
 
-func (l *deviceLayout) free() {
-	l.rows.Free()
-	l.local.Free()
-	l.counts.Free()
-}
+func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
 
 // batch makes rows and local views of the layout's k-th batch, which has so many edges
 // and distinct points.

@@ -58,7 +58,7 @@ var fanouts = []fanout{{4, 1}, {4, 8}, {16, 16}, {1, 4}, {256, 256}}
 func TestShuffleIsAPermutation(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 8192, 8193, 100000} {
 		for _, fan := range append(fanouts, fanoutOf(n)) {
-			s := newShufflerOver(fan, numbered(n), 1)
+			s := newShuffler(fan, numbered(n), 1)
 			for epoch := range 2 {
 				s.begin(epoch)
 				order := slices.Clone(s.upTo(n))
@@ -76,7 +76,7 @@ func TestShuffleIsAPermutation(t *testing.T) {
 func TestShuffleIsUniform(t *testing.T) {
 	const n, epochs, cells = 20000, 100, 20
 	for _, fan := range fanouts {
-		s := newShufflerOver(fan, numbered(n), 2)
+		s := newShuffler(fan, numbered(n), 2)
 		var count [3][cells]float64
 		follow := [3]int32{0, 5, n - 1}
 		for epoch := range epochs {
@@ -110,7 +110,7 @@ func TestShuffleIsUniform(t *testing.T) {
 func TestShuffleDependsOnEpochAlone(t *testing.T) {
 	const n = 50000
 	for _, fan := range fanouts {
-		a, b := newShufflerOver(fan, numbered(n), 3), newShufflerOver(fan, numbered(n), 3)
+		a, b := newShuffler(fan, numbered(n), 3), newShuffler(fan, numbered(n), 3)
 		a.begin(0)
 		a.upTo(n)
 		a.begin(1)
@@ -140,7 +140,7 @@ func TestShuffleOfASeedStays(t *testing.T) {
 		{7, 0x287c107c8448b6ef}, {8193, 0x22517d362c968f7d}, {1500000, 0x87a977d4e8ff991b}, {1 << 23, 0xcc368abc246c2450},
 		{1<<23 + 1, 0x10e0d0817259b44d}, // the first with two levels
 	} {
-		s := newShuffler(numbered(c.edges), 4)
+		s := newShuffler(fanoutOf(c.edges), numbered(c.edges), 4)
 		s.begin(3)
 		var sum uint64
 		for _, e := range s.upTo(c.edges) {
@@ -427,7 +427,7 @@ func BenchmarkShuffle(b *testing.B) {
 	for _, edges := range []int{1499592, 16 << 20} {
 		for _, fan := range []fanout{{256, 1}, {256, 8}} {
 			b.Run(fmt.Sprintf("%d over %d·%d", edges, fan.first, fan.second), func(b *testing.B) {
-				s := newShufflerOver(fan, numbered(edges), 1)
+				s := newShuffler(fan, numbered(edges), 1)
 				for b.Loop() {
 					s.begin(0)
 					s.upTo(edges)

@@ -17,7 +17,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, lay
 	}
 	d := fakecuda.Open(b)
 	d.Unpooled = false
-	batcher, err := newDeviceBatcher(d, randomEdges(points, edges), points, size, 3)
+	batcher, err := newDeviceBatcher(fanoutOf(edges), d, randomEdges(points, edges), points, size, 3)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -115,11 +115,6 @@ func (s *saves) due(c *Checkpoints) bool {
 	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
 }
 
-// saveAtEnd saves the finished run, unless it was saved after the last epoch.
-func (f *fit) saveAtEnd() error {
-	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.now.position))
-}
-
 // saveIf hands a checkpoint to the caller if one is wanted.
 func (f *fit) saveIf(wanted bool) error {
 	if !wanted {
@@ -231,6 +226,11 @@ func here(a *op.Array) (*op.Array, error) {
 	if a.Device().OnHost() {
 		return a, nil
 	}
+	return hostCopy(a)
+}
+
+// hostCopy returns a copy of an array in the host's memory.
+func hostCopy(a *op.Array) (*op.Array, error) {
 	copied, err := op.NewArray(a.Dtype(), a.Shape()...)
 	if err != nil {
 		return nil, err
@@ -256,11 +256,8 @@ func numberOf(a *op.Array) (float64, error) {
 func (c *Checkpoint) Clone() (*Checkpoint, error) {
 	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), arrays: make([]NamedArray, len(c.arrays))}
 	for i, s := range c.arrays {
-		a, err := op.NewArray(s.Value.Dtype(), s.Value.Shape()...)
+		a, err := hostCopy(s.Value)
 		if err != nil {
-			return nil, err
-		}
-		if err := op.Copy(a, s.Value); err != nil {
 			return nil, err
 		}
 		copied.arrays[i] = NamedArray{s.Name, a}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -27,14 +28,6 @@ type engine interface {
 	close(err error) error
 }
 
-// newEngine returns an engine for the device that the options name.
-func newEngine(j *job, edges []edge) (engine, error) {
-	if j.Device.OnHost() {
-		return newHostEngine(j, edges)
-	}
-	return newDeviceEngine(j, edges)
-}
-
 // A job is what a run is to do, whatever engine does it.
 type job struct {
 	Options   // with their defaults filled in
@@ -53,9 +46,7 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 	if err := j.Check(j.objective, n, edges); err != nil {
 		return nil, err
 	}
-	if j.LRZ == 0 {
-		j.LRZ = 0.001
-	}
+	j.LRZ = cmp.Or(j.LRZ, 0.001)
 	if j.Method == nil {
 		j.Method = new(SGD)
 	}

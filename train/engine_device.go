@@ -86,28 +86,23 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 		return r, err
 	}
 	if source != nil {
-		if r.images, err = source.ImagesOn(j.Device); err != nil {
+		images, err := source.ImagesOn(j.Device)
+		if err != nil {
 			return r, err
 		}
+		r.images = images
 	}
-	for _, a := range []struct {
-		there, here **op.Array
-		dtype       tensor.Dtype
-	}{
-		{&r.control, nil, tensor.Int32}, {&r.status, &r.statusHere, tensor.Int32}, {&r.losses, &r.lossesHere, tensor.Float32},
-		{nil, &r.countsHere, tensor.Int32}, {&r.paramZ.Value, nil, tensor.Float32}, {&r.views, nil, tensor.Float32},
-		{&r.negatives, nil, tensor.Int32}, {&r.runs, nil, tensor.Int32}, {&r.rows, nil, tensor.Int32},
-	} {
-		if a.there != nil {
-			if *a.there, err = op.NewArrayOn(j.Device, a.dtype, 1); err != nil {
-				return r, err
-			}
-		}
-		if a.here != nil {
-			if *a.here, err = op.NewArray(a.dtype, 1); err != nil {
-				return r, err
-			}
-		}
+	if err := newArrays(j.Device, tensor.Int32, 1, &r.control, &r.status, &r.negatives, &r.runs, &r.rows); err != nil {
+		return r, err
+	}
+	if err := newArrays(j.Device, tensor.Float32, 1, &r.losses, &r.paramZ.Value, &r.views); err != nil {
+		return r, err
+	}
+	if err := newArrays(nil, tensor.Int32, 1, &r.countsHere, &r.statusHere); err != nil {
+		return r, err
+	}
+	if err := newArrays(nil, tensor.Float32, 1, &r.lossesHere); err != nil {
+		return r, err
 	}
 	if err := r.status.Zero(); err != nil {
 		return r, err
@@ -130,7 +125,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.batcher, err = newDeviceBatcher(j.Device, edges, j.n, j.size, j.Seed); err != nil {
+	if r.batcher, err = newDeviceBatcher(fanoutOf(len(edges)), j.Device, edges, j.n, j.size, j.Seed); err != nil {
 		return r, err
 	}
 	r.layout, err = newDeviceLayout(j.Device)
@@ -141,14 +136,9 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 // a graph; else nil.
 func (r *deviceEngine) plainTable() *op.Array {
 	params := r.compiled.Parameters()
-	if _, ok := r.job.model.(*model.Embedding[float32]); !ok || !tableTakes(r.objective, params[0].Value.Cols()) {
-		return nil
-	}
-	method, ok := r.Method.(*SGD)
-	if !ok || !method.plain() {
-		return nil
-	}
-	if method, ok := r.MethodZ.(*SGD); r.methodZ != nil && (!ok || !method.plain()) {
+	plain := func(m Method) bool { sgd, ok := m.(*SGD); return ok && sgd.plain() }
+	_, ok := r.job.model.(*model.Embedding[float32])
+	if !ok || !tableTakes(r.objective, params[0].Value.Cols()) || !plain(r.Method) || r.methodZ != nil && !plain(r.MethodZ) {
 		return nil
 	}
 	return params[0].Value
@@ -169,14 +159,6 @@ func (r *deviceEngine) restored() (err error) {
 // close frees the memory on the device. Of a device that has failed (ErrLost) nothing
 // else can be expected, so that err alone is returned then.
 func (r *deviceEngine) close(err error) error {
-	failed := r.free()
-	if errors.Is(err, device.ErrLost) {
-		return err
-	}
-	return errors.Join(err, failed)
-}
-
-func (r *deviceEngine) free() error {
 	var failed error
 	if r.compiled != nil {
 		failed = r.compiled.Close()
@@ -196,12 +178,34 @@ func (r *deviceEngine) free() error {
 	if r.network != nil {
 		failed = errors.Join(failed, r.network.close())
 	}
-	for _, a := range []*op.Array{r.control, r.status, r.losses, r.paramZ.Value, r.views, r.negatives, r.runs, r.rows} {
-		if a != nil {
-			a.Free()
+	free(r.control, r.status, r.losses, r.paramZ.Value, r.views, r.negatives, r.runs, r.rows)
+	if errors.Is(err, device.ErrLost) {
+		return err
+	}
+	return errors.Join(err, failed)
+}
+
+// newArrays makes arrays of so many elements on a device.
+func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array) (err error) {
+	for _, a := range to {
+		if *a, err = op.NewArrayOn(d, dtype, size); err != nil {
+			return err
 		}
 	}
-	return failed
+	return nil
+}
+
+// free frees arrays or memory of a device, of which some may not have been allocated.
+func free[T interface {
+	comparable
+	Free()
+}](list ...T) {
+	var none T
+	for _, m := range list {
+		if m != none {
+			m.Free()
+		}
+	}
 }
 
 // advance trains on a chunk of batches.
@@ -265,10 +269,9 @@ func (r *deviceEngine) train(e *epochRun, count int) error {
 
 // launch asks the device to train on the next batches, each of which leaves the sum of
 // its edges' losses.
-func (r *deviceEngine) launch(e *epochRun, count int) error {
+func (r *deviceEngine) launch(e *epochRun, count int) (err error) {
 	done := 0
 	if r.table != nil {
-		var err error
 		if done, err = r.launchTable(e, count); err != nil || done == count {
 			return err
 		}
@@ -277,7 +280,6 @@ func (r *deviceEngine) launch(e *epochRun, count int) error {
 		return err
 	}
 	if r.network != nil {
-		var err error
 		if done, err = r.network.launch(e, count); err != nil {
 			return err
 		}

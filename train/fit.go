@@ -149,7 +149,12 @@ func newFit(m model.Model, n int, edges []edge, options Options) (*fit, error) {
 		return nil, err
 	}
 	f := &fit{job: j, result: Result{Edges: j.edges}, saves: saves{last: time.Now()}}
-	if f.engine, err = newEngine(j, edges); err != nil {
+	if j.Device.OnHost() {
+		f.engine, err = newHostEngine(j, edges)
+	} else {
+		f.engine, err = newDeviceEngine(j, edges)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if j.Resume != nil {
@@ -172,7 +177,8 @@ func (f *fit) run(ctx context.Context) error {
 		}
 		first = end
 	}
-	return f.saveAtEnd()
+	// The run may have been saved after its last epoch.
+	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.now.position))
 }
 
 // epoch runs an epoch of a phase, or what is left of it, and the hooks after it.

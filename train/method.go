@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -127,9 +128,4 @@ func (t *target) forget(rows []int32) {
 }
 
 // bound returns the clip as the kernels take it.
-func bound(clip float64) float64 {
-	if clip == 0 {
-		return math.Inf(1)
-	}
-	return clip
-}
+func bound(clip float64) float64 { return cmp.Or(clip, math.Inf(1)) }

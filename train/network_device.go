@@ -38,24 +38,19 @@ type replayed struct {
 
 func newNetworkRun(r *deviceEngine) (n *networkRun, err error) {
 	n = &networkRun{engine: r}
-	for _, a := range []struct {
-		to   **op.Array
-		size int
-	}{{&n.rows, 2 * r.size}, {&n.local, 2 * r.size}, {&n.control, controlWords}, {&n.number, 1}} {
-		if *a.to, err = op.NewArrayOn(r.Device, tensor.Int32, a.size); err != nil {
-			return n, err
-		}
+	err = newArrays(r.Device, tensor.Int32, 2*r.size, &n.rows, &n.local)
+	if err == nil {
+		err = newArrays(r.Device, tensor.Int32, controlWords, &n.control)
 	}
-	return n, nil
+	if err == nil {
+		err = newArrays(r.Device, tensor.Int32, 1, &n.number)
+	}
+	return n, err
 }
 
 // close frees the memory.
 func (n *networkRun) close() error {
-	for _, a := range []*op.Array{n.rows, n.local, n.control, n.number} {
-		if a != nil {
-			a.Free()
-		}
-	}
+	free(n.rows, n.local, n.control, n.number)
 	return n.forget()
 }
 

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -79,6 +80,36 @@ type Options struct {
 	Resume *Checkpoint
 }
 
+// An ImageSource gives a model of images what it sees of points, such as views of
+// them that are drawn at random.
+type ImageSource interface {
+	// Shape returns the size of an image: channels, height, width.
+	Shape() [3]int
+	// ImagesTo writes the images of points to dst [len(points), channels, height,
+	// width]. Epochs count from 0. It is called for every batch, in order, ahead of
+	// the batch's step and on another goroutine: it may depend on nothing that
+	// training changes. An error ends the run with it.
+	ImagesTo(dst []float32, points []int32, epoch int) error
+}
+
+// A DeviceImageSource makes images on a device, too.
+type DeviceImageSource interface {
+	ImageSource
+	// ImagesOn returns what makes them there. It is called once, before the first
+	// batch.
+	ImagesOn(d *model.Device) (DeviceImages, error)
+}
+
+// DeviceImages makes images on a device.
+type DeviceImages interface {
+	// Launch writes the images of points [r] (int32) to dst [r, channels, height,
+	// width] (float32); both arrays are on the device. It need not wait until that
+	// has been done. Epochs count from 0.
+	Launch(dst, points *op.Array, epoch int) error
+	// Close frees their memory on the device.
+	Close()
+}
+
 // maxLogConst bounds the logarithms of the losses' constants. Their exponentials are
 // multiplied by squared distances, and must leave room for these in float32.
 const maxLogConst = 60
@@ -140,11 +171,7 @@ func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) erro
 
 // batchSize returns the number of edges in a batch; the last may have fewer.
 func (o *Options) batchSize(edges int) int {
-	size := o.BatchSize
-	if size == 0 {
-		size = 1024
-	}
-	return min(size, edges)
+	return min(cmp.Or(o.BatchSize, 1024), edges)
 }
 
 // batches returns the number of batches in an epoch.

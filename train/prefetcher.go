@@ -54,7 +54,7 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 	}
 	p := &prefetcher{
 		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
-		shuffle: newShuffler(edges, options.Seed), dedupe: newDeduper(n),
+		shuffle: newShuffler(fanoutOf(len(edges)), edges, options.Seed), dedupe: newDeduper(n),
 		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}

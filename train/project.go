@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -46,8 +47,7 @@ type Projector struct {
 	width    int
 	index    *neighbors.Index
 
-	mu   sync.Mutex
-	idle []*placer
+	idle sync.Pool // of placers
 }
 
 // NewProjector returns a projector into a table of positions [n, d] of the training
@@ -77,7 +77,7 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	if err != nil {
 		return nil, err
 	}
-	p.idle = append(p.idle, first)
+	p.idle.Put(first)
 	return p, nil
 }
 
@@ -126,46 +126,24 @@ func (p *Projector) newPlacer() (*placer, error) {
 	return &placer{frozen: frozen}, nil
 }
 
-// take returns a placer that nobody else uses.
-func (p *Projector) take() (*placer, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := len(p.idle) - 1
-	if last < 0 {
-		return p.newPlacer()
-	}
-	w := p.idle[last]
-	p.idle = p.idle[:last]
-	return w, nil
-}
-
-func (p *Projector) put(w *placer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, w)
-}
-
 // place finds positions for one block of points, whose neighbours are in near
 // from row first on.
 func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int) error {
 	p.start(dst, near, first)
-	epochs := p.Epochs
-	if epochs == 0 {
-		epochs = projectionEpochs
-	}
+	epochs := cmp.Or(p.Epochs, projectionEpochs)
 	if epochs < 0 {
 		return nil
 	}
-	w, err := p.take()
-	if err != nil {
-		return err
+	w, _ := p.idle.Get().(*placer)
+	if w == nil {
+		var err error
+		if w, err = p.newPlacer(); err != nil {
+			return err
+		}
 	}
-	defer p.put(w)
+	defer p.idle.Put(w)
 	q, m, k, d := len(dst)/p.d, p.training.Negatives, near.K, p.d
-	clip := float32(p.training.Clip)
-	if clip == 0 {
-		clip = float32(math.Inf(1))
-	}
+	clip := float32(bound(p.training.Clip))
 	// at is the number of a point's edges that are used at a time. With shared
 	// negatives it is the four heads of the dense kernels, so that a point's result
 	// does not depend on the others of its block.

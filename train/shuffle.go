@@ -73,12 +73,7 @@ type shuffler struct {
 	epoch         uint64
 }
 
-func newShuffler(edges []edge, seed uint64) *shuffler {
-	return newShufflerOver(fanoutOf(len(edges)), edges, seed)
-}
-
-// newShufflerOver returns a shuffler with a given fanout.
-func newShufflerOver(fan fanout, edges []edge, seed uint64) *shuffler {
+func newShuffler(fan fanout, edges []edge, seed uint64) *shuffler {
 	return &shuffler{
 		edges: edges, fan: fan, seed: seed, order: make([]edge, len(edges)), choice: make([]uint8, (len(edges)+7)&^7),
 		start: make([]int, fan.first+1), within: make([]int, fan.second+1),

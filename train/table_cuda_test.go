@@ -154,7 +154,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 		x.words = append(x.words, w...)
 		x.count++
 	})
-	shuffled := newShuffler(edges, 7)
+	shuffled := newShuffler(fanoutOf(len(edges)), edges, 7)
 	shuffled.begin(2)
 	var ends []int32
 	for _, e := range shuffled.upTo(len(edges)) {

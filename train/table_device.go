@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 
 	"gorgonia.org/tensor"
@@ -30,6 +31,7 @@ type tableRun struct {
 	table, logZ, status *op.Array
 	n, d                int
 	objective           op.ContrastiveOptions
+	positive            device.Arg // 1 if InfoNC's positive pair is part of the sum of similarities
 	limit               device.Arg // the reciprocal of package simd's clamp
 
 	// gradient [n, d] is that of a large batch in fixed-point numbers, zero between
@@ -56,13 +58,14 @@ func tableTakes(objective op.ContrastiveOptions, d int) bool {
 // newTableRun returns a run for a table [n, d] (float32) that tableTakes accepts, log Z
 // [1] (float32), and status [1] (int32, 0), which are on a device.
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) (*tableRun, error) {
-	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective}
+	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective, positive: device.Int(1)}
 	if !tableTakes(objective, r.d) {
 		return nil, fmt.Errorf("train: no table of %d dimensions with the %v metric is trained without a graph", r.d, objective.Metric)
 	}
-	if r.objective.Scale == 0 {
-		r.objective.Scale = 1
+	if objective.ExcludePositive {
+		r.positive = device.Int(0)
 	}
+	r.objective.Scale = cmp.Or(objective.Scale, 1)
 	r.limit = device.F32(float64(1 / simd.BoundOf[float32](objective.Clamp).Clamp()))
 	return r, nil
 }
@@ -97,14 +100,6 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 	return device.F32(r.objective.Scale), device.F32(norm)
 }
 
-// positive returns 1 if InfoNC's positive pair is part of the sum of similarities.
-func (r *tableRun) positive() device.Arg {
-	if r.objective.ExcludePositive {
-		return device.Int(0)
-	}
-	return device.Int(1)
-}
-
 // batches trains on consecutive small batches of b edges with m negatives each, 1 ≤ m <
 // 2b−2. rows, local [count, 2·size] (int32, size ≥ b) and counts [count] (int32) are
 // those of a deviceLayout, and control [count, 16] the batches' control blocks. losses
@@ -128,7 +123,7 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 	ofLoss, ofGradient := r.norms(b)
 	return r.device.Launch(kernel, device.Launch{Grid: 1, Block: tableBlock, Shared: r.shared(b)},
 		r.table.Arg(), r.logZ.Arg(), device.Arg(losses), r.status.Arg(), device.Arg(control), rows.Arg(), local.Arg(), counts.Arg(),
-		device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)), r.positive(),
+		device.Int(stride), device.Int(b), device.Int(m), device.Int(count), device.Int(first), device.Int(int(r.objective.Loss)), r.positive,
 		r.limit, ofLoss, ofGradient)
 }
 
@@ -147,7 +142,7 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 	which := device.Int(int(r.objective.Loss))
 	if err := r.device.Launch(fmt.Sprintf("table_pairs_%d", r.d), device.Launch{Grid: blocks, Block: pairBlock},
 		r.gradient.Arg(), r.parts.Arg(), r.table.Arg(), r.logZ.Arg(), r.status.Arg(), device.Arg(control), device.Arg(edges),
-		device.Int(b), device.Int(m), which, r.positive(), r.limit); err != nil {
+		device.Int(b), device.Int(m), which, r.positive, r.limit); err != nil {
 		return err
 	}
 	if err := r.device.Launch("table_finish", device.Launch{Grid: 1, Block: finishBlock}, device.Arg(loss), r.logZ.Arg(), r.status.Arg(),
@@ -175,10 +170,5 @@ func (r *tableRun) reserve(blocks int) (err error) {
 
 // close frees the run's own memory.
 func (r *tableRun) close() {
-	for _, a := range []*op.Array{r.gradient, r.parts} {
-		if a != nil {
-			a.Free()
-		}
-	}
-	r.gradient, r.parts = nil, nil
+	free(r.gradient, r.parts)
 }

@@ -275,7 +275,7 @@ func TestCauchySum(t *testing.T) {
 		"wide":    normal[float32](3, 4000, 1, 1e4),
 		"huge":    normal[float32](4, 4000, 1, 1e18),
 		"lattice": lattice,
-		"equal":   slices.Repeat([]float32{float32(math.Sqrt2 / 2)}, 4000), // every epochRun rounds alike
+		"equal":   slices.Repeat([]float32{float32(math.Sqrt2 / 2)}, 4000), // every term rounds alike
 	} {
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 127, 128, 129, 255, 511, 2000} {
 			for _, at := range []float32{0, 1.5} {
