@@ -86,7 +86,7 @@ func (t *training) metrics() *Metrics {
 		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
 	if t.config.Loss.Name == op.NC {
-		z := train.Spectrum{N: t.near.Graph.N}.Z(t.embedded.Result.LogZ)
+		z := train.Normalization{N: t.near.Graph.N}.Z(t.embedded.Result.LogZ)
 		m.Z = &z
 	}
 	return m

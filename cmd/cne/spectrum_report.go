@@ -139,7 +139,7 @@ func (s *spectrum) abscissa(x *sweepPoint) float64 {
 	case s.axis.flag == "m":
 		return float64(x.embedded.Result.Negatives)
 	case s.axis.flag == "s" && s.hasZBar():
-		return train.Spectrum{N: s.base.near.Graph.N}.ZBar(x.value)
+		return train.Normalization{N: s.base.near.Graph.N}.ZBar(x.value)
 	}
 	return x.value
 }
@@ -158,7 +158,7 @@ func (s *spectrum) curves(f *SpectrumMetrics) *plot.Curves {
 		label, logarithmic = "Z̄", true
 		// The ends of the slider, where they are among the values.
 		for end, name := range []string{"s = 0", "s = 1"} {
-			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
+			if z := (train.Normalization{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
 				marks = append(marks, plot.Mark{X: z, Name: name})
 			}
 		}

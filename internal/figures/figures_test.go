@@ -128,7 +128,7 @@ func TestImagesOf(t *testing.T) {
 			t.Errorf("%s: images %v, %v", path, images, err)
 		}
 	}
-	if images, err := imagesOf([]string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
+	if images, err := imagesOf(t.Context(), []string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
 		t.Errorf("two files: %v, %v", images, err)
 	}
 	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
