@@ -48,7 +48,7 @@ func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows,
 	}
 	if temperature != nil {
 		options.Temperature = 1
-		if features, err = op.Temper(features, temperature); err != nil {
+		if features, err = op.ScaleByTemperature(features, temperature); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows,
 	if err != nil {
 		return err
 	}
-	if p.program, err = vm.CompileOn(d, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
+	if p.program, err = vm.Compile(d, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
 		return err
 	}
 	if rows != nil {

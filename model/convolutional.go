@@ -41,7 +41,7 @@ type Convolutional[T op.Float] struct {
 // NewConvolutional returns a model of n points that are images of size×size
 // pixels, embedded by a network. A metric of op.Cosine puts Normalize before
 // the loss; its temperature is then learnt, from that of the options on, if
-// learnTemperature is set: see op.Temper.
+// learnTemperature is set: see op.ScaleByTemperature.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, fmt.Errorf("model: there are no %d images of %d×%d pixels to train on", n, size, size)
@@ -139,7 +139,7 @@ func (c *Convolutional[T]) compileForward() error {
 	if err != nil {
 		return err
 	}
-	if c.forward, err = vm.CompileOn(c.copies.where(), z); err != nil {
+	if c.forward, err = vm.Compile(c.copies.where(), z); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	c.input, c.output = c.forward.Input(x), c.forward.Output(z)

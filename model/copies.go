@@ -64,7 +64,7 @@ func (c *copies) of(a *op.Array) (*op.Array, error) {
 	if there := c.remote[a]; there != nil {
 		return there, nil
 	}
-	there, err := op.NewArrayOn(c.device, a.Dtype())
+	there, err := op.NewArray(c.device, a.Dtype())
 	if err != nil {
 		return nil, err
 	}

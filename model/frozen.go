@@ -54,7 +54,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if f.program, err = vm.Compile(loss, grads[0]); err != nil {
+	if f.program, err = vm.Compile(nil, loss, grads[0]); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	f.features, f.theta = f.program.Input(all), f.program.Input(theta)

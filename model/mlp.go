@@ -78,8 +78,8 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 	n := &MLP[T]{widths: widths}
 	dtype := op.Dtype[T]()
 	for l := range len(widths) - 1 {
-		w, errW := op.NewArray(dtype, widths[l+1], widths[l])
-		b, errB := op.NewArray(dtype, widths[l+1])
+		w, errW := op.NewArray(nil, dtype, widths[l+1], widths[l])
+		b, errB := op.NewArray(nil, dtype, widths[l+1])
 		if err := errors.Join(errW, errB); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
@@ -98,7 +98,7 @@ func (n *MLP[T]) compileForward() error {
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if n.forward, err = vm.CompileOn(n.copies.where(), y); err != nil {
+	if n.forward, err = vm.Compile(n.copies.where(), y); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	n.input, n.output = n.forward.Input(x), n.forward.Output(y)
@@ -144,9 +144,9 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, a
 		out, in := n.widths[l+1], n.widths[l]
 		w := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(out, in), gorgonia.WithName(n.name(l, "weight")))
 		b := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(out), gorgonia.WithName(n.name(l, "bias")))
-		act := op.ReLU
+		act := op.ReLUActivation
 		if l == len(n.weights)-1 {
-			act = op.Identity
+			act = op.NoActivation
 		}
 		if l == 0 {
 			y, err = first(w, b, act)
@@ -244,7 +244,7 @@ func (n *MLP[T]) projectRemotely(dst, x []float32) error {
 	if err := n.forward.Run(); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if here, err = op.NewArray(tensor.Float32, rowsPerBlock, out); err != nil {
+	if here, err = op.NewArray(nil, tensor.Float32, rowsPerBlock, out); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	if err := op.Copy(here, n.output); err != nil {

@@ -103,7 +103,7 @@ func (n *ResNet[T]) compileForward(b *builder[T]) error {
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if n.forward, err = vm.CompileOn(n.copies.where(), h); err != nil {
+	if n.forward, err = vm.Compile(n.copies.where(), h); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	n.input, n.output = n.forward.Input(x), n.forward.Output(h)
@@ -290,7 +290,7 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	if h, err = b.convolve(h, "conv1", 3, w, 3, 1); err != nil {
 		return nil, nil, err
 	}
-	if h, err = b.normalise(h, "bn1", w, op.ReLU); err != nil {
+	if h, err = b.normalise(h, "bn1", w, op.ReLUActivation); err != nil {
 		return nil, nil, err
 	}
 	in := w
@@ -309,10 +309,10 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	if h, err = op.GlobalAvgPool(h); err != nil {
 		return nil, nil, err
 	}
-	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLU); err != nil {
+	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLUActivation); err != nil {
 		return nil, nil, err
 	}
-	z, err = b.linear(z, "fc2", b.net.options.Hidden, b.net.options.Out, op.Identity)
+	z, err = b.linear(z, "fc2", b.net.options.Hidden, b.net.options.Out, op.NoActivation)
 	return h, z, err
 }
 
@@ -322,20 +322,20 @@ func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (
 	if err != nil {
 		return nil, err
 	}
-	if y, err = b.normalise(y, name+".bn1", out, op.ReLU); err != nil {
+	if y, err = b.normalise(y, name+".bn1", out, op.ReLUActivation); err != nil {
 		return nil, err
 	}
 	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
 		return nil, err
 	}
-	if y, err = b.normalise(y, name+".bn2", out, op.Identity); err != nil {
+	if y, err = b.normalise(y, name+".bn2", out, op.NoActivation); err != nil {
 		return nil, err
 	}
 	if stride != 1 || in != out {
 		if x, err = b.convolve(x, name+".shortcut.0", in, out, 1, stride); err != nil {
 			return nil, err
 		}
-		if x, err = b.normalise(x, name+".shortcut.1", out, op.Identity); err != nil {
+		if x, err = b.normalise(x, name+".shortcut.1", out, op.NoActivation); err != nil {
 			return nil, err
 		}
 	}
@@ -360,7 +360,7 @@ func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int, act 
 		return nil, err
 	}
 	if b.create {
-		stats, err := op.NewBatchStats(op.Dtype[T](), channels)
+		stats, err := op.NewBatchStats(nil, op.Dtype[T](), channels)
 		if err != nil {
 			return nil, err
 		}
@@ -389,7 +389,7 @@ func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.A
 func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) (*gorgonia.Node, error) {
 	number := len(b.nodes)
 	if b.create {
-		a, err := op.NewArray(op.Dtype[T](), shape...)
+		a, err := op.NewArray(nil, op.Dtype[T](), shape...)
 		if err != nil {
 			return nil, err
 		}

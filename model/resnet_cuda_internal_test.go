@@ -21,7 +21,7 @@ import (
 // draw returns an array of normally distributed numbers.
 func draw(t *testing.T, seed uint64, shape ...int) *op.Array {
 	t.Helper()
-	a, err := op.NewArray(tensor.Float32, shape...)
+	a, err := op.NewArray(nil, tensor.Float32, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func draw(t *testing.T, seed uint64, shape ...int) *op.Array {
 // near compares arrays, wherever they are, relative to the largest element.
 func near(t *testing.T, what string, got, want *op.Array, within float64) {
 	t.Helper()
-	here, err := op.NewArray(tensor.Float32)
+	here, err := op.NewArray(nil, tensor.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestResNetOnDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				outputs[i] = append(gorgonia.Nodes{h}, grads...)
-				if programs[i], err = vm.CompileOn(on, outputs[i]...); err != nil {
+				if programs[i], err = vm.Compile(on, outputs[i]...); err != nil {
 					t.Fatal(err)
 				}
 				if err := net.Share(programs[i], nodes); err != nil {

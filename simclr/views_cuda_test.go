@@ -48,7 +48,7 @@ func randomImages(n, h, w int) *data.Images {
 
 func intsOn(t *testing.T, d *device.Device, values []int32) *op.Array {
 	t.Helper()
-	a, err := op.NewArrayOn(d, tensor.Int32, len(values))
+	a, err := op.NewArray(d, tensor.Int32, len(values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestViewsOnDevice(t *testing.T) {
 			defer v.Close()
 			values := 3 * a.Size * a.Size
 			got, want := make([]float32, 2*c.rows*values), make([]float32, 2*c.rows*values)
-			dst, err := op.NewArrayOn(d, tensor.Float32, 2*c.rows, 3, a.Size, a.Size)
+			dst, err := op.NewArray(d, tensor.Float32, 2*c.rows, 3, a.Size, a.Size)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestRemoteViewsErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	points := intsOn(t, d, []int32{0, 2})
-	dst, err := op.NewArrayOn(d, tensor.Float32, 2, 3, 32, 31)
+	dst, err := op.NewArray(d, tensor.Float32, 2, 3, 32, 31)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,13 +85,13 @@ func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augme
 	if err = device.Upload(d, v.settings.Pointer(), settings); err != nil {
 		return v, err
 	}
-	if v.rowsOf, err = op.NewArrayOn(d, tensor.Int32, len(rows)); err != nil {
+	if v.rowsOf, err = op.NewArray(d, tensor.Int32, len(rows)); err != nil {
 		return v, err
 	}
 	if err = device.Upload(d, v.rowsOf.Pointer(), rows); err != nil {
 		return v, err
 	}
-	if v.normal, err = op.NewArrayOn(d, tensor.Float32, 6); err != nil {
+	if v.normal, err = op.NewArray(d, tensor.Float32, 6); err != nil {
 		return v, err
 	}
 	normal := make([]float32, 6)
@@ -101,7 +101,7 @@ func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augme
 	if err = device.Upload(d, v.normal.Pointer(), normal); err != nil {
 		return v, err
 	}
-	v.choices, err = op.NewArrayOn(d, tensor.Int32, 0)
+	v.choices, err = op.NewArray(d, tensor.Int32, 0)
 	return v, err
 }
 

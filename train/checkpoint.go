@@ -248,7 +248,7 @@ func copyArray(to, from *op.Array) error {
 	if err != nil {
 		return err
 	}
-	rounded, err := op.NewArray(to.Dtype(), from.Shape()...)
+	rounded, err := op.NewArray(nil, to.Dtype(), from.Shape()...)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func here(a *op.Array) (*op.Array, error) {
 	if a.Device().OnHost() {
 		return a, nil
 	}
-	copied, err := op.NewArray(a.Dtype(), a.Shape()...)
+	copied, err := op.NewArray(nil, a.Dtype(), a.Shape()...)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func numberOf(a *op.Array) (float64, error) {
 func (c *Checkpoint) Clone() (*Checkpoint, error) {
 	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), slots: make([]Slot, len(c.slots))}
 	for i, s := range c.slots {
-		a, err := op.NewArray(s.Value.Dtype(), s.Value.Shape()...)
+		a, err := op.NewArray(nil, s.Value.Dtype(), s.Value.Shape()...)
 		if err != nil {
 			return nil, err
 		}
@@ -385,7 +385,7 @@ func arrayOf(t safetensors.Tensor) (*op.Array, error) {
 	if !ok {
 		return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
 	}
-	a, err := op.NewArray(dtype, t.Shape...)
+	a, err := op.NewArray(nil, dtype, t.Shape...)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func randomEdges(n, edges int) []edge {
 
 func fetched(t *testing.T, a *op.Array) []int32 {
 	t.Helper()
-	to, err := op.NewArray(a.Dtype())
+	to, err := op.NewArray(nil, a.Dtype())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func fetched(t *testing.T, a *op.Array) []int32 {
 
 func newInts(t *testing.T, d *device.Device, shape ...int) *op.Array {
 	t.Helper()
-	a, err := op.NewArrayOn(d, tensor.Int32, shape...)
+	a, err := op.NewArray(d, tensor.Int32, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 		t.Errorf("theta is %g", got)
 	}
 
-	losses, err := op.NewArrayOn(d, tensor.Float32, 5)
+	losses, err := op.NewArray(d, tensor.Float32, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	if err := status.Zero(); err != nil {
 		t.Fatal(err)
 	}
-	loss, err := op.NewArrayOn(d, tensor.Float32, 1)
+	loss, err := op.NewArray(d, tensor.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func (f *remoteFeed) spread(to, from *device.Memory, lists, totals device.Arg, c
 func newRemoteLayout(d *device.Device) (l *remoteLayout, err error) {
 	l = new(remoteLayout)
 	for _, a := range []**op.Array{&l.rows, &l.slots, &l.counts} {
-		if *a, err = op.NewArrayOn(d, tensor.Int32, 0); err != nil {
+		if *a, err = op.NewArray(d, tensor.Int32, 0); err != nil {
 			return nil, err
 		}
 	}

@@ -370,7 +370,7 @@ func newFit(m model.Model, n, edges int, options Options) (*fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	grad, err := op.NewArray(value.Dtype(), 1)
+	grad, err := op.NewArray(nil, value.Dtype(), 1)
 	if err != nil {
 		return nil, err
 	}

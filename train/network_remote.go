@@ -42,7 +42,7 @@ func newNetworkRun(r *remote) (n *networkRun, err error) {
 		to   **op.Array
 		size int
 	}{{&n.rows, 2 * r.size}, {&n.slots, 2 * r.size}, {&n.control, controlWords}, {&n.number, 1}} {
-		if *a.to, err = op.NewArrayOn(r.Device, tensor.Int32, a.size); err != nil {
+		if *a.to, err = op.NewArray(r.Device, tensor.Int32, a.size); err != nil {
 			return n, err
 		}
 	}

@@ -108,12 +108,12 @@ func newRemote(f *fit) (r *remote, err error) {
 		{&r.negatives, nil, tensor.Int32}, {&r.runs, nil, tensor.Int32}, {&r.rows, nil, tensor.Int32},
 	} {
 		if a.there != nil {
-			if *a.there, err = op.NewArrayOn(f.Device, a.dtype, 1); err != nil {
+			if *a.there, err = op.NewArray(f.Device, a.dtype, 1); err != nil {
 				return r, err
 			}
 		}
 		if a.here != nil {
-			if *a.here, err = op.NewArray(a.dtype, 1); err != nil {
+			if *a.here, err = op.NewArray(nil, a.dtype, 1); err != nil {
 				return r, err
 			}
 		}

@@ -166,13 +166,13 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 // reserve sees to it that there is room for what large batches of so many blocks leave.
 func (r *tableRun) reserve(blocks int) (err error) {
 	if r.gradient == nil {
-		if r.gradient, err = op.NewArrayOn(r.device, tensor.Int32, r.n, r.d, 2); err != nil {
+		if r.gradient, err = op.NewArray(r.device, tensor.Int32, r.n, r.d, 2); err != nil {
 			return err
 		}
 		if err = r.gradient.Zero(); err != nil {
 			return err
 		}
-		if r.parts, err = op.NewArrayOn(r.device, tensor.Float32, 0); err != nil {
+		if r.parts, err = op.NewArray(r.device, tensor.Float32, 0); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -35,25 +34,19 @@ type BatchStats struct {
 	Evaluate bool
 }
 
-// NewBatchStats returns the statistics of a layer of the given number of
-// channels before its first run: means of 0 and variances of 1. The dtype,
+// NewBatchStats returns the statistics of a layer before its first run, means of 0 and
+// variances of 1, on the device on which the layer runs (nil: the CPU). The dtype,
 // tensor.Float32 or Float64, is that of the layer's input.
-func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
-	return NewBatchStatsOn(device.CPU(), dtype, channels)
-}
-
-// NewBatchStatsOn is NewBatchStats for a layer that runs on a device, where Mean
-// and Var are then.
-func NewBatchStatsOn(d *device.Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
+func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, fmt.Errorf("op: no batch statistics of %v; float32 and float64 are known", dtype)
 	}
 	s := new(BatchStats)
 	var err error
-	if s.Mean, err = NewArrayOn(d, dtype, channels); err != nil {
+	if s.Mean, err = NewArray(d, dtype, channels); err != nil {
 		return nil, err
 	}
-	if s.Var, err = NewArrayOn(d, dtype, channels); err != nil {
+	if s.Var, err = NewArray(d, dtype, channels); err != nil {
 		return nil, err
 	}
 	if !d.OnHost() {
@@ -96,10 +89,10 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 		base:  base{name: "batch_norm", arity: 3, typ: hm.NewFnType(images, vector, vector, images), id: newID()},
 		stats: stats,
 	}
-	if act == Identity {
+	if act == NoActivation {
 		o.single.norm.Floor, o.double.norm.Floor = float32(math.Inf(-1)), math.Inf(-1)
 	}
-	o.remote.floor = float64(o.single.norm.Floor)
+	o.onDevice.floor = float64(o.single.norm.Floor)
 	y, err := gorgonia.ApplyOp(o, x, scale, shift)
 	if err != nil {
 		return nil, err
@@ -116,7 +109,7 @@ type batchNorm struct {
 	evaluated bool           // whether the last run used the running statistics
 	single    normalisation[float32]
 	double    normalisation[float64]
-	remote    remoteNorm
+	onDevice  deviceNorm
 }
 
 func (o *batchNorm) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }

@@ -158,9 +158,9 @@ type contrastive struct {
 	// differentiated is set once a gradient node exists.
 	differentiated bool
 
-	single sweeps[float32]
-	double sweeps[float64]
-	remote remoteSweep
+	single   sweeps[float32]
+	double   sweeps[float64]
+	onDevice deviceSweep
 }
 
 func newContrastive(options ContrastiveOptions) (*contrastive, error) {
@@ -312,22 +312,22 @@ func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
 // sweeps are the ways to go over the pairs of a batch, and what the last one
 // left.
 type sweeps[T Float] struct {
-	options  ContrastiveOptions
-	listed   sweep[T]
-	planes   planeSweep[T]
-	products productSweep[T]
-	norm     float64 // scale, and 1/b for the mean
-	dTheta   float64
+	options ContrastiveOptions
+	listed  sweep[T]
+	lowDim  soaSweep[T]
+	gemm    gemmSweep[T]
+	norm    float64 // scale, and 1/b for the mean
+	dTheta  float64
 	// parts, whose sum times norm is the gradient of the last batch.
 	parts [][]T
-	grad  []T // of planes and products
+	grad  []T // of the dense sweeps
 }
 
 func (s *sweeps[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.listed.init(options)
-	s.planes.init(options)
-	s.products.init(options)
+	s.lowDim.init(options)
+	s.gemm.init(options)
 }
 
 // run computes the loss and, if asked, leaves its gradient for gradTo.
@@ -341,9 +341,9 @@ func (s *sweeps[T]) run(features []T, d int, negatives, runs []int32, b int, the
 		}
 	} else {
 		s.grad = grow(s.grad, len(features))
-		run := s.products.run
+		run := s.gemm.run
 		if s.options.Metric == Euclidean && d <= simd.MaxDenseWidth {
-			run = s.planes.run
+			run = s.lowDim.run
 		}
 		sum = run(features, d, len(features)/d, b, runs, theta, withGrad, s.grad)
 		s.parts = append(s.parts, s.grad)

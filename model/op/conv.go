@@ -39,7 +39,7 @@ type conv2d struct {
 	base
 	stride, pad int
 	convolution
-	remote remoteConv
+	onDevice deviceConv
 }
 
 func (o *conv2d) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -87,7 +87,7 @@ type convGrad struct {
 	of          convPart // convImages or convWeights
 	stride, pad int
 	convolution
-	remote remoteConv
+	onDevice deviceConv
 }
 
 func (o *convGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -130,19 +130,19 @@ const (
 
 // A convolution computes one part by the method that suits.
 type convolution struct {
-	single patches[float32]
-	double patches[float64]
+	single im2col[float32]
+	double im2col[float64]
 	tiles  winograd
 }
 
 func (c *convolution) run(g windows, part convPart, images, weights, result *Array) {
 	switch {
 	case images.dtype == tensor.Float64:
-		c.double.run(&doublePatches, g, part, images.f64, weights.f64, result.f64)
+		c.double.run(&doubleIm2col, g, part, images.f64, weights.f64, result.f64)
 	case g.tiled():
 		c.tiles.run(g, part, images.f32, weights.f32, result.f32)
 	default:
-		c.single.run(&singlePatches, g, part, images.f32, weights.f32, result.f32)
+		c.single.run(&singleIm2col, g, part, images.f32, weights.f32, result.f32)
 	}
 }
 

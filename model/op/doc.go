@@ -1,9 +1,9 @@
 // Package op holds the differentiable operations from which the models of cne
 // are made: Gather and ScatterAdd (rows of a table), Linear (a layer of a
 // network, with its activation; LinearRows and LinearOfSparse of some rows of a
-// matrix), Conv2d, BatchNorm, Rectify, AddReLU and GlobalAvgPool (the layers of a
+// matrix), Conv2d, BatchNorm, ReLU, AddReLU and GlobalAvgPool (the layers of a
 // network of images, which are arrays [n, h, w, c]: ChannelsLast makes them of
-// images [n, c, h, w]), Normalize (rows to unit length), Temper (the temperature,
+// images [n, c, h, w]), Normalize (rows to unit length), ScaleByTemperature (the temperature,
 // if it is learnt) and Contrastive (the four losses, each over negatives that are
 // named one by one or over dense blocks of them).
 //

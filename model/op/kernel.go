@@ -9,8 +9,6 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
-
-	"cne/internal/device"
 )
 
 // A Kernel is an operation that computes into memory it is given. All
@@ -40,7 +38,7 @@ type Recomputer interface {
 	RunAgain(dst *Array, in []*Array) error
 
 	// LaunchAgain is RunAgain on an accelerator: see Launcher.
-	LaunchAgain(d *device.Device, dst *Array, in []*Array) error
+	LaunchAgain(d *Device, dst *Array, in []*Array) error
 }
 
 // The types from which operations' signatures are made. Indices are int32
@@ -98,9 +96,9 @@ func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
 		return nil, err
 	}
 	if in[0].on.device != nil {
-		return doRemotely(k, shape, in)
+		return doOnDevice(k, shape, in)
 	}
-	dst, err := NewArray(in[0].Dtype(), shape...)
+	dst, err := NewArray(nil, in[0].Dtype(), shape...)
 	if err != nil {
 		return nil, err
 	}

@@ -17,14 +17,14 @@ import (
 type Activation int
 
 const (
-	// Identity leaves them.
-	Identity Activation = iota
-	// ReLU replaces negative ones by 0. Its derivative at 0 is 0.
-	ReLU
+	// NoActivation leaves them.
+	NoActivation Activation = iota
+	// ReLUActivation replaces negative ones by 0. Its derivative at 0 is 0.
+	ReLUActivation
 )
 
 func checkActivation(act Activation) error {
-	if act != Identity && act != ReLU {
+	if act != NoActivation && act != ReLUActivation {
 		return fmt.Errorf("op: no activation %d", int(act))
 	}
 	return nil
@@ -63,7 +63,7 @@ func newLinear(act Activation, indexed bool) (*linear, error) {
 		return nil, err
 	}
 	o := &linear{base: base{name: "linear"}, act: act, indexed: indexed}
-	if act == ReLU {
+	if act == ReLUActivation {
 		o.name = "linear_relu"
 	}
 	if indexed {
@@ -114,12 +114,12 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *linear) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
 	x, index, w, b := o.operands(in)
 	if w.Rows() <= mostNarrow {
 		return linearNarrow(d, dst, x, index, w, b, o.act)
 	}
-	err := o.block.each(d, x, index, func(x device.Pointer, first, n int) error {
+	err := o.block.each(d, x, index, func(x Pointer, first, n int) error {
 		return weightRows(d, dst, first, n, x, w)
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func rowsOf(name string, n int, index *Array) ([]int32, error) {
 
 func linearTo[T Float](shape *Array, x []T, rows []int32, w, b, y []T, width int, act Activation) {
 	m, n := shape.shape[0], shape.shape[1]
-	blas.Linear(m, n, width, x, width, rows, w, width, b, act == ReLU, y, n)
+	blas.Linear(m, n, width, x, width, rows, w, width, b, act == ReLUActivation, y, n)
 }
 
 func (o *linear) DiffWRT(int) []bool {
@@ -157,7 +157,7 @@ func (o *linear) DiffWRT(int) []bool {
 
 func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
-	if o.act == ReLU {
+	if o.act == ReLUActivation {
 		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
@@ -232,7 +232,7 @@ func (o *reluGrad) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *reluGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *reluGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
 }
 
@@ -264,7 +264,7 @@ func (o *product) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 // Launch implements Launcher.
-func (o *product) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *product) Launch(d *Device, dst *Array, in []*Array) error {
 	g, w := in[0], in[1]
 	rows, cols, out := dst.shape[0], dst.shape[1], w.shape[0]
 	if out <= mostNarrow {
@@ -345,7 +345,7 @@ func (o *weightGrad) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *weightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *weightGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	g, x := in[0], in[1]
 	var index *Array
 	if o.indexed {
@@ -357,7 +357,7 @@ func (o *weightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
 	if g.Rows() == 0 {
 		return dst.Zero()
 	}
-	return o.block.each(d, x, index, func(x device.Pointer, first, n int) error {
+	return o.block.each(d, x, index, func(x Pointer, first, n int) error {
 		return addWeightGrad(d, dst, g, first, n, x)
 	})
 }
@@ -424,7 +424,7 @@ func (o *columnSums) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *columnSums) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *columnSums) Launch(d *Device, dst *Array, in []*Array) error {
 	return o.sums.launch(d, dst, nil, in[0], nil)
 }
 

@@ -9,7 +9,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -71,7 +70,7 @@ func (o *sum) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *sum) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *sum) Launch(d *Device, dst *Array, in []*Array) error {
 	return eachByFours(d, "sum_4", "sum", dst, in[0], in[1])
 }
 

@@ -22,7 +22,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/finite"
 	"cne/model/op"
 )
@@ -50,7 +49,7 @@ func (e *NonFiniteError) Error() string {
 // goroutines at once, nor beside another program of the same graph:
 // operations keep state from one step to the next.
 type Program struct {
-	device  *device.Device
+	device  *op.Device
 	steps   []step
 	inputs  []input
 	outputs gorgonia.Nodes
@@ -61,7 +60,7 @@ type Program struct {
 type step struct {
 	op       gorgonia.Op
 	kernel   op.Kernel // nil for operations that are none
-	device   *device.Device
+	device   *op.Device
 	launcher op.Launcher   // nil on the CPU
 	again    op.Recomputer // what is computed once more; nil the first time
 	in       []*op.Array
@@ -78,18 +77,15 @@ type input struct {
 	array *op.Array
 }
 
-// Compile is CompileOn for the CPU.
-func Compile(outputs ...*gorgonia.Node) (*Program, error) {
-	return CompileOn(device.CPU(), outputs...)
-}
-
-// CompileOn makes a program that computes the outputs, which belong to one
-// graph, on a device: its arrays are there. An accelerator runs op.Launchers alone.
-// Nodes that no output depends on are left out. Nodes whose lifetimes
-// do not overlap, and whose sizes are about the same, share memory; outputs have
-// their own. What an op.Recomputer has computed is dropped where it is not needed
-// for long, and computed again.
-func CompileOn(d *device.Device, outputs ...*gorgonia.Node) (*Program, error) {
+// Compile makes a program that computes the outputs, nodes of one graph, on a device
+// (nil: the CPU), where its arrays are then. On an accelerator every operation must be
+// an op.Launcher.
+//
+// Nodes that no output depends on are left out. Nodes that are not needed at the same
+// time, and are of about the same size, share memory; outputs have memory of their
+// own. The result of an op.Recomputer is dropped, and computed again, if it is not
+// needed for long.
+func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
 	}
@@ -103,7 +99,7 @@ func CompileOn(d *device.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	for i, n := range order {
 		dtype := n.Dtype()
 		if !computed(n) {
-			a, err := op.NewArrayOn(d, dtype)
+			a, err := op.NewArray(d, dtype)
 			if err != nil {
 				return nil, fmt.Errorf("vm: node %v: %w", n, err)
 			}
@@ -158,7 +154,7 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 	if slices.Contains(p.outputs, n) {
 		// It is never free again: the gradient of some weights must not keep the
 		// array of a batch of images, which was as small when the graph was made.
-		s.out, err = op.NewArrayOn(p.device, n.Dtype())
+		s.out, err = op.NewArray(p.device, n.Dtype())
 	} else {
 		s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize())
 	}
@@ -226,7 +222,7 @@ func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 // spares are arrays that no node needs any more, with the sizes of the largest
 // nodes they have been given to.
 type spares struct {
-	device *device.Device
+	device *op.Device
 	free   []*op.Array
 	sizes  map[*op.Array]int
 }
@@ -242,7 +238,7 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 		}
 	}
 	if best < 0 {
-		a, err := op.NewArrayOn(s.device, dtype)
+		a, err := op.NewArray(s.device, dtype)
 		s.sizes[a] = size
 		return a, err
 	}
@@ -459,7 +455,7 @@ func (s *step) runForeign() error {
 // nonFinite returns the first row of a that holds a NaN or an infinity, or −1.
 func nonFinite(a *op.Array) (int, error) {
 	if !a.Device().OnHost() {
-		here, err := op.NewArray(a.Dtype())
+		here, err := op.NewArray(nil, a.Dtype())
 		if err != nil {
 			return 0, err
 		}
@@ -515,7 +511,7 @@ func (p *Program) Close() error {
 	return nil
 }
 
-// Device returns where the program runs.
-func (p *Program) Device() *device.Device { return p.device }
+// Device returns where the program runs, as Compile was told.
+func (p *Program) Device() *op.Device { return p.device }
 
 var _ gorgonia.VM = (*Program)(nil)

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// productBlock bounds the elements of the block of pairs that is worked
+	// gemmBlock bounds the elements of the block of pairs that is worked
 	// on at a time, as long as it holds groupHeads heads.
-	productBlock = 1 << 21
-	// productGrain is the least number of pairs for whose losses another core
+	gemmBlock = 1 << 21
+	// gemmGrain is the least number of pairs for whose losses another core
 	// is worth waking.
-	productGrain = 1 << 13
+	gemmGrain = 1 << 13
 	// finishGrain is how many elements of the gradient are finished at a time.
 	finishGrain = 1 << 14
 )
 
-// A productSweep computes what a sweep does where a head is contrasted with so
+// A gemmSweep computes what a sweep does where a head is contrasted with so
 // many rows of the batch, and these lie next to each other, that matrix
 // products pay. The inner products of heads with rows are a block X = H·Yᵀ.
 // Its elements become squared distances or tempered cosines, and these the
@@ -33,7 +33,7 @@ const (
 // and so does the gradient. The rows are centred first, and the pairs that are
 // near each other nevertheless, as the positive pairs, are taken out of the
 // products and treated as a sweep treats them.
-type productSweep[T Float] struct {
+type gemmSweep[T Float] struct {
 	options ContrastiveOptions
 	bound   simd.Bound[T]
 	clamp   T
@@ -65,15 +65,15 @@ type productSweep[T Float] struct {
 	head, count      int // the tile's heads
 	whole            [1]segment
 	positive         []T // [b] what positive pairs become
-	pieces           []productPiece[T]
+	pieces           []gemmPiece[T]
 	used             int // how many pieces
 	total            simd.Sum
 
 	centreLoop, rowLoop, groupLoop, finishLoop parallel.Loop
 }
 
-// A productPiece is what one share of the heads leaves behind, and its scratch.
-type productPiece[T Float] struct {
+// A gemmPiece is what one share of the heads leaves behind, and its scratch.
+type gemmPiece[T Float] struct {
 	sum simd.Sum
 	// grad is the gradient of pairs near each other, [rows, d], if there were
 	// any, else it is not hasGrad.
@@ -85,7 +85,7 @@ type productPiece[T Float] struct {
 	segments []segment
 	block    []T // [groupHeads, ld]
 	norms    []T // [ld]
-	sums     []T // of the shape of productSweep.y
+	sums     []T // of the shape of gemmSweep.y
 	_        [64]byte
 }
 
@@ -96,7 +96,7 @@ type segment struct{ row, n, column int }
 // A pair is a column of a block and the row that it stands for.
 type pair struct{ column, row int }
 
-func (s *productSweep[T]) init(options ContrastiveOptions) {
+func (s *gemmSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.clamp = s.bound.Clamp()
@@ -120,7 +120,7 @@ func (s *productSweep[T]) init(options ContrastiveOptions) {
 // [rows, d] with its gradient; neither has the factor Scale or 1/b.
 //
 // features is [rows, d], rows ≥ 2b, and runs are those of Contrastive, not 0.
-func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+func (s *gemmSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
 	s.theta, s.withGrad, s.grad = theta, withGrad, grad
 	s.m, s.runs = decode(runs, rows)
@@ -140,7 +140,7 @@ func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta 
 }
 
 // setConstants sets what theta stands for.
-func (s *productSweep[T]) setConstants() {
+func (s *gemmSweep[T]) setConstants() {
 	s.c, s.logC = constant[T](s.options.Loss, s.theta, s.m), T(s.theta)
 	if s.options.Loss == NC {
 		s.logC = T(s.theta + math.Log(float64(s.m)))
@@ -149,7 +149,7 @@ func (s *productSweep[T]) setConstants() {
 }
 
 // setMatrix sets y.
-func (s *productSweep[T]) setMatrix() {
+func (s *gemmSweep[T]) setMatrix() {
 	if s.options.Metric == Cosine {
 		s.y, s.ldy = s.features, s.d
 		return
@@ -185,7 +185,7 @@ func stride(n int) int {
 }
 
 // centre fills rows [lo, hi) of the centred features, and their norms.
-func (s *productSweep[T]) centre(_, lo, hi int) {
+func (s *gemmSweep[T]) centre(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		from, to := s.features[i*s.d:(i+1)*s.d], s.centred[i*s.ldy:(i+1)*s.ldy]
 		var norm T
@@ -201,11 +201,11 @@ func (s *productSweep[T]) centre(_, lo, hi int) {
 
 // setPieces cuts n items of so many pairs each into pieces whose sums begin at
 // zero, and returns the grain.
-func (s *productSweep[T]) setPieces(n, work int) (grain int) {
-	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/productGrain))
+func (s *gemmSweep[T]) setPieces(n, work int) (grain int) {
+	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
 	count := parallel.Pieces(n, grain)
 	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, productPiece[T]{})
+		s.pieces = append(s.pieces, gemmPiece[T]{})
 	}
 	for ; s.used < count; s.used++ {
 		s.pieces[s.used].hasGrad = false
@@ -217,16 +217,16 @@ func (s *productSweep[T]) setPieces(n, work int) (grain int) {
 }
 
 // addSums adds what the first pieces have added up to the total.
-func (s *productSweep[T]) addSums(pieces int) {
+func (s *gemmSweep[T]) addSums(pieces int) {
 	for i := range pieces {
 		s.total.Add(s.pieces[i].sum)
 	}
 }
 
 // byTiles contrasts each head with all rows.
-func (s *productSweep[T]) byTiles() {
+func (s *gemmSweep[T]) byTiles() {
 	s.ld = stride(s.rows)
-	tiles := parallel.Pieces(s.b, max(groupHeads, productBlock/s.ld))
+	tiles := parallel.Pieces(s.b, max(groupHeads, gemmBlock/s.ld))
 	s.tile = parallel.Pieces(s.b, tiles) // tiles of a size
 	s.whole[0] = segment{row: 0, n: s.rows}
 	s.block = grow(s.block, s.tile*s.ld)
@@ -262,7 +262,7 @@ func (s *productSweep[T]) byTiles() {
 }
 
 // factor is what inner products are multiplied by.
-func (s *productSweep[T]) factor() T {
+func (s *gemmSweep[T]) factor() T {
 	if s.options.Metric == Euclidean {
 		return -2
 	}
@@ -270,7 +270,7 @@ func (s *productSweep[T]) factor() T {
 }
 
 // gradFactor is what products with the derivatives are multiplied by.
-func (s *productSweep[T]) gradFactor() T {
+func (s *gemmSweep[T]) gradFactor() T {
 	if s.options.Metric == Euclidean {
 		return 1
 	}
@@ -278,7 +278,7 @@ func (s *productSweep[T]) gradFactor() T {
 }
 
 // headRows works on the tile's heads [lo, hi).
-func (s *productSweep[T]) headRows(number, lo, hi int) {
+func (s *gemmSweep[T]) headRows(number, lo, hi int) {
 	p := &s.pieces[number]
 	s.positives(s.head+lo, s.head+hi)
 	for r := lo; r < hi; r++ {
@@ -292,7 +292,7 @@ func (s *productSweep[T]) headRows(number, lo, hi int) {
 }
 
 // byGroups contrasts each group of heads with a run of rows.
-func (s *productSweep[T]) byGroups() {
+func (s *gemmSweep[T]) byGroups() {
 	s.ld = stride(s.m)
 	n := parallel.Pieces(s.b, groupHeads)
 	s.groupLoop.Run(n, s.setPieces(n, groupHeads*s.ld*(1+s.d/16)))
@@ -300,7 +300,7 @@ func (s *productSweep[T]) byGroups() {
 }
 
 // groups works on the groups [lo, hi).
-func (s *productSweep[T]) groups(number, lo, hi int) {
+func (s *gemmSweep[T]) groups(number, lo, hi int) {
 	p := &s.pieces[number]
 	p.block = grow(p.block, groupHeads*s.ld)
 	if s.withGrad {
@@ -315,7 +315,7 @@ func (s *productSweep[T]) groups(number, lo, hi int) {
 }
 
 // group works on group g.
-func (s *productSweep[T]) group(p *productPiece[T], g int) {
+func (s *gemmSweep[T]) group(p *gemmPiece[T], g int) {
 	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
 	p.segments = p.segments[:0]
 	column := 0
@@ -350,7 +350,7 @@ func (s *productSweep[T]) group(p *productPiece[T], g int) {
 
 // positives computes the squared distances, or tempered cosines, of the
 // positive pairs of heads [lo, hi).
-func (s *productSweep[T]) positives(lo, hi int) {
+func (s *gemmSweep[T]) positives(lo, hi int) {
 	tau := T(1 / s.options.Temperature)
 	for i := lo; i < hi; i++ {
 		if s.options.Metric == Euclidean {
@@ -367,7 +367,7 @@ func (s *productSweep[T]) positives(lo, hi int) {
 }
 
 // squared returns the squared distance of rows i and j.
-func (s *productSweep[T]) squared(i, j int) (sum T) {
+func (s *gemmSweep[T]) squared(i, j int) (sum T) {
 	o := s.features[j*s.d:][:s.d]
 	for k, v := range s.features[i*s.d:][:s.d] {
 		sum += (v - o[k]) * (v - o[k])
@@ -377,7 +377,7 @@ func (s *productSweep[T]) squared(i, j int) (sum T) {
 
 // finishPositives turns what positives left into derivatives, for the losses
 // where a head's negatives have no part in that.
-func (s *productSweep[T]) finishPositives(p *productPiece[T], lo, hi int) {
+func (s *gemmSweep[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 	x := s.positive[lo:hi]
 	switch {
 	case s.options.Loss == InfoNC:
@@ -392,7 +392,7 @@ func (s *productSweep[T]) finishPositives(p *productPiece[T], lo, hi int) {
 
 // row turns the inner products of a head with n rows into derivatives. The
 // elements from n on belong to no pair and become 0.
-func (s *productSweep[T]) row(p *productPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+func (s *gemmSweep[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	if s.options.Metric == Cosine {
 		s.exclude(x, head, n, T(math.Inf(-1)))
 		s.cosine(p, head, x)
@@ -409,7 +409,7 @@ func (s *productSweep[T]) row(p *productPiece[T], head int, x []T, n int, norms 
 }
 
 // exclude marks the elements of a row that are no negative pairs.
-func (s *productSweep[T]) exclude(x []T, head, n int, mark T) {
+func (s *gemmSweep[T]) exclude(x []T, head, n int, mark T) {
 	if len(x) == 0 {
 		return
 	}
@@ -423,7 +423,7 @@ func (s *productSweep[T]) exclude(x []T, head, n int, mark T) {
 
 // distances turns inner products into squared distances, and notes which pairs
 // are near each other.
-func (s *productSweep[T]) distances(p *productPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+func (s *gemmSweep[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	p.found = grow(p.found, (len(x)+63)/64)
 	simd.RowDistances(x, norms, s.norms[head], s.slack, s.near, p.found)
 	at := 0
@@ -448,7 +448,7 @@ func (s *productSweep[T]) distances(p *productPiece[T], head int, x []T, n int, 
 
 // spread adds the gradient of the pairs near each other, and takes them out of
 // the row.
-func (s *productSweep[T]) spread(p *productPiece[T], head int, x []T) {
+func (s *gemmSweep[T]) spread(p *gemmPiece[T], head int, x []T) {
 	d := s.d
 	if !p.hasGrad {
 		p.grad, p.hasGrad = grow(p.grad, s.rows*d), true
@@ -468,7 +468,7 @@ func (s *productSweep[T]) spread(p *productPiece[T], head int, x []T) {
 }
 
 // euclidean turns a head's squared distances into derivatives.
-func (s *productSweep[T]) euclidean(p *productPiece[T], head int, x []T, n int) {
+func (s *gemmSweep[T]) euclidean(p *gemmPiece[T], head int, x []T, n int) {
 	switch s.options.Loss {
 	case Neg, NC:
 		s.exclude(x, head, n, T(math.Inf(1)))
@@ -505,7 +505,7 @@ func (s *productSweep[T]) euclidean(p *productPiece[T], head int, x []T, n int) 
 }
 
 // cosine turns a head's tempered cosines into derivatives.
-func (s *productSweep[T]) cosine(p *productPiece[T], head int, x []T) {
+func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
 	if s.options.Loss != InfoNC {
 		p.sum.Add(simd.RowLogistic(x, s.logC))
 		return
@@ -534,7 +534,7 @@ func (s *productSweep[T]) cosine(p *productPiece[T], head int, x []T) {
 
 // finish writes rows [lo, hi) of the gradient from the sums, and adds what the
 // positive pairs and those near each other contribute.
-func (s *productSweep[T]) finish(_, lo, hi int) {
+func (s *gemmSweep[T]) finish(_, lo, hi int) {
 	d := s.d
 	euclidean := s.options.Metric == Euclidean
 	if len(s.runs) > 0 {

@@ -21,7 +21,7 @@ const (
 	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
 )
 
-// A planeSweep computes a loss of Euclidean distances in at most
+// A soaSweep computes a loss of Euclidean distances in at most
 // simd.MaxDenseWidth dimensions where whole stretches of rows are the negatives
 // of a head. The rows' coordinates are laid out in planes, and four heads at a
 // time pass along a stretch: nothing is gathered, and next to nothing is kept of
@@ -30,13 +30,13 @@ const (
 // Where every row is a negative and the weight of a pair does not depend on
 // which of its two points is the head (all losses but InfoNC), two heads meet
 // once and count twice.
-type planeSweep[T Float] struct {
+type soaSweep[T Float] struct {
 	options ContrastiveOptions
 	bound   simd.Bound[T]
 	loop    parallel.Loop
-	pieces  []planePiece[T]
+	pieces  []soaPiece[T]
 	used    int // how many pieces
-	scratch parallel.Pool[planeScratch[T]]
+	scratch parallel.Pool[soaScratch[T]]
 
 	// finishing adds up the pieces, columns by columns.
 	finishing      parallel.Loop
@@ -69,20 +69,20 @@ type planeSweep[T Float] struct {
 // points, are coordinates, the others scratch.
 type box[T Float] struct{ least, most, sum []T }
 
-// A planePiece is what one share of the groups leaves behind: its loss, and
+// A soaPiece is what one share of the groups leaves behind: its loss, and
 // planes of the gradient of pairs that count once and twice. Of InfoNC once
 // holds the planes of simd.DenseSpread.
-type planePiece[T Float] struct {
+type soaPiece[T Float] struct {
 	sum         simd.Sum
 	once, twice []T
 	_           [64]byte // keeps two pieces out of one cache line
 }
 
-// A planeScratch is what is needed to work on a piece, and nothing that outlasts
+// A soaScratch is what is needed to work on a piece, and nothing that outlasts
 // it. It is large, and so it is kept for the next piece on the same core rather
 // than for the same piece.
-type planeScratch[T Float] struct {
-	*planePiece[T]
+type soaScratch[T Float] struct {
+	*soaPiece[T]
 	quad simd.Quad[T]
 	// onceSums and twiceSums are what the kernels add up of the pairs that
 	// count once and twice.
@@ -109,7 +109,7 @@ func (u *sums[T]) resize(heads int) {
 	u.state = grow(u.state, 3*simd.Lanes)
 }
 
-func (s *planeSweep[T]) init(options ContrastiveOptions) {
+func (s *soaSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.loop.Body = s.piece
@@ -118,11 +118,11 @@ func (s *planeSweep[T]) init(options ContrastiveOptions) {
 
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
 // neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
-func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.d, s.rows, s.b = d, rows, b
 	s.m, s.runs = decode(runs, rows)
 	s.c, s.weight = constant[T](s.options.Loss, theta, s.m), T(math.Exp(-theta))
-	s.layOut(features)
+	s.transpose(features)
 	sum := s.positives(features)
 
 	groups := parallel.Pieces(b, groupHeads)
@@ -130,7 +130,7 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 	s.grain = parallel.Pieces(groups, count)
 	count = parallel.Pieces(groups, s.grain)
 	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, planePiece[T]{})
+		s.pieces = append(s.pieces, soaPiece[T]{})
 	}
 	s.loop.Run(groups, s.grain)
 	for i := range count {
@@ -150,8 +150,8 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 	return sum
 }
 
-// layOut fills the planes.
-func (s *planeSweep[T]) layOut(features []T) {
+// transpose fills the planes.
+func (s *soaSweep[T]) transpose(features []T) {
 	d := s.d
 	for i, rows := range [2][]T{features, features[2*s.b*d:]} {
 		if x := &s.boxes[i]; len(rows) > 0 {
@@ -191,7 +191,7 @@ func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.L
 
 // positives computes the positive pairs as far as they do not depend on the
 // negatives.
-func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
+func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
 	s.x = grow(s.x, s.b)
 	s.own = tailsOf(s.own, s.b)
 	if s.d == 2 {
@@ -219,9 +219,9 @@ func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
 }
 
 // piece works on the groups [lo, hi).
-func (s *planeSweep[T]) piece(number, lo, hi int) {
+func (s *soaSweep[T]) piece(number, lo, hi int) {
 	p := s.scratch.Get()
-	p.planePiece = &s.pieces[number]
+	p.soaPiece = &s.pieces[number]
 	p.sum = simd.Sum{}
 	// Masks must stay where they are while the stretches refer to them.
 	p.masks = grow(p.masks, maxMasks)
@@ -246,16 +246,16 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 	for g := lo; g < hi; g++ {
 		work(p, g)
 	}
-	p.planePiece = nil
+	p.soaPiece = nil
 	s.scratch.Put(p)
 }
 
 // countsTwice tells whether two heads meet once for both of them.
-func (s *planeSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
+func (s *soaSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
 
 // place puts the coordinates of a group's heads side by side; what is missing in
 // a smaller group is zero.
-func (s *planeSweep[T]) place(p *planeScratch[T], group int) (first, size int) {
+func (s *soaSweep[T]) place(p *soaScratch[T], group int) (first, size int) {
 	first = group * groupHeads
 	size = min(groupHeads, s.b-first)
 	clear(p.heads)
@@ -268,7 +268,7 @@ func (s *planeSweep[T]) place(p *planeScratch[T], group int) (first, size int) {
 }
 
 // group adds up the pairs of a group's heads, of all losses but InfoNC.
-func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
+func (s *soaSweep[T]) group(p *soaScratch[T], group int) {
 	first, size := s.place(p, group)
 	once := s.meet(p, group)
 	for _, to := range [2]*sums[T]{&p.onceSums, &p.twiceSums} {
@@ -295,7 +295,7 @@ func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
 
 // toHeads adds a factor times sums, [heads, slots], of which the first d count,
 // to the gradient of some heads from the first on.
-func (s *planeSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
+func (s *soaSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	for h := range heads {
 		for k := range s.d {
 			s.headGrad[k*s.tails+first+h] += factor * sums[h*slots+k]
@@ -304,7 +304,7 @@ func (s *planeSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 }
 
 // along lets the quad meet some of the stretches and folds its sums.
-func (s *planeSweep[T]) along(p *planeScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
+func (s *soaSweep[T]) along(p *soaScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
 	q := &p.quad
 	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
 	q.Fresh(false)
@@ -324,7 +324,7 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 
 // meet sets what a group's heads are contrasted with, and returns how many
 // stretches count once.
-func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
+func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
 	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
 	first := group * groupHeads
 	next := min(s.b, first+groupHeads)
@@ -378,7 +378,7 @@ func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
 
 // add appends the columns [lo, hi) to the stretches: those that fill vectors and
 // the rest.
-func (p *planeScratch[T]) add(lo, hi int) {
+func (p *soaScratch[T]) add(lo, hi int) {
 	if hi <= lo {
 		return
 	}
@@ -403,14 +403,14 @@ func (p *planeScratch[T]) add(lo, hi int) {
 }
 
 // mask returns masks for a stretch. Of a piece there are enough of them.
-func (p *planeScratch[T]) mask() *simd.Masks {
+func (p *soaScratch[T]) mask() *simd.Masks {
 	p.masks = p.masks[:len(p.masks)+1]
 	return &p.masks[len(p.masks)-1]
 }
 
 // reach returns at least 1 + the largest squared distance between a head of the
 // quad and a column of its stretches.
-func (s *planeSweep[T]) reach(p *planeScratch[T]) T {
+func (s *soaSweep[T]) reach(p *soaScratch[T]) T {
 	of := &s.boxes[0]
 	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
 		of = &s.boxes[1]
@@ -449,7 +449,7 @@ func init() {
 
 // enter makes four heads of a group, of which there are size, the quad's, and
 // returns how many of them there are. head is the number of the first of them.
-func (s *planeSweep[T]) enter(p *planeScratch[T], head, size int) (heads int) {
+func (s *soaSweep[T]) enter(p *soaScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
 	p.quad.Most = s.reach(p)
 	heads = min(simd.QuadHeads, size-head)
@@ -478,7 +478,7 @@ func (s *planeSweep[T]) enter(p *planeScratch[T], head, size int) (heads int) {
 }
 
 // totals adds up the pairs of a group's heads for InfoNC.
-func (s *planeSweep[T]) totals(p *planeScratch[T], group int) {
+func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
 	first, size := s.place(p, group)
 	s.meet(p, group)
 	slots := 1 + s.d
@@ -523,7 +523,7 @@ const finishColumns = 512
 
 // finish writes the gradient of the rows that columns [lo, hi) hold, from what
 // the pieces have left and the positive pairs.
-func (s *planeSweep[T]) finish(_, lo, hi int) {
+func (s *soaSweep[T]) finish(_, lo, hi int) {
 	d, factor, slots := s.d, T(-2), s.d
 	if s.options.Loss == InfoNC {
 		factor, slots = 2, 1+s.d
@@ -576,7 +576,7 @@ func (s *planeSweep[T]) finish(_, lo, hi int) {
 
 // interleave writes coordinate k of the gradient of some rows, from the first
 // one on.
-func (s *planeSweep[T]) interleave(g []T, first, k int) {
+func (s *soaSweep[T]) interleave(g []T, first, k int) {
 	grad := s.grad[first*s.d+k:]
 	for i, v := range g {
 		grad[i*s.d] = v

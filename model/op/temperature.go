@@ -11,80 +11,84 @@ import (
 	"cne/internal/device"
 )
 
-// MinTemperature and MaxTemperature bound the temperatures of Temper.
+// MinTemperature and MaxTemperature bound the temperatures of ScaleByTemperature.
 const (
 	MinTemperature = 0.01
 	MaxTemperature = 100
 )
 
-// Temper returns x [n, d] divided by √τ, where log τ is a vector of one number:
+// ScaleByTemperature returns x [n, d] divided by √τ, where log τ is a vector of one number:
 // the inner products of unit rows become cosines divided by the temperature τ,
 // which can so be learnt; Contrastive then takes them at temperature 1. τ is
 // bounded to [MinTemperature, MaxTemperature], and beyond a bound log τ has a
 // gradient only if a step against it leads back.
-func Temper(x, logTemperature *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(&temper{base{name: "temper", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
+func ScaleByTemperature(x, logTemperature *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(&temperature{base{name: "scale_by_temperature", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
 }
 
-type temper struct{ base }
+type temperature struct{ base }
 
-func (o *temper) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+func (o *temperature) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
 
-func (o *temper) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+func (o *temperature) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
 
-func (o *temper) ResultShape(dst []int, in []*Array) ([]int, error) {
+func (o *temperature) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[1].shape[0] != 1 {
-		return nil, fmt.Errorf("op: temper takes a matrix and a vector of one number, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, fmt.Errorf("op: scale_by_temperature takes a matrix and a vector of one number, not shapes %v and %v", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }
 
-func (o *temper) Run(dst *Array, in []*Array) error {
+func (o *temperature) Run(dst *Array, in []*Array) error {
 	if dst.dtype == tensor.Float64 {
-		temperRows(dst.f64, in[0].f64, in[1].f64[0])
+		scaleByTemperature(dst.f64, in[0].f64, in[1].f64[0])
 	} else {
-		temperRows(dst.f32, in[0].f32, in[1].f32[0])
+		scaleByTemperature(dst.f32, in[0].f32, in[1].f32[0])
 	}
 	return nil
 }
 
 // Launch implements Launcher.
-func (o *temper) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *temperature) Launch(d *Device, dst *Array, in []*Array) error {
 	return d.Each("temper", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(),
 		device.F32(minLog), device.F32(maxLog), device.Int(dst.Len()))
 }
 
-func (o *temper) DiffWRT(int) []bool { return []bool{true, true} }
+func (o *temperature) DiffWRT(int) []bool { return []bool{true, true} }
 
-func (o *temper) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
-	dx, err := Temper(grad, in[1])
+func (o *temperature) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	dx, err := ScaleByTemperature(grad, in[1])
 	if err != nil {
 		return nil, err
 	}
-	dLog, err := gorgonia.ApplyOp(&temperGrad{base: base{name: "temper_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
+	dLog, err := gorgonia.ApplyOp(&temperatureGrad{base: base{name: "scale_by_temperature_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
 	return gorgonia.Nodes{dx, dLog}, err
 }
 
-// temperGrad is the gradient with respect to log τ, −½·Σ y·g, of log τ itself,
+// temperatureGrad is the gradient with respect to log τ, −½·Σ y·g, of log τ itself,
 // the result y and the gradient g that comes in.
-type temperGrad struct {
+type temperatureGrad struct {
 	base
 	sums scratch // float64, of an accelerator's blocks
 }
 
-func (o *temperGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+func (o *temperatureGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
 
-func (o *temperGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+func (o *temperatureGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 	return inferShape(o, s)
 }
 
-func (o *temperGrad) ResultShape(dst []int, in []*Array) ([]int, error) { return append(dst, 1), nil }
+func (o *temperatureGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	return append(dst, 1), nil
+}
 
-func (o *temperGrad) Run(dst *Array, in []*Array) error {
+func (o *temperatureGrad) Run(dst *Array, in []*Array) error {
 	if dst.dtype == tensor.Float64 {
-		dst.f64[0] = temperSlope(in[0].f64[0], in[1].f64, in[2].f64)
+		dst.f64[0] = temperatureSlope(in[0].f64[0], in[1].f64, in[2].f64)
 	} else {
-		dst.f32[0] = temperSlope(in[0].f32[0], in[1].f32, in[2].f32)
+		dst.f32[0] = temperatureSlope(in[0].f32[0], in[1].f32, in[2].f32)
 	}
 	return nil
 }
@@ -97,7 +101,7 @@ const mostBlocks = 512
 func blocksFor(n int) int { return min(mostBlocks, (n+1023)/1024) }
 
 // Launch implements Launcher.
-func (o *temperGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *temperatureGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	n := in[1].Len()
 	blocks := blocksFor(n)
 	sums, err := o.sums.of(d, tensor.Int32, 2*blocks)
@@ -115,14 +119,14 @@ func (o *temperGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
 
 var minLog, maxLog = math.Log(MinTemperature), math.Log(MaxTemperature)
 
-func temperRows[T Float](dst, x []T, logTemperature T) {
+func scaleByTemperature[T Float](dst, x []T, logTemperature T) {
 	f := T(math.Exp(-min(max(float64(logTemperature), minLog), maxLog) / 2))
 	for i, v := range x {
 		dst[i] = f * v
 	}
 }
 
-func temperSlope[T Float](logTemperature T, y, g []T) T {
+func temperatureSlope[T Float](logTemperature T, y, g []T) T {
 	var sum float64
 	for i, v := range y {
 		sum += float64(v) * float64(g[i])
