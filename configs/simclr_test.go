@@ -72,7 +72,7 @@ seed: 9`).Pretraining()
 	if p.Augmentation != a {
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}
-	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.SpareNorms || p.Anneal != train.Constant ||
+	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.NoNormDecay || p.Anneal != train.Constant ||
 		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Draw != train.DrawRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
 		p.Place != place(ptr(0.5), nil) {
 		t.Errorf("%+v", p)

@@ -87,7 +87,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
 		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Draw: c.Loss.Draw,
 		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal,
-		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
+		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
 		Clip: c.Train.Clip, Seed: c.Seed,
 	}
 }

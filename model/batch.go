@@ -7,7 +7,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -19,7 +18,7 @@ type batchProgram[T op.Float] struct {
 
 	// rows are nil where it is not by the rows of a table that the graph gets
 	// at the points. The values of theta are nil on an accelerator.
-	rows, slots, negatives, runs, theta *op.Array
+	rows, local, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
 	grads                               []*op.Array // with respect to what compile was told
@@ -29,15 +28,15 @@ type batchProgram[T op.Float] struct {
 // distinct [r, d], the positions of the batch's distinct points, depends on, or
 // nil; temperature [1] is the logarithm of a temperature that is learnt, or nil;
 // wrt are the nodes with respect to which the loss is differentiated.
-func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
 	// The sizes of a batch are those of a smallest one: a program takes any.
 	const b, m = 1, 1
-	slots := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("slots"))
+	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
 	negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
 	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
 	theta := gorgonia.NewScalar(g, op.Dtype[T](), gorgonia.WithName("theta"))
 
-	features, err := op.Gather(distinct, slots)
+	features, err := op.Gather(distinct, local)
 	if err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows,
 	if rows != nil {
 		p.rows = p.program.Input(rows)
 	}
-	p.slots = p.program.Input(slots)
+	p.local = p.program.Input(local)
 	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
 	if d.OnHost() {
 		p.thetaValue = make([]T, 1)
@@ -97,8 +96,8 @@ var listedRuns = []int32{0}
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
-	if edges == 0 || len(b.Slots) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, fmt.Errorf("model: %d slots and %d negatives are no batch", len(b.Slots), len(b.Negatives))
+	if edges == 0 || len(b.Local) != 2*edges || len(b.Negatives)%edges != 0 {
+		return 0, fmt.Errorf("model: %d row numbers in Local and %d negatives are no batch", len(b.Local), len(b.Negatives))
 	}
 	runs := b.Runs
 	if len(runs) == 0 {
@@ -110,7 +109,7 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 		}
 	}
 	if err := errors.Join(
-		op.Share(p.slots, b.Slots, len(b.Slots)),
+		op.Share(p.local, b.Local, len(b.Local)),
 		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
 		op.Share(p.runs, runs, len(runs)),
 	); err != nil {
@@ -125,19 +124,21 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 
 func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }
 
-// replica returns the replica of a model whose program this is, with the copies of
-// its parameters.
-func (p *batchProgram[T]) replica(c *copies, params []Parameter) (*Replica, error) {
-	r := &Replica{
-		Rows: p.rows, Slots: p.slots, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,
-		Loss: p.loss, DTheta: p.dTheta, copies: c, program: p.program,
+// deviceModel returns the model whose program this is, with copies of its parameters.
+func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
+	if on == nil {
+		return nil, errors.New("model: OnDevice takes an accelerator; on the CPU, the model itself is trained")
+	}
+	m := &DeviceModel{
+		Rows: p.rows, Local: p.local, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,
+		Loss: p.loss, DTheta: p.dTheta, onDevice: on, program: p.program,
 	}
 	for i, own := range params {
-		there, err := c.of(own.Value)
+		c, err := on.of(own.Value)
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		r.params = append(r.params, Parameter{Name: own.Name, Value: there, Grad: p.grads[i], Sparse: own.Sparse})
+		m.params = append(m.params, Parameter{Name: own.Name, Value: c, Grad: p.grads[i], Sparse: own.Sparse})
 	}
-	return r, nil
+	return m, nil
 }

@@ -8,9 +8,9 @@ import (
 type Batch struct {
 	// Rows are the distinct points that the edges touch, each once.
 	Rows []int32
-	// Slots [2b] says which of Rows each endpoint is: first the b heads, then
+	// Local [2b] says which of Rows each endpoint is: first the b heads, then
 	// the b tails.
-	Slots []int32
+	Local []int32
 	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
 	// is contrasted with: negative j of head i is Negatives[j·b+i].
 	Negatives []int32
@@ -25,7 +25,7 @@ type Batch struct {
 }
 
 // Edges returns b, the number of edges of the batch.
-func (b *Batch) Edges() int { return len(b.Slots) / 2 }
+func (b *Batch) Edges() int { return len(b.Local) / 2 }
 
 // A Parameter is something a model learns, with its gradient.
 type Parameter struct {

@@ -11,7 +11,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
 	"cne/model/op"
@@ -60,7 +59,7 @@ func near(t *testing.T, what string, got, want *op.Array, within float64) {
 // Representations, all gradients and running statistics are the CPU's, in training
 // and in evaluation, also when a captured run is run again.
 func TestResNetOnDevice(t *testing.T) {
-	for name, library := range map[string]string{"cuDNN": os.Getenv("CNE_LIBCUDA"), "patches": "none"} {
+	for name, library := range map[string]string{"cuDNN": os.Getenv("CNE_LIBCUDA"), "im2col": "none"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CNE_LIBCUDNN", library)
 			d := fakecuda.Open(t)
@@ -78,7 +77,7 @@ func TestResNetOnDevice(t *testing.T) {
 
 			var programs [2]*vm.Program
 			var outputs [2]gorgonia.Nodes
-			for i, on := range []*device.Device{device.CPU(), d} {
+			for i, on := range []*deviceParams{nil, net.onDevice} {
 				g := gorgonia.NewGraph()
 				x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
 				of := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
@@ -91,10 +90,10 @@ func TestResNetOnDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				outputs[i] = append(gorgonia.Nodes{h}, grads...)
-				if programs[i], err = vm.Compile(on, outputs[i]...); err != nil {
+				if programs[i], err = vm.Compile(on.where(), outputs[i]...); err != nil {
 					t.Fatal(err)
 				}
-				if err := net.Share(programs[i], nodes); err != nil {
+				if err := net.shareOn(on, programs[i], nodes); err != nil {
 					t.Fatal(err)
 				}
 				for n, a := range map[*gorgonia.Node]*op.Array{x: images, of: weights} {
@@ -134,8 +133,8 @@ func TestResNetOnDevice(t *testing.T) {
 			}
 
 			for _, b := range net.norms {
-				near(t, b.name+".running_mean", b.remote.Mean, b.stats.Mean, 1e-4)
-				near(t, b.name+".running_var", b.remote.Var, b.stats.Var, 1e-4)
+				near(t, b.name+".running_mean", net.onDevice.stats[b.stats].Mean, b.stats.Mean, 1e-4)
+				near(t, b.name+".running_var", net.onDevice.stats[b.stats].Var, b.stats.Var, 1e-4)
 			}
 			net.Evaluate(true)
 			run(programs[0])

@@ -30,7 +30,7 @@ type Description struct {
 	// knows.
 	Images *ImageInput
 	// Training is how the model was trained.
-	Training Training
+	Training FitInfo
 	// Labels are the names of the classes of the training points.
 	Labels []string
 	// Config is the configuration of the run, as text.
@@ -39,9 +39,9 @@ type Description struct {
 	Version string
 }
 
-// Training is what the end of a run leaves to those who place new points in
+// FitInfo is what the end of a run leaves to those who place new points in
 // an embedding.
-type Training struct {
+type FitInfo struct {
 	// Objective is the loss.
 	Objective op.ContrastiveOptions `json:"objective"`
 	// Theta is the logarithm of the loss's constant at the end: see
@@ -59,7 +59,7 @@ type Training struct {
 }
 
 // check refuses what no run leaves.
-func (t *Training) check() error {
+func (t *FitInfo) check() error {
 	const most = 1 << 30
 	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
 		return fmt.Errorf("its training says %d negatives, %d neighbours, step size %g and gradients up to %g, which no run has", t.Negatives, t.Neighbors, t.LR, t.Clip)
@@ -89,8 +89,8 @@ func (in *ImageInput) check() error {
 	return nil
 }
 
-// A Network maps points to positions. *MLP is one.
-type Network interface {
+// A Mapper maps points to positions. *MLP is one.
+type Mapper interface {
 	// Size returns the numbers of values of a point and of its position.
 	Size() (in, out int)
 	// ProjectTo writes the positions [r, out] of the points x [r, in].
@@ -101,7 +101,7 @@ type Network interface {
 type Saved struct {
 	Description
 	// Network is what was trained, nil if it was a table or a ResNet.
-	Network Network
+	Network Mapper
 	// ResNet is what was trained if it was one, else nil.
 	ResNet *ResNet[float32]
 	// Table [n, d] holds the positions of the training points if the model
@@ -155,7 +155,7 @@ const (
 // ReLU modules; what d holds goes into the metadata, with a checksum. A nil d
 // stands for an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
-	if err := n.copies.pull(); err != nil {
+	if err := n.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
@@ -169,7 +169,7 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 // Save writes the table to a safetensors file as MLP.Save writes a network,
 // with the name and shape that torch.nn.Embedding has.
 func (e *Embedding[T]) Save(path string, d *Description) error {
-	if err := e.copies.pull(); err != nil {
+	if err := e.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}

@@ -27,7 +27,7 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	v, err := NewRemoteViews(d, randomImages(images, 32, 32), nil, Paper(), 1)
+	v, err := NewDeviceViews(d, randomImages(images, 32, 32), nil, Paper(), 1)
 	fatal(err)
 	defer v.Close()
 	points := make([]int32, views)

@@ -56,9 +56,9 @@ func ExamplePretraining() {
 		fmt.Println(err)
 		return
 	}
-	plain := simclr.Plain(saved.Images)
+	plain := simclr.EvalTransform(saved.Images)
 	input := make([]float32, 2*3*plain.Size*plain.Size)
-	if err := plain.PlainBatchTo(input, images, []int32{0, 63}); err != nil {
+	if err := plain.EvalBatchTo(input, images, []int32{0, 63}); err != nil {
 		fmt.Println(err)
 		return
 	}

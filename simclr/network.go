@@ -90,7 +90,7 @@ func (n *Network) EmbedTo(dst []float32) error {
 	for lo := 0; lo < len(n.rows); lo += featureBatch {
 		hi := min(len(n.rows), lo+featureBatch)
 		plain := block[:(hi-lo)*size]
-		if err := n.augmentation.PlainBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
+		if err := n.augmentation.EvalBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
 			return err
 		}
 		if err := n.ProjectTo(dst[lo*d:hi*d], plain); err != nil {
@@ -123,10 +123,10 @@ func (a *Augmentation) Input() *model.ImageInput {
 	return in
 }
 
-// Plain returns the augmentation that changes nothing about an image but how it
-// is prepared for a network: its PlainTo is that of the augmentation of which in
+// EvalTransform returns the augmentation that changes nothing about an image but how it
+// is prepared for a network: its EvalTo is that of the augmentation of which in
 // is the Input.
-func Plain(in *model.ImageInput) Augmentation {
+func EvalTransform(in *model.ImageInput) Augmentation {
 	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {
 		a.Mean[c], a.Std[c] = float32(in.Mean[c]), float32(in.Std[c])

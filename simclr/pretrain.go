@@ -53,11 +53,11 @@ type Pretraining struct {
 	Epochs, WarmUp int
 	LR             float64
 	Anneal         train.Anneal
-	// Momentum and WeightDecay are those of train.SGD. SpareNorms keeps the
+	// Momentum and WeightDecay are those of train.SGD. NoNormDecay keeps the
 	// weight decay off the normalisations and the biases; the temperature never
 	// has any. Clip bounds the gradients element-wise; 0 means no bound.
 	Momentum, WeightDecay float64
-	SpareNorms            bool
+	NoNormDecay           bool
 	Clip                  float64
 
 	// Seed draws the start of the network, the order of the images, the
@@ -142,7 +142,7 @@ func (p *Pretraining) options() train.Options {
 // spare tells which parameters have no weight decay.
 func (p *Pretraining) spare(q *model.Parameter) bool {
 	// The vectors of a ResNet are those of normalisations and the biases.
-	return q.Name == model.LogTemperature || p.SpareNorms && len(q.Value.Shape()) == 1
+	return q.Name == model.LogTemperature || p.NoNormDecay && len(q.Value.Shape()) == 1
 }
 
 // Run trains a network on the images of the given rows, or on all if rows is
@@ -158,7 +158,7 @@ func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32
 	options := p.options()
 	options.Prepare = n.views
 	options.PrepareOn = func(d *model.Device) (train.Images, error) {
-		v, err := NewRemoteViews(d, n.images, n.rows, n.augmentation, n.seed)
+		v, err := NewDeviceViews(d, n.images, n.rows, n.augmentation, n.seed)
 		if err != nil {
 			return nil, err
 		}

@@ -97,7 +97,7 @@ func TestPretrainingLearns(t *testing.T) {
 		"umap":               func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.UMAP), 0.01 },
 		"infonce, euclidean": func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.InfoNC), 0.01 },
 		"learnt temperature": func(p *simclr.Pretraining) { p.LearnTemperature = true },
-		"spared norms":       func(p *simclr.Pretraining) { p.SpareNorms = true },
+		"spared norms":       func(p *simclr.Pretraining) { p.NoNormDecay = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
@@ -162,7 +162,7 @@ func TestPretrainingIsReproducible(t *testing.T) {
 			n := s.Model.(*simclr.Network)
 			for _, count := range []int{20, 1} {
 				plain := make([]float32, count*3*16*16)
-				if err := p.Augmentation.PlainBatchTo(plain, images, rows(count)); err != nil {
+				if err := p.Augmentation.EvalBatchTo(plain, images, rows(count)); err != nil {
 					return err
 				}
 				if err := n.RepresentTo(make([]float32, count*n.Width()), plain, 16, 16); err != nil {
@@ -271,7 +271,7 @@ func TestNetworkEmbeds(t *testing.T) {
 	}
 	for _, i := range []int{0, 255, 256, 296} {
 		plain, want := make([]float32, 3*8*8), make([]float32, d)
-		if err := errors.Join(p.Augmentation.PlainTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)); err != nil {
+		if err := errors.Join(p.Augmentation.EvalTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)); err != nil {
 			t.Fatal(err)
 		}
 		for k, v := range want {
@@ -305,12 +305,12 @@ func TestPretrainedNetworkIsSaved(t *testing.T) {
 	}
 	represent := func(net *model.ResNet[float32], a simclr.Augmentation) []float32 {
 		x, h := make([]float32, 16*3*8*8), make([]float32, 16*net.Width())
-		if err := errors.Join(a.PlainBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)); err != nil {
+		if err := errors.Join(a.EvalBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)); err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
-	if !slices.Equal(represent(s.ResNet, simclr.Plain(s.Images)), represent(n.ResNet, p.Augmentation)) {
+	if !slices.Equal(represent(s.ResNet, simclr.EvalTransform(s.Images)), represent(n.ResNet, p.Augmentation)) {
 		t.Error("the loaded network represents otherwise")
 	}
 }

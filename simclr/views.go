@@ -128,10 +128,10 @@ func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream rng.
 	return nil
 }
 
-// PlainTo writes an image of h×w×3 bytes to dst, [3, Size, Size], without
+// EvalTo writes an image of h×w×3 bytes to dst, [3, Size, Size], without
 // augmentation: resized as views are (both sides to Size, unless it has that
 // size) and normalised. Errors wrap ErrOption or ErrShape.
-func (a *Augmentation) PlainTo(dst []float32, image []byte, h, w int) error {
+func (a *Augmentation) EvalTo(dst []float32, image []byte, h, w int) error {
 	if err := a.checkImage(dst, image, h, w); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *Augmentation) PlainTo(dst []float32, image []byte, h, w int) error {
 	return nil
 }
 
-// checkImage checks the arguments of ViewTo and PlainTo.
+// checkImage checks the arguments of ViewTo and EvalTo.
 func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -182,8 +182,8 @@ func (a *Augmentation) BatchTo(dst []float32, images *data.Images, index []int32
 	})
 }
 
-// PlainBatchTo is BatchTo without augmentation, as PlainTo is ViewTo.
-func (a *Augmentation) PlainBatchTo(dst []float32, images *data.Images, index []int32) error {
+// EvalBatchTo is BatchTo without augmentation, as EvalTo is ViewTo.
+func (a *Augmentation) EvalBatchTo(dst []float32, images *data.Images, index []int32) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
 		a.plain(ws, dst, images.Image(i), images.H, images.W)
 	})
@@ -249,7 +249,7 @@ func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int
 	a.normalise(dst)
 }
 
-// plain does what PlainTo says, of sound arguments.
+// plain does what EvalTo says, of sound arguments.
 func (a *Augmentation) plain(ws *workspace, dst []float32, image []byte, h, w int) {
 	ws.resample(dst, a.Size, image, w, rectangle{w: w, h: h}, false)
 	a.normalise(dst)

@@ -101,7 +101,7 @@ func TestChoicesOnDevice(t *testing.T) {
 				points = append(points, int32(i+i%2*c.views))
 			}
 			m := &data.Images{N: 1, H: 1, W: 1, C: 3, Pixels: make([]byte, 3)}
-			v, err := NewRemoteViews(d, m, []int32{0}, c.a, seed)
+			v, err := NewDeviceViews(d, m, []int32{0}, c.a, seed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestViewsOnDevice(t *testing.T) {
 			for i := range rows {
 				rows[i] = int32(m.N - 1 - i)
 			}
-			v, err := NewRemoteViews(d, m, rows, a, 99)
+			v, err := NewDeviceViews(d, m, rows, a, 99)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,10 +219,10 @@ func TestViewsOnDevice(t *testing.T) {
 				}
 				compare("views")
 			}
-			if err := a.PlainBatchTo(want, m, index); err != nil {
+			if err := a.EvalBatchTo(want, m, index); err != nil {
 				t.Fatal(err)
 			}
-			if err := v.LaunchPlain(dst, intsOn(t, d, index)); err != nil {
+			if err := v.LaunchEval(dst, intsOn(t, d, index)); err != nil {
 				t.Fatal(err)
 			}
 			compare("plain images")
@@ -247,7 +247,7 @@ func TestRemoteViewsErrors(t *testing.T) {
 	}{
 		{m, nil, none, ErrOption}, {m, nil, large, nil}, {&short, nil, a, ErrShape}, {m, []int32{2}, a, ErrShape}, {m, []int32{-1}, a, ErrShape},
 	} {
-		v, err := NewRemoteViews(d, c.m, c.rows, c.a, 1)
+		v, err := NewDeviceViews(d, c.m, c.rows, c.a, 1)
 		if !errors.Is(err, c.want) {
 			t.Errorf("rows %v, size %d: %v, want %v", c.rows, c.a.Size, err, c.want)
 		}
@@ -255,7 +255,7 @@ func TestRemoteViewsErrors(t *testing.T) {
 			v.Close()
 		}
 	}
-	v, err := NewRemoteViews(d, m, nil, a, 1)
+	v, err := NewDeviceViews(d, m, nil, a, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestRemoteViewsErrors(t *testing.T) {
 	if err := v.Launch(dst, points, 0); !errors.Is(err, ErrShape) {
 		t.Errorf("a destination too small: %v", err)
 	}
-	if err := v.LaunchPlain(dst, points); !errors.Is(err, ErrShape) {
+	if err := v.LaunchEval(dst, points); !errors.Is(err, ErrShape) {
 		t.Errorf("a destination too small: %v", err)
 	}
 	v.Close()

@@ -22,11 +22,11 @@ const (
 	tapBytes = 32
 )
 
-// RemoteViews makes views on an accelerator, in whose memory it keeps the bytes of
+// DeviceViews makes views on an accelerator, in whose memory it keeps the bytes of
 // all images. The views are those of Augmentation on the CPU: what is random about
 // them is the same, and pixel values differ by rounding alone, by some 1e-6 unless
 // the augmentation multiplies contrasts by much.
-type RemoteViews struct {
+type DeviceViews struct {
 	device        *device.Device
 	augmentation  Augmentation
 	seed          uint64
@@ -40,11 +40,11 @@ type RemoteViews struct {
 	choices  *op.Array      // of the last views, [·, choiceWords]
 }
 
-// NewRemoteViews copies images to an accelerator. Views are made of those whose
+// NewDeviceViews copies images to an accelerator. Views are made of those whose
 // rows are named, or of all if rows is nil, with random numbers from the seed.
 // Errors wrap ErrOption or ErrShape, or are a *device.MemoryError. Close gives the
 // memory back.
-func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *RemoteViews, err error) {
+func NewDeviceViews(d *device.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augme
 	if most := (d.Properties().SharedPerBlock - 1024) / tapBytes; a.Size > most {
 		return nil, fmt.Errorf("%w: Size is %d; on %s views have at most %d pixels a side", ErrOption, a.Size, d.Name(), most)
 	}
-	v = &RemoteViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
+	v = &DeviceViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
 	defer func() {
 		if err != nil {
 			v.Close()
@@ -125,10 +125,10 @@ func (a *Augmentation) settings() []float64 {
 
 // Shape returns the last three dimensions of views: 3 and the size, twice. With
 // Launch it makes the views those of train.Options' PrepareOn.
-func (v *RemoteViews) Shape() [3]int { return [3]int{3, v.augmentation.Size, v.augmentation.Size} }
+func (v *DeviceViews) Shape() [3]int { return [3]int{3, v.augmentation.Size, v.augmentation.Size} }
 
 // Close gives the memory back.
-func (v *RemoteViews) Close() {
+func (v *DeviceViews) Close() {
 	for _, m := range []*device.Memory{v.pixels, v.settings} {
 		if m != nil {
 			m.Free()
@@ -145,7 +145,7 @@ func (v *RemoteViews) Close() {
 // [b, 3, Size, Size]. Both are on the accelerator. Of n rows that views are made of,
 // point p < n is view 0 of the p-th, and point n + p its view 1: that of ViewStream
 // for its image. Points are trusted to be in range.
-func (v *RemoteViews) Launch(dst, points *op.Array, epoch int) error {
+func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	count := points.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
 		return err
@@ -158,10 +158,10 @@ func (v *RemoteViews) Launch(dst, points *op.Array, epoch int) error {
 	return v.make(dst, count)
 }
 
-// LaunchPlain writes the images that index, int32 [b], names, among all of them and
+// LaunchEval writes the images that index, int32 [b], names, among all of them and
 // not the rows alone, to dst, float32 [b, 3, Size, Size], without augmentation: see
-// PlainTo. Both are on the accelerator, and what is in index is trusted.
-func (v *RemoteViews) LaunchPlain(dst, index *op.Array) error {
+// EvalTo. Both are on the accelerator, and what is in index is trusted.
+func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	count := index.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
 		return err
@@ -173,7 +173,7 @@ func (v *RemoteViews) LaunchPlain(dst, index *op.Array) error {
 }
 
 // prepare checks the size of dst, and has memory for the choices.
-func (v *RemoteViews) prepare(dst *op.Array, count int) error {
+func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	if dst.Len() != count*3*size*size {
 		return fmt.Errorf("%w: the destination has %d values; %d views of %d×%d pixels have %d", ErrShape, dst.Len(), count, size, size, count*3*size*size)
@@ -182,7 +182,7 @@ func (v *RemoteViews) prepare(dst *op.Array, count int) error {
 }
 
 // make makes the views that have been chosen.
-func (v *RemoteViews) make(dst *op.Array, count int) error {
+func (v *DeviceViews) make(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},
 		dst.Arg(), v.choices.Arg(), device.Arg(v.pixels.Pointer()), v.normal.Arg(), device.Int(v.height), device.Int(v.width), device.Int(size))

@@ -125,17 +125,17 @@ type slotter struct {
 
 func newSlotter(n int) slotter { return slotter{seen: make([]int32, n), base: 1} }
 
-// fill sets a batch's Rows and Slots to the ends of its edges.
+// fill sets a batch's Rows and Local to the ends of its edges.
 func (s *slotter) fill(to *model.Batch, edges []edge) {
 	n := len(edges)
 	if int(s.base) > math.MaxInt32-2*n {
 		clear(s.seen)
 		s.base = 1
 	}
-	to.Slots = resize(to.Slots, 2*n)
+	to.Local = resize(to.Local, 2*n)
 	to.Rows = resize(to.Rows, 2*n+1)
-	used := s.number(to.Slots[:n], to.Rows, edges, 0, 0)
-	used = s.number(to.Slots[n:], to.Rows, edges, 32, used)
+	used := s.number(to.Local[:n], to.Rows, edges, 0, 0)
+	used = s.number(to.Local[n:], to.Rows, edges, 32, used)
 	to.Rows = to.Rows[:used]
 	s.base += int32(used)
 }

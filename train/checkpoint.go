@@ -214,7 +214,7 @@ func (f *fit) restore(c *Checkpoint) error {
 	}
 	value := f.logZ.Value
 	if f.remote != nil {
-		f.remote.replica.Moved()
+		f.remote.replica.MarkStale()
 		value = f.remote.logZ.Value
 	}
 	logZ, err := numberOf(value)

@@ -164,7 +164,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				if err := layout.batch(rows, slots, k, hi-lo, len(want.Rows)); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, slots), want.Slots) {
+				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, slots), want.Local) {
 					t.Errorf("%+v: batch %d of epoch %d is laid out otherwise", c, k, epoch)
 				}
 			}
@@ -230,7 +230,7 @@ func TestNegativesOnDevice(t *testing.T) {
 			if err := drawRemotely(d, negatives, runs, c.how, c.m, c.b, control(t, d, words)); err != nil {
 				t.Fatal(err)
 			}
-			want := model.Batch{Slots: make([]int32, 2*c.b)}
+			want := model.Batch{Local: make([]int32, 2*c.b)}
 			cpu := contrast{seed: 77, how: c.how}
 			cpu.draw(&want, c.m, 4, batch)
 			if want.Runs == nil {
@@ -363,7 +363,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 			if err := captured.Run(); err != nil {
 				t.Fatal(err)
 			}
-			want := model.Batch{Slots: make([]int32, 2*b)}
+			want := model.Batch{Local: make([]int32, 2*b)}
 			cpu := contrast{seed: 1}
 			cpu.draw(&want, m, 2, batch)
 			if want.Runs == nil {

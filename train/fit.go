@@ -43,7 +43,7 @@ type Options struct {
 	// DropLast leaves the last batch of an epoch out if it would be smaller
 	// than the others.
 	DropLast bool
-	// Prepare, if there is one, completes every batch, whose Rows and Slots are
+	// Prepare, if there is one, completes every batch, whose Rows and Local are
 	// set, with what the model needs besides (Batch.Images). It is called
 	// ahead of the batch's step, in order and on another goroutine, so that it
 	// may depend on nothing that training changes. What it sets comes back with
@@ -51,7 +51,7 @@ type Options struct {
 	// from 0. An error ends the run with it.
 	Prepare func(b *model.Batch, epoch, batch int) error
 	// Device is where the run is computed; nil means the CPU. On an accelerator the
-	// model must be a model.Remote, and Method and MethodZ Remotes; the batches are
+	// model must have OnDevice, as those of package model do, and Method and MethodZ Remotes; the batches are
 	// the same as on the CPU, and nothing goes to the device or comes back from it
 	// but a few numbers per batch, and what hooks and checkpoints ask for.
 	Device *model.Device

@@ -115,7 +115,7 @@ func (n *networkRun) step(t *term) error {
 		return err
 	}
 	control := n.control.Pointer()
-	if err := errors.Join(n.replica.Rows.View(n.rows, 0, ends), n.replica.Slots.View(n.slots, 0, ends), n.contrastWith(t.Negatives, n.size, control)); err != nil {
+	if err := errors.Join(n.replica.Rows.View(n.rows, 0, ends), n.replica.Local.View(n.slots, 0, ends), n.contrastWith(t.Negatives, n.size, control)); err != nil {
 		return err
 	}
 	if err := n.replica.Step(); err != nil {

@@ -31,7 +31,7 @@ const (
 // which stay where they are. Of fewer than 32 negatives each point draws its own
 // and takes a step for each edge; more are the same for all points, whatever
 // Draw the model was trained with, and four edges make a step. It is a
-// model.Network: the position of a point
+// model.Mapper: the position of a point
 // depends neither on the points that are projected with it nor on GOMAXPROCS.
 // A Projector may be used by several goroutines at once.
 type Projector struct {
@@ -39,7 +39,7 @@ type Projector struct {
 	// negative number leaves the points where they start.
 	Epochs int
 
-	training model.Training
+	training model.FitInfo
 	table    []float32
 	n, d     int
 	width    int
@@ -52,7 +52,7 @@ type Projector struct {
 // NewProjector returns a projector beside a table of positions [n, d] of the
 // training points [n, p]. Nothing is copied. The loss of a point is the sum
 // over its edges, even if the model was trained on a batch's mean.
-func NewProjector(points *data.Matrix, table []float32, d int, training model.Training) (*Projector, error) {
+func NewProjector(points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
 		return nil, fmt.Errorf("train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
 	}
@@ -80,10 +80,10 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	return p, nil
 }
 
-// Size implements model.Network.
+// Size implements model.Mapper.
 func (p *Projector) Size() (in, out int) { return p.width, p.d }
 
-// ProjectTo implements model.Network.
+// ProjectTo implements model.Mapper.
 func (p *Projector) ProjectTo(dst, x []float32) error {
 	rows := len(x) / p.width
 	if len(x) != rows*p.width || len(dst) != rows*p.d {

@@ -43,7 +43,7 @@ const (
 // waits for the losses of a chunk, and for nothing in between.
 type remote struct {
 	*fit
-	replica *model.Replica
+	replica *model.DeviceModel
 	method  Remote
 	methodZ Remote // nil where no log Z is learnt
 	images  Images // nil where the model takes none
@@ -69,7 +69,9 @@ type remote struct {
 
 // newRemote moves a run that has not begun to its device.
 func newRemote(f *fit) (r *remote, err error) {
-	m, ok := f.model.(model.Remote)
+	m, ok := f.model.(interface {
+		OnDevice(*model.Device) (*model.DeviceModel, error)
+	})
 	if !ok {
 		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", f.model, f.Device.Name())
 	}
@@ -91,7 +93,7 @@ func newRemote(f *fit) (r *remote, err error) {
 			r = nil
 		}
 	}()
-	if r.replica, err = m.Replicate(f.Device); err != nil {
+	if r.replica, err = m.OnDevice(f.Device); err != nil {
 		return r, err
 	}
 	if f.PrepareOn != nil {
@@ -245,7 +247,7 @@ func (r *remote) batchesOf(t *term, count int) error {
 	if err := r.losses.Resize([]int{count}); err != nil {
 		return err
 	}
-	r.replica.Moved()
+	r.replica.MarkStale()
 	if err := r.launch(t, count); err != nil {
 		return err
 	}
@@ -378,7 +380,7 @@ func (r *remote) putControls(t *term, count int) error {
 func (r *remote) prepare(t *term, i int) (device.Pointer, error) {
 	edges, distinct := r.feed.edgesOf(r.at.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)
-	if err := r.layout.batch(r.rows, r.replica.Slots, i-r.found, edges, distinct); err != nil {
+	if err := r.layout.batch(r.rows, r.replica.Local, i-r.found, edges, distinct); err != nil {
 		return 0, err
 	}
 	if r.replica.Rows != nil {

@@ -145,7 +145,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 		row := make([]int32, 2*c.b)
 		copy(row, batch.Rows)
 		x.rowsOf = append(x.rowsOf, row...)
-		x.slotsOf = append(x.slotsOf, batch.Slots...)
+		x.slotsOf = append(x.slotsOf, batch.Local...)
 		x.countOf = append(x.countOf, int32(len(batch.Rows)))
 		s := rng.New(7, rng.Negatives, 2, uint64(k))
 		w := make([]int32, controlWords)

@@ -173,7 +173,7 @@ func TestDropLast(t *testing.T) {
 	}
 }
 
-// Prepare sees every batch in order, before its step, with Rows and Slots, and
+// Prepare sees every batch in order, before its step, with Rows and Local, and
 // what it sets arrives there; its error ends the run.
 func TestPrepare(t *testing.T) {
 	heads, tails := ring(25, 2)
@@ -191,8 +191,8 @@ func TestPrepare(t *testing.T) {
 	buffers := map[*float32]bool{}
 	r, err := fit(train.Options{Prepare: func(b *model.Batch, epoch, batch int) error {
 		prepared = append(prepared, [2]int{epoch, batch})
-		if len(b.Slots) != 2*b.Edges() || len(b.Rows) < 2 {
-			t.Errorf("batch %v is prepared with %d slots and %d rows", prepared, len(b.Slots), len(b.Rows))
+		if len(b.Local) != 2*b.Edges() || len(b.Rows) < 2 {
+			t.Errorf("batch %v is prepared with %d slots and %d rows", prepared, len(b.Local), len(b.Rows))
 		}
 		if b.Images == nil {
 			b.Images = make([]float32, 1)
@@ -245,8 +245,8 @@ func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
 	r.runs = append(r.runs, slices.Clone(b.Runs))
 	r.thetas = append(r.thetas, theta)
 	var edges []int
-	for i, slot := range b.Slots[:b.Edges()] {
-		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Slots[b.Edges()+i]]))
+	for i, slot := range b.Local[:b.Edges()] {
+		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Local[b.Edges()+i]]))
 	}
 	r.edges = append(r.edges, edges)
 	if len(b.Images) > 0 {

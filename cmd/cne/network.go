@@ -127,13 +127,13 @@ func classNames(l *data.Labels) []string {
 }
 
 // trained returns what the end of the run leaves to new points.
-func (t *training) trained() model.Training {
+func (t *training) trained() model.FitInfo {
 	stages := t.config.Stages()
 	lr := stages[len(stages)-1].LR
 	if t.config.Loss.Reduction == "mean" { // new points are placed by the sum
 		lr /= float64(min(t.config.Train.BatchSize, t.near.graph.Edges()))
 	}
-	return model.Training{
+	return model.FitInfo{
 		Objective: t.model.Objective(), Theta: t.result.Theta, Negatives: t.result.Negatives,
 		Neighbors: t.config.Graph.K, LR: lr, Clip: t.config.Train.Clip, Seed: t.config.Seed,
 	}
@@ -201,7 +201,7 @@ func (t *training) heldPoints(ctx context.Context, p *data.Preprocessing) (_ *da
 }
 
 // network returns what places new points.
-func (t *training) network() (model.Network, error) {
+func (t *training) network() (model.Mapper, error) {
 	switch m := t.model.(type) {
 	case *model.Parametric[float32]:
 		return m.Network(), nil

@@ -97,7 +97,7 @@ type projection struct {
 	deviceName string
 	device     *model.Device // of a network
 
-	network model.Network
+	network model.Mapper
 	before  *data.Preprocessing // nil: nothing is done to the points
 	// positions and labels are those of the picture, if there is to be one.
 	positions []float32
@@ -224,7 +224,7 @@ func (p *projection) load() error {
 }
 
 // loadTable returns what places points beside those of a table.
-func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, error) {
+func (p *projection) loadTable(path string, saved *model.Saved) (model.Mapper, error) {
 	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {

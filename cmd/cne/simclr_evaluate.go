@@ -110,7 +110,7 @@ type trained struct {
 	folder       string // of the run; "" if there is none
 	device       *model.Device
 	network      *model.ResNet[float32] // on the device
-	augmentation simclr.Augmentation    // PlainTo prepares images for the network
+	augmentation simclr.Augmentation    // EvalTo prepares images for the network
 }
 
 // openTrained opens what the argument RUN of a command with addSourceFlags
@@ -162,7 +162,7 @@ func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, e
 		return nil, err
 	}
 	if saved.Images != nil {
-		t.augmentation = simclr.Plain(saved.Images)
+		t.augmentation = simclr.EvalTransform(saved.Images)
 	}
 	return t, nil
 }
