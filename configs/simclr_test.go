@@ -68,7 +68,7 @@ loss: {name: neg, metric: euclidean, s: 0.5, negatives: full, draw: runs, reduct
 train: {epochs: 7, batch_size: 12, lr: 2, momentum: 0, weight_decay: 0.1, decay_norms: false, anneal: none, warm_up: 2, clip: 0}
 seed: 9`).Pretraining()
 	a := simclr.Augmentation{Size: 24, MinScale: 0.1, MaxScale: 0.9, MinRatio: 0.5, MaxRatio: 2, Jitter: 1, Brightness: 0.1, Contrast: 0.2,
-		Saturation: 0.3, Hue: 0.05, Grey: 0.4, Mean: [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{1, 2, 3}}
+		Saturation: 0.3, Hue: 0.05, Gray: 0.4, Mean: [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{1, 2, 3}}
 	if p.Augmentation != a {
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}

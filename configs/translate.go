@@ -99,7 +99,7 @@ func (v *Views) Augmentation() simclr.Augmentation {
 		MinScale: v.MinScale, MaxScale: v.MaxScale, MinRatio: v.MinRatio, MaxRatio: v.MaxRatio,
 		Flip:   v.Flip,
 		Jitter: v.Jitter, Brightness: v.Brightness, Contrast: v.Contrast, Saturation: v.Saturation, Hue: v.Hue,
-		Grey: v.Grey,
+		Gray: v.Grey,
 	}
 	for c := range 3 {
 		a.Mean[c], a.Std[c] = float32(v.Mean[c]), float32(v.Std[c])

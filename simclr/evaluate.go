@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"cne/data"
-	"cne/internal/device"
 	"cne/internal/finite"
+	"cne/model"
 )
 
 // The kinds of error that the measures of representations return beside
@@ -189,7 +189,7 @@ type Evaluation struct {
 	// nil: that is Device then.
 	Logistic LogisticOptions
 	// Device is where the classifiers compute; nil means the CPU.
-	Device *device.Device
+	Device *model.Device
 	// Progress, unless it is nil, hears of the classifiers done, two for each
 	// split.
 	Progress func(done, all int)
@@ -255,7 +255,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 		if !r.Official {
 			one.Seed = e.Seeds[i]
 		}
-		if one.KNN, err = KNNAccuracyOn(ctx, e.Device, features, classes, s, k); err != nil {
+		if one.KNN, err = KNNAccuracy(ctx, features, classes, s, k, e.Device); err != nil {
 			return Result{}, err
 		}
 		progress(2*i + 1)
@@ -303,7 +303,7 @@ func (e *Evaluation) prepare(images *data.Images) (splits []Split, k int, err er
 		if err := s.check(images); err != nil {
 			return nil, 0, err
 		}
-		if err := checkNeighbours(k, s); err != nil {
+		if err := checkNeighbors(k, s); err != nil {
 			return nil, 0, err
 		}
 	}

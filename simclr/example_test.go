@@ -25,7 +25,7 @@ func ExamplePretraining() {
 	}
 	pretraining := simclr.PaperPretraining()
 	pretraining.Augmentation.Size = 8
-	pretraining.Augmentation.Jitter, pretraining.Augmentation.Grey = 0, 0 // colour is all there is
+	pretraining.Augmentation.Jitter, pretraining.Augmentation.Gray = 0, 0 // colour is all there is
 	pretraining.Network = model.ResNetOptions{Width: 4}
 	pretraining.BatchSize, pretraining.Epochs, pretraining.WarmUp = 16, 10, 1
 	var losses []float64

@@ -54,7 +54,7 @@ func (a *Augmentation) Grid(w io.Writer, images *data.Images, index []int32, vie
 
 // paint draws a normalised view with its top left corner at (x, y).
 func (a *Augmentation) paint(canvas *image.RGBA, x, y, zoom int, view []float32) {
-	r, g, b := planes(view)
+	r, g, b := channels(view)
 	for i := range zoom * a.Size {
 		for j := range zoom * a.Size {
 			pixel := canvas.Pix[canvas.PixOffset(x+j, y+i):][:3]

@@ -7,8 +7,8 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/model"
 )
 
 // KNNAccuracy returns the share, from 0 to 1, of the test images whose class a
@@ -19,22 +19,17 @@ import (
 // in scikit-learn. Features that are all zero have the cosine 0 with all others.
 //
 // The search is exact for the features scaled to unit length in float32, and the
-// result is the same for any GOMAXPROCS. Errors wrap ErrOption, ErrShape,
-// ErrLabels, ErrSplit or ErrFeatures, or are those of ctx.
-func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
-	return KNNAccuracyOn(ctx, nil, features, classes, split, k)
-}
-
-// KNNAccuracyOn is KNNAccuracy on a device, with the same result. Errors are also
-// the device's.
-func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
+// result is the same for any GOMAXPROCS and on any device; a nil one is the CPU. Errors
+// wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are those of ctx or of
+// the device.
+func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int, on *model.Device) (float64, error) {
 	if err := checkFeatures(features, classes); err != nil {
 		return 0, err
 	}
 	if err := split.checkRows(features.N); err != nil {
 		return 0, err
 	}
-	if err := checkNeighbours(k, split); err != nil {
+	if err := checkNeighbors(k, split); err != nil {
 		return 0, err
 	}
 	base := directions(features, split.Train, true)
@@ -68,8 +63,8 @@ func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix
 	return float64(right) / float64(len(split.Test)), nil
 }
 
-// checkNeighbours returns an error unless the split has k training images.
-func checkNeighbours(k int, split Split) error {
+// checkNeighbors returns an error unless the split has k training images.
+func checkNeighbors(k int, split Split) error {
 	if k < 1 {
 		return fmt.Errorf("%w: the classes of %d neighbours cannot be counted; give at least 1", ErrOption, k)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
-	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/model"
 )
 
 // LogisticOptions say how a Logistic is fitted. The zero value is the linear
@@ -26,7 +26,7 @@ type LogisticOptions struct {
 	// Device is where the objective and its gradient are computed; nil means the
 	// CPU. An accelerator computes the losses of images in single precision, to a
 	// relative error of about 1e-6, and adds them up in double precision.
-	Device *device.Device
+	Device *model.Device
 }
 
 // complete returns the options with the defaults filled in.
@@ -106,13 +106,13 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	}
 	o.prepare()
 	if !options.Device.OnHost() {
-		if o.remote, err = newRemoteObjective(options.Device, o); err != nil {
+		if o.onDevice, err = newDeviceObjective(options.Device, o); err != nil {
 			return nil, err
 		}
-		defer o.remote.free()
+		defer o.onDevice.free()
 	}
 	l := &Logistic{Scaler: scaler}
-	theta, err := o.minimise(ctx, options, l)
+	theta, err := o.minimize(ctx, options, l)
 	if err != nil {
 		return nil, err
 	}
@@ -176,15 +176,15 @@ type objective struct {
 	// Their part of the gradient is summed in float32.
 	grain int
 
-	w        []float32 // [k, d]: W in float32
-	bias     []float64 // [k]
-	losses   []float64 // of each piece of images
-	biases   []float64 // [pieces, k]: derivatives
-	partial  []float32 // [pieces, k, d]
-	scratch  parallel.Pool[[]float32]
-	whitener *whitener // nil for features too wide
+	w       []float32 // [k, d]: W in float32
+	bias    []float64 // [k]
+	losses  []float64 // of each piece of images
+	biases  []float64 // [pieces, k]: derivatives
+	partial []float32 // [pieces, k, d]
+	scratch parallel.Pool[[]float32]
+	inverse *preconditioner // nil for features too wide
 
-	remote *remoteObjective // nil on the CPU
+	onDevice *deviceObjective // nil on the CPU
 }
 
 // prepare makes room and finds the coordinates.
@@ -199,8 +199,8 @@ func (o *objective) prepare() {
 		z := make([]float32, o.grain*o.k)
 		return &z
 	}
-	if o.d <= maxWhitened {
-		o.whitener = newWhitener(o.x, o.n, o.d, float64(o.k)*o.penalty)
+	if o.d <= maxPreconditioned {
+		o.inverse = newPreconditioner(o.x, o.n, o.d, float64(o.k)*o.penalty)
 	}
 }
 
@@ -211,8 +211,8 @@ func (o *objective) at(theta, gradient []float64) (float64, error) {
 		o.w[i] = float32(v)
 	}
 	copy(o.bias, theta[k*d:])
-	if o.remote != nil {
-		return o.remote.at(o, theta, gradient)
+	if o.onDevice != nil {
+		return o.onDevice.at(o, theta, gradient)
 	}
 	parallel.For(o.n, o.grain, o.piece)
 
@@ -293,8 +293,8 @@ const memory = 20
 // noise bounds the rounding error of the objective, relative to it.
 const noise = 1e-7
 
-// minimise finds the minimum from θ = 0 and writes what became of it to l.
-func (o *objective) minimise(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
+// minimize finds the minimum from θ = 0 and writes what became of it to l.
+func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
 	size := o.k*o.d + o.k
 	theta, gradient := make([]float64, size), make([]float64, size)
 	next, nextGradient := make([]float64, size), make([]float64, size)
@@ -376,8 +376,8 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 // precondition multiplies a gradient by the inverse of the features'
 // covariance, class by class; that of the bias is 1.
 func (o *objective) precondition(v []float64) {
-	if o.whitener != nil {
-		o.whitener.apply(v[:o.k*o.d], o.k)
+	if o.inverse != nil {
+		o.inverse.apply(v[:o.k*o.d], o.k)
 	}
 }
 

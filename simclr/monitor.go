@@ -47,7 +47,7 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 	if err := m.Split.checkRows(m.Images.N); err != nil {
 		return nil, err
 	}
-	if err := checkNeighbours(k, m.Split); err != nil {
+	if err := checkNeighbors(k, m.Split); err != nil {
 		return nil, err
 	}
 	// The features of the images of the split alone, which are numbered anew.
@@ -70,7 +70,7 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 		if err != nil {
 			return err
 		}
-		accuracy, err := KNNAccuracy(ctx, features, classes, split, k)
+		accuracy, err := KNNAccuracy(ctx, features, classes, split, k, nil)
 		if err != nil {
 			return err
 		}

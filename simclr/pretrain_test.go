@@ -102,7 +102,7 @@ func TestPretrainingLearns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := small()
 			p.Network = model.ResNetOptions{Width: 4}
-			p.Augmentation.Jitter, p.Augmentation.Grey, p.Augmentation.Flip, p.Augmentation.MinScale = 0, 0, 0, 0.6
+			p.Augmentation.Jitter, p.Augmentation.Gray, p.Augmentation.Flip, p.Augmentation.MinScale = 0, 0, 0, 0.6
 			p.BatchSize, p.Epochs = 16, 15
 			change(&p)
 			var losses []float64
@@ -344,7 +344,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"grey images":               {func(_ *simclr.Pretraining, i *data.Images) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
 		"no pixels":                 {func(_ *simclr.Pretraining, i *data.Images) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
 		"one image":                 {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
-		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Grey = 2 }, nil, "Grey is 2"},
+		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Gray = 2 }, nil, "Gray is 2"},
 		"negatives":                 {func(p *simclr.Pretraining, _ *data.Images) { p.Negatives = 0 }, nil, "0 negatives"},
 		"epochs":                    {func(p *simclr.Pretraining, _ *data.Images) { p.Epochs = 0 }, nil, "0 epochs"},
 		"warm-up":                   {func(p *simclr.Pretraining, _ *data.Images) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
@@ -377,7 +377,7 @@ func TestPaperPretraining(t *testing.T) {
 	want := simclr.Pretraining{
 		Augmentation: simclr.Augmentation{
 			Size: 32, MinScale: 0.2, MaxScale: 1, MinRatio: 0.75, MaxRatio: 4. / 3, Flip: 0.5,
-			Jitter: 0.8, Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, Hue: 0.1, Grey: 0.2,
+			Jitter: 0.8, Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, Hue: 0.1, Gray: 0.2,
 			Mean: [3]float32{.4914, .4822, .4465}, Std: [3]float32{.2023, .1994, .2010},
 		},
 		Loss:      op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},

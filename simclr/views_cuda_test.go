@@ -84,9 +84,9 @@ func TestChoicesOnDevice(t *testing.T) {
 		"ratio two, one tie": {with(func(a *Augmentation) { a.MinRatio, a.MaxRatio, a.MinScale, a.MaxScale = 2, 2, 0.125, 0.125 }), 12, 3, 500},
 		"nothing fits":       {with(func(a *Augmentation) { a.MinRatio, a.MaxRatio, a.MinScale = 2, 3, 1 }), 7, 7, 500},
 		"all there is": {with(func(a *Augmentation) {
-			a.Flip, a.Jitter, a.Grey, a.Hue, a.Contrast, a.Brightness = 1, 1, 1, 0.5, 3, 1e6
+			a.Flip, a.Jitter, a.Gray, a.Hue, a.Contrast, a.Brightness = 1, 1, 1, 0.5, 3, 1e6
 		}), 8, 9, 2000},
-		"nothing": {with(func(a *Augmentation) { a.Flip, a.Jitter, a.Grey, a.Hue, a.Contrast, a.Saturation = 0, 0, 0, 0, 0, 0 }), 8, 9, 2000},
+		"nothing": {with(func(a *Augmentation) { a.Flip, a.Jitter, a.Gray, a.Hue, a.Contrast, a.Saturation = 0, 0, 0, 0, 0, 0 }), 8, 9, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const images, seed, epoch = 50, 13, 321
@@ -122,7 +122,7 @@ func TestChoicesOnDevice(t *testing.T) {
 				g := got[i*choiceWords:][:choiceWords]
 				drawn := choice{
 					crop: rectangle{int(g[0]), int(g[1]), int(g[2]), int(g[3])},
-					flip: g[4]&1 != 0, jitter: g[4]&2 != 0, grey: g[4]&4 != 0,
+					flip: g[4]&1 != 0, jitter: g[4]&2 != 0, gray: g[4]&4 != 0,
 					brightness: math.Float32frombits(g[5]), contrast: math.Float32frombits(g[6]),
 					saturation: math.Float32frombits(g[7]), hue: math.Float32frombits(g[8]),
 				}
@@ -144,10 +144,10 @@ func TestViewsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	paper := Paper()
 	strong := paper
-	strong.Flip, strong.Jitter, strong.Hue, strong.Grey = 1, 1, 0.5, 0
+	strong.Flip, strong.Jitter, strong.Hue, strong.Gray = 1, 1, 0.5, 0
 	strong.Brightness, strong.Contrast, strong.Saturation = 2, 2, 3
 	grey := strong
-	grey.Grey, grey.MinScale, grey.MinRatio, grey.MaxRatio = 1, 1e-4, 0.1, 10
+	grey.Gray, grey.MinScale, grey.MinRatio, grey.MaxRatio = 1, 1e-4, 0.1, 10
 	plain := Augmentation{MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1, Std: [3]float32{1, 1, 1}}
 	for name, c := range map[string]struct {
 		a                Augmentation
@@ -231,7 +231,7 @@ func TestViewsOnDevice(t *testing.T) {
 }
 
 // What cannot be is said, and memory goes back.
-func TestRemoteViewsErrors(t *testing.T) {
+func TestDeviceViewsErrors(t *testing.T) {
 	d := fakecuda.Open(t)
 	a, m := Paper(), randomImages(2, 3, 4)
 	large, none := a, a

@@ -237,7 +237,7 @@ func TestErrors(t *testing.T) {
 		{"ratio infinite", batch(func(a *simclr.Augmentation) { a.MaxRatio = inf }), simclr.ErrOption, "MaxRatio +Inf"},
 		{"flip", batch(func(a *simclr.Augmentation) { a.Flip = 1.5 }), simclr.ErrOption, "Flip is 1.5"},
 		{"jitter", batch(func(a *simclr.Augmentation) { a.Jitter = nan }), simclr.ErrOption, "Jitter is NaN"},
-		{"grey", batch(func(a *simclr.Augmentation) { a.Grey = -.1 }), simclr.ErrOption, "Grey is -0.1"},
+		{"grey", batch(func(a *simclr.Augmentation) { a.Gray = -.1 }), simclr.ErrOption, "Gray is -0.1"},
 		{"hue", batch(func(a *simclr.Augmentation) { a.Hue = .6 }), simclr.ErrOption, "between 0 and 0.5"},
 		{"contrast", batch(func(a *simclr.Augmentation) { a.Contrast = inf }), simclr.ErrOption, "Contrast is +Inf"},
 		{"std", batch(func(a *simclr.Augmentation) { a.Std[1] = 0 }), simclr.ErrOption, "green"},
@@ -345,7 +345,7 @@ func FuzzView(f *testing.F) {
 		images := noise(1, h, w)
 		a := bare(size)
 		a.MinScale, a.MaxScale, a.MinRatio, a.MaxRatio = minScale, maxScale, minRatio, maxRatio
-		a.Flip, a.Jitter, a.Grey = 0.5, 0.8, 0.2
+		a.Flip, a.Jitter, a.Gray = 0.5, 0.8, 0.2
 		a.Brightness, a.Contrast, a.Saturation, a.Hue = strength, strength, strength, hue
 		if err := a.Check(); err != nil {
 			if !errors.Is(err, simclr.ErrOption) {

@@ -107,8 +107,8 @@ type batchNorm struct {
 	stats     *BatchStats
 	done      *gorgonia.Node // what batchNormDone gives
 	evaluated bool           // whether the last run used the running statistics
-	single    normalisation[float32]
-	double    normalisation[float64]
+	single    normalization[float32]
+	double    normalization[float64]
 	onDevice  deviceNorm
 }
 
@@ -159,8 +159,8 @@ func (o *batchNorm) RunAgain(dst *Array, in []*Array) error {
 	return nil
 }
 
-// A normalisation computes a BatchNorm and its gradient.
-type normalisation[T Float] struct {
+// A normalization computes a BatchNorm and its gradient.
+type normalization[T Float] struct {
 	// norm is what the last run did to the channels; its pivots are the means as
 	// they are rounded: differences from them are exact where it counts, in a
 	// channel that is far from 0.
@@ -177,7 +177,7 @@ type normalisation[T Float] struct {
 	moments, apply, products, blend parallel.Loop
 }
 
-func (n *normalisation[T]) init() {
+func (n *normalization[T]) init() {
 	if n.apply.Body == nil {
 		n.moments.Body = func(piece, lo, hi int) {
 			c := len(n.norm.Pivot)
@@ -200,7 +200,7 @@ func (n *normalisation[T]) init() {
 
 // sums runs a loop over the rows of x that adds to first and second for each of
 // its pieces, and adds these up.
-func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
+func (n *normalization[T]) sums(loop *parallel.Loop, channels int) {
 	rows, grain := len(n.x)/channels, itemsPerPiece(channels)
 	pieces := max(1, parallel.Pieces(rows, grain))
 	n.first, n.second = grow(n.first, pieces*channels), grow(n.second, pieces*channels)
@@ -213,7 +213,7 @@ func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
 	}
 }
 
-func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
+func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
 	n.init()
 	n.x = x
 	c := len(scale)
@@ -246,7 +246,7 @@ func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evalu
 }
 
 // runAgain applies what run found.
-func (n *normalisation[T]) runAgain(dst, x []T) {
+func (n *normalization[T]) runAgain(dst, x []T) {
 	n.dst, n.x = dst, x
 	c := len(n.norm.Pivot)
 	n.apply.Run(len(x)/c, itemsPerPiece(c))
@@ -256,7 +256,7 @@ func (n *normalisation[T]) runAgain(dst, x []T) {
 // gradient writes, with z = (x−mean)/√(variance+ε) and g where the activation
 // lets it pass, scale/√(variance+ε)·(g − Σg/n − z·Σgz/n) in training, and without
 // the sums in evaluation. It leaves Σg and Σgz in first and second.
-func (n *normalisation[T]) gradient(dst, x, scale, g []T, evaluated bool) {
+func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 	c := len(scale)
 	n.dst, n.x, n.g = dst, x, g
 	n.ofG, n.ofX, n.o = grow(n.ofG, c), grow(n.ofX, c), grow(n.o, c)

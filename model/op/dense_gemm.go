@@ -57,19 +57,19 @@ type gemmSweep[T Float] struct {
 	// y is the matrix that is multiplied, [rows, ldy]: the features, or the
 	// centred features and a one. sums is its product with the derivatives, of
 	// the same shape.
-	y, centred, sums []T
-	ldy              int
-	norms            []T // [ld] of the rows of y, 0 beyond
-	block            []T // [tile, ld]
-	ld, tile         int
-	head, count      int // the tile's heads
-	whole            [1]segment
-	positive         []T // [b] what positive pairs become
-	pieces           []gemmPiece[T]
-	used             int // how many pieces
-	total            simd.Sum
+	y, centered, sums []T
+	ldy               int
+	norms             []T // [ld] of the rows of y, 0 beyond
+	block             []T // [tile, ld]
+	ld, tile          int
+	head, count       int // the tile's heads
+	whole             [1]segment
+	positive          []T // [b] what positive pairs become
+	pieces            []gemmPiece[T]
+	used              int // how many pieces
+	total             simd.Sum
 
-	centreLoop, rowLoop, groupLoop, finishLoop parallel.Loop
+	centerLoop, rowLoop, groupLoop, finishLoop parallel.Loop
 }
 
 // A gemmPiece is what one share of the heads leaves behind, and its scratch.
@@ -110,7 +110,7 @@ func (s *gemmSweep[T]) init(options ContrastiveOptions) {
 	if options.Loss == UMAP {
 		s.slack = 0
 	}
-	s.centreLoop.Body = s.centre
+	s.centerLoop.Body = s.center
 	s.rowLoop.Body = s.headRows
 	s.groupLoop.Body = s.groups
 	s.finishLoop.Body = s.finish
@@ -155,8 +155,8 @@ func (s *gemmSweep[T]) setMatrix() {
 		return
 	}
 	s.ldy = s.d + 1
-	s.centred = grow(s.centred, s.rows*s.ldy)
-	s.y = s.centred
+	s.centered = grow(s.centered, s.rows*s.ldy)
+	s.y = s.centered
 	s.mean = grow(s.mean, s.d)
 	clear(s.mean)
 	of := s.features
@@ -170,7 +170,7 @@ func (s *gemmSweep[T]) setMatrix() {
 	padded := stride(s.rows)
 	s.norms = grow(s.norms, padded)
 	clear(s.norms[s.rows:])
-	s.centreLoop.Run(s.rows, max(1, finishGrain/s.d))
+	s.centerLoop.Run(s.rows, max(1, finishGrain/s.d))
 }
 
 // stride returns how far apart rows of n pairs are: a multiple of 16, so that
@@ -184,10 +184,10 @@ func stride(n int) int {
 	return ld
 }
 
-// centre fills rows [lo, hi) of the centred features, and their norms.
-func (s *gemmSweep[T]) centre(_, lo, hi int) {
+// center fills rows [lo, hi) of the centred features, and their norms.
+func (s *gemmSweep[T]) center(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		from, to := s.features[i*s.d:(i+1)*s.d], s.centred[i*s.ldy:(i+1)*s.ldy]
+		from, to := s.features[i*s.d:(i+1)*s.d], s.centered[i*s.ldy:(i+1)*s.ldy]
 		var norm T
 		for k, m := range s.mean {
 			v := from[k] - m

@@ -53,7 +53,7 @@ type soaSweep[T Float] struct {
 	// InfoNC sums products with.
 	planes                []T
 	stride, tails, others int
-	centre                [simd.MaxDenseWidth]T
+	center                [simd.MaxDenseWidth]T
 	boxes                 [2]box[T] // of all rows and of the others
 
 	// Of the positive pairs: squared distances, which become derivatives, the
@@ -160,7 +160,7 @@ func (s *soaSweep[T]) transpose(features []T) {
 			// With negatives from elsewhere the centre is theirs, so that the
 			// bits of an edge do not depend on the other edges.
 			for k := range d {
-				s.centre[k] = x.sum[k] * T(d) / T(len(rows))
+				s.center[k] = x.sum[k] * T(d) / T(len(rows))
 			}
 		}
 	}
@@ -505,7 +505,7 @@ func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
 	for i, v := range share {
 		for k := range s.d {
 			s.headGrad[k*s.tails+first+i] *= v
-			p.factors[i*slots+1+k] = v * (p.heads[i*s.d+k] - s.centre[k])
+			p.factors[i*slots+1+k] = v * (p.heads[i*s.d+k] - s.center[k])
 		}
 		p.factors[i*slots] = v
 	}
@@ -558,7 +558,7 @@ func (s *soaSweep[T]) finish(_, lo, hi int) {
 			x, g := s.planes[at:][:to-from], once[at:][:to-from]
 			if s.options.Loss == InfoNC {
 				g = once[at+s.stride:][:to-from]
-				simd.LessProduct(g, x, once[from:], s.centre[k])
+				simd.LessProduct(g, x, once[from:], s.center[k])
 			}
 			simd.Scale(g, factor)
 			// A head is pulled towards its tail, and the tail towards the head.

@@ -4,10 +4,10 @@ import "math"
 
 // The share of each colour in the grey that torchvision computes. They add up
 // to 0.9999.
-const greyR, greyG, greyB = 0.2989, 0.587, 0.114
+const grayR, grayG, grayB = 0.2989, 0.587, 0.114
 
-// planes returns the red, green and blue of a view, all of the same length.
-func planes(view []float32) (r, g, b []float32) {
+// channels returns the red, green and blue of a view, all of the same length.
+func channels(view []float32) (r, g, b []float32) {
 	n := len(view) / 3
 	return view[:n], view[n:][:n], view[2*n:][:n]
 }
@@ -39,8 +39,8 @@ func brighten(view []float32, f float32) {
 
 // adjustContrast blends a view with the mean of its grey image.
 func adjustContrast(view []float32, f float32) {
-	r, g, b := planes(view)
-	mean := (greyR*sum(r) + greyG*sum(g) + greyB*sum(b)) / float32(len(r))
+	r, g, b := channels(view)
+	mean := (grayR*sum(r) + grayG*sum(g) + grayB*sum(b)) / float32(len(r))
 	rest := (1 - f) * mean
 	for i, x := range view {
 		view[i] = unit(f*x + rest)
@@ -64,20 +64,20 @@ func sum(x []float32) float32 {
 
 // saturate blends a view with its grey image.
 func saturate(view []float32, f float32) {
-	r, g, b := planes(view)
+	r, g, b := channels(view)
 	for i, red := range r {
 		green, blue := g[i], b[i]
-		rest := (1 - f) * (greyR*red + greyG*green + greyB*blue)
+		rest := (1 - f) * (grayR*red + grayG*green + grayB*blue)
 		r[i], g[i], b[i] = unit(f*red+rest), unit(f*green+rest), unit(f*blue+rest)
 	}
 }
 
-// toGrey replaces a view by its grey image.
-func toGrey(view []float32) {
-	r, g, b := planes(view)
+// toGray replaces a view by its grey image.
+func toGray(view []float32) {
+	r, g, b := channels(view)
 	for i, red := range r {
-		grey := greyR*red + greyG*g[i] + greyB*b[i]
-		r[i], g[i], b[i] = grey, grey, grey
+		gray := grayR*red + grayG*g[i] + grayB*b[i]
+		r[i], g[i], b[i] = gray, gray, gray
 	}
 }
 
@@ -94,7 +94,7 @@ func shiftHue(view []float32, share float32) {
 		return
 	}
 	shift := 6*share + 6 // hues before are at least −1
-	r, g, b := planes(view)
+	r, g, b := channels(view)
 	for i, red := range r {
 		green, blue := g[i], b[i]
 		rp, gp, bp := pattern(red), pattern(green), pattern(blue)

@@ -6,32 +6,32 @@ import (
 	"cne/internal/blas"
 )
 
-// maxWhitened is the width of the widest features that are whitened, which takes
+// maxPreconditioned is the width of the widest features that are whitened, which takes
 // time in proportion to its cube: some seconds.
-const maxWhitened = 4096
+const maxPreconditioned = 4096
 
 // leastVariance is added to the variance of standardised features in every
 // direction, so that those in which they hardly differ do no harm.
 const leastVariance = 1e-5
 
-// A whitener multiplies by the inverse of a covariance matrix C = LLᵀ.
-type whitener struct {
+// A preconditioner multiplies by the inverse of a covariance matrix C = LLᵀ.
+type preconditioner struct {
 	d       int
 	inverse []float32 // [d, d]: L⁻¹
 	half    []float32 // L⁻¹·v for some vectors v
 	whole   []float32
 }
 
-// newWhitener whitens standardised features [n, d], to whose variance ridge is
+// newPreconditioner whitens standardised features [n, d], to whose variance ridge is
 // added.
-func newWhitener(x []float32, n, d int, ridge float64) *whitener {
+func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	c := covariance(x, n, d)
 	for j := range d {
 		c[j*d+j] += leastVariance + ridge
 	}
 	inverse := make([]float64, d*d)
 	invertFactor(c, inverse, make([]float64, d*d/2), d, d)
-	w := &whitener{d: d, inverse: make([]float32, d*d)}
+	w := &preconditioner{d: d, inverse: make([]float32, d*d)}
 	for i, v := range inverse {
 		w.inverse[i] = float32(v)
 	}
@@ -39,7 +39,7 @@ func newWhitener(x []float32, n, d int, ridge float64) *whitener {
 }
 
 // apply multiplies count vectors of d, one after the other, by C⁻¹.
-func (w *whitener) apply(v []float64, count int) {
+func (w *preconditioner) apply(v []float64, count int) {
 	if w.half == nil {
 		w.half, w.whole = make([]float32, len(v)), make([]float32, len(v))
 	}

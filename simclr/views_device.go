@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/internal/device"
 	"cne/internal/rng"
+	"cne/model"
 	"cne/model/op"
 )
 
@@ -27,7 +28,7 @@ const (
 // them is the same, and pixel values differ by rounding alone, by some 1e-6 unless
 // the augmentation multiplies contrasts by much.
 type DeviceViews struct {
-	device        *device.Device
+	device        *model.Device
 	augmentation  Augmentation
 	seed          uint64
 	height, width int
@@ -44,7 +45,7 @@ type DeviceViews struct {
 // rows are named, or of all if rows is nil, with random numbers from the seed.
 // Errors wrap ErrOption or ErrShape, or are a *device.MemoryError. Close gives the
 // memory back.
-func NewDeviceViews(d *device.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
+func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (a *Augmentation) settings() []float64 {
 	if logMin == logMax {
 		ratio = math.Exp(logMin)
 	}
-	s := []float64{a.MinScale, a.MaxScale, logMin, logMax, ratio, a.MinRatio, a.MaxRatio, a.Flip, a.Jitter, a.Grey}
+	s := []float64{a.MinScale, a.MaxScale, logMin, logMax, ratio, a.MinRatio, a.MaxRatio, a.Flip, a.Jitter, a.Gray}
 	for _, x := range [...]float64{a.Brightness, a.Contrast, a.Saturation} {
 		s = append(s, max(0, 1-x), 1+x)
 	}
