@@ -22,6 +22,9 @@ type Device = data.Device
 // says what is missing.
 func OpenDevice(name string) (*Device, error) { return device.Open(name) }
 
+// A MemoryError is the error of a device whose memory is too small.
+type MemoryError = device.MemoryError
+
 // deviceParams are an accelerator's copies of a model's arrays. A nil *deviceParams
 // is the CPU, where the arrays themselves are used.
 type deviceParams struct {

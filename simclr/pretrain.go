@@ -13,7 +13,7 @@ import (
 )
 
 // A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al.,
-// 2020; Section 6 of the paper): two views of one image attract each other, and
+// 2020; Section 7 of the paper): two views of one image attract each other, and
 // repel those of other images of the batch. The zero value is not the paper's:
 // use PaperPretraining.
 //

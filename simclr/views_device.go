@@ -43,7 +43,7 @@ type DeviceViews struct {
 
 // NewDeviceViews copies images to an accelerator. Views are made of those whose
 // rows are named, or of all if rows is nil, with random numbers from the seed.
-// Errors wrap ErrOption or ErrShape, or are a *device.MemoryError. Close gives the
+// Errors wrap ErrOption or ErrShape, or are a *model.MemoryError. Close gives the
 // memory back.
 func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {

@@ -14,7 +14,8 @@ import (
 	"cne/internal/simd"
 )
 
-// A Loss is one of the paper's four contrastive losses.
+// A Loss is one of the four contrastive losses of the paper (Damrich et al., ICLR
+// 2023), whose equations are named below.
 type Loss int
 
 // The losses. q is the similarity of a pair, c and Z stand for exp θ.
@@ -23,14 +24,14 @@ const (
 	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
 	// pair, with c = Z̄·m/|X|.
 	Neg Loss = iota
-	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 4): Neg with
+	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 6): Neg with
 	// c = m·Z, where Z is learnt.
 	NC
-	// InfoNC is InfoNC-t-SNE's (Eq. 6): −log q + (1/ρ)·log Σ q over the
+	// InfoNC is InfoNC-t-SNE's (Eq. 4): −log q + (1/ρ)·log Σ q over the
 	// positive and the negatives of a head.
 	InfoNC
-	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each
-	// negative pair.
+	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each negative
+	// pair. It is Neg with c = 1 and the similarity 1/‖a−b‖² (Sec. 6).
 	UMAP
 )
 

@@ -132,3 +132,10 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	}
 	return tensor.Shape(shape), nil
 }
+
+// elementsPerPiece is from how many elements on an elementwise operation is worth
+// waking another core for.
+const elementsPerPiece = 1 << 16
+
+// itemsPerPiece is the same for items of so many elements each.
+func itemsPerPiece(elements int) int { return max(1, elementsPerPiece/max(1, elements)) }

@@ -123,3 +123,49 @@ func (o *relu) SymDiff(_ gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nod
 	n, err := gorgonia.ApplyOp(newReLUGrad(typeOf(out.Dims())), out, grad)
 	return gorgonia.Nodes{n, n}[:o.arity], err
 }
+
+// reluGrad takes a rectified output y and the gradient g that comes in, of the
+// same shape: g where y is positive, else 0.
+type reluGrad struct {
+	base
+	loop parallel.Loop
+	y, g *Array
+	dst  *Array
+}
+
+// newReLUGrad returns one for nodes of a type.
+func newReLUGrad(t hm.Type) *reluGrad {
+	o := &reluGrad{base: base{name: "relu_grad", arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}}
+	o.loop.Body = o.piece
+	return o
+}
+
+func (o *reluGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].Len() != in[1].Len() {
+		return nil, fmt.Errorf("op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[0].Shape()...), nil
+}
+
+func (o *reluGrad) Run(dst *Array, in []*Array) error {
+	o.dst, o.y, o.g = dst, in[0], in[1]
+	o.loop.Run(dst.Len(), elementsPerPiece)
+	return nil
+}
+
+// Launch implements Launcher.
+func (o *reluGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
+}
+
+func (o *reluGrad) piece(_, lo, hi int) {
+	if o.dst.dtype == tensor.Float64 {
+		simd.MaskPositive(o.dst.f64[lo:hi], o.y.f64[lo:hi], o.g.f64[lo:hi])
+	} else {
+		simd.MaskPositive(o.dst.f32[lo:hi], o.y.f32[lo:hi], o.g.f32[lo:hi])
+	}
+}
