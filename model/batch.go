@@ -11,25 +11,25 @@ import (
 	"cne/model/vm"
 )
 
-// A batchProgram is the part of a graph that all models share: from the
+// A batchProgram is the part of a graph that all models have in common: from the
 // positions of a batch's distinct points to the loss and its gradients.
 type batchProgram[T op.Float] struct {
 	program *vm.Program
 
-	// rows are nil where it is not by the rows of a table that the graph gets
-	// at the points. The values of theta are nil on an accelerator.
+	// rows is nil if the graph does not look its points up in a table, and
+	// thetaValue on an accelerator.
 	rows, local, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
 	grads                               []*op.Array // with respect to what compile was told
 }
 
-// compile completes a graph and makes a program of it for a device. The input rows is what
-// distinct [r, d], the positions of the batch's distinct points, depends on, or
-// nil; temperature [1] is the logarithm of a temperature that is learnt, or nil;
-// wrt are the nodes with respect to which the loss is differentiated.
+// compile completes a graph and compiles it for a device. distinct [r, d] are the
+// positions of the batch's distinct points and rows the input that names these, or nil;
+// temperature [1] is the logarithm of a temperature that is learnt, or nil; wrt are the
+// nodes with respect to which the loss is differentiated.
 func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
-	// The sizes of a batch are those of a smallest one: a program takes any.
+	// The smallest sizes of a batch; a program takes any.
 	const b, m = 1, 1
 	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
 	negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
@@ -81,8 +81,8 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 	return nil
 }
 
-// constant makes an input read an array that never changes: itself, or what an
-// accelerator has of it.
+// constant makes an input read an array that never changes, or a copy of it on an
+// accelerator.
 func (p *batchProgram[T]) constant(input, a *op.Array) error {
 	if p.program.Device().OnHost() {
 		return input.View(a, 0, a.Shape()...)

@@ -11,15 +11,15 @@ import (
 )
 
 // A Convolutional model embeds images through a ResNet, whose weights are
-// learnt. Its points are images as the network sees them, such as views of
-// photographs, which come with every batch (Batch.Images).
+// learnt. Its points are images, such as random views of photographs, which come with
+// every batch (Batch.Images).
 //
 // Its graph is
 //
-//	images of the batch → ResNet → Gather by slot → (Normalize (→ ScaleByTemperature)) → Contrastive
+//	images of the batch → ResNet → Gather by Local → (Normalize (→ ScaleByTemperature)) → Contrastive
 //
-// The network stays usable while and after the model is trained. Its
-// representations can be asked for between two steps, and change nothing.
+// The network can be used while the model is trained, and after. To compute its
+// representations between two steps changes nothing.
 type Convolutional[T op.Float] struct {
 	*ResNet[T]
 	n, size   int
@@ -121,7 +121,7 @@ const LogTemperature = "log_temperature"
 func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 	o := c.objective
 	if c.logTemperature != nil {
-		// If the accelerator has failed, it is the temperature of the last Pull.
+		// After a failure of the accelerator this is the temperature of the last Pull.
 		_ = c.onDevice.pull()
 		learnt := math.Exp(float64(op.Data[T](c.logTemperature)[0]))
 		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)

@@ -14,7 +14,7 @@ import (
 //
 // Its graph is
 //
-//	rows of the table → Gather by slot → (Normalize) → Contrastive
+//	rows of the table → Gather by Local → (Normalize) → Contrastive
 //
 // and its gradient is that of the batch's distinct rows alone, so that a step
 // costs nothing for the points that it does not touch.
@@ -108,6 +108,9 @@ func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 
 // EmbedTo implements Model.
 func (e *Embedding[T]) EmbedTo(dst []float32) error {
+	if len(dst) != e.n*e.d {
+		return fmt.Errorf("model: %d values are no embedding of %d points in %d dimensions", len(dst), e.n, e.d)
+	}
 	if err := e.onDevice.pull(); err != nil {
 		return err
 	}

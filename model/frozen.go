@@ -11,12 +11,12 @@ import (
 	"cne/model/vm"
 )
 
-// A Frozen model computes how new points are drawn and pushed by the positions
-// of an embedding that no longer moves. Its graph is
+// A Frozen model computes the forces of an embedding that no longer changes on new
+// points. Its graph is
 //
 //	heads, tails, negatives → (Normalize) → Contrastive
 //
-// of which the heads alone are new points.
+// where only the heads are new points.
 type Frozen struct {
 	d, edges, negatives int
 	shared              bool

@@ -17,9 +17,9 @@ import (
 // DefaultHidden are the widths of the hidden layers of the paper's network.
 var DefaultHidden = []int{100, 100, 100}
 
-// rowsPerBlock is how many points go through a network at a time where they
-// could all: what they leave behind stays in the cache, and the cores rarely
-// wait for each other at the end of a layer.
+// rowsPerBlock is how many points are projected at a time: few enough for their
+// activations to stay in the cache, and enough for the cores to wait rarely for each
+// other at the end of a layer.
 const rowsPerBlock = 4096
 
 // An MLP is a network of linear layers with ReLU between them, which maps
@@ -198,8 +198,8 @@ func (n *MLP[T]) project(dst []float32, x []T) error {
 	return nil
 }
 
-// projectOnDevice is project on an accelerator. All blocks are of one size there, so
-// that a point is computed in the same way whichever others are in its block.
+// projectOnDevice is project on an accelerator. All blocks have one size there, so that
+// the bits of a point do not depend on the others in its block.
 func (n *MLP[T]) projectOnDevice(dst, x []float32) error {
 	in, out := n.Size()
 	full := make([]float32, rowsPerBlock*in)
@@ -229,13 +229,11 @@ func (n *MLP[T]) projectOnDevice(dst, x []float32) error {
 //
 // Its graph is
 //
-//	distinct points of the batch → network → Gather by slot → (Normalize) → Contrastive
+//	distinct points of the batch → network → Gather by Local → (Normalize) → Contrastive
 //
-// so that a point goes through the network once, however many edges of the
-// batch it has, and the gradients of its copies are added before they go back.
-// Of points that are mostly zeros, such as images on a black ground, the first
-// layer passes over the zeros.
-// The network stays usable while and after the model is trained.
+// so that a point goes through the network once, however many edges of the batch it
+// has. The first layer skips zeros if the points are mostly zeros, such as images on a
+// black background. The network can be used while the model is trained, and after.
 type Parametric[T op.Float] struct {
 	n         int
 	network   *MLP[T]
@@ -271,8 +269,7 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 // parameters.
 func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (gorgonia.Nodes, error) {
 	in, _ := p.network.Size()
-	// An accelerator multiplies dense matrices so much faster that zeros do not
-	// matter.
+	// On an accelerator, skipping zeros would not pay.
 	var sparse *op.Sparse
 	if x, ok := any(p.points).([]float32); ok && on == nil {
 		sparse = op.NewSparse(x, in)
@@ -342,6 +339,9 @@ func (p *Parametric[T]) Points() (n, d int) {
 // EmbedTo implements Model.
 func (p *Parametric[T]) EmbedTo(dst []float32) error {
 	in, out := p.network.Size()
+	if len(dst) != p.n*out {
+		return fmt.Errorf("model: %d values are no embedding of %d points in %d dimensions", len(dst), p.n, out)
+	}
 	for lo := 0; lo < p.n; lo += rowsPerBlock {
 		hi := min(p.n, lo+rowsPerBlock)
 		if err := p.network.project(dst[lo*out:hi*out], p.points[lo*in:hi*in]); err != nil {

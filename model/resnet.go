@@ -77,7 +77,7 @@ func NewResNet[T op.Float](options ResNetOptions, seed uint64) (*ResNet[T], erro
 	return newResNet[T](options, &seed)
 }
 
-// newResNet is NewResNet, but for the start if there is no seed: all is 0.
+// newResNet is NewResNet; without a seed all parameters are 0.
 func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], error) {
 	options, err := options.complete()
 	if err != nil {
@@ -123,8 +123,8 @@ func (n *ResNet[T]) Options() ResNetOptions { return n.options }
 // Width returns the width of the representation, 8·Width.
 func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
 
-// Parameters returns what is learnt, in PyTorch's order. The gradients belong to
-// a program that computes them, and are nil.
+// Parameters returns what is learnt, in PyTorch's order. The gradients are nil: see
+// Convolutional.
 func (n *ResNet[T]) Parameters() []Parameter { return n.parameters }
 
 // Tensors returns all that makes up the network by name: the parameters and the
@@ -174,9 +174,8 @@ func (n *ResNet[T]) shareOn(on *deviceParams, p *vm.Program, nodes gorgonia.Node
 	return nil
 }
 
-// Evaluate says whether the normalisations use their running statistics and
-// leave them alone (true) or those of the batch (false), in all programs of the
-// network.
+// Evaluate has all batch normalisations of the network use their running statistics,
+// and leave these as they are (true), or those of the batch (false).
 func (n *ResNet[T]) Evaluate(on bool) {
 	for _, b := range n.norms {
 		b.stats.Evaluate = on
@@ -231,8 +230,8 @@ func (n *ResNet[T]) evaluate(f *forward, dst, images []T, height, width int) err
 	return nil
 }
 
-// A builder adds a network to a graph. If create is set, the network's
-// parameters are made on the way; else they are there and come in turn.
+// A builder adds a network to a graph. With create it also makes the network's
+// parameters; without, it takes the existing ones in order.
 type builder[T op.Float] struct {
 	net    *ResNet[T]
 	on     *deviceParams // nil: the CPU
@@ -279,7 +278,7 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	return h, z, err
 }
 
-// block adds two convolutions, past which the input is led.
+// block adds two convolutions with a shortcut past them.
 func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (*gorgonia.Node, error) {
 	y, err := b.convolve(x, name+".conv1", in, out, 3, stride)
 	if err != nil {

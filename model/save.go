@@ -26,8 +26,7 @@ var ErrFile = errors.New("model: the file cannot be used")
 type Description struct {
 	// Preprocessing is what to do to new points; nil means nothing.
 	Preprocessing *data.Preprocessing
-	// Images is how images are prepared for a ResNet; nil means that nobody
-	// knows.
+	// Images is how images are prepared for a ResNet; nil means unknown.
 	Images *ImageInput
 	// Training is how the model was trained.
 	Training FitInfo
@@ -39,8 +38,8 @@ type Description struct {
 	Version string
 }
 
-// FitInfo is what the end of a run leaves to those who place new points in
-// an embedding.
+// FitInfo is what has to be known of a finished run to place new points in its
+// embedding.
 type FitInfo struct {
 	// Objective is the loss.
 	Objective op.ContrastiveOptions `json:"objective"`
@@ -58,7 +57,7 @@ type FitInfo struct {
 	Seed uint64 `json:"seed"`
 }
 
-// check refuses what no run leaves.
+// check refuses values that no run can have.
 func (t *FitInfo) check() error {
 	const most = 1 << 30
 	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
@@ -76,7 +75,7 @@ type ImageInput struct {
 	Std  [3]float64 `json:"std"`
 }
 
-// check refuses what no images can be prepared with.
+// check refuses values with which no image can be prepared.
 func (in *ImageInput) check() error {
 	ok := in.Size >= 1 && in.Size <= 1<<12
 	for c, std := range in.Std {

@@ -189,7 +189,7 @@ func TestViewsDoNotAllocate(t *testing.T) {
 	image := make([]byte, 48*40*3)
 	dst := make([]float32, 3*32*32)
 	var ws workspace
-	a.plain(&ws, dst, image, 48, 40) // of the largest part of the image
+	a.eval(&ws, dst, image, 48, 40) // of the largest part of the image
 	epoch := 0
 	if n := testing.AllocsPerRun(1000, func() {
 		epoch++

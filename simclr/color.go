@@ -17,8 +17,8 @@ func unit(x float32) float32 { return unitOf(pattern(x)) }
 
 // pattern returns the bits of a number. As integers, the patterns of numbers
 // are in the same order from 0 upwards, and those of negative numbers below 0.
-// The processor selects among integers without branches, and faster than Go
-// does among floats, whose minimum must mind NaN and −0.
+// The minimum of two integers takes no branch, and less time than that of floats in
+// Go, which must take care of NaN and −0.
 func pattern(x float32) int32 { return int32(math.Float32bits(x)) }
 
 // number is the inverse of pattern.
@@ -88,7 +88,7 @@ func toGray(view []float32) {
 // with it between the least, m, and the greatest, m + c, as follows: red is
 // m + c·unit(max(2−h, h−4)), green m + c·unit(min(h, 4−h)) and blue
 // m + c·unit(min(h−2, 6−h)). That needs neither the saturation nor a case for
-// each sixth, and bears an h that rounding has put just outside.
+// each sixth, and an h that rounding has put just outside does no harm.
 func shiftHue(view []float32, share float32) {
 	if share == 0 {
 		return

@@ -11,8 +11,7 @@ import (
 	"cne/model"
 )
 
-// The kinds of error that the measures of representations return beside
-// ErrOption and ErrShape.
+// The kinds of error that evaluation returns besides ErrOption and ErrShape.
 var (
 	// ErrLabels: images have no labels where a classifier needs them, or not one
 	// each.
@@ -175,8 +174,8 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 	return nil
 }
 
-// An Evaluation measures how well classifiers tell classes apart by frozen
-// features. The zero value is the field's protocol on the published split.
+// An Evaluation measures the accuracy of classifiers on frozen features. The zero value
+// is the field's protocol on the published split.
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int
@@ -185,8 +184,8 @@ type Evaluation struct {
 	Seeds []uint64
 	// Test is the number of test images of a stratified split; 0 means 10 000.
 	Test int
-	// Logistic says how the linear probe is fitted, and where, unless its Device is
-	// nil: that is Device then.
+	// Logistic says how the linear probe is fitted. A nil Device in it stands for
+	// the Device below.
 	Logistic LogisticOptions
 	// Device is where the classifiers compute; nil means the CPU.
 	Device *model.Device

@@ -237,7 +237,7 @@ func TestLogisticDegenerate(t *testing.T) {
 		equal.Row(i)[2] = 1e6 + float32(i%3)
 		equal.Row(i)[3] = 7
 	}
-	for name, m := range map[string]*data.Matrix{"separable": separable, "equal": equal, "wide": noise(60, 90), "too wide to be whitened": noise(20, 4100)} {
+	for name, m := range map[string]*data.Matrix{"separable": separable, "equal": equal, "wide": noise(60, 90), "too wide for a preconditioner": noise(20, 4100)} {
 		classes := make([]int32, m.N)
 		for i := range classes {
 			classes[i] = int32(i % 3)

@@ -162,6 +162,6 @@ func TestMinimiseWithoutWhitening(t *testing.T) {
 		}
 	}
 	if losses[0].Steps > losses[1].Steps {
-		t.Errorf("%d steps, without whitening %d", losses[0].Steps, losses[1].Steps)
+		t.Errorf("%d steps, without a preconditioner %d", losses[0].Steps, losses[1].Steps)
 	}
 }

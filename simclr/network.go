@@ -78,8 +78,8 @@ func (n *Network) views(b *model.Batch, epoch, _ int) error {
 	return nil
 }
 
-// EmbedTo implements model.Model: what the head makes of the images as they are,
-// in evaluation. It is the same for both views of an image.
+// EmbedTo implements model.Model with the head's output for the images without
+// augmentation. It is the same for both views of an image.
 func (n *Network) EmbedTo(dst []float32) error {
 	points, d := n.Points()
 	if len(dst) != points*d {
@@ -123,9 +123,8 @@ func (a *Augmentation) Input() *model.ImageInput {
 	return in
 }
 
-// EvalTransform returns the augmentation that changes nothing about an image but how it
-// is prepared for a network: its EvalTo is that of the augmentation of which in
-// is the Input.
+// EvalTransform returns the augmentation without randomness that prepares images as in
+// says. Its EvalTo is that of the augmentation whose Input is in.
 func EvalTransform(in *model.ImageInput) Augmentation {
 	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {

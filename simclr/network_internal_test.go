@@ -67,7 +67,7 @@ func TestSparedParameters(t *testing.T) {
 	for _, p.NoNormDecay = range []bool{false, true} {
 		for _, q := range n.Parameters() {
 			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")
-			if want := q.Name == "log_temperature" || p.NoNormDecay && norm; p.spare(&q) != want {
+			if want := q.Name == "log_temperature" || p.NoNormDecay && norm; p.noDecay(&q) != want {
 				t.Errorf("NoNormDecay %v: %s is spared: %v", p.NoNormDecay, q.Name, !want)
 			}
 		}

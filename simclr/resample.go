@@ -12,8 +12,7 @@ var levels = func() (l [256]float32) {
 	return l
 }()
 
-// taps are the weights by which the pixels along one axis make those of a
-// resized image: output o is Σ weights[o·n+k] · input[starts[o]+k], k < n.
+// taps are the weights of a resize along one axis: output o is Σ weights[o·n+k] · input[starts[o]+k], k < n.
 type taps struct {
 	n       int
 	starts  []int

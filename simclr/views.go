@@ -16,8 +16,8 @@ import (
 var (
 	// ErrOption: a field of an Augmentation, or an argument, has no meaning.
 	ErrOption = errors.New("unusable option")
-	// ErrShape: the length of a slice is not what the sizes of the images say,
-	// or a row is asked for that is not there.
+	// ErrShape: the length of a slice does not fit the sizes of the images, or a row
+	// is out of range.
 	ErrShape = errors.New("shapes do not agree")
 )
 
@@ -139,7 +139,7 @@ func (a *Augmentation) EvalTo(dst []float32, image []byte, h, w int) error {
 		return err
 	}
 	ws := workspaces.Get().(*workspace)
-	a.plain(ws, dst, image, h, w)
+	a.eval(ws, dst, image, h, w)
 	workspaces.Put(ws)
 	return nil
 }
@@ -188,12 +188,12 @@ func (a *Augmentation) BatchTo(dst []float32, images *data.Images, index []int32
 // EvalBatchTo is BatchTo without augmentation, as EvalTo is ViewTo.
 func (a *Augmentation) EvalBatchTo(dst []float32, images *data.Images, index []int32) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
-		a.plain(ws, dst, images.Image(i), images.H, images.W)
+		a.eval(ws, dst, images.Image(i), images.H, images.W)
 	})
 }
 
-// each calls write for every image of a batch, with its part of dst, once all
-// arguments are found to be sound.
+// each checks the arguments and calls write for every image of a batch, with its part
+// of dst.
 func (a *Augmentation) each(dst []float32, images *data.Images, index []int32, write func(ws *workspace, dst []float32, image int)) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -223,12 +223,12 @@ func (a *Augmentation) each(dst []float32, images *data.Images, index []int32, w
 // A workspace is the memory for one view at a time.
 type workspace struct {
 	across, down taps
-	rows         []float32 // [3, height of the crop, Size]: resized across alone
+	rows         []float32 // [3, height of the crop, Size]: resized in one direction
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// view does what ViewTo says, of sound arguments.
+// view is ViewTo without the checks.
 func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int, stream Stream) {
 	c := a.draw(h, w, &stream)
 	ws.resample(dst, a.Size, image, w, c.crop, c.flip)
@@ -252,8 +252,8 @@ func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int
 	a.normalize(dst)
 }
 
-// plain does what EvalTo says, of sound arguments.
-func (a *Augmentation) plain(ws *workspace, dst []float32, image []byte, h, w int) {
+// eval is EvalTo without the checks.
+func (a *Augmentation) eval(ws *workspace, dst []float32, image []byte, h, w int) {
 	ws.resample(dst, a.Size, image, w, rectangle{w: w, h: h}, false)
 	a.normalize(dst)
 }

@@ -24,9 +24,9 @@ const (
 )
 
 // DeviceViews makes views on an accelerator, in whose memory it keeps the bytes of
-// all images. The views are those of Augmentation on the CPU: what is random about
-// them is the same, and pixel values differ by rounding alone, by some 1e-6 unless
-// the augmentation multiplies contrasts by much.
+// all images. The views are those of Augmentation on the CPU: the random choices are
+// the same, and pixel values differ by rounding, about 1e-6 unless the augmentation
+// amplifies contrasts strongly.
 type DeviceViews struct {
 	device        *model.Device
 	augmentation  Augmentation
@@ -36,7 +36,7 @@ type DeviceViews struct {
 
 	pixels   *device.Memory // of all images
 	rowsOf   *op.Array      // int32 [rows]: which images these are
-	settings *device.Memory // float64: what views_draw is told
+	settings *device.Memory // float64: see Augmentation.settings
 	normal   *op.Array      // float32 [6]: means, reciprocals of standard deviations
 	choices  *op.Array      // of the last views, [·, choiceWords]
 }
@@ -106,11 +106,11 @@ func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmen
 	return v, err
 }
 
-// settings returns what the kernel views_draw is told: the bounds of the share of
-// the area and of the logarithm of the ratio, the ratio where there is only one
-// (whose exponential the CPU computes, as a tie in rounding may hang on it) or 0, the
-// bounds of the ratio, the probabilities of a mirror image, of other colours and of
-// grey, and the bounds of the factors and of the shift of the hue.
+// settings returns the arguments of the kernel views_draw: the bounds of the share of
+// the area and of the logarithm of the ratio; the ratio if only one is allowed, else 0
+// (its exponential is the CPU's, since a tie in rounding may depend on it); the bounds
+// of the ratio; the probabilities of a mirror image, of colour jitter and of grey; and
+// the bounds of the factors and of the shift of the hue.
 func (a *Augmentation) settings() []float64 {
 	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
 	ratio := 0.
@@ -143,9 +143,9 @@ func (v *DeviceViews) Close() {
 }
 
 // Launch writes the views of points, int32 [b], in an epoch (from 0) to dst, float32
-// [b, 3, Size, Size]. Both are on the accelerator. Of n rows that views are made of,
-// point p < n is view 0 of the p-th, and point n + p its view 1: that of ViewStream
-// for its image. Points are trusted to be in range.
+// [b, 3, Size, Size]. Both are on the accelerator. Of n rows, point p < n is view 0 of
+// the p-th, and point n + p its view 1: that of ViewStream for its image. Points are
+// not checked: they must be in range.
 func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	count := points.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
@@ -159,9 +159,9 @@ func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	return v.make(dst, count)
 }
 
-// LaunchEval writes the images that index, int32 [b], names, among all of them and
-// not the rows alone, to dst, float32 [b, 3, Size, Size], without augmentation: see
-// EvalTo. Both are on the accelerator, and what is in index is trusted.
+// LaunchEval writes images without augmentation to dst, float32 [b, 3, Size, Size]: see
+// EvalTo. index, int32 [b], numbers them among all images, not among the rows. Both are
+// on the accelerator, and index is not checked.
 func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	count := index.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
@@ -173,7 +173,7 @@ func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	return v.make(dst, count)
 }
 
-// prepare checks the size of dst, and has memory for the choices.
+// prepare checks the size of dst and allocates the choices.
 func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	if dst.Len() != count*3*size*size {

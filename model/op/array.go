@@ -89,7 +89,7 @@ func (a *Array) Cols() int {
 }
 
 // Resize gives the array a new shape. It allocates only when the array's
-// memory is too small; what the elements then are is not defined.
+// memory is too small; the elements are then undefined.
 func (a *Array) Resize(shape []int) error {
 	if len(shape) > MaxDims {
 		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
@@ -117,8 +117,8 @@ func (a *Array) Resize(shape []int) error {
 	return nil
 }
 
-// Reserve sees to it that the array can take a shape of n elements without
-// allocating then. What the elements are afterwards is not defined.
+// Reserve allocates memory for n elements, so that Resize need not. The elements are
+// undefined afterwards.
 func (a *Array) Reserve(n int) error {
 	if n <= a.Cap() {
 		return nil

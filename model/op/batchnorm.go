@@ -71,10 +71,9 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 // of which it needs at least two values; the gradients go through them. In
 // evaluation they are the running ones. See BatchStats for the two.
 //
-// The gradient nodes read what the last run left, so that a graph must not run
-// on two machines at once, a change between training and evaluation must not
-// come between the two passes of a step, and a graph can have the gradients of
-// one scalar alone.
+// The gradient nodes read what the last run left. So do not run one graph on two
+// machines at once, do not switch between training and evaluation between the two
+// passes of a step, and differentiate one scalar of a graph only.
 func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
 		return nil, errors.New("op: batch_norm needs batch statistics; NewBatchStats makes them")
@@ -97,7 +96,7 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 	if err != nil {
 		return nil, err
 	}
-	// It is made here, and not with the gradient, to run soon after y.
+	// Made here, and not with the gradient, so that it runs soon after y.
 	o.done, err = gorgonia.ApplyOp(&batchNormDone{base{name: "batch_norm_done", arity: 1, typ: hm.NewFnType(images, real), id: o.id}}, y)
 	return y, err
 }
@@ -161,11 +160,10 @@ func (o *batchNorm) RunAgain(dst *Array, in []*Array) error {
 
 // A normalization computes a BatchNorm and its gradient.
 type normalization[T Float] struct {
-	// norm is what the last run did to the channels; its pivots are the means as
-	// they are rounded: differences from them are exact where it counts, in a
-	// channel that is far from 0.
+	// norm is what the last run applied to the channels. Its pivots are the rounded
+	// means: differences from these are exact in a channel that is far from 0.
 	norm simd.Norm[T]
-	// mean and inverse [c] are the means, and 1/√(variance+ε), that it used.
+	// mean and inverse [c] are the mean and 1/√(variance+ε) that it used.
 	mean, inverse []float64
 
 	// first and second [c] are sums over each channel, of the pieces before they
@@ -250,7 +248,7 @@ func (n *normalization[T]) runAgain(dst, x []T) {
 	n.dst, n.x = dst, x
 	c := len(n.norm.Pivot)
 	n.apply.Run(len(x)/c, itemsPerPiece(c))
-	n.dst, n.x = nil, nil // are not held
+	n.dst, n.x = nil, nil // for the garbage collector
 }
 
 // gradient writes, with z = (x−mean)/√(variance+ε) and g where the activation
@@ -294,9 +292,8 @@ func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia
 	return out, nil
 }
 
-// batchNormDone is a scalar that is there once its input is: the gradient,
-// which needs the layer to have run, waits for it rather than for the layer's
-// output, whose memory is then free for others.
+// batchNormDone makes a scalar that says that the layer has run. The gradient depends
+// on it rather than on the layer's output, whose memory others can then use.
 type batchNormDone struct{ base }
 
 func (o *batchNormDone) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -313,8 +310,8 @@ func (o *batchNormDone) Run(dst *Array, _ []*Array) error {
 	return nil
 }
 
-// DiffWRT is here since Gorgonia differentiates no graph with a node at the end
-// of a branch whose operation does not have it.
+// DiffWRT is needed because Gorgonia differentiates no graph with a leaf whose
+// operation lacks it.
 func (o *batchNormDone) DiffWRT(int) []bool { return []bool{false} }
 
 func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -322,8 +319,8 @@ func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) 
 }
 
 // batchNormGrad is the gradient with respect to the images. Its inputs are the
-// images, the scale, the gradient that comes in, and that the layer is done. It
-// leaves the gradients of scale and shift, which it finds on the way.
+// images, the scale, the incoming gradient and batchNormDone. It also leaves the
+// gradients of scale and shift, for batchNormSums.
 type batchNormGrad struct {
 	base
 	of *batchNorm

@@ -27,13 +27,14 @@ const (
 	// has, and how many blocks there are at most: as many as a large GPU runs at
 	// once.
 	normThreads, normBlocks = 256, 384
-	// normLanes is how many threads at most see one row.
+	// normLanes is how many threads at most work on one row.
 	normLanes = 32
-	// normRows is how many rows at least make it worth to give a thread some.
+	// normRows is the least number of rows per thread.
 	normRows = 4
 )
 
-// A normLayout is how blocks and threads share images out, by their size alone.
+// A normLayout is how the work on images is divided among blocks and threads, by their
+// size alone.
 type normLayout struct {
 	rows, c              int
 	fours                bool
@@ -65,7 +66,7 @@ func (l normLayout) launch(d *Device, fours, ones string, args ...Arg) error {
 	return d.Launch(kernel, device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
 }
 
-// finish runs a kernel that adds the sums of the parts up.
+// finish runs a kernel that adds up the sums of the parts.
 func (l normLayout) finish(d *Device, kernel string, args ...Arg) error {
 	return d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...)
 }

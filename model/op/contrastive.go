@@ -15,7 +15,7 @@ import (
 )
 
 // A Loss is one of the four contrastive losses of the paper (Damrich et al., ICLR
-// 2023), whose equations are named below.
+// 2023), to whose equations the numbers below refer.
 type Loss int
 
 // The losses. q is the similarity of a pair, c and Z stand for exp θ.
@@ -83,10 +83,10 @@ type ContrastiveOptions struct {
 	Metric Metric `json:"metric"`
 	// Temperature is τ of the cosine metric; 0 means 0.5.
 	Temperature float64 `json:"temperature,omitempty"`
-	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; for
-	// InfoNC every similarity, rather than their sum. Where it binds the
-	// gradient is zero. The Euclidean metric alone has it. At 0 a bound
-	// remains that keeps float arithmetic finite.
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; InfoNC's
+	// bounds every similarity rather than their sum. Where it binds the gradient is
+	// zero. Only the Euclidean metric has it. Even 0 leaves a tiny bound, which keeps
+	// the arithmetic finite.
 	Clamp float64 `json:"clamp"`
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64 `json:"scale,omitempty"`
@@ -133,13 +133,13 @@ func (o ContrastiveOptions) check() error {
 //     in a circle, group k takes the m that begin with firstₖ; there must be as
 //     many.
 //
-// In the last two, of negatives only b counts, and the pairs are dense blocks,
-// which cost a fraction of what pairs cost whose rows have to be looked up.
+// In the last two, only the width b of negatives is used, and the pairs are dense
+// blocks, which are several times as fast as pairs whose rows have to be looked up.
 //
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same sweep over the pairs as the loss itself, once
-// Gorgonia has differentiated the node; the gradient nodes read what the last
-// sweep left, so that a graph must not run on two machines at once.
+// Gorgonia has differentiated the node. The gradient nodes read what the last sweep
+// left: do not run one graph on two machines at once.
 func Contrastive(features, negatives, runs, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {
@@ -148,8 +148,8 @@ func Contrastive(features, negatives, runs, theta *gorgonia.Node, options Contra
 	return gorgonia.ApplyOp(o, features, negatives, runs, theta)
 }
 
-// GroupHeads is the number of consecutive heads that share their negatives by a
-// row of Contrastive's runs.
+// GroupHeads is the number of consecutive heads that share the negatives of one run:
+// see Contrastive.
 const GroupHeads = groupHeads
 
 type contrastive struct {
@@ -217,7 +217,7 @@ func (o *contrastive) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// What runs may begin with, instead of a number of shared negatives.
+// What runs may begin with in place of the number of shared negatives.
 const (
 	oneByOne = 0
 	allRows  = -1
@@ -384,9 +384,9 @@ func decode(runs []int32, rows int) (m int, firsts []int32) {
 	return int(runs[0]), runs[1:]
 }
 
-// overRun calls body for the rows [from, to) of the run of m rows that begins
-// with number first of those outside a group of the heads [lo, hi), in the order
-// of the run. The rows of a call are heads, or tails, or other rows.
+// overRun calls body for the stretches [from, to) of rows that make up a run: m rows
+// from the first-th on of those outside the group of heads [lo, hi), going on at the
+// beginning. The rows of a call are all heads, all tails, or all others.
 func overRun(lo, hi, b, rows, first, m int, body func(from, to int)) {
 	parts := [5][2]int{{0, lo}, {hi, b}, {b, b + lo}, {b + hi, 2 * b}, {2 * b, rows}}
 	for m > 0 { // at most twice: a run goes on at the beginning
@@ -410,7 +410,7 @@ func constant[T Float](loss Loss, theta float64, m int) T {
 	return c
 }
 
-// tailsOf returns b, b+1, …, the rows of the tails of b edges, in the memory of
+// tailsOf returns b, b+1, …: the rows of the tails of b edges. It uses the memory of
 // rows if that is enough.
 func tailsOf(rows []int32, b int) []int32 {
 	if len(rows) == b {
@@ -437,9 +437,10 @@ const (
 	maxPieces = 8
 )
 
-// A sweep goes once over the pairs of a batch and computes the loss and its
-// gradient. The heads are cut into pieces by the size of the batch alone; each
-// piece adds up a gradient of its own, and these are added in order.
+// A sweep goes once over the listed pairs of a batch and computes the loss and its
+// gradient. The heads are cut into pieces by the size of the batch alone; each piece
+// adds up a gradient of its own, and these are added in order, so that the result does
+// not depend on the number of cores.
 type sweep[T Float] struct {
 	options  ContrastiveOptions
 	bound    simd.Bound[T]
@@ -598,7 +599,7 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 			simd.Similarities(negative(j), total, s.clamp)
 		}
 		if inTotal == 0 && s.m == 0 {
-			// There is nothing to contrast with: the sum drops out.
+			// Without negatives there is no sum, and its logarithm drops out.
 			p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, 0)
 			return
 		}
@@ -612,7 +613,7 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 	}
 }
 
-// cosine turns a tile's tempered cosines into derivatives.
+// cosine turns a tile's cosines over τ into derivatives.
 func (s *sweep[T]) cosine(p *piece[T], count, stride int) {
 	if s.options.Loss == InfoNC {
 		positive := p.x[:count]

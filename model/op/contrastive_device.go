@@ -13,17 +13,16 @@ import (
 // A deviceSweep computes a contrastive loss on an accelerator, and keeps what its
 // gradients are made of.
 //
-// What the heads are contrasted with is known to the device alone, and the kernels
-// read it there. Which kernel is the fastest is guessed from the shapes: runs of more
-// than one number, or negatives without rows, as package train has them where there
-// is nothing to name, say that whole stretches of rows are the negatives. The kernels
-// for these take negatives without rows by what runs say, too, and those for
-// negatives that are named all that runs can say: no guess changes a result.
+// Only the device knows the contents of runs, so the kernel is chosen by the shapes
+// alone: runs of more than one number, or negatives without rows (as package train has
+// them where none are listed), hint that the negatives are whole stretches of rows.
+// The choice affects the speed alone: each kernel reads runs on the device and handles
+// all that they can say of inputs of its shapes.
 type deviceSweep struct {
 	// gradient [rows, d] is that of the last batch without norm, as fixed-point
 	// numbers or, if inFloats, as floats. parts [blocks, 2] are sums of losses and
 	// of derivatives with respect to theta, and pairs [tile, rows] a tile of
-	// tempered cosines.
+	// cosines over τ.
 	gradient, floats, parts, pairs *Array
 	inFloats                       bool
 	dTheta                         *Array
@@ -36,19 +35,19 @@ const (
 	threadsPerBlock = 128
 	// threadsOfTotal is how many the block has that adds up what they leave.
 	threadsOfTotal = 1024
-	// devicePairs bounds the pairs of a tile of tempered cosines: 256 MiB.
+	// devicePairs bounds the pairs of a tile of cosines over τ: 256 MiB.
 	devicePairs = 1 << 26
 	// maxThreadWidth is the width up to which one thread works on a head.
 	maxThreadWidth = 4
 )
 
-// What the kernels are told of options.
+// The options, as bits for the kernels.
 const (
 	flagGradient = 1 << iota
 	flagExcludePositive
 )
 
-// on sees to it that there are arrays on a device.
+// on makes the arrays on a device, unless they are there.
 func (s *deviceSweep) on(d *Device) error {
 	if s.parts != nil && s.parts.Device() == d {
 		return nil
@@ -152,7 +151,7 @@ func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense boo
 	return blocks, d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...)
 }
 
-// launchGemm computes tempered cosines as matrix products, tile by tile of the
+// launchGemm computes cosines over τ as matrix products, tile by tile of the
 // heads, and the gradient as products of their derivatives with the features.
 func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error {
 	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]

@@ -10,18 +10,17 @@ import (
 	"cne/internal/device"
 )
 
-// deviceConv computes a part of a convolution on an accelerator. What sees one pixel
-// at a time is a plain product. All else the device's library computes; where there
-// is none, or it does not know the convolution, it is products with the patches of
-// some images, as on the CPU.
+// deviceConv computes a part of a convolution on an accelerator: as a matrix product
+// where windows are single pixels, else by the device's library (cuDNN) or, where
+// there is none or it does not know the convolution, by im2col as on the CPU.
 type deviceConv struct {
 	// weights are those, or their gradient, with their channels last [K, kh, kw, C].
 	weights *Array
 }
 
-// im2colBytes bounds the patches that are laid out at a time, but they are those of
-// one image at least: they stay in the second-level cache, and make a product that
-// keeps a GPU busy. Tests make it smaller.
+// im2colBytes bounds the matrix of patches, which has those of one image at least: small
+// enough for the second-level cache, large enough to keep a GPU busy. Tests make it
+// smaller.
 var im2colBytes = 32 << 20
 
 // Launch implements Launcher.
@@ -89,7 +88,7 @@ func (c *deviceConv) reserve(d *Device, g windows) (err error) {
 	return c.weights.Resize(shape[:])
 }
 
-// convolution is the convolution for the device's library.
+// convolution describes the convolution to the device's library.
 func (g *windows) convolution(part convPart, images, weights, result *Array) device.Convolution {
 	c := device.Convolution{
 		N: g.n, H: g.h, W: g.w, C: g.c, K: g.k, KH: g.kh, KW: g.kw, OH: g.oh, OW: g.ow, Stride: g.stride, Pad: g.pad,
@@ -106,8 +105,8 @@ func (g *windows) convolution(part convPart, images, weights, result *Array) dev
 	return c
 }
 
-// multiply computes a part by products with the patches of some images at a time, or
-// with all of them if they are the images themselves.
+// multiply computes a part by im2col, for some images at a time, or for all at once
+// where the patches are the images themselves.
 func (g *windows) multiply(d *Device, part convPart, images, weights, result Pointer) error {
 	if g.plain() {
 		return g.multiplySome(d, part, g.n, images, weights, result, 0)
@@ -143,8 +142,8 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 	})
 }
 
-// multiplySome computes a part from the patches of so many images, or their gradient,
-// and adds beta times what is there.
+// multiplySome computes a part from the patches of some images, or their gradient,
+// and adds beta times what was there.
 func (g *windows) multiplySome(d *Device, part convPart, images int, patches, weights, result Pointer, beta float32) error {
 	rows, size := images*g.oh*g.ow, g.size()
 	p := device.Product{Alpha: 1, Beta: beta}
@@ -162,7 +161,7 @@ func (g *windows) multiplySome(d *Device, part convPart, images int, patches, we
 	return d.Multiply(p)
 }
 
-// im2colKernel runs a kernel that has patches and images, on n elements of dst.
+// im2colKernel runs a kernel between patches and images, for the n elements of dst.
 func (g *windows) im2colKernel(d *Device, fours, ones string, dst, from Pointer, n int) error {
 	kernel, width := ones, 1
 	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {

@@ -13,26 +13,25 @@ const (
 	// gemmBlock bounds the elements of the block of pairs that is worked
 	// on at a time, as long as it holds groupHeads heads.
 	gemmBlock = 1 << 21
-	// gemmGrain is the least number of pairs for whose losses another core
-	// is worth waking.
+	// gemmGrain is from how many pairs on their losses are worth another core.
 	gemmGrain = 1 << 13
 	// finishGrain is how many elements of the gradient are finished at a time.
 	finishGrain = 1 << 14
 )
 
-// A gemmSweep computes what a sweep does where a head is contrasted with so
-// many rows of the batch, and these lie next to each other, that matrix
-// products pay. The inner products of heads with rows are a block X = H·Yᵀ.
-// Its elements become squared distances or tempered cosines, and these the
+// A gemmSweep computes what a sweep does by matrix products, which pays where a head
+// is contrasted with many rows that are next to each other. The inner products of
+// heads with rows are a block X = H·Yᵀ.
+// Its elements become squared distances or cosines over τ, and these the
 // derivatives W of the loss with respect to them. With the derivatives, the
 // gradient of the cosine metric is W·Y and Wᵀ·H. That of the Euclidean metric
 // is 2·(yᵢ·Σⱼ wᵢⱼ − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ, where a column of ones in Y
 // and H gives the first sum.
 //
 // A squared distance |a|²+|b|²−2·a·b cancels where a and b are near each other,
-// and so does the gradient. The rows are centred first, and the pairs that are
-// near each other nevertheless, as the positive pairs, are taken out of the
-// products and treated as a sweep treats them.
+// and so does the gradient. The rows are centred first, and pairs that are still close
+// together, like the positive pairs, are taken out of the products and computed one by
+// one.
 type gemmSweep[T Float] struct {
 	options ContrastiveOptions
 	bound   simd.Bound[T]
@@ -64,7 +63,7 @@ type gemmSweep[T Float] struct {
 	ld, tile          int
 	head, count       int // the tile's heads
 	whole             [1]segment
-	positive          []T // [b] what positive pairs become
+	positive          []T // [b] of positive pairs: distances or cosines, then derivatives
 	pieces            []gemmPiece[T]
 	used              int // how many pieces
 	total             simd.Sum
@@ -75,8 +74,8 @@ type gemmSweep[T Float] struct {
 // A gemmPiece is what one share of the heads leaves behind, and its scratch.
 type gemmPiece[T Float] struct {
 	sum simd.Sum
-	// grad is the gradient of pairs near each other, [rows, d], if there were
-	// any, else it is not hasGrad.
+	// grad is the gradient of pairs near each other, [rows, d]; hasGrad tells
+	// whether there were any.
 	grad    []T
 	hasGrad bool
 	found   []uint64
@@ -139,7 +138,7 @@ func (s *gemmSweep[T]) run(features []T, d, rows, b int, runs []int32, theta flo
 	return s.total
 }
 
-// setConstants sets what theta stands for.
+// setConstants sets what follows from theta.
 func (s *gemmSweep[T]) setConstants() {
 	s.c, s.logC = constant[T](s.options.Loss, s.theta, s.m), T(s.theta)
 	if s.options.Loss == NC {
@@ -199,8 +198,8 @@ func (s *gemmSweep[T]) center(_, lo, hi int) {
 	}
 }
 
-// setPieces cuts n items of so many pairs each into pieces whose sums begin at
-// zero, and returns the grain.
+// setPieces cuts n items of so many pairs each into pieces, whose sums it clears, and
+// returns the grain.
 func (s *gemmSweep[T]) setPieces(n, work int) (grain int) {
 	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
 	count := parallel.Pieces(n, grain)
@@ -348,7 +347,7 @@ func (s *gemmSweep[T]) group(p *gemmPiece[T], g int) {
 	}
 }
 
-// positives computes the squared distances, or tempered cosines, of the
+// positives computes the squared distances, or cosines over τ, of the
 // positive pairs of heads [lo, hi).
 func (s *gemmSweep[T]) positives(lo, hi int) {
 	tau := T(1 / s.options.Temperature)
@@ -375,8 +374,8 @@ func (s *gemmSweep[T]) squared(i, j int) (sum T) {
 	return sum
 }
 
-// finishPositives turns what positives left into derivatives, for the losses
-// where a head's negatives have no part in that.
+// finishPositives turns positive into derivatives, for the losses in which these do
+// not depend on the negatives.
 func (s *gemmSweep[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 	x := s.positive[lo:hi]
 	switch {
@@ -504,7 +503,7 @@ func (s *gemmSweep[T]) euclidean(p *gemmPiece[T], head int, x []T, n int) {
 	}
 }
 
-// cosine turns a head's tempered cosines into derivatives.
+// cosine turns a head's cosines over τ into derivatives.
 func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
 	if s.options.Loss != InfoNC {
 		p.sum.Add(simd.RowLogistic(x, s.logC))

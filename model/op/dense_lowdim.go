@@ -12,24 +12,23 @@ import (
 const groupHeads = 16
 
 const (
-	// maxParts is into how many parts the negatives of a group fall: a run that
-	// begins and ends within one of five.
+	// maxParts is how many parts the negatives of a group can have: the rows outside
+	// the group are five stretches, and a run may begin and end within one of them.
 	maxParts = 6
-	// maxMasks is how many masks of its own a group may need: for the end of
-	// each of its stretches, fewer than 10, for its own edges in each quad, and
-	// for all stretches in a quad of fewer heads.
+	// maxMasks is how many masks of its own a group may need: for the ends of its
+	// stretches (fewer than 10), for its own edges in each quad, and for all
+	// stretches in a quad with fewer than four heads.
 	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
 )
 
-// A soaSweep computes a loss of Euclidean distances in at most
-// simd.MaxDenseWidth dimensions where whole stretches of rows are the negatives
-// of a head. The rows' coordinates are laid out in planes, and four heads at a
-// time pass along a stretch: nothing is gathered, and next to nothing is kept of
-// a pair.
+// A soaSweep computes a loss on Euclidean distances in at most simd.MaxDenseWidth
+// dimensions where the negatives of a head are whole stretches of rows. The coordinates
+// are held as a structure of arrays, one plane per dimension, and four heads at a time
+// pass along a stretch: no row is looked up, and hardly anything is stored per pair.
 //
-// Where every row is a negative and the weight of a pair does not depend on
-// which of its two points is the head (all losses but InfoNC), two heads meet
-// once and count twice.
+// Where every row is a negative, and the weight of a pair does not depend on which of
+// its two points is the head (all losses but InfoNC), a pair of heads is computed once
+// and counted twice.
 type soaSweep[T Float] struct {
 	options ContrastiveOptions
 	bound   simd.Bound[T]
@@ -48,9 +47,8 @@ type soaSweep[T Float] struct {
 	weight        T       // 1/ρ of InfoNC
 
 	// planes [d, stride] are the coordinates: of the heads, of the tails from
-	// column tails on, and of the other rows from column others on, each part
-	// filled up with zeros to whole vectors. The centre is subtracted from what
-	// InfoNC sums products with.
+	// column tails on, and of the other rows from column others on, each part padded
+	// with zeros to whole vectors. InfoNC's sums of products are about the center.
 	planes                []T
 	stride, tails, others int
 	center                [simd.MaxDenseWidth]T
@@ -78,9 +76,8 @@ type soaPiece[T Float] struct {
 	_           [64]byte // keeps two pieces out of one cache line
 }
 
-// A soaScratch is what is needed to work on a piece, and nothing that outlasts
-// it. It is large, and so it is kept for the next piece on the same core rather
-// than for the same piece.
+// A soaScratch is the memory for work on a piece. As it is large, the pieces do not have
+// one each: the next piece on the same core uses it.
 type soaScratch[T Float] struct {
 	*soaPiece[T]
 	quad simd.Quad[T]
@@ -150,7 +147,7 @@ func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta floa
 	return sum
 }
 
-// transpose fills the planes.
+// transpose fills the planes from rows.
 func (s *soaSweep[T]) transpose(features []T) {
 	d := s.d
 	for i, rows := range [2][]T{features, features[2*s.b*d:]} {
@@ -189,8 +186,7 @@ func (s *soaSweep[T]) transpose(features []T) {
 
 func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
 
-// positives computes the positive pairs as far as they do not depend on the
-// negatives.
+// positives computes what does not depend on the negatives of the positive pairs.
 func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
 	s.x = grow(s.x, s.b)
 	s.own = tailsOf(s.own, s.b)
@@ -250,11 +246,11 @@ func (s *soaSweep[T]) piece(number, lo, hi int) {
 	s.scratch.Put(p)
 }
 
-// countsTwice tells whether two heads meet once for both of them.
+// countsTwice tells whether a pair of heads is computed once and counted twice.
 func (s *soaSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
 
-// place puts the coordinates of a group's heads side by side; what is missing in
-// a smaller group is zero.
+// place puts the coordinates of a group's heads side by side, with zeros for the heads
+// that a smaller group lacks.
 func (s *soaSweep[T]) place(p *soaScratch[T], group int) (first, size int) {
 	first = group * groupHeads
 	size = min(groupHeads, s.b-first)
@@ -284,8 +280,8 @@ func (s *soaSweep[T]) group(p *soaScratch[T], group int) {
 		s.along(p, &p.onceSums, p.once, p.stretches[:once])
 		s.toHeads(p.folded, first+head, heads, s.d, 2)
 		for _, v := range p.folded {
-			// The loss shall show it where a sum is no number: of infinite
-			// distances it would not, nor of a NaN in the AVX2 form.
+			// A sum that is not a number must make the loss one, too, which infinite
+			// distances, or a NaN in the AVX2 kernel, would not do by themselves.
 			p.sum.Loss += 0 * float64(v)
 		}
 	}
@@ -303,7 +299,7 @@ func (s *soaSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	}
 }
 
-// along lets the quad meet some of the stretches and folds its sums.
+// along computes the pairs of the quad's heads with some stretches and folds the sums.
 func (s *soaSweep[T]) along(p *soaScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
 	q := &p.quad
 	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
@@ -361,9 +357,8 @@ func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
 	}
 	once = len(p.stretches)
 	if s.countsTwice() {
-		// Each of an odd number of groups meets the following half of the
-		// others, in a circle. Of an even number, the first half of the groups
-		// meets the one that lies opposite, too.
+		// The groups stand in a circle, and each meets the half that follows it. If
+		// their number is even, those of the first half meet the opposite one, too.
 		groups := parallel.Pieces(s.b, groupHeads)
 		half := (groups - 1) / 2
 		if groups%2 == 0 && group < groups/2 {
@@ -428,8 +423,8 @@ func (s *soaSweep[T]) reach(p *soaScratch[T]) T {
 	return reach * (1 + 1e-5) // for rounding
 }
 
-// Masks that are used over and over: all ones, and those of the four quads of a
-// whole group, in which each head is left out itself.
+// Masks that are used over and over: all ones, and for the four quads of a whole
+// group those that exclude each head's own column.
 var (
 	allMasks simd.Masks
 	ownMasks [groupHeads / simd.QuadHeads]simd.Masks
@@ -497,7 +492,7 @@ func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
 	if s.options.ExcludePositive && s.m == 0 {
 		return // nothing to contrast with: the sum drops out
 	}
-	// A NaN among what is spread may not show in the totals.
+	// The totals alone might hide a NaN among what is spread.
 	p.sum.Loss += 0 * float64(p.quad.Most)
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
@@ -574,8 +569,7 @@ func (s *soaSweep[T]) finish(_, lo, hi int) {
 	}
 }
 
-// interleave writes coordinate k of the gradient of some rows, from the first
-// one on.
+// interleave writes coordinate k of the gradient of rows from the first one on.
 func (s *soaSweep[T]) interleave(g []T, first, k int) {
 	grad := s.grad[first*s.d+k:]
 	for i, v := range g {

@@ -27,14 +27,14 @@ const elementSize = 4
 // is that of an array in the program's memory.
 type deviceMemory struct {
 	device   *Device
-	engine   *device.Engine // for values; nil until one is wanted
-	memory   *device.Memory // nil if the memory is another's
-	held     *device.Memory // a view's: while it is referred to, the memory is not collected
+	engine   *device.Engine // for Value; nil until it is needed
+	memory   *device.Memory // nil if the array does not own its memory
+	held     *device.Memory // of a view: keeps the owner's memory from being collected
 	at       Pointer
 	capacity int // bytes
 }
 
-// grow sees to it that there is room for n elements.
+// grow makes room for n elements.
 func (r *deviceMemory) grow(n int) error {
 	if n*elementSize <= r.capacity {
 		return nil
@@ -71,8 +71,8 @@ func (a *Array) Pointer() Pointer { return a.on.at }
 // Arg returns the address of the elements as an argument of a kernel.
 func (a *Array) Arg() Arg { return Arg(a.on.at) }
 
-// Free gives an accelerator's memory back, if the array has some of its own; it is
-// then empty. It does nothing to an array in the program's memory.
+// Free gives back the memory that the array owns on an accelerator; the array is then
+// empty. It does nothing to an array on the CPU.
 func (a *Array) Free() {
 	if a.on.memory != nil {
 		a.on.memory.Free()
@@ -170,7 +170,7 @@ type Launcher interface {
 	Launch(d *Device, dst *Array, in []*Array) error
 }
 
-// A scratch is an array of an operation on the accelerator on which it runs.
+// A scratch is an array that an operation uses on the accelerator on which it runs.
 type scratch struct{ array *Array }
 
 // of returns the array, with room for n elements. What they are is not defined.

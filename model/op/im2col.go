@@ -6,9 +6,9 @@ import (
 	"cne/internal/simd"
 )
 
-// patches computes a convolution by products with a matrix that has a row for
-// each position of a window: the patch of the image that the window sees there,
-// [kh, kw, C]. Weights are brought into that order first.
+// im2col computes a convolution as matrix products: a row of the one matrix is the patch
+// [kh, kw, C] of the image that the window sees at one position. The weights are brought
+// into the same order first.
 type im2col[T Float] struct {
 	windows
 	part                    convPart
@@ -18,38 +18,38 @@ type im2col[T Float] struct {
 	memory                  *im2colMemory[T]
 }
 
-// im2colMemory is what there is once of a convolution.
+// im2colMemory is what all pieces of a convolution share.
 type im2colMemory[T Float] struct {
 	right   []T   // the weights as a right factor
 	sums    [][]T // of the pieces: the weights' gradient [kh·kw·C, K]
 	scratch parallel.Pool[im2colScratch[T]]
 }
 
-// A im2colScratch is the memory of a piece: some patches, and the gradient of
-// their results as a right factor.
+// An im2colScratch is the memory of one piece: some patches, and the gradient of
+// the result at their positions as a right factor.
 type im2colScratch[T Float] struct{ patches, result []T }
 
-// The memory is all convolutions', since one runs at a time.
+// All convolutions share the memory, since one runs at a time.
 var (
 	singleIm2col = parallel.Pool[im2colMemory[float32]]{}
 	doubleIm2col = parallel.Pool[im2colMemory[float64]]{}
 )
 
 const (
-	// im2colElements bounds the patches that are laid out at a time, so that
-	// they stay in the second-level cache.
+	// im2colElements bounds how much of the matrix of patches there is at a time, so
+	// that it stays in the second-level cache.
 	im2colElements = 1 << 18
 	// convPieces bounds the copies of the weights' gradient.
 	convPieces = 8
-	// arrangedAtOnce is how many weights make it worth to wake another core.
+	// arrangedAtOnce is from how many weights on another core is worth waking.
 	arrangedAtOnce = 1 << 14
 )
 
 // size returns the number of values that a window sees.
 func (g *windows) size() int { return g.c * g.kh * g.kw }
 
-// plain tells whether a window sees the pixel under its position alone, so that
-// the patches are the images themselves.
+// plain tells whether the windows are single pixels, so that the matrix of patches is
+// the images themselves.
 func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
 func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, part convPart, images, weights, result []T) {
@@ -78,10 +78,10 @@ func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, par
 		c.loop.Run(c.n, max(1, c.step()/(c.oh*c.ow)))
 	}
 	memories.Put(c.memory)
-	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // are not held
+	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// step returns how many patches are laid out at a time.
+// step returns how many patches there are at a time.
 func (c *im2col[T]) step() int { return max(16, im2colElements/c.size()) }
 
 // arrangeRows brings the weights of elements [lo, hi) of a patch into the form of
@@ -117,7 +117,7 @@ func (c *im2col[T]) arrangeRows(_, lo, hi int) {
 	}
 }
 
-// piece computes what some images have to do with.
+// piece computes the share of some images.
 func (c *im2col[T]) piece(piece, lo, hi int) {
 	s := c.memory.scratch.Get()
 	defer c.memory.scratch.Put(s)
@@ -159,7 +159,7 @@ func (c *im2col[T]) piece(piece, lo, hi int) {
 	}
 }
 
-// gather writes the patches of some positions.
+// gather writes the patches of some positions: im2col proper.
 func (c *im2col[T]) gather(patches []T, first, count int) {
 	if c.plain() {
 		return
@@ -185,8 +185,8 @@ func (c *im2col[T]) col2im(patches []T, first, count int) {
 	})
 }
 
-// overlap calls body for each stretch of n elements of the patches of some
-// positions, and where the image has them: from −1 on what is outside.
+// overlap calls body for each stretch of n elements of the patches of some positions,
+// with its place in the patches and in the images; from is −1 where it is padding.
 func (c *im2col[T]) overlap(first, count int, body func(at, from, n int)) {
 	at := 0
 	for p := first; p < first+count; p++ {

@@ -27,9 +27,9 @@ type Kernel interface {
 	Run(dst *Array, in []*Array) error
 }
 
-// A Recomputer is a kernel whose result a program may drop and compute again
-// when it is needed once more, to save memory: it takes little time compared
-// with what the result is used for.
+// A Recomputer is a kernel whose result a program may drop, to save memory, and compute
+// again when it is next needed, because that takes little time compared with what the
+// result is used for.
 type Recomputer interface {
 	Kernel
 
@@ -52,9 +52,8 @@ var (
 	table   = gorgonia.TensorType{Dims: 2, Of: tensor.Int32}
 )
 
-// base carries what the operations of this package have in common towards
-// Gorgonia. An operation embeds it and passes itself where its kernel is
-// needed.
+// base implements the methods of gorgonia.Op that all operations of this package have
+// in common. An operation embeds it.
 type base struct {
 	name  string
 	arity int

@@ -13,13 +13,13 @@ import (
 	"cne/internal/simd"
 )
 
-// An Activation is what a layer does to its sums.
+// An Activation is the function that a layer applies to its sums.
 type Activation int
 
 const (
-	// NoActivation leaves them.
+	// NoActivation leaves them as they are.
 	NoActivation Activation = iota
-	// ReLUActivation replaces negative ones by 0. Its derivative at 0 is 0.
+	// ReLUActivation is max(0, x), with derivative 0 at 0: see ReLU.
 	ReLUActivation
 )
 

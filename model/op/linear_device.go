@@ -6,11 +6,10 @@ import (
 	"cne/internal/device"
 )
 
-// Layers on an accelerator: what linear, its form for sparse points, and their
-// gradients launch.
+// What linear, sparseLinear and their gradients launch on an accelerator.
 
-// mostNarrow is the largest number of outputs for which a layer has kernels of its
-// own, in float32: a matrix product is made for more.
+// mostNarrow is the largest number of outputs for which a layer has a kernel of its
+// own; more are computed by a matrix product.
 const mostNarrow = 4
 
 // elementsPerBlock bounds the elements of a rowBlock: 32 MiB stay in the
@@ -18,13 +17,13 @@ const mostNarrow = 4
 // they are read.
 const elementsPerBlock = 1 << 23
 
-// A rowBlock is where rows are put next to each other for a matrix product that lie
-// apart in memory.
+// A rowBlock has memory in which scattered rows are put next to each other for a
+// matrix product.
 type rowBlock struct{ rows scratch }
 
-// each calls use for all rows of a matrix that an index names, block after block:
-// with their address, the number of the first, and how many they are. Without an
-// index these are all rows at once, where they are.
+// each gathers the rows of a matrix that an index names, block by block, and calls use
+// with the address, the number of the first row and how many they are. Without an index
+// it calls use once, for all rows in place.
 func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, first, n int) error) error {
 	if index == nil {
 		return use(points.Pointer(), 0, points.Rows())
@@ -37,7 +36,7 @@ func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, fir
 	})
 }
 
-// fill calls use for blocks of count rows, which it fills.
+// fill calls use, which fills it, for each block of count rows in all.
 func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, n int) error) error {
 	most := min(count, max(1, elementsPerBlock/max(1, width)))
 	x, err := b.rows.of(d, tensor.Float32, most*width)
@@ -68,8 +67,8 @@ func addBias(d *Device, dst, bias *Array, act Activation) error {
 		device.Int(rows), device.Int(cols), device.Int(int(act)), device.Int(lanes))
 }
 
-// addWeightGrad adds what n rows x and those of the gradient g from first on make of
-// the weights' gradient to dst, which the first rows begin.
+// addWeightGrad adds the product of n rows of the gradient g, from first on, with the
+// rows x to the weights' gradient dst. first = 0 overwrites it.
 func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
 	out, width := dst.shape[0], dst.shape[1]
 	var beta float32

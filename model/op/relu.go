@@ -34,7 +34,7 @@ func typeOf(n int) hm.Type {
 	return gorgonia.TensorType{Dims: n, Of: real}
 }
 
-// relu is ReLU of the sum of its one or two inputs.
+// relu is the ReLU of its input, or of the sum of its two.
 type relu struct {
 	base
 	loop parallel.Loop
@@ -124,8 +124,8 @@ func (o *relu) SymDiff(_ gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nod
 	return gorgonia.Nodes{n, n}[:o.arity], err
 }
 
-// reluGrad takes a rectified output y and the gradient g that comes in, of the
-// same shape: g where y is positive, else 0.
+// reluGrad takes the output y of a ReLU and the incoming gradient g, of the same shape:
+// g where y is positive, else 0.
 type reluGrad struct {
 	base
 	loop parallel.Loop

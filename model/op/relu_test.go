@@ -98,7 +98,7 @@ func TestReLUByFiniteDifferences(t *testing.T) {
 	}
 }
 
-// A block's sum of a node and itself gets both gradients, a scalar is rectified
+// A block's sum of a node and itself gets both gradients, a scalar has a ReLU
 // as well, and a NaN stays in sight.
 func TestReLUOfSpecialCases(t *testing.T) {
 	g := gorgonia.NewGraph()

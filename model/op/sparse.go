@@ -26,7 +26,7 @@ const sparseWidth = 4096
 type Sparse struct {
 	matrix *blas.Sparse
 
-	// there is the matrix on an accelerator, once it was needed there.
+	// there is the matrix on an accelerator; nil until it is needed.
 	mu    sync.Mutex
 	there *deviceSparse
 }
@@ -80,9 +80,9 @@ func upload[T any](d *Device, elements []T) (*device.Memory, error) {
 }
 
 // each calls use for the rows that an index names, as rowBlock.each does, each
-// with its zeros. An accelerator multiplies them in less time than it takes to add up
-// rows of the weights for the other elements, of which the first-level caches hold
-// too few; what the sparse form saves there is memory.
+// expanded to dense form. On an accelerator the dense product is faster than adding up
+// rows of the weights, which do not fit into the first-level caches; the sparse form
+// saves memory there, not time.
 func (s *Sparse) each(d *Device, b *rowBlock, index *Array, use func(x Pointer, first, n int) error) error {
 	m, err := s.on(d)
 	if err != nil {

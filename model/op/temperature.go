@@ -19,9 +19,9 @@ const (
 
 // ScaleByTemperature returns x [n, d] divided by √τ, where log τ is a vector of one number:
 // the inner products of unit rows become cosines divided by the temperature τ,
-// which can so be learnt; Contrastive then takes them at temperature 1. τ is
-// bounded to [MinTemperature, MaxTemperature], and beyond a bound log τ has a
-// gradient only if a step against it leads back.
+// which can be learnt in this way; Contrastive then takes them at temperature 1. τ is
+// clamped to [MinTemperature, MaxTemperature]; beyond a bound the gradient of log τ is
+// zero unless a descent step leads back.
 func ScaleByTemperature(x, logTemperature *gorgonia.Node) (*gorgonia.Node, error) {
 	return gorgonia.ApplyOp(&temperature{base{name: "scale_by_temperature", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
 }
@@ -67,8 +67,8 @@ func (o *temperature) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorg
 	return gorgonia.Nodes{dx, dLog}, err
 }
 
-// temperatureGrad is the gradient with respect to log τ, −½·Σ y·g, of log τ itself,
-// the result y and the gradient g that comes in.
+// temperatureGrad is the gradient with respect to log τ, −½·Σ y·g. Its inputs are
+// log τ, the result y and the incoming gradient g.
 type temperatureGrad struct {
 	base
 	sums scratch // float64, of an accelerator's blocks

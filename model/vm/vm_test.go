@@ -418,7 +418,7 @@ func (r *recomputed) LaunchAgain(d *device.Device, dst *op.Array, in []*op.Array
 	return r.Kernel.(op.Launcher).Launch(d, dst, in)
 }
 
-// recompute adds a recomputed Rectify of a matrix to its graph.
+// recompute adds a recomputed ReLU of a matrix to its graph.
 func recompute(x *gorgonia.Node, clock *int) (*gorgonia.Node, *recomputed) {
 	elsewhere := gorgonia.NewMatrix(gorgonia.NewGraph(), tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
 	r := &recomputed{Kernel: gorgonia.Must(op.ReLU(elsewhere)).Op().(op.Kernel), clock: clock}
