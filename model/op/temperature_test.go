@@ -45,7 +45,7 @@ func tempered[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, 
 }
 
 // The value and both gradients against their formulas and finite differences.
-func TestTemper(t *testing.T) {
+func TestScaleByTemperature(t *testing.T) {
 	x, w := normals(12, 1), normals(12, 2)
 	for _, temperature := range []float64{0.02, 0.5, 1, 7} {
 		t.Run(fmt.Sprintf("τ=%g", temperature), func(t *testing.T) {
