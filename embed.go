@@ -26,9 +26,9 @@ type Embedding struct {
 	// Description: points are taken as they are.
 	Foreign bool
 
-	model  saver         // what is saved
-	mapper model.Network // what places new points; nil until a table is asked to
-	beside *data.Matrix  // the training points of a table, as the graph saw them
+	model  saver        // what is saved
+	mapper model.Mapper // what places new points; nil until a table is asked to
+	beside *data.Matrix // the training points of a table, as the graph saw them
 }
 
 // Trainable is a model of points that can be trained and saved: a table
@@ -178,13 +178,13 @@ func (h *Neighborhood) preprocessing(o *Options) *data.Preprocessing {
 }
 
 // training returns what the end of a run leaves to new points.
-func (h *Neighborhood) training(o *Options, r train.Result) model.Training {
+func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
 	phases := o.phases()
 	lr := phases[len(phases)-1].LR
 	if o.Mean { // new points are placed by the sum
 		lr /= float64(min(orElse(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
 	}
-	return model.Training{
+	return model.FitInfo{
 		Objective: o.Objective(), LogConst: r.LogConst, Negatives: r.Negatives,
 		Neighbors: orElse(o.Neighbors, DefaultNeighbors), LR: lr, Clip: orNone(o.Clip, DefaultClip), Seed: o.Seed,
 	}

@@ -75,7 +75,7 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 // Mapper returns what maps points, prepared as Description.Preprocessing says, to
 // their positions: the network, or for a table what finds a place beside its
 // training points, of which there must be some (ErrNoTrainingPoints).
-func (e *Embedding) Mapper() (model.Network, error) {
+func (e *Embedding) Mapper() (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
 	}

@@ -68,11 +68,11 @@ loss: {name: neg, metric: euclidean, s: 0.5, negatives: full, draw: runs, reduct
 train: {epochs: 7, batch_size: 12, lr: 2, momentum: 0, weight_decay: 0.1, decay_norms: false, anneal: none, warm_up: 2, clip: 0}
 seed: 9`).Pretraining()
 	a := simclr.Augmentation{Size: 24, MinScale: 0.1, MaxScale: 0.9, MinRatio: 0.5, MaxRatio: 2, Jitter: 1, Brightness: 0.1, Contrast: 0.2,
-		Saturation: 0.3, Hue: 0.05, Grey: 0.4, Mean: [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{1, 2, 3}}
+		Saturation: 0.3, Hue: 0.05, Gray: 0.4, Mean: [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{1, 2, 3}}
 	if p.Augmentation != a {
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}
-	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.SpareNorms || p.Anneal != train.Constant ||
+	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.NoNormDecay || p.Anneal != train.Constant ||
 		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Sampling != train.SampleSharedRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
 		p.Place != place(ptr(0.5), nil) {
 		t.Errorf("%+v", p)

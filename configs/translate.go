@@ -98,7 +98,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
 		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Draw,
 		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal,
-		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
+		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
 		Clip: c.Train.Clip, Seed: c.Seed,
 	}
 }
@@ -110,7 +110,7 @@ func (v *Views) Augmentation() simclr.Augmentation {
 		MinScale: v.MinScale, MaxScale: v.MaxScale, MinRatio: v.MinRatio, MaxRatio: v.MaxRatio,
 		Flip:   v.Flip,
 		Jitter: v.Jitter, Brightness: v.Brightness, Contrast: v.Contrast, Saturation: v.Saturation, Hue: v.Hue,
-		Grey: v.Grey,
+		Gray: v.Grey,
 	}
 	for c := range 3 {
 		a.Mean[c], a.Std[c] = float32(v.Mean[c]), float32(v.Std[c])

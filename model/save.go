@@ -30,11 +30,10 @@ type Description struct {
 
 	// Preprocessing is what to do to new points; nil means nothing.
 	Preprocessing *data.Preprocessing
-	// Images is how images are prepared for a ResNet; nil means that nobody
-	// knows.
+	// Images is how images are prepared for a ResNet; nil means unknown.
 	Images *ImageInput
 	// Training is how the model was trained.
-	Training Training
+	Training FitInfo
 	// Labels are the names of the classes of the training points.
 	Labels []string
 	// Config is the configuration of the run, as text.
@@ -43,9 +42,9 @@ type Description struct {
 	Version string
 }
 
-// Training is what the end of a run leaves to those who place new points in
-// an embedding.
-type Training struct {
+// FitInfo is what has to be known of a finished run to place new points in its
+// embedding.
+type FitInfo struct {
 	// Objective is the loss.
 	Objective op.ContrastiveOptions `json:"objective"`
 	// LogConst is the logarithm of the loss's constant at the end: see
@@ -62,8 +61,8 @@ type Training struct {
 	Seed uint64 `json:"seed"`
 }
 
-// check refuses what no run leaves.
-func (t *Training) check() error {
+// check refuses values that no run can have.
+func (t *FitInfo) check() error {
 	const most = 1 << 30
 	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
 		return fmt.Errorf("its training says %d negatives, %d neighbours, step size %g and gradients up to %g, which no run has", t.Negatives, t.Neighbors, t.LR, t.Clip)
@@ -80,7 +79,7 @@ type ImageInput struct {
 	Std  [3]float64 `json:"std"`
 }
 
-// check refuses what no images can be prepared with.
+// check refuses values with which no image can be prepared.
 func (in *ImageInput) check() error {
 	ok := in.Size >= 1 && in.Size <= 1<<12
 	for c, std := range in.Std {
@@ -93,8 +92,8 @@ func (in *ImageInput) check() error {
 	return nil
 }
 
-// A Network maps points to positions. *MLP is one.
-type Network interface {
+// A Mapper maps points to positions. *MLP is one.
+type Mapper interface {
 	// Size returns the numbers of values of a point and of its position.
 	Size() (in, out int)
 	// ProjectTo writes the positions [r, out] of the points x [r, in].
@@ -105,7 +104,7 @@ type Network interface {
 type Saved struct {
 	Description
 	// Network is what was trained, nil if it was a table or a ResNet.
-	Network Network
+	Network Mapper
 	// ResNet is what was trained if it was one, else nil.
 	ResNet *ResNet[float32]
 	// Table [n, d] holds the positions of the training points if the model
@@ -160,7 +159,7 @@ const (
 // ReLU modules; what d holds goes into the metadata, with a checksum. A nil d
 // stands for an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
-	if err := n.copies.pull(); err != nil {
+	if err := n.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
@@ -174,7 +173,7 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 // Save writes the table to a safetensors file as MLP.Save writes a network,
 // with the name and shape that torch.nn.Embedding has.
 func (e *Embedding[T]) Save(path string, d *Description) error {
-	if err := e.copies.pull(); err != nil {
+	if err := e.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}

@@ -24,7 +24,7 @@ const featureBatch = 256
 
 // Features returns the representations of the images whose rows are given (nil:
 // all), as a matrix [len(rows), e.Width()]. The images are prepared as
-// PlainBatchTo does, without augmentation. progress, unless it is nil, hears of
+// EvalBatchTo does, without augmentation. progress, unless it is nil, hears of
 // the images done after every few hundred.
 //
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
@@ -49,7 +49,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 		}
 		index := rows[done:min(done+featureBatch, len(rows))]
 		plain := batch[:len(index)*size]
-		if err := a.PlainBatchTo(plain, images, index); err != nil {
+		if err := a.EvalBatchTo(plain, images, index); err != nil {
 			return nil, err
 		}
 		if err := e.RepresentTo(m.Rows(done, done+len(index)).X, plain, a.Size, a.Size); err != nil {

@@ -83,7 +83,7 @@ func (s *viewSource) ImagesTo(dst []float32, points []int32, epoch int) error {
 
 // ImagesOn implements train.DeviceImageSource.
 func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
-	return NewRemoteViews(d, s.images, s.rows, s.augmentation, s.seed)
+	return NewDeviceViews(d, s.images, s.rows, s.augmentation, s.seed)
 }
 
 // EmbedTo implements model.Model: what the head makes of the images as they are,
@@ -98,7 +98,7 @@ func (n *Network) EmbedTo(dst []float32) error {
 	for lo := 0; lo < len(n.rows); lo += featureBatch {
 		hi := min(len(n.rows), lo+featureBatch)
 		plain := block[:(hi-lo)*size]
-		if err := n.augmentation.PlainBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
+		if err := n.augmentation.EvalBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
 			return err
 		}
 		if err := n.ProjectTo(dst[lo*d:hi*d], plain); err != nil {
@@ -131,10 +131,9 @@ func (a *Augmentation) Input() *model.ImageInput {
 	return in
 }
 
-// Plain returns the augmentation that changes nothing about an image but how it
-// is prepared for a network: its PlainTo is that of the augmentation of which in
-// is the Input.
-func Plain(in *model.ImageInput) Augmentation {
+// EvalTransform returns the augmentation without randomness that prepares images as in
+// says. Its EvalTo is that of the augmentation whose Input is in.
+func EvalTransform(in *model.ImageInput) Augmentation {
 	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {
 		a.Mean[c], a.Std[c] = float32(in.Mean[c]), float32(in.Std[c])

@@ -57,7 +57,7 @@ func TestViewsOfABatch(t *testing.T) {
 	}
 }
 
-// SpareNorms spares what its name says, and a learnt temperature is spared
+// NoNormDecay spares what its name says, and a learnt temperature is spared
 // without it.
 func TestSparedParameters(t *testing.T) {
 	p := PaperPretraining()
@@ -66,11 +66,11 @@ func TestSparedParameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p.SpareNorms = range []bool{false, true} {
+	for _, p.NoNormDecay = range []bool{false, true} {
 		for _, q := range n.Parameters() {
 			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")
-			if want := q.Name == "log_temperature" || p.SpareNorms && norm; p.noDecay(&q) != want {
-				t.Errorf("SpareNorms %v: %s is spared: %v", p.SpareNorms, q.Name, !want)
+			if want := q.Name == "log_temperature" || p.NoNormDecay && norm; p.noDecay(&q) != want {
+				t.Errorf("NoNormDecay %v: %s is spared: %v", p.NoNormDecay, q.Name, !want)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func randomEdges(n, edges int) []edge {
 
 func fetched(t *testing.T, a *op.Array) []int32 {
 	t.Helper()
-	to, err := op.NewArray(a.Dtype())
+	to, err := op.NewArray(nil, a.Dtype())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func fetched(t *testing.T, a *op.Array) []int32 {
 
 func newInts(t *testing.T, d *device.Device, shape ...int) *op.Array {
 	t.Helper()
-	a, err := op.NewArrayOn(d, tensor.Int32, shape...)
+	a, err := op.NewArray(d, tensor.Int32, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				if err := layout.batch(rows, local, k, hi-lo, len(want.Rows)); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, local), want.Slots) {
+				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, local), want.Local) {
 					t.Errorf("%+v: batch %d of epoch %d is laid out otherwise", c, k, epoch)
 				}
 			}
@@ -230,7 +230,7 @@ func TestNegativesOnDevice(t *testing.T) {
 			if err := drawOnDevice(d, negatives, runs, c.how, c.m, c.b, control(t, d, words)); err != nil {
 				t.Fatal(err)
 			}
-			want := model.Batch{Slots: make([]int32, 2*c.b)}
+			want := model.Batch{Local: make([]int32, 2*c.b)}
 			cpu := negativeSampler{seed: 77, how: c.how}
 			cpu.draw(&want, c.m, 4, batch)
 			if want.Runs == nil {
@@ -303,7 +303,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 		t.Errorf("logConst is %g", got)
 	}
 
-	losses, err := op.NewArrayOn(d, tensor.Float32, 5)
+	losses, err := op.NewArray(d, tensor.Float32, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	if err := status.Zero(); err != nil {
 		t.Fatal(err)
 	}
-	loss, err := op.NewArrayOn(d, tensor.Float32, 1)
+	loss, err := op.NewArray(d, tensor.Float32, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 			if err := captured.Run(); err != nil {
 				t.Fatal(err)
 			}
-			want := model.Batch{Slots: make([]int32, 2*b)}
+			want := model.Batch{Local: make([]int32, 2*b)}
 			cpu := negativeSampler{seed: 1}
 			cpu.draw(&want, m, 2, batch)
 			if want.Runs == nil {

@@ -156,7 +156,7 @@ func TestShuffleOfASeedStays(t *testing.T) {
 // rows of the batch.
 func TestNegativesAreUniform(t *testing.T) {
 	const b, m = 8, 13 // m < 2b − 2 = 14
-	batch := model.Batch{Slots: make([]int32, 2*b)}
+	batch := model.Batch{Local: make([]int32, 2*b)}
 	var count [b][2 * b]float64
 	const batches = 2000
 	var c negativeSampler
@@ -204,7 +204,7 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 		for j, batch := range block.batches {
 			c.draw(&batch, 5, block.epoch, block.first+j)
 			for _, e := range batch.Negatives {
-				count[batch.Rows[batch.Slots[e]]]++
+				count[batch.Rows[batch.Local[e]]]++
 				total++
 			}
 		}
@@ -235,7 +235,7 @@ func TestRunsAreUnbiased(t *testing.T) {
 		}
 	}
 	c := negativeSampler{how: SampleSharedRuns}
-	batch := model.Batch{Slots: make([]int32, 2*b)}
+	batch := model.Batch{Local: make([]int32, 2*b)}
 	for k := range batches {
 		order := s.Perm(b)
 		at := slices.Index(order, edge)
@@ -266,10 +266,10 @@ func TestRunsAreUnbiased(t *testing.T) {
 func TestNegativesOfBatchesDoNotMixUp(t *testing.T) {
 	var c negativeSampler
 	for _, tc := range []struct{ b, m int }{{5, Full}, {5, 3}, {50, 40}, {7, Full}, {50, 33}, {1, 4}, {7, 2}, {100, 40}} {
-		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
+		batch := model.Batch{Local: make([]int32, 2*tc.b)}
 		c.draw(&batch, tc.m, 3, 4)
 		var fresh negativeSampler
-		want := model.Batch{Slots: batch.Slots}
+		want := model.Batch{Local: batch.Local}
 		fresh.draw(&want, tc.m, 3, 4)
 		if !slices.Equal(batch.Negatives, want.Negatives) || !slices.Equal(batch.Runs, want.Runs) {
 			t.Errorf("b=%d m=%d: negatives %v and runs %v, want %v and %v", tc.b, tc.m, batch.Negatives, batch.Runs, want.Negatives, want.Runs)
@@ -286,8 +286,8 @@ func TestDeduperStartsAnew(t *testing.T) {
 	var b model.Batch
 	for range 2 {
 		s.fill(&b, edges)
-		if !slices.Equal(b.Rows, []int32{3, 4, 9}) || !slices.Equal(b.Slots, []int32{0, 1, 2, 1, 0, 0}) {
-			t.Errorf("rows %v, and ends %v of them", b.Rows, b.Slots)
+		if !slices.Equal(b.Rows, []int32{3, 4, 9}) || !slices.Equal(b.Local, []int32{0, 1, 2, 1, 0, 0}) {
+			t.Errorf("rows %v, and ends %v of them", b.Rows, b.Local)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestSampling(t *testing.T) {
 		{SampleSharedRuns, 10, 5, "full"},
 		{SampleSharedRuns, 10, Full, "full"},
 	} {
-		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
+		batch := model.Batch{Local: make([]int32, 2*tc.b)}
 		c := negativeSampler{how: tc.how}
 		c.draw(&batch, tc.m, 0, 0)
 		got := "singly"
@@ -364,7 +364,7 @@ func TestSampling(t *testing.T) {
 // the last, smaller group too.
 func TestRunsAreUniform(t *testing.T) {
 	const b, m, batches = 20, 3, 4000
-	batch := model.Batch{Slots: make([]int32, 2*b)}
+	batch := model.Batch{Local: make([]int32, 2*b)}
 	counts := [2][]float64{make([]float64, 2*b-32), make([]float64, 2*b-8)}
 	c := negativeSampler{how: SampleSharedRuns}
 	for k := range batches {
@@ -407,7 +407,7 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 			}
 			for i := range batch.Edges() {
 				seen[block.epoch] = append(seen[block.epoch],
-					packEdge(batch.Rows[batch.Slots[i]], batch.Rows[batch.Slots[batch.Edges()+i]]))
+					packEdge(batch.Rows[batch.Local[i]], batch.Rows[batch.Local[batch.Edges()+i]]))
 			}
 		}
 		b.recycle(block)
@@ -446,7 +446,7 @@ func BenchmarkBatches(b *testing.B) {
 		edges[i] = packEdge(int32(s.IntN(n)), int32(s.IntN(n)))
 	}
 	b.Run("negatives", func(b *testing.B) {
-		batch := model.Batch{Slots: make([]int32, 2048)}
+		batch := model.Batch{Local: make([]int32, 2048)}
 		var c negativeSampler
 		for b.Loop() {
 			for i := range count / 1024 {

@@ -168,9 +168,9 @@ func BenchmarkNetworkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			stream := rng.New(1, rng.Sample)
-			batch := model.Batch{Rows: make([]int32, 2*edges), Slots: make([]int32, 2*edges), Negatives: make([]int32, 5*edges)}
+			batch := model.Batch{Rows: make([]int32, 2*edges), Local: make([]int32, 2*edges), Negatives: make([]int32, 5*edges)}
 			for i, p := range stream.Perm(n)[:2*edges] {
-				batch.Rows[i], batch.Slots[i] = int32(p), int32(i)
+				batch.Rows[i], batch.Local[i] = int32(p), int32(i)
 			}
 			for i := range batch.Negatives {
 				batch.Negatives[i] = int32(stream.IntN(2 * edges))

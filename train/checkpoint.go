@@ -205,7 +205,7 @@ func copyArray(to, from *op.Array) error {
 	if err != nil {
 		return err
 	}
-	rounded, err := op.NewArray(to.Dtype(), from.Shape()...)
+	rounded, err := op.NewArray(nil, to.Dtype(), from.Shape()...)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func here(a *op.Array) (*op.Array, error) {
 
 // hostCopy returns a copy of an array in the host's memory.
 func hostCopy(a *op.Array) (*op.Array, error) {
-	copied, err := op.NewArray(a.Dtype(), a.Shape()...)
+	copied, err := op.NewArray(nil, a.Dtype(), a.Shape()...)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +344,7 @@ func arrayOf(t safetensors.Tensor) (*op.Array, error) {
 	if !ok {
 		return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
 	}
-	a, err := op.NewArray(dtype, t.Shape...)
+	a, err := op.NewArray(nil, dtype, t.Shape...)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 		p := model.Parameter{Name: name}
 		var err error
 		for _, a := range []**op.Array{&p.Value, &p.Grad} {
-			if *a, err = op.NewArrayOn(d, dtype, n); err != nil {
+			if *a, err = op.NewArray(d, dtype, n); err != nil {
 				t.Fatal(err)
 			}
 			if err := (*a).Zero(); err != nil {
@@ -63,7 +63,7 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 func stateOf(t *testing.T, f *fit) (all []float64) {
 	t.Helper()
 	for _, s := range f.engine.arrays() {
-		a, err := op.NewArray(tensor.Float64)
+		a, err := op.NewArray(nil, tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 		if s.Value.Dtype() != tensor.Float64 {
 			continue
 		}
-		single, err := op.NewArray(tensor.Float32, s.Value.Shape()...)
+		single, err := op.NewArray(nil, tensor.Float32, s.Value.Shape()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 	if got, want := stateOf(t, f), stateOf(t, runOn(t, device.CPU(), 1)); !slices.Equal(got, want) {
 		t.Errorf("state %v, want %v", got, want)
 	}
-	double, err := op.NewArray(tensor.Float64, 5)
+	double, err := op.NewArray(nil, tensor.Float64, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const (
 // chunk, and for nothing in between.
 type deviceEngine struct {
 	*job
-	compiled *model.Replica // the model on the device
+	compiled *model.DeviceModel // the model on the device
 	method   deviceMethod
 	methodZ  deviceMethod // nil where no log Z is learnt
 	images   DeviceImages // nil where the model takes none
@@ -59,7 +59,9 @@ type deviceEngine struct {
 
 // newDeviceEngine returns an engine with a copy of the model on the job's device.
 func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
-	m, ok := j.model.(model.Remote)
+	m, ok := j.model.(interface {
+		OnDevice(*model.Device) (*model.DeviceModel, error)
+	})
 	if !ok {
 		return nil, fmt.Errorf("train: a model of type %T cannot be computed on %s; take the device cpu", j.model, j.Device.Name())
 	}
@@ -82,7 +84,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 			r = nil
 		}
 	}()
-	if r.compiled, err = m.Replicate(j.Device); err != nil {
+	if r.compiled, err = m.OnDevice(j.Device); err != nil {
 		return r, err
 	}
 	if source != nil {
@@ -151,7 +153,7 @@ func (r *deviceEngine) arrays() []NamedArray {
 }
 
 func (r *deviceEngine) restored() (err error) {
-	r.compiled.Moved()
+	r.compiled.MarkStale()
 	r.z, err = numberOf(r.paramZ.Value)
 	return err
 }
@@ -188,7 +190,7 @@ func (r *deviceEngine) close(err error) error {
 // newArrays makes arrays of so many elements on a device.
 func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array) (err error) {
 	for _, a := range to {
-		if *a, err = op.NewArrayOn(d, dtype, size); err != nil {
+		if *a, err = op.NewArray(d, dtype, size); err != nil {
 			return err
 		}
 	}
@@ -238,7 +240,7 @@ func (r *deviceEngine) train(e *epochRun, count int) error {
 	if err := r.losses.Resize([]int{count}); err != nil {
 		return err
 	}
-	r.compiled.Moved()
+	r.compiled.MarkStale()
 	if err := r.launch(e, count); err != nil {
 		return err
 	}
@@ -368,7 +370,7 @@ func (r *deviceEngine) putControls(e *epochRun, count int) error {
 func (r *deviceEngine) prepare(e *epochRun, i int) (device.Pointer, error) {
 	edges, distinct := r.edgesOf(e.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)
-	if err := r.layout.batch(r.rows, r.compiled.Slots, i-r.found, edges, distinct); err != nil {
+	if err := r.layout.batch(r.rows, r.compiled.Local, i-r.found, edges, distinct); err != nil {
 		return 0, err
 	}
 	if r.compiled.Rows != nil {

@@ -29,7 +29,7 @@ func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
 	if err != nil {
 		return nil, err
 	}
-	grad, err := op.NewArray(value.Dtype(), 1)
+	grad, err := op.NewArray(nil, value.Dtype(), 1)
 	if err != nil {
 		return nil, err
 	}

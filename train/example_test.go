@@ -91,7 +91,7 @@ func fitAndSave(path string, set *data.Dataset) error {
 	}
 	return network.Save(path, &model.Description{
 		Preprocessing: &data.Preprocessing{Width: points.D, Scaler: scaler},
-		Training:      model.Training{Objective: loss, Negatives: 5, Neighbors: 10},
+		Training:      model.FitInfo{Objective: loss, Negatives: 5, Neighbors: 10},
 	})
 }
 

@@ -79,7 +79,7 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 
 // zerosLike returns an array of zeros of the type, shape and device of another.
 func zerosLike(a *op.Array) (*op.Array, error) {
-	zeros, err := op.NewArrayOn(a.Device(), a.Dtype(), a.Shape()...)
+	zeros, err := op.NewArray(a.Device(), a.Dtype(), a.Shape()...)
 	if err == nil {
 		err = zeros.Zero()
 	}

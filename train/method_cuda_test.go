@@ -21,7 +21,7 @@ import (
 // copyTo returns a copy of an array on a device.
 func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
-	to, err := op.NewArrayOn(d, a.Dtype())
+	to, err := op.NewArray(d, a.Dtype())
 	if err == nil {
 		err = op.Copy(to, a)
 	}

@@ -110,7 +110,7 @@ func (n *networkRun) step(m int) error {
 		return err
 	}
 	control := n.control.Pointer()
-	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Slots.View(n.local, 0, ends), r.sampleNegatives(m, r.size, control)); err != nil {
+	if err := errors.Join(r.compiled.Rows.View(n.rows, 0, ends), r.compiled.Local.View(n.local, 0, ends), r.sampleNegatives(m, r.size, control)); err != nil {
 		return err
 	}
 	if err := r.compiled.Step(); err != nil {

@@ -138,10 +138,10 @@ func (d *deduper) fill(to *model.Batch, edges []edge) {
 		clear(d.seen)
 		d.base = 1
 	}
-	to.Slots = resize(to.Slots, 2*n)
+	to.Local = resize(to.Local, 2*n)
 	to.Rows = resize(to.Rows, 2*n+1)
-	used := d.number(to.Slots[:n], to.Rows, edges, 0, 0)
-	used = d.number(to.Slots[n:], to.Rows, edges, 32, used)
+	used := d.number(to.Local[:n], to.Rows, edges, 0, 0)
+	used = d.number(to.Local[n:], to.Rows, edges, 32, used)
 	to.Rows = to.Rows[:used]
 	d.base += int32(used)
 }

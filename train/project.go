@@ -33,7 +33,7 @@ const (
 // With more, all points share them, whatever Sampling the model was trained with, and
 // take a step for every four edges.
 //
-// It is a model.Network: the position of a point depends neither on the points that are
+// It is a model.Mapper: the position of a point depends neither on the points that are
 // projected with it nor on GOMAXPROCS. A Projector may be used by several goroutines at
 // once.
 type Projector struct {
@@ -41,7 +41,7 @@ type Projector struct {
 	// 100. With a negative number the points stay where they start.
 	Epochs int
 
-	training model.Training
+	training model.FitInfo
 	table    []float32
 	n, d     int
 	width    int
@@ -53,7 +53,7 @@ type Projector struct {
 // NewProjector returns a projector into a table of positions [n, d] of the training
 // points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
 // even if the model was trained with the mean over a batch.
-func NewProjector(points *data.Matrix, table []float32, d int, training model.Training) (*Projector, error) {
+func NewProjector(points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
 		return nil, fmt.Errorf("train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
 	}
@@ -81,10 +81,10 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Tr
 	return p, nil
 }
 
-// Size implements model.Network.
+// Size implements model.Mapper.
 func (p *Projector) Size() (in, out int) { return p.width, p.d }
 
-// ProjectTo implements model.Network.
+// ProjectTo implements model.Mapper.
 func (p *Projector) ProjectTo(dst, x []float32) error {
 	rows := len(x) / p.width
 	if len(x) != rows*p.width || len(dst) != rows*p.d {

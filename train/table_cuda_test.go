@@ -70,11 +70,11 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 	if err := sgd.Init(e.Parameters()); err != nil {
 		t.Fatal(err)
 	}
-	z, err := op.NewArray(tensor.Float64, 1)
+	z, err := op.NewArray(nil, tensor.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gradZ, err := op.NewArray(tensor.Float64, 1)
+	gradZ, err := op.NewArray(nil, tensor.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 		row := make([]int32, 2*c.b)
 		copy(row, batch.Rows)
 		x.rowsOf = append(x.rowsOf, row...)
-		x.localOf = append(x.localOf, batch.Slots...)
+		x.localOf = append(x.localOf, batch.Local...)
 		x.countOf = append(x.countOf, int32(len(batch.Rows)))
 		s := rng.New(7, rng.Negatives, 2, uint64(k))
 		w := make([]int32, controlWords)
@@ -165,7 +165,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, err := op.NewArrayOn(d, a.Dtype(), a.Shape()...)
+		there, err := op.NewArray(d, a.Dtype(), a.Shape()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func (x *tableOnDevice) train(t *testing.T, large bool) {
 
 func download[T float32 | int32](t *testing.T, a *op.Array) []T {
 	t.Helper()
-	here, err := op.NewArray(a.Dtype())
+	here, err := op.NewArray(nil, a.Dtype())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 		of := min(2, second.count-k)
 		var rows, local, counts op.Array
 		for _, v := range []struct{ to, from *op.Array }{{&rows, second.rows}, {&local, second.local}, {&counts, second.counts}} {
-			a, err := op.NewArrayOn(d, tensor.Int32, 0)
+			a, err := op.NewArray(d, tensor.Int32, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

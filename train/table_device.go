@@ -155,13 +155,13 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 // reserve allocates what large batches of so many blocks need.
 func (r *tableRun) reserve(blocks int) (err error) {
 	if r.gradient == nil {
-		if r.gradient, err = op.NewArrayOn(r.device, tensor.Int32, r.n, r.d, 2); err != nil {
+		if r.gradient, err = op.NewArray(r.device, tensor.Int32, r.n, r.d, 2); err != nil {
 			return err
 		}
 		if err = r.gradient.Zero(); err != nil {
 			return err
 		}
-		if r.parts, err = op.NewArrayOn(r.device, tensor.Float32, 0); err != nil {
+		if r.parts, err = op.NewArray(r.device, tensor.Float32, 0); err != nil {
 			return err
 		}
 	}

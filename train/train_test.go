@@ -258,8 +258,8 @@ func (r *recorder) Step(b *model.Batch, logConst float64) (float64, error) {
 	r.runs, r.rows = append(r.runs, slices.Clone(b.Runs)), append(r.rows, slices.Clone(b.Rows))
 	r.logConsts = append(r.logConsts, logConst)
 	var edges []int
-	for i, slot := range b.Slots[:b.Edges()] {
-		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Slots[b.Edges()+i]]))
+	for i, slot := range b.Local[:b.Edges()] {
+		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Local[b.Edges()+i]]))
 	}
 	r.edges = append(r.edges, edges)
 	if len(b.Images) > 0 {

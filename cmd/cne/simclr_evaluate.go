@@ -107,7 +107,7 @@ type representation struct {
 	pretrainedOn string // all or train; "" if nobody knows
 	device       *model.Device
 	encoder      simclr.Encoder      // on the device; nil for pixels
-	augmentation simclr.Augmentation // PlainTo prepares images for the network
+	augmentation simclr.Augmentation // EvalTo prepares images for the network
 }
 
 // openRepresentation opens what the argument RUN of a command with addSourceFlags
@@ -152,7 +152,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 		return nil, err
 	}
 	if saved.Images != nil {
-		r.augmentation = simclr.Plain(saved.Images)
+		r.augmentation = simclr.EvalTransform(saved.Images)
 	}
 	r.encoder = saved.ResNet
 	return r, nil

@@ -186,7 +186,7 @@ func (p *pretraining) save() error {
 	p.saved = true
 	return p.network.Save(p.dir.Path(rundir.ModelFile), &model.Description{
 		Images: p.options.Augmentation.Input(),
-		Training: model.Training{
+		Training: model.FitInfo{
 			Objective: p.network.Objective(), LogConst: p.result.LogConst, Negatives: p.result.Negatives, Neighbors: 1,
 			LR: c.Train.LR, Clip: c.Train.Clip, Seed: c.Seed,
 		},

@@ -131,11 +131,11 @@ func TestImagesOf(t *testing.T) {
 	if images, err := imagesOf(t.Context(), []string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
 		t.Errorf("two files: %v, %v", images, err)
 	}
-	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
+	if _, err := imagesOf(t.Context(), []string{"gone.idx"}); err == nil {
 		t.Error("a file that is not there has images")
 	}
 	c := configs.Config{Data: configs.Data{Path: []string{"images.idx"}, Holdout: &configs.Holdout{Paths: []string{"points.csv"}}}}
-	if images, err := allImages(&c); images != nil || err != nil {
+	if images, err := allImages(t.Context(), &c); images != nil || err != nil {
 		t.Errorf("images of some points: %v, %v", images, err)
 	}
 }

@@ -6,32 +6,32 @@ import (
 	"cne/internal/blas"
 )
 
-// maxWhitened is the width of the widest features that are whitened, which takes
-// time in proportion to its cube: some seconds.
-const maxWhitened = 4096
+// maxPreconditioned is the largest width of features with a preconditioner, which takes
+// time in proportion to the cube of the width: some seconds.
+const maxPreconditioned = 4096
 
-// leastVariance is added to the variance of standardised features in every
-// direction, so that those in which they hardly differ do no harm.
+// leastVariance is added to the variance of standardised features in every direction,
+// so that directions with hardly any variance do no harm.
 const leastVariance = 1e-5
 
-// A whitener multiplies by the inverse of a covariance matrix C = LLᵀ.
-type whitener struct {
+// A preconditioner multiplies by the inverse of a covariance matrix C = LLᵀ.
+type preconditioner struct {
 	d       int
 	inverse []float32 // [d, d]: L⁻¹
 	half    []float32 // L⁻¹·v for some vectors v
 	whole   []float32
 }
 
-// newWhitener whitens standardised features [n, d], to whose variance ridge is
-// added.
-func newWhitener(x []float32, n, d int, ridge float64) *whitener {
+// newPreconditioner returns that of standardised features [n, d], to whose variance
+// ridge is added.
+func newPreconditioner(x []float32, n, d int, ridge float64) *preconditioner {
 	c := covariance(x, n, d)
 	for j := range d {
 		c[j*d+j] += leastVariance + ridge
 	}
 	inverse := make([]float64, d*d)
 	invertFactor(c, inverse, make([]float64, d*d/2), d, d)
-	w := &whitener{d: d, inverse: make([]float32, d*d)}
+	w := &preconditioner{d: d, inverse: make([]float32, d*d)}
 	for i, v := range inverse {
 		w.inverse[i] = float32(v)
 	}
@@ -39,11 +39,11 @@ func newWhitener(x []float32, n, d int, ridge float64) *whitener {
 }
 
 // apply multiplies count vectors of d, one after the other, by C⁻¹.
-func (w *whitener) apply(v []float64, count int) {
+func (w *preconditioner) apply(v []float64, count int) {
 	if w.half == nil {
 		w.half, w.whole = make([]float32, len(v)), make([]float32, len(v))
 	}
-	// The gradient's size is left to float64, so that none is too small.
+	// Scaled to size 1, so that no gradient is too small for float32.
 	size := largest(v)
 	if size == 0 {
 		return
@@ -87,7 +87,7 @@ func covariance(x []float32, n, d int) []float64 {
 // invertFactor writes L⁻¹ to the lower triangle of inverse, where LLᵀ is the
 // positive definite matrix [n, n] whose lower triangle a holds; a is overwritten.
 // Both have rows stride apart; work has room for n²/2. A pivot that rounding has
-// brought below leastVariance is taken for that.
+// brought below leastVariance is replaced by it.
 //
 // With A in quarters, L21 = A21·L11⁻ᵀ, L22 is the factor of A22 − L21·L21ᵀ, and
 // the lower left quarter of L⁻¹ is −L22⁻¹·L21·L11⁻¹.

@@ -10,23 +10,32 @@ import (
 	"cne/internal/device"
 )
 
-// elementSize is how many bytes an element has on an accelerator: of float32 and
-// int32.
+// A Device is where operations are computed: the CPU (nil), or an accelerator such as
+// a GPU. It is the same type as model.Device; model.OpenDevice opens one by name.
+type Device = device.Device
+
+// A Pointer is an address in an accelerator's memory.
+type Pointer = device.Pointer
+
+// An Arg is an argument of a kernel on an accelerator: a pointer or a number.
+type Arg = device.Arg
+
+// elementSize is the size of a float32 or int32, in bytes.
 const elementSize = 4
 
-// A remote is where the elements of an array are on an accelerator; the zero value
-// says that they are not.
-type remote struct {
-	device   *device.Device
-	engine   *device.Engine // for values; nil until one is wanted
-	memory   *device.Memory // nil if the memory is another's
-	held     *device.Memory // a view's: while it is referred to, the memory is not collected
-	at       device.Pointer
+// deviceMemory is where the elements of an array are on an accelerator; the zero value
+// is that of an array in the program's memory.
+type deviceMemory struct {
+	device   *Device
+	engine   *device.Engine // for Value; nil until it is needed
+	memory   *device.Memory // nil if the array does not own its memory
+	held     *device.Memory // of a view: keeps the owner's memory from being collected
+	at       Pointer
 	capacity int // bytes
 }
 
-// grow sees to it that there is room for n elements.
-func (r *remote) grow(n int) error {
+// grow makes room for n elements.
+func (r *deviceMemory) grow(n int) error {
 	if n*elementSize <= r.capacity {
 		return nil
 	}
@@ -41,28 +50,15 @@ func (r *remote) grow(n int) error {
 	return nil
 }
 
-func (r *remote) toEngine() *device.Engine {
+func (r *deviceMemory) toEngine() *device.Engine {
 	if r.engine == nil {
 		r.engine = device.NewEngine(r.device)
 	}
 	return r.engine
 }
 
-// NewArrayOn is NewArray on a device. What the elements are on an accelerator is
-// not defined; their type is tensor.Float32 or Int32 there.
-func NewArrayOn(d *device.Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
-	if d.OnHost() {
-		return NewArray(dtype, shape...)
-	}
-	if dtype != tensor.Float32 && dtype != tensor.Int32 {
-		return nil, fmt.Errorf("op: no arrays of %v on %s; float32 and int32 are known there", dtype, d.Name())
-	}
-	a := &Array{dtype: dtype, on: remote{device: d}}
-	return a, a.Resize(shape)
-}
-
 // Device returns where the elements are.
-func (a *Array) Device() *device.Device {
+func (a *Array) Device() *Device {
 	if a.on.device != nil {
 		return a.on.device
 	}
@@ -70,13 +66,13 @@ func (a *Array) Device() *device.Device {
 }
 
 // Pointer returns the address of the elements of an array on an accelerator.
-func (a *Array) Pointer() device.Pointer { return a.on.at }
+func (a *Array) Pointer() Pointer { return a.on.at }
 
 // Arg returns the address of the elements as an argument of a kernel.
-func (a *Array) Arg() device.Arg { return device.Arg(a.on.at) }
+func (a *Array) Arg() Arg { return Arg(a.on.at) }
 
-// Free gives an accelerator's memory back, if the array has some of its own; it is
-// then empty. It does nothing to an array in the program's memory.
+// Free gives back the memory that the array owns on an accelerator; the array is then
+// empty. It does nothing to an array on the CPU.
 func (a *Array) Free() {
 	if a.on.memory != nil {
 		a.on.memory.Free()
@@ -98,7 +94,7 @@ func (a *Array) View(of *Array, first int, shape ...int) error {
 	}
 	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
 	a.Free()
-	a.on = remote{device: of.on.device, held: of.on.held}
+	a.on = deviceMemory{device: of.on.device, held: of.on.held}
 	if of.on.memory != nil {
 		a.on.held = of.on.memory
 	}
@@ -162,27 +158,28 @@ func (a *Array) Zero() error {
 	return nil
 }
 
-// A Launcher is a kernel with a form for accelerators. All operations of this
-// package have one.
+// A Launcher is a kernel that also runs on an accelerator, as all operations of this
+// package do. One that has no code for the accelerator may Copy its inputs to arrays
+// on the CPU, Run there and Copy the result back.
 type Launcher interface {
 	Kernel
 
 	// Launch computes what Run computes, in float32, where dst and all of in are
-	// in the memory of an accelerator. The result may be there only after Launch
-	// has returned. Numbers of rows are trusted to be in range.
-	Launch(d *device.Device, dst *Array, in []*Array) error
+	// in the memory of the accelerator d. It need not wait for the result. Row
+	// numbers among the inputs are not checked: they must be in range.
+	Launch(d *Device, dst *Array, in []*Array) error
 }
 
-// A scratch is an array of an operation on the accelerator on which it runs.
+// A scratch is an array that an operation uses on the accelerator on which it runs.
 type scratch struct{ array *Array }
 
 // of returns the array, with room for n elements. What they are is not defined.
-func (s *scratch) of(d *device.Device, dtype tensor.Dtype, n int) (*Array, error) {
+func (s *scratch) of(d *Device, dtype tensor.Dtype, n int) (*Array, error) {
 	shape := [1]int{n}
 	if s.array != nil && s.array.on.device == d {
 		return s.array, s.array.Resize(shape[:])
 	}
-	a, err := NewArrayOn(d, dtype, n)
+	a, err := NewArray(d, dtype, n)
 	if err != nil {
 		return nil, err
 	}
@@ -190,9 +187,9 @@ func (s *scratch) of(d *device.Device, dtype tensor.Dtype, n int) (*Array, error
 	return a, nil
 }
 
-// doRemotely is do on values in an accelerator's memory. The result's memory is
+// doOnDevice is do on values in an accelerator's memory. The result's memory is
 // kept by the engine of the first.
-func doRemotely(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
+func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	l, ok := k.(Launcher)
 	if !ok {
 		return nil, fmt.Errorf("op: %v does not run on %s", k, in[0].on.device.Name())
@@ -213,13 +210,13 @@ func doRemotely(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 
 // Point makes a an array of the given shape over elements at an address of an
 // accelerator's memory, which must stay there for as long as a is used.
-func (a *Array) Point(d *device.Device, at device.Pointer, shape ...int) error {
+func (a *Array) Point(d *Device, at Pointer, shape ...int) error {
 	if len(shape) > MaxDims {
 		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
 	}
 	a.Free()
 	a.f32, a.f64, a.i32 = nil, nil, nil
 	a.dims = copy(a.shape[:], shape)
-	a.on = remote{device: d, at: at, capacity: a.Len() * elementSize}
+	a.on = deviceMemory{device: d, at: at, capacity: a.Len() * elementSize}
 	return nil
 }

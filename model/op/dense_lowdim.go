@@ -12,31 +12,30 @@ import (
 const groupHeads = 16
 
 const (
-	// maxParts is into how many parts the negatives of a group fall: a run that
-	// begins and ends within one of five.
+	// maxParts is how many parts the negatives of a group can have: the rows outside
+	// the group are five stretches, and a run may begin and end within one of them.
 	maxParts = 6
-	// maxMasks is how many masks of its own a group may need: for the end of
-	// each of its stretches, fewer than 10, for its own edges in each quad, and
-	// for all stretches in a quad of fewer heads.
+	// maxMasks is how many masks of its own a group may need: for the ends of its
+	// stretches (fewer than 10), for its own edges in each quad, and for all
+	// stretches in a quad with fewer than four heads.
 	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
 )
 
-// A planeSweep computes a loss of Euclidean distances in at most
-// simd.MaxDenseWidth dimensions where whole stretches of rows are the negatives
-// of a head. The rows' coordinates are laid out in planes, and four heads at a
-// time pass along a stretch: nothing is gathered, and next to nothing is kept of
-// a pair.
+// A soaSweep computes a loss on Euclidean distances in at most simd.MaxDenseWidth
+// dimensions where the negatives of a head are whole stretches of rows. The coordinates
+// are held as a structure of arrays, one plane per dimension, and four heads at a time
+// pass along a stretch: no row is looked up, and hardly anything is stored per pair.
 //
-// Where every row is a negative and the weight of a pair does not depend on
-// which of its two points is the head (all losses but InfoNC), two heads meet
-// once and count twice.
-type planeSweep[T Float] struct {
+// Where every row is a negative, and the weight of a pair does not depend on which of
+// its two points is the head (all losses but InfoNC), a pair of heads is computed once
+// and counted twice.
+type soaSweep[T Float] struct {
 	options ContrastiveOptions
 	bound   simd.Bound[T]
 	loop    parallel.Loop
-	pieces  []planePiece[T]
+	pieces  []soaPiece[T]
 	used    int // how many pieces
-	scratch parallel.Pool[planeScratch[T]]
+	scratch parallel.Pool[soaScratch[T]]
 
 	// finishing adds up the pieces, columns by columns.
 	finishing      parallel.Loop
@@ -48,12 +47,11 @@ type planeSweep[T Float] struct {
 	weight        T       // 1/ρ of InfoNC
 
 	// planes [d, stride] are the coordinates: of the heads, of the tails from
-	// column tails on, and of the other rows from column others on, each part
-	// filled up with zeros to whole vectors. The centre is subtracted from what
-	// InfoNC sums products with.
+	// column tails on, and of the other rows from column others on, each part padded
+	// with zeros to whole vectors. InfoNC's sums of products are about the center.
 	planes                []T
 	stride, tails, others int
-	centre                [simd.MaxDenseWidth]T
+	center                [simd.MaxDenseWidth]T
 	boxes                 [2]box[T] // of all rows and of the others
 
 	// Of the positive pairs: squared distances, which become derivatives, the
@@ -69,20 +67,19 @@ type planeSweep[T Float] struct {
 // points, are coordinates, the others scratch.
 type box[T Float] struct{ least, most, sum []T }
 
-// A planePiece is what one share of the groups leaves behind: its loss, and
+// A soaPiece is what one share of the groups leaves behind: its loss, and
 // planes of the gradient of pairs that count once and twice. Of InfoNC once
 // holds the planes of simd.DenseSpread.
-type planePiece[T Float] struct {
+type soaPiece[T Float] struct {
 	sum         simd.Sum
 	once, twice []T
 	_           [64]byte // keeps two pieces out of one cache line
 }
 
-// A planeScratch is what is needed to work on a piece, and nothing that outlasts
-// it. It is large, and so it is kept for the next piece on the same core rather
-// than for the same piece.
-type planeScratch[T Float] struct {
-	*planePiece[T]
+// A soaScratch is the memory for work on a piece. As it is large, the pieces do not have
+// one each: the next piece on the same core uses it.
+type soaScratch[T Float] struct {
+	*soaPiece[T]
 	quad simd.Quad[T]
 	// onceSums and twiceSums are what the kernels add up of the pairs that
 	// count once and twice.
@@ -109,7 +106,7 @@ func (u *sums[T]) resize(heads int) {
 	u.state = grow(u.state, 3*simd.Lanes)
 }
 
-func (s *planeSweep[T]) init(options ContrastiveOptions) {
+func (s *soaSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.loop.Body = s.piece
@@ -118,11 +115,11 @@ func (s *planeSweep[T]) init(options ContrastiveOptions) {
 
 // run computes the loss of the batch and, if withGrad, its gradient [rows, d];
 // neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
-func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.d, s.rows, s.b = d, rows, b
 	s.m, s.runs = decode(runs, rows)
 	s.c, s.weight = constant[T](s.options.Loss, theta, s.m), T(math.Exp(-theta))
-	s.layOut(features)
+	s.transpose(features)
 	sum := s.positives(features)
 
 	groups := parallel.Pieces(b, groupHeads)
@@ -130,7 +127,7 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 	s.grain = parallel.Pieces(groups, count)
 	count = parallel.Pieces(groups, s.grain)
 	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, planePiece[T]{})
+		s.pieces = append(s.pieces, soaPiece[T]{})
 	}
 	s.loop.Run(groups, s.grain)
 	for i := range count {
@@ -150,8 +147,8 @@ func (s *planeSweep[T]) run(features []T, d, rows, b int, runs []int32, theta fl
 	return sum
 }
 
-// layOut fills the planes.
-func (s *planeSweep[T]) layOut(features []T) {
+// transpose fills the planes from rows.
+func (s *soaSweep[T]) transpose(features []T) {
 	d := s.d
 	for i, rows := range [2][]T{features, features[2*s.b*d:]} {
 		if x := &s.boxes[i]; len(rows) > 0 {
@@ -160,7 +157,7 @@ func (s *planeSweep[T]) layOut(features []T) {
 			// With negatives from elsewhere the centre is theirs, so that the
 			// bits of an edge do not depend on the other edges.
 			for k := range d {
-				s.centre[k] = x.sum[k] * T(d) / T(len(rows))
+				s.center[k] = x.sum[k] * T(d) / T(len(rows))
 			}
 		}
 	}
@@ -189,9 +186,8 @@ func (s *planeSweep[T]) layOut(features []T) {
 
 func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
 
-// positives computes the positive pairs as far as they do not depend on the
-// negatives.
-func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
+// positives computes what does not depend on the negatives of the positive pairs.
+func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
 	s.x = grow(s.x, s.b)
 	s.own = tailsOf(s.own, s.b)
 	if s.d == 2 {
@@ -219,9 +215,9 @@ func (s *planeSweep[T]) positives(features []T) (sum simd.Sum) {
 }
 
 // piece works on the groups [lo, hi).
-func (s *planeSweep[T]) piece(number, lo, hi int) {
+func (s *soaSweep[T]) piece(number, lo, hi int) {
 	p := s.scratch.Get()
-	p.planePiece = &s.pieces[number]
+	p.soaPiece = &s.pieces[number]
 	p.sum = simd.Sum{}
 	// Masks must stay where they are while the stretches refer to them.
 	p.masks = grow(p.masks, maxMasks)
@@ -246,16 +242,16 @@ func (s *planeSweep[T]) piece(number, lo, hi int) {
 	for g := lo; g < hi; g++ {
 		work(p, g)
 	}
-	p.planePiece = nil
+	p.soaPiece = nil
 	s.scratch.Put(p)
 }
 
-// countsTwice tells whether two heads meet once for both of them.
-func (s *planeSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
+// countsTwice tells whether a pair of heads is computed once and counted twice.
+func (s *soaSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
 
-// place puts the coordinates of a group's heads side by side; what is missing in
-// a smaller group is zero.
-func (s *planeSweep[T]) place(p *planeScratch[T], group int) (first, size int) {
+// place puts the coordinates of a group's heads side by side, with zeros for the heads
+// that a smaller group lacks.
+func (s *soaSweep[T]) place(p *soaScratch[T], group int) (first, size int) {
 	first = group * groupHeads
 	size = min(groupHeads, s.b-first)
 	clear(p.heads)
@@ -268,7 +264,7 @@ func (s *planeSweep[T]) place(p *planeScratch[T], group int) (first, size int) {
 }
 
 // group adds up the pairs of a group's heads, of all losses but InfoNC.
-func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
+func (s *soaSweep[T]) group(p *soaScratch[T], group int) {
 	first, size := s.place(p, group)
 	once := s.meet(p, group)
 	for _, to := range [2]*sums[T]{&p.onceSums, &p.twiceSums} {
@@ -284,8 +280,8 @@ func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
 		s.along(p, &p.onceSums, p.once, p.stretches[:once])
 		s.toHeads(p.folded, first+head, heads, s.d, 2)
 		for _, v := range p.folded {
-			// The loss shall show it where a sum is no number: of infinite
-			// distances it would not, nor of a NaN in the AVX2 form.
+			// A sum that is not a number must make the loss one, too, which infinite
+			// distances, or a NaN in the AVX2 kernel, would not do by themselves.
 			p.sum.Loss += 0 * float64(v)
 		}
 	}
@@ -295,7 +291,7 @@ func (s *planeSweep[T]) group(p *planeScratch[T], group int) {
 
 // toHeads adds a factor times sums, [heads, slots], of which the first d count,
 // to the gradient of some heads from the first on.
-func (s *planeSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
+func (s *soaSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	for h := range heads {
 		for k := range s.d {
 			s.headGrad[k*s.tails+first+h] += factor * sums[h*slots+k]
@@ -303,8 +299,8 @@ func (s *planeSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
 	}
 }
 
-// along lets the quad meet some of the stretches and folds its sums.
-func (s *planeSweep[T]) along(p *planeScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
+// along computes the pairs of the quad's heads with some stretches and folds the sums.
+func (s *soaSweep[T]) along(p *soaScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
 	q := &p.quad
 	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
 	q.Fresh(false)
@@ -324,7 +320,7 @@ func (u *sums[T]) sum(factor float64) simd.Sum {
 
 // meet sets what a group's heads are contrasted with, and returns how many
 // stretches count once.
-func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
+func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
 	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
 	first := group * groupHeads
 	next := min(s.b, first+groupHeads)
@@ -361,9 +357,8 @@ func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
 	}
 	once = len(p.stretches)
 	if s.countsTwice() {
-		// Each of an odd number of groups meets the following half of the
-		// others, in a circle. Of an even number, the first half of the groups
-		// meets the one that lies opposite, too.
+		// The groups stand in a circle, and each meets the half that follows it. If
+		// their number is even, those of the first half meet the opposite one, too.
 		groups := parallel.Pieces(s.b, groupHeads)
 		half := (groups - 1) / 2
 		if groups%2 == 0 && group < groups/2 {
@@ -378,7 +373,7 @@ func (s *planeSweep[T]) meet(p *planeScratch[T], group int) (once int) {
 
 // add appends the columns [lo, hi) to the stretches: those that fill vectors and
 // the rest.
-func (p *planeScratch[T]) add(lo, hi int) {
+func (p *soaScratch[T]) add(lo, hi int) {
 	if hi <= lo {
 		return
 	}
@@ -403,14 +398,14 @@ func (p *planeScratch[T]) add(lo, hi int) {
 }
 
 // mask returns masks for a stretch. Of a piece there are enough of them.
-func (p *planeScratch[T]) mask() *simd.Masks {
+func (p *soaScratch[T]) mask() *simd.Masks {
 	p.masks = p.masks[:len(p.masks)+1]
 	return &p.masks[len(p.masks)-1]
 }
 
 // reach returns at least 1 + the largest squared distance between a head of the
 // quad and a column of its stretches.
-func (s *planeSweep[T]) reach(p *planeScratch[T]) T {
+func (s *soaSweep[T]) reach(p *soaScratch[T]) T {
 	of := &s.boxes[0]
 	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
 		of = &s.boxes[1]
@@ -428,8 +423,8 @@ func (s *planeSweep[T]) reach(p *planeScratch[T]) T {
 	return reach * (1 + 1e-5) // for rounding
 }
 
-// Masks that are used over and over: all ones, and those of the four quads of a
-// whole group, in which each head is left out itself.
+// Masks that are used over and over: all ones, and for the four quads of a whole
+// group those that exclude each head's own column.
 var (
 	allMasks simd.Masks
 	ownMasks [groupHeads / simd.QuadHeads]simd.Masks
@@ -449,7 +444,7 @@ func init() {
 
 // enter makes four heads of a group, of which there are size, the quad's, and
 // returns how many of them there are. head is the number of the first of them.
-func (s *planeSweep[T]) enter(p *planeScratch[T], head, size int) (heads int) {
+func (s *soaSweep[T]) enter(p *soaScratch[T], head, size int) (heads int) {
 	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
 	p.quad.Most = s.reach(p)
 	heads = min(simd.QuadHeads, size-head)
@@ -478,7 +473,7 @@ func (s *planeSweep[T]) enter(p *planeScratch[T], head, size int) (heads int) {
 }
 
 // totals adds up the pairs of a group's heads for InfoNC.
-func (s *planeSweep[T]) totals(p *planeScratch[T], group int) {
+func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
 	first, size := s.place(p, group)
 	s.meet(p, group)
 	slots := 1 + s.d
@@ -497,7 +492,7 @@ func (s *planeSweep[T]) totals(p *planeScratch[T], group int) {
 	if s.options.ExcludePositive && s.m == 0 {
 		return // nothing to contrast with: the sum drops out
 	}
-	// A NaN among what is spread may not show in the totals.
+	// The totals alone might hide a NaN among what is spread.
 	p.sum.Loss += 0 * float64(p.quad.Most)
 	logs := simd.LogTotals(share, s.weight)
 	p.sum.Loss += logs
@@ -505,7 +500,7 @@ func (s *planeSweep[T]) totals(p *planeScratch[T], group int) {
 	for i, v := range share {
 		for k := range s.d {
 			s.headGrad[k*s.tails+first+i] *= v
-			p.factors[i*slots+1+k] = v * (p.heads[i*s.d+k] - s.centre[k])
+			p.factors[i*slots+1+k] = v * (p.heads[i*s.d+k] - s.center[k])
 		}
 		p.factors[i*slots] = v
 	}
@@ -523,7 +518,7 @@ const finishColumns = 512
 
 // finish writes the gradient of the rows that columns [lo, hi) hold, from what
 // the pieces have left and the positive pairs.
-func (s *planeSweep[T]) finish(_, lo, hi int) {
+func (s *soaSweep[T]) finish(_, lo, hi int) {
 	d, factor, slots := s.d, T(-2), s.d
 	if s.options.Loss == InfoNC {
 		factor, slots = 2, 1+s.d
@@ -558,7 +553,7 @@ func (s *planeSweep[T]) finish(_, lo, hi int) {
 			x, g := s.planes[at:][:to-from], once[at:][:to-from]
 			if s.options.Loss == InfoNC {
 				g = once[at+s.stride:][:to-from]
-				simd.LessProduct(g, x, once[from:], s.centre[k])
+				simd.LessProduct(g, x, once[from:], s.center[k])
 			}
 			simd.Scale(g, factor)
 			// A head is pulled towards its tail, and the tail towards the head.
@@ -574,9 +569,8 @@ func (s *planeSweep[T]) finish(_, lo, hi int) {
 	}
 }
 
-// interleave writes coordinate k of the gradient of some rows, from the first
-// one on.
-func (s *planeSweep[T]) interleave(g []T, first, k int) {
+// interleave writes coordinate k of the gradient of rows from the first one on.
+func (s *soaSweep[T]) interleave(g []T, first, k int) {
 	grad := s.grad[first*s.d+k:]
 	for i, v := range g {
 		grad[i*s.d] = v

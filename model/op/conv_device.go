@@ -10,42 +10,41 @@ import (
 	"cne/internal/device"
 )
 
-// remoteConv computes a part of a convolution on an accelerator. What sees one pixel
-// at a time is a plain product. All else the device's library computes; where there
-// is none, or it does not know the convolution, it is products with the patches of
-// some images, as on the CPU.
-type remoteConv struct {
+// deviceConv computes a part of a convolution on an accelerator: as a matrix product
+// where windows are single pixels, else by the device's library (cuDNN) or, where
+// there is none or it does not know the convolution, by im2col as on the CPU.
+type deviceConv struct {
 	// weights are those, or their gradient, with their channels last [K, kh, kw, C].
 	weights *Array
 }
 
-// patchBytes bounds the patches that are laid out at a time, but they are those of
-// one image at least: they stay in the second-level cache, and make a product that
-// keeps a GPU busy. Tests make it smaller.
-var patchBytes = 32 << 20
+// im2colBytes bounds the matrix of patches, which has those of one image at least: small
+// enough for the second-level cache, large enough to keep a GPU busy. Tests make it
+// smaller.
+var im2colBytes = 32 << 20
 
 // Launch implements Launcher.
-func (o *conv2d) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *conv2d) Launch(d *Device, dst *Array, in []*Array) error {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)
 	if err != nil {
 		return err
 	}
-	return o.remote.launch(d, g, convResult, in[0], in[1], dst)
+	return o.onDevice.launch(d, g, convResult, in[0], in[1], dst)
 }
 
 // Launch implements Launcher.
-func (o *convGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *convGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	g, err := newWindows(in[0], in[1], o.stride, o.pad)
 	if err != nil {
 		return err
 	}
 	if o.of == convImages {
-		return o.remote.launch(d, g, convImages, dst, in[1], in[2])
+		return o.onDevice.launch(d, g, convImages, dst, in[1], in[2])
 	}
-	return o.remote.launch(d, g, convWeights, in[0], dst, in[2])
+	return o.onDevice.launch(d, g, convWeights, in[0], dst, in[2])
 }
 
-func (c *remoteConv) launch(d *device.Device, g windows, part convPart, images, weights, result *Array) error {
+func (c *deviceConv) launch(d *Device, g windows, part convPart, images, weights, result *Array) error {
 	if g.n == 0 {
 		if part == convWeights {
 			return weights.Zero()
@@ -79,9 +78,9 @@ func (c *remoteConv) launch(d *device.Device, g windows, part convPart, images, 
 }
 
 // reserve makes room for the weights with their channels last.
-func (c *remoteConv) reserve(d *device.Device, g windows) (err error) {
+func (c *deviceConv) reserve(d *Device, g windows) (err error) {
 	if c.weights == nil || c.weights.Device() != d {
-		if c.weights, err = NewArrayOn(d, tensor.Float32); err != nil {
+		if c.weights, err = NewArray(d, tensor.Float32); err != nil {
 			return err
 		}
 	}
@@ -89,7 +88,7 @@ func (c *remoteConv) reserve(d *device.Device, g windows) (err error) {
 	return c.weights.Resize(shape[:])
 }
 
-// convolution is the convolution for the device's library.
+// convolution describes the convolution to the device's library.
 func (g *windows) convolution(part convPart, images, weights, result *Array) device.Convolution {
 	c := device.Convolution{
 		N: g.n, H: g.h, W: g.w, C: g.c, K: g.k, KH: g.kh, KW: g.kw, OH: g.oh, OW: g.ow, Stride: g.stride, Pad: g.pad,
@@ -106,9 +105,9 @@ func (g *windows) convolution(part convPart, images, weights, result *Array) dev
 	return c
 }
 
-// multiply computes a part by products with the patches of some images at a time, or
-// with all of them if they are the images themselves.
-func (g *windows) multiply(d *device.Device, part convPart, images, weights, result device.Pointer) error {
+// multiply computes a part by im2col, for some images at a time, or for all at once
+// where the patches are the images themselves.
+func (g *windows) multiply(d *Device, part convPart, images, weights, result Pointer) error {
 	if g.plain() {
 		return g.multiplySome(d, part, g.n, images, weights, result, 0)
 	}
@@ -116,14 +115,14 @@ func (g *windows) multiply(d *device.Device, part convPart, images, weights, res
 	if max(perImage, g.h*g.w*g.c) > math.MaxInt32 {
 		return fmt.Errorf("op: conv2d on %s: the patches of one image of %d×%d are %d numbers; they must be fewer than 2³¹", d.Name(), g.h, g.w, perImage)
 	}
-	some := min(g.n, max(1, patchBytes/elementSize/max(perImage, g.h*g.w*g.c)))
-	return d.Scratch(some*perImage*elementSize, func(patches device.Pointer) error {
+	some := min(g.n, max(1, im2colBytes/elementSize/max(perImage, g.h*g.w*g.c)))
+	return d.Scratch(some*perImage*elementSize, func(patches Pointer) error {
 		beta := float32(0)
 		for first := 0; first < g.n; first += some {
 			count := min(some, g.n-first)
 			from := images.At(first*g.h*g.w*g.c, elementSize)
 			if part != convImages {
-				if err := g.patchKernel(d, "conv_patches_4", "conv_patches_1", patches, from, count*perImage); err != nil {
+				if err := g.im2colKernel(d, "conv_patches_4", "conv_patches_1", patches, from, count*perImage); err != nil {
 					return err
 				}
 			}
@@ -131,7 +130,7 @@ func (g *windows) multiply(d *device.Device, part convPart, images, weights, res
 				return err
 			}
 			if part == convImages {
-				if err := g.patchKernel(d, "conv_gather_4", "conv_gather_1", from, patches, count*g.h*g.w*g.c); err != nil {
+				if err := g.im2colKernel(d, "conv_gather_4", "conv_gather_1", from, patches, count*g.h*g.w*g.c); err != nil {
 					return err
 				}
 			}
@@ -143,9 +142,9 @@ func (g *windows) multiply(d *device.Device, part convPart, images, weights, res
 	})
 }
 
-// multiplySome computes a part from the patches of so many images, or their gradient,
-// and adds beta times what is there.
-func (g *windows) multiplySome(d *device.Device, part convPart, images int, patches, weights, result device.Pointer, beta float32) error {
+// multiplySome computes a part from the patches of some images, or their gradient,
+// and adds beta times what was there.
+func (g *windows) multiplySome(d *Device, part convPart, images int, patches, weights, result Pointer, beta float32) error {
 	rows, size := images*g.oh*g.ow, g.size()
 	p := device.Product{Alpha: 1, Beta: beta}
 	switch part {
@@ -162,12 +161,12 @@ func (g *windows) multiplySome(d *device.Device, part convPart, images int, patc
 	return d.Multiply(p)
 }
 
-// patchKernel runs a kernel that has patches and images, on n elements of dst.
-func (g *windows) patchKernel(d *device.Device, fours, ones string, dst, from device.Pointer, n int) error {
+// im2colKernel runs a kernel between patches and images, for the n elements of dst.
+func (g *windows) im2colKernel(d *Device, fours, ones string, dst, from Pointer, n int) error {
 	kernel, width := ones, 1
 	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {
 		kernel, width = fours, 4
 	}
-	return d.Each(kernel, n/width, device.Arg(dst), device.Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
+	return d.Each(kernel, n/width, Arg(dst), Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
 		device.Int(g.kh), device.Int(g.kw), device.Int(g.oh), device.Int(g.ow), device.Int(g.stride), device.Int(g.pad))
 }

@@ -158,7 +158,7 @@ func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, 
 	}
 }
 
-func TestPlanesAgreeWithListedNegatives(t *testing.T) {
+func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
 	for _, o := range completeOptions(Euclidean, 1e-10, 0, 0.05) {
 		for d := 1; d <= simd.MaxDenseWidth; d++ {
 			for _, b := range []int{1, 2, 15, 16, 17, 33, 64, 100, 129} {
@@ -166,8 +166,8 @@ func TestPlanesAgreeWithListedNegatives(t *testing.T) {
 					if o.Loss == UMAP && o.Clamp == 0 {
 						continue // coincident points weigh what the largest float allows
 					}
-					testDense[float64](t, &planeSweep[float64]{}, o, d, b, extra, 1e-9)
-					testDense[float32](t, &planeSweep[float32]{}, o, d, b, extra, 1e-4)
+					testDense[float64](t, &soaSweep[float64]{}, o, d, b, extra, 1e-9)
+					testDense[float32](t, &soaSweep[float32]{}, o, d, b, extra, 1e-4)
 				}
 			}
 		}
@@ -175,10 +175,10 @@ func TestPlanesAgreeWithListedNegatives(t *testing.T) {
 }
 
 // Batches of several pieces, of whole groups and not.
-func TestPlanesInPieces(t *testing.T) {
+func TestSoASweepInPieces(t *testing.T) {
 	for _, o := range completeOptions(Euclidean, 1e-10) {
 		for _, b := range []int{300, 801, 1024} {
-			s := new(planeSweep[float32])
+			s := new(soaSweep[float32])
 			testDense(t, s, o, 2, b, 3, 1e-4)
 			if len(s.pieces) < 3 {
 				t.Errorf("b=%d: %d pieces; there is nothing to add up", b, len(s.pieces))
@@ -190,7 +190,7 @@ func TestPlanesInPieces(t *testing.T) {
 // Rows far from the origin, or some far from the others, cost no digits but
 // those of InfoNC's sums of products, whose error is that of rounding the
 // coordinates.
-func TestPlanesOfFarRows(t *testing.T) {
+func TestSoASweepOfFarRows(t *testing.T) {
 	const b, d = 200, 2
 	random := rng.New(7, rng.Sample)
 	for name, tc := range map[string]struct {
@@ -209,7 +209,7 @@ func TestPlanesOfFarRows(t *testing.T) {
 			features[i] = float32(tc.move(i/d, random.Normal()))
 		}
 		for _, o := range completeOptions(Euclidean, 1e-10) {
-			var s planeSweep[float32]
+			var s soaSweep[float32]
 			s.init(o)
 			grad := make([]float32, len(features))
 			got := s.run(features, d, 2*b, b, []int32{allRows}, -0.3, true, grad)
@@ -247,7 +247,7 @@ func TestDenseSameBits(t *testing.T) {
 				}
 				var first []float32
 				var loss float64
-				var s planeSweep[float32]
+				var s soaSweep[float32]
 				s.init(o)
 				for _, procs := range []int{1, 2, 7} {
 					old := runtime.GOMAXPROCS(procs)
@@ -275,7 +275,7 @@ func TestDenseDoesNotAllocate(t *testing.T) {
 	random := rng.New(3, rng.Sample)
 	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random)
 	for _, o := range completeOptions(Euclidean, 1e-10) {
-		var s planeSweep[float32]
+		var s soaSweep[float32]
 		s.init(o)
 		step := func() {
 			s.run(features, 2, rows, b, all, 0, true, grad)
@@ -304,7 +304,7 @@ func TestDenseKeepsNaN(t *testing.T) {
 					features[i] = float32(i)
 				}
 				features[2*row+1] = float32(bad)
-				var s planeSweep[float32]
+				var s soaSweep[float32]
 				s.init(o)
 				grad := make([]float32, len(features))
 				sum := s.run(features, 2, 140, 64, []int32{allRows}, 0, true, grad)
@@ -328,7 +328,7 @@ func BenchmarkDenseSweep(b *testing.B) {
 			if o.ExcludePositive {
 				continue
 			}
-			var s planeSweep[float32]
+			var s soaSweep[float32]
 			s.init(o)
 			for _, m := range []int{50, 500} {
 				runs := inRuns(edges, 2*edges, m, &random)

@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/internal/device"
 	"cne/internal/rng"
+	"cne/model"
 	"cne/model/op"
 )
 
@@ -22,12 +23,12 @@ const (
 	tapBytes = 32
 )
 
-// RemoteViews makes views on an accelerator, in whose memory it keeps the bytes of
-// all images. The views are those of Augmentation on the CPU: what is random about
-// them is the same, and pixel values differ by rounding alone, by some 1e-6 unless
-// the augmentation multiplies contrasts by much.
-type RemoteViews struct {
-	device        *device.Device
+// DeviceViews makes views on an accelerator, in whose memory it keeps the bytes of
+// all images. The views are those of Augmentation on the CPU: the random choices are
+// the same, and pixel values differ by rounding, about 1e-6 unless the augmentation
+// amplifies contrasts strongly.
+type DeviceViews struct {
+	device        *model.Device
 	augmentation  Augmentation
 	seed          uint64
 	height, width int
@@ -35,16 +36,16 @@ type RemoteViews struct {
 
 	pixels   *device.Memory // of all images
 	rowsOf   *op.Array      // int32 [rows]: which images these are
-	settings *device.Memory // float64: what views_draw is told
+	settings *device.Memory // float64: see Augmentation.settings
 	normal   *op.Array      // float32 [6]: means, reciprocals of standard deviations
 	choices  *op.Array      // of the last views, [·, choiceWords]
 }
 
-// NewRemoteViews copies images to an accelerator. Views are made of those whose
+// NewDeviceViews copies images to an accelerator. Views are made of those whose
 // rows are named, or of all if rows is nil, with random numbers from the seed.
-// Errors wrap ErrOption or ErrShape, or are a *device.MemoryError. Close gives the
+// Errors wrap ErrOption or ErrShape, or are a *model.MemoryError. Close gives the
 // memory back.
-func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *RemoteViews, err error) {
+func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augme
 	if most := (d.Properties().SharedPerBlock - 1024) / tapBytes; a.Size > most {
 		return nil, fmt.Errorf("%w: Size is %d; on %s views have at most %d pixels a side", ErrOption, a.Size, d.Name(), most)
 	}
-	v = &RemoteViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
+	v = &DeviceViews{device: d, augmentation: a, seed: seed, height: images.H, width: images.W, rows: len(rows)}
 	defer func() {
 		if err != nil {
 			v.Close()
@@ -85,13 +86,13 @@ func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augme
 	if err = device.Upload(d, v.settings.Pointer(), settings); err != nil {
 		return v, err
 	}
-	if v.rowsOf, err = op.NewArrayOn(d, tensor.Int32, len(rows)); err != nil {
+	if v.rowsOf, err = op.NewArray(d, tensor.Int32, len(rows)); err != nil {
 		return v, err
 	}
 	if err = device.Upload(d, v.rowsOf.Pointer(), rows); err != nil {
 		return v, err
 	}
-	if v.normal, err = op.NewArrayOn(d, tensor.Float32, 6); err != nil {
+	if v.normal, err = op.NewArray(d, tensor.Float32, 6); err != nil {
 		return v, err
 	}
 	normal := make([]float32, 6)
@@ -101,22 +102,22 @@ func NewRemoteViews(d *device.Device, images *data.Images, rows []int32, a Augme
 	if err = device.Upload(d, v.normal.Pointer(), normal); err != nil {
 		return v, err
 	}
-	v.choices, err = op.NewArrayOn(d, tensor.Int32, 0)
+	v.choices, err = op.NewArray(d, tensor.Int32, 0)
 	return v, err
 }
 
-// settings returns what the kernel views_draw is told: the bounds of the share of
-// the area and of the logarithm of the ratio, the ratio where there is only one
-// (whose exponential the CPU computes, as a tie in rounding may hang on it) or 0, the
-// bounds of the ratio, the probabilities of a mirror image, of other colours and of
-// grey, and the bounds of the factors and of the shift of the hue.
+// settings returns the arguments of the kernel views_draw: the bounds of the share of
+// the area and of the logarithm of the ratio; the ratio if only one is allowed, else 0
+// (its exponential is the CPU's, since a tie in rounding may depend on it); the bounds
+// of the ratio; the probabilities of a mirror image, of colour jitter and of grey; and
+// the bounds of the factors and of the shift of the hue.
 func (a *Augmentation) settings() []float64 {
 	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
 	ratio := 0.
 	if logMin == logMax {
 		ratio = math.Exp(logMin)
 	}
-	s := []float64{a.MinScale, a.MaxScale, logMin, logMax, ratio, a.MinRatio, a.MaxRatio, a.Flip, a.Jitter, a.Grey}
+	s := []float64{a.MinScale, a.MaxScale, logMin, logMax, ratio, a.MinRatio, a.MaxRatio, a.Flip, a.Jitter, a.Gray}
 	for _, x := range [...]float64{a.Brightness, a.Contrast, a.Saturation} {
 		s = append(s, max(0, 1-x), 1+x)
 	}
@@ -124,7 +125,7 @@ func (a *Augmentation) settings() []float64 {
 }
 
 // Close gives the memory back.
-func (v *RemoteViews) Close() {
+func (v *DeviceViews) Close() {
 	for _, m := range []*device.Memory{v.pixels, v.settings} {
 		if m != nil {
 			m.Free()
@@ -138,10 +139,10 @@ func (v *RemoteViews) Close() {
 }
 
 // Launch writes the views of points, int32 [b], in an epoch (from 0) to dst, float32
-// [b, 3, Size, Size]. Both are on the accelerator. Of n rows that views are made of,
-// point p < n is view 0 of the p-th, and point n + p its view 1: that of ViewStream
-// for its image. Points are trusted to be in range.
-func (v *RemoteViews) Launch(dst, points *op.Array, epoch int) error {
+// [b, 3, Size, Size]. Both are on the accelerator. Of n rows, point p < n is view 0 of
+// the p-th, and point n + p its view 1: that of ViewStream for its image. Points are
+// not checked: they must be in range.
+func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	count := points.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
 		return err
@@ -154,10 +155,10 @@ func (v *RemoteViews) Launch(dst, points *op.Array, epoch int) error {
 	return v.make(dst, count)
 }
 
-// LaunchPlain writes the images that index, int32 [b], names, among all of them and
-// not the rows alone, to dst, float32 [b, 3, Size, Size], without augmentation: see
-// PlainTo. Both are on the accelerator, and what is in index is trusted.
-func (v *RemoteViews) LaunchPlain(dst, index *op.Array) error {
+// LaunchEval writes images without augmentation to dst, float32 [b, 3, Size, Size]: see
+// EvalTo. index, int32 [b], numbers them among all images, not among the rows. Both are
+// on the accelerator, and index is not checked.
+func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	count := index.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
 		return err
@@ -168,8 +169,8 @@ func (v *RemoteViews) LaunchPlain(dst, index *op.Array) error {
 	return v.make(dst, count)
 }
 
-// prepare checks the size of dst, and has memory for the choices.
-func (v *RemoteViews) prepare(dst *op.Array, count int) error {
+// prepare checks the size of dst and allocates the choices.
+func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	if dst.Len() != count*3*size*size {
 		return fmt.Errorf("%w: the destination has %d values; %d views of %d×%d pixels have %d", ErrShape, dst.Len(), count, size, size, count*3*size*size)
@@ -178,7 +179,7 @@ func (v *RemoteViews) prepare(dst *op.Array, count int) error {
 }
 
 // make makes the views that have been chosen.
-func (v *RemoteViews) make(dst *op.Array, count int) error {
+func (v *DeviceViews) make(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},
 		dst.Arg(), v.choices.Arg(), device.Arg(v.pixels.Pointer()), v.normal.Arg(), device.Int(v.height), device.Int(v.width), device.Int(size))

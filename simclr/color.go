@@ -4,10 +4,10 @@ import "math"
 
 // The share of each colour in the grey that torchvision computes. They add up
 // to 0.9999.
-const greyR, greyG, greyB = 0.2989, 0.587, 0.114
+const grayR, grayG, grayB = 0.2989, 0.587, 0.114
 
-// planes returns the red, green and blue of a view, all of the same length.
-func planes(view []float32) (r, g, b []float32) {
+// channels returns the red, green and blue of a view, all of the same length.
+func channels(view []float32) (r, g, b []float32) {
 	n := len(view) / 3
 	return view[:n], view[n:][:n], view[2*n:][:n]
 }
@@ -17,8 +17,8 @@ func unit(x float32) float32 { return unitOf(pattern(x)) }
 
 // pattern returns the bits of a number. As integers, the patterns of numbers
 // are in the same order from 0 upwards, and those of negative numbers below 0.
-// The processor selects among integers without branches, and faster than Go
-// does among floats, whose minimum must mind NaN and −0.
+// The minimum of two integers takes no branch, and less time than that of floats in
+// Go, which must take care of NaN and −0.
 func pattern(x float32) int32 { return int32(math.Float32bits(x)) }
 
 // number is the inverse of pattern.
@@ -39,8 +39,8 @@ func brighten(view []float32, f float32) {
 
 // adjustContrast blends a view with the mean of its grey image.
 func adjustContrast(view []float32, f float32) {
-	r, g, b := planes(view)
-	mean := (greyR*sum(r) + greyG*sum(g) + greyB*sum(b)) / float32(len(r))
+	r, g, b := channels(view)
+	mean := (grayR*sum(r) + grayG*sum(g) + grayB*sum(b)) / float32(len(r))
 	rest := (1 - f) * mean
 	for i, x := range view {
 		view[i] = unit(f*x + rest)
@@ -64,20 +64,20 @@ func sum(x []float32) float32 {
 
 // saturate blends a view with its grey image.
 func saturate(view []float32, f float32) {
-	r, g, b := planes(view)
+	r, g, b := channels(view)
 	for i, red := range r {
 		green, blue := g[i], b[i]
-		rest := (1 - f) * (greyR*red + greyG*green + greyB*blue)
+		rest := (1 - f) * (grayR*red + grayG*green + grayB*blue)
 		r[i], g[i], b[i] = unit(f*red+rest), unit(f*green+rest), unit(f*blue+rest)
 	}
 }
 
-// toGrey replaces a view by its grey image.
-func toGrey(view []float32) {
-	r, g, b := planes(view)
+// toGray replaces a view by its grey image.
+func toGray(view []float32) {
+	r, g, b := channels(view)
 	for i, red := range r {
-		grey := greyR*red + greyG*g[i] + greyB*b[i]
-		r[i], g[i], b[i] = grey, grey, grey
+		gray := grayR*red + grayG*g[i] + grayB*b[i]
+		r[i], g[i], b[i] = gray, gray, gray
 	}
 }
 
@@ -88,13 +88,13 @@ func toGrey(view []float32) {
 // with it between the least, m, and the greatest, m + c, as follows: red is
 // m + c·unit(max(2−h, h−4)), green m + c·unit(min(h, 4−h)) and blue
 // m + c·unit(min(h−2, 6−h)). That needs neither the saturation nor a case for
-// each sixth, and bears an h that rounding has put just outside.
+// each sixth, and an h that rounding has put just outside does no harm.
 func shiftHue(view []float32, share float32) {
 	if share == 0 {
 		return
 	}
 	shift := 6*share + 6 // hues before are at least −1
-	r, g, b := planes(view)
+	r, g, b := channels(view)
 	for i, red := range r {
 		green, blue := g[i], b[i]
 		rp, gp, bp := pattern(red), pattern(green), pattern(blue)

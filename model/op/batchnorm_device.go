@@ -8,8 +8,8 @@ import (
 	"cne/internal/device"
 )
 
-// remoteNorm is what a BatchNorm keeps on an accelerator: see the kernels.
-type remoteNorm struct {
+// deviceNorm is what a BatchNorm keeps on an accelerator: see the kernels.
+type deviceNorm struct {
 	floor   float64 // 0 for a ReLU and −∞ without
 	state   *Array  // [normState, c]
 	partial *Array  // [parts·2, c], sums over parts of the rows
@@ -27,13 +27,14 @@ const (
 	// has, and how many blocks there are at most: as many as a large GPU runs at
 	// once.
 	normThreads, normBlocks = 256, 384
-	// normLanes is how many threads at most see one row.
+	// normLanes is how many threads at most work on one row.
 	normLanes = 32
-	// normRows is how many rows at least make it worth to give a thread some.
+	// normRows is the least number of rows per thread.
 	normRows = 4
 )
 
-// A normLayout is how blocks and threads share images out, by their size alone.
+// A normLayout is how the work on images is divided among blocks and threads, by their
+// size alone.
 type normLayout struct {
 	rows, c              int
 	fours                bool
@@ -56,7 +57,7 @@ func newNormLayout(x *Array, others ...*Array) normLayout {
 }
 
 // launch runs one of a pair of kernels, whose last arguments are the layout's.
-func (l normLayout) launch(d *device.Device, fours, ones string, args ...device.Arg) error {
+func (l normLayout) launch(d *Device, fours, ones string, args ...Arg) error {
 	kernel := ones
 	if l.fours {
 		kernel = fours
@@ -65,18 +66,18 @@ func (l normLayout) launch(d *device.Device, fours, ones string, args ...device.
 	return d.Launch(kernel, device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
 }
 
-// finish runs a kernel that adds the sums of the parts up.
-func (l normLayout) finish(d *device.Device, kernel string, args ...device.Arg) error {
+// finish runs a kernel that adds up the sums of the parts.
+func (l normLayout) finish(d *Device, kernel string, args ...Arg) error {
 	return d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...)
 }
 
 // reserve makes room for the state and for the sums of the parts.
-func (n *remoteNorm) reserve(d *device.Device, l normLayout) (err error) {
+func (n *deviceNorm) reserve(d *Device, l normLayout) (err error) {
 	if n.state == nil {
-		if n.state, err = NewArrayOn(d, tensor.Float32, normState, l.c); err != nil {
+		if n.state, err = NewArray(d, tensor.Float32, normState, l.c); err != nil {
 			return err
 		}
-		if n.partial, err = NewArrayOn(d, tensor.Float32); err != nil {
+		if n.partial, err = NewArray(d, tensor.Float32); err != nil {
 			return err
 		}
 	}
@@ -87,25 +88,25 @@ func (n *remoteNorm) reserve(d *device.Device, l normLayout) (err error) {
 }
 
 // row returns the address of a row of the state.
-func (n *remoteNorm) row(k int) device.Pointer {
+func (n *deviceNorm) row(k int) Pointer {
 	return n.state.Pointer().At(k*n.state.shape[1], elementSize)
 }
 
 // Launch implements Launcher.
-func (o *batchNorm) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) error {
 	x, scale, shift := in[0], in[1], in[2]
 	mean, variance := o.stats.Mean, o.stats.Var
 	if mean.Device() != d || variance.Device() != d {
-		return fmt.Errorf("op: batch_norm runs on %s, and its statistics are on %s; NewBatchStatsOn makes them there", d.Name(), mean.Device().Name())
+		return fmt.Errorf("op: batch_norm runs on %s, and its statistics are on %s; NewBatchStats makes them there", d.Name(), mean.Device().Name())
 	}
 	if err := o.begin(x); err != nil {
 		return err
 	}
 	l := newNormLayout(x)
-	if err := o.remote.reserve(d, l); err != nil {
+	if err := o.onDevice.reserve(d, l); err != nil {
 		return err
 	}
-	state, partial, c := o.remote.state.Arg(), o.remote.partial.Arg(), device.Int(l.c)
+	state, partial, c := o.onDevice.state.Arg(), o.onDevice.partial.Arg(), device.Int(l.c)
 	var err error
 	if o.evaluated {
 		err = d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
@@ -119,17 +120,17 @@ func (o *batchNorm) Launch(d *device.Device, dst *Array, in []*Array) error {
 }
 
 // LaunchAgain implements Recomputer.
-func (o *batchNorm) LaunchAgain(d *device.Device, dst *Array, in []*Array) error {
-	return newNormLayout(dst, in[0]).launch(d, "norm_apply_4", "norm_apply_1", dst.Arg(), in[0].Arg(), o.remote.state.Arg(), device.F32(o.remote.floor))
+func (o *batchNorm) LaunchAgain(d *Device, dst *Array, in []*Array) error {
+	return newNormLayout(dst, in[0]).launch(d, "norm_apply_4", "norm_apply_1", dst.Arg(), in[0].Arg(), o.onDevice.state.Arg(), device.F32(o.onDevice.floor))
 }
 
 // Launch implements Launcher.
-func (o *batchNormDone) Launch(_ *device.Device, dst *Array, _ []*Array) error { return dst.Zero() }
+func (o *batchNormDone) Launch(_ *Device, dst *Array, _ []*Array) error { return dst.Zero() }
 
 // Launch implements Launcher.
-func (o *batchNormGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	x, scale, g := in[0], in[1], in[2]
-	n := &o.of.remote
+	n := &o.of.onDevice
 	if n.state == nil || n.state.shape[1] != x.shape[3] {
 		return errNotRun
 	}
@@ -152,10 +153,10 @@ func (o *batchNormGrad) Launch(d *device.Device, dst *Array, in []*Array) error 
 }
 
 // Launch implements Launcher.
-func (o *batchNormSums) Launch(d *device.Device, dst *Array, _ []*Array) error {
+func (o *batchNormSums) Launch(d *Device, dst *Array, _ []*Array) error {
 	row := normSumG
 	if o.scale {
 		row = normSumGZ
 	}
-	return d.Copy(dst.Pointer(), o.of.remote.row(row), dst.Len()*elementSize)
+	return d.Copy(dst.Pointer(), o.of.onDevice.row(row), dst.Len()*elementSize)
 }

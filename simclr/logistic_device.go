@@ -5,8 +5,8 @@ import (
 	"cne/internal/parallel"
 )
 
-// A remoteObjective computes an objective on an accelerator.
-type remoteObjective struct {
+// A deviceObjective computes an objective on an accelerator.
+type deviceObjective struct {
 	device       *device.Device
 	memory       device.Pieces
 	pieces, wide int // wide: d, and a feature that is 1
@@ -20,14 +20,14 @@ type remoteObjective struct {
 
 // Sizes that the kernels know.
 const (
-	remoteImages   = 256 // of a block of losses
-	remoteFeatures = 128 // of a block of products
-	remoteClasses  = 8
+	deviceImages   = 256 // of a block of losses
+	deviceFeatures = 128 // of a block of products
+	deviceClasses  = 8
 )
 
-func newRemoteObjective(d *device.Device, o *objective) (*remoteObjective, error) {
-	r := &remoteObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
-	blocks := parallel.Pieces(o.n, remoteImages)
+func newDeviceObjective(d *device.Device, o *objective) (*deviceObjective, error) {
+	r := &deviceObjective{device: d, pieces: parallel.Pieces(o.n, o.grain), wide: o.d + 1}
+	blocks := parallel.Pieces(o.n, deviceImages)
 	r.weights, r.lossOf, r.sums = make([]float32, o.k*r.wide), make([]float64, blocks), make([]float64, o.k*r.wide)
 	var err error
 	if r.memory, err = d.AllocPieces(
@@ -45,7 +45,7 @@ func newRemoteObjective(d *device.Device, o *objective) (*remoteObjective, error
 }
 
 // upload uploads what stays the same.
-func (r *remoteObjective) upload(o *objective) error {
+func (r *deviceObjective) upload(o *objective) error {
 	rows := max(1, 1<<22/r.wide)
 	chunk := make([]float32, min(rows, o.n)*r.wide)
 	for lo := 0; lo < o.n; lo += rows {
@@ -62,15 +62,15 @@ func (r *remoteObjective) upload(o *objective) error {
 	return device.Upload(r.device, r.class, o.class)
 }
 
-func (r *remoteObjective) free() { r.memory.Free() }
+func (r *deviceObjective) free() { r.memory.Free() }
 
 // at is objective.at, once o.w and o.bias are set.
-func (r *remoteObjective) at(o *objective, theta, gradient []float64) (float64, error) {
+func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, error) {
 	d, k, dev := o.d, o.k, r.device
 	for c := range k {
 		copy(r.weights[c*r.wide:], o.w[c*d:(c+1)*d])
 	}
-	across, chunks := parallel.Pieces(r.wide, remoteFeatures), parallel.Pieces(k, remoteClasses)
+	across, chunks := parallel.Pieces(r.wide, deviceFeatures), parallel.Pieces(k, deviceClasses)
 	for _, do := range []func() error{
 		func() error { return device.Upload(dev, r.w, r.weights) },
 		func() error { return device.Upload(dev, r.bias, o.bias) },
@@ -80,11 +80,11 @@ func (r *remoteObjective) at(o *objective, theta, gradient []float64) (float64, 
 			})
 		},
 		func() error {
-			return dev.Launch("logistic_losses", device.Launch{Grid: len(r.lossOf), Block: remoteImages}, device.Arg(r.losses),
+			return dev.Launch("logistic_losses", device.Launch{Grid: len(r.lossOf), Block: deviceImages}, device.Arg(r.losses),
 				device.Arg(r.z), device.Arg(r.bias), device.Arg(r.class), device.Int(o.n), device.Int(k))
 		},
 		func() error {
-			return dev.Launch("logistic_products", device.Launch{Grid: across * chunks * r.pieces, Block: remoteFeatures}, device.Arg(r.parts),
+			return dev.Launch("logistic_products", device.Launch{Grid: across * chunks * r.pieces, Block: deviceFeatures}, device.Arg(r.parts),
 				device.Arg(r.z), device.Arg(r.x), device.Int(o.n), device.Int(r.wide), device.Int(k), device.Int(o.grain))
 		},
 		func() error {

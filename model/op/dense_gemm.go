@@ -10,30 +10,29 @@ import (
 )
 
 const (
-	// productBlock bounds the elements of the block of pairs that is worked
+	// gemmBlock bounds the elements of the block of pairs that is worked
 	// on at a time, as long as it holds groupHeads heads.
-	productBlock = 1 << 21
-	// productGrain is the least number of pairs for whose losses another core
-	// is worth waking.
-	productGrain = 1 << 13
+	gemmBlock = 1 << 21
+	// gemmGrain is from how many pairs on their losses are worth another core.
+	gemmGrain = 1 << 13
 	// finishGrain is how many elements of the gradient are finished at a time.
 	finishGrain = 1 << 14
 )
 
-// A productSweep computes what a sweep does where a head is contrasted with so
-// many rows of the batch, and these lie next to each other, that matrix
-// products pay. The inner products of heads with rows are a block X = H·Yᵀ.
-// Its elements become squared distances or tempered cosines, and these the
+// A gemmSweep computes what a sweep does by matrix products, which pays where a head
+// is contrasted with many rows that are next to each other. The inner products of
+// heads with rows are a block X = H·Yᵀ.
+// Its elements become squared distances or cosines over τ, and these the
 // derivatives W of the loss with respect to them. With the derivatives, the
 // gradient of the cosine metric is W·Y and Wᵀ·H. That of the Euclidean metric
 // is 2·(yᵢ·Σⱼ wᵢⱼ − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ, where a column of ones in Y
 // and H gives the first sum.
 //
 // A squared distance |a|²+|b|²−2·a·b cancels where a and b are near each other,
-// and so does the gradient. The rows are centred first, and the pairs that are
-// near each other nevertheless, as the positive pairs, are taken out of the
-// products and treated as a sweep treats them.
-type productSweep[T Float] struct {
+// and so does the gradient. The rows are centred first, and pairs that are still close
+// together, like the positive pairs, are taken out of the products and computed one by
+// one.
+type gemmSweep[T Float] struct {
 	options ContrastiveOptions
 	bound   simd.Bound[T]
 	clamp   T
@@ -57,26 +56,26 @@ type productSweep[T Float] struct {
 	// y is the matrix that is multiplied, [rows, ldy]: the features, or the
 	// centred features and a one. sums is its product with the derivatives, of
 	// the same shape.
-	y, centred, sums []T
-	ldy              int
-	norms            []T // [ld] of the rows of y, 0 beyond
-	block            []T // [tile, ld]
-	ld, tile         int
-	head, count      int // the tile's heads
-	whole            [1]segment
-	positive         []T // [b] what positive pairs become
-	pieces           []productPiece[T]
-	used             int // how many pieces
-	total            simd.Sum
+	y, centered, sums []T
+	ldy               int
+	norms             []T // [ld] of the rows of y, 0 beyond
+	block             []T // [tile, ld]
+	ld, tile          int
+	head, count       int // the tile's heads
+	whole             [1]segment
+	positive          []T // [b] of positive pairs: distances or cosines, then derivatives
+	pieces            []gemmPiece[T]
+	used              int // how many pieces
+	total             simd.Sum
 
-	centreLoop, rowLoop, groupLoop, finishLoop parallel.Loop
+	centerLoop, rowLoop, groupLoop, finishLoop parallel.Loop
 }
 
-// A productPiece is what one share of the heads leaves behind, and its scratch.
-type productPiece[T Float] struct {
+// A gemmPiece is what one share of the heads leaves behind, and its scratch.
+type gemmPiece[T Float] struct {
 	sum simd.Sum
-	// grad is the gradient of pairs near each other, [rows, d], if there were
-	// any, else it is not hasGrad.
+	// grad is the gradient of pairs near each other, [rows, d]; hasGrad tells
+	// whether there were any.
 	grad    []T
 	hasGrad bool
 	found   []uint64
@@ -85,7 +84,7 @@ type productPiece[T Float] struct {
 	segments []segment
 	block    []T // [groupHeads, ld]
 	norms    []T // [ld]
-	sums     []T // of the shape of productSweep.y
+	sums     []T // of the shape of gemmSweep.y
 	_        [64]byte
 }
 
@@ -96,7 +95,7 @@ type segment struct{ row, n, column int }
 // A pair is a column of a block and the row that it stands for.
 type pair struct{ column, row int }
 
-func (s *productSweep[T]) init(options ContrastiveOptions) {
+func (s *gemmSweep[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.bound = simd.BoundOf[T](options.Clamp)
 	s.clamp = s.bound.Clamp()
@@ -110,7 +109,7 @@ func (s *productSweep[T]) init(options ContrastiveOptions) {
 	if options.Loss == UMAP {
 		s.slack = 0
 	}
-	s.centreLoop.Body = s.centre
+	s.centerLoop.Body = s.center
 	s.rowLoop.Body = s.headRows
 	s.groupLoop.Body = s.groups
 	s.finishLoop.Body = s.finish
@@ -120,7 +119,7 @@ func (s *productSweep[T]) init(options ContrastiveOptions) {
 // [rows, d] with its gradient; neither has the factor Scale or 1/b.
 //
 // features is [rows, d], rows ≥ 2b, and runs are those of Contrastive, not 0.
-func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+func (s *gemmSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
 	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
 	s.theta, s.withGrad, s.grad = theta, withGrad, grad
 	s.m, s.runs = decode(runs, rows)
@@ -139,8 +138,8 @@ func (s *productSweep[T]) run(features []T, d, rows, b int, runs []int32, theta 
 	return s.total
 }
 
-// setConstants sets what theta stands for.
-func (s *productSweep[T]) setConstants() {
+// setConstants sets what follows from theta.
+func (s *gemmSweep[T]) setConstants() {
 	s.c, s.logC = constant[T](s.options.Loss, s.theta, s.m), T(s.theta)
 	if s.options.Loss == NC {
 		s.logC = T(s.theta + math.Log(float64(s.m)))
@@ -149,14 +148,14 @@ func (s *productSweep[T]) setConstants() {
 }
 
 // setMatrix sets y.
-func (s *productSweep[T]) setMatrix() {
+func (s *gemmSweep[T]) setMatrix() {
 	if s.options.Metric == Cosine {
 		s.y, s.ldy = s.features, s.d
 		return
 	}
 	s.ldy = s.d + 1
-	s.centred = grow(s.centred, s.rows*s.ldy)
-	s.y = s.centred
+	s.centered = grow(s.centered, s.rows*s.ldy)
+	s.y = s.centered
 	s.mean = grow(s.mean, s.d)
 	clear(s.mean)
 	of := s.features
@@ -170,7 +169,7 @@ func (s *productSweep[T]) setMatrix() {
 	padded := stride(s.rows)
 	s.norms = grow(s.norms, padded)
 	clear(s.norms[s.rows:])
-	s.centreLoop.Run(s.rows, max(1, finishGrain/s.d))
+	s.centerLoop.Run(s.rows, max(1, finishGrain/s.d))
 }
 
 // stride returns how far apart rows of n pairs are: a multiple of 16, so that
@@ -184,10 +183,10 @@ func stride(n int) int {
 	return ld
 }
 
-// centre fills rows [lo, hi) of the centred features, and their norms.
-func (s *productSweep[T]) centre(_, lo, hi int) {
+// center fills rows [lo, hi) of the centred features, and their norms.
+func (s *gemmSweep[T]) center(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		from, to := s.features[i*s.d:(i+1)*s.d], s.centred[i*s.ldy:(i+1)*s.ldy]
+		from, to := s.features[i*s.d:(i+1)*s.d], s.centered[i*s.ldy:(i+1)*s.ldy]
 		var norm T
 		for k, m := range s.mean {
 			v := from[k] - m
@@ -199,13 +198,13 @@ func (s *productSweep[T]) centre(_, lo, hi int) {
 	}
 }
 
-// setPieces cuts n items of so many pairs each into pieces whose sums begin at
-// zero, and returns the grain.
-func (s *productSweep[T]) setPieces(n, work int) (grain int) {
-	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/productGrain))
+// setPieces cuts n items of so many pairs each into pieces, whose sums it clears, and
+// returns the grain.
+func (s *gemmSweep[T]) setPieces(n, work int) (grain int) {
+	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
 	count := parallel.Pieces(n, grain)
 	for len(s.pieces) < count {
-		s.pieces = append(s.pieces, productPiece[T]{})
+		s.pieces = append(s.pieces, gemmPiece[T]{})
 	}
 	for ; s.used < count; s.used++ {
 		s.pieces[s.used].hasGrad = false
@@ -217,16 +216,16 @@ func (s *productSweep[T]) setPieces(n, work int) (grain int) {
 }
 
 // addSums adds what the first pieces have added up to the total.
-func (s *productSweep[T]) addSums(pieces int) {
+func (s *gemmSweep[T]) addSums(pieces int) {
 	for i := range pieces {
 		s.total.Add(s.pieces[i].sum)
 	}
 }
 
 // byTiles contrasts each head with all rows.
-func (s *productSweep[T]) byTiles() {
+func (s *gemmSweep[T]) byTiles() {
 	s.ld = stride(s.rows)
-	tiles := parallel.Pieces(s.b, max(groupHeads, productBlock/s.ld))
+	tiles := parallel.Pieces(s.b, max(groupHeads, gemmBlock/s.ld))
 	s.tile = parallel.Pieces(s.b, tiles) // tiles of a size
 	s.whole[0] = segment{row: 0, n: s.rows}
 	s.block = grow(s.block, s.tile*s.ld)
@@ -262,7 +261,7 @@ func (s *productSweep[T]) byTiles() {
 }
 
 // factor is what inner products are multiplied by.
-func (s *productSweep[T]) factor() T {
+func (s *gemmSweep[T]) factor() T {
 	if s.options.Metric == Euclidean {
 		return -2
 	}
@@ -270,7 +269,7 @@ func (s *productSweep[T]) factor() T {
 }
 
 // gradFactor is what products with the derivatives are multiplied by.
-func (s *productSweep[T]) gradFactor() T {
+func (s *gemmSweep[T]) gradFactor() T {
 	if s.options.Metric == Euclidean {
 		return 1
 	}
@@ -278,7 +277,7 @@ func (s *productSweep[T]) gradFactor() T {
 }
 
 // headRows works on the tile's heads [lo, hi).
-func (s *productSweep[T]) headRows(number, lo, hi int) {
+func (s *gemmSweep[T]) headRows(number, lo, hi int) {
 	p := &s.pieces[number]
 	s.positives(s.head+lo, s.head+hi)
 	for r := lo; r < hi; r++ {
@@ -292,7 +291,7 @@ func (s *productSweep[T]) headRows(number, lo, hi int) {
 }
 
 // byGroups contrasts each group of heads with a run of rows.
-func (s *productSweep[T]) byGroups() {
+func (s *gemmSweep[T]) byGroups() {
 	s.ld = stride(s.m)
 	n := parallel.Pieces(s.b, groupHeads)
 	s.groupLoop.Run(n, s.setPieces(n, groupHeads*s.ld*(1+s.d/16)))
@@ -300,7 +299,7 @@ func (s *productSweep[T]) byGroups() {
 }
 
 // groups works on the groups [lo, hi).
-func (s *productSweep[T]) groups(number, lo, hi int) {
+func (s *gemmSweep[T]) groups(number, lo, hi int) {
 	p := &s.pieces[number]
 	p.block = grow(p.block, groupHeads*s.ld)
 	if s.withGrad {
@@ -315,7 +314,7 @@ func (s *productSweep[T]) groups(number, lo, hi int) {
 }
 
 // group works on group g.
-func (s *productSweep[T]) group(p *productPiece[T], g int) {
+func (s *gemmSweep[T]) group(p *gemmPiece[T], g int) {
 	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
 	p.segments = p.segments[:0]
 	column := 0
@@ -348,9 +347,9 @@ func (s *productSweep[T]) group(p *productPiece[T], g int) {
 	}
 }
 
-// positives computes the squared distances, or tempered cosines, of the
+// positives computes the squared distances, or cosines over τ, of the
 // positive pairs of heads [lo, hi).
-func (s *productSweep[T]) positives(lo, hi int) {
+func (s *gemmSweep[T]) positives(lo, hi int) {
 	tau := T(1 / s.options.Temperature)
 	for i := lo; i < hi; i++ {
 		if s.options.Metric == Euclidean {
@@ -367,7 +366,7 @@ func (s *productSweep[T]) positives(lo, hi int) {
 }
 
 // squared returns the squared distance of rows i and j.
-func (s *productSweep[T]) squared(i, j int) (sum T) {
+func (s *gemmSweep[T]) squared(i, j int) (sum T) {
 	o := s.features[j*s.d:][:s.d]
 	for k, v := range s.features[i*s.d:][:s.d] {
 		sum += (v - o[k]) * (v - o[k])
@@ -375,9 +374,9 @@ func (s *productSweep[T]) squared(i, j int) (sum T) {
 	return sum
 }
 
-// finishPositives turns what positives left into derivatives, for the losses
-// where a head's negatives have no part in that.
-func (s *productSweep[T]) finishPositives(p *productPiece[T], lo, hi int) {
+// finishPositives turns positive into derivatives, for the losses in which these do
+// not depend on the negatives.
+func (s *gemmSweep[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
 	x := s.positive[lo:hi]
 	switch {
 	case s.options.Loss == InfoNC:
@@ -392,7 +391,7 @@ func (s *productSweep[T]) finishPositives(p *productPiece[T], lo, hi int) {
 
 // row turns the inner products of a head with n rows into derivatives. The
 // elements from n on belong to no pair and become 0.
-func (s *productSweep[T]) row(p *productPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+func (s *gemmSweep[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	if s.options.Metric == Cosine {
 		s.exclude(x, head, n, T(math.Inf(-1)))
 		s.cosine(p, head, x)
@@ -409,7 +408,7 @@ func (s *productSweep[T]) row(p *productPiece[T], head int, x []T, n int, norms 
 }
 
 // exclude marks the elements of a row that are no negative pairs.
-func (s *productSweep[T]) exclude(x []T, head, n int, mark T) {
+func (s *gemmSweep[T]) exclude(x []T, head, n int, mark T) {
 	if len(x) == 0 {
 		return
 	}
@@ -423,7 +422,7 @@ func (s *productSweep[T]) exclude(x []T, head, n int, mark T) {
 
 // distances turns inner products into squared distances, and notes which pairs
 // are near each other.
-func (s *productSweep[T]) distances(p *productPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+func (s *gemmSweep[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
 	p.found = grow(p.found, (len(x)+63)/64)
 	simd.RowDistances(x, norms, s.norms[head], s.slack, s.near, p.found)
 	at := 0
@@ -448,7 +447,7 @@ func (s *productSweep[T]) distances(p *productPiece[T], head int, x []T, n int, 
 
 // spread adds the gradient of the pairs near each other, and takes them out of
 // the row.
-func (s *productSweep[T]) spread(p *productPiece[T], head int, x []T) {
+func (s *gemmSweep[T]) spread(p *gemmPiece[T], head int, x []T) {
 	d := s.d
 	if !p.hasGrad {
 		p.grad, p.hasGrad = grow(p.grad, s.rows*d), true
@@ -468,7 +467,7 @@ func (s *productSweep[T]) spread(p *productPiece[T], head int, x []T) {
 }
 
 // euclidean turns a head's squared distances into derivatives.
-func (s *productSweep[T]) euclidean(p *productPiece[T], head int, x []T, n int) {
+func (s *gemmSweep[T]) euclidean(p *gemmPiece[T], head int, x []T, n int) {
 	switch s.options.Loss {
 	case Neg, NC:
 		s.exclude(x, head, n, T(math.Inf(1)))
@@ -504,8 +503,8 @@ func (s *productSweep[T]) euclidean(p *productPiece[T], head int, x []T, n int) 
 	}
 }
 
-// cosine turns a head's tempered cosines into derivatives.
-func (s *productSweep[T]) cosine(p *productPiece[T], head int, x []T) {
+// cosine turns a head's cosines over τ into derivatives.
+func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
 	if s.options.Loss != InfoNC {
 		p.sum.Add(simd.RowLogistic(x, s.logC))
 		return
@@ -534,7 +533,7 @@ func (s *productSweep[T]) cosine(p *productPiece[T], head int, x []T) {
 
 // finish writes rows [lo, hi) of the gradient from the sums, and adds what the
 // positive pairs and those near each other contribute.
-func (s *productSweep[T]) finish(_, lo, hi int) {
+func (s *gemmSweep[T]) finish(_, lo, hi int) {
 	d := s.d
 	euclidean := s.options.Metric == Euclidean
 	if len(s.runs) > 0 {

@@ -6,11 +6,10 @@ import (
 	"cne/internal/device"
 )
 
-// Layers on an accelerator: what linear, its form for sparse points, and their
-// gradients launch.
+// What linear, sparseLinear and their gradients launch on an accelerator.
 
-// mostNarrow is the largest number of outputs for which a layer has kernels of its
-// own, in float32: a matrix product is made for more.
+// mostNarrow is the largest number of outputs for which a layer has a kernel of its
+// own; more are computed by a matrix product.
 const mostNarrow = 4
 
 // elementsPerBlock bounds the elements of a rowBlock: 32 MiB stay in the
@@ -18,18 +17,18 @@ const mostNarrow = 4
 // they are read.
 const elementsPerBlock = 1 << 23
 
-// A rowBlock is where rows are put next to each other for a matrix product that lie
-// apart in memory.
+// A rowBlock has memory in which scattered rows are put next to each other for a
+// matrix product.
 type rowBlock struct{ rows scratch }
 
-// each calls use for all rows of a matrix that an index names, block after block:
-// with their address, the number of the first, and how many they are. Without an
-// index these are all rows at once, where they are.
-func (b *rowBlock) each(d *device.Device, points, index *Array, use func(x device.Pointer, first, n int) error) error {
+// each gathers the rows of a matrix that an index names, block by block, and calls use
+// with the address, the number of the first row and how many they are. Without an index
+// it calls use once, for all rows in place.
+func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, first, n int) error) error {
 	if index == nil {
 		return use(points.Pointer(), 0, points.Rows())
 	}
-	return b.fill(d, index.Rows(), points.shape[1], func(x device.Pointer, first, n int) error {
+	return b.fill(d, index.Rows(), points.shape[1], func(x Pointer, first, n int) error {
 		if err := gatherRows(d, x, points, index, first, n); err != nil {
 			return err
 		}
@@ -37,8 +36,8 @@ func (b *rowBlock) each(d *device.Device, points, index *Array, use func(x devic
 	})
 }
 
-// fill calls use for blocks of count rows, which it fills.
-func (b *rowBlock) fill(d *device.Device, count, width int, use func(x device.Pointer, first, n int) error) error {
+// fill calls use, which fills it, for each block of count rows in all.
+func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, n int) error) error {
 	most := min(count, max(1, elementsPerBlock/max(1, width)))
 	x, err := b.rows.of(d, tensor.Float32, most*width)
 	if err != nil {
@@ -54,23 +53,23 @@ func (b *rowBlock) fill(d *device.Device, count, width int, use func(x device.Po
 
 // weightRows sets rows [first, first+n) of dst to the product of n rows x with the
 // transposed weights.
-func weightRows(d *device.Device, dst *Array, first, n int, x device.Pointer, weights *Array) error {
+func weightRows(d *Device, dst *Array, first, n int, x Pointer, weights *Array) error {
 	out, width := weights.shape[0], weights.shape[1]
 	return d.Multiply(device.Product{TransB: true, M: n, N: out, K: width, Alpha: 1,
 		A: x, LDA: width, B: weights.Pointer(), LDB: width, C: dst.Pointer().At(first*out, elementSize), LDC: out})
 }
 
 // addBias adds the bias to all rows of dst and applies the activation.
-func addBias(d *device.Device, dst, bias *Array, act Activation) error {
+func addBias(d *Device, dst, bias *Array, act Activation) error {
 	rows, cols := dst.shape[0], dst.shape[1]
 	lanes := device.Lanes(cols)
 	return d.Each("add_bias", rows<<lanes, dst.Arg(), bias.Arg(),
 		device.Int(rows), device.Int(cols), device.Int(int(act)), device.Int(lanes))
 }
 
-// addWeightGrad adds what n rows x and those of the gradient g from first on make of
-// the weights' gradient to dst, which the first rows begin.
-func addWeightGrad(d *device.Device, dst, g *Array, first, n int, x device.Pointer) error {
+// addWeightGrad adds the product of n rows of the gradient g, from first on, with the
+// rows x to the weights' gradient dst. first = 0 overwrites it.
+func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
 	out, width := dst.shape[0], dst.shape[1]
 	var beta float32
 	if first > 0 {
@@ -81,7 +80,7 @@ func addWeightGrad(d *device.Device, dst, g *Array, first, n int, x device.Point
 }
 
 // linearNarrow computes a layer of at most mostNarrow outputs.
-func linearNarrow(d *device.Device, dst, x, index, weights, bias *Array, act Activation) error {
+func linearNarrow(d *Device, dst, x, index, weights, bias *Array, act Activation) error {
 	rows, cols := dst.shape[0], weights.shape[1]
 	lanes := device.Lanes(cols)
 	return d.Each("linear_narrow", rows<<lanes, dst.Arg(), x.Arg(), addressOf(index), weights.Arg(), bias.Arg(),
@@ -90,7 +89,7 @@ func linearNarrow(d *device.Device, dst, x, index, weights, bias *Array, act Act
 
 // addressOf returns the address of an array as an argument of a kernel: 0 if there
 // is none.
-func addressOf(a *Array) device.Arg {
+func addressOf(a *Array) Arg {
 	if a == nil {
 		return 0
 	}
@@ -114,7 +113,7 @@ const (
 // launch sets dst to the sums of the rows of x [n, d] or, if there is an index, of
 // those that it names: [d], or [out, d] with factors g [n, out] by which each
 // is multiplied first; out is at most mostNarrow.
-func (s *columnSummer) launch(d *device.Device, dst, g, x, index *Array) error {
+func (s *columnSummer) launch(d *Device, dst, g, x, index *Array) error {
 	rows, cols, out := x.shape[0], x.shape[1], 1
 	if g != nil {
 		rows, out = g.shape[0], g.shape[1]

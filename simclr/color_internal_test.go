@@ -16,7 +16,7 @@ func pixels(n int) []float32 {
 	for i := range v {
 		v[i] = float32(s.Float64())
 	}
-	r, g, b := planes(v)
+	r, g, b := channels(v)
 	for i := range 27 {
 		r[i], g[i], b[i] = float32(i%3)/2, float32(i/3%3)/2, float32(i/9)/2
 	}
@@ -61,7 +61,7 @@ func TestNeutralAdjustments(t *testing.T) {
 func TestBlends(t *testing.T) {
 	const n = 1001 // no multiple of four
 	v := pixels(n)
-	r, g, b := planes(v)
+	r, g, b := channels(v)
 	grey := make([]float64, n)
 	var mean float64
 	for i := range n {
@@ -86,14 +86,14 @@ func TestBlends(t *testing.T) {
 			}
 		}
 	}
-	got := adjusted(v, toGrey)
+	got := adjusted(v, toGray)
 	for i, x := range got {
 		if math.Abs(float64(x)-grey[i%n]) > 1e-6 {
 			t.Fatalf("grey: value %d is %g, want %g", i, x, grey[i%n])
 		}
 	}
-	if r, g, b := planes(got); !slices.Equal(r, g) || !slices.Equal(r, b) {
-		t.Error("the planes of a grey view differ")
+	if r, g, b := channels(got); !slices.Equal(r, g) || !slices.Equal(r, b) {
+		t.Error("the channels of a grey view differ")
 	}
 }
 
@@ -137,7 +137,7 @@ func turned(r, g, b, share float64) [3]float64 {
 func TestHueAgainstHSV(t *testing.T) {
 	const n = 4000
 	v := pixels(n)
-	r, g, b := planes(v)
+	r, g, b := channels(v)
 	for _, share := range []float32{-0.5, -1. / 3, -0.1, -0.0123, 1e-6, 0.05, 0.1, 1. / 6, 0.5} {
 		got := adjusted(v, func(v []float32) { shiftHue(v, share) })
 		for i := range n {

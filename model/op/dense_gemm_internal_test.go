@@ -139,8 +139,8 @@ func converted[T Float](x []float64) []T {
 	return y
 }
 
-// againstSweep compares a productSweep with a sweep over the list of pairs.
-func againstSweep[T Float](t *testing.T, s *productSweep[T], c *productCase, tol float64) {
+// againstSweep compares a gemmSweep with a sweep over the list of pairs.
+func againstSweep[T Float](t *testing.T, s *gemmSweep[T], c *productCase, tol float64) {
 	t.Helper()
 	features := converted[T](c.features)
 	want, wantGrad := listed(c.options, features, c.d, c.b, c.runs, c.theta)
@@ -168,7 +168,7 @@ func againstSweep[T Float](t *testing.T, s *productSweep[T], c *productCase, tol
 	}
 }
 
-func TestProductSweepIsSweep(t *testing.T) {
+func TestGemmSweepIsSweep(t *testing.T) {
 	cases := productCases([]int{1, 2, 15, 16, 17, 33, 100, 129}, []int{1, 2, 5, 10, 50}, productOptions(1e-10))
 	cases = append(cases, productCases([]int{1, 17, 33}, []int{2, 3, 10, 128}, productOptions(0, 1e-10, 0.05))...)
 	cases = append(cases, productCases([]int{129}, []int{128}, productOptions(0.05))...)
@@ -176,8 +176,8 @@ func TestProductSweepIsSweep(t *testing.T) {
 }
 
 func areSweeps(t *testing.T, cases []productCase) {
-	var single productSweep[float32]
-	var double productSweep[float64]
+	var single gemmSweep[float32]
+	var double gemmSweep[float64]
 	for i := range cases {
 		againstSweep(t, &single, &cases[i], 1e-4)
 		againstSweep(t, &double, &cases[i], 1e-10)
@@ -195,7 +195,7 @@ func TestDenseOnEverySet(t *testing.T) {
 		for _, o := range completeOptions(Euclidean, 1e-10, 0.05) {
 			for d := 1; d <= simd.MaxDenseWidth; d++ {
 				for _, b := range []int{1, 17, 100} {
-					testDense(t, &planeSweep[float32]{}, o, d, b, 3, 1e-4)
+					testDense(t, &soaSweep[float32]{}, o, d, b, 3, 1e-4)
 				}
 			}
 		}
@@ -221,7 +221,7 @@ func TestDenseOnEverySet(t *testing.T) {
 	}
 }
 
-func TestProductSweepSameBitsOnAnyNumberOfCores(t *testing.T) {
+func TestGemmSweepSameBitsOnAnyNumberOfCores(t *testing.T) {
 	for _, c := range productCases([]int{17, 129}, []int{10, 50}, productOptions(1e-10)) {
 		sameBits[float32](t, &c)
 		sameBits[float64](t, &c)
@@ -234,7 +234,7 @@ func sameBits[T Float](t *testing.T, c *productCase) {
 	var sum simd.Sum
 	for _, procs := range []int{1, 2, 7} {
 		old := runtime.GOMAXPROCS(procs)
-		var s productSweep[T]
+		var s gemmSweep[T]
 		s.init(c.options)
 		grad := make([]T, c.rows*c.d)
 		got := s.run(converted[T](c.features), c.d, c.rows, c.b, c.runs, c.theta, true, grad)
@@ -249,16 +249,16 @@ func sameBits[T Float](t *testing.T, c *productCase) {
 }
 
 // Several tiles, and many pairs near each other in all of them.
-func TestProductSweepOfSeveralTiles(t *testing.T) {
+func TestGemmSweepOfSeveralTiles(t *testing.T) {
 	const b, extra, d = 40, 70000, 2
 	o := ContrastiveOptions{Loss: UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1}
 	c := productCase{name: "tiles", options: o, d: d, b: b, rows: 2*b + extra, runs: []int32{allRows}, features: productFeatures(o, 2*b+extra, d, 1)}
-	againstSweep(t, new(productSweep[float32]), &c, 1e-4)
-	againstSweep(t, new(productSweep[float64]), &c, 1e-10)
+	againstSweep(t, new(gemmSweep[float32]), &c, 1e-4)
+	againstSweep(t, new(gemmSweep[float64]), &c, 1e-10)
 }
 
 // A feature that is no number does not go unseen.
-func TestProductSweepKeepsNaNs(t *testing.T) {
+func TestGemmSweepKeepsNaNs(t *testing.T) {
 	for _, c := range productCases([]int{33}, []int{10}, productOptions(1e-10)) {
 		if m := int(c.runs[0]); m != allRows && m < c.rows-2*groupHeads {
 			continue // not every row is a negative
@@ -266,7 +266,7 @@ func TestProductSweepKeepsNaNs(t *testing.T) {
 		for _, row := range []int{3, 40, c.rows - 1} {
 			features, grad := converted[float32](c.features), make([]float32, len(c.features))
 			features[row*c.d+4] = float32(math.NaN())
-			var s productSweep[float32]
+			var s gemmSweep[float32]
 			s.init(c.options)
 			if sum := s.run(features, c.d, c.rows, c.b, c.runs, c.theta, true, grad); !math.IsNaN(sum.Loss) {
 				t.Errorf("%s: with a NaN in row %d the loss is %g", c.name, row, sum.Loss)
@@ -278,14 +278,14 @@ func TestProductSweepKeepsNaNs(t *testing.T) {
 	}
 }
 
-func TestProductSweepDoesNotAllocate(t *testing.T) {
+func TestGemmSweepDoesNotAllocate(t *testing.T) {
 	for _, c := range productCases([]int{129}, []int{10}, productOptions(1e-10)) {
 		if isa.Best() == isa.Portable && len(c.runs) > 1 {
 			continue // products of groups use more workers than there are processors, which come and go
 		}
 		for _, procs := range []int{1, 2} {
 			old := runtime.GOMAXPROCS(procs)
-			var s productSweep[float32]
+			var s gemmSweep[float32]
 			s.init(c.options)
 			features, grad := converted[float32](c.features), make([]float32, len(c.features))
 			run := func() { s.run(features, c.d, c.rows, c.b, c.runs, c.theta, true, grad) }
@@ -307,10 +307,10 @@ func TestProductSweepDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkProductSweep times what BenchmarkFullBatch does not: runs of m
+// BenchmarkGemmSweep times what BenchmarkFullBatch does not: runs of m
 // negatives (m=0 is every row) by products and by the sweep over a list of
 // them, the loss alone, points in clusters, and other losses.
-func BenchmarkProductSweep(b *testing.B) {
+func BenchmarkGemmSweep(b *testing.B) {
 	for _, tc := range []struct {
 		metric  Metric
 		loss    Loss
@@ -357,7 +357,7 @@ func BenchmarkProductSweep(b *testing.B) {
 				}
 				return
 			}
-			var s productSweep[float32]
+			var s gemmSweep[float32]
 			s.init(o)
 			for b.Loop() {
 				s.run(features, c.d, c.rows, c.b, c.runs, 0, tc.how != "loss", grad)

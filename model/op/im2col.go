@@ -6,53 +6,53 @@ import (
 	"cne/internal/simd"
 )
 
-// patches computes a convolution by products with a matrix that has a row for
-// each position of a window: the patch of the image that the window sees there,
-// [kh, kw, C]. Weights are brought into that order first.
-type patches[T Float] struct {
+// im2col computes a convolution as matrix products: a row of the one matrix is the patch
+// [kh, kw, C] of the image that the window sees at one position. The weights are brought
+// into the same order first.
+type im2col[T Float] struct {
 	windows
 	part                    convPart
 	images, weights, result []T
 	loop, arrange           parallel.Loop
 	form                    blas.Panels
-	memory                  *patchMemory[T]
+	memory                  *im2colMemory[T]
 }
 
-// patchMemory is what there is once of a convolution.
-type patchMemory[T Float] struct {
+// im2colMemory is what all pieces of a convolution share.
+type im2colMemory[T Float] struct {
 	right   []T   // the weights as a right factor
 	sums    [][]T // of the pieces: the weights' gradient [kh·kw·C, K]
-	scratch parallel.Pool[patchScratch[T]]
+	scratch parallel.Pool[im2colScratch[T]]
 }
 
-// A patchScratch is the memory of a piece: some patches, and the gradient of
-// their results as a right factor.
-type patchScratch[T Float] struct{ patches, result []T }
+// An im2colScratch is the memory of one piece: some patches, and the gradient of
+// the result at their positions as a right factor.
+type im2colScratch[T Float] struct{ patches, result []T }
 
-// The memory is all convolutions', since one runs at a time.
+// All convolutions share the memory, since one runs at a time.
 var (
-	singlePatches = parallel.Pool[patchMemory[float32]]{}
-	doublePatches = parallel.Pool[patchMemory[float64]]{}
+	singleIm2col = parallel.Pool[im2colMemory[float32]]{}
+	doubleIm2col = parallel.Pool[im2colMemory[float64]]{}
 )
 
 const (
-	// patchElements bounds the patches that are laid out at a time, so that
-	// they stay in the second-level cache.
-	patchElements = 1 << 18
+	// im2colElements bounds how much of the matrix of patches there is at a time, so
+	// that it stays in the second-level cache.
+	im2colElements = 1 << 18
 	// convPieces bounds the copies of the weights' gradient.
 	convPieces = 8
-	// arrangedAtOnce is how many weights make it worth to wake another core.
+	// arrangedAtOnce is from how many weights on another core is worth waking.
 	arrangedAtOnce = 1 << 14
 )
 
 // size returns the number of values that a window sees.
 func (g *windows) size() int { return g.c * g.kh * g.kw }
 
-// plain tells whether a window sees the pixel under its position alone, so that
-// the patches are the images themselves.
+// plain tells whether the windows are single pixels, so that the matrix of patches is
+// the images themselves.
 func (g *windows) plain() bool { return g.kh == 1 && g.kw == 1 && g.stride == 1 && g.pad == 0 }
 
-func (c *patches[T]) run(memories *parallel.Pool[patchMemory[T]], g windows, part convPart, images, weights, result []T) {
+func (c *im2col[T]) run(memories *parallel.Pool[im2colMemory[T]], g windows, part convPart, images, weights, result []T) {
 	c.memory = memories.Get()
 	c.windows, c.part, c.images, c.weights, c.result = g, part, images, weights, result
 	if c.loop.Body == nil {
@@ -78,16 +78,16 @@ func (c *patches[T]) run(memories *parallel.Pool[patchMemory[T]], g windows, par
 		c.loop.Run(c.n, max(1, c.step()/(c.oh*c.ow)))
 	}
 	memories.Put(c.memory)
-	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // are not held
+	c.images, c.weights, c.result, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// step returns how many patches are laid out at a time.
-func (c *patches[T]) step() int { return max(16, patchElements/c.size()) }
+// step returns how many patches there are at a time.
+func (c *im2col[T]) step() int { return max(16, im2colElements/c.size()) }
 
 // arrangeRows brings the weights of elements [lo, hi) of a patch into the form of
 // a right factor or, if their gradient is computed, adds up its copies and brings
 // that into the order of the weights.
-func (c *patches[T]) arrangeRows(_, lo, hi int) {
+func (c *im2col[T]) arrangeRows(_, lo, hi int) {
 	for l := lo; l < hi; l++ {
 		taps := c.kh * c.kw
 		weights, next := c.weights[l%c.c*taps+l/c.c:], c.c*taps // of the output channels
@@ -117,8 +117,8 @@ func (c *patches[T]) arrangeRows(_, lo, hi int) {
 	}
 }
 
-// piece computes what some images have to do with.
-func (c *patches[T]) piece(piece, lo, hi int) {
+// piece computes the share of some images.
+func (c *im2col[T]) piece(piece, lo, hi int) {
 	s := c.memory.scratch.Get()
 	defer c.memory.scratch.Put(s)
 	positions := c.oh * c.ow
@@ -138,13 +138,13 @@ func (c *patches[T]) piece(piece, lo, hi int) {
 		}
 		switch c.part {
 		case convResult:
-			c.layOut(patches, first, count)
+			c.gather(patches, first, count)
 			blas.MultiplyPanels(c.form, count, patches, c.size(), 1, c.memory.right, 0, result, c.k)
 		case convImages:
 			blas.MultiplyPanels(c.form, count, result, c.k, 1, c.memory.right, 0, patches, c.size())
-			c.addUp(patches, first, count)
+			c.col2im(patches, first, count)
 		case convWeights:
-			c.layOut(patches, first, count)
+			c.gather(patches, first, count)
 			form := blas.NewPanels[T](count, c.k)
 			s.result = grow(s.result, form.Len())
 			for j := 0; j < c.k; j += form.Run(j) {
@@ -159,8 +159,8 @@ func (c *patches[T]) piece(piece, lo, hi int) {
 	}
 }
 
-// layOut writes the patches of some positions.
-func (c *patches[T]) layOut(patches []T, first, count int) {
+// gather writes the patches of some positions: im2col proper.
+func (c *im2col[T]) gather(patches []T, first, count int) {
 	if c.plain() {
 		return
 	}
@@ -173,8 +173,8 @@ func (c *patches[T]) layOut(patches []T, first, count int) {
 	})
 }
 
-// addUp adds the patches of some positions to their images.
-func (c *patches[T]) addUp(patches []T, first, count int) {
+// col2im adds the patches of some positions to their images.
+func (c *im2col[T]) col2im(patches []T, first, count int) {
 	if c.plain() {
 		return
 	}
@@ -185,9 +185,9 @@ func (c *patches[T]) addUp(patches []T, first, count int) {
 	})
 }
 
-// overlap calls body for each stretch of n elements of the patches of some
-// positions, and where the image has them: from −1 on what is outside.
-func (c *patches[T]) overlap(first, count int, body func(at, from, n int)) {
+// overlap calls body for each stretch of n elements of the patches of some positions,
+// with its place in the patches and in the images; from is −1 where it is padding.
+func (c *im2col[T]) overlap(first, count int, body func(at, from, n int)) {
 	at := 0
 	for p := first; p < first+count; p++ {
 		image, y, x := p/(c.oh*c.ow), p/c.ow%c.oh*c.stride-c.pad, p%c.ow*c.stride-c.pad

@@ -22,7 +22,7 @@ func tempered[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, 
 	nx := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(len(x)/3, 3), gorgonia.WithName("x"))
 	nw := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(len(x)/3, 3), gorgonia.WithName("w"))
 	nt := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName("t"))
-	ny, err := op.Temper(nx, nt)
+	ny, err := op.ScaleByTemperature(nx, nt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func tempered[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := vm.Compile(append(gorgonia.Nodes{ny}, grads...)...)
+	p, err := vm.Compile(nil, append(gorgonia.Nodes{ny}, grads...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func tempered[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, 
 }
 
 // The value and both gradients against their formulas and finite differences.
-func TestTemper(t *testing.T) {
+func TestScaleByTemperature(t *testing.T) {
 	x, w := normals(12, 1), normals(12, 2)
 	for _, temperature := range []float64{0.02, 0.5, 1, 7} {
 		t.Run(fmt.Sprintf("τ=%g", temperature), func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestTemperRefuses(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, tensor.Float64, gorgonia.WithShape(4, 3), gorgonia.WithName("x"))
 	two := gorgonia.NewVector(g, tensor.Float64, gorgonia.WithShape(2), gorgonia.WithName("two"))
-	if _, err := op.Temper(x, two); err == nil || !strings.Contains(err.Error(), "a vector of one number") {
+	if _, err := op.ScaleByTemperature(x, two); err == nil || !strings.Contains(err.Error(), "a vector of one number") {
 		t.Errorf("error %v", err)
 	}
 }

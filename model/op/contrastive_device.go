@@ -10,20 +10,19 @@ import (
 	"cne/internal/simd"
 )
 
-// A remoteSweep computes a contrastive loss on an accelerator, and keeps what its
+// A deviceSweep computes a contrastive loss on an accelerator, and keeps what its
 // gradients are made of.
 //
-// What the heads are contrasted with is known to the device alone, and the kernels
-// read it there. Which kernel is the fastest is guessed from the shapes: runs of more
-// than one number, or negatives without rows, as package train has them where there
-// is nothing to name, say that whole stretches of rows are the negatives. The kernels
-// for these take negatives without rows by what runs say, too, and those for
-// negatives that are named all that runs can say: no guess changes a result.
-type remoteSweep struct {
+// Only the device knows the contents of runs, so the kernel is chosen by the shapes
+// alone: runs of more than one number, or negatives without rows (as package train has
+// them where none are listed), hint that the negatives are whole stretches of rows.
+// The choice affects the speed alone: each kernel reads runs on the device and handles
+// all that they can say of inputs of its shapes.
+type deviceSweep struct {
 	// gradient [rows, d] is that of the last batch without norm, as fixed-point
 	// numbers or, if inFloats, as floats. parts [blocks, 2] are sums of losses and
 	// of derivatives with respect to theta, and pairs [tile, rows] a tile of
-	// tempered cosines.
+	// cosines over τ.
 	gradient, floats, parts, pairs *Array
 	inFloats                       bool
 	dTheta                         *Array
@@ -36,20 +35,20 @@ const (
 	threadsPerBlock = 128
 	// threadsOfTotal is how many the block has that adds up what they leave.
 	threadsOfTotal = 1024
-	// remotePairs bounds the pairs of a tile of tempered cosines: 256 MiB.
-	remotePairs = 1 << 26
+	// devicePairs bounds the pairs of a tile of cosines over τ: 256 MiB.
+	devicePairs = 1 << 26
 	// maxThreadWidth is the width up to which one thread works on a head.
 	maxThreadWidth = 4
 )
 
-// What the kernels are told of options.
+// The options, as bits for the kernels.
 const (
 	flagGradient = 1 << iota
 	flagExcludePositive
 )
 
-// on sees to it that there are arrays on a device.
-func (s *remoteSweep) on(d *device.Device) error {
+// on makes the arrays on a device, unless they are there.
+func (s *deviceSweep) on(d *Device) error {
 	if s.parts != nil && s.parts.Device() == d {
 		return nil
 	}
@@ -59,7 +58,7 @@ func (s *remoteSweep) on(d *device.Device) error {
 		}
 		var err error
 		// No elements yet, but for the derivative.
-		if *a, err = NewArrayOn(d, tensor.Float32, 0); err != nil {
+		if *a, err = NewArray(d, tensor.Float32, 0); err != nil {
 			return err
 		}
 	}
@@ -67,8 +66,8 @@ func (s *remoteSweep) on(d *device.Device) error {
 }
 
 // Launch implements Launcher.
-func (o *contrastive) Launch(d *device.Device, dst *Array, in []*Array) error {
-	s := &o.remote
+func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
+	s := &o.onDevice
 	if err := s.on(d); err != nil {
 		return err
 	}
@@ -86,7 +85,7 @@ func (o *contrastive) Launch(d *device.Device, dst *Array, in []*Array) error {
 	switch {
 	case s.inFloats:
 		blocks = b
-		err = o.launchProducts(d, f, runs, theta, b)
+		err = o.launchGemm(d, f, runs, theta, b)
 	default:
 		blocks, err = o.launchPairs(d, f, n, runs, theta, dense)
 	}
@@ -109,9 +108,9 @@ func (o *contrastive) flags() (flags int) {
 
 // launchPairs launches a kernel that adds up the gradient as fixed-point numbers, and
 // returns how many blocks it has.
-func (o *contrastive) launchPairs(d *device.Device, f, n, runs, theta *Array, dense bool) (blocks int, err error) {
-	s, rows, width, m, b := &o.remote, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
-	kernel, args := "contrast_warps", []device.Arg(nil)
+func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense bool) (blocks int, err error) {
+	s, rows, width, m, b := &o.onDevice, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
+	kernel, args := "contrast_warps", []Arg(nil)
 	blocks = parallel.Pieces(b, threadsPerBlock/32)
 	grouped := dense && width <= maxThreadWidth
 	switch {
@@ -139,7 +138,7 @@ func (o *contrastive) launchPairs(d *device.Device, f, n, runs, theta *Array, de
 	}
 	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
 	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
-	args = []device.Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
+	args = []Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
 	if grouped {
 		args = append(args, runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)
 	} else {
@@ -152,14 +151,14 @@ func (o *contrastive) launchPairs(d *device.Device, f, n, runs, theta *Array, de
 	return blocks, d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...)
 }
 
-// launchProducts computes tempered cosines as matrix products, tile by tile of the
+// launchGemm computes cosines over τ as matrix products, tile by tile of the
 // heads, and the gradient as products of their derivatives with the features.
-func (o *contrastive) launchProducts(d *device.Device, f, runs, theta *Array, b int) error {
-	s, rows, width := &o.remote, f.Rows(), f.shape[1]
+func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error {
+	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
 	if err := s.parts.Resize([]int{b, 2}); err != nil {
 		return err
 	}
-	tile := min(b, max(1, remotePairs/rows))
+	tile := min(b, max(1, devicePairs/rows))
 	if err := s.pairs.Resize([]int{tile, rows}); err != nil {
 		return err
 	}
@@ -168,16 +167,16 @@ func (o *contrastive) launchProducts(d *device.Device, f, runs, theta *Array, b 
 			return err
 		}
 	}
-	warmth := float32(1 / o.options.Temperature)
+	invTau := float32(1 / o.options.Temperature)
 	for from := 0; from < b; from += tile {
 		heads := f.Pointer().At(from*width, elementSize)
 		count := min(tile, b-from)
-		if err := d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: warmth,
+		if err := d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
 			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}); err != nil {
 			return err
 		}
 		if err := d.Launch("contrast_cosines", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
-			device.Arg(s.parts.Pointer().At(2*from, elementSize)), runs.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
+			Arg(s.parts.Pointer().At(2*from, elementSize)), runs.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
 			device.Int(int(o.options.Loss)), device.Int(o.flags())); err != nil {
 			return err
 		}
@@ -188,11 +187,11 @@ func (o *contrastive) launchProducts(d *device.Device, f, runs, theta *Array, b 
 		if from > 0 {
 			beta = 1
 		}
-		if err := d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: warmth, A: s.pairs.Pointer(), LDA: rows,
+		if err := d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
 			B: heads, LDB: width, Beta: beta, C: s.floats.Pointer(), LDC: width}); err != nil {
 			return err
 		}
-		if err := d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: warmth, A: s.pairs.Pointer(), LDA: rows,
+		if err := d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
 			B: f.Pointer(), LDB: width, Beta: 1, C: s.floats.Pointer().At(from*width, elementSize), LDC: width}); err != nil {
 			return err
 		}
@@ -201,8 +200,8 @@ func (o *contrastive) launchProducts(d *device.Device, f, runs, theta *Array, b 
 }
 
 // Launch implements Launcher.
-func (o *contrastiveGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
-	s := &o.of.remote
+func (o *contrastiveGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	s := &o.of.onDevice
 	kernel, from := "contrast_gradient", s.gradient
 	if s.inFloats {
 		kernel, from = "contrast_gradient_f", s.floats
@@ -214,8 +213,8 @@ func (o *contrastiveGrad) Launch(d *device.Device, dst *Array, in []*Array) erro
 }
 
 // Launch implements Launcher.
-func (o *contrastiveGradTheta) Launch(d *device.Device, dst *Array, in []*Array) error {
-	s := &o.of.remote
+func (o *contrastiveGradTheta) Launch(d *Device, dst *Array, in []*Array) error {
+	s := &o.of.onDevice
 	if !s.ready {
 		return fmt.Errorf("op: the derivative of a contrastive loss was asked for before the loss was computed")
 	}
