@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -32,8 +33,9 @@ type Blocks struct {
 // only when all points have been counted, gives ErrOption.
 //
 // Much of what can be wrong with a file shows only when it is read; the heads of
-// the first 64 files, however, are all looked at now.
-func OpenBlocks(paths []string, opt Options) (*Blocks, error) {
+// the first 64 files, however, are all looked at now. When ctx ends, so does reading,
+// with its error.
+func OpenBlocks(ctx context.Context, paths []string, opt Options) (*Blocks, error) {
 	if len(opt.Labels) > 0 {
 		return nil, errorf(ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", opt.Labels[0])
 	}
@@ -45,7 +47,7 @@ func OpenBlocks(paths []string, opt Options) (*Blocks, error) {
 	for _, f := range files {
 		b.labelOf = append(b.labelOf, f.labels)
 	}
-	if b.files, err = openStreams(files, opt); err != nil {
+	if b.files, err = openStreams(ctx, files, opt); err != nil {
 		return nil, err
 	}
 	if err := b.open(); err != nil {
@@ -68,7 +70,7 @@ func (b *Blocks) open() error {
 	}
 	err = st.follows(b.first)
 	if err == nil && labels != "" {
-		err = st.pairLabels(labels)
+		err = st.pairLabels(b.files.ctx, labels)
 	}
 	if err != nil {
 		st.close()

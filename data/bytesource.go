@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,13 +35,17 @@ type byteSource struct {
 	taken  int64       // bytes read through full, after decompression
 }
 
-// A counter counts the bytes that are read through it.
+// A counter counts the bytes that are read through it, until a context ends.
 type counter struct {
-	r io.Reader
-	n int64
+	ctx context.Context
+	r   io.Reader
+	n   int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
@@ -63,12 +68,25 @@ type archiveError struct{ error }
 
 func (e *archiveError) Unwrap() error { return e.error }
 
-// newByteSource prepares r for reading. The error is that of a damaged gzip
-// header or of reading.
-func newByteSource(r io.Reader) (*byteSource, error) {
-	s := &byteSource{raw: &counter{r: r}, size: sizeOf(r)}
+// A contextReaderAt reads until its context ends.
+type contextReaderAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.ReadAt(p, off)
+}
+
+// newByteSource prepares r for reading until a context ends. The error is that of a
+// damaged gzip header or of reading.
+func newByteSource(ctx context.Context, r io.Reader) (*byteSource, error) {
+	s := &byteSource{raw: &counter{ctx: ctx, r: r}, size: sizeOf(r)}
 	if at, ok := r.(io.ReaderAt); ok && s.size >= 0 {
-		s.at = at
+		s.at = contextReaderAt{ctx, at}
 	}
 	s.r = bufio.NewReaderSize(s.raw, readBuffer)
 	if magic, _ := s.r.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
@@ -87,12 +105,12 @@ func newByteSource(r io.Reader) (*byteSource, error) {
 
 // openByteSource opens a file; the caller closes it when it has been read. The
 // error names the file.
-func openByteSource(path string) (*byteSource, io.Closer, error) {
+func openByteSource(ctx context.Context, path string) (*byteSource, io.Closer, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := newByteSource(f)
+	s, err := newByteSource(ctx, f)
 	if err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("%s: %w", path, err)

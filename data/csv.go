@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func ReadCSV(r io.Reader, opt Options) (*Dataset, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
-	s, err := newByteSource(r)
+	s, err := newByteSource(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}

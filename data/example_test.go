@@ -17,7 +17,7 @@ import (
 )
 
 func ExampleOpen() {
-	ds, err := data.Open([]string{"testdata/petals.csv"}, data.Options{
+	ds, err := data.Open(context.Background(), []string{"testdata/petals.csv"}, data.Options{
 		LabelColumn: "species",
 		Drop:        []string{"colour"},
 	})
@@ -32,7 +32,7 @@ func ExampleOpen() {
 }
 
 func ExampleOpenBlocks() {
-	blocks, err := data.OpenBlocks([]string{"testdata/petals.csv"}, data.Options{
+	blocks, err := data.OpenBlocks(context.Background(), []string{"testdata/petals.csv"}, data.Options{
 		LabelColumn: "species",
 		Drop:        []string{"colour"},
 	})
@@ -160,7 +160,7 @@ func ExampleDataset_Imbalance() {
 }
 
 func ExampleFitCounts() {
-	counts, err := data.OpenCounts([]string{"testdata/cells"}, data.Options{})
+	counts, err := data.OpenCounts(context.Background(), []string{"testdata/cells"}, data.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

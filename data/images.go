@@ -2,6 +2,7 @@ package data
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"image"
 	"os"
@@ -88,7 +89,7 @@ func (opt ImageOptions) check() error {
 // must have labels, unless opt gives labels. The split is known if every path
 // tells it. The error names the file and is of one of this package's kinds or
 // of the file system's.
-func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
+func OpenImages(ctx context.Context, paths []string, opt ImageOptions) (*Images, error) {
 	if len(paths) == 0 {
 		return nil, errorf(ErrOption, "no images are named; name at least one file or folder")
 	}
@@ -97,7 +98,7 @@ func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
 	}
 	parts := make([]*pictures, len(paths))
 	for i, path := range paths {
-		p, err := openPictures(path, opt.Size)
+		p, err := openPictures(ctx, path, opt.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -113,11 +114,11 @@ func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
 		}
 		parts[i] = p
 	}
-	return joinPictures(parts, opt)
+	return joinPictures(ctx, parts, opt)
 }
 
 // joinPictures makes the images out of those of all paths.
-func joinPictures(parts []*pictures, opt ImageOptions) (*Images, error) {
+func joinPictures(ctx context.Context, parts []*pictures, opt ImageOptions) (*Images, error) {
 	first := parts[0]
 	im := &Images{Name: opt.Name, H: first.h, W: first.w, C: first.c, Pixels: first.pixels}
 	if im.Name == "" {
@@ -147,7 +148,7 @@ func joinPictures(parts []*pictures, opt ImageOptions) (*Images, error) {
 	}
 	if len(opt.Labels) > 0 {
 		var err error
-		if labels, err = readLabelFiles(opt.Labels, im.N); err != nil {
+		if labels, err = readLabelFiles(ctx, opt.Labels, im.N); err != nil {
 			return nil, err
 		}
 	}
@@ -239,7 +240,7 @@ func FromImages(images []image.Image, size int) (*Images, error) {
 
 // openPictures reads the images of one path, and those of a folder of images
 // in the given size, if any.
-func openPictures(path string, size int) (*pictures, error) {
+func openPictures(ctx context.Context, path string, size int) (*pictures, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the images cannot be read (%w); check the path", err)
@@ -247,15 +248,15 @@ func openPictures(path string, size int) (*pictures, error) {
 	var p *pictures
 	switch {
 	case !info.IsDir():
-		p, err = openPictureFile(path)
+		p, err = openPictureFile(ctx, path)
 	case isCIFARFolder(path):
-		p, err = readCIFARFolder(path)
+		p, err = readCIFARFolder(ctx, path)
 	default:
 		if files, unlike := expand([]string{path}); unlike == nil {
-			p, err = readPointFolder(files)
+			p, err = readPointFolder(ctx, files)
 			break
 		}
-		p, err = readImageFolder(path, size)
+		p, err = readImageFolder(ctx, path, size)
 	}
 	if err != nil {
 		return nil, err
@@ -266,10 +267,10 @@ func openPictures(path string, size int) (*pictures, error) {
 
 // readPointFolder reads the images of the files that a folder of points stands
 // for, of which the first are the training images.
-func readPointFolder(files []file) (*pictures, error) {
+func readPointFolder(ctx context.Context, files []file) (*pictures, error) {
 	all := &pictures{}
 	for k, f := range files {
-		p, err := openPictureFile(f.path)
+		p, err := openPictureFile(ctx, f.path)
 		if err != nil {
 			return nil, err
 		}
@@ -277,7 +278,7 @@ func readPointFolder(files []file) (*pictures, error) {
 			return nil, errorf(ErrShape, "%s: the images are %s, but those of %s are %s", f.path, p.shape, files[0].path, all.shape)
 		}
 		n := len(p.pixels) / p.bytes()
-		labels, err := readLabelFiles([]string{f.labels}, n)
+		labels, err := readLabelFiles(ctx, []string{f.labels}, n)
 		if err != nil {
 			return nil, err
 		}
@@ -290,8 +291,8 @@ func readPointFolder(files []file) (*pictures, error) {
 }
 
 // openPictureFile reads the images of a file that holds many.
-func openPictureFile(path string) (*pictures, error) {
-	s, format, c, err := openFile(path, true)
+func openPictureFile(ctx context.Context, path string) (*pictures, error) {
+	s, format, c, err := openFile(ctx, path, true)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +302,7 @@ func openPictureFile(path string) (*pictures, error) {
 	case formatTar:
 		p, err = readCIFARTar(s)
 	case formatBatch:
-		p, err = readCIFARFile(path, s)
+		p, err = readCIFARFile(ctx, path, s)
 	case formatNPZ:
 		p, err = readNPZ(s)
 	case formatText:

@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -181,11 +182,11 @@ func isCIFARFolder(folder string) bool {
 }
 
 // readCIFARFolder reads the folder unpacked from the published archive.
-func readCIFARFolder(folder string) (*pictures, error) {
+func readCIFARFolder(ctx context.Context, folder string) (*pictures, error) {
 	var c cifarFiles
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
 		path := filepath.Join(folder, name)
-		s, closer, err := openByteSource(path)
+		s, closer, err := openByteSource(ctx, path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -206,13 +207,13 @@ func readCIFARFolder(folder string) (*pictures, error) {
 }
 
 // readCIFARFile reads one batch. The names of the classes come from beside it.
-func readCIFARFile(path string, s *byteSource) (*pictures, error) {
+func readCIFARFile(ctx context.Context, path string, s *byteSource) (*pictures, error) {
 	b, err := readCIFARBatch(s)
 	if err != nil {
 		return nil, err
 	}
 	var c cifarFiles
-	meta, closer, err := openByteSource(filepath.Join(filepath.Dir(path), cifarMeta))
+	meta, closer, err := openByteSource(ctx, filepath.Join(filepath.Dir(path), cifarMeta))
 	switch {
 	case err == nil:
 		err = c.read(cifarMeta, meta)
@@ -257,7 +258,7 @@ func readCIFARTar(s *byteSource) (*pictures, error) {
 		if header.Size > maxTarEntry {
 			return nil, errorf(ErrFormat, "the archive's %s claims to have %d bytes, more than any batch of CIFAR-10; fetch it again", name, header.Size)
 		}
-		entry, err := newByteSource(archived{t})
+		entry, err := newByteSource(context.Background(), archived{t})
 		if err == nil {
 			err = c.read(name, entry)
 		}

@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -45,12 +46,12 @@ type imageFile struct {
 
 // readImageFolder reads PNG and JPEG files, sorted into a folder for each
 // class, and brings them to size, unless it is 0.
-func readImageFolder(folder string, size int) (*pictures, error) {
+func readImageFolder(ctx context.Context, folder string, size int) (*pictures, error) {
 	files, split, err := listImages(folder)
 	if err != nil {
 		return nil, err
 	}
-	p, err := decodeFiles(folder, files, size)
+	p, err := decodeFiles(ctx, folder, files, size)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func naturally(a, b string) int {
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // decodeFiles decodes images of one shape, on all cores.
-func decodeFiles(folder string, files []imageFile, size int) (*pictures, error) {
+func decodeFiles(ctx context.Context, folder string, files []imageFile, size int) (*pictures, error) {
 	d := decoder{size: size, files: files, fault: make([]error, len(files)), found: make([]shape, len(files))}
 	for i := range files {
 		// Usually the first one settles the shape.
@@ -209,6 +210,9 @@ func decodeFiles(folder string, files []imageFile, size int) (*pictures, error) 
 	p := &pictures{shape: d.want}
 	step := min(max(16, decodeBytes/p.bytes()), 1<<12)
 	for lo := 0; lo < len(files); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		begin := len(p.pixels)
 		if d.failed.Load() {
 			begin = 0 // nothing will be kept, but all that is wrong be listed

@@ -194,7 +194,7 @@ func TestOpenImagesCIFAR(t *testing.T) {
 		{put(t, archives, "cifar-10-binary.tar.gz", gz(packed)), "cifar-10-binary"},
 		{put(t, archives, "plain.tar", packed), "plain"},
 	} {
-		im, err := data.OpenImages([]string{tc.path}, data.ImageOptions{})
+		im, err := data.OpenImages(t.Context(), []string{tc.path}, data.ImageOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,14 +216,14 @@ func TestOpenImagesCIFAR(t *testing.T) {
 		}
 		return paths
 	}
-	im, err := data.OpenImages(batches("test_batch.bin", "data_batch_3.bin"), data.ImageOptions{})
+	im, err := data.OpenImages(t.Context(), batches("test_batch.bin", "data_batch_3.bin"), data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantImages(t, im, 3, 32, 32, 3, []string{"truck", "airplane", "cat"}, []bool{false, false, true})
 
 	// A batch under a name of one's own, without names for the classes.
-	im, err = data.OpenImages([]string{put(t, archives, "some.bin.gz", gz(files["test_batch.bin"]))}, data.ImageOptions{})
+	im, err = data.OpenImages(t.Context(), []string{put(t, archives, "some.bin.gz", gz(files["test_batch.bin"]))}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestOpenImagesCIFAR(t *testing.T) {
 
 func TestOpenImagesFolder(t *testing.T) {
 	withProcs(t, func(t *testing.T, _ int) {
-		im, err := data.OpenImages([]string{plant(t, tree{
+		im, err := data.OpenImages(t.Context(), []string{plant(t, tree{
 			"dog/img10.png":  pngOf(plain(2, 1, 3)),
 			"dog/img2.PNG":   pngOf(plain(2, 1, 2)),
 			"dog/notes.txt":  nil,
@@ -253,7 +253,7 @@ func TestOpenImagesFolder(t *testing.T) {
 		}
 	})
 
-	im, err := data.OpenImages([]string{plant(t, tree{
+	im, err := data.OpenImages(t.Context(), []string{plant(t, tree{
 		"test/a/1.png":   pngOf(grays(1, 1)),
 		"test/c/1.png":   pngOf(grays(1, 2)),
 		"train/b/9.png":  pngOf(grays(1, 3)),
@@ -269,7 +269,7 @@ func TestOpenImagesFolder(t *testing.T) {
 	}
 
 	// Classes that are called train and test; numbers as classes.
-	im, err = data.OpenImages([]string{
+	im, err = data.OpenImages(t.Context(), []string{
 		plant(t, tree{"test/1.png": pngOf(grays(1, 1)), "train/1.png": pngOf(grays(1, 2))}),
 		plant(t, tree{"10/1.png": pngOf(grays(1, 4)), "9/1.png": pngOf(grays(1, 3))}),
 	}, data.ImageOptions{})
@@ -309,7 +309,7 @@ func TestImageKinds(t *testing.T) {
 		{"JPEG in greyscale", jpegOf(grays(2, 90, 100, 110, 120)), 1, []byte{90, 100, 110, 120}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			im, err := data.OpenImages([]string{plant(t, tree{"a/1.png": tc.file})}, data.ImageOptions{})
+			im, err := data.OpenImages(t.Context(), []string{plant(t, tree{"a/1.png": tc.file})}, data.ImageOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -348,7 +348,7 @@ func TestImageSize(t *testing.T) {
 		{"npy of that size", tree{"x.npy": bytesNPY("(1, 2, 2)", 1, 2, 3, 4)}, "x.npy", 1, 1, map[int]byte{0: 1, 1: 2, 2: 3, 3: 4}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			im, err := data.OpenImages([]string{filepath.Join(plant(t, tc.files), tc.open)}, data.ImageOptions{Size: 2})
+			im, err := data.OpenImages(t.Context(), []string{filepath.Join(plant(t, tc.files), tc.open)}, data.ImageOptions{Size: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -396,7 +396,7 @@ func TestOpenImagesArrays(t *testing.T) {
 			if tc.labels != "" {
 				opt.Labels = []string{filepath.Join(root, "l.txt")}
 			}
-			im, err := data.OpenImages([]string{filepath.Join(root, "pictures.any")}, opt)
+			im, err := data.OpenImages(t.Context(), []string{filepath.Join(root, "pictures.any")}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -536,7 +536,7 @@ func TestOpenImagesErrors(t *testing.T) {
 			for i := range tc.opt.Labels {
 				tc.opt.Labels[i] = filepath.Join(root, tc.opt.Labels[i])
 			}
-			im, err := data.OpenImages(tc.paths, tc.opt)
+			im, err := data.OpenImages(t.Context(), tc.paths, tc.opt)
 			wantError(t, err, tc.kind, tc.want)
 			if im != nil {
 				t.Error("there are images beside the error")
@@ -567,7 +567,7 @@ func TestHostileImages(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(plant(t, tc.file), tc.open)
 			var err error
-			used := allocated(func() { _, err = data.OpenImages([]string{path}, data.ImageOptions{}) })
+			used := allocated(func() { _, err = data.OpenImages(t.Context(), []string{path}, data.ImageOptions{}) })
 			if !errors.Is(err, data.ErrFormat) {
 				t.Errorf("the error is %v, want one of kind ErrFormat", err)
 			}
@@ -580,7 +580,7 @@ func TestHostileImages(t *testing.T) {
 
 // fuzzImages opens a file and checks what holds of every result.
 func fuzzImages(t *testing.T, name string, file []byte) {
-	im, err := data.OpenImages([]string{put(t, t.TempDir(), name, file)}, data.ImageOptions{})
+	im, err := data.OpenImages(t.Context(), []string{put(t, t.TempDir(), name, file)}, data.ImageOptions{})
 	if err != nil {
 		for _, kind := range []error{data.ErrFormat, data.ErrUnsupported, data.ErrShape, data.ErrLabels, data.ErrNotFinite, data.ErrEmpty, data.ErrOption} {
 			if errors.Is(err, kind) {
@@ -626,7 +626,7 @@ func FuzzImageFolder(f *testing.F) {
 	sound := pngOf(plain(2, 2, 1))
 	f.Fuzz(func(t *testing.T, file []byte, size int) {
 		folder := plant(t, tree{"a/1.png": file, "b/1.png": sound})
-		im, err := data.OpenImages([]string{folder}, data.ImageOptions{Size: size % 8})
+		im, err := data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: size % 8})
 		if err == nil && (im.N != 2 || !slices.Equal(classes(im), []string{"a", "b"}) || len(im.Pixels) != 2*im.H*im.W*im.C) {
 			t.Fatalf("the images are %d×%d×%d×%d with %d bytes and the labels %q", im.N, im.H, im.W, im.C, len(im.Pixels), classes(im))
 		}
@@ -649,7 +649,7 @@ func TestImagesOfPointFolder(t *testing.T) {
 		"train-images-idx3-ubyte": images(3), "train-labels-idx1-ubyte": idx(8, []uint32{3}, 7, 8, 7),
 		"t10k-images-idx3-ubyte": images(2), "t10k-labels-idx1-ubyte": idx(8, []uint32{2}, 9, 7),
 	}
-	im, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{})
+	im, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -661,11 +661,11 @@ func TestImagesOfPointFolder(t *testing.T) {
 	}
 
 	folder["t10k-labels-idx1-ubyte"] = idx(8, []uint32{1}, 9)
-	if _, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrLabels) {
+	if _, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrLabels) {
 		t.Errorf("a label is missing: %v", err)
 	}
 	folder["t10k-images-idx3-ubyte"] = idx(8, []uint32{1, 3, 2}, 1, 2, 3, 4, 5, 6)
-	if _, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrShape) {
+	if _, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrShape) {
 		t.Errorf("other sizes: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -63,8 +64,8 @@ var archives = []struct{ magic, advice string }{
 
 // openFile opens a file and recognises its format; the caller closes it when it
 // has been read. Errors name the file.
-func openFile(path string, images bool) (*byteSource, format, io.Closer, error) {
-	s, c, err := openByteSource(path)
+func openFile(ctx context.Context, path string, images bool) (*byteSource, format, io.Closer, error) {
+	s, c, err := openByteSource(ctx, path)
 	if err != nil {
 		return nil, 0, nil, err
 	}

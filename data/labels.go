@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -189,11 +190,11 @@ type labelFile struct {
 }
 
 // readLabelFiles reads the labels of n points.
-func readLabelFiles(paths []string, n int) ([]string, error) {
+func readLabelFiles(ctx context.Context, paths []string, n int) ([]string, error) {
 	files := make([]labelFile, len(paths))
 	total, headers := 0, 0
 	for i, path := range paths {
-		f, err := readLabelFile(path)
+		f, err := readLabelFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -227,8 +228,8 @@ func miscounted(labels, points int, counts ...string) error {
 	return errorf(ErrLabels, "there are %d labels for %d points (%s); give one label per point, in the order of the points", labels, points, strings.Join(counts, ", "))
 }
 
-func readLabelFile(path string) (labelFile, error) {
-	s, format, c, err := openFile(path, false)
+func readLabelFile(ctx context.Context, path string) (labelFile, error) {
+	s, format, c, err := openFile(ctx, path, false)
 	if err != nil {
 		return labelFile{}, err
 	}

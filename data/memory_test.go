@@ -146,7 +146,7 @@ func TestFromImagesIsOpenImages(t *testing.T) {
 		}
 		images = append(images, m)
 	}
-	want, err := data.OpenImages([]string{folder}, data.ImageOptions{Size: 6})
+	want, err := data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: 6})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/zip"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -87,7 +88,7 @@ func (z *npz) open(f *zip.File) (*byteSource, io.Closer, error) {
 	if err != nil {
 		return nil, nil, errorf(ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
 	}
-	s, err := newByteSource(archived{r})
+	s, err := newByteSource(context.Background(), archived{r})
 	if err != nil {
 		r.Close()
 		return nil, nil, inArray(f.Name, err)

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -91,14 +92,15 @@ type file struct{ path, labels string }
 //
 // Labels come from Options.LabelColumn, from Options.Labels, from such a folder
 // or from an npz file; all files must have them or none. The error names the
-// file and is of one of this package's kinds or of the file system's.
-func Open(paths []string, opt Options) (*Dataset, error) {
+// file and is of one of this package's kinds or of the file system's. When ctx ends, so
+// does reading, with its error.
+func Open(ctx context.Context, paths []string, opt Options) (*Dataset, error) {
 	files, err := findFiles(paths, opt)
 	if err != nil {
 		return nil, err
 	}
 
-	opened, err := openStreams(files, opt)
+	opened, err := openStreams(ctx, files, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,7 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 			return nil, err
 		}
 		if st.labeled && st.labels == nil {
-			if st.labels, err = readLabelFiles([]string{f.labels}, st.rows); err != nil {
+			if st.labels, err = readLabelFiles(ctx, []string{f.labels}, st.rows); err != nil {
 				return nil, err
 			}
 		}
@@ -144,7 +146,7 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	if len(opt.Labels) > 0 {
-		labels, err := readLabelFiles(opt.Labels, ds.Points.N)
+		labels, err := readLabelFiles(ctx, opt.Labels, ds.Points.N)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +277,7 @@ func expandFolder(path string) ([]file, error) {
 
 // readArrayPoints makes a dataset of one array.
 func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
-	s, err := newByteSource(r)
+	s, err := newByteSource(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"io"
 )
@@ -44,16 +45,17 @@ const maxStreams = 64
 // sizes are known before any of them is read; those of the others when their turn
 // comes.
 type streams struct {
+	ctx    context.Context // of all reading
 	opt    Options
 	opened []*stream // and not yet taken
 	files  []file    // not yet opened
 }
 
 // openStreams opens the first files. Errors name the file.
-func openStreams(files []file, opt Options) (*streams, error) {
-	s := &streams{opt: opt}
+func openStreams(ctx context.Context, files []file, opt Options) (*streams, error) {
+	s := &streams{ctx: ctx, opt: opt}
 	for len(files) > 0 && len(s.opened) < maxStreams {
-		st, err := openStream(files[0], opt)
+		st, err := openStream(ctx, files[0], opt)
 		if err != nil {
 			s.close()
 			return nil, err
@@ -70,7 +72,7 @@ func (s *streams) next() (st *stream, err error) {
 		st, s.opened = s.opened[0], s.opened[1:]
 		return st, nil
 	}
-	st, err = openStream(s.files[0], s.opt)
+	st, err = openStream(s.ctx, s.files[0], s.opt)
 	s.files = s.files[1:]
 	return st, err
 }
@@ -99,17 +101,17 @@ func (s *streams) close() {
 
 // openStream opens a file and reads as much of it as it takes to know the
 // width of its points. Errors name the file.
-func openStream(f file, opt Options) (*stream, error) {
+func openStream(ctx context.Context, f file, opt Options) (*stream, error) {
 	st := &stream{part: part{name: f.path}, labeled: f.labels != "" && len(opt.Labels) == 0}
-	if err := st.open(f, opt); err != nil {
+	if err := st.open(ctx, f, opt); err != nil {
 		st.close()
 		return nil, err
 	}
 	return st, nil
 }
 
-func (st *stream) open(f file, opt Options) error {
-	s, format, c, err := openFile(f.path, false)
+func (st *stream) open(ctx context.Context, f file, opt Options) error {
+	s, format, c, err := openFile(ctx, f.path, false)
 	if err != nil {
 		return err
 	}
@@ -201,8 +203,8 @@ func (st *stream) beginTable(s *byteSource, opt Options) error {
 
 // pairLabels opens the file with the labels of the points, an array beside
 // another one, as those of MNIST are.
-func (st *stream) pairLabels(path string) error {
-	s, format, c, err := openFile(path, false)
+func (st *stream) pairLabels(ctx context.Context, path string) error {
+	s, format, c, err := openFile(ctx, path, false)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 
-
 	"cne/configs"
 	"cne/internal/device"
 	"cne/model"

@@ -265,7 +265,7 @@ type candidate struct {
 }
 
 // openCandidate reads an embedding.
-func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
+func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candidate, error) {
 	run, err := isRun(path)
 	if err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func (a *evaluationRun) openCandidate(path string) (*candidate, error) {
 	if !a.dataKnown {
 		o.Labels = a.labels
 	}
-	set, err := rundir.OpenEmbedding(s.file, o)
+	set, err := rundir.OpenEmbedding(ctx, s.file, o)
 	if err != nil {
 		return nil, err
 	}

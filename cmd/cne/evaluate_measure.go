@@ -30,7 +30,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
 	stop := stopwatch(&e.Seconds.Prepare)
 	var all []*candidate
 	for _, path := range a.inputs {
-		s, err := a.openCandidate(path)
+		s, err := a.openCandidate(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
 	compared := all
 	if a.against != "" {
 		var err error
-		if other, err = a.openCandidate(a.against); err != nil {
+		if other, err = a.openCandidate(ctx, a.against); err != nil {
 			return nil, err
 		}
 		compared = append(slices.Clone(all), other)
@@ -106,7 +106,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 		e.Edges = y.Graph.Edges()
 		return y, nil
 	}
-	in, err := readInputs(a.config)
+	in, err := readInputs(ctx, a.config)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func TestEvaluateARun(t *testing.T) {
 		t.Errorf("%d edges, but %v in metrics.json", e.Edges, edges)
 	}
 
-	set, err := data.Open([]string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	set, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestEvaluateARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	embedding, err := data.Open([]string{"run/embedding.npy"}, data.Options{})
+	embedding, err := data.Open(t.Context(), []string{"run/embedding.npy"}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestEvaluateWhatThereIs(t *testing.T) {
 // mustKNN returns the neighbours of the points of writePoints.
 func mustKNN(t *testing.T, path string, k int) *neighbors.Neighbors {
 	t.Helper()
-	set, err := data.Open([]string{path}, data.Options{LabelColumn: "kind"})
+	set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"})
 	if err != nil {
 		t.Fatal(err)
 	}

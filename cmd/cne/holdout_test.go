@@ -64,7 +64,7 @@ func TestHoldout(t *testing.T) {
 			if held["n"] != 60. || held["accuracy"].(float64) < 0.95 || held["knn_recall"].(float64) <= 0 {
 				t.Errorf("metrics %v", held)
 			}
-			set, err := data.Open([]string{"run/holdout.csv"}, data.Options{LabelColumn: rundir.LabelColumn})
+			set, err := data.Open(t.Context(), []string{"run/holdout.csv"}, data.Options{LabelColumn: rundir.LabelColumn})
 			if err != nil || set.Points.N != 60 || set.Points.D != 2 || len(set.Labels.Names) != 3 {
 				t.Errorf("holdout.csv: %+v, %v", set, err)
 			}

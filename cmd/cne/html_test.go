@@ -160,7 +160,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		}
 		// Every row has the place, the class and the state of its image.
 		read := func(path string) *data.Dataset {
-			set, err := data.Open([]string{path}, data.Options{LabelColumn: rundir.LabelColumn})
+			set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: rundir.LabelColumn})
 			must(t, err)
 			return set
 		}

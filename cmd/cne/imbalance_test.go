@@ -42,7 +42,7 @@ func TestImbalance(t *testing.T) {
 		if len(rows) != n {
 			t.Fatalf("%s.csv has %d rows, want %d", name, len(rows), n)
 		}
-		set, err := data.Open([]string{"run/" + map[string]string{"rows": "embedding", "holdout_rows": "holdout"}[name] + ".csv"}, data.Options{LabelColumn: rundir.LabelColumn})
+		set, err := data.Open(t.Context(), []string{"run/" + map[string]string{"rows": "embedding", "holdout_rows": "holdout"}[name] + ".csv"}, data.Options{LabelColumn: rundir.LabelColumn})
 		must(t, err)
 		for i, row := range rows {
 			if seen[row] {

@@ -26,13 +26,13 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	if err := differ(file, p.output); err != nil {
 		return err
 	}
-	set, err := rundir.OpenEmbedding(file, p.data)
+	set, err := rundir.OpenEmbedding(ctx, file, p.data)
 	if err != nil {
 		return err
 	}
 	var held *data.Dataset
 	if file != p.input {
-		if held, err = rundir.OpenHeldOut(file, p.data); err != nil {
+		if held, err = rundir.OpenHeldOut(ctx, file, p.data); err != nil {
 			return err
 		}
 	}
@@ -46,7 +46,7 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	if !p.isHTML() {
 		return s.Save(p.output)
 	}
-	page, err := p.page(log, s, file)
+	page, err := p.page(ctx, log, s, file)
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 }
 
 // page returns the explorer of an embedding that was read from a file.
-func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explorer.Page, error) {
+func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, file string) (*explorer.Page, error) {
 	name, err := filepath.Abs(p.input)
 	if err != nil {
 		return nil, err
 	}
 	name = data.TrimEnding(filepath.Base(name))
-	images, err := p.givenImages(s.Embedding.N)
+	images, err := p.givenImages(ctx, s.Embedding.N)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +74,11 @@ func (p *plotting) page(log *slog.Logger, s *plot.Scatter, file string) (*explor
 const noImages = "none"
 
 // givenImages returns the images that --images names; nil if it names none.
-func (p *plotting) givenImages(n int) (*data.Images, error) {
+func (p *plotting) givenImages(ctx context.Context, n int) (*data.Images, error) {
 	if len(p.images) == 0 || slices.Equal(p.images, []string{noImages}) {
 		return nil, nil
 	}
-	images, err := figures.OpenImages(p.images)
+	images, err := figures.OpenImages(ctx, p.images)
 	if err != nil {
 		return nil, fmt.Errorf("--images: %w", err)
 	}
@@ -100,7 +100,7 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		if err := differ(file, p.output); err != nil {
 			return err
 		}
-		set, err := rundir.OpenEmbedding(file, p.data)
+		set, err := rundir.OpenEmbedding(ctx, file, p.data)
 		if err != nil {
 			return err
 		}

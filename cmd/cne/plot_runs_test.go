@@ -165,7 +165,7 @@ func TestPlotAnimate(t *testing.T) {
 	if film.Labels == nil || !slices.Equal(film.Labels.Names, []string{"ant", "bee", "cat"}) {
 		t.Errorf("labels %v", film.Labels)
 	}
-	set, err := data.Open([]string{"runs/nc/embedding.npy"}, data.Options{})
+	set, err := data.Open(t.Context(), []string{"runs/nc/embedding.npy"}, data.Options{})
 	if err != nil || !slices.Equal(film.Frames[2].Embedding.X, set.Points.X) {
 		t.Errorf("the last frame is not the embedding (%v)", err)
 	}

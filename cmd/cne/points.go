@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,13 +36,13 @@ type inputs struct {
 }
 
 // readInputs reads and scales the points of a run.
-func readInputs(c *configs.Config) (*inputs, error) {
+func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
 	in := new(inputs)
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
-		err = in.readCounts(&c.Data)
+		err = in.readCounts(ctx, &c.Data)
 	} else {
-		in.points, err = openData(&c.Data, "data.path", "data.labels")
+		in.points, err = openData(ctx, &c.Data, "data.path", "data.labels")
 	}
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func readInputs(c *configs.Config) (*inputs, error) {
 		}
 	}
 	if h := c.Data.Holdout; h != nil {
-		if err := in.holdOut(c, h); err != nil {
+		if err := in.holdOut(ctx, c, h); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +85,7 @@ func origins(set *data.Dataset) []int {
 }
 
 // holdOut fills in held.
-func (in *inputs) holdOut(c *configs.Config, h *configs.Holdout) error {
+func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Holdout) error {
 	if h.Share > 0 {
 		var err error
 		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
@@ -97,10 +98,10 @@ func (in *inputs) holdOut(c *configs.Config, h *configs.Holdout) error {
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	var err error
 	if in.counts != nil {
-		in.held, err = in.heldCounts(&d)
+		in.held, err = in.heldCounts(ctx, &d)
 		return err
 	}
-	held, err := openData(&d, "data.holdout", "data.holdout_labels")
+	held, err := openData(ctx, &d, "data.holdout", "data.holdout_labels")
 	if err != nil {
 		return err
 	}
@@ -113,14 +114,14 @@ func (in *inputs) holdOut(c *configs.Config, h *configs.Holdout) error {
 
 // openData reads points. pathKey and labelsKey are the keys that name their
 // files and those of their labels.
-func openData(c *configs.Data, pathKey, labelsKey string) (*data.Dataset, error) {
+func openData(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Dataset, error) {
 	if name, ok := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix); ok {
 		if len(c.Path) > 1 || len(c.Labels) > 0 {
 			return nil, fmt.Errorf("%s is %s, which has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
 		}
 		return data.Builtin(name)
 	}
-	set, err := data.Open(c.Path, c.Options())
+	set, err := data.Open(ctx, c.Path, c.Options())
 	return set, withKey(err, c, pathKey, labelsKey)
 }
 

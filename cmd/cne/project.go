@@ -141,7 +141,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 		if err := p.load(); err != nil {
 			return nil, err
 		}
-		return p.open()
+		return p.open(ctx)
 	})
 	if ctx.Err() != nil {
 		return interrupted

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -22,16 +23,16 @@ type pointSource interface {
 }
 
 // open opens the input.
-func (p *projection) open() (pointSource, error) {
+func (p *projection) open(ctx context.Context) (pointSource, error) {
 	if before := p.embedding.Description.Preprocessing; before != nil && before.Counts != nil {
-		return p.openCounts()
+		return p.openCounts(ctx)
 	}
 	if err := p.checkCounts(); err != nil {
 		return nil, err
 	}
 	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
 	if builtin < 0 {
-		return data.OpenBlocks(p.input, p.data)
+		return data.OpenBlocks(ctx, p.input, p.data)
 	}
 	name := p.input[builtin]
 	if len(p.input) > 1 {

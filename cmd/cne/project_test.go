@@ -56,7 +56,7 @@ func readText(t *testing.T, path string) string {
 // readPositions reads an array of positions.
 func readPositions(t *testing.T, path string) *data.Matrix {
 	t.Helper()
-	set, err := data.Open([]string{path}, data.Options{})
+	set, err := data.Open(t.Context(), []string{path}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

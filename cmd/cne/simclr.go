@@ -49,7 +49,7 @@ overriding the ones before.`,
 // as data.path.
 func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Images, error) {
 	images, err := await(ctx, func() (*data.Images, error) {
-		return data.OpenImages(c.Path, c.Options())
+		return data.OpenImages(ctx, c.Path, c.Options())
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -422,7 +422,7 @@ func TestSimCLRFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	images, err := data.OpenImages([]string{"images"}, data.ImageOptions{})
+	images, err := data.OpenImages(t.Context(), []string{"images"}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,17 +139,17 @@ type sweepPoint struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if s.base.in, err = readInputs(c); err != nil {
+	if s.base.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	s.warn()
 	set := s.base.in.points
 	s.base.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.base.in.logCounts(s.Log, c.Data.Genes)
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
-	}
 	unlock, err := s.open(inputFiles(c)...)
 	if err != nil {
 		return err

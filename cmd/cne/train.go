@@ -63,8 +63,11 @@ type training struct {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if t.in, err = readInputs(c); err != nil {
+	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	set := t.in.points
 	t.load = time.Since(start)
@@ -72,9 +75,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	t.in.logCounts(t.Log, c.Data.Genes)
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
-	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.

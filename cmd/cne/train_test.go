@@ -106,7 +106,7 @@ func TestTrainWritesARun(t *testing.T) {
 			if err1 != nil || err2 != nil || !slices.Equal(snapshot, embedding) {
 				t.Errorf("the last snapshot is not the embedding (%v, %v)", err1, err2)
 			}
-			set, err := data.Open([]string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
+			set, err := data.Open(t.Context(), []string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
 			if err != nil || set.Points.N != 300 || set.Points.D != 2 || !slices.Equal(set.Labels.Names, []string{"ant", "bee", "cat"}) {
 				t.Errorf("embedding.csv: %v, %v", set, err)
 			}
@@ -523,7 +523,7 @@ func TestTrainMeasures(t *testing.T) {
 	}
 	open := func(path, label string) *data.Matrix {
 		t.Helper()
-		set, err := data.Open([]string{path}, data.Options{LabelColumn: label})
+		set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: label})
 		if err != nil {
 			t.Fatal(err)
 		}

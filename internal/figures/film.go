@@ -65,7 +65,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options, page bool) (*F
 	}
 	last := epochs[len(epochs)-1]
 	for _, e := range epochs {
-		set, err := data.Open([]string{snapshot(e)}, data.Options{})
+		set, err := data.Open(ctx, []string{snapshot(e)}, data.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options, page bool) (*F
 	if err != nil {
 		file = snapshot(last)
 	}
-	end, err := rundir.OpenEmbedding(file, o)
+	end, err := rundir.OpenEmbedding(ctx, file, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,11 +13,11 @@ import (
 )
 
 // OpenImages reads images, also those that come with the program.
-func OpenImages(paths []string) (*data.Images, error) {
+func OpenImages(ctx context.Context, paths []string) (*data.Images, error) {
 	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
 		return data.BuiltinImages(name)
 	}
-	return data.OpenImages(paths, data.ImageOptions{})
+	return data.OpenImages(ctx, paths, data.ImageOptions{})
 }
 
 // RunImages returns the images that the points of a run are, of which there are n,
@@ -63,7 +64,7 @@ func imagesOf(paths []string) (*data.Images, error) {
 	if slices.ContainsFunc(paths, data.IsCounts) {
 		return nil, nil
 	}
-	images, err := OpenImages(paths)
+	images, err := OpenImages(context.Background(), paths)
 	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
 		return nil, nil
 	}

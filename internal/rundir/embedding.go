@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,31 +64,31 @@ const LabelColumn = "label"
 
 // OpenEmbedding reads an embedding. In a table, a column LabelColumn is never
 // a coordinate: it gives the labels unless o has others.
-func OpenEmbedding(path string, o data.Options) (*data.Dataset, error) {
+func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Dataset, error) {
 	first := o
 	if o.LabelColumn == "" && len(o.Labels) == 0 {
 		first.LabelColumn = LabelColumn
 	} else {
 		first.Drop = append(slices.Clone(o.Drop), LabelColumn)
 	}
-	set, err := data.Open([]string{path}, first)
+	set, err := data.Open(ctx, []string{path}, first)
 	if errors.Is(err, data.ErrOption) {
 		// The file is an array, has no such column, or o itself names the
 		// column. If o is at fault, the error is the same again.
-		set, err = data.Open([]string{path}, o)
+		set, err = data.Open(ctx, []string{path}, o)
 	}
 	return set, err
 }
 
 // OpenHeldOut reads the positions of the points that a run has held out, which lie
 // beside its embedding; nil if there are none.
-func OpenHeldOut(embedding string, o data.Options) (*data.Dataset, error) {
+func OpenHeldOut(ctx context.Context, embedding string, o data.Options) (*data.Dataset, error) {
 	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	o.Labels = nil // they are those of the embedding
-	return OpenEmbedding(path, o)
+	return OpenEmbedding(ctx, path, o)
 }
 
 // ReadRows reads which rows of an input of at most n rows some points are, in
