@@ -147,12 +147,12 @@ func checkOptions(o *cne.Options, points, edges int) error {
 func (t *training) begin() error {
 	held := ""
 	if t.in.held != nil {
-		held = pointsKey(t.in.held.Points)
+		held = rundir.PointsKey(t.in.held.Points)
 	}
 	if err := t.runState.begin(
 		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: t.near.pointsKey},
 		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
-		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: t.near.graphKey()},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: rundir.GraphKey(t.near.Graph)},
 	); err != nil {
 		return err
 	}
