@@ -12,7 +12,7 @@ import (
 
 // drawHTML makes the explorer of a run, if one is asked for. m is nil for a run that
 // was interrupted.
-func (t *training) drawHTML(s *plot.Scatter, m *Metrics) error {
+func (t *training) drawHTML(s *plot.Scatter, m *rundir.Metrics) error {
 	if !t.config.Output.HTML {
 		return nil
 	}

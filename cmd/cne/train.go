@@ -257,7 +257,7 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
-func (t *training) draw(embedding, held *data.Matrix, m *Metrics) error {
+func (t *training) draw(embedding, held *data.Matrix, m *rundir.Metrics) error {
 	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
 		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)

@@ -68,8 +68,8 @@ func RunPage(log *slog.Logger, folder, name string, s *plot.Scatter, images *dat
 			images = RunImages(log, c, s.Embedding.N, rows)
 		}
 	}
-	summary := rundir.ReadSummary(folder)
-	return Page(s, name, Facts(&summary.Figures, summary.Z), images), nil
+	m := rundir.ReadMetrics(folder)
+	return Page(s, name, Facts(&m.Figures, m.Z), images), nil
 }
 
 // Facts returns what is known of an embedding's quality, for an explorer. z is the
@@ -90,7 +90,7 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 		switch {
 		case x.value == nil:
 		case x.format == "":
-			facts = append(facts, RoundedFact(x.name, *x.value))
+			facts = append(facts, roundedFact(x.name, *x.value))
 		default:
 			facts = append(facts, explorer.Fact{Name: x.name, Value: fmt.Sprintf(x.format, *x.value)})
 		}
@@ -98,8 +98,8 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	return facts
 }
 
-// RoundedFact returns a figure of any size with three digits.
-func RoundedFact(name string, value float64) explorer.Fact {
+// roundedFact returns a figure of any size with three digits.
+func roundedFact(name string, value float64) explorer.Fact {
 	v, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 3, 64), 64) // of what was a number just now
 	return explorer.Fact{Name: name, Value: plot.Number(v)}
 }
