@@ -170,12 +170,12 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if every := c.Output.MetricsEvery; every > 0 {
 			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.Graph, Device: t.device}))
 		}
-		recording, closeRecords, err := t.dir.RecordHooks(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
+		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, closeRecords()) }()
-		o.Hooks = append(append(o.Hooks, recording...), t.EpochHook("edges", t.epochsBefore(), nil))
+		o.Hooks = append(o.Hooks, record, t.EpochHook("edges", t.epochsBefore(), nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
