@@ -185,7 +185,7 @@ func (h *Neighborhood) training(o *Options, r train.Result) model.Training {
 		lr /= float64(min(orElse(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
 	}
 	return model.Training{
-		Objective: o.Objective(), Theta: r.Theta, Negatives: r.Negatives,
+		Objective: o.Objective(), LogConst: r.LogConst, Negatives: r.Negatives,
 		Neighbors: orElse(o.Neighbors, DefaultNeighbors), LR: lr, Clip: orNone(o.Clip, DefaultClip), Seed: o.Seed,
 	}
 }

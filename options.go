@@ -94,7 +94,7 @@ type Options struct {
 	// Negatives is m, the number of negatives for each edge; 0 means 5, train.Full
 	// all other points of the batch. Sampling says how they are drawn.
 	Negatives int
-	Sampling  train.Draw
+	Sampling  train.Sampling
 	// Place is where on the spectrum between t-SNE and UMAP Neg-t-SNE and
 	// InfoNC-t-SNE stand: train.AtS, or train.AtZBar for Neg-t-SNE. The zero value
 	// is the paper's Z̄ = |X|/m, and ρ = 1.
@@ -275,7 +275,7 @@ func (o *Options) phases() []train.Phase {
 // FitOptions returns the options of the training.
 func (o *Options) FitOptions() train.Options {
 	return train.Options{
-		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Draw: o.Sampling,
+		Phases: o.phases(), BatchSize: o.BatchSize, Seed: o.Seed, Device: o.Device, Sampling: o.Sampling,
 		Method: o.method(o.WeightDecay), Clip: orNone(o.Clip, DefaultClip),
 		LogZ: o.LogZ, FixZ: o.FixZ, MethodZ: o.method(0), LRZ: o.LRZ,
 		Hooks: o.Hooks, Watch: o.Watch, Checkpoints: o.Checkpoints, Resume: o.Resume,

@@ -94,19 +94,19 @@ func (m *Model) SeesPoints() bool { return m.Kind != "table" && m.Input == "poin
 
 // Loss describes the contrastive loss.
 type Loss struct {
-	Name                  op.Loss    `key:"name"`
-	Metric                op.Metric  `key:"metric"`
-	Temperature           float64    `key:"temperature" in:"(0,inf)"` // cosine
-	Negatives             Negatives  `key:"negatives"`
-	Draw                  train.Draw `key:"draw"`
-	S                     *float64   `key:"s"`                  // neg and infonce
-	ZBar                  *ZBar      `key:"z_bar"`              // neg
-	Scale                 *float64   `key:"scale" in:"(0,inf)"` // see Factor
-	Clamp                 float64    `key:"clamp" in:"[0,1)"`
-	Reduction             string     `key:"reduction" words:"sum mean"`
-	PositiveInDenominator bool       `key:"positive_in_denominator"` // infonce
-	LearnZ                bool       `key:"learn_z"`                 // nc
-	LogZ                  float64    `key:"log_z"`                   // nc
+	Name                  op.Loss        `key:"name"`
+	Metric                op.Metric      `key:"metric"`
+	Temperature           float64        `key:"temperature" in:"(0,inf)"` // cosine
+	Negatives             Negatives      `key:"negatives"`
+	Draw                  train.Sampling `key:"draw"`
+	S                     *float64       `key:"s"`                  // neg and infonce
+	ZBar                  *ZBar          `key:"z_bar"`              // neg
+	Scale                 *float64       `key:"scale" in:"(0,inf)"` // see Factor
+	Clamp                 float64        `key:"clamp" in:"[0,1)"`
+	Reduction             string         `key:"reduction" words:"sum mean"`
+	PositiveInDenominator bool           `key:"positive_in_denominator"` // infonce
+	LearnZ                bool           `key:"learn_z"`                 // nc
+	LogZ                  float64        `key:"log_z"`                   // nc
 }
 
 // Factor returns what the loss is multiplied by: Scale if it is given, and

@@ -73,7 +73,7 @@ seed: 9`).Pretraining()
 		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
 	}
 	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.SpareNorms || p.Anneal != train.Constant ||
-		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Draw != train.DrawRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
+		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Sampling != train.SampleSharedRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
 		p.Place != place(ptr(0.5), nil) {
 		t.Errorf("%+v", p)
 	}

@@ -96,7 +96,7 @@ func (c *SimCLR) Pretraining() simclr.Pretraining {
 		Loss:         c.Loss.Options(), LearnTemperature: c.Loss.LearnTemperature,
 		Place: place(c.Loss.S, c.Loss.ZBar),
 		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
-		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Draw: c.Loss.Draw,
+		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Draw,
 		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal,
 		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
 		Clip: c.Train.Clip, Seed: c.Seed,

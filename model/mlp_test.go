@@ -236,7 +236,7 @@ func description() *model.Description {
 		Preprocessing: &data.Preprocessing{Width: 5, Scaler: &data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
 		Training: model.Training{
 			Objective: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5},
-			Theta:     -1.5, Negatives: 5, Neighbors: 15, LR: 1, Clip: 4,
+			LogConst:  -1.5, Negatives: 5, Neighbors: 15, LR: 1, Clip: 4,
 		},
 		Labels: []string{"cat", "dog"}, Config: "seed: 1\n", Version: "v1",
 	}

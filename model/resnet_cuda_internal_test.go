@@ -5,7 +5,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -60,9 +59,9 @@ func near(t *testing.T, what string, got, want *op.Array, within float64) {
 // Representations, all gradients and running statistics are the CPU's, in training
 // and in evaluation, also when a captured run is run again.
 func TestResNetOnDevice(t *testing.T) {
-	for name, library := range map[string]string{"cuDNN": os.Getenv("CNE_LIBCUDA"), "patches": "none"} {
+	for name, cuDNN := range map[string]bool{"cuDNN": true, "patches": false} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("CNE_LIBCUDNN", library)
+			fakecuda.Convolutions(t, cuDNN)
 			d := fakecuda.Open(t)
 			net, err := NewResNet[float32](ResNetOptions{Width: 4}, 1)
 			if err != nil {

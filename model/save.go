@@ -48,9 +48,9 @@ type Description struct {
 type Training struct {
 	// Objective is the loss.
 	Objective op.ContrastiveOptions `json:"objective"`
-	// Theta is the logarithm of the loss's constant at the end: see
+	// LogConst is the logarithm of the loss's constant at the end: see
 	// op.Contrastive.
-	Theta float64 `json:"theta"`
+	LogConst float64 `json:"theta"`
 	// Negatives is the number of negatives for each edge, at least 1.
 	Negatives int `json:"negatives"`
 	// Neighbors is how many neighbours of a point attract it, at least 1.

@@ -14,6 +14,9 @@ rounds, or on a GPU, which is given them all at once, the mean:
 
     views views-per-second
 
+On a GPU a line with PyTorch's version comes first: to import it a second time, to
+ask for that, would take long.
+
 cne's figures are those of BenchmarkPretraining of package simclr; scripts/bench
 has both take turns, and says how to run PyTorch at its best (-h). On a GPU it is
 scripts/gpu-check that has them take turns.
@@ -90,6 +93,10 @@ def main():
     parser.add_argument("--tf32", action="store_true", help="round the factors of products to 10 bits")
     parser.add_argument("--channels-last", action="store_true", help="have the channels of a pixel lie side by side")
     args = parser.parse_args()
+    if args.device != "cpu":
+        if not torch.cuda.is_available():
+            raise SystemExit("PyTorch " + torch.__version__ + " sees no GPU")
+        print("PyTorch", torch.__version__, flush=True)
     torch.set_num_threads(args.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
     torch.backends.cudnn.benchmark = True

@@ -44,9 +44,9 @@ type Pretraining struct {
 	// over in an epoch, fewer than b, are left out.
 	BatchSize int
 	// Negatives is m, the number of negatives for each head, whatever b is, or
-	// train.Full; Draw is how they are drawn.
+	// train.Full; Sampling is how they are drawn.
 	Negatives int
-	Draw      train.Draw
+	Sampling  train.Sampling
 
 	// Epochs is the number of epochs, and WarmUp for how many, fewer, the step
 	// size first rises linearly from 0 to LR, from which it is then annealed.
@@ -86,7 +86,7 @@ func PaperPretraining() Pretraining {
 		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
 		BatchSize:    1024,
 		Negatives:    16,
-		Draw:         train.DrawSingly,
+		Sampling:     train.SamplePerHead,
 		Epochs:       1000,
 		WarmUp:       5,
 		LR:           0.03 * 1024 / 256,
@@ -132,15 +132,15 @@ func (p *Pretraining) options() train.Options {
 		Phases: []train.Phase{{
 			Epochs: p.Epochs, LR: p.LR, Anneal: p.Anneal, WarmUp: p.WarmUp, Place: p.Place, Negatives: p.Negatives,
 		}},
-		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Draw: p.Draw,
-		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, Spare: p.spare},
+		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
+		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
 		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
 		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints, Resume: p.Resume,
 	}
 }
 
-// spare tells which parameters have no weight decay.
-func (p *Pretraining) spare(q *model.Parameter) bool {
+// noDecay tells which parameters have no weight decay.
+func (p *Pretraining) noDecay(q *model.Parameter) bool {
 	// The vectors of a ResNet are those of normalisations and the biases.
 	return q.Name == model.LogTemperature || p.SpareNorms && len(q.Value.Shape()) == 1
 }
@@ -156,14 +156,7 @@ func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32
 		return nil, train.Result{}, err
 	}
 	options := p.options()
-	options.Prepare = n.views
-	options.PrepareOn = func(d *model.Device) (train.Images, error) {
-		v, err := NewRemoteViews(d, n.images, n.rows, n.augmentation, n.seed)
-		if err != nil {
-			return nil, err
-		}
-		return v, nil
-	}
+	options.Images = &viewSource{Network: n}
 	result, err := train.Fit(ctx, n, heads, tails, options)
 	return n, result, err
 }

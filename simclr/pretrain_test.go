@@ -221,27 +221,27 @@ func TestPretrainingResumes(t *testing.T) {
 // more negatives than a batch has mean all.
 func TestBatchesAndNegatives(t *testing.T) {
 	images := patches(24, 8)
-	run := func(b, m int, draw train.Draw) ([]float64, train.Result) {
+	run := func(b, m int, sampling train.Sampling) ([]float64, train.Result) {
 		p := small()
-		p.Epochs, p.WarmUp, p.BatchSize, p.Negatives, p.Draw = 1, 0, b, m, draw
+		p.Epochs, p.WarmUp, p.BatchSize, p.Negatives, p.Sampling = 1, 0, b, m, sampling
 		n, r := pretrain(t, p, images, nil)
 		return state(n, r), r
 	}
 	for _, b := range []int{2, 5, 24} {
-		full, r := run(b, train.Full, train.DrawAuto)
+		full, r := run(b, train.Full, train.SampleAuto)
 		if r.Negatives != 2*b-2 {
 			t.Errorf("%d negatives with full at b=%d", r.Negatives, b)
 		}
 		for _, tc := range []struct {
-			m    int
-			draw train.Draw
-			want int
+			m        int
+			sampling train.Sampling
+			want     int
 		}{
-			{1, train.DrawSingly, 1}, {2, train.DrawAuto, 2}, {2, train.DrawRuns, 2}, {512, train.DrawAuto, 2*b - 2},
+			{1, train.SamplePerHead, 1}, {2, train.SampleAuto, 2}, {2, train.SampleSharedRuns, 2}, {512, train.SampleAuto, 2*b - 2},
 		} {
-			got, r := run(b, tc.m, tc.draw)
+			got, r := run(b, tc.m, tc.sampling)
 			want := min(tc.want, 2*b-2)
-			if tc.draw == train.DrawRuns && 2*b-2*op.GroupHeads < tc.m {
+			if tc.sampling == train.SampleSharedRuns && 2*b-2*op.GroupHeads < tc.m {
 				want = 2*b - 2
 			}
 			if r.Negatives != want {
@@ -381,7 +381,7 @@ func TestPaperPretraining(t *testing.T) {
 			Mean: [3]float32{.4914, .4822, .4465}, Std: [3]float32{.2023, .1994, .2010},
 		},
 		Loss:      op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
-		BatchSize: 1024, Negatives: 16, Draw: train.DrawSingly,
+		BatchSize: 1024, Negatives: 16, Sampling: train.SamplePerHead,
 		Epochs: 1000, WarmUp: 5, LR: 0.12, Anneal: train.Cosine,
 		Momentum: 0.9, WeightDecay: 5e-4, Clip: 4,
 	}

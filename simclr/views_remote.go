@@ -123,10 +123,6 @@ func (a *Augmentation) settings() []float64 {
 	return append(s, -a.Hue, a.Hue)
 }
 
-// Shape returns the last three dimensions of views: 3 and the size, twice. With
-// Launch it makes the views those of train.Options' PrepareOn.
-func (v *RemoteViews) Shape() [3]int { return [3]int{3, v.augmentation.Size, v.augmentation.Size} }
-
 // Close gives the memory back.
 func (v *RemoteViews) Close() {
 	for _, m := range []*device.Memory{v.pixels, v.settings} {

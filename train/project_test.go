@@ -40,12 +40,12 @@ func clustered(n, d int, scatter float64, seed uint64) *data.Matrix {
 func projectorOptions() map[string]model.Training {
 	all := map[string]model.Training{}
 	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
-		theta := 0.0
+		logConst := 0.0
 		if loss == op.NC {
-			theta = -4
+			logConst = -4
 		}
 		all[loss.String()] = model.Training{Objective: op.ContrastiveOptions{Loss: loss, Clamp: 1e-10, Scale: 1},
-			Theta: theta, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
+			LogConst: logConst, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
 	}
 	for name, change := range map[string]func(t *model.Training){
 		"cosine":         func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
@@ -239,7 +239,7 @@ func TestProjectorRefuses(t *testing.T) {
 		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.NaN() }, "step size NaN"},
 		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.Inf(1) }, "step size +Inf"},
 		"clip":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Clip = math.NaN() }, "gradients up to NaN"},
-		"theta":         {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Theta = 1e9 }, "exp 1e+09"},
+		"log const":     {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LogConst = 1e9 }, "exp 1e+09"},
 		"loss":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Objective.Loss = 77 }, "loss"},
 		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.Training) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 is NaN"},
 		"NaN":           {func(m *data.Matrix, _ *[]float32, _ *int, _ *model.Training) { m.X[7] = float32(math.NaN()) }, "NaN"},

@@ -19,15 +19,15 @@ func (a *Anneal) UnmarshalText(text []byte) error { return annealNames.Parse(a, 
 // Words returns the names of all schedules, with that of none at the end.
 func (Anneal) Words() []string { return []string{"linear", "cosine", "none"} }
 
-var drawNames = enum.Names[Draw]{Package: "train", Type: "Draw", What: "way to draw negatives", Words: []string{"auto", "singly", "runs"}}
+var samplingNames = enum.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Words: []string{"auto", "singly", "runs"}}
 
-func (d Draw) String() string { return drawNames.String(d) }
+func (s Sampling) String() string { return samplingNames.String(s) }
 
 // MarshalText implements encoding.TextMarshaler: "auto", "singly" or "runs".
-func (d Draw) MarshalText() ([]byte, error) { return drawNames.Text(d) }
+func (s Sampling) MarshalText() ([]byte, error) { return samplingNames.Text(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Draw) UnmarshalText(text []byte) error { return drawNames.Parse(d, text) }
+func (s *Sampling) UnmarshalText(text []byte) error { return samplingNames.Parse(s, text) }
 
 // Words returns the names of all ways to draw negatives.
-func (Draw) Words() []string { return slices.Clone(drawNames.Words) }
+func (Sampling) Words() []string { return slices.Clone(samplingNames.Words) }

@@ -20,9 +20,9 @@ func TestWords(t *testing.T) {
 		{"linear", Linear, readText[Anneal]},
 		{"none", Constant, readText[Anneal]},
 		{"cosine", Cosine, readText[Anneal]},
-		{"auto", DrawAuto, readText[Draw]},
-		{"singly", DrawSingly, readText[Draw]},
-		{"runs", DrawRuns, readText[Draw]},
+		{"auto", SampleAuto, readText[Sampling]},
+		{"singly", SamplePerHead, readText[Sampling]},
+		{"runs", SampleSharedRuns, readText[Sampling]},
 	} {
 		text, err := tc.value.MarshalText()
 		if err != nil || string(text) != tc.word || tc.value.String() != tc.word || !slices.Contains(tc.value.Words(), tc.word) {

@@ -151,7 +151,7 @@ func (a *evaluationRun) constants(e *Evaluation) {
 		}
 	}
 	if last.S != nil && (a.withS || loss == op.Neg) {
-		z := train.Spectrum{N: e.N}.ZBar(*last.S)
+		z := train.Normalization{N: e.N}.ZBar(*last.S)
 		e.ZBar = &z
 	}
 	if last.ZBar != nil && *last.ZBar != configs.Uniform && (a.withZBar || loss == op.Neg) {

@@ -36,19 +36,34 @@ const (
 	// blasThatFails has a status in the place of %STATUS%.
 	blasThatFails = `int cublasCreate_v2(void **h) { *h = 0; return %STATUS%; }
 int cublasDestroy_v2, cublasSetStream_v2, cublasSetMathMode, cublasSetWorkspace_v2, cublasSgemm_v2, cublasGetVersion_v2;`
-	nothing      = `int nothing;`
+	nothing = `int nothing;`
+	// cuDNN9 ends the process, as cuDNN does, where a part of it is missing.
+	cuDNN9 = `#include <dlfcn.h>
+#include <stdlib.h>
+int cudnnCreate(void **h) {
+  const char *parts[] = {"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"};
+  for (int i = 0; i < 3; i++) if (!dlopen(parts[i], RTLD_NOW)) abort();
+  *h = 0;
+  return 1001;
+}
+int cudnnDestroy, cudnnSetStream, cudnnGetVersion, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor,
+  cudnnSetTensor4dDescriptor, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor, cudnnSetFilter4dDescriptor,
+  cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor, cudnnSetConvolution2dDescriptor,
+  cudnnSetConvolutionMathType, cudnnGetConvolutionForwardAlgorithm_v7, cudnnGetConvolutionBackwardDataAlgorithm_v7,
+  cudnnGetConvolutionBackwardFilterAlgorithm_v7, cudnnConvolutionForward, cudnnConvolutionBackwardData,
+  cudnnConvolutionBackwardFilter;`
 	brokenDriver = `int cuInit(unsigned flags) { return flags; }
 int cuDriverGetVersion(int *v) { return *v = 12000, 0; }
 int cuDeviceGetCount(int *n) { return *n = 1, 0; }
 int cuStreamBeginCapture_v2;`
 )
 
-// build compiles a library.
-func build(t *testing.T, file, source string) {
+// build compiles a library that calls itself name.
+func build(t *testing.T, file, source, name string) {
 	t.Helper()
 	c := file + ".c"
 	writeTestFile(t, c, source)
-	if out, err := exec.Command(cmp.Or(os.Getenv("CC"), "cc"), "-shared", "-fPIC", "-o", file, c).CombinedOutput(); err != nil {
+	if out, err := exec.Command(cmp.Or(os.Getenv("CC"), "cc"), "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", file, c).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -70,13 +85,18 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		"status 3": strings.ReplaceAll(blasThatFails, "%STATUS%", "3"),
 		"nothing":  nothing,
 		"driver":   brokenDriver,
+		"cuDNN 9":  cuDNN9,
 	}
 	for name, source := range sources {
 		file, err := filepath.Abs(strings.ReplaceAll(name, " ", "-") + ".so")
 		if err != nil {
 			t.Fatal(err)
 		}
-		build(t, file, source)
+		soname := filepath.Base(file)
+		if name == "cuDNN 9" {
+			soname = "libcudnn.so.9"
+		}
+		build(t, file, source, soname)
 		sources[name] = file
 	}
 	writeTestFile(t, "text.so", "no library")
@@ -138,6 +158,12 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		"no cuDNN": with(lacks("libcudnn", dnn("", nil)), "cuDNN was not found (libcudnn.so.9, libcudnn.so.8 or libcudnn.so)"+instead),
 		"no cuDNN that starts": with(dnn("1002", map[string]string{"libcudnn.so.9": "stand-in", "libcudnn.so.8": "nothing", "libcudnn.so": "text"}),
 			"cuDNN does not start (libcudnn.so.9: status 1002 of cudnnCreate; libcudnn.so.8: it has no cudnnCreate; libcudnn.so: "+libraries+"/libcudnn.so: file too short)"+instead),
+		"half a cuDNN 9": with(lacks("libcudnn", dnn("", map[string]string{"libcudnn.so.9": "cuDNN 9", "libcudnn_graph.so.9": "nothing", "libcudnn_ops.so.9": "nothing"})),
+			"cuDNN does not start (libcudnn.so.9: its part libcudnn_cnn.so.9 cannot be opened (libcudnn_cnn.so.9: cannot open shared object file: No such file or directory))"+instead),
+		"a cuDNN 9 with half a part": with(lacks("libcudnn", dnn("", map[string]string{"libcudnn.so.9": "cuDNN 9", "libcudnn_graph.so.9": "nothing", "libcudnn_ops.so.9": "text", "libcudnn_cnn.so.9": "nothing"})),
+			"cuDNN does not start (libcudnn.so.9: its part libcudnn_ops.so.9 cannot be opened ("+libraries+"/libcudnn_ops.so.9: file too short))"+instead),
+		"a whole cuDNN 9 that does not start": with(lacks("libcudnn", dnn("", map[string]string{"libcudnn.so.9": "cuDNN 9", "libcudnn_graph.so.9": "nothing", "libcudnn_ops.so.9": "nothing", "libcudnn_cnn.so.9": "nothing"})),
+			"cuDNN does not start (libcudnn.so.9: status 1001 of cudnnCreate)"+instead),
 		"an older cuDNN that starts": with(dnn("", map[string]string{"libcudnn.so.9": "nothing", "libcudnn.so.8": "stand-in"}),
 			"convolutions are computed by cuDNN 9.5.1 of libcudnn.so.8, since cuDNN does not start otherwise (libcudnn.so.9: it has no cudnnCreate)"),
 		"a cuDNN without memory": with(dnn("4004", map[string]string{"libcudnn.so.9": "stand-in"}), "cuDNN finds no memory on the GPU"+instead),
@@ -149,7 +175,7 @@ func TestDeviceWhereSomethingIsMissing(t *testing.T) {
 		"a named cuDNN that a table does not need": {env: map[string]string{"CNE_LIBCUDNN": "/nowhere/libcudnn.so"}, never: "cuDNN"},
 
 		"no folder for compiled kernels": with(situation{env: map[string]string{"CUDA_CACHE_PATH": sources["text"]}},
-			"nothing can be written to "+sources["text"]+", which CUDA_CACHE_PATH names, so that the driver compiles the kernels again at each start, which takes about a second; let it name a folder that can be written"),
+			"nothing can be written to "+sources["text"]+", which CUDA_CACHE_PATH names, so that the driver compiles the kernels again at each start, which takes perhaps a second or more; let it name a folder that can be written"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if s.absent != "" && installed(s.absent) {

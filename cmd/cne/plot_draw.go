@@ -67,7 +67,7 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 	if file == p.input {
 		return figures.Page(s, name, nil, images), nil
 	}
-	return figures.RunPage(log, p.input, name, s, images, len(p.images) == 0)
+	return figures.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0)
 }
 
 // noImages is the argument of --images for a page without.

@@ -56,7 +56,7 @@ func (t *training) metrics() *rundir.Metrics {
 		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
 	if t.config.Loss.Name == op.NC {
-		z := train.Spectrum{N: t.near.Graph.N}.Z(t.embedded.Result.LogZ)
+		z := train.Normalization{N: t.near.Graph.N}.Z(t.embedded.Result.LogZ)
 		m.Z = &z
 	}
 	return m
@@ -151,7 +151,7 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 
 // drawHTML makes the explorer of a run, if one is asked for. m is nil for a run that
 // was interrupted.
-func (t *training) drawHTML(s *plot.Scatter, m *rundir.Metrics) error {
+func (t *training) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metrics) error {
 	if !t.config.Output.HTML {
 		return nil
 	}
@@ -163,19 +163,19 @@ func (t *training) drawHTML(s *plot.Scatter, m *rundir.Metrics) error {
 	if m != nil {
 		facts = figures.Facts(&m.Figures, m.Z)
 	}
-	return figures.Page(s, t.in.points.Name, facts, t.pageImages(s.Embedding.N)).Save(t.dir.Path(rundir.PageFile))
+	return figures.Page(s, t.in.points.Name, facts, t.pageImages(ctx, s.Embedding.N)).Save(t.dir.Path(rundir.PageFile))
 }
 
 // pageImages returns the images of the run's n points for a page, nil if there
 // are none or none are asked for. They are read once, for all pages.
-func (t *training) pageImages(n int) *data.Images {
+func (t *training) pageImages(ctx context.Context, n int) *data.Images {
 	in := t.in
 	if t.config.Output.HTMLImages && !in.imagesRead {
 		rows := in.rows
 		if rows != nil {
 			rows = slices.Concat(rows, in.heldRows)
 		}
-		in.images, in.imagesRead = figures.RunImages(t.Log, t.config, n, rows), true
+		in.images, in.imagesRead = figures.RunImages(ctx, t.Log, t.config, n, rows), true
 	}
 	return in.images
 }

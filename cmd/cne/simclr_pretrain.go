@@ -187,7 +187,7 @@ func (p *pretraining) save() error {
 	return p.network.Save(p.dir.Path(rundir.ModelFile), &model.Description{
 		Images: p.options.Augmentation.Input(),
 		Training: model.Training{
-			Objective: p.network.Objective(), Theta: p.result.Theta, Negatives: p.result.Negatives, Neighbors: 1,
+			Objective: p.network.Objective(), LogConst: p.result.LogConst, Negatives: p.result.Negatives, Neighbors: 1,
 			LR: c.Train.LR, Clip: c.Train.Clip, Seed: c.Seed,
 		},
 		Config: config, Version: version.String(),

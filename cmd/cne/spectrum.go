@@ -195,7 +195,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	complete = true // what cannot be drawn takes nothing away
-	if err := errors.Join(s.draw(f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
+	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
 		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
 	return s.print(stdout, f, time.Since(start))

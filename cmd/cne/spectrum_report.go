@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -67,7 +68,7 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 }
 
 // draw makes the pictures and the explorer.
-func (s *spectrum) draw(f *rundir.SpectrumMetrics) error {
+func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	labels := s.base.in.points.Labels
 	strip := &plot.Strip{}
 	page := &explorer.Page{
@@ -75,7 +76,7 @@ func (s *spectrum) draw(f *rundir.SpectrumMetrics) error {
 		Slider: s.axis.symbol(),
 	}
 	for i, x := range s.stops {
-		if err := s.at(x).draw(x.embedded.Positions, nil, x.metrics); err != nil {
+		if err := s.at(x).draw(ctx, x.embedded.Positions, nil, x.metrics); err != nil {
 			return err
 		}
 		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
@@ -83,7 +84,7 @@ func (s *spectrum) draw(f *rundir.SpectrumMetrics) error {
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})
 	}
-	page.Images = s.base.pageImages(f.N)
+	page.Images = s.base.pageImages(ctx, f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (s *spectrum) abscissa(x *sweepPoint) float64 {
 	case s.axis.flag == "m":
 		return float64(x.embedded.Result.Negatives)
 	case s.axis.flag == "s" && s.hasZBar():
-		return train.Spectrum{N: s.base.near.Graph.N}.ZBar(x.value)
+		return train.Normalization{N: s.base.near.Graph.N}.ZBar(x.value)
 	}
 	return x.value
 }

@@ -118,7 +118,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.draw(t.embedded.Positions, held, metrics); err != nil {
+	if err := t.draw(ctx, t.embedded.Positions, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
@@ -204,7 +204,7 @@ func (t *training) keep() error {
 		held, err = t.projectHeld(context.Background())
 	}
 	if err == nil {
-		err = t.draw(t.embedded.Positions, held, nil)
+		err = t.draw(context.Background(), t.embedded.Positions, held, nil)
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
-func (t *training) draw(embedding, held *data.Matrix, m *rundir.Metrics) error {
+func (t *training) draw(ctx context.Context, embedding, held *data.Matrix, m *rundir.Metrics) error {
 	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
 		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
@@ -267,5 +267,5 @@ func (t *training) draw(embedding, held *data.Matrix, m *rundir.Metrics) error {
 			return err
 		}
 	}
-	return t.drawHTML(s, m)
+	return t.drawHTML(ctx, s, m)
 }

@@ -100,7 +100,7 @@ func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
 	const inner = "CNE_TEST_WITH_CUDNN_IN_PATH"
 	found := os.Getenv(inner) != ""
 	if !found {
-		t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+		fakecuda.Convolutions(t, true)
 	}
 	d := fakecuda.Open(t)
 	d.Unpooled = false
@@ -133,7 +133,7 @@ func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
 // The first convolution cannot be captured. A capture that one is tried in ends well
 // all the same, and what is computed later is as ever.
 func TestFirstConvolutionInCaptureOnDevice(t *testing.T) {
-	t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+	fakecuda.Convolutions(t, true)
 	d := fakecuda.Open(t)
 	convolution := small(t, d)
 	_, err := d.Capture(func() error { return d.Convolve(convolution) })
@@ -151,9 +151,9 @@ func TestFirstConvolutionInCaptureOnDevice(t *testing.T) {
 }
 
 // A failure of the device in a convolution is one of the device, with TF32 or
-// without; what the library does not know is ErrNoConvolution, each time.
+// without; what the library does not know is ErrNoConvolution, each time, and said once.
 func TestConvolveOnDevice(t *testing.T) {
-	t.Setenv("CNE_LIBCUDNN", os.Getenv("CNE_LIBCUDA"))
+	fakecuda.Convolutions(t, true)
 	d := fakecuda.Open(t)
 	c := small(t, d)
 	if d.Convolve(c) == device.ErrNoConvolution {
@@ -167,10 +167,14 @@ func TestConvolveOnDevice(t *testing.T) {
 	}
 	wrong := c
 	wrong.OH = 5
+	notes := notesOf(d)
 	for range 2 {
 		if err := d.Convolve(wrong); err != device.ErrNoConvolution {
 			t.Errorf("a convolution that there is not gave %v", err)
 		}
+	}
+	if want := []string{"cuDNN has no way for the result of a convolution of [1,4,4,4] with [4,3,3,4], stride 1 and padding 1; products with patches compute it"}; !slices.Equal(*notes, want) {
+		t.Errorf("it tells %q, want %q", *notes, want)
 	}
 	fakecuda.Fail(t, 0, fakecuda.LaunchFailed)
 	if err := errors.Join(d.Launch("sum", device.Launch{Grid: 1, Block: 1}, 0, 0, 0, 0), d.Synchronise()); !errors.Is(err, device.ErrLost) {

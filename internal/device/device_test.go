@@ -414,7 +414,6 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// What is freed twice is given out once.
 // What a backend notes before anybody listens is told later, and what it notes in a
 // convolution once that is done: the listener may use the device.
 func TestNotify(t *testing.T) {
@@ -456,6 +455,7 @@ func TestMemoryError(t *testing.T) {
 	}
 }
 
+// What is freed twice is given out once.
 func TestMemoryIsFreedOnce(t *testing.T) {
 	for _, unpooled := range []bool{false, true} {
 		d, _ := newDevice(t, 1<<20)

@@ -112,7 +112,7 @@ func TestImagesOf(t *testing.T) {
 		writeFile(t, name, b.Bytes())
 	}
 	for path, want := range map[string]int{"images.idx": 20, "points.csv": 0, "floats.npy": 0, "builtin:mnist10k": 10000} {
-		images, err := imagesOf([]string{path})
+		images, err := imagesOf(t.Context(), []string{path})
 		got := 0
 		if images != nil {
 			got = images.N
@@ -124,18 +124,18 @@ func TestImagesOf(t *testing.T) {
 	// Counts are no images, even where they are a folder.
 	writeFile(t, "cells/matrix.mtx", []byte("%%MatrixMarket matrix coordinate integer general\n2 3 1\n1 1 5\n"))
 	for _, path := range []string{"cells", "cells/matrix.mtx"} {
-		if images, err := imagesOf([]string{path}); images != nil || err != nil {
+		if images, err := imagesOf(t.Context(), []string{path}); images != nil || err != nil {
 			t.Errorf("%s: images %v, %v", path, images, err)
 		}
 	}
-	if images, err := imagesOf([]string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
+	if images, err := imagesOf(t.Context(), []string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
 		t.Errorf("two files: %v, %v", images, err)
 	}
-	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
+	if _, err := imagesOf(t.Context(), []string{"gone.idx"}); err == nil {
 		t.Error("a file that is not there has images")
 	}
 	c := configs.Config{Data: configs.Data{Path: []string{"images.idx"}, Holdout: &configs.Holdout{Paths: []string{"points.csv"}}}}
-	if images, err := allImages(&c); images != nil || err != nil {
+	if images, err := allImages(t.Context(), &c); images != nil || err != nil {
 		t.Errorf("images of some points: %v, %v", images, err)
 	}
 }

@@ -37,7 +37,7 @@ func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Imag
 // RunPage returns the explorer of the embedding in a run folder, of which s is the
 // picture. The images are given, or nil for those of the run if it wants them and
 // withImages says so.
-func RunPage(log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool) (*explorer.Page, error) {
+func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool) (*explorer.Page, error) {
 	// Of a run that left points out, rows says which are there.
 	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
 	if err != nil {
@@ -68,7 +68,7 @@ func RunPage(log *slog.Logger, folder, name string, s *plot.Scatter, images *dat
 		case err != nil:
 			log.Warn("the images of the points are left out of the page", "reason", err)
 		case c.Output.HTMLImages:
-			images = RunImages(log, c, s.Embedding.N, rows)
+			images = RunImages(ctx, log, c, s.Embedding.N, rows)
 		}
 	}
 	m := rundir.ReadMetrics(folder)
@@ -119,8 +119,8 @@ func OpenImages(ctx context.Context, paths []string) (*data.Images, error) {
 // or those of the given rows of data.path and data.holdout if rows is not nil; nil
 // if the points are no images. A page without images is better than none: what
 // keeps them from being read is said and no error.
-func RunImages(log *slog.Logger, c *configs.Config, n int, rows []int) *data.Images {
-	images, err := allImages(c)
+func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *data.Images {
+	images, err := allImages(ctx, c)
 	if err == nil && images != nil && rows != nil {
 		images, err = takeImages(images, rows)
 	}
@@ -137,12 +137,12 @@ func RunImages(log *slog.Logger, c *configs.Config, n int, rows []int) *data.Ima
 // allImages returns the images of all points of a run: of those of data.path,
 // and behind them of those of data.holdout if these have files of their own.
 // They are nil unless all are images of one size.
-func allImages(c *configs.Config) (*data.Images, error) {
-	images, err := imagesOf(c.Data.Path)
+func allImages(ctx context.Context, c *configs.Config) (*data.Images, error) {
+	images, err := imagesOf(ctx, c.Data.Path)
 	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
 		return images, err
 	}
-	held, err := imagesOf(c.Data.Holdout.Paths)
+	held, err := imagesOf(ctx, c.Data.Holdout.Paths)
 	if held == nil || held.H != images.H || held.W != images.W || held.C != images.C {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func allImages(c *configs.Config) (*data.Images, error) {
 // imagesOf returns the images that the points of files are, in the order of the
 // points, or nil if they are none. It reads the files again, since the points that
 // were read from them are scaled.
-func imagesOf(paths []string) (*data.Images, error) {
+func imagesOf(ctx context.Context, paths []string) (*data.Images, error) {
 	if slices.ContainsFunc(paths, data.IsCounts) {
 		return nil, nil
 	}
-	images, err := OpenImages(context.Background(), paths)
+	images, err := OpenImages(ctx, paths)
 	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
 		return nil, nil
 	}

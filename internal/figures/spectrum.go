@@ -27,7 +27,7 @@ func SpectrumCurves(f *rundir.SpectrumMetrics, at []float64, k int) *plot.Curves
 		label, logarithmic = "Z̄", true
 		// The ends of the slider, where they are among the values.
 		for end, name := range []string{"s = 0", "s = 1"} {
-			if z := (train.Spectrum{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
+			if z := (train.Normalization{N: f.N}).ZBar(float64(end)); z >= slices.Min(at) && z <= slices.Max(at) { // which fall with s for few points
 				marks = append(marks, plot.Mark{X: z, Name: name})
 			}
 		}

@@ -5,7 +5,7 @@ package op_test
 import (
 	"errors"
 	"fmt"
-	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -149,15 +149,27 @@ func TestImageLayoutsOnDevice(t *testing.T) {
 	}
 }
 
-// ways opens the device once with a library for convolutions, and once without.
+// ways opens the device once with cuDNN, and once without. What the former says of
+// convolutions that cuDNN does not compute is in the test's log; behind the stand-in they
+// are those with two columns alone.
 func ways(t *testing.T, test func(t *testing.T, d *device.Device)) {
-	for name, library := range map[string]string{"cuDNN": os.Getenv("CNE_LIBCUDA"), "patches": "none"} {
+	twoColumns := regexp.MustCompile(`with \[\d+,\d+,2,`)
+	for name, wanted := range map[string]bool{"cuDNN": true, "patches": false} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("CNE_LIBCUDNN", library)
+			fakecuda.Convolutions(t, wanted)
 			d := fakecuda.Open(t)
+			d.Notify(func(sentence string) {
+				t.Log(sentence)
+				if fakecuda.Here() && strings.Contains(sentence, "no way") && !twoColumns.MatchString(sentence) {
+					t.Error("the stand-in has one")
+				}
+			})
 			test(t, d)
-			if has := strings.Contains(d.Properties().Software, "cuDNN"); has != (library != "none") {
+			switch has := strings.Contains(d.Properties().Software, "cuDNN"); {
+			case wanted && !has && !fakecuda.Here():
 				t.Skipf("which was tested without cuDNN: the device has %s", d.Properties().Software)
+			case has != wanted:
+				t.Errorf("the device has %s", d.Properties().Software)
 			}
 		})
 	}
@@ -206,7 +218,7 @@ func TestConv2dOnDevice(t *testing.T) {
 
 // Of patches that are laid out in turn the last are fewer.
 func TestConv2dInTurnOnDevice(t *testing.T) {
-	t.Setenv("CNE_LIBCUDNN", "none")
+	fakecuda.Convolutions(t, false)
 	d := fakecuda.Open(t)
 	for _, bytes := range []int{1, 3 * 4 * 25 * 9 * 4} {
 		defer op.SetPatchBytes(bytes)()

@@ -128,7 +128,7 @@ var layers = []struct{ points, rows, in, out int }{
 // product is off by twice the rounding of an operand. So the bound of an element is that,
 // times what the CPU gets of the operands' absolute values, where nothing cancels.
 func TestTF32OnDevice(t *testing.T) {
-	cases := map[string]func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes){}
+	cases := map[string]graphOf{}
 	for _, s := range layers {
 		if s.out <= 4 || s.rows == 0 {
 			continue // a kernel of its own computes narrow layers, with all digits
@@ -150,39 +150,49 @@ func TestTF32OnDevice(t *testing.T) {
 		}
 	}
 	ways(t, func(t *testing.T, d *device.Device) {
-		unit := fakecuda.TF32(t, d)
-		for name, build := range cases {
-			t.Run(name, func(t *testing.T) {
-				compute := func(on *device.Device, absolute bool) []*op.Array {
-					in, out := build(t, gorgonia.NewGraph())
-					for _, a := range in {
-						for i, v := range op.Data[float32](a) {
-							if absolute {
-								op.Data[float32](a)[i] = max(v, -v)
-							}
-						}
-					}
-					return computed(t, on, in, out)
-				}
-				want, size := compute(device.CPU(), false), compute(device.CPU(), true)
-				rounded := false
-				for k, got := range compute(d, false) {
-					for i, v := range op.Data[float32](got) {
-						most, w := float64(op.Data[float32](size[k])[i]), op.Data[float32](want[k])[i]
-						far := math.Abs(float64(v - w))
-						// What the sums of float32 are off by is less than 2⁻¹⁶.
-						if !(far <= (2*unit+unit*unit+0x1p-16)*most) {
-							t.Fatalf("output %d: element %d is %g, want %g; what it is the sum of are %g together", k, i, v, w, most)
-						}
-						rounded = rounded || far > unit/16*most
-					}
-				}
-				if fakecuda.Here() && !rounded {
-					t.Error("nothing was rounded to TF32")
-				}
-			})
-		}
+		fakecuda.TF32(t, d, func(t *testing.T, unit float64) { compareTF32(t, d, unit, cases) })
 	})
+}
+
+// A graphOf adds an operation with its gradients to a graph, and returns its inputs and
+// outputs.
+type graphOf = func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes)
+
+// compareTF32 compares outputs of the device, whose operands are off by unit of themselves
+// at most, with those of the CPU.
+func compareTF32(t *testing.T, d *device.Device, unit float64, cases map[string]graphOf) {
+	t.Helper()
+	for name, build := range cases {
+		t.Run(name, func(t *testing.T) {
+			compute := func(on *device.Device, absolute bool) []*op.Array {
+				in, out := build(t, gorgonia.NewGraph())
+				for _, a := range in {
+					for i, v := range op.Data[float32](a) {
+						if absolute {
+							op.Data[float32](a)[i] = max(v, -v)
+						}
+					}
+				}
+				return computed(t, on, in, out)
+			}
+			want, size := compute(device.CPU(), false), compute(device.CPU(), true)
+			rounded := false
+			for k, got := range compute(d, false) {
+				for i, v := range op.Data[float32](got) {
+					most, w := float64(op.Data[float32](size[k])[i]), op.Data[float32](want[k])[i]
+					far := math.Abs(float64(v - w))
+					// What the sums of float32 are off by is less than 2⁻¹⁶.
+					if !(far <= (2*unit+unit*unit+0x1p-16)*most) {
+						t.Fatalf("output %d: element %d is %g, want %g; what it is the sum of are %g together", k, i, v, w, most)
+					}
+					rounded = rounded || far > unit/16*most
+				}
+			}
+			if fakecuda.Here() && !rounded {
+				t.Error("nothing was rounded to TF32")
+			}
+		})
+	}
 }
 
 func TestLinearOnDevice(t *testing.T) {

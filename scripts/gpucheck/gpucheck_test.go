@@ -37,6 +37,8 @@ for a; do
   last=$a
 done
 echo "computing on cuda:0, a Pretence" >&2
+echo "epoch 1 of 3" >&2
+case $1 in simclr) echo "convolutions are computed by cuDNN 9.1";; *) echo "nothing can be written to /x, so that …";; esac >&2
 [ "$epochs" != 13 ] || { echo "cne: thirteen is refused" >&2; exit 1; }
 mkdir -p $folder
 echo '{"knn": {"mean": 0.81, "std": 0.01}, "linear": {"mean": 0.85, "std": 0}}' >$folder/evaluation.json
@@ -56,9 +58,14 @@ const tests = `#!/bin/sh
 [ "$CUDA_TESTS" = required ] || exit 3
 case "$* " in *-test.bench*)
   [ $1 = train ] || exit 0
-  echo "goos: linux
+  head -c 70000 /dev/zero | tr '\0' x
+  echo "
+goos: linux
 BenchmarkDeviceCopy/MiB=64-16   	     100	  50000 ns/op	  4000 GB/s
 BenchmarkDeviceSums/n=10-16     	     100	   2000 ns/op	  1000 GB/s	  0.5 TFLOP/s
+BenchmarkDeviceProduct/exact=false-16 	 100	 2000 ns/op	 400 TFLOP/s-tf32
+BenchmarkDeviceProduct/exact=true-16 	 100	 2000 ns/op	 50 TFLOP/s
+BenchmarkConvolutionOnDevice-16 	 100	 2000 ns/op	 100 TFLOP/s-tf32
 PASS"
   exit 0
 esac
@@ -92,7 +99,7 @@ func folder(t *testing.T) {
 	t.Setenv("PATH", filepath.Join(mustGetwd(t), "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("PYTHON", "nothing")
 	put(t, "programs/cne", program)
-	put(t, "programs/version", "abc\n")
+	put(t, "programs/version", "abc\n0123\n")
 	put(t, "programs/packages", "data\nmodel/op\ntrain\n")
 	for _, p := range []string{"data", "model/op", "train"} {
 		if err := os.MkdirAll("programs/of/"+p, 0o777); err != nil {
@@ -125,7 +132,7 @@ func carryOut(t *testing.T, args ...string) (*report, error) {
 	t.Helper()
 	failed := run(t.Context(), args, new(bytes.Buffer))
 	r := new(report)
-	if err := readJSON("report-"+args[0]+".json", r); err != nil {
+	if err := readJSON("out/report-"+args[0]+".json", r); err != nil {
 		t.Fatalf("%v: %v, %v", args, failed, err)
 	}
 	return r, failed
@@ -134,7 +141,7 @@ func carryOut(t *testing.T, args ...string) (*report, error) {
 func TestTests(t *testing.T) {
 	folder(t)
 	r, err := carryOut(t, "ops")
-	if err != nil || len(r.Tests) != 3 || r.Tests[1].Package != "model/op" || r.Left != "" || r.Check != "abc" ||
+	if err != nil || len(r.Tests) != 3 || r.Tests[1].Package != "model/op" || r.Left != "" || r.Check != "abc" || r.Sources != "0123" ||
 		!slices.Equal(r.Tests[1].Passed, []string{"TestSumOnDevice"}) || !slices.Equal(r.Tests[1].Skipped, []string{"TestDeviceIsLost"}) ||
 		!slices.Equal(r.Tests[2].Passed, []string{"TestStepOnDevice"}) {
 		t.Errorf("%v: %+v", err, r)
@@ -156,13 +163,54 @@ func TestTests(t *testing.T) {
 	}
 	said, err := os.ReadFile("sanitized")
 	program := filepath.Join(mustGetwd(t), "programs/tests")
-	if want := "--tool memcheck --report-api-errors no --error-exitcode 86 " + program + " model/op -test.v -test.run Device|Remote -test.timeout 6m none\n"; err != nil || !strings.HasPrefix(string(said), want) {
+	if want := "--tool memcheck --error-exitcode 86 --report-api-errors no " + program + " model/op -test.v -test.run Device|Remote -test.timeout 6m -test.short none\n" +
+		"--tool racecheck --error-exitcode 86 " + program + " model/op -test.v -test.run Device|Remote -test.timeout 6m -test.short none\n"; err != nil || string(said) != want {
 		t.Errorf("compute-sanitizer was given %s, want %s (%v)", said, want, err)
 	}
 	// Without names, those of which it is worth it.
 	put(t, "bin/compute-sanitizer", "#!/bin/sh\n")
 	if r, err = carryOut(t, "synccheck"); err != nil || len(r.Tests) != 2 || r.Tests[0].Package != "model/op" || r.Tests[1].Package != "train" {
 		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// A kernel that fails takes the tests after it with it: each is tried alone.
+func TestFailuresAreTriedAlone(t *testing.T) {
+	folder(t)
+	putTests(t, `case "$*" in
+*'^TestA$'*) echo "=== RUN   TestA"; echo "the cause"; exit 2;;
+*'^TestB$'*) echo "=== RUN   TestB"; echo "--- PASS: TestB (0.1s)";;
+*'^TestC$'*) echo "=== RUN   TestC"; exec sleep 100;;
+*) for n in A B C D; do echo "=== RUN   Test$n"; echo "--- FAIL: Test$n (0.1s)"; done; exit 1;;
+esac`)
+	r, err := carryOut(t, "ops", "-packages", "train,data", "-minutes", "0.02")
+	if err != errFailed || len(r.Tests) != 1 || r.Left != "data" {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	got := r.Tests[0]
+	if !slices.Equal(got.Failed, []string{"TestA", "TestB", "TestC", "TestD"}) || !slices.Equal(got.FailedAlone, []string{"TestA"}) || !slices.Equal(got.FailedAfter, []string{"TestB"}) ||
+		!strings.HasSuffix(got.Output, "TestA alone:\n=== RUN   TestA\nthe cause") {
+		t.Errorf("%+v", got)
+	}
+	if want := "| train |  | 0 | 0 | alone: TestA; after another: TestB; not tried alone: TestC, TestD |"; !strings.Contains(markdown([]*report{r}), want) {
+		t.Errorf("%s\nlacks %q", markdown([]*report{r}), want)
+	}
+}
+
+// What a tool has started ends with it, though it ignores interruptions.
+func TestNothingIsLeftRunning(t *testing.T) {
+	folder(t)
+	put(t, "bin/compute-sanitizer", "#!/bin/sh\n(trap '' INT; exec sleep 100 >/dev/null 2>&1) &\necho $! >../../../../child\nwait\n")
+	if r, err := carryOut(t, "memcheck", "-packages", "model/op", "-minutes", "0.02"); err != nil || r.Left != "model/op" {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	child, err := os.ReadFile("child")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nobody may have asked yet what has become of it.
+	if state, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(child)), "stat")); err == nil && !bytes.Contains(state, []byte(") Z ")) {
+		t.Errorf("it is still there: %s", state)
 	}
 }
 
@@ -178,7 +226,7 @@ func TestTestsGoOn(t *testing.T) {
 	if err := os.Mkdir("resume", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename("report-ops.json", "resume/report-ops.json"); err != nil {
+	if err := os.Rename("out/report-ops.json", "resume/report-ops.json"); err != nil {
 		t.Fatal(err)
 	}
 	putTests(t, trainPasses)
@@ -187,12 +235,12 @@ func TestTestsGoOn(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 	r.Left, r.Tests = "train", r.Tests[:2]
-	r.Check = "other"
+	r.Sources = "other"
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, "report-ops.json", string(text))
+	put(t, "out/report-ops.json", string(text))
 	if r, err = carryOut(t, "ops"); err != nil || len(r.Tests) != 3 || r.Note != "" {
 		t.Errorf("%v: %+v", err, r)
 	}
@@ -261,26 +309,177 @@ func TestAllSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, "out/report-simclr.json", string(text))
+	if err := os.RemoveAll("runs/simclr"); err != nil {
+		t.Fatal(err)
+	}
 	if said := visit(); !strings.Contains(said, ": simclr\n") || strings.Contains(said, "+ ") {
 		t.Error(said)
 	}
-	if said := visit("-minutes", "10"); !strings.Contains(said, "report-simclr.json is written") {
-		t.Error(said)
+	// With more time, or where the run is, it goes on; the steps are not measured again.
+	before := fmt.Sprint(r.Runs[0])
+	for _, args := range [][]string{{"-minutes", "10"}, nil} {
+		put(t, "out/report-simclr.json", string(text))
+		said := visit(args...)
+		if !strings.Contains(said, "report-simclr.json is written") || strings.Contains(said, "simclr-epochs") || strings.Contains(said, "torch") {
+			t.Error(said)
+		}
+		r := new(report)
+		if err := readJSON("out/report-simclr.json", r); err != nil || r.Left != "" || len(r.Runs) != 4 || fmt.Sprint(r.Runs[0]) != before || strings.Count(r.Note, "; steps were measured on ") != 1 {
+			t.Errorf("%v: %+v", err, r)
+		}
+	}
+}
+
+// A step that failed is not repeated unasked, and the visit is not well because of it.
+func TestFailuresAreNotRepeated(t *testing.T) {
+	folder(t)
+	put(t, "bin/compute-sanitizer", "#!/bin/sh\n")
+	putTests(t, "echo '--- FAIL: TestA (0.1s)'; exit 1")
+	visit := func(args ...string) (said string, err error) {
+		t.Helper()
+		var stdout bytes.Buffer
+		err = run(t.Context(), append(args, "-epochs", "13"), &stdout)
+		return stdout.String(), err
+	}
+	if said, err := visit("ops", "table", "parametric"); err != errFailed || strings.Count(said, "is written") != 3 {
+		t.Errorf("%v: %s", err, said)
+	}
+	said, err := visit()
+	if err != errFailed || !strings.Contains(said, ", not well; name it to repeat it\ntable: done on ") || strings.Count(said, ", not well and not to its end; name it to try again\n") != 2 || !strings.Contains(said, "report-kernels.json is written") {
+		t.Errorf("%v: %s", err, said)
+	}
+	putTests(t, trainPasses)
+	if said, err := visit("ops"); err != nil || !strings.Contains(said, "report-ops.json is written") {
+		t.Errorf("%v: %s", err, said)
+	}
+	// Of other programs nothing is known.
+	put(t, "programs/version", "abc\n4567\n")
+	if said, err := visit("-minutes", "0.000001"); err != nil || strings.Contains(said, "done on") {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// All that is to come back is in one file, with what earlier visits brought back.
+func TestArchive(t *testing.T) {
+	folder(t)
+	packed := func() (names []string) {
+		t.Helper()
+		out, err := exec.Command("tar", "-tf", "out.tar").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.Fields(string(out))
+	}
+	putTests(t, "exit 2")
+	var stdout bytes.Buffer
+	if err := run(t.Context(), []string{"ops", "simclr-run", "-epochs", "7", "-minutes", "0.03"}, &stdout); err != errFailed {
+		t.Errorf("%v: %s", err, &stdout)
+	}
+	if got, want := packed(), []string{"out/report-ops.json", "out/report-simclr-run.json", "out/simclr-run.part-1-of-1"}; !slices.Equal(got, want) || !strings.Contains(stdout.String(), "out.tar has all that is to come back, 0.01 MiB\n") {
+		t.Errorf("there are %v, want %v\n%s", got, want, &stdout)
+	}
+	if err := os.Rename("out", "resume"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll("runs"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := carryOut(t, "table", "-part-mib", "0.001"); err != nil {
+		t.Error(err)
+	}
+	if got, want := packed(), []string{"out/report-ops.json", "out/report-simclr-run.json", "out/report-table.json", "out/simclr-run.part-1-of-1"}; !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+	// A larger one may not be carried.
+	stdout.Reset()
+	if err := run(t.Context(), []string{"simclr-run", "-epochs", "7", "-part-mib", "0.001953125"}, &stdout); err != nil || !strings.Contains(stdout.String(), "which is more than the 0.001953 MiB of -part-mib: bring the files of ") {
+		t.Errorf("%v: %s", err, &stdout)
+	}
+	// A run that is at its end needs no parts.
+	if got := packed(); len(got) != 3 {
+		t.Errorf("there are %v", got)
+	}
+}
+
+// The sources are the same as long as what is built of them is.
+func TestSources(t *testing.T) {
+	script, err := filepath.Abs("sources.bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	git := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Skipf("git %v: %v, %s", args, err, out)
+		}
+	}
+	sources := func(words ...string) string {
+		t.Helper()
+		out, err := exec.Command("bash", append([]string{script}, words...)...).CombinedOutput()
+		if err != nil || len(out) != 17 {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	git("init", "-q")
+	for _, name := range []string{"docs/gpu.md", "README.md", "a.go", "testdata/a.csv", "gone.go", ".gitignore"} {
+		put(t, name, "ignored\n")
+	}
+	git("add", ".")
+	seen := map[string]string{sources(): "at first"}
+	for _, c := range []struct {
+		name   string
+		change func()
+		same   bool
+	}{
+		{"a document", func() { put(t, "docs/gpu.md", "figures") }, true},
+		{"a document elsewhere", func() { put(t, "README.md", "more") }, true},
+		{"a source", func() { put(t, "a.go", "one") }, false},
+		{"the same source once more", func() { put(t, "a.go", "two") }, false},
+		{"test data", func() { put(t, "testdata/a.csv", "1") }, false},
+		{"a file that is not added", func() { put(t, "b.go", "") }, false},
+		{"a file that is nobody's", func() { put(t, "out.tar", "") }, true},
+		{"a file that git ignores", func() { put(t, "ignored", "") }, true},
+		{"a file that is gone", func() {
+			if err := os.Remove("gone.go"); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+	} {
+		c.change()
+		now := sources()
+		if _, same := seen[now]; same != c.same {
+			t.Errorf("%s: the same is %t", c.name, same)
+		}
+		seen[now] = c.name
+	}
+	if seen[sources("model/op")] != "" {
+		t.Error("of other packages, it is the same")
 	}
 }
 
 func TestKernels(t *testing.T) {
 	folder(t)
 	r, err := carryOut(t, "kernels", "-short")
-	if err != nil || len(r.Benchmarks) != 2 || r.Benchmarks[1].Name != "DeviceSums/n=10" || math.Abs(r.Benchmarks[1].Seconds-2e-6) > 1e-12 || r.Benchmarks[1].Rates["GB/s"] != 1000 {
+	if err != nil || len(r.Benchmarks) != 5 || r.Benchmarks[1].Name != "DeviceSums/n=10" || math.Abs(r.Benchmarks[1].Seconds-2e-6) > 1e-12 || r.Benchmarks[1].Rates["GB/s"] != 1000 {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	put(t, "gpu.md", beginMark+endMark)
-	if err := run(t.Context(), []string{"-report", ".", "-into", "gpu.md"}, new(bytes.Buffer)); err != nil {
+	if err := run(t.Context(), []string{"-report", "out", "-into", "gpu.md"}, new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile("gpu.md"); err != nil || !strings.Contains(string(text), "| DeviceSums/n=10 | 2 µs | 1000 GB/s (25 %), 0.5 TFLOP/s |\n") {
-		t.Errorf("%s (%v)", text, err)
+	text, err := os.ReadFile("gpu.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| DeviceSums/n=10 | 2 µs | 1000 GB/s (25 %), 0.5 TFLOP/s (1 %) |\n",
+		"| ConvolutionOnDevice | 2 µs | 100 TFLOP/s-tf32 (25 %) |\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s\nlacks %q", text, want)
+		}
 	}
 }
 
@@ -301,6 +500,15 @@ func TestRuns(t *testing.T) {
 		r.Device != "computing on cuda:0, a Pretence" || !strings.Contains(r.Runs[1].Command, "train.batch_size=524288") {
 		t.Errorf("%v: %+v", err, r)
 	}
+	// What is compiled is compiled before the clock runs.
+	calls, err := os.ReadFile("calls")
+	if lines := strings.Split(string(calls), "\n"); err != nil || len(lines) != 5 || !strings.Contains(lines[0], "runs/table-1024-before") || !strings.HasSuffix(lines[0], "--epochs 2") ||
+		!strings.Contains(lines[1], "runs/table-1024 ") || strings.Contains(lines[1], "--epochs") || r.Runs[0].More["first epoch"] != 10 {
+		t.Errorf("cne was called as %s (%v), and the figures are %v", calls, err, r.Runs[0].More)
+	}
+	if want := []string{"nothing can be written to /x, so that …"}; !slices.Equal(r.Notes, want) {
+		t.Errorf("the notes are %q, want %q", r.Notes, want)
+	}
 	// The first epoch, of 10 s, does not count.
 	r, err = carryOut(t, "parametric", "-epochs", "5")
 	if err != nil || len(r.Runs) != 1 || r.Runs[0].Figure != 1 || r.Runs[0].reached() {
@@ -315,7 +523,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 	// A step of PyTorch that takes 2048 views per second, for 58 batches of as many.
-	put(t, "bin/python", "#!/bin/sh\ncase $1 in -c) echo 9.0;; *) echo 2048 2048;; esac\n")
+	put(t, "bin/python", "#!/bin/sh\necho PyTorch 9.0\necho 2048 2048\n")
 	t.Setenv("PYTHON", "python")
 	r, err = carryOut(t, "simclr", "-epochs", "9")
 	if err != nil || len(r.Runs) != 6 || r.Runs[1].Figure != 58 || r.Runs[2].Figure != 58 || !strings.HasPrefix(r.Runs[1].Name, "PyTorch 9.0") {
@@ -334,7 +542,11 @@ func TestLongRunGoesOn(t *testing.T) {
 		if elsewhere {
 			kept := map[string][]byte{}
 			for _, name := range []string{"simclr-run.part-1-of-1", "report-simclr-run.json", "calls"} {
-				if kept[name], err = os.ReadFile(name); err != nil {
+				from := name
+				if name != "calls" {
+					from = "out/" + name
+				}
+				if kept[name], err = os.ReadFile(from); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -355,7 +567,7 @@ func TestLongRunGoesOn(t *testing.T) {
 			!strings.Contains(lines[0], "--config") || !strings.Contains(lines[0], "network.width=24") || !strings.Contains(lines[1], "--resume runs/simclr-run") || !strings.HasPrefix(lines[2], "simclr evaluate") {
 			t.Errorf("cne was called as %s (%v)", calls, err)
 		}
-		if _, err := os.Stat("simclr-run.part-1-of-1"); err == nil {
+		if _, err := os.Stat("out/simclr-run.part-1-of-1"); err == nil {
 			t.Error("the pieces of a run that is done are still there")
 		}
 	}
@@ -369,7 +581,7 @@ func TestLargeStateStays(t *testing.T) {
 	if err != nil || !strings.Contains(r.Note, "travels only up to 0.0 (-carry-mib)") || r.Left == "" {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if found, _ := filepath.Glob("*.part-*"); len(found) > 0 {
+	if found, _ := filepath.Glob("out/*.part-*"); len(found) > 0 {
 		t.Errorf("there are %v", found)
 	}
 }
@@ -383,10 +595,10 @@ func TestInterruption(t *testing.T) {
 		t.Error(err)
 	}
 	r := new(report)
-	if err := readJSON("report-simclr-run.json", r); err != nil || r.Left != "epochs 4 to 7, and the accuracies" {
+	if err := readJSON("out/report-simclr-run.json", r); err != nil || r.Left != "epochs 4 to 7, and the accuracies" {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if _, err := os.Stat("simclr-run.part-1-of-1"); err != nil {
+	if _, err := os.Stat("out/simclr-run.part-1-of-1"); err != nil {
 		t.Error(err)
 	}
 }
@@ -414,8 +626,10 @@ func TestPieces(t *testing.T) {
 			t.Errorf("%s has %d bytes (%v)", path, info.Size(), err)
 		}
 	}
-	if epoch, err := p.join("again", "nowhere", "b", "a"); err != nil || epoch != 5 {
-		t.Fatalf("%d, %v", epoch, err)
+	for _, folders := range [][]string{{"nowhere", "b", "a"}, {"a", "b"}} {
+		if epoch, err := p.join("again", folders...); err != nil || epoch != 5 {
+			t.Fatalf("%v: %d, %v", folders, epoch, err)
+		}
 	}
 	for _, name := range carried {
 		if text, err := os.ReadFile(filepath.Join("again", name)); err != nil || string(text) != name+" after five" {
@@ -483,7 +697,7 @@ func TestImagesAreUnpacked(t *testing.T) {
 		t.Skipf("no tar with xz: %s", out)
 	}
 	for range 2 {
-		if err := cifar10(); err != nil {
+		if err := cifar10(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -496,21 +710,26 @@ func TestImagesAreUnpacked(t *testing.T) {
 	if out, err := exec.Command("tar", "-cJf", "data/cifar10-jpeg.tar.xz", "programs/version").CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
-	if err := cifar10(); err == nil || !strings.Contains(err.Error(), "has no folder cifar10") {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := cifar10(over); err != errOver {
+		t.Errorf("after the end of the visit, the error is %v", err)
+	}
+	if err := cifar10(t.Context()); err == nil || !strings.Contains(err.Error(), "has no folder cifar10") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestWriteDown(t *testing.T) {
 	folder(t)
-	for _, step := range []string{"ops", "table"} {
+	for _, step := range []string{"ops", "table", "parametric", "simclr-run"} {
 		if _, err := carryOut(t, step); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(t, "gpu.md", "# GPUs\n\n"+beginMark+"\nNot yet.\n"+endMark+"\n\nThe end.\n")
 	for range 2 {
-		if err := run(t.Context(), []string{"-report", ".", "-into", "gpu.md"}, new(bytes.Buffer)); err != nil {
+		if err := run(t.Context(), []string{"-report", "out", "-into", "gpu.md"}, new(bytes.Buffer)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -520,7 +739,7 @@ func TestWriteDown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# GPUs\n\n" + beginMark + "\n| step |", endMark + "\n\nThe end.\n",
-		"| ops |", "cne 1.2: computing on cuda:0, a Pretence\n",
+		"| ops |", "cne 1.2: computing on cuda:0, a Pretence\n", "\ntable, parametric: nothing can be written to /x, so that ….\n", "\nsimclr-run: convolutions are computed by cuDNN 9.1.\n",
 		"| Neg-t-SNE of MNIST, table, b=1024, 750 epochs | 2.5 s | at most 10 s | yes |",
 		"| Neg-t-SNE of MNIST, table, b=2¹⁹, 750 epochs | 2.5 s | at most 1 s | no |",
 		"| model/op |  | 1 | 1 | 0 |",
@@ -533,7 +752,7 @@ func TestWriteDown(t *testing.T) {
 		t.Error("what stood there before is still there")
 	}
 	put(t, "bare.md", "# Nothing\n")
-	if err := run(t.Context(), []string{"-report", ".", "-into", "bare.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "bare.md lacks the lines") {
+	if err := run(t.Context(), []string{"-report", "out", "-into", "bare.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "bare.md lacks the lines") {
 		t.Errorf("the error is %v", err)
 	}
 	if err := run(t.Context(), []string{"-report", "bin", "-into", "gpu.md"}, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "there is no report") {

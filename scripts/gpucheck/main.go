@@ -4,8 +4,8 @@
 //	gpucheck [-in FOLDER] [STEP...] [FLAG...]
 //	gpucheck -report FOLDER -into docs/gpu.md
 //
-// The first carries steps out in the folder that scripts/gpu-check has filled and
-// writes report-STEP.json for each; steps.txt says which there are, and usage.txt which
+// The first carries steps out in the folder that scripts/gpu-check has filled, writes
+// report-STEP.json for each, and packs all that is to come back; steps.txt says which there are, and usage.txt which
 // flags. The second puts the figures of all report-*.json in a folder between two
 // marks of a Markdown file. It starts cne and the tests as anyone would: what they
 // measure, and whether it is right, is theirs.
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.SetOutput(io.Discard)
 	v := &visit{stdout: stdout}
 	in := flags.String("in", ".", "")
-	flags.StringVar(&v.out, "o", ".", "")
+	flags.StringVar(&v.out, "o", "out", "")
 	flags.StringVar(&v.resume, "resume", "", "")
 	minutes := flags.Float64("minutes", 8, "")
 	flags.IntVar(&v.epochs, "epochs", 0, "")
@@ -95,7 +95,6 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return usageError(fmt.Sprintf("there is no step %q; take one of %s", name, strings.Join(all, ", ")))
 		}
 	}
-	const mib = 1 << 20
 	v.carry, v.part = int64(*carry*mib), int64(*part*mib)
 	v.limit, v.packages = time.Duration(*minutes*float64(time.Minute)), strings.FieldsFunc(*packages, func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
@@ -140,6 +139,8 @@ func writable(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+const mib = 1 << 20
+
 // A visit is one command on the machine with the GPU: some steps, for some minutes.
 type visit struct {
 	out, resume string // folders
@@ -156,13 +157,14 @@ type visit struct {
 // carryOut does the named steps, or all that are not yet done.
 func (v *visit) carryOut(ctx context.Context, names []string) error {
 	// What is interrupted takes a while to end, within the limit.
-	begun := time.Now()
-	over := begun.Add(v.limit - min(v.limit/10, 20*time.Second))
+	start := time.Now()
+	over := start.Add(v.limit - min(v.limit/10, 20*time.Second))
 	ctx, cancel := context.WithDeadline(ctx, over)
 	defer cancel()
 	version, err := os.ReadFile("programs/version")
-	if err != nil {
-		return errors.New("there is no programs/version beside run; make the programs again with scripts/gpu-check --parts programs, and copy them here")
+	words := strings.Fields(string(version))
+	if err != nil || len(words) != 2 {
+		return errors.New("there is no programs/version beside run, or not all of it; make the programs again with scripts/gpu-check --parts programs, and copy them here")
 	}
 	failed := false
 	var left []string
@@ -172,32 +174,45 @@ func (v *visit) carryOut(ctx context.Context, names []string) error {
 			continue
 		}
 		c := &check{visit: v, ctx: ctx, earlier: v.earlier(s.name)}
-		c.report = &report{Step: s.name, Started: time.Now().UTC().Truncate(time.Second), Check: strings.TrimSpace(string(version))}
-		if c.earlier != nil && c.earlier.Check != c.report.Check {
+		c.report = &report{Step: s.name, Started: time.Now().UTC().Truncate(time.Second), Check: words[0], Sources: words[1]}
+		if c.earlier != nil && c.earlier.Sources != c.report.Sources {
 			c.earlier = nil // of other programs
 		}
 		c.report.Allotted = time.Until(over).Seconds()
-		if !named && c.earlier != nil && c.earlier.Left == "" && c.earlier.well() {
-			fmt.Fprintf(v.stdout, "%s: done on %s\n", s.name, c.earlier.Started.Format("2006-01-02 15:04"))
+		if !named && c.earlier != nil && c.earlier.ended() {
+			how := ""
+			switch {
+			case c.earlier.well():
+			case c.earlier.Left == "":
+				how = ", not well; name it to repeat it"
+			default:
+				how = ", not well and not to its end; name it to try again"
+			}
+			failed = failed || how != ""
+			fmt.Fprintf(v.stdout, "%s: done on %s%s\n", s.name, c.earlier.Started.Format("2006-01-02 15:04"), how)
+			continue
+		}
+		tooShort := s.run != "" && !begun(s.run) && c.earlier != nil && c.earlier.Left != "" && c.report.Allotted < c.earlier.Allotted+30
+		if ctx.Err() != nil || !named && tooShort {
+			left = append(left, s.name)
 			continue
 		}
 		if s.part != nil {
-			if err := s.part(); err != nil {
+			if err := s.part(ctx); errors.Is(err, errOver) {
+				left = append(left, s.name)
+				continue
+			} else if err != nil {
 				fmt.Fprintf(v.stdout, "%s: %v\n", s.name, err)
 				failed = failed || named
 				continue
 			}
-		}
-		if ctx.Err() != nil || !named && s.again && c.earlier != nil && c.earlier.Left != "" && c.report.Allotted < c.earlier.Allotted+30 {
-			left = append(left, s.name)
-			continue
 		}
 		c.report.Machine = thisMachine(ctx)
 		c.begun = time.Now()
 		if err := s.do(c); err != nil {
 			c.report.Error = err.Error()
 		}
-		if err := c.save(); err != nil {
+		if err := errors.Join(c.save(), v.pack()); err != nil {
 			return err
 		}
 		fmt.Fprintf(v.stdout, "%s is written, after %.0f s\n", c.path(), c.report.Seconds)
@@ -211,8 +226,12 @@ func (v *visit) carryOut(ctx context.Context, names []string) error {
 		}
 		failed = failed || !c.report.well()
 	}
+	if err := v.pack(); err != nil {
+		return err
+	}
+	v.sayPacked()
 	if len(left) > 0 {
-		fmt.Fprintf(v.stdout, "left for the next visit, after %.0f s: %s\n", time.Since(begun).Seconds(), strings.Join(left, ", "))
+		fmt.Fprintf(v.stdout, "left for the next visit, after %.0f s: %s\n", time.Since(start).Seconds(), strings.Join(left, ", "))
 	}
 	if failed {
 		return errFailed

@@ -44,8 +44,11 @@ func (p *pieces) name(part, parts int) string {
 	return fmt.Sprintf("%s.part-%d-of-%d", p.run, part, parts)
 }
 
-// found returns the paths of the pieces in a folder.
+// found returns the paths of the pieces in a folder; none if that has no name.
 func (p *pieces) found(folder string) []string {
+	if folder == "" {
+		return nil
+	}
 	paths, _ := filepath.Glob(filepath.Join(folder, p.run+".part-*-of-*")) // the pattern is right
 	return paths
 }
@@ -71,14 +74,7 @@ func (p *pieces) split(run, to string, epoch int, part, limit int64) (size int64
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	for _, name := range carried {
-		text, err := os.ReadFile(filepath.Join(run, name))
-		if err != nil {
-			return 0, err
-		}
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Format: tar.FormatUSTAR}); err != nil {
-			return 0, err
-		}
-		if _, err := w.Write(text); err != nil {
+		if err := addFile(w, name, filepath.Join(run, name)); err != nil {
 			return 0, err
 		}
 	}
@@ -128,15 +124,30 @@ func (p *pieces) read(path string) (h pieceHeader, share []byte, err error) {
 	return h, share, nil
 }
 
-// join puts the run that is in pieces in one of the folders, the first that has any,
-// into a folder, and returns how many of its epochs are done; 0 if there are none.
-func (p *pieces) join(run string, folders ...string) (epoch int, err error) {
-	var paths []string
+// furthest returns the folder of which the pieces are those of the most epochs, the
+// first of several; "" if none has any. A piece that cannot be read counts as none: join
+// says what is wrong with it.
+func (p *pieces) furthest(folders ...string) (best string) {
+	most := -1
 	for _, folder := range folders {
-		if paths = p.found(folder); len(paths) > 0 {
-			break
+		for _, path := range p.found(folder) {
+			h, _, err := p.read(path)
+			if err != nil {
+				h.Epoch = 0
+			}
+			if h.Epoch > most {
+				best, most = folder, h.Epoch
+			}
 		}
 	}
+	return best
+}
+
+// join puts the run that is in pieces in one of the folders, the one with the most
+// epochs, into a folder, and returns how many of its epochs are done; 0 if there are
+// none.
+func (p *pieces) join(run string, folders ...string) (epoch int, err error) {
+	paths := p.found(p.furthest(folders...))
 	if len(paths) == 0 {
 		return 0, nil
 	}

@@ -22,15 +22,20 @@ type report struct {
 	Started time.Time `json:"started"`
 	Seconds float64   `json:"seconds"`
 	Machine machine   `json:"machine"`
-	// Check says of which sources the programs are, and Version what cne says of itself.
+	// Check says of which sources the programs are, and Version what cne says of itself;
+	// Sources is the checksum by which they are told apart.
 	Check   string `json:"check"`
+	Sources string `json:"sources"`
 	Version string `json:"version,omitempty"`
 	// Allotted is how many seconds the visit had for the step.
 	Allotted float64 `json:"allotted"`
 	// Device is the sentence in which cne says where it computes.
-	Device string   `json:"device,omitempty"`
-	Tests  []tested `json:"tests,omitempty"`
-	Runs   []ran    `json:"runs,omitempty"`
+	Device string `json:"device,omitempty"`
+	// Notes is what else it says of how it computes, such as which library has the
+	// convolutions.
+	Notes []string `json:"notes,omitempty"`
+	Tests []tested `json:"tests,omitempty"`
+	Runs  []ran    `json:"runs,omitempty"`
 	// Benchmarks are those of kernels.
 	Benchmarks []benchmark `json:"benchmarks,omitempty"`
 	// Note says what was not done, and why that is no failure.
@@ -57,6 +62,11 @@ type tested struct {
 	Passed  []string `json:"passed"`
 	Skipped []string `json:"skipped,omitempty"`
 	Failed  []string `json:"failed,omitempty"`
+	// FailedAlone are those of Failed that fail in a process of their own as well, and
+	// FailedAfter those that do not, so that it was a test before them that left the
+	// device unusable. For the rest there was no time, or they name no test.
+	FailedAlone []string `json:"failed_alone,omitempty"`
+	FailedAfter []string `json:"failed_after,omitempty"`
 	// Output is the end of what was printed, if not all is well.
 	Output string `json:"output,omitempty"`
 }
@@ -70,7 +80,7 @@ type benchmark struct {
 
 // limits are the benchmarks that measure what the GPU can do at most, by the unit of
 // their rates.
-var limits = map[string]string{"GB/s": "DeviceCopy", "TFLOP/s": "DeviceProduct"}
+var limits = map[string]string{"GB/s": "DeviceCopy", "TFLOP/s": "DeviceProduct", "TFLOP/s-tf32": "DeviceProduct"}
 
 // ran is a run that was measured.
 type ran struct {
@@ -89,6 +99,29 @@ type ran struct {
 // reached tells whether a run is as good as it should be.
 func (r ran) reached() bool {
 	return r.Goal == 0 || r.AtLeast && r.Figure >= r.Goal || !r.AtLeast && r.Figure <= r.Goal
+}
+
+// ended tells whether there is nothing left of a step that would be done unasked.
+func (r *report) ended() bool { return r.Left == "" || r.Error != "" }
+
+// failures prints which tests have failed.
+func (t tested) failures() string {
+	if len(t.FailedAlone)+len(t.FailedAfter) == 0 {
+		return or(strings.Join(t.Failed, ", "), "0")
+	}
+	rest := slices.DeleteFunc(slices.Clone(t.Failed), func(s string) bool {
+		return slices.Contains(t.FailedAlone, s) || slices.Contains(t.FailedAfter, s)
+	})
+	var parts []string
+	for _, part := range []struct {
+		how   string
+		names []string
+	}{{"alone", t.FailedAlone}, {"after another", t.FailedAfter}, {"not tried alone", rest}} {
+		if len(part.names) > 0 {
+			parts = append(parts, part.how+": "+strings.Join(part.names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // well tells whether everything worked. Whether it was fast enough is another
@@ -175,6 +208,20 @@ func markdown(all []*report) string {
 			break
 		}
 	}
+	// A sentence that several steps have is said once.
+	var sentences []string
+	steps := map[string][]string{}
+	for _, r := range all {
+		for _, s := range r.Notes {
+			if len(steps[s]) == 0 {
+				sentences = append(sentences, s)
+			}
+			steps[s] = append(steps[s], r.Step)
+		}
+	}
+	for _, s := range sentences {
+		fmt.Fprintf(&b, "\n%s: %s.\n", strings.Join(steps[s], ", "), strings.TrimSuffix(s, "."))
+	}
 
 	rows := 0
 	for _, r := range all {
@@ -205,7 +252,7 @@ func markdown(all []*report) string {
 				fmt.Fprint(&b, "\n| tests of | under | passed | skipped | failed | took |\n|---|---|---|---|---|---|\n")
 			}
 			rows++
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %.1f s |\n", t.Package, t.Tool, len(t.Passed), len(t.Skipped), or(strings.Join(t.Failed, ", "), "0"), t.Seconds)
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %.1f s |\n", t.Package, t.Tool, len(t.Passed), len(t.Skipped), t.failures(), t.Seconds)
 		}
 	}
 	b.WriteString(benchmarkTable(all))
@@ -254,7 +301,7 @@ func benchmarkTable(all []*report) string {
 		}
 	}
 	if len(most) > 0 {
-		fmt.Fprint(&b, "\nPer cent are of the largest rate of DeviceCopy or DeviceProduct.\n")
+		fmt.Fprint(&b, "\nPer cent are of the largest rate of DeviceCopy or DeviceProduct in the same unit; TFLOP/s-tf32 are of products that round to TF32.\n")
 	}
 	return b.String()
 }

@@ -52,7 +52,7 @@ done
 if [ -n "$cache" ]; then
   export CUDA_CACHE_PATH=$cache
 else
-  echo "run: no folder for the driver's cache can be written (CUDA_CACHE_PATH, beside run, or TMPDIR), so that each process compiles all kernels again, which takes seconds" >&2
+  echo "run: no folder for the driver's cache can be written (CUDA_CACHE_PATH, beside run, or TMPDIR), so that each process compiles the kernels again that it uses; how long that takes has not been measured" >&2
 fi
 
 # The libraries. CUDA 12's wheels have a folder for each, CUDA 13's one for all but

@@ -13,18 +13,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // A step is a piece of the check; steps.txt says what it does.
 type step struct {
 	name string
-	part func() error // sees to the data that it needs
-	ask  bool         // it is done only if it is named
-	// again: what it has done of its work is lost to a visit in another folder.
-	again bool
-	do    func(*check) error
+	part func(context.Context) error // sees to the data that it needs
+	ask  bool                        // it is done only if it is named
+	// run is the folder of a run that cannot be carried to another folder, where it
+	// begins again.
+	run string
+	do  func(*check) error
 }
 
 // steps are those of all checks, in the order in which they tell most.
@@ -33,10 +33,10 @@ var steps = []step{
 	{name: "table", part: mnist, do: (*check).table},
 	{name: "parametric", part: mnist, do: (*check).parametric},
 	{name: "kernels", do: (*check).kernels},
-	{name: "simclr", part: cifar10, again: true, do: (*check).simclr},
+	{name: "simclr", part: cifar10, run: folderOfRun("simclr"), do: (*check).simclr},
 	{name: "memcheck", do: func(c *check) error { return c.tests("memcheck") }},
 	{name: "synccheck", do: func(c *check) error { return c.tests("synccheck") }},
-	{name: "simclr-run", part: cifar10, do: (*check).simclrRun},
+	{name: longest, part: cifar10, do: (*check).simclrRun},
 	{name: "racecheck", ask: true, do: func(c *check) error { return c.tests("racecheck") }},
 }
 
@@ -94,7 +94,7 @@ var errOver = errors.New("the time was over")
 func (c *check) command(name string, args ...string) *exec.Cmd {
 	fmt.Fprintf(c.stdout, "+ %s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(c.ctx, name, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 15 * time.Second
 	separate(cmd)
 	return cmd
@@ -113,7 +113,7 @@ func (c *check) runWatched(cmd *exec.Cmd, look func() error) (string, error) {
 		return "", err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() { ended <- wait(cmd) }()
 	ticks := time.NewTicker(5 * time.Second)
 	defer ticks.Stop()
 	var err error
@@ -128,16 +128,41 @@ func (c *check) runWatched(cmd *exec.Cmd, look func() error) (string, error) {
 			}
 		}
 	}
-	if i := strings.Index(stderr.String(), "computing on"); i >= 0 && c.report.Device == "" {
-		c.report.Device, _, _ = strings.Cut(stderr.String()[i:], "\n")
-	}
+	c.note(stderr.String())
 	if c.ctx.Err() != nil {
 		return stdout.String(), errOver
 	}
 	if err != nil {
-		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, tail(stderr.String()+stdout.String(), 2000))
+		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, tail(stdout.String()+stderr.String(), 2000))
 	}
 	return stdout.String(), nil
+}
+
+// telling begin the lines in which cne says how it computes, and what it misses.
+var telling = []string{"convolutions are ", "products of matrices are ", "cuDNN ", "nothing can be written to ", "there is no home folder"}
+
+// note puts into the report what cne says of the device.
+func (c *check) note(stderr string) {
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "computing on") && c.report.Device == "":
+			c.report.Device = line
+		case slices.ContainsFunc(telling, func(s string) bool { return strings.HasPrefix(line, s) }) && !slices.Contains(c.report.Notes, line):
+			c.report.Notes = append(c.report.Notes, line)
+		}
+	}
+}
+
+// together runs a command to its end and returns all that it prints.
+func together(cmd *exec.Cmd) (output string, err error) {
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	err = wait(cmd)
+	return text.String(), err
 }
 
 // tail returns the end of a text.
@@ -176,6 +201,17 @@ func (c *check) eachPackage(packages []string, do func(p string) error) error {
 	return c.leaves("")
 }
 
+// testsFolder is where the tests of a package run.
+func testsFolder(p string) string { return filepath.Join("programs", "of", p) }
+
+// hasTests returns an error if the programs have no tests of a package.
+func hasTests(p string) error {
+	if _, err := os.Stat(testsFolder(p)); err != nil {
+		return fmt.Errorf("the programs have no tests of %s; scripts/gpu-check --packages says of which packages they are built", p)
+	}
+	return nil
+}
+
 // inTests prepares the tests of a package, under a command if one is given.
 func (c *check) inTests(p string, args ...string) (*exec.Cmd, error) {
 	// They run where their testdata are.
@@ -183,17 +219,13 @@ func (c *check) inTests(p string, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join("programs", "of", p)
-	if _, err := os.Stat(folder); err != nil {
-		return nil, fmt.Errorf("the programs have no tests of %s; scripts/gpu-check --packages says of which packages they are built", p)
-	}
 	for i, a := range args {
 		if a == "" {
 			args[i] = program
 		}
 	}
 	cmd := c.command(args[0], args[1:]...)
-	cmd.Dir = folder
+	cmd.Dir = testsFolder(p)
 	cmd.Env = append(os.Environ(), "CUDA_TESTS=required")
 	return cmd, nil
 }
@@ -211,23 +243,36 @@ func (c *check) tests(tool string) error {
 			c.report.Note = "not done: there is no compute-sanitizer (which CUDA's toolkit has) in PATH, /usr/local/cuda or Python's packages"
 			return nil
 		}
-		under = []string{sanitizer, "--tool", tool, "--report-api-errors", "no", "--error-exitcode", "86"}
+		under = []string{sanitizer, "--tool", tool, "--error-exitcode", "86"}
+		if tool == "memcheck" {
+			// Calls that fail on purpose are no errors of a kernel.
+			under = append(under, "--report-api-errors", "no")
+		}
 		packages = slices.DeleteFunc(packages, func(p string) bool { return !slices.Contains(sanitized, p) })
 	}
-	return c.eachPackage(packages, func(p string) error {
-		// A test that hangs is to be named before the visit's time is over.
-		cmd, err := c.inTests(p, append(slices.Clone(under), "", p, "-test.v", "-test.run", "Device|Remote", "-test.timeout", "6m")...)
+	// test runs those tests of a package of which the names match, for so long at most.
+	test := func(p, names, most string) (output string, err error) {
+		args := append(slices.Clone(under), "", p, "-test.v", "-test.run", names, "-test.timeout", most)
+		if tool != "" {
+			args = append(args, "-test.short")
+		}
+		cmd, err := c.inTests(p, args...)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if tool != "" {
 			cmd.Env = append(cmd.Env, "CNE_LIBCUDNN=none") // its kernels are not ours to check
 		}
-		var output bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &output, &output
+		return together(cmd)
+	}
+	return c.eachPackage(packages, func(p string) error {
+		if err := hasTests(p); err != nil {
+			return err
+		}
 		begun := time.Now()
-		err = cmd.Run()
-		t := results(output.String())
+		// A test that hangs is to be named before the visit's time is over.
+		output, err := test(p, "Device|Remote", "6m")
+		t := results(output)
 		if c.ctx.Err() != nil {
 			if n := len(t.Failed); n > 0 {
 				c.report.Note = fmt.Sprintf("interrupted in %s of %s", t.Failed[n-1], p)
@@ -235,14 +280,38 @@ func (c *check) tests(tool string) error {
 			return errOver
 		}
 		t.Package, t.Tool, t.Seconds = p, tool, time.Since(begun).Seconds()
+		named := slices.Clone(t.Failed)
 		if err != nil || len(t.Failed) > 0 {
 			if len(t.Failed) == 0 {
 				t.Failed = []string{err.Error()}
 			}
-			t.Output = tail(output.String(), 6000)
+			t.Output = tail(output, 6000)
 		}
+		at := len(c.report.Tests)
 		c.report.Tests = append(c.report.Tests, t)
 		fmt.Fprintf(c.stdout, "%s: %d passed, %d skipped, failed: %s\n", p, len(t.Passed), len(t.Skipped), or(strings.Join(t.Failed, ", "), "none"))
+		// A kernel that fails leaves a process without its device, so that all tests
+		// after it fail, too: each is tried in a process of its own.
+		for _, name := range named {
+			if err := c.save(); err != nil {
+				return err
+			}
+			output, err := test(p, "^"+name+"$", "1m")
+			if c.ctx.Err() != nil {
+				return nil
+			}
+			t := &c.report.Tests[at]
+			if alone := results(output); err == nil && len(alone.Failed) == 0 {
+				t.FailedAfter = append(t.FailedAfter, name)
+			} else {
+				t.FailedAlone = append(t.FailedAlone, name)
+				t.Output += "\n\n" + name + " alone:\n" + tail(output, 2000)
+			}
+		}
+		if len(named) > 0 {
+			t := c.report.Tests[at]
+			fmt.Fprintf(c.stdout, "%s: failed alone: %s; failed after another: %s\n", p, or(strings.Join(t.FailedAlone, ", "), "none"), or(strings.Join(t.FailedAfter, ", "), "none"))
+		}
 		return nil
 	})
 }
@@ -263,6 +332,9 @@ func (c *check) kernels() error {
 		return err
 	}
 	return c.eachPackage(packages, func(p string) error {
+		if err := hasTests(p); err != nil {
+			return err
+		}
 		args := []string{"", p, "-test.run", "^$", "-test.bench", "Device|Remote", "-test.timeout", "6m"}
 		if c.short {
 			args = append(args, "-test.short", "-test.benchtime", "1x")
@@ -273,21 +345,19 @@ func (c *check) kernels() error {
 		if err != nil {
 			return err
 		}
-		var output bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &output, &output
 		begun := time.Now()
-		err = cmd.Run()
+		output, err := together(cmd)
 		if c.ctx.Err() != nil {
 			return errOver
 		}
-		found := benchmarks(output.String())
+		found := benchmarks(output)
 		c.report.Benchmarks = append(c.report.Benchmarks, found...)
 		t := tested{Package: p, Tool: "benchmarks", Seconds: time.Since(begun).Seconds(), Passed: []string{}}
 		for _, b := range found {
 			t.Passed = append(t.Passed, b.Name)
 		}
 		if err != nil {
-			t.Failed, t.Output = []string{err.Error()}, tail(output.String(), 6000)
+			t.Failed, t.Output = []string{err.Error()}, tail(output, 6000)
 		}
 		c.report.Tests = append(c.report.Tests, t)
 		fmt.Fprintf(c.stdout, "%s: %d benchmarks\n", p, len(found))
@@ -297,8 +367,8 @@ func (c *check) kernels() error {
 
 // benchmarks reads what go test -bench prints.
 func benchmarks(output string) (found []benchmark) {
-	for s := bufio.NewScanner(strings.NewReader(output)); s.Scan(); {
-		words := strings.Fields(s.Text())
+	for line := range strings.Lines(output) {
+		words := strings.Fields(line)
 		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
 			continue
 		}
@@ -316,7 +386,7 @@ func benchmarks(output string) (found []benchmark) {
 			case err != nil:
 			case unit == "ns/op":
 				b.Seconds = v * 1e-9
-			case strings.HasSuffix(unit, "/s"):
+			case strings.Contains(unit, "/s"):
 				b.Rates[unit] = v
 			}
 		}
@@ -329,8 +399,9 @@ func benchmarks(output string) (found []benchmark) {
 func results(output string) (t tested) {
 	t.Passed = []string{}
 	running := ""
-	for s := bufio.NewScanner(strings.NewReader(output)); s.Scan(); {
-		word, rest, _ := strings.Cut(s.Text(), ": ")
+	for line := range strings.Lines(output) {
+		line = strings.TrimSuffix(line, "\n")
+		word, rest, _ := strings.Cut(line, ": ")
 		name, _, _ := strings.Cut(rest, " ")
 		switch word {
 		case "--- PASS":
@@ -340,7 +411,7 @@ func results(output string) (t tested) {
 		case "--- FAIL":
 			t.Failed = append(t.Failed, name)
 		default:
-			if name, ok := strings.CutPrefix(s.Text(), "=== RUN   "); ok && !strings.Contains(name, "/") {
+			if name, ok := strings.CutPrefix(line, "=== RUN   "); ok && !strings.Contains(name, "/") {
 				running = name
 			}
 			continue
@@ -372,7 +443,7 @@ func findSanitizer() string {
 }
 
 // mnist sees to the four files of MNIST, of which two are among the programs.
-func mnist() error {
+func mnist(context.Context) error {
 	for _, name := range []string{"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"} {
 		path := filepath.Join("data/mnist", name)
 		if _, err := os.Stat(path); err == nil {
@@ -393,7 +464,7 @@ func mnist() error {
 }
 
 // cifar10 unpacks the images of CIFAR-10, unless that was done before.
-func cifar10() error {
+func cifar10(ctx context.Context) error {
 	const archive, to = "data/cifar10-jpeg.tar.xz", "data/cifar10"
 	if _, err := os.Stat(to); err == nil {
 		return nil
@@ -407,11 +478,15 @@ func cifar10() error {
 		return err
 	}
 	// tar needs xz; Python has its own.
-	if exec.Command("tar", "-xJf", archive, "-C", into).Run() != nil {
+	if exec.CommandContext(ctx, "tar", "-xJf", archive, "-C", into).Run() != nil && ctx.Err() == nil {
 		python := or(os.Getenv("PYTHON"), "python3")
-		if err := exec.Command(python, "-c", "import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])", archive, into).Run(); err != nil {
+		const unpack = "import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])"
+		if exec.CommandContext(ctx, python, "-c", unpack, archive, into).Run() != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s is unpacked neither by tar with xz nor by %s: it is damaged, or neither is here; %s", archive, python, again)
 		}
+	}
+	if ctx.Err() != nil {
+		return errOver
 	}
 	if err := os.Rename(filepath.Join(into, "cifar10"), to); err != nil {
 		return fmt.Errorf("%s has no folder cifar10; %s", archive, again)
@@ -419,12 +494,13 @@ func cifar10() error {
 	return os.RemoveAll(into)
 }
 
-// train runs cne train and returns its figures, and the seconds of each epoch.
-func (c *check) train(folder string, args ...string) (command string, figures metrics, epochs []float64, err error) {
+// train runs cne train, for so many epochs if that is not 0, and returns its figures,
+// and the seconds of each epoch.
+func (c *check) train(folder string, epochs int, args ...string) (command string, figures metrics, seconds []float64, err error) {
 	args = append([]string{"train", "--force", "--output", folder, "--set", onGPU}, args...)
 	args = append(args, c.set...)
-	if c.epochs > 0 {
-		args = append(args, "--epochs", strconv.Itoa(c.epochs))
+	if epochs > 0 {
+		args = append(args, "--epochs", strconv.Itoa(epochs))
 	}
 	if _, err := c.run(c.command("programs/cne", args...)); err != nil {
 		return "", figures, nil, err
@@ -433,8 +509,8 @@ func (c *check) train(folder string, args ...string) (command string, figures me
 		return "", figures, nil, err
 	}
 	c.report.Version = figures.Version
-	epochs, _, err = epochSeconds(folder)
-	return "cne " + strings.Join(args, " "), figures, epochs, err
+	seconds, _, err = epochSeconds(folder)
+	return "cne " + strings.Join(args, " "), figures, seconds, err
 }
 
 // metrics are those of metrics.json that are written down.
@@ -518,16 +594,30 @@ func (c *check) table() error {
 		if err := c.leaves("b=" + b.name); err != nil {
 			return err
 		}
-		command, m, _, err := c.train(fmt.Sprintf("runs/table-%d", b.size), "--config", "programs/configs/mnist-negtsne.yaml",
-			"--set", "data.path=data/mnist", "--set", fmt.Sprintf("train.batch_size=%d", b.size))
+		folder := fmt.Sprintf("runs/table-%d", b.size)
+		args := []string{"--config", "programs/configs/mnist-negtsne.yaml", "--set", "data.path=data/mnist", "--set", fmt.Sprintf("train.batch_size=%d", b.size)}
+		// The driver compiles what kernels it meets for the first time, and keeps them.
+		few := 2
+		if c.epochs > 0 {
+			few = min(few, c.epochs)
+		}
+		_, _, _, err := c.train(folder+"-before", few, args...)
 		if errors.Is(err, errOver) {
 			return nil
 		} else if err != nil {
 			return err
 		}
+		command, m, epochs, err := c.train(folder, c.epochs, args...)
+		if errors.Is(err, errOver) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		more := m.more()
+		more["first epoch"] = epochs[0]
 		c.report.Runs = append(c.report.Runs, ran{
 			Name: fmt.Sprintf("Neg-t-SNE of MNIST, table, b=%s, %d epochs", b.name, m.Epochs), Goal: b.goal, Figure: m.Seconds.Optimize, Unit: "s",
-			More: m.more(), Command: command,
+			More: more, Command: command,
 		})
 	}
 	return c.leaves("")
@@ -537,7 +627,7 @@ func (c *check) parametric() error {
 	if err := c.leaves("all of it"); err != nil {
 		return err
 	}
-	command, m, epochs, err := c.train("runs/parametric", "--config", "programs/configs/mnist-parametric-negtsne.yaml",
+	command, m, epochs, err := c.train("runs/parametric", c.epochs, "--config", "programs/configs/mnist-parametric-negtsne.yaml",
 		"--set", "data.path=data/mnist/train-images-idx3-ubyte.gz", "--set", "data.labels=data/mnist/train-labels-idx1-ubyte.gz",
 		"--set", "data.holdout=data/mnist/t10k-images-idx3-ubyte.gz", "--set", "data.holdout_labels=data/mnist/t10k-labels-idx1-ubyte.gz",
 		"--set", "train.batch_size=32768")
@@ -560,10 +650,42 @@ const (
 )
 
 // simclr measures steps, in turn with PyTorch's, and then trains and evaluates the
-// network of the paper as far as the time goes.
+// network of the paper as far as the time goes. What an earlier visit has measured is
+// not measured again.
 func (c *check) simclr() error {
-	if err := c.leaves("all of it"); err != nil {
+	if c.earlier != nil && c.earlier.Left != "" && c.earlier.Left != allSteps {
+		c.report.Runs, c.report.Note = c.earlier.Runs, c.earlier.Note
+		if i := slices.IndexFunc(c.report.Runs, ran.isProgress); i >= 0 {
+			c.report.Runs = c.report.Runs[:i]
+		}
+		if c.report.Version, c.report.Notes = c.earlier.Version, c.earlier.Notes; !strings.Contains(c.report.Note, measuredOn) {
+			c.report.Note = strings.TrimPrefix(c.report.Note+"; "+measuredOn+c.earlier.Started.Format("2006-01-02 15:04"), "; ")
+		}
+	} else if done, err := c.simclrSteps(); err != nil || !done {
 		return err
+	}
+	l := c.longRun("simclr", "")
+	l.goal = 80
+	if err := l.progress(); err != nil {
+		return err
+	}
+	if done, err := l.goOn(c.set); err != nil || done {
+		return err
+	}
+	return c.leaves(c.report.Left + "; it begins again in another folder, where the run is not, and goes on in this one")
+}
+
+// allSteps is what simclr leaves until it has measured steps, and measuredOn is how it
+// says that an earlier visit has.
+const (
+	allSteps   = "all of it"
+	measuredOn = "steps were measured on "
+)
+
+// simclrSteps measures steps. It is not done when the time is over.
+func (c *check) simclrSteps() (done bool, err error) {
+	if err := c.leaves(allSteps); err != nil {
+		return false, err
 	}
 	const folder, few = "runs/simclr-epochs", 3
 	epochs := few
@@ -576,7 +698,7 @@ func (c *check) simclr() error {
 		seconds, v, err := c.torch()
 		switch {
 		case errors.Is(err, errOver):
-			return nil
+			return false, nil
 		case err != nil:
 			// Python says last what is wrong.
 			text := err.Error()
@@ -592,20 +714,20 @@ func (c *check) simclr() error {
 		// So few epochs have none to warm up in.
 		args = append(args, "--set", "train.warm_up=0")
 		if _, err := c.run(c.command("programs/cne", args...)); errors.Is(err, errOver) {
-			return nil
+			return false, nil
 		} else if err != nil {
-			return err
+			return false, err
 		}
 		each, last, err := epochSeconds(folder)
 		if err != nil {
-			return err
+			return false, err
 		}
 		c.report.Runs = append(c.report.Runs, ran{
 			Name: "SimCLR on CIFAR-10, ResNet18, b=1024, an epoch with its views", Goal: 8, Figure: usual(each), Unit: "s",
 			More: map[string]float64{"epochs": float64(last.Epoch), "loss": last.Loss, "first epoch": each[0]}, Command: "cne " + strings.Join(args, " "),
 		})
 		if err := c.save(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(theirs) > 0 {
@@ -615,34 +737,23 @@ func (c *check) simclr() error {
 			ran{Name: "PyTorch " + version + ", the same steps on images that are there already, TF32, channels last", Figure: theirs[0], Unit: "s", More: map[string]float64{"slowest": theirs[len(theirs)-1]}},
 			ran{Name: "PyTorch's time as a multiple of cne's", Figure: theirs[0] / ours, Unit: "×", Goal: 1, AtLeast: true})
 	}
-	l := c.longRun("simclr", "")
-	l.goal = 80
-	if done, err := l.goOn(c.set); err != nil || done {
-		return err
-	}
-	return c.leaves(c.report.Left + "; it begins again in another folder, where the run is not, and goes on in this one")
+	return true, nil
 }
 
 // torch measures PyTorch's steps and returns the seconds that an epoch of them takes.
 func (c *check) torch() (seconds float64, version string, err error) {
 	python := or(os.Getenv("PYTHON"), "python3")
-	cmd := c.command(python, "-c", "import torch; assert torch.cuda.is_available(), 'it sees no GPU'; print(torch.__version__)")
-	cmd.Env = ownLibraries()
-	version, err = c.run(cmd)
-	if err != nil {
-		return 0, "", err
-	}
-	cmd = c.command(python, "programs/torch_resnet.py", "--device", "cuda", "--tf32", "--channels-last", "--views", strconv.Itoa(views), "--rounds", "30")
+	cmd := c.command(python, "programs/torch_resnet.py", "--device", "cuda", "--tf32", "--channels-last", "--views", strconv.Itoa(views), "--rounds", "30")
 	cmd.Env = ownLibraries()
 	text, err := c.run(cmd)
 	if err != nil {
 		return 0, "", err
 	}
 	var count, rate float64
-	if _, err := fmt.Sscan(text, &count, &rate); err != nil || rate <= 0 {
+	if _, err := fmt.Sscanf(text, "PyTorch %s\n%g %g", &version, &count, &rate); err != nil || rate <= 0 {
 		return 0, "", fmt.Errorf("torch_resnet.py printed %q", text)
 	}
-	return batches * views / rate, strings.TrimSpace(version), nil
+	return batches * views / rate, version, nil
 }
 
 // ownLibraries is the environment without the libraries that ./run has found for
@@ -658,11 +769,11 @@ func ownLibraries() []string {
 // simclrRun starts the run with the narrow network, or goes on with it, until it is at
 // its end or the time is over. It leaves what the next visit needs as pieces.
 func (c *check) simclrRun() error {
-	l := c.longRun("simclr-run", fmt.Sprintf(", width %d", c.width))
+	l := c.longRun(longest, fmt.Sprintf(", width %d", c.width))
 	// The run is in the folder, or in pieces, or it begins.
-	p := pieces{run: "simclr-run", width: c.width, epochs: l.epochs}
-	if !l.begun() {
-		epoch, err := p.join(l.folder, c.resume, c.out)
+	p := pieces{run: longest, width: c.width, epochs: l.epochs}
+	if !begun(l.folder) {
+		epoch, err := p.join(l.folder, c.out, c.resume)
 		if err != nil {
 			return err
 		}
@@ -702,24 +813,28 @@ type longRun struct {
 }
 
 func (c *check) longRun(name, suffix string) *longRun {
-	l := &longRun{check: c, folder: "runs/" + name, suffix: suffix, epochs: 100, before: len(c.report.Runs)}
+	l := &longRun{check: c, folder: folderOfRun(name), suffix: suffix, epochs: 100, before: len(c.report.Runs)}
 	if c.epochs > 0 {
 		l.epochs = c.epochs
 	}
 	return l
 }
 
-// checkpoint returns when the run's state was last saved.
-func (l *longRun) checkpoint() (at time.Time, ok bool) {
-	info, err := os.Stat(filepath.Join(l.folder, "checkpoint.safetensors"))
+// folderOfRun is where the run of a step is.
+func folderOfRun(step string) string { return "runs/" + step }
+
+// checkpoint returns when the state of the run in a folder was last saved.
+func checkpoint(folder string) (at time.Time, ok bool) {
+	info, err := os.Stat(filepath.Join(folder, "checkpoint.safetensors"))
 	if err != nil {
 		return at, false
 	}
 	return info.ModTime(), true
 }
 
-func (l *longRun) begun() bool {
-	_, ok := l.checkpoint()
+// begun tells whether the run in a folder can go on.
+func begun(folder string) bool {
+	_, ok := checkpoint(folder)
 	return ok
 }
 
@@ -728,7 +843,7 @@ func (l *longRun) begun() bool {
 func (l *longRun) goOn(set []string) (done bool, err error) {
 	args := []string{"simclr", "pretrain", "--epochs", strconv.Itoa(l.epochs), "--set", onGPU,
 		"--set", "monitor.every=0", "--set", "evaluate.at_end=false", "--set", "checkpoint.minutes=1"}
-	if l.begun() {
+	if begun(l.folder) {
 		args = append(args, "--resume", l.folder)
 	} else {
 		args = append(append(args, "--force", "--config", "programs/configs/simclr-cifar10.yaml", "--output", l.folder, "--set", "data.path=data/cifar10"), set...)
@@ -740,7 +855,7 @@ func (l *longRun) goOn(set []string) (done bool, err error) {
 			if err := l.progress(); err != nil {
 				return err
 			}
-			at, ok := l.checkpoint()
+			at, ok := checkpoint(l.folder)
 			if !ok || at.Equal(saved) || l.kept == nil {
 				return nil
 			}
@@ -791,6 +906,11 @@ func (l *longRun) epoch() int {
 	return last.Epoch
 }
 
+// epochsDone is the unit of the figure that says how far a run has come.
+const epochsDone = "epochs"
+
+func (r ran) isProgress() bool { return r.Unit == epochsDone }
+
 // progress writes down how far the run has come.
 func (l *longRun) progress() error {
 	each, last, err := epochSeconds(l.folder)
@@ -798,7 +918,7 @@ func (l *longRun) progress() error {
 		return l.leaves("all of its epochs") // there is no record yet
 	}
 	l.report.Runs = append(l.report.Runs[:l.before], ran{
-		Name: fmt.Sprintf("SimCLR on CIFAR-10, m=16%s, epochs of %d that are done", l.suffix, l.epochs), Figure: float64(last.Epoch), Unit: "epochs",
+		Name: fmt.Sprintf("SimCLR on CIFAR-10, m=16%s, epochs of %d that are done", l.suffix, l.epochs), Figure: float64(last.Epoch), Unit: epochsDone,
 		More: map[string]float64{"loss": last.Loss, "seconds of an epoch": usual(each), "seconds": last.Seconds}, Command: l.trained,
 	})
 	if last.Epoch >= l.epochs {

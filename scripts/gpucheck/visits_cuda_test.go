@@ -79,24 +79,17 @@ func must(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// bring copies files.
-func bring(t *testing.T, to string, patterns ...string) (names []string) {
+// bring copies the archive that a visit has left, unpacks it, and returns the names of
+// its files.
+func bring(t *testing.T, machine, to string) (names string) {
 	t.Helper()
-	for _, pattern := range patterns {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range found {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			put(t, filepath.Join(to, filepath.Base(path)), string(text))
-			names = append(names, filepath.Base(path))
-		}
+	text, err := os.ReadFile(filepath.Join(machine, "out.tar"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return names
+	put(t, filepath.Join(to, "out.tar"), string(text))
+	must(t, exec.Command("tar", "-C", to, "-xf", filepath.Join(to, "out.tar")))
+	return must(t, exec.Command("tar", "-tf", filepath.Join(to, "out.tar")))
 }
 
 // Two visits to a machine with a device, of which nothing is kept but the files that
@@ -177,27 +170,30 @@ func TestTwoVisitsOnDevice(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatalf("the first visit: %v\n%s", err, &said)
 	}
-	if names, want := bring(t, back, first+"/out/*"), "report-ops.json report-simclr-run.json simclr-run.part-1-of-2 simclr-run.part-2-of-2"; strings.Join(names, " ") != want {
-		t.Fatalf("%v came back, want %s\n%s", names, want, &said)
+	if names, want := bring(t, first, back), "out/report-ops.json\nout/report-simclr-run.json\nout/simclr-run.part-1-of-2\nout/simclr-run.part-2-of-2\n"; names != want {
+		t.Fatalf("%s came back, want %s\n%s", names, want, &said)
 	}
 	if err := os.RemoveAll(first); err != nil {
 		t.Fatal(err)
 	}
 	var ops, run report
-	if err := readJSON(filepath.Join(back, "report-ops.json"), &ops); err != nil || !ops.well() || ops.Left != "" || len(ops.Tests) != 1 || len(ops.Tests[0].Passed) == 0 {
+	if err := readJSON(filepath.Join(back, "out/report-ops.json"), &ops); err != nil || !ops.well() || ops.Left != "" || len(ops.Tests) != 1 || len(ops.Tests[0].Passed) == 0 {
 		t.Errorf("%v: %+v", err, ops)
 	}
-	if err := readJSON(filepath.Join(back, "report-simclr-run.json"), &run); err != nil || !run.well() || !strings.HasSuffix(run.Left, " to 25, and the accuracies") {
+	if err := readJSON(filepath.Join(back, "out/report-simclr-run.json"), &run); err != nil || !run.well() || !strings.HasSuffix(run.Left, " to 25, and the accuracies") {
 		t.Errorf("%v: %+v", err, run)
 	}
 
-	gpuCheck("--parts", "mnist,cifar10", "--with", back)
+	gpuCheck("--parts", "mnist,cifar10", "--with", filepath.Join(back, "out.tar"))
 	second := filepath.Join(t.TempDir(), "second")
 	if text := must(t, visit(second, "simclr-run")); !strings.Contains(text, "going on after epoch ") {
 		t.Error(text)
 	}
-	bring(t, back, second+"/out/*")
-	if err := readJSON(filepath.Join(back, "report-simclr-run.json"), &run); err != nil || !run.well() || run.Left != "" && len(run.Runs) != 3 {
+	run = report{} // what the file does not have stays as it was
+	if names, want := bring(t, second, back), "out/report-ops.json\nout/report-simclr-run.json\n"; names != want {
+		t.Errorf("%s came back, want %s", names, want)
+	}
+	if err := readJSON(filepath.Join(back, "out/report-simclr-run.json"), &run); err != nil || !run.well() || run.Left != "" || len(run.Runs) != 3 {
 		t.Errorf("%v: %+v", err, run)
 	}
 
@@ -217,7 +213,7 @@ func TestTwoVisitsOnDevice(t *testing.T) {
 	}
 
 	put(t, filepath.Join(back, "gpu.md"), read(filepath.Join(root, "docs/gpu.md")))
-	must(t, exec.Command(filepath.Join(made, "run"), "-report", back, "-into", filepath.Join(back, "gpu.md")))
+	must(t, exec.Command(filepath.Join(made, "run"), "-report", filepath.Join(back, "out"), "-into", filepath.Join(back, "gpu.md")))
 	for _, want := range []string{"| ops |", "| internal/device/kernels |  |", "| kNN accuracy after 25 epochs, width 4 |"} {
 		if text := read(filepath.Join(back, "gpu.md")); !strings.Contains(text, want) {
 			t.Errorf("%s\nlacks %q", text, want)

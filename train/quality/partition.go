@@ -29,7 +29,7 @@ const (
 // All n(n−1)/2 pairs are visited. For float32 the terms are computed in single
 // precision, with a relative error of the sum below 1e-6 for d=2, and of about
 // d·1e-7 at worst for large d; for float64 in double precision, and on the CPU
-// whatever the device is. An accelerator's result agrees with the CPU's to 1e-6.
+// whatever the device is. A device's result agrees with the CPU's to 1e-6.
 // Errors wrap ErrInput or ErrNotFinite, or are the context's or the device's.
 func PartitionFunction[T Float](ctx context.Context, embedding []T, d int, on *Device) (float64, error) {
 	n, err := points(embedding, d, "embedding")

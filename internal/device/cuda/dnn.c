@@ -3,8 +3,13 @@
 #define _GNU_SOURCE
 #include "dnn.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "library.h"
 
@@ -49,6 +54,39 @@ struct dnn {
                             void *workspace, size_t bytes, const void *beta, void *dw_of, void *dw);
 };
 
+// name_of returns the name that a library gives itself, or 0.
+static const char *name_of(const struct link_map *library) {
+  const char *strings = 0;
+  const ElfW(Dyn) *name = 0;
+  for (const ElfW(Dyn) *d = library->l_ld; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag == DT_STRTAB) strings = (const char *)d->d_un.d_ptr;
+    if (d->d_tag == DT_SONAME) name = d;
+  }
+  return strings && name ? strings + name->d_un.d_val : 0;
+}
+
+// open_parts opens what cuDNN 9 consists of, as far as convolutions need it. Its
+// functions, perhaps even that for its version, open these parts when they are called,
+// and abort the process where one is missing. (What the parts open in their turn, they
+// can do without.) A library in one piece has another name for itself. The parts stay
+// open: the library will want them.
+static int open_parts(void *function, char *why, size_t size) {
+  static const char *const parts[] = {"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"};
+  Dl_info info;
+  struct link_map *library;
+  if (!dladdr1(function, &info, (void **)&library, RTLD_DL_LINKMAP)) return 1;
+  const char *name = name_of(library), *slash = strrchr(library->l_name, '/');
+  if (!name || strcmp(name, "libcudnn.so.9")) return 1;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    char beside[PATH_MAX];
+    snprintf(beside, sizeof beside, "%.*s%s", slash ? (int)(slash - library->l_name) + 1 : 0, library->l_name, parts[i]);
+    if (dlopen(access(beside, F_OK) ? parts[i] : beside, RTLD_NOW | RTLD_LOCAL)) continue;
+    snprintf(why, size, "its part %s cannot be opened (%s)", parts[i], dlerror());
+    return 0;
+  }
+  return 1;
+}
+
 dnn *dnn_open(const char *name, char *why, size_t size) {
   dnn *d = calloc(1, sizeof *d);
   if (!d) {
@@ -66,7 +104,7 @@ dnn *dnn_open(const char *name, char *why, size_t size) {
       {&d->find_backward_filter, "cudnnGetConvolutionBackwardFilterAlgorithm_v7"},
       {&d->forward, "cudnnConvolutionForward"}, {&d->backward_data, "cudnnConvolutionBackwardData"}, {&d->backward_filter, "cudnnConvolutionBackwardFilter"},
   };
-  if (library_open(name, wanted, sizeof wanted / sizeof *wanted, why, size)) return d;
+  if (library_open(name, wanted, sizeof wanted / sizeof *wanted, why, size) && open_parts((void *)d->create, why, size)) return d;
   free(d);
   return 0;
 }

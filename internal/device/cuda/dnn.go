@@ -41,10 +41,11 @@ type planKey struct {
 }
 
 // A plan is how a convolution is computed: in the first of cuDNN's ways that has
-// not failed.
+// not failed. told tells that it was said that none is left.
 type plan struct {
-	of  C.dnn_plan
-	way int
+	of   C.dnn_plan
+	way  int
+	told bool
 }
 
 // dnnNames are the libraries to look for, in order.
@@ -230,5 +231,14 @@ func (b *backend) Convolve(c *device.Convolution, tf32 bool, scratch func(bytes 
 			return fmt.Errorf("convolution of %v: %w", c, err)
 		}
 	}
+	if !p.told {
+		p.told = true
+		b.note(fmt.Sprintf("cuDNN has no way for %s of a convolution of %v; products with patches compute it", partName[c.Part], c))
+	}
 	return device.ErrNoConvolution
+}
+
+// partName is what a note calls a part of a convolution.
+var partName = map[device.ConvolutionPart]string{
+	device.ConvolutionResult: "the result", device.ConvolutionImages: "the images' gradient", device.ConvolutionWeights: "the weights' gradient",
 }

@@ -9,7 +9,7 @@
 typedef struct dnn dnn;
 
 // dnn_open opens a library by name. It returns 0 where that is not possible, and says
-// why as library_open does.
+// why as library_open does, or names the part of cuDNN 9 that is missing.
 dnn *dnn_open(const char *name, char *why, size_t size);
 int dnn_create(dnn *d, void *stream);
 // dnn_destroy frees d, also if dnn_create has failed.

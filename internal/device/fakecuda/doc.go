@@ -22,7 +22,7 @@
 // the order. The second computes as differently from the CPU as a GPU may: it fuses
 // multiplications and additions as the PTX does, approximate instructions have the error
 // that NVIDIA documents, products are summed in another order and, if Device.TF32
-// allows it, of rounded operands, and that a kernel has failed shows when the program
+// allows it, of operands that are rounded to TF32 (or cut, with FAKECUDA_TF32=cut), and that a kernel has failed shows when the program
 // waits for the device. The third ends the process at what C leaves undefined, such as
 // accesses that are not aligned.
 //

@@ -81,18 +81,44 @@ func Open(t testing.TB) *device.Device {
 // nothing.
 func Here() bool { return C.get_launches() >= 0 }
 
-// TF32 lets products and convolutions use TF32, and returns by how much of itself that
-// moves an operand at most. The test is skipped where the stand-in rounds nothing.
-func TF32(t testing.TB, d *device.Device) (unit float64) {
+// TF32 runs a test with products and convolutions that may use TF32: behind the stand-in
+// once with the operands' digits beyond 10 rounded and once with them cut off, since
+// NVIDIA does not say which a GPU does. unit is by how much of itself that moves an
+// operand at most. The test is skipped where the stand-in has no TF32.
+func TF32(t *testing.T, d *device.Device, test func(t *testing.T, unit float64)) {
 	t.Helper()
-	d.TF32 = true
-	switch {
-	case !Here():
-		return 0x1p-10 // NVIDIA does not say whether the digits beyond 10 are rounded or cut off
-	case C.is_hardware() == 0:
+	if Here() && C.is_hardware() == 0 {
 		t.Skip("this stand-in has no TF32; build it as hardware")
 	}
-	return 0x1p-11
+	defer func(before bool) { d.TF32 = before }(d.TF32)
+	d.TF32 = true
+	if !Here() {
+		test(t, 0x1p-10)
+		return
+	}
+	for how, unit := range map[string]float64{"round": 0x1p-11, "cut": 0x1p-10} {
+		t.Run(how, func(t *testing.T) {
+			t.Setenv("FAKECUDA_TF32", how)
+			test(t, unit)
+		})
+	}
+}
+
+// Convolutions has devices compute convolutions with cuDNN, or without, until the end of
+// the test. The stand-in has its own; elsewhere it is what the machine has. Where
+// CNE_LIBCUDNN is none, as under tools that should not look into cuDNN, a test with it is
+// skipped.
+func Convolutions(t testing.TB, cuDNN bool) {
+	t.Helper()
+	const variable, none = "CNE_LIBCUDNN", "none"
+	switch {
+	case !cuDNN:
+		t.Setenv(variable, none)
+	case os.Getenv(variable) == none:
+		t.Skip("CNE_LIBCUDNN=none asks for no cuDNN")
+	case Here():
+		t.Setenv(variable, os.Getenv("CNE_LIBCUDA"))
+	}
 }
 
 // Memory sets how many bytes of memory the stand-in has.

@@ -19,7 +19,7 @@ enum { hardware = 0 };
 #endif
 
 // fakecuda_operand returns a copy of n numbers, to be freed, that a product or a
-// convolution takes: rounded to TF32 if so.
+// convolution takes: as TF32 if so.
 float *fakecuda_operand(const float *from, size_t n, int tf32);
 
 // A product is one of cuBLAS's, of matrices that lie column after column.

@@ -48,18 +48,26 @@ float cne_log2(float x) {
   return (float)(l + (most - 0x1p-24 * fabs(l)) * error_of(bits_of(x))); // rounding takes the rest
 }
 
-// to_tf32 rounds a number to 10 bits of mantissa, ties away from zero, as cvt.rna.tf32
-// does.
-static float to_tf32(float v) {
+// cuts tells whether operands of TF32 lose the digits that they have beyond 10, as those
+// may that nothing has converted, instead of being rounded.
+static int cuts(void) {
+  const char *how = getenv("FAKECUDA_TF32");
+  return how && !strcmp(how, "cut");
+}
+
+// to_tf32 leaves a number 10 bits of mantissa: the rest is cut off, or rounded, ties away
+// from zero, as cvt.rna.tf32 does.
+static float to_tf32(float v, int cut) {
   if (!isfinite(v)) return v;
-  uint32_t u = (bits_of(v) + 0x1000u) & ~0x1fffu;
+  uint32_t u = (bits_of(v) + (cut ? 0 : 0x1000u)) & ~0x1fffu;
   memcpy(&v, &u, sizeof v);
   return v;
 }
 
 float *fakecuda_operand(const float *from, size_t n, int tf32) {
   float *to = malloc(sizeof *to * (n ? n : 1));
-  for (size_t i = 0; i < n; i++) to[i] = tf32 ? to_tf32(from[i]) : from[i];
+  int cut = cuts();
+  for (size_t i = 0; i < n; i++) to[i] = tf32 ? to_tf32(from[i], cut) : from[i];
   return to;
 }
 
@@ -67,10 +75,11 @@ float *fakecuda_operand(const float *from, size_t n, int tf32) {
 // lies may be transposed.
 static float *packed(const float *x, int trans, int rows, int columns, int ld, int tf32) {
   float *to = malloc(sizeof *to * ((size_t)rows * (size_t)columns + 1));
+  int cut = cuts();
   for (size_t j = 0; j < (size_t)columns; j++)
     for (size_t i = 0; i < (size_t)rows; i++) {
       float v = trans ? x[i * (size_t)ld + j] : x[j * (size_t)ld + i];
-      to[j * (size_t)rows + i] = tf32 ? to_tf32(v) : v;
+      to[j * (size_t)rows + i] = tf32 ? to_tf32(v, cut) : v;
     }
   return to;
 }

@@ -69,8 +69,8 @@ func TestShuffleOnDevice(t *testing.T) {
 	shuffles = append(shuffles, shuffle{70001, fanout{4, 8}})
 	for _, c := range shuffles {
 		list := randomEdges(300, c.edges)
-		cpu := newShufflerOver(c.fan, list, 9)
-		f, err := newRemoteFeedOver(c.fan, d, list, 300, min(c.edges, 64), 9)
+		cpu := newShuffler(c.fan, list, 9)
+		f, err := newDeviceBatcher(c.fan, d, list, 300, min(c.edges, 64), 9)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,19 +123,19 @@ func TestDistinctOnDevice(t *testing.T) {
 		{3, 12000, 12000, 0, 1},
 	} {
 		list := randomEdges(c.points, c.edges)
-		f, err := newRemoteFeed(d, list, c.points, c.size, 3)
+		f, err := newDeviceBatcher(fanoutOf(len(list)), d, list, c.points, c.size, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if large := f.bits == 0; large != (c.size >= 6000) {
 			t.Errorf("batches of %d: %d bits", c.size, f.bits)
 		}
-		cpu := newShuffler(list, 3)
-		layout, err := newRemoteLayout(d)
+		cpu := newShuffler(fanoutOf(len(list)), list, 3)
+		layout, err := newDeviceLayout(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, slots := newInts(t, d), newInts(t, d)
+		rows, local := newInts(t, d), newInts(t, d)
 		for epoch := range 2 {
 			cpu.begin(epoch)
 			if err := f.begin(epoch); err != nil {
@@ -145,7 +145,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			counts := fetched(t, layout.counts)
-			slotter := newSlotter(min(c.points, 1<<20))
+			distinct := newDeduper(min(c.points, 1<<20))
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				hi := min(c.edges, lo+c.size)
@@ -157,14 +157,14 @@ func TestDistinctOnDevice(t *testing.T) {
 					continue // what the CPU would need a table for is compared below
 				}
 				var want model.Batch
-				slotter.fill(&want, edges)
+				distinct.fill(&want, edges)
 				if int(counts[k]) != len(want.Rows) {
 					t.Fatalf("%+v: batch %d has %d distinct points, want %d", c, k, counts[k], len(want.Rows))
 				}
-				if err := layout.batch(rows, slots, k, hi-lo, len(want.Rows)); err != nil {
+				if err := layout.batch(rows, local, k, hi-lo, len(want.Rows)); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, slots), want.Slots) {
+				if !slices.Equal(fetched(t, rows), want.Rows) || !slices.Equal(fetched(t, local), want.Slots) {
 					t.Errorf("%+v: batch %d of epoch %d is laid out otherwise", c, k, epoch)
 				}
 			}
@@ -172,7 +172,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				continue
 			}
 			// Every end's slot is its point's, and slots are taken in order.
-			allRows, allSlots := fetched(t, layout.rows), fetched(t, layout.slots)
+			allRows, allSlots := fetched(t, layout.rows), fetched(t, layout.local)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				edges, used := cpu.upTo(c.edges)[lo:min(c.edges, lo+c.size)], int32(0)
@@ -216,22 +216,22 @@ func TestNegativesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	negatives, runs := newInts(t, d), newInts(t, d)
 	for _, c := range []struct {
-		how  Draw
+		how  Sampling
 		m, b int
 	}{
-		{DrawAuto, 5, 1024}, {DrawAuto, 5, 333}, {DrawAuto, 1, 2}, {DrawAuto, 5, 3}, {DrawAuto, 5, 2}, {DrawAuto, 3, 1},
-		{DrawSingly, 40, 60}, {DrawSingly, 2, 257}, {DrawSingly, Full, 7},
-		{DrawAuto, 32, 1024}, {DrawRuns, 5, 100}, {DrawRuns, 1, 17}, {DrawRuns, 64, 48}, {DrawRuns, 65, 48}, {DrawRuns, 7, 10},
-		{DrawRuns, 100, 20000}, {DrawAuto, Full, 100},
+		{SampleAuto, 5, 1024}, {SampleAuto, 5, 333}, {SampleAuto, 1, 2}, {SampleAuto, 5, 3}, {SampleAuto, 5, 2}, {SampleAuto, 3, 1},
+		{SamplePerHead, 40, 60}, {SamplePerHead, 2, 257}, {SamplePerHead, Full, 7},
+		{SampleAuto, 32, 1024}, {SampleSharedRuns, 5, 100}, {SampleSharedRuns, 1, 17}, {SampleSharedRuns, 64, 48}, {SampleSharedRuns, 65, 48}, {SampleSharedRuns, 7, 10},
+		{SampleSharedRuns, 100, 20000}, {SampleAuto, Full, 100},
 	} {
 		for batch := range 2 {
 			words := make([]uint32, controlWords)
 			putControl(words, 77, 4, batch, 0, [8]float32{}, [8]float32{})
-			if err := drawRemotely(d, negatives, runs, c.how, c.m, c.b, control(t, d, words)); err != nil {
+			if err := drawOnDevice(d, negatives, runs, c.how, c.m, c.b, control(t, d, words)); err != nil {
 				t.Fatal(err)
 			}
 			want := model.Batch{Slots: make([]int32, 2*c.b)}
-			cpu := contrast{seed: 77, how: c.how}
+			cpu := negativeSampler{seed: 77, how: c.how}
 			cpu.draw(&want, c.m, 4, batch)
 			if want.Runs == nil {
 				want.Runs = []int32{0}
@@ -256,7 +256,7 @@ func TestRunsDrawnAgainOnDevice(t *testing.T) {
 		stream := rng.Stream{}.At(-(zero + 1)) // its word number zero is Mix(0) = 0
 		words := make([]uint32, controlWords)
 		words[0], words[1] = uint32(stream.State()), uint32(stream.State()>>32)
-		if err := drawRemotely(d, negatives, runs, DrawRuns, m, b, control(t, d, words)); err != nil {
+		if err := drawOnDevice(d, negatives, runs, SampleSharedRuns, m, b, control(t, d, words)); err != nil {
 			t.Fatal(err)
 		}
 		want, drawn := []int32{m}, stream.At(0)
@@ -299,8 +299,8 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	if got := []float32{number(numbersAt(at)), number(numbersAt(at).At(7, 4)), number(numbersZAt(at)), number(numbersZAt(at).At(3, 4))}; !slices.Equal(got, []float32{1, 10, 9, 12}) {
 		t.Errorf("steps know %v", got)
 	}
-	if got := number(thetaAt(at)); got != 2.5 {
-		t.Errorf("theta is %g", got)
+	if got := number(logConstAt(at)); got != 2.5 {
+		t.Errorf("logConst is %g", got)
 	}
 
 	losses, err := op.NewArrayOn(d, tensor.Float32, 5)
@@ -347,7 +347,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 	words := make([]uint32, controlWords)
 	at := control(t, d, words)
 	for _, m := range []int{5, 40} {
-		draw := func() error { return drawRemotely(d, negatives, runs, DrawAuto, m, b, at) }
+		draw := func() error { return drawOnDevice(d, negatives, runs, SampleAuto, m, b, at) }
 		if err := draw(); err != nil { // so that there is memory
 			t.Fatal(err)
 		}
@@ -364,7 +364,7 @@ func TestCapturedBatchOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := model.Batch{Slots: make([]int32, 2*b)}
-			cpu := contrast{seed: 1}
+			cpu := negativeSampler{seed: 1}
 			cpu.draw(&want, m, 2, batch)
 			if want.Runs == nil {
 				want.Runs = []int32{0}

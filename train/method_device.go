@@ -9,50 +9,49 @@ import (
 	"cne/model/op"
 )
 
-// StepNumbers are what an accelerator is told of a step before it is taken: its
-// size, the bound of the gradient's elements, and others of the method.
-type StepNumbers [8]float32
+// stepNumbers are what a device is told of a step before it is taken: its size, the
+// bound of the gradient's elements, and others of the method.
+type stepNumbers [8]float32
 
-// A Remote method can move parameters that are on an accelerator. Step moves those
-// in the program's memory, and Launch those on the accelerator on which they were when
-// Init was called; their elements are float32 there.
-type Remote interface {
+// A deviceMethod can move parameters that are on a device, where they were when Init
+// was called; their elements are float32 there.
+type deviceMethod interface {
 	Method
-	// Numbers returns what a step of that size and clip needs to know, and counts
+	// numbers returns what a step of that size and clip needs to know, and counts
 	// it as taken.
-	Numbers(lr, clip float64) StepNumbers
-	// Launch takes the step whose numbers are at an address of the device: see
+	numbers(lr, clip float64) stepNumbers
+	// launch takes the step whose numbers are at an address of the device: see
 	// Step. rows are the batch's distinct points (int32, on the device), nil if
 	// no gradient is sparse. If the int32 at status is not 0, nothing moves.
-	Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
+	launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
 }
 
 var (
-	_ Remote = (*SGD)(nil)
-	_ Remote = (*Adam)(nil)
+	_ deviceMethod = (*SGD)(nil)
+	_ deviceMethod = (*Adam)(nil)
 )
 
 const (
-	// elementsPerShare is how many elements of a parameter a block of threads
-	// moves, and threadsPerShare how many threads it has.
+	// elementsPerShare is the number of elements of a parameter that a block of
+	// threads moves, and threadsPerShare the number of its threads.
 	elementsPerShare = 1024
 	threadsPerShare  = 256
-	// wordsPerShare is how many numbers say where these elements are.
+	// wordsPerShare is the number of words that say where these elements are.
 	wordsPerShare = 8
 )
 
-// A plan says where what one launch moves lies in an accelerator's memory: all
-// parameters of which all rows move, with their gradients and their memory. Kernels
-// optimise.c reads it.
+// A plan lets one launch move all parameters whose rows all move. It lists, share by
+// share, where on the device a parameter, its gradient and the method's state of it
+// are. Kernels optimise.c reads it.
 type plan struct {
 	words     []int64
-	addresses []device.Pointer // of the arrays that words are about
-	seen      []device.Pointer // of those at hand
-	there     *device.Memory   // words
+	addresses []device.Pointer // of the arrays for which words were made
+	seen      []device.Pointer // of the arrays at this launch
+	there     *device.Memory   // words on the device
 }
 
-// launch moves the targets that move as a whole by a kernel, whose last arguments
-// are others. decay tells the weight decay of each.
+// launch runs a kernel that moves the targets whose rows all move; others are its last
+// arguments. decay returns the weight decay of a target.
 func (p *plan) launch(d *device.Device, kernel string, targets []target, decay func(*target) float64,
 	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
 	p.seen = p.seen[:0]
@@ -86,8 +85,7 @@ func (p *plan) launch(d *device.Device, kernel string, targets []target, decay f
 	return d.Launch(kernel, device.Launch{Grid: len(p.words) / wordsPerShare, Block: threadsPerShare}, args[:n]...)
 }
 
-// make writes the plan for the arrays that are at hand, and copies it to the
-// accelerator.
+// make makes the plan for the arrays seen, and uploads it.
 func (p *plan) make(d *device.Device, targets []target, decay func(*target) float64) error {
 	p.words, p.addresses = p.words[:0], append(p.addresses[:0], p.seen...)
 	at := 0 // in addresses
@@ -128,8 +126,8 @@ func (p *plan) make(d *device.Device, targets []target, decay func(*target) floa
 	return device.Upload(d, there.Pointer(), p.words)
 }
 
-// launchRows runs a kernel with the rows of a sparse gradient, whose last arguments
-// are others and how many threads have a row.
+// launchRows runs a kernel on the rows of a sparse gradient. Its last arguments are
+// others and the binary logarithm of the number of threads for a row.
 func (t *target) launchRows(d *device.Device, kernel string, to, rows *op.Array, others ...device.Arg) error {
 	if rows == nil || rows.Len() != t.Grad.Rows() {
 		n := 0
