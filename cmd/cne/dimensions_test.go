@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rundir"
 )
 
 // An embedding may have any number of dimensions, fewer or more than the
@@ -85,7 +86,7 @@ func TestDimensions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var m Metrics
+				var m rundir.Metrics
 				if err := json.Unmarshal(text, &m); err != nil {
 					t.Fatal(err)
 				}

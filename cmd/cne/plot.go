@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,25 +106,16 @@ more than 15 MB for a page, some are left out.`,
 	return cmd
 }
 
-// oneEmbedding accepts a command line with one argument.
-func oneEmbedding(cmd *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
-		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
-	case 1:
-		return nil
-	}
-	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), text.Quote(args[1]))
-}
-
 // arguments accepts a command line with one argument or more; a film is of one
 // run.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case p.metrics && len(args) == 0:
 		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
-	case p.animate || len(args) == 0:
-		return oneEmbedding(cmd, args)
+	case len(args) == 0:
+		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
+	case p.animate && len(args) > 1:
+		return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), text.Quote(args[1]))
 	}
 	return nil
 }
@@ -153,16 +143,19 @@ type plotting struct {
 
 const defaultFPS = 10
 
+// A sizeFlag is a flag with a size in a picture.
+type sizeFlag struct {
+	flag  string
+	value float64
+}
+
+func (p *plotting) sizes() []sizeFlag {
+	return []sizeFlag{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}}
+}
+
 // check finds faults of the command line.
 func (p *plotting) check() error {
-	for _, f := range []struct {
-		flag  string
-		value float64
-	}{
-		{"--point-size", p.plot.PointSize},
-		{"--width", p.plot.WidthCM},
-		{"--height", p.plot.HeightCM},
-	} {
+	for _, f := range p.sizes() {
 		if !(f.value >= 0 && f.value <= 100) {
 			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", f.flag, f.value)
 		}
@@ -210,12 +203,10 @@ func (p *plotting) check() error {
 		case p.metrics || p.isStrip():
 			allowed = []string{".png", ".svg"}
 		}
-		ending := strings.ToLower(filepath.Ext(p.output))
-		if !slices.Contains(allowed, ending) {
-			last := len(allowed) - 1
-			return fmt.Errorf("--output is %s, but must end in %s or %s", text.Quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
+		if err := cli.CheckEnding("--output", p.output, allowed...); err != nil {
+			return err
 		}
-		if p.html && ending != ".html" {
+		if p.html && !strings.EqualFold(filepath.Ext(p.output), ".html") {
 			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", text.Quote(p.output))
 		}
 	}
@@ -235,10 +226,7 @@ func (p *plotting) checkHTML() error {
 		}
 		return nil
 	}
-	for _, f := range []struct {
-		flag  string
-		value float64
-	}{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}} {
+	for _, f := range p.sizes() {
 		if f.value != 0 {
 			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", f.flag)
 		}

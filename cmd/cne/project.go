@@ -98,11 +98,10 @@ type projection struct {
 	device     *model.Device // of a network
 
 	embedding *cne.Embedding
-	// positions and labels are those of the picture, if there is to be one.
-	positions []float32
-	labels    []string
-	count     int // points written
-	bad       int // of them, those without a position
+	positions []float32 // of the picture, if there is to be one,
+	labels    []string  // as are these
+	count     int       // points written
+	bad       int       // of them, those without a position
 	elapsed   time.Duration
 }
 

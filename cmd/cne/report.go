@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/figures"
+	"cne/internal/plot"
 	"cne/internal/rundir"
 	"cne/internal/version"
 	"cne/model/op"
@@ -15,42 +19,8 @@ import (
 	"cne/train/quality"
 )
 
-// Metrics is the content of metrics.json: how good an embedding is, and what
-// it took. What was not asked for, or is not defined for the run, is left out.
-type Metrics struct {
-	quality.Figures
-	// Holdout is about the points that were held out.
-	Holdout *quality.HeldOutFigures `json:"holdout,omitempty"`
-	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
-	// partition function.
-	Z     *float64 `json:"z,omitempty"`
-	Loss  float64  `json:"loss"` // of the last epoch, per edge
-	N     int      `json:"n"`
-	Edges int      `json:"edges"` // directed
-
-	Epochs       int     `json:"epochs"`
-	Seconds      Seconds `json:"seconds"`
-	PeakRSSBytes int64   `json:"peak_rss_bytes"`
-	Device       string  `json:"device"` // on which it was trained, at the end
-	Seed         uint64  `json:"seed"`
-	Version      string  `json:"version"`
-}
-
-// Seconds says where the time of a run went. PCA and Graph are next to nothing
-// when they come from the cache. Of a run that was resumed, Optimize and Total
-// count the epochs before that, and the others the last process alone.
-type Seconds struct {
-	Load     float64 `json:"load"`
-	PCA      float64 `json:"pca"`
-	Graph    float64 `json:"graph"`
-	Optimize float64 `json:"optimize"`
-	Project  float64 `json:"project,omitempty"` // of held-out points
-	Quality  float64 `json:"quality"`
-	Total    float64 `json:"total"`
-}
-
 // report measures the embedding and writes metrics.json.
-func (t *training) report(ctx context.Context, held *data.Matrix, start time.Time) (*Metrics, error) {
+func (t *training) report(ctx context.Context, held *data.Matrix, start time.Time) (*rundir.Metrics, error) {
 	measuring := time.Now()
 	embedding := t.embedded.Positions
 	m := t.metrics()
@@ -68,7 +38,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 		}
 		return nil, err
 	}
-	m.Seconds = Seconds{
+	m.Seconds = rundir.Seconds{
 		Load: t.load.Seconds(), PCA: t.near.PCATime.Seconds(), Graph: t.near.GraphTime.Seconds(),
 		Optimize: t.embedded.Result.Elapsed.Seconds(), Project: t.projectTime.Seconds(), Quality: time.Since(measuring).Seconds(), Total: time.Since(start).Seconds(),
 	}
@@ -80,8 +50,8 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 }
 
 // metrics returns what training tells of the embedding.
-func (t *training) metrics() *Metrics {
-	m := &Metrics{
+func (t *training) metrics() *rundir.Metrics {
+	m := &rundir.Metrics{
 		Loss: t.embedded.Result.Loss, N: t.near.Graph.N, Edges: t.embedded.Result.Edges, Epochs: t.embedded.Result.Epochs,
 		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
 	}
@@ -120,7 +90,7 @@ func (t *training) measuring() quality.Options {
 }
 
 // measure fills in what the configuration asks for.
-func (t *training) measure(ctx context.Context, embedding *data.Matrix, m *Metrics) error {
+func (t *training) measure(ctx context.Context, embedding *data.Matrix, m *rundir.Metrics) error {
 	figures, err := quality.Measure(ctx, t.near.Points, embedding, t.measuring())
 	if err == nil {
 		m.Figures = *figures
@@ -145,7 +115,7 @@ func (t *training) measureHeld(ctx context.Context, embedding, positions *data.M
 }
 
 // print writes the figures as a table.
-func (t *training) print(w io.Writer, m *Metrics) error {
+func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
 	optional := func(name, format string, value *float64, more ...any) {
@@ -177,4 +147,35 @@ func (t *training) print(w io.Writer, m *Metrics) error {
 	row("seconds", "%.1f (load %.1f, PCA %.1f, graph %.1f, optimisation %.1f, quality %.1f)", s.Total, s.Load, s.PCA, s.Graph, s.Optimize, s.Quality)
 	row("memory", "%.0f MB at most", float64(m.PeakRSSBytes)/1e6)
 	return table.Flush()
+}
+
+// drawHTML makes the explorer of a run, if one is asked for. m is nil for a run that
+// was interrupted.
+func (t *training) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metrics) error {
+	if !t.config.Output.HTML {
+		return nil
+	}
+	// With data.imbalance there are no places for the points that were left out.
+	if t.in.rows == nil && t.in.heldRows != nil {
+		figures.InputOrder(s, t.in.heldRows)
+	}
+	var facts []explorer.Fact
+	if m != nil {
+		facts = figures.Facts(&m.Figures, m.Z)
+	}
+	return figures.Page(s, t.in.points.Name, facts, t.pageImages(ctx, s.Embedding.N)).Save(t.dir.Path(rundir.PageFile))
+}
+
+// pageImages returns the images of the run's n points for a page, nil if there
+// are none or none are asked for. They are read once, for all pages.
+func (t *training) pageImages(ctx context.Context, n int) *data.Images {
+	in := t.in
+	if t.config.Output.HTMLImages && !in.imagesRead {
+		rows := in.rows
+		if rows != nil {
+			rows = slices.Concat(rows, in.heldRows)
+		}
+		in.images, in.imagesRead = figures.RunImages(ctx, t.Log, t.config, n, rows), true
+	}
+	return in.images
 }

@@ -130,7 +130,7 @@ type sweepPoint struct {
 	value    float64
 	config   *configs.Config
 	embedded *cne.Embedding // aligned, in the end
-	metrics  *Metrics
+	metrics  *rundir.Metrics
 	// scale and disparity tell how the embedding fits the one before (see
 	// quality.Align); nil for the first, and where it is not defined.
 	scale, disparity *float64
@@ -319,14 +319,14 @@ func (s *spectrum) measure(ctx context.Context) error {
 		}
 		begun := time.Now()
 		t := s.at(x)
-		m, err := await(ctx, func() (*Metrics, error) {
+		m, err := await(ctx, func() (*rundir.Metrics, error) {
 			m := t.metrics()
 			return m, t.measure(ctx, x.embedded.Positions, m)
 		})
 		if err != nil {
 			return err
 		}
-		m.Seconds = Seconds{
+		m.Seconds = rundir.Seconds{
 			Load: s.base.load.Seconds(), PCA: s.base.near.PCATime.Seconds(), Graph: s.base.near.GraphTime.Seconds(),
 			Optimize: x.embedded.Result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
 		}

@@ -79,7 +79,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 					t.Errorf("%s: %v", file, err)
 				}
 			}
-			var figures SpectrumMetrics
+			var figures rundir.SpectrumMetrics
 			text, err := os.ReadFile("run/spectrum.json")
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +177,7 @@ func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var figures SpectrumMetrics
+	var figures rundir.SpectrumMetrics
 	if err := json.Unmarshal(text, &figures); err != nil {
 		t.Fatal(err)
 	}

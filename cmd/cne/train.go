@@ -147,12 +147,12 @@ func checkOptions(o *cne.Options, points, edges int) error {
 func (t *training) begin() error {
 	held := ""
 	if t.in.held != nil {
-		held = pointsKey(t.in.held.Points)
+		held = rundir.PointsKey(t.in.held.Points)
 	}
 	if err := t.runState.begin(
 		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: t.near.pointsKey},
 		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
-		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: t.near.graphKey()},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: rundir.GraphKey(t.near.Graph)},
 	); err != nil {
 		return err
 	}
@@ -170,12 +170,12 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if every := c.Output.MetricsEvery; every > 0 {
 			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.Graph, Device: t.device}))
 		}
-		recording, closeRecords, err := t.dir.RecordHooks(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
+		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, closeRecords()) }()
-		o.Hooks = append(append(o.Hooks, recording...), t.EpochHook("edges", t.epochsBefore(), nil))
+		o.Hooks = append(o.Hooks, record, t.EpochHook("edges", t.epochsBefore(), nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
@@ -257,7 +257,7 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
-func (t *training) draw(ctx context.Context, embedding, held *data.Matrix, m *Metrics) error {
+func (t *training) draw(ctx context.Context, embedding, held *data.Matrix, m *rundir.Metrics) error {
 	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
 		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)

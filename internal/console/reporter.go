@@ -37,7 +37,7 @@ func NewReporter(w io.Writer, format string, quiet bool) *Reporter {
 	r := &Reporter{Log: slog.New(handler), interval: 10 * time.Second}
 	switch {
 	case quiet:
-		r.Progress = noProgress{}
+		r.Progress = &lineProgress{w: io.Discard, now: time.Now}
 	case format == "json":
 		r.Progress = &recordProgress{log: r.Log, now: time.Now}
 	case con.terminal:

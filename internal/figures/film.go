@@ -84,7 +84,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options, page bool) (*F
 	if err != nil {
 		return nil, err
 	}
-	if n := rundir.ReadSummary(folder).Epochs; n > last {
+	if n := rundir.ReadMetrics(folder).Epochs; n > last {
 		add(n, end.Points)
 	}
 	for i, frame := range f.Frames {

@@ -3,12 +3,14 @@ package figures
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cne/configs"
 	"cne/data"
@@ -69,8 +71,8 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 			images = RunImages(ctx, log, c, s.Embedding.N, rows)
 		}
 	}
-	summary := rundir.ReadSummary(folder)
-	return Page(s, name, Facts(&summary.Figures, summary.Z), images), nil
+	m := rundir.ReadMetrics(folder)
+	return Page(s, name, Facts(&m.Figures, m.Z), images), nil
 }
 
 // Facts returns what is known of an embedding's quality, for an explorer. z is the
@@ -91,7 +93,7 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 		switch {
 		case x.value == nil:
 		case x.format == "":
-			facts = append(facts, RoundedFact(x.name, *x.value))
+			facts = append(facts, roundedFact(x.name, *x.value))
 		default:
 			facts = append(facts, explorer.Fact{Name: x.name, Value: fmt.Sprintf(x.format, *x.value)})
 		}
@@ -99,8 +101,79 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	return facts
 }
 
-// RoundedFact returns a figure of any size with three digits.
-func RoundedFact(name string, value float64) explorer.Fact {
+// roundedFact returns a figure of any size with three digits.
+func roundedFact(name string, value float64) explorer.Fact {
 	v, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 3, 64), 64) // of what was a number just now
 	return explorer.Fact{Name: name, Value: plot.Number(v)}
+}
+
+// OpenImages reads images, also those that come with the program.
+func OpenImages(ctx context.Context, paths []string) (*data.Images, error) {
+	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
+		return data.BuiltinImages(name)
+	}
+	return data.OpenImages(ctx, paths, data.ImageOptions{})
+}
+
+// RunImages returns the images that the points of a run are, of which there are n,
+// or those of the given rows of data.path and data.holdout if rows is not nil; nil
+// if the points are no images. A page without images is better than none: what
+// keeps them from being read is said and no error.
+func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *data.Images {
+	images, err := allImages(ctx, c)
+	if err == nil && images != nil && rows != nil {
+		images, err = takeImages(images, rows)
+	}
+	if err == nil && images != nil && images.N != n {
+		err = fmt.Errorf("data.path has %d images now, but the embedding %d points", images.N, n)
+	}
+	if err != nil {
+		log.Warn("the images of the points are left out of the page", "reason", err)
+		return nil
+	}
+	return images
+}
+
+// allImages returns the images of all points of a run: of those of data.path,
+// and behind them of those of data.holdout if these have files of their own.
+// They are nil unless all are images of one size.
+func allImages(ctx context.Context, c *configs.Config) (*data.Images, error) {
+	images, err := imagesOf(ctx, c.Data.Path)
+	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
+		return images, err
+	}
+	held, err := imagesOf(ctx, c.Data.Holdout.Paths)
+	if held == nil || held.H != images.H || held.W != images.W || held.C != images.C {
+		return nil, err
+	}
+	images.Pixels = slices.Concat(images.Pixels, held.Pixels)
+	images.N += held.N
+	images.Labels, images.Train = nil, nil
+	return images, nil
+}
+
+// imagesOf returns the images that the points of files are, in the order of the
+// points, or nil if they are none. It reads the files again, since the points that
+// were read from them are scaled.
+func imagesOf(ctx context.Context, paths []string) (*data.Images, error) {
+	if slices.ContainsFunc(paths, data.IsCounts) {
+		return nil, nil
+	}
+	images, err := OpenImages(ctx, paths)
+	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
+		return nil, nil
+	}
+	return images, err
+}
+
+// takeImages returns the images of the given rows, without labels.
+func takeImages(images *data.Images, rows []int) (*data.Images, error) {
+	taken := &data.Images{Name: images.Name, N: len(rows), H: images.H, W: images.W, C: images.C}
+	for _, i := range rows {
+		if i < 0 || i >= images.N {
+			return nil, fmt.Errorf("data.path has %d images now, but row %d was embedded", images.N, i)
+		}
+		taken.Pixels = append(taken.Pixels, images.Image(i)...)
+	}
+	return taken, nil
 }

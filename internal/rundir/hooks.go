@@ -9,14 +9,14 @@ import (
 	"cne/train"
 )
 
-// RecordHooks returns the hooks that write the records of a run to w, and to a
+// RecordHook returns a hook that writes the records of a run to w, and to a
 // TensorBoard file in the folder if that is asked for, whose first epoch is first:
 // after every so many epochs, and after those whose quality was measured. withZ
 // includes log Z. Call done after training.
-func (d *Dir) RecordHooks(w io.Writer, every int, withZ, tensorBoard bool, first int) (hooks []train.Hook, done func() error, err error) {
-	hooks = []train.Hook{everyOrMeasured(every, train.Records(w, withZ))}
+func (d *Dir) RecordHook(w io.Writer, every int, withZ, tensorBoard bool, first int) (hook train.Hook, done func() error, err error) {
+	records := train.Records(w, withZ)
 	if !tensorBoard {
-		return hooks, func() error { return nil }, nil
+		return everyOrMeasured(every, records), func() error { return nil }, nil
 	}
 	f, err := d.CreateEvents(time.Now())
 	if err != nil {
@@ -26,10 +26,13 @@ func (d *Dir) RecordHooks(w io.Writer, every int, withZ, tensorBoard bool, first
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	board := train.HookFunc(func(s *train.State) error {
+	both := train.HookFunc(func(s *train.State) error {
+		if err := records.AfterEpoch(s); err != nil {
+			return err
+		}
 		return events.Write(time.Now(), s.Epoch, scalars(s.Record(withZ)))
 	})
-	return append(hooks, everyOrMeasured(every, board)), f.Close, nil
+	return everyOrMeasured(every, both), f.Close, nil
 }
 
 // everyOrMeasured calls a hook after every n-th epoch, and after those whose

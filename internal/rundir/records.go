@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"cne/train/quality"
 )
 
 // Records are the records of a run's epochs as curves.
@@ -78,22 +76,4 @@ func ReadRecords(path string) (*Records, error) {
 // Has tells whether a curve has any value.
 func (r *Records) Has(curve string) bool {
 	return slices.ContainsFunc(r.Curves[curve], func(v float64) bool { return !math.IsNaN(v) })
-}
-
-// A Summary is what other commands need of the metrics.json of a run.
-type Summary struct {
-	quality.Figures
-	Z      *float64 `json:"z"` // learnt by NC-t-SNE
-	Epochs int      `json:"epochs"`
-}
-
-// ReadSummary returns the summary of a finished run. Of one that has not ended,
-// or whose metrics.json cannot be read, it is empty.
-func ReadSummary(folder string) Summary {
-	var s Summary
-	text, err := os.ReadFile(filepath.Join(folder, MetricsFile))
-	if err != nil || json.Unmarshal(text, &s) != nil {
-		return Summary{}
-	}
-	return s
 }

@@ -1,16 +1,12 @@
 package rundir
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
 
 	"cne/configs"
-	"cne/data"
 	"cne/train"
 )
 
@@ -143,18 +139,6 @@ const (
 	HeldNote   = "held"   // those held out,
 	GraphNote  = "graph"  // and the graph
 )
-
-// ImagesKey identifies images and those of them that are trained on. Labels do
-// not count.
-func ImagesKey(images *data.Images, rows []int32) string {
-	hash := sha256.New()
-	for _, v := range []int{images.N, images.H, images.W, images.C} {
-		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
-	}
-	hash.Write(images.Pixels)
-	_ = binary.Write(hash, binary.LittleEndian, rows)
-	return hex.EncodeToString(hash.Sum(nil))
-}
 
 // Notes returns what the checkpoints of a run note: its configuration and its
 // data. It refuses other data than those of the checkpoint from which the run goes
