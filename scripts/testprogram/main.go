@@ -158,6 +158,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 %s)
@@ -173,12 +174,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: tests PACKAGE [-test.run ...]")
 		os.Exit(2)
 	}
-	p, ok := packages[os.Args[1]]
+	// A test that starts itself again names no package.
+	const variable = "TESTPROGRAM_PACKAGE"
+	name := os.Getenv(variable)
+	if !strings.HasPrefix(os.Args[1], "-") {
+		name = os.Args[1]
+		os.Args = append(os.Args[:1], os.Args[2:]...)
+	}
+	p, ok := packages[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "there are no tests of %%s in this program\n", os.Args[1])
+		fmt.Fprintf(os.Stderr, "there are no tests of %%q in this program\n", name)
 		os.Exit(2)
 	}
-	os.Args = append(os.Args[:1], os.Args[2:]...)
+	os.Setenv(variable, name)
 	match := func(pattern, name string) (bool, error) { return regexp.MatchString(pattern, name) }
 	testing.Main(match, p.tests, p.benchmarks, nil)
 }
