@@ -45,10 +45,10 @@ type Options struct {
 	// nil for other models.
 	Images ImageSource
 	// Device is where the run is computed; nil means the CPU. On a device the model
-	// must be a model.Remote, Method and MethodZ must be *SGD or *Adam, and Images a
-	// DeviceImageSource. The batches are the same as on the CPU. A few numbers per
-	// batch, and what hooks and checkpoints ask for, are all that is copied to the
-	// device or back.
+	// must have OnDevice, as those of package model do; Method and MethodZ must be
+	// *SGD or *Adam, and Images a DeviceImageSource. The batches are the same as on
+	// the CPU. All that is copied to the device or back are a few numbers per batch,
+	// and what hooks and checkpoints ask for.
 	Device *model.Device
 	// Sampling is how negatives are drawn.
 	Sampling Sampling
