@@ -2,10 +2,10 @@
 //
 // The package holds what only a program needs: its commands, each with its flags, the
 // packages that it calls, and what it prints. Configurations are read by package
-// configs, run folders kept by internal/rundir and drawn by internal/figures; flags that
-// commands share are in internal/cli, messages and progress in internal/console. Everything that a Go programmer may want to
-// call (reading data, the neighbour graph, models, training) lives in the
-// module's other packages, and they know neither YAML nor flags.
+// configs; run folders are kept by internal/rundir and drawn by internal/figures; flags
+// that commands share are in internal/cli, messages and progress in internal/console.
+// What a Go programmer may want to call lives in the module's other packages, which
+// know neither YAML nor flags.
 package main
 
 import (

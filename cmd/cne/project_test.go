@@ -539,6 +539,7 @@ func TestProjectIsInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			waitUntilRead(t, cmd.Process.Pid, "run/"+rundir.ModelFile)
 			time.Sleep(50 * time.Millisecond) // so that it waits
 			interruptAndWait(t, cmd, stderr)
 			if after := listFiles(t, "."); !slices.Equal(after, before) {
@@ -546,6 +547,29 @@ func TestProjectIsInterrupted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waitUntilRead waits until a process has read as much as a file has: by then it
+// catches signals, which a busy machine may let come to it earlier. Where the system
+// does not tell, it waits for a second.
+func waitUntilRead(t *testing.T, pid int, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		var read int64
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+		if err != nil {
+			time.Sleep(time.Second)
+			return
+		}
+		if _, err := fmt.Sscanf(string(text), "rchar: %d", &read); err == nil && read >= info.Size() {
+			return
+		}
+	}
+	t.Fatalf("the program does not read %s", path)
 }
 
 // interruptAndWait sends SIGINT and expects the one line about it.
