@@ -1,11 +1,30 @@
-// Package configs holds runs of cne as YAML files, ready to use with
-// cne train --config, or those named simclr-… with cne simclr pretrain. The files
-// default.yaml and simclr-default.yaml list every key of either with its default
-// and are part of the program; the other files set only what differs from them.
-// Reading and checking a configuration is the work of cmd/cne.
+// Package configs holds runs of cne as YAML files, and reads such files. The
+// files are ready to use with cne train --config, or those named simclr-… with
+// cne simclr pretrain; default.yaml and simclr-default.yaml list every key of
+// either with its default and its meaning, and the others set only what differs
+// from them.
+//
+// A Schema makes a struct (Config, SimCLR) of a file, of environment variables
+// and of single settings, each laid over the ones before and over the defaults.
+// It takes no key that does not exist and no value that makes no sense: an Error
+// says in one sentence where it stands, what is wrong and what is allowed. What
+// is allowed stands in the tags and types of the struct's fields; what two keys
+// forbid each other, beside the struct. The structs' methods translate them into
+// the options of the packages that do the work (translate.go).
+//
+// To add a key, add it to the struct and to the file of the defaults, and
+// translate it.
 package configs
 
-import _ "embed"
+import (
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"cne/data"
+)
 
 //go:embed default.yaml
 var defaults string
@@ -13,9 +32,81 @@ var defaults string
 //go:embed simclr-default.yaml
 var simclrDefaults string
 
-// Default returns the text of default.yaml: every key, its default and a
-// comment that says what it means.
-func Default() string { return defaults }
+// Train is the configuration of cne train.
+var Train = &Schema[Config]{
+	keySet:   keySet{keys: keysOf(reflect.TypeFor[Config]()), command: "cne train", printer: "cne config"},
+	defaults: defaults,
+	complete: (*Config).complete,
+	clashes:  (*Config).clashes,
+	common: func(c *Config) Common {
+		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType}
+	},
+	dir: func(c *Config) string { return dirFor(c.Data.Path[0]) },
+	// The checkpoint knows the points, those held out and the graph by their
+	// contents; labels take no part in training.
+	mayChange: []string{
+		"device", "output", "plot", "log", "quality", "checkpoint", "train.log_every",
+		"data.path", "data.labels", "data.holdout_labels",
+	},
+	cannotExtend: func(begun, now *Config) string {
+		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration != "none" {
+			return fmt.Sprintf("cannot be given more epochs than %d, since its early exaggeration is a share of them", begun.Train.Epochs)
+		}
+		return ""
+	},
+}
 
-// SimCLRDefault returns the text of simclr-default.yaml, in the same form.
-func SimCLRDefault() string { return simclrDefaults }
+// Spectrum is the configuration of cne spectrum: that of cne train.
+var Spectrum = func() *Schema[Config] {
+	s := *Train
+	s.command = "cne spectrum"
+	s.dir = func(c *Config) string {
+		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
+	}
+	return &s
+}()
+
+// Pretrain is the configuration of cne simclr.
+var Pretrain = &Schema[SimCLR]{
+	keySet:   keySet{keys: keysOf(reflect.TypeFor[SimCLR]()), command: "cne simclr pretrain", printer: "cne simclr config"},
+	defaults: simclrDefaults,
+	complete: (*SimCLR).complete,
+	clashes:  (*SimCLR).clashes,
+	common: func(c *SimCLR) Common {
+		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32"}
+	},
+	dir: func(c *SimCLR) string {
+		name := strings.TrimPrefix(dirFor(c.Data.Path[0]), "runs/")
+		for _, ending := range []string{".tar", ".tgz", ".npz", ".bin"} {
+			name = strings.TrimSuffix(name, ending)
+		}
+		return "runs/simclr-" + name
+	},
+	// The checkpoint knows the images by their contents; labels take no part
+	// in training.
+	mayChange:    []string{"device", "output", "log", "monitor", "checkpoint", "evaluate", "train.log_every", "data.path", "data.labels"},
+	cannotExtend: func(_, _ *SimCLR) string { return "" },
+}
+
+// keySets lists those of all commands.
+func keySets() []*keySet { return []*keySet{&Train.keySet, &Spectrum.keySet, &Pretrain.keySet} }
+
+// BuiltinPrefix marks, in place of a path, a data set that is part of the
+// program.
+const BuiltinPrefix = "builtin:"
+
+// dirFor returns the folder for the results of points that come from a path,
+// such as runs/points for data/points.npy.
+func dirFor(path string) string {
+	name, isBuiltin := strings.CutPrefix(path, BuiltinPrefix)
+	if !isBuiltin {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute // the folder . has a name too
+		}
+		name = data.TrimEnding(filepath.Base(path))
+	}
+	if name == string(filepath.Separator) {
+		name = "points"
+	}
+	return "runs/" + name
+}

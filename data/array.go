@@ -8,94 +8,94 @@ import (
 	"strings"
 )
 
-// An element describes how an array in a file stores one value.
-type element struct {
+// A scalarType is how an array in a file stores one value.
+type scalarType struct {
 	kind byte // 'u' unsigned integer, 'i' signed integer, 'f' IEEE 754
 	size int  // bytes
 	big  bool // the most significant byte comes first
 }
 
-func (e element) isByte() bool { return e.kind == 'u' && e.size == 1 }
+func (t scalarType) isByte() bool { return t.kind == 'u' && t.size == 1 }
 
 // bits64 returns value i of b, without its meaning. The order of the bytes is
 // a plain branch, which costs nothing because it always goes the same way.
-func (e element) bits64(b []byte, i int) uint64 {
-	b = b[i*e.size:]
+func (t scalarType) bits64(b []byte, i int) uint64 {
+	b = b[i*t.size:]
 	switch {
-	case e.size == 1:
+	case t.size == 1:
 		return uint64(b[0])
-	case e.size == 2 && e.big:
+	case t.size == 2 && t.big:
 		return uint64(binary.BigEndian.Uint16(b))
-	case e.size == 2:
+	case t.size == 2:
 		return uint64(binary.LittleEndian.Uint16(b))
-	case e.size == 4 && e.big:
+	case t.size == 4 && t.big:
 		return uint64(binary.BigEndian.Uint32(b))
-	case e.size == 4:
+	case t.size == 4:
 		return uint64(binary.LittleEndian.Uint32(b))
-	case e.big:
+	case t.big:
 		return binary.BigEndian.Uint64(b)
 	}
 	return binary.LittleEndian.Uint64(b)
 }
 
-// integer returns value i of b; the element is an integer.
-func (e element) integer(b []byte, i int) int64 {
-	u := e.bits64(b, i)
-	if e.kind == 'u' {
-		return int64(u) // no unsigned element is wider than a byte
+// integer returns value i of b, of a type of integers.
+func (t scalarType) integer(b []byte, i int) int64 {
+	u := t.bits64(b, i)
+	if t.kind == 'u' {
+		return int64(u) // no unsigned type is wider than a byte
 	}
-	shift := 64 - 8*e.size
+	shift := 64 - 8*t.size
 	return int64(u<<shift) >> shift
 }
 
-// float returns value i of b; the element is IEEE 754.
-func (e element) float(b []byte, i int) float64 {
-	u := e.bits64(b, i)
-	if e.size == 4 {
+// float returns value i of b, of a type of IEEE 754.
+func (t scalarType) float(b []byte, i int) float64 {
+	u := t.bits64(b, i)
+	if t.size == 4 {
 		return float64(math.Float32frombits(uint32(u)))
 	}
 	return math.Float64frombits(u)
 }
 
 // float32s converts the values in src.
-func (e element) float32s(dst []float32, src []byte) {
+func (t scalarType) float32s(dst []float32, src []byte) {
 	switch {
-	case e.isByte():
+	case t.isByte():
 		for i := range dst {
 			dst[i] = float32(src[i])
 		}
-	case e.kind == 'f' && e.size == 4 && !e.big:
+	case t.kind == 'f' && t.size == 4 && !t.big:
 		for i := range dst {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		}
-	case e.kind == 'f':
+	case t.kind == 'f':
 		for i := range dst {
-			dst[i] = float32(e.float(src, i))
+			dst[i] = float32(t.float(src, i))
 		}
 	default:
 		for i := range dst {
-			dst[i] = float32(e.integer(src, i))
+			dst[i] = float32(t.integer(src, i))
 		}
 	}
 }
 
 // text writes value i of b as a label.
-func (e element) text(b []byte, i int) string {
-	if e.kind == 'f' {
-		return strconv.FormatFloat(e.float(b, i), 'g', -1, 8*e.size)
+func (t scalarType) text(b []byte, i int) string {
+	if t.kind == 'f' {
+		return strconv.FormatFloat(t.float(b, i), 'g', -1, 8*t.size)
 	}
-	return strconv.FormatInt(e.integer(b, i), 10)
+	return strconv.FormatInt(t.integer(b, i), 10)
 }
 
-// An array is what the header of an IDX or npy file says about its body.
+// An array is what the header of an IDX or npy file says about its values.
 type array struct {
-	element
+	scalarType
 	shape []int // each 0 or more; the product of all and the size fits an int
 }
 
 // newArray checks the shape found in a header.
-func newArray(e element, shape []int) (array, error) {
-	total := uint64(e.size)
+func newArray(t scalarType, shape []int) (array, error) {
+	total := uint64(t.size)
 	for _, n := range shape {
 		hi, lo := bits.Mul64(total, uint64(n))
 		if n < 0 || hi != 0 || lo > math.MaxInt64 {
@@ -103,7 +103,7 @@ func newArray(e element, shape []int) (array, error) {
 		}
 		total = lo
 	}
-	return array{e, shape}, nil
+	return array{t, shape}, nil
 }
 
 // rows returns the number of points and of values in each.
@@ -142,11 +142,11 @@ func (a array) points() (n, d int, err error) {
 	return n, d, nil
 }
 
-// labels begins to read the body as labels.
-func (a array) labels(s *source) (*body, error) {
+// labels begins to read the values as labels.
+func (a array) labels(s *byteSource) (*arrayReader, error) {
 	if len(a.shape) != 0 {
 		if _, d := a.rows(); d == 1 {
-			return newBody(a, s)
+			return newArrayReader(a, s)
 		}
 	}
 	return nil, errorf(ErrShape, "labels need an array of one dimension, but this one has the shape %s; are these the points?", shapeText(a.shape))

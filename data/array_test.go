@@ -195,7 +195,7 @@ func TestMemory(t *testing.T) {
 	}{
 		{"plain", func() error { _, err := data.ReadIDX(bytes.NewReader(file)); return err }, n * d},
 		{"gzip", func() error { _, err := data.ReadIDX(bytes.NewReader(packed)); return err }, n * d},
-		{"two files", func() error { _, err := data.Open([]string{a, b}, data.Options{}); return err }, 2 * n * d},
+		{"two files", func() error { _, err := data.Open(t.Context(), []string{a, b}, data.Options{}); return err }, 2 * n * d},
 		// Without a size the room grows by doubling.
 		{"unknown size", func() error { _, err := data.ReadIDX(io.MultiReader(bytes.NewReader(file))); return err }, 4 * n * d},
 	} {

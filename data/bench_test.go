@@ -25,7 +25,7 @@ func BenchmarkFitPCA(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := data.FitPCA(ds.Points, 50); err != nil {
+		if _, err := data.FitPCA(b.Context(), ds.Points, 50, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -36,13 +36,13 @@ func BenchmarkTransform(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pca, err := data.FitPCA(ds.Points, 50)
+	pca, err := data.FitPCA(b.Context(), ds.Points, 50, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	dst := data.NewMatrix(ds.Points.N, pca.K)
 	for b.Loop() {
-		if err := pca.TransformTo(dst, ds.Points); err != nil {
+		if err := pca.TransformTo(b.Context(), dst, ds.Points, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,8 +1,11 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"io"
+
+	"cne/internal/finite"
 )
 
 // Blocks reads points from files as Open does, but a block of rows at a time,
@@ -12,8 +15,8 @@ import (
 //
 // Blocks is not safe for use by several goroutines at once.
 type Blocks struct {
-	opt     Options
-	files   []file // those not yet opened
+	files   *streams // those whose turn has not come
+	labelOf []string // files with the labels of these, "" for none
 	several bool
 	first   *stream // the first file, for comparison with the others
 	current *stream
@@ -29,10 +32,10 @@ type Blocks struct {
 // folder or from an npz file; Options.Labels, whose headings can be recognised
 // only when all points have been counted, gives ErrOption.
 //
-// Much of what can be wrong with a file shows only when it is read, and files
-// after the first are opened when their turn comes; the headers of arrays,
-// however, are all looked at now.
-func OpenBlocks(paths []string, opt Options) (*Blocks, error) {
+// Much of what can be wrong with a file shows only when it is read; the heads of
+// the first 64 files, however, are all looked at now. When ctx ends, so does reading,
+// with its error.
+func OpenBlocks(ctx context.Context, paths []string, opt Options) (*Blocks, error) {
 	if len(opt.Labels) > 0 {
 		return nil, errorf(ErrOption, "labels from a file of their own (%s) cannot be read along with blocks of points; give the labels as a column of a table, or leave them out", opt.Labels[0])
 	}
@@ -40,13 +43,15 @@ func OpenBlocks(paths []string, opt Options) (*Blocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Blocks{opt: opt, files: files, several: len(files) > 1}
-	if b.several {
-		if _, err := survey(files); err != nil {
-			return nil, err
-		}
+	b := &Blocks{several: len(files) > 1}
+	for _, f := range files {
+		b.labelOf = append(b.labelOf, f.labels)
+	}
+	if b.files, err = openStreams(ctx, files, opt); err != nil {
+		return nil, err
 	}
 	if err := b.open(); err != nil {
+		b.files.close()
 		return nil, err
 	}
 	return b, nil
@@ -54,18 +59,18 @@ func OpenBlocks(paths []string, opt Options) (*Blocks, error) {
 
 // open goes on to the next file.
 func (b *Blocks) open() error {
-	f := b.files[0]
-	b.files = b.files[1:]
-	st, err := openStream(f, b.opt)
+	st, err := b.files.next()
 	if err != nil {
 		return err
 	}
+	labels := b.labelOf[0]
+	b.labelOf = b.labelOf[1:]
 	if b.first == nil {
 		b.first = st
 	}
 	err = st.follows(b.first)
-	if err == nil && f.labels != "" {
-		err = st.pairLabels(f.labels)
+	if err == nil && labels != "" {
+		err = st.pairLabels(b.files.ctx, labels)
 	}
 	if err != nil {
 		st.close()
@@ -105,7 +110,7 @@ func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 		n += got
 		b.rows += got
 		b.parts[len(b.parts)-1].rows += got
-		if b.err == io.EOF && len(b.files) > 0 {
+		if b.err == io.EOF && b.files.more() {
 			b.current.close()
 			b.err = b.open()
 		}
@@ -120,14 +125,14 @@ func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 // the file but for white space around them, or nil if the points have none.
 // The slice is overwritten by Next.
 func (b *Blocks) Labels() []string {
-	if !b.first.labelled {
+	if !b.first.labeled {
 		return nil
 	}
 	return b.labels
 }
 
-// Labelled tells whether the points have labels.
-func (b *Blocks) Labelled() bool { return b.first.labelled }
+// Labeled tells whether the points have labels.
+func (b *Blocks) Labeled() bool { return b.first.labeled }
 
 // Bytes tells whether all files opened so far hold unsigned bytes, as images
 // do. (See Dataset.Bytes.)
@@ -148,14 +153,17 @@ func (b *Blocks) Row(i int) string { return describeRow(b.parts, b.several, i) }
 // value among the n rows of the last block, which block holds, that is NaN or
 // infinite; or nil.
 func (b *Blocks) CheckFinite(block *Matrix, n int) error {
-	if at := firstNotFinite(block.X[:n*block.D]); at >= 0 {
+	if at := finite.First(block.X[:n*block.D]); at >= 0 {
 		return notFinite(b.Row(b.begun+at/block.D), at%block.D, block.X[at])
 	}
 	return nil
 }
 
-// Close closes the file that is being read. Next must not be called after it.
-func (b *Blocks) Close() error { return b.current.close() }
+// Close closes the files. Next must not be called after it.
+func (b *Blocks) Close() error {
+	b.files.close()
+	return b.current.close()
+}
 
 // readRows fills dst with whole rows and appends their labels; with the last
 // rows of the file, or after them, comes io.EOF.

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -19,7 +20,7 @@ import (
 // readBlocks reads everything in blocks of so many rows. An error may come
 // from OpenBlocks, Next or CheckFinite.
 func readBlocks(paths []string, opt data.Options, size int) (ds *data.Dataset, labels []string, err error) {
-	b, err := data.OpenBlocks(paths, opt)
+	b, err := data.OpenBlocks(context.Background(), paths, opt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +49,7 @@ func readBlocks(paths []string, opt data.Options, size int) (ds *data.Dataset, l
 // reads, errors included.
 func sameAsOpen(t *testing.T, paths []string, opt data.Options) {
 	t.Helper()
-	want, wantErr := data.Open(paths, opt)
+	want, wantErr := data.Open(t.Context(), paths, opt)
 	n := 5
 	if wantErr == nil {
 		n = want.Points.N
@@ -133,7 +134,7 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 	folder := t.TempDir()
 	a := put(t, folder, "a.csv", []byte("1,2\n3,4\nnan,6\n"))
 	b := put(t, folder, "b.csv", []byte("7,8\n9,-inf\n"))
-	blocks, err := data.OpenBlocks([]string{a, b}, data.Options{})
+	blocks, err := data.OpenBlocks(t.Context(), []string{a, b}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,10 +165,10 @@ func TestBlocksDeliverWhatIsNotFinite(t *testing.T) {
 
 func TestBlocksErrors(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("1,2\n3,4\nfive,6\n7,8\n"))
-	_, err := data.OpenBlocks([]string{path}, data.Options{Labels: []string{"l.txt"}})
+	_, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{Labels: []string{"l.txt"}})
 	wantError(t, err, data.ErrOption, "labels from a file of their own (l.txt) cannot be read along with blocks of points")
 
-	b, err := data.OpenBlocks([]string{path}, data.Options{})
+	b, err := data.OpenBlocks(t.Context(), []string{path}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestBlocksMemory(t *testing.T) {
 		{put(t, folder, "a.npy.gz", zeros), data.Options{}},
 		{put(t, folder, "a.csv.gz", table), data.Options{LabelColumn: "-1"}},
 	} {
-		b, err := data.OpenBlocks([]string{tc.path}, tc.opt)
+		b, err := data.OpenBlocks(t.Context(), []string{tc.path}, tc.opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,10 +249,10 @@ func FuzzBlocks(f *testing.F) {
 			t.Fatal(err)
 		}
 		opt := data.Options{LabelColumn: column}
-		want, wantErr := data.Open([]string{path}, opt)
+		want, wantErr := data.Open(t.Context(), []string{path}, opt)
 		// A header may announce rows of any width, for which Open makes room
 		// only as values arrive.
-		if b, err := data.OpenBlocks([]string{path}, opt); err == nil {
+		if b, err := data.OpenBlocks(t.Context(), []string{path}, opt); err == nil {
 			b.Close()
 			if b.D() > 1<<16 {
 				return
@@ -327,7 +328,7 @@ func TestNPYWriterErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What was not completed is refused.
-	_, err = data.Open([]string{f.Name()}, data.Options{})
+	_, err = data.Open(t.Context(), []string{f.Name()}, data.Options{})
 	wantError(t, err, data.ErrEmpty, "the array of shape 0×2 holds no values")
 	f.Close()
 	if err := w.Write(data.NewMatrix(30000, 2)); !errors.Is(err, os.ErrClosed) {
@@ -349,23 +350,23 @@ func TestCSVWriter(t *testing.T) {
 	}
 	for _, d := range []int{1, 2, 3, 5} {
 		m := normal(3, len(labels), d)
-		for _, labelled := range []bool{false, true} {
+		for _, labeled := range []bool{false, true} {
 			var l *data.Labels
-			if labelled {
+			if labeled {
 				l = data.NewLabels(labels)
 			}
 			var want, got bytes.Buffer
 			if err := data.WriteCSV(&want, m, l); err != nil {
 				t.Fatal(err)
 			}
-			w, err := data.NewCSVWriter(&got, d, labelled)
+			w, err := data.NewCSVWriter(&got, d, labeled)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for lo := 0; lo < m.N; lo += 7 {
 				hi := min(m.N, lo+7)
 				var some []string
-				if labelled {
+				if labeled {
 					some = labels[lo:hi]
 				}
 				if err := w.Write(m.Rows(lo, hi), some); err != nil {
@@ -376,7 +377,7 @@ func TestCSVWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.String() != want.String() {
-				t.Errorf("%d columns, labels %v: the table differs from that of WriteCSV", d, labelled)
+				t.Errorf("%d columns, labels %v: the table differs from that of WriteCSV", d, labeled)
 			}
 		}
 	}
@@ -387,19 +388,19 @@ func TestCSVWriterErrors(t *testing.T) {
 	wantError(t, err, data.ErrShape, "points of 0 values")
 	two := matrix(2, 1, 1, 2)
 	for _, tc := range []struct {
-		name     string
-		labelled bool
-		m        *data.Matrix
-		labels   []string
-		kind     error
-		want     string
+		name    string
+		labeled bool
+		m       *data.Matrix
+		labels  []string
+		kind    error
+		want    string
 	}{
 		{"width", false, matrix(1, 2, 1, 2), nil, data.ErrShape, "the rows have 2 values, those before them 1"},
 		{"too few labels", true, two, []string{"a"}, data.ErrLabels, "there are 1 labels for 2 points"},
 		{"no labels", true, two, nil, data.ErrLabels, "there are 0 labels for 2 points"},
 		{"unwanted labels", false, two, []string{"a", "b"}, data.ErrLabels, "the table was begun without a column for them"},
 	} {
-		w, err := data.NewCSVWriter(io.Discard, 1, tc.labelled)
+		w, err := data.NewCSVWriter(io.Discard, 1, tc.labeled)
 		if err != nil {
 			t.Fatal(err)
 		}

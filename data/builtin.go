@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"context"
 	_ "embed" // for the two files below
 	"fmt"
 )
@@ -41,7 +42,7 @@ func BuiltinImages(name string) (*Images, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(bytes.NewReader(mnistTestImages))
+	s, err := newByteSource(context.Background(), bytes.NewReader(mnistTestImages))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func BuiltinImages(name string) (*Images, error) {
 }
 
 func builtinLabels(file []byte) ([]string, error) {
-	s, err := newSource(bytes.NewReader(file))
+	s, err := newByteSource(context.Background(), bytes.NewReader(file))
 	if err != nil {
 		return nil, err
 	}

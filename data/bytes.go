@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"sync/atomic"
 
 	"cne/internal/blas"
@@ -10,6 +11,9 @@ import (
 // exactRows is the number of rows of bytes whose products, up to 255², add up
 // in float32 without rounding: the sums stay below 2²⁴.
 const exactRows = 256
+
+// checkGrain is the number of values that areBytes looks at in one piece.
+const checkGrain = 1 << 18
 
 // areBytes tells whether all values are whole numbers from 0 to 255, as pixels
 // are.
@@ -30,16 +34,19 @@ func areBytes(x []float32) bool {
 }
 
 // upperByteProducts does what upperProducts does for the points as rows, whose
-// values are bytes. It multiplies in float32, which is some times faster than
-// in float64, and is exact: the products of exactRows rows at a time are added
-// up in float32, and these sums in float64, without rounding.
-func (f *pcaFit) upperByteProducts() []float64 {
+// values are bytes. It multiplies in float32, which is several times faster than
+// float64, and yet exact: the products of exactRows rows at a time are added up
+// in float32, and these sums in float64, without rounding.
+func (f *pcaFit) upperByteProducts(ctx context.Context) ([]float64, error) {
 	n, width := f.m.N, len(f.columns)
 	c := make([]float64, width*width)
 	chunk := min(n, 4*exactRows)
 	x := make([]float32, chunk*width)
 	sums := make([]float32, parallel.Pieces(width, tile)*tile*width) // of a strip each
 	for lo := 0; lo < n; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		rows := min(chunk, n-lo)
 		parallel.For(rows, fillGrain, func(_, from, to int) {
 			for i := from; i < to; i++ {
@@ -63,5 +70,5 @@ func (f *pcaFit) upperByteProducts() []float64 {
 			}
 		})
 	}
-	return c
+	return c, nil
 }

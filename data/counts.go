@@ -1,13 +1,12 @@
 package data
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -88,24 +87,6 @@ var (
 	geneFiles    = []string{"features.tsv", "genes.tsv"}
 )
 
-// findFile returns the path of the first of these files that a folder holds, or
-// of the same file compressed, or "".
-func findFile(folder string, names ...string) string {
-	for _, name := range names {
-		for _, suffix := range []string{"", ".gz"} {
-			path := filepath.Join(folder, name+suffix)
-			if info, err := os.Stat(path); err == nil && !info.IsDir() {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
-func isMTX(head []byte) bool {
-	return len(head) >= len(mtxMagic) && bytes.EqualFold(head[:len(mtxMagic)], []byte(mtxMagic))
-}
-
 // IsCounts tells whether OpenCounts reads what is at a path, rather than Open: a
 // folder with a file matrix.mtx, or a file that begins as one in the Matrix
 // Market format. It is false for what cannot be read.
@@ -120,7 +101,7 @@ func IsCounts(path string) bool {
 	if !info.Mode().IsRegular() { // reading would take something away
 		return false
 	}
-	s, c, err := openSource(path)
+	s, c, err := openByteSource(context.Background(), path)
 	if err != nil {
 		return false
 	}
@@ -146,7 +127,7 @@ func IsCounts(path string) bool {
 // of a file whose cells are out of order and while several paths are joined. The
 // error names the file and is of one of this package's kinds or of the file
 // system's.
-func OpenCounts(paths []string, opt Options) (*Counts, error) {
+func OpenCounts(ctx context.Context, paths []string, opt Options) (*Counts, error) {
 	if len(paths) == 0 {
 		return nil, errorf(ErrOption, "no counts are named; name at least one file or folder in the Matrix Market format")
 	}
@@ -160,9 +141,9 @@ func OpenCounts(paths []string, opt Options) (*Counts, error) {
 			return nil, fmt.Errorf("the counts cannot be read (%w); check the path", err)
 		}
 		if info.IsDir() {
-			parts[i], err = openCountsFolder(path)
+			parts[i], err = openCountsFolder(ctx, path)
 		} else {
-			parts[i], err = openCountsFile(path, nil)
+			parts[i], err = openCountsFile(ctx, path, nil)
 		}
 		if err != nil {
 			return nil, err
@@ -179,7 +160,7 @@ func OpenCounts(paths []string, opt Options) (*Counts, error) {
 		c.Name = nameOf(paths[0])
 	}
 	if len(opt.Labels) > 0 {
-		labels, err := readLabelFiles(opt.Labels, c.Cells)
+		labels, err := readLabelFiles(ctx, opt.Labels, c.Cells)
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +217,7 @@ func joinCounts(parts []*Counts) *Counts {
 // ReadCounts reads a matrix in the Matrix Market format as OpenCounts does,
 // plain or compressed with gzip. It has no names.
 func ReadCounts(r io.Reader) (*Counts, error) {
-	s, err := newSource(r)
+	s, err := newByteSource(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +233,7 @@ func ReadCounts(r io.Reader) (*Counts, error) {
 }
 
 // openCountsFolder reads a folder of 10x.
-func openCountsFolder(folder string) (*Counts, error) {
+func openCountsFolder(ctx context.Context, folder string) (*Counts, error) {
 	path := findFile(folder, mtxFiles...)
 	if path == "" {
 		return nil, errorf(ErrUnsupported, "%s: a folder of counts holds a file matrix.mtx or matrix.mtx.gz, and this one does not; name the folder that does", folder)
@@ -261,17 +242,17 @@ func openCountsFolder(folder string) (*Counts, error) {
 	var err error
 	featuresPath, barcodesPath := findFile(folder, geneFiles...), findFile(folder, barcodeFiles...)
 	if featuresPath != "" {
-		if features, err = readLines(featuresPath, "gene"); err != nil {
+		if features, err = readLines(ctx, featuresPath, "gene"); err != nil {
 			return nil, err
 		}
 	}
 	if barcodesPath != "" {
-		if barcodes, err = readLines(barcodesPath, "barcode"); err != nil {
+		if barcodes, err = readLines(ctx, barcodesPath, "barcode"); err != nil {
 			return nil, err
 		}
 	}
 	keep := expressed(features)
-	c, err := openCountsFile(path, func(m *mtx) ([]int32, error) {
+	c, err := openCountsFile(ctx, path, func(m *mtx) ([]int32, error) {
 		if featuresPath != "" && len(features) != m.rows {
 			advice := "they are not of the same data"
 			if len(features) == m.columns {
@@ -319,8 +300,8 @@ func expressed(features []string) []int32 {
 }
 
 // readLines reads a file with one item on each line.
-func readLines(path, item string) ([]string, error) {
-	s, c, err := openSource(path)
+func readLines(ctx context.Context, path, item string) ([]string, error) {
+	s, c, err := openByteSource(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -338,8 +319,8 @@ func readLines(path, item string) ([]string, error) {
 // openCountsFile reads a file in the Matrix Market format. Once its head has
 // been read, rows, if it is not nil, says which rows are kept, as mtx.read takes
 // it, or refuses the matrix.
-func openCountsFile(path string, rows func(m *mtx) ([]int32, error)) (*Counts, error) {
-	s, closer, err := openSource(path)
+func openCountsFile(ctx context.Context, path string, rows func(m *mtx) ([]int32, error)) (*Counts, error) {
+	s, closer, err := openByteSource(ctx, path)
 	if err != nil {
 		return nil, err
 	}

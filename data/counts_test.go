@@ -79,7 +79,7 @@ func TestOpenCounts(t *testing.T) {
 		if !data.IsCounts(folder) {
 			t.Error("the folder is not recognised")
 		}
-		c, err := data.OpenCounts([]string{folder}, data.Options{Labels: []string{labels}})
+		c, err := data.OpenCounts(t.Context(), []string{folder}, data.Options{Labels: []string{labels}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,19 +98,19 @@ func TestOpenCounts(t *testing.T) {
 		if !data.IsCounts(file) || data.IsCounts(labels) || data.IsCounts(filepath.Dir(labels)) || data.IsCounts("gone") {
 			t.Error("counts and other files are confounded")
 		}
-		if c, err = data.OpenCounts([]string{file, folder}, data.Options{Name: "both"}); err != nil {
+		if c, err = data.OpenCounts(t.Context(), []string{file, folder}, data.Options{Name: "both"}); err != nil {
 			t.Fatal(err)
 		}
 		wantDense(t, c, []float64{5, 0, 2}, []float64{1, 7, 0}, []float64{5, 0, 2}, []float64{1, 7, 0})
 		if c.Name != "both" || c.CellNames != nil || len(c.GeneNames) != 3 {
 			t.Errorf("the names are %q, %q, %q", c.Name, c.CellNames, c.GeneNames)
 		}
-		if c, err = data.OpenCounts([]string{folder, folder}, data.Options{}); err != nil || len(c.CellNames) != 4 {
+		if c, err = data.OpenCounts(t.Context(), []string{folder, folder}, data.Options{}); err != nil || len(c.CellNames) != 4 {
 			t.Errorf("%q, %v", c.CellNames, err)
 		}
 		for _, open := range []func() error{
-			func() error { _, err := data.Open([]string{folder}, data.Options{}); return err },
-			func() error { _, err := data.OpenBlocks([]string{file}, data.Options{}); return err },
+			func() error { _, err := data.Open(t.Context(), []string{folder}, data.Options{}); return err },
+			func() error { _, err := data.OpenBlocks(t.Context(), []string{file}, data.Options{}); return err },
 		} {
 			wantError(t, open(), data.ErrUnsupported, "a sparse matrix (Matrix Market), which is read as counts of genes in cells")
 		}
@@ -121,22 +121,22 @@ func TestOpenCounts(t *testing.T) {
 func TestOpenCountsFeatures(t *testing.T) {
 	folder := t.TempDir()
 	put(t, folder, "matrix.mtx", mtx("3 2 4", "1 1 5", "3 1 2", "1 2 1", "2 2 7"))
-	c, err := data.OpenCounts([]string{folder}, data.Options{})
+	c, err := data.OpenCounts(t.Context(), []string{folder}, data.Options{})
 	if err != nil || c.GeneNames != nil || c.CellNames != nil {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	put(t, folder, "genes.tsv", []byte("g1\tA\ng2\tB\ng3\tC\n"))
-	if c, err = data.OpenCounts([]string{folder}, data.Options{}); err != nil || !slices.Equal(c.GeneNames, []string{"g1", "g2", "g3"}) {
+	if c, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{}); err != nil || !slices.Equal(c.GeneNames, []string{"g1", "g2", "g3"}) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	wantDense(t, c, []float64{5, 0, 2}, []float64{1, 7, 0})
 	put(t, folder, "features.tsv", []byte("g1\tA\tAntibody Capture\ng2\tB\tGene Expression\ng3\tC\tGene Expression\n"))
-	if c, err = data.OpenCounts([]string{folder}, data.Options{}); err != nil || !slices.Equal(c.GeneNames, []string{"g2", "g3"}) {
+	if c, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{}); err != nil || !slices.Equal(c.GeneNames, []string{"g2", "g3"}) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	wantDense(t, c, []float64{0, 2}, []float64{7, 0})
 	put(t, folder, "features.tsv", []byte("g1\tA\tPeaks\ng2\tB\tPeaks\ng3\tC\tPeaks\n"))
-	if c, err = data.OpenCounts([]string{folder}, data.Options{}); err != nil || len(c.GeneNames) != 3 {
+	if c, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{}); err != nil || len(c.GeneNames) != 3 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 }
@@ -349,13 +349,13 @@ func TestOpenCountsErrors(t *testing.T) {
 				}
 				put(t, ".", name, []byte(text))
 			}
-			_, err := data.OpenCounts(tc.paths, tc.opt)
+			_, err := data.OpenCounts(t.Context(), tc.paths, tc.opt)
 			if tc.kind == nil {
 				if err != nil {
 					t.Fatal(err)
 				}
 				put(t, "e", "genes.tsv", []byte("x\nw\nz\n"))
-				_, err = data.OpenCounts(tc.paths, tc.opt)
+				_, err = data.OpenCounts(t.Context(), tc.paths, tc.opt)
 				wantError(t, err, data.ErrShape, `e: gene 2 (counted from 1) is "w", but that of d is "y"`)
 				return
 			}

@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func ReadCSV(r io.Reader, opt Options) (*Dataset, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
-	s, err := newSource(r)
+	s, err := newByteSource(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +49,15 @@ const (
 // A table is a CSV file that is being read, always one row ahead.
 type table struct {
 	rowReader
-	s        *source
-	names    []string // of the columns, nil without a header
-	roles    []role   // of the columns
-	width    int      // number of data columns
-	columns  []string // names of the data columns, nil without a header
-	labelled bool     // there is a label column
-	guessed  bool     // whether there is a header was guessed
-	top      int      // line of the first row
-	lenient  bool     // values that are not finite are no errors
+	s       *byteSource
+	names   []string // of the columns, nil without a header
+	roles   []role   // of the columns
+	width   int      // number of data columns
+	columns []string // names of the data columns, nil without a header
+	labeled bool     // there is a label column
+	guessed bool     // whether there is a header was guessed
+	top     int      // line of the first row
+	lenient bool     // values that are not finite are no errors
 
 	row      [][]byte // the next row, or err says why there is none
 	err      error
@@ -69,7 +70,7 @@ type table struct {
 const maxInterned = 1 << 12
 
 // newTable reads the head of a table.
-func newTable(s *source, opt Options) (*table, error) {
+func newTable(s *byteSource, opt Options) (*table, error) {
 	skipBOM(s)
 	t := &table{s: s, interned: make(map[string]string)}
 	t.r = s.r
@@ -94,7 +95,7 @@ func newTable(s *source, opt Options) (*table, error) {
 	if t.roles, err = findRoles(len(t.row), t.names, opt); err != nil {
 		return nil, err
 	}
-	t.labelled = slices.Contains(t.roles, roleLabel)
+	t.labeled = slices.Contains(t.roles, roleLabel)
 	for i, r := range t.roles {
 		if r == roleData {
 			t.width++
@@ -131,7 +132,7 @@ func (t *table) read(dst []float32) (int, error) {
 			t.err = err
 			break
 		}
-		if t.labelled {
+		if t.labeled {
 			t.labels = append(t.labels, label)
 		}
 		filled += t.width
@@ -383,19 +384,19 @@ func WriteCSV(w io.Writer, m *Matrix, labels *Labels) error {
 
 // A CSVWriter writes a table as WriteCSV does, block by block.
 type CSVWriter struct {
-	out      *bufio.Writer
-	d        int
-	labelled bool
-	line     []byte
+	out     *bufio.Writer
+	d       int
+	labeled bool
+	line    []byte
 }
 
 // NewCSVWriter begins a table of points of d values, with a column of labels
 // if labelled. A d below 1 gives ErrShape.
-func NewCSVWriter(w io.Writer, d int, labelled bool) (*CSVWriter, error) {
+func NewCSVWriter(w io.Writer, d int, labeled bool) (*CSVWriter, error) {
 	if d < 1 {
 		return nil, errorf(ErrShape, "a table of points of %d values cannot be written; a point needs at least one", d)
 	}
-	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labelled: labelled}
+	c := &CSVWriter{out: bufio.NewWriterSize(w, readBuffer), d: d, labeled: labeled}
 	line := c.line
 	for j := range d {
 		if j > 0 {
@@ -407,7 +408,7 @@ func NewCSVWriter(w io.Writer, d int, labelled bool) (*CSVWriter, error) {
 			line = strconv.AppendInt(append(line, 'x'), int64(j)+1, 10)
 		}
 	}
-	if labelled {
+	if labeled {
 		line = append(line, ",label"...)
 	}
 	c.line = append(line, '\n')
@@ -424,14 +425,14 @@ func (c *CSVWriter) Write(m *Matrix, labels []string) error {
 		return err
 	}
 	switch {
-	case c.labelled && len(labels) != m.N:
+	case c.labeled && len(labels) != m.N:
 		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(labels), m.N)
-	case !c.labelled && labels != nil:
+	case !c.labeled && labels != nil:
 		return errorf(ErrLabels, "the points have labels, but the table was begun without a column for them; begin it with one")
 	}
 	for i := range m.N {
 		label := ""
-		if c.labelled {
+		if c.labeled {
 			label = labels[i]
 		}
 		c.writeRow(m.Row(i), label)
@@ -450,7 +451,7 @@ func (c *CSVWriter) writeRow(row []float32, label string) {
 		}
 		line = strconv.AppendFloat(line, float64(v), 'g', -1, 32)
 	}
-	if c.labelled {
+	if c.labeled {
 		line = appendField(append(line, ','), label)
 	}
 	c.line = append(line, '\n')

@@ -10,21 +10,21 @@ import (
 	"cne/internal/rng"
 )
 
-// More points than the accelerator holds at a time.
+// More points than the device holds at a time.
 func TestPCAOnDeviceInChunks(t *testing.T) {
 	d := fakecuda.Open(t)
-	before := remoteBytes
-	remoteBytes = 4 * 5 * 300
-	defer func() { remoteBytes = before }()
+	before := deviceBytes
+	deviceBytes = 4 * 5 * 300
+	defer func() { deviceBytes = before }()
 	m, s := NewMatrix(1000, 5), rng.New(1, rng.Init)
 	for i := range m.X {
 		m.X[i] = float32(s.Normal() * float64(1+i%5))
 	}
-	want, err := FitPCA(m, 3)
+	want, err := FitPCA(t.Context(), m, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := FitPCAOn(d, m, 3)
+	got, err := FitPCA(t.Context(), m, 3, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func TestPCAOnDeviceInChunks(t *testing.T) {
 			t.Errorf("component %d of the axes is %g, want %g", i, got.Axes[i], v)
 		}
 	}
-	y, err := want.TransformOn(d, m)
+	y, err := want.Transform(t.Context(), m, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := want.Transform(m)
+	here, err := want.Transform(t.Context(), m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,3 +47,5 @@ func TestPCAOnDeviceInChunks(t *testing.T) {
 		}
 	}
 }
+
+func TestPCAContextOnDevice(t *testing.T) { testPCAContext(t, fakecuda.Open(t)) }

@@ -14,8 +14,7 @@ import (
 
 func TestFitPCAOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	testFitPCA(t, func(m *data.Matrix, k int) (*data.PCA, error) { return data.FitPCAOn(d, m, k) },
-		func(p *data.PCA, m *data.Matrix) (*data.Matrix, error) { return p.TransformOn(d, m) })
+	testFitPCA(t, d)
 	if used, _ := d.Usage(); used != 0 {
 		t.Errorf("%d bytes of the device's memory are in use", used)
 	}
@@ -26,11 +25,11 @@ func TestPCAOnDeviceAgrees(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d, k int }{{600, 63, 5}, {513, 65, 65}, {70, 129, 66}, {33, 300, 2}, {2, 1, 1}} {
 		m := spread(normal(3, size.n, size.d))
-		want, err := data.FitPCA(m, size.k)
+		want, err := data.FitPCA(t.Context(), m, size.k, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := data.FitPCAOn(d, m, size.k)
+		got, err := data.FitPCA(t.Context(), m, size.k, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +38,11 @@ func TestPCAOnDeviceAgrees(t *testing.T) {
 				t.Errorf("%v: variance %d is %g, want %g", size, a, got.Variance[a], want.Variance[a])
 			}
 		}
-		here, err := want.Transform(m)
+		here, err := want.Transform(t.Context(), m, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, err := want.TransformOn(d, m)
+		there, err := want.Transform(t.Context(), m, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,19 +56,19 @@ func TestPCAOnDeviceAgrees(t *testing.T) {
 
 func TestPCAOnDeviceRefuses(t *testing.T) {
 	d := fakecuda.Open(t)
-	p, err := data.FitPCAOn(d, spread(normal(1, 30, 4)), 2)
+	p, err := data.FitPCA(t.Context(), spread(normal(1, 30, 4)), 2, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.TransformOn(d, normal(1, 5, 3)); !errors.Is(err, data.ErrShape) {
+	if _, err := p.Transform(t.Context(), normal(1, 5, 3), d); !errors.Is(err, data.ErrShape) {
 		t.Errorf("points of another width give %v", err)
 	}
-	if _, err := data.FitPCAOn(d, normal(1, 30, 4), 5); !errors.Is(err, data.ErrOption) {
+	if _, err := data.FitPCA(t.Context(), normal(1, 30, 4), 5, d); !errors.Is(err, data.ErrOption) {
 		t.Errorf("five components of four columns give %v", err)
 	}
 	fakecuda.Memory(t, 1000)
 	var full *device.MemoryError
-	if _, err := data.FitPCAOn(d, normal(1, 30, 4), 2); !errors.As(err, &full) {
+	if _, err := data.FitPCA(t.Context(), normal(1, 30, 4), 2, d); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 }

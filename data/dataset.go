@@ -2,10 +2,8 @@ package data
 
 import (
 	"fmt"
-	"math"
-	"sync"
 
-	"cne/internal/parallel"
+	"cne/internal/finite"
 )
 
 // A Dataset is a set of points with, perhaps, a label for each.
@@ -40,9 +38,6 @@ type part struct {
 	labels  []string // label of each row, nil without labels
 }
 
-// checkGrain is the number of values that Check looks at in one piece.
-const checkGrain = 1 << 18
-
 // Check reports the first thing that makes the data unusable: no points
 // (ErrEmpty), a matrix whose fields contradict each other (ErrShape), a
 // number of labels other than that of the points (ErrLabels), of names other
@@ -58,20 +53,13 @@ func (ds *Dataset) Check() error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if l := ds.Labels; l != nil {
-		if len(l.Class) != m.N {
-			return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(l.Class), m.N)
-		}
-		for i, c := range l.Class {
-			if c < 0 || int(c) >= len(l.Names) {
-				return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
-			}
-		}
+	if err := ds.Labels.Check(m.N); err != nil {
+		return err
 	}
 	if ds.Names != nil && len(ds.Names) != m.N || ds.Columns != nil && len(ds.Columns) != m.D {
 		return errorf(ErrShape, "there are %d names for %d points, and %d for their %d values; give one for each, or none", len(ds.Names), m.N, len(ds.Columns), m.D)
 	}
-	if at := firstNotFinite(m.X); at >= 0 {
+	if at := finite.First(m.X); at >= 0 {
 		return notFinite(ds.describeRow(at/m.D), at%m.D, m.X[at])
 	}
 	return nil
@@ -113,26 +101,6 @@ func (ds *Dataset) Origin(i int) int {
 		return i
 	}
 	return ds.origin[i]
-}
-
-// firstNotFinite returns the index of the first NaN or infinity in x, or -1.
-func firstNotFinite(x []float32) int {
-	const exponent = 0x7f800000 // all ones in NaN and infinity alone
-	var mu sync.Mutex
-	first := -1
-	parallel.For(len(x), checkGrain, func(_, lo, hi int) {
-		for i, v := range x[lo:hi] {
-			if math.Float32bits(v)&exponent == exponent {
-				mu.Lock()
-				if first < 0 || lo+i < first {
-					first = lo + i
-				}
-				mu.Unlock()
-				return
-			}
-		}
-	})
-	return first
 }
 
 // assembleOne reads the one file that a dataset consists of.

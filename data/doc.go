@@ -1,5 +1,8 @@
-// Package data turns files into points: a float32 matrix with, where the files
-// have them, labels.
+// Package data turns files, and what a program has in memory, into points: a float32
+// matrix with, where there are any, labels.
+//
+// FromRows and FromMat make the matrix of slices and of gonum's matrices; it is such
+// a matrix itself.
 //
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
 // compressed with gzip, and npz files, and puts several files one below the
@@ -15,7 +18,8 @@
 // CountScaling that it returns makes points of the counts.
 //
 // OpenImages reads images, which stay bytes: CIFAR-10's binary version, folders
-// of PNG and JPEG files by class, and arrays as npy, npz and IDX.
+// of PNG and JPEG files by class, and arrays as npy, npz and IDX. FromImages takes
+// decoded ones.
 //
 // Every result is the same to the last bit whatever GOMAXPROCS is.
 //
@@ -26,7 +30,8 @@
 // # Errors
 //
 // An error is one sentence that says what is wrong, where, and how to mend
-// it. A caller that has to tell cases apart uses errors.Is with ErrFormat,
+// it; those of FromRows, FromMat and FromImages, which name no file, begin with
+// "data: ". A caller that has to tell cases apart uses errors.Is with ErrFormat,
 // ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty and
 // ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
 package data

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -18,16 +19,29 @@ const ulp = 0x1p-52
 // largestEigen returns the k largest eigenvalues of the symmetric n×n matrix
 // whose upper triangle a holds, in descending order, and as many orthonormal
 // eigenvectors, one after the other. Eigenvalues that rounding alone can have
-// made are 0.
-func largestEigen(a []float64, n, k int) (values, vectors []float64, err error) {
-	// Computing few eigenvectors alone pays.
-	if k <= n/4 {
-		values, vectors = someEigen(a, n, k)
+// made are 0. If ctx ends before, the error is ctx's; the computation then ends
+// by itself, since LAPACK cannot be interrupted, and a is still in use until then.
+func largestEigen(ctx context.Context, a []float64, n, k int) (values, vectors []float64, err error) {
+	done := make(chan struct{})
+	var v, u []float64
+	go func() {
+		defer close(done)
+		// Computing few eigenvectors alone pays.
+		if k <= n/4 {
+			v, u = someEigen(a, n, k)
+		}
+		if v == nil {
+			v, u = allEigen(a, n, k)
+		}
+	}()
+	select {
+	case <-done:
+		values, vectors = v, u
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
 	}
 	if values == nil {
-		if values, vectors = allEigen(a, n, k); values == nil {
-			return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
-		}
+		return nil, nil, fmt.Errorf("the eigenvalues of a %d×%d covariance matrix did not converge; scale the data first", n, n)
 	}
 	// The products lose up to farFromZero² units in the last place, the
 	// eigenvalue algorithm a few per row.
@@ -88,7 +102,7 @@ func someEigen(a []float64, n, k int) (values, vectors []float64) {
 type tridiagonal struct {
 	n        int
 	diagonal []float64
-	beside   []float64 // the diagonal
+	beside   []float64 // below the diagonal, and above it
 	// Q is the product of the reflections I − tau·v·vᵀ, from 0 to n−2; the v
 	// of reflection i is 0 up to i, 1 at i+1, and the rest is the rest of row i
 	// of reflectors, n×n.
@@ -103,24 +117,24 @@ func newTridiagonal(a []float64, n int) *tridiagonal {
 		reflectors: make([]float64, n*n), tau: make([]float64, n-1),
 	}
 	lower := make([]float64, n*n)
-	transpose(lower, a, n)
+	transpose(lower, a, n, n)
 	var impl lapack.Implementation
 	work := make([]float64, 1)
 	impl.Dsytrd(blas.Lower, n, lower, n, t.diagonal, t.beside, t.tau, work, -1)
 	work = make([]float64, int(work[0]))
 	impl.Dsytrd(blas.Lower, n, lower, n, t.diagonal, t.beside, t.tau, work, len(work))
-	transpose(t.reflectors, lower, n)
+	transpose(t.reflectors, lower, n, n)
 	return t
 }
 
-// transpose writes the transpose of the n×n matrix src.
-func transpose(dst, src []float64, n int) {
+// transpose writes the transpose of the rows×columns matrix src.
+func transpose(dst, src []float64, rows, columns int) {
 	const block = 32
-	for i0 := 0; i0 < n; i0 += block {
-		for j0 := 0; j0 < n; j0 += block {
-			for i := i0; i < min(n, i0+block); i++ {
-				for j := j0; j < min(n, j0+block); j++ {
-					dst[j*n+i] = src[i*n+j]
+	for i0 := 0; i0 < rows; i0 += block {
+		for j0 := 0; j0 < columns; j0 += block {
+			for i := i0; i < min(rows, i0+block); i++ {
+				for j := j0; j < min(columns, j0+block); j++ {
+					dst[j*rows+i] = src[i*columns+j]
 				}
 			}
 		}
@@ -131,9 +145,9 @@ func transpose(dst, src []float64, n int) {
 // the eigenvalue, which is exact up to rounding, orthogonal to the others. It
 // reports whether it has found one; size is the norm of T.
 //
-// Equal and nearly equal eigenvalues need no care: the vectors before are taken
-// out after every step, and what the step enlarges most of the rest is another
-// vector of their space.
+// Equal and nearly equal eigenvalues need no special treatment: every step is
+// followed by making v orthogonal to the vectors before, so that it converges to
+// another vector of their common space.
 func (t *tridiagonal) inverseIteration(vectors []float64, value, size float64) bool {
 	n, before := t.n, len(vectors)/t.n-1
 	v := vectors[before*n:]
@@ -156,7 +170,7 @@ func (t *tridiagonal) inverseIteration(vectors []float64, value, size float64) b
 		if !scaleToUnit(v) {
 			return false
 		}
-		if solved && orthogonalise(v, vectors[:before*n]) > 0 && t.residual(v, value) <= tolerance {
+		if solved && orthogonalize(v, vectors[:before*n]) > 0 && t.residual(v, value) <= tolerance {
 			return true
 		}
 	}
@@ -199,11 +213,11 @@ func (t *tridiagonal) turnBack(vectors []float64) {
 	}
 }
 
-// orthogonalise makes a unit vector orthogonal to others, which are orthonormal
+// orthogonalize makes a unit vector orthogonal to others, which are orthonormal
 // and lie one after the other, and returns the length of what was left of it,
 // before it is made a unit vector again. Doing it twice makes up for the
 // rounding of the first time.
-func orthogonalise(v, others []float64) float64 {
+func orthogonalize(v, others []float64) float64 {
 	length := 1.0
 	for range 2 {
 		for lo := 0; lo < len(others); lo += len(v) {

@@ -137,7 +137,10 @@ func TestUpperByteProducts(t *testing.T) {
 			}
 		}
 		width := len(f.columns)
-		got := f.upperByteProducts()
+		got, err := f.upperByteProducts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		for a, ja := range f.columns {
 			for b, jb := range f.columns[a:] {
 				want := 0

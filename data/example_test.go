@@ -1,16 +1,23 @@
 package data_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
 	"io"
 	"log"
 	"os"
+
+	"gonum.org/v1/gonum/mat"
 
 	"cne/data"
 )
 
 func ExampleOpen() {
-	ds, err := data.Open([]string{"testdata/petals.csv"}, data.Options{
+	ds, err := data.Open(context.Background(), []string{"testdata/petals.csv"}, data.Options{
 		LabelColumn: "species",
 		Drop:        []string{"colour"},
 	})
@@ -25,7 +32,7 @@ func ExampleOpen() {
 }
 
 func ExampleOpenBlocks() {
-	blocks, err := data.OpenBlocks([]string{"testdata/petals.csv"}, data.Options{
+	blocks, err := data.OpenBlocks(context.Background(), []string{"testdata/petals.csv"}, data.Options{
 		LabelColumn: "species",
 		Drop:        []string{"colour"},
 	})
@@ -49,14 +56,51 @@ func ExampleOpenBlocks() {
 	// 1 [1.5 0.3] [setosa]
 }
 
-func ExampleFitPCA() {
-	// Four points near the line y = x/2.
-	m := &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 2, 1.1, 4, 1.9, 6, 3}}
-	pca, err := data.FitPCA(m, 1)
+func ExampleFromRows() {
+	m, err := data.FromRows([][]float64{{0, 3}, {4, 0}, {1, 1}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	y, err := pca.Transform(m)
+	fmt.Println(m.N, m.D, m.Row(1))
+	fmt.Println(mat.Norm(m, 2)) // gonum's functions take it
+	_, err = data.FromRows([][]float64{{0, 3}, {4}})
+	fmt.Println(err, errors.Is(err, data.ErrShape))
+	// Output:
+	// 3 2 [4 0]
+	// 5.196152422706632
+	// data: row 2 (counted from 1) has 1 values, the first has 2; give rows of one width true
+}
+
+func ExampleFromMat() {
+	m, err := data.FromMat(mat.NewDiagDense(2, []float64{1, 2}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.X)
+	// Output:
+	// [1 0 0 2]
+}
+
+func ExampleFromImages() {
+	photo := image.NewRGBA(image.Rect(0, 0, 6, 4)) // as image.Decode returns it
+	draw.Draw(photo, photo.Rect, image.NewUniform(color.RGBA{250, 100, 0, 255}), image.Point{}, draw.Src)
+	images, err := data.FromImages([]image.Image{photo}, 2) // of 2×2 pixels
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(images.N, images.H, images.W, images.C, images.Image(0)[:3])
+	// Output:
+	// 1 2 2 3 [250 100 0]
+}
+
+func ExampleFitPCA() {
+	// Four points near the line y = x/2.
+	m := &data.Matrix{N: 4, D: 2, X: []float32{0, 0, 2, 1.1, 4, 1.9, 6, 3}}
+	pca, err := data.FitPCA(context.Background(), m, 1, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := pca.Transform(context.Background(), m, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -116,7 +160,7 @@ func ExampleDataset_Imbalance() {
 }
 
 func ExampleFitCounts() {
-	counts, err := data.OpenCounts([]string{"testdata/cells"}, data.Options{})
+	counts, err := data.OpenCounts(context.Background(), []string{"testdata/cells"}, data.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// idxElements are the types of values that IDX numbers; all have the most
+// idxTypes are the types of values that IDX numbers; all have the most
 // significant byte first.
-var idxElements = map[byte]element{
+var idxTypes = map[byte]scalarType{
 	0x08: {'u', 1, true},
 	0x09: {'i', 1, true},
 	0x0b: {'i', 2, true},
@@ -25,14 +25,14 @@ func ReadIDX(r io.Reader) (*Dataset, error) { return readArrayPoints(r, formatID
 
 // idxHeader reads the head of an IDX file: two zero bytes, the type of the
 // values, the number of dimensions, and four bytes for each of these.
-func idxHeader(s *source) (array, error) {
+func idxHeader(s *byteSource) (array, error) {
 	var magic [4]byte
 	if n, err := s.full(magic[:]); err != nil && err != errShort {
 		return array{}, err
 	} else if err == errShort {
 		return array{}, errorf(ErrFormat, "the file has %d bytes, fewer than the 4 that begin an IDX file; fetch it again", n)
 	}
-	e, ok := idxElements[magic[2]]
+	e, ok := idxTypes[magic[2]]
 	if magic[0] != 0 || magic[1] != 0 || !ok {
 		return array{}, errorf(ErrFormat, "the file begins with the bytes % x, which are no IDX magic number (00 00, then 08, 09, 0b, 0c, 0d or 0e); is it an IDX file?", magic)
 	}

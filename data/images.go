@@ -1,12 +1,15 @@
 package data
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"image"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"cne/internal/parallel"
 )
 
 // Images are pictures of one size with, perhaps, a label for each.
@@ -86,7 +89,7 @@ func (opt ImageOptions) check() error {
 // must have labels, unless opt gives labels. The split is known if every path
 // tells it. The error names the file and is of one of this package's kinds or
 // of the file system's.
-func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
+func OpenImages(ctx context.Context, paths []string, opt ImageOptions) (*Images, error) {
 	if len(paths) == 0 {
 		return nil, errorf(ErrOption, "no images are named; name at least one file or folder")
 	}
@@ -95,7 +98,7 @@ func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
 	}
 	parts := make([]*pictures, len(paths))
 	for i, path := range paths {
-		p, err := openPictures(path, opt.Size)
+		p, err := openPictures(ctx, path, opt.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -111,11 +114,11 @@ func OpenImages(paths []string, opt ImageOptions) (*Images, error) {
 		}
 		parts[i] = p
 	}
-	return joinPictures(parts, opt)
+	return joinPictures(ctx, parts, opt)
 }
 
 // joinPictures makes the images out of those of all paths.
-func joinPictures(parts []*pictures, opt ImageOptions) (*Images, error) {
+func joinPictures(ctx context.Context, parts []*pictures, opt ImageOptions) (*Images, error) {
 	first := parts[0]
 	im := &Images{Name: opt.Name, H: first.h, W: first.w, C: first.c, Pixels: first.pixels}
 	if im.Name == "" {
@@ -145,7 +148,7 @@ func joinPictures(parts []*pictures, opt ImageOptions) (*Images, error) {
 	}
 	if len(opt.Labels) > 0 {
 		var err error
-		if labels, err = readLabelFiles(opt.Labels, im.N); err != nil {
+		if labels, err = readLabelFiles(ctx, opt.Labels, im.N); err != nil {
 			return nil, err
 		}
 	}
@@ -182,9 +185,62 @@ type pictures struct {
 	train  []bool   // one per image, nil without a split
 }
 
+// FromImages returns decoded images, greyscale if all are of the types image.Gray
+// and image.Gray16 and in colour otherwise, with 8 bits for each value. size is
+// ImageOptions.Size.
+//
+// No image, or one without pixels, gives ErrEmpty, images of different sizes
+// ErrSizes, greyscale beside colour ErrShape, transparency ErrUnsupported, and a
+// size that ImageOptions has none ErrOption.
+func FromImages(images []image.Image, size int) (*Images, error) {
+	if err := (ImageOptions{Size: size}).check(); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	if len(images) == 0 {
+		return nil, errorf(ErrEmpty, "data: there are no images; give at least one")
+	}
+	var s shape
+	for i, m := range images {
+		if m == nil || m.Bounds().Empty() {
+			return nil, errorf(ErrEmpty, "data: image %d (counted from 1) has no pixels", i+1)
+		}
+		own := shape{m.Bounds().Dy(), m.Bounds().Dx(), 3}
+		switch m.(type) {
+		case *image.Gray, *image.Gray16:
+			own.c = 1
+		}
+		if size > 0 {
+			own.h, own.w = size, size
+		}
+		if i == 0 {
+			s = own
+		}
+		if own != s {
+			kind, advice := ErrSizes, "give the size to which all shall be scaled"
+			if own.c != s.c {
+				kind, advice = ErrShape, "convert all to colour or all to greyscale"
+			}
+			return nil, errorf(kind, "data: image %d (counted from 1) is %s, the first is %s; %s", i+1, own, s, advice)
+		}
+	}
+	im := &Images{N: len(images), H: s.h, W: s.w, C: s.c, Pixels: make([]byte, len(images)*s.bytes())}
+	faults := make([]error, len(images))
+	parallel.For(len(images), 16, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			if err := writePicture(im.Image(i), images[i], s); err != nil {
+				faults[i] = errorf(ErrUnsupported, "data: image %d (counted from 1) cannot be used: %w", i+1, err)
+			}
+		}
+	})
+	if err := cmp.Or(faults...); err != nil {
+		return nil, err
+	}
+	return im, nil
+}
+
 // openPictures reads the images of one path, and those of a folder of images
 // in the given size, if any.
-func openPictures(path string, size int) (*pictures, error) {
+func openPictures(ctx context.Context, path string, size int) (*pictures, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the images cannot be read (%w); check the path", err)
@@ -192,15 +248,15 @@ func openPictures(path string, size int) (*pictures, error) {
 	var p *pictures
 	switch {
 	case !info.IsDir():
-		p, err = openPictureFile(path)
+		p, err = openPictureFile(ctx, path)
 	case isCIFARFolder(path):
-		p, err = readCIFARFolder(path)
+		p, err = readCIFARFolder(ctx, path)
 	default:
 		if files, unlike := expand([]string{path}); unlike == nil {
-			p, err = readPointFolder(files)
+			p, err = readPointFolder(ctx, files)
 			break
 		}
-		p, err = readImageFolder(path, size)
+		p, err = readImageFolder(ctx, path, size)
 	}
 	if err != nil {
 		return nil, err
@@ -211,10 +267,10 @@ func openPictures(path string, size int) (*pictures, error) {
 
 // readPointFolder reads the images of the files that a folder of points stands
 // for, of which the first are the training images.
-func readPointFolder(files []file) (*pictures, error) {
+func readPointFolder(ctx context.Context, files []file) (*pictures, error) {
 	all := &pictures{}
 	for k, f := range files {
-		p, err := openPictureFile(f.path)
+		p, err := openPictureFile(ctx, f.path)
 		if err != nil {
 			return nil, err
 		}
@@ -222,7 +278,7 @@ func readPointFolder(files []file) (*pictures, error) {
 			return nil, errorf(ErrShape, "%s: the images are %s, but those of %s are %s", f.path, p.shape, files[0].path, all.shape)
 		}
 		n := len(p.pixels) / p.bytes()
-		labels, err := readLabelFiles([]string{f.labels}, n)
+		labels, err := readLabelFiles(ctx, []string{f.labels}, n)
 		if err != nil {
 			return nil, err
 		}
@@ -234,54 +290,28 @@ func readPointFolder(files []file) (*pictures, error) {
 	return all, nil
 }
 
-const (
-	pngMagic  = "\x89PNG\r\n\x1a\n"
-	jpegMagic = "\xff\xd8"
-	zipMagic  = "PK\x03\x04"
-)
-
 // openPictureFile reads the images of a file that holds many.
-func openPictureFile(path string) (*pictures, error) {
-	f, err := os.Open(path)
+func openPictureFile(ctx context.Context, path string) (*pictures, error) {
+	s, format, c, err := openFile(ctx, path, true)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	p, err := readPictureFile(path, f)
+	defer c.Close()
+	var p *pictures
+	switch format {
+	case formatTar:
+		p, err = readCIFARTar(s)
+	case formatBatch:
+		p, err = readCIFARFile(ctx, path, s)
+	case formatNPZ:
+		p, err = readNPZ(s)
+	case formatText:
+		err = errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
+	default:
+		p, err = readPictureArray(s, format)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
-}
-
-func readPictureFile(path string, f *os.File) (*pictures, error) {
-	s, err := newSource(f)
-	if err != nil {
-		return nil, err
-	}
-	head := s.head(512)
-	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
-	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	switch {
-	case len(head) == 0:
-		return nil, errorf(ErrEmpty, "the file is empty; fetch or write it again")
-	case isTar(head):
-		return readCIFARTar(s)
-	case begins(zipMagic) && s.at != nil:
-		return readNPZ(s)
-	case begins(pngMagic), begins(jpegMagic):
-		return nil, errorf(ErrUnsupported, "the file is a single image; name the folder that holds a folder of images for each class")
-	case strings.HasSuffix(name, ".bin") && !begins(npyMagic):
-		return readCIFARFile(path, s)
-	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tgz"):
-		return nil, errorf(ErrFormat, "the file is no tar archive, though its name says so; fetch it again")
-	}
-	format, err := recognise(path, s)
-	if err != nil {
-		return nil, err
-	}
-	if format == formatCSV {
-		return nil, errorf(ErrUnsupported, "the file holds no images that can be read; give a folder with a folder of PNG or JPEG files for each class, CIFAR-10's binary version, or an npy or npz file of N×H×W×3 unsigned bytes")
-	}
-	return readPictureArray(s, format)
 }

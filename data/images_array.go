@@ -31,7 +31,7 @@ func (a array) pictures() (shape, error) {
 }
 
 // readPictureArray reads the images of an array.
-func readPictureArray(s *source, f format) (*pictures, error) {
+func readPictureArray(s *byteSource, f format) (*pictures, error) {
 	a, err := f.header(s)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func readPictureArray(s *source, f format) (*pictures, error) {
 	if p.shape, err = a.pictures(); err != nil {
 		return nil, err
 	}
-	b, err := newBody(a, s)
+	b, err := newArrayReader(a, s)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func readPictureArray(s *source, f format) (*pictures, error) {
 
 // readNPZ reads the images, and perhaps the labels, of NumPy's archive of
 // arrays.
-func readNPZ(s *source) (*pictures, error) {
+func readNPZ(s *byteSource) (*pictures, error) {
 	z, err := openNPZ(s)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func readNPZ(s *source) (*pictures, error) {
 		return nil, err
 	}
 	var p *pictures
-	err = z.read(images, func(s *source) (err error) {
+	err = z.read(images, func(s *byteSource) (err error) {
 		p, err = readPictureArray(s, formatNPY)
 		return err
 	})
@@ -80,7 +80,7 @@ func readNPZ(s *source) (*pictures, error) {
 	if labels == nil {
 		return p, nil
 	}
-	err = z.read(labels, func(s *source) error {
+	err = z.read(labels, func(s *byteSource) error {
 		b, err := npyLabels(s)
 		if err == nil {
 			p.labels, err = b.readLabels()

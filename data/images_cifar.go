@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ type cifarBatch struct {
 }
 
 // readCIFARBatch reads records to the end of the source.
-func readCIFARBatch(s *source) (*cifarBatch, error) {
+func readCIFARBatch(s *byteSource) (*cifarBatch, error) {
 	b := &cifarBatch{}
 	if left := s.left(); left > 0 {
 		if left%cifarRecord != 0 {
@@ -85,7 +86,7 @@ func readCIFARBatch(s *source) (*cifarBatch, error) {
 }
 
 // readCIFARNames reads the names of the classes.
-func readCIFARNames(s *source) ([]string, error) {
+func readCIFARNames(s *byteSource) ([]string, error) {
 	names, err := textLines(s, "label")
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func isCIFARFile(name string) bool {
 	return name == cifarMeta || slices.Contains(cifarBatches, name)
 }
 
-func (c *cifarFiles) read(name string, s *source) (err error) {
+func (c *cifarFiles) read(name string, s *byteSource) (err error) {
 	if name == cifarMeta {
 		c.names, err = readCIFARNames(s)
 		return err
@@ -181,11 +182,11 @@ func isCIFARFolder(folder string) bool {
 }
 
 // readCIFARFolder reads the folder unpacked from the published archive.
-func readCIFARFolder(folder string) (*pictures, error) {
+func readCIFARFolder(ctx context.Context, folder string) (*pictures, error) {
 	var c cifarFiles
 	for _, name := range append([]string{cifarMeta}, cifarBatches...) {
 		path := filepath.Join(folder, name)
-		s, closer, err := openSource(path)
+		s, closer, err := openByteSource(ctx, path)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -206,13 +207,13 @@ func readCIFARFolder(folder string) (*pictures, error) {
 }
 
 // readCIFARFile reads one batch. The names of the classes come from beside it.
-func readCIFARFile(path string, s *source) (*pictures, error) {
+func readCIFARFile(ctx context.Context, path string, s *byteSource) (*pictures, error) {
 	b, err := readCIFARBatch(s)
 	if err != nil {
 		return nil, err
 	}
 	var c cifarFiles
-	meta, closer, err := openSource(filepath.Join(filepath.Dir(path), cifarMeta))
+	meta, closer, err := openByteSource(ctx, filepath.Join(filepath.Dir(path), cifarMeta))
 	switch {
 	case err == nil:
 		err = c.read(cifarMeta, meta)
@@ -224,20 +225,14 @@ func readCIFARFile(path string, s *source) (*pictures, error) {
 		return nil, err
 	}
 	var train []bool
-	if name := strings.TrimSuffix(filepath.Base(path), ".gz"); slices.Contains(cifarBatches, name) {
+	if name := unpackedName(path); slices.Contains(cifarBatches, name) {
 		train = []bool{name != cifarTest}
 	}
 	return joinCIFAR([]*cifarBatch{b}, train, c.names), nil
 }
 
-// isTar tells whether the first bytes of a file are those of a tar archive.
-func isTar(head []byte) bool {
-	const at, magic = 257, "ustar"
-	return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
-}
-
 // readCIFARTar reads the published archive.
-func readCIFARTar(s *source) (*pictures, error) {
+func readCIFARTar(s *byteSource) (*pictures, error) {
 	t := tar.NewReader(s.r)
 	var c cifarFiles
 	seen := make(map[string]bool)
@@ -263,7 +258,7 @@ func readCIFARTar(s *source) (*pictures, error) {
 		if header.Size > maxTarEntry {
 			return nil, errorf(ErrFormat, "the archive's %s claims to have %d bytes, more than any batch of CIFAR-10; fetch it again", name, header.Size)
 		}
-		entry, err := newSource(archived{t})
+		entry, err := newByteSource(context.Background(), archived{t})
 		if err == nil {
 			err = c.read(name, entry)
 		}

@@ -3,6 +3,8 @@ package data
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -44,12 +46,12 @@ type imageFile struct {
 
 // readImageFolder reads PNG and JPEG files, sorted into a folder for each
 // class, and brings them to size, unless it is 0.
-func readImageFolder(folder string, size int) (*pictures, error) {
+func readImageFolder(ctx context.Context, folder string, size int) (*pictures, error) {
 	files, split, err := listImages(folder)
 	if err != nil {
 		return nil, err
 	}
-	p, err := decodeFiles(folder, files, size)
+	p, err := decodeFiles(ctx, folder, files, size)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +191,7 @@ func naturally(a, b string) int {
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // decodeFiles decodes images of one shape, on all cores.
-func decodeFiles(folder string, files []imageFile, size int) (*pictures, error) {
+func decodeFiles(ctx context.Context, folder string, files []imageFile, size int) (*pictures, error) {
 	d := decoder{size: size, files: files, fault: make([]error, len(files)), found: make([]shape, len(files))}
 	for i := range files {
 		// Usually the first one settles the shape.
@@ -208,6 +210,9 @@ func decodeFiles(folder string, files []imageFile, size int) (*pictures, error) 
 	p := &pictures{shape: d.want}
 	step := min(max(16, decodeBytes/p.bytes()), 1<<12)
 	for lo := 0; lo < len(files); {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		begin := len(p.pixels)
 		if d.failed.Load() {
 			begin = 0 // nothing will be kept, but all that is wrong be listed
@@ -274,7 +279,7 @@ func (d *decoder) decode(i int, dst []byte) {
 				d.failed.Store(true)
 				return
 			}
-			err = decodePicture(file, dst, s, d.size > 0)
+			err = decodePicture(file, dst, s)
 		}
 	}
 	if err != nil {
@@ -316,13 +321,13 @@ func (d *decoder) unreadable(folder string) error {
 
 // differing is the error for images of different shapes, or nil.
 func (d *decoder) differing(folder string) error {
-	at, sizes, colours := -1, 0, 0
+	at, sizes, colors := -1, 0, 0
 	for i, s := range d.found {
 		switch {
 		case s.c == 0:
 			continue
 		case s.c != d.want.c:
-			colours++
+			colors++
 		default:
 			sizes++
 		}
@@ -336,11 +341,11 @@ func (d *decoder) differing(folder string) error {
 	kind, advice := ErrSizes, "give the size to which all shall be scaled"
 	if sizes == 0 {
 		kind, advice = ErrShape, "convert all to colour or all to greyscale"
-	} else if colours > 0 {
+	} else if colors > 0 {
 		advice += ", and convert all to colour or all to greyscale"
 	}
 	return errorf(kind, "%s: the images are not of one kind: %s is %s and %s is %s (%d of %d differ from the former); %s",
-		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colours, len(d.files), advice)
+		folder, d.files[d.first].path, d.want, d.files[at].path, d.found[at], sizes+colors, len(d.files), advice)
 }
 
 // pictureShape returns the shape of the image that a PNG or JPEG file says it
@@ -348,15 +353,15 @@ func (d *decoder) differing(folder string) error {
 func pictureShape(file []byte) (shape, error) {
 	var config image.Config
 	var err error
-	var grey bool
+	var gray bool
 	switch {
 	case bytes.HasPrefix(file, []byte(pngMagic)):
 		config, err = png.DecodeConfig(bytes.NewReader(file))
 		// The type of colour in the header: bit 1 is that there are colours.
-		grey = err == nil && file[25]&2 == 0
+		gray = err == nil && file[25]&2 == 0
 	case bytes.HasPrefix(file, []byte(jpegMagic)):
 		config, err = jpeg.DecodeConfig(bytes.NewReader(file))
-		grey = config.ColorModel == color.GrayModel
+		gray = config.ColorModel == color.GrayModel
 	case len(file) == 0:
 		return shape{}, fmt.Errorf("it is empty")
 	default:
@@ -366,7 +371,7 @@ func pictureShape(file []byte) (shape, error) {
 		return shape{}, err
 	}
 	s := shape{config.Height, config.Width, 3}
-	if grey {
+	if gray {
 		s.c = 1
 	}
 	if s.h < 1 || s.w < 1 {
@@ -379,9 +384,9 @@ func pictureShape(file []byte) (shape, error) {
 	return s, nil
 }
 
-// decodePicture decodes a PNG or JPEG file, scales it if told to, and writes
-// the values of its pixels to dst.
-func decodePicture(file, dst []byte, s shape, scale bool) error {
+// decodePicture decodes a PNG or JPEG file and writes its pixels to dst, as
+// writePicture does.
+func decodePicture(file, dst []byte, s shape) error {
 	decode := jpeg.Decode
 	if file[0] == pngMagic[0] {
 		decode = png.Decode
@@ -390,13 +395,19 @@ func decodePicture(file, dst []byte, s shape, scale bool) error {
 	if err != nil {
 		return err
 	}
+	return writePicture(dst, m, s)
+}
+
+// writePicture brings an image to a shape, which is a square unless it is the
+// image's own, and writes the values of its pixels to dst.
+func writePicture(dst []byte, m image.Image, s shape) error {
 	if o, ok := m.(interface{ Opaque() bool }); ok && !o.Opaque() {
-		return fmt.Errorf("it is transparent in places")
+		return errors.New("it is transparent in places")
 	}
-	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 {
+	if y, ok := m.(*image.YCbCr); ok && y.SubsampleRatio == image.YCbCrSubsampleRatio420 && y.Rect.Min == (image.Point{}) {
 		m = smoothChroma(y)
 	}
-	if scale && (m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h) {
+	if m.Bounds().Dx() != s.w || m.Bounds().Dy() != s.h {
 		m = scaled(m, s.w)
 	}
 	copyPixels(dst, m, s)

@@ -62,8 +62,8 @@ func jpegOf(m image.Image) []byte {
 	return b.Bytes()
 }
 
-// colours returns an image of one colour for each w values of rgb, row by row.
-func colours(w int, rgb ...byte) *image.RGBA {
+// colors returns an image of one colour for each w values of rgb, row by row.
+func colors(w int, rgb ...byte) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, w, len(rgb)/3/w))
 	for i := range len(rgb) / 3 {
 		copy(m.Pix[4*i:], rgb[3*i:3*i+3])
@@ -72,13 +72,13 @@ func colours(w int, rgb ...byte) *image.RGBA {
 	return m
 }
 
-func greys(w int, v ...byte) *image.Gray {
+func grays(w int, v ...byte) *image.Gray {
 	return &image.Gray{Pix: v, Stride: w, Rect: image.Rect(0, 0, w, len(v)/w)}
 }
 
 // plain returns a colour image of one grey value.
 func plain(w, h int, v byte) *image.RGBA {
-	return colours(w, bytes.Repeat([]byte{v}, 3*w*h)...)
+	return colors(w, bytes.Repeat([]byte{v}, 3*w*h)...)
 }
 
 // cifarRecords makes images of CIFAR-10, each of the class and the red, green
@@ -194,7 +194,7 @@ func TestOpenImagesCIFAR(t *testing.T) {
 		{put(t, archives, "cifar-10-binary.tar.gz", gz(packed)), "cifar-10-binary"},
 		{put(t, archives, "plain.tar", packed), "plain"},
 	} {
-		im, err := data.OpenImages([]string{tc.path}, data.ImageOptions{})
+		im, err := data.OpenImages(t.Context(), []string{tc.path}, data.ImageOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,14 +216,14 @@ func TestOpenImagesCIFAR(t *testing.T) {
 		}
 		return paths
 	}
-	im, err := data.OpenImages(batches("test_batch.bin", "data_batch_3.bin"), data.ImageOptions{})
+	im, err := data.OpenImages(t.Context(), batches("test_batch.bin", "data_batch_3.bin"), data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantImages(t, im, 3, 32, 32, 3, []string{"truck", "airplane", "cat"}, []bool{false, false, true})
 
 	// A batch under a name of one's own, without names for the classes.
-	im, err = data.OpenImages([]string{put(t, archives, "some.bin.gz", gz(files["test_batch.bin"]))}, data.ImageOptions{})
+	im, err = data.OpenImages(t.Context(), []string{put(t, archives, "some.bin.gz", gz(files["test_batch.bin"]))}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestOpenImagesCIFAR(t *testing.T) {
 
 func TestOpenImagesFolder(t *testing.T) {
 	withProcs(t, func(t *testing.T, _ int) {
-		im, err := data.OpenImages([]string{plant(t, tree{
+		im, err := data.OpenImages(t.Context(), []string{plant(t, tree{
 			"dog/img10.png":  pngOf(plain(2, 1, 3)),
 			"dog/img2.PNG":   pngOf(plain(2, 1, 2)),
 			"dog/notes.txt":  nil,
@@ -253,12 +253,12 @@ func TestOpenImagesFolder(t *testing.T) {
 		}
 	})
 
-	im, err := data.OpenImages([]string{plant(t, tree{
-		"test/a/1.png":   pngOf(greys(1, 1)),
-		"test/c/1.png":   pngOf(greys(1, 2)),
-		"train/b/9.png":  pngOf(greys(1, 3)),
-		"train/b/10.png": pngOf(greys(1, 4)),
-		"train/a/1.jpg":  jpegOf(greys(1, 5)),
+	im, err := data.OpenImages(t.Context(), []string{plant(t, tree{
+		"test/a/1.png":   pngOf(grays(1, 1)),
+		"test/c/1.png":   pngOf(grays(1, 2)),
+		"train/b/9.png":  pngOf(grays(1, 3)),
+		"train/b/10.png": pngOf(grays(1, 4)),
+		"train/a/1.jpg":  jpegOf(grays(1, 5)),
 	})}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -269,9 +269,9 @@ func TestOpenImagesFolder(t *testing.T) {
 	}
 
 	// Classes that are called train and test; numbers as classes.
-	im, err = data.OpenImages([]string{
-		plant(t, tree{"test/1.png": pngOf(greys(1, 1)), "train/1.png": pngOf(greys(1, 2))}),
-		plant(t, tree{"10/1.png": pngOf(greys(1, 4)), "9/1.png": pngOf(greys(1, 3))}),
+	im, err = data.OpenImages(t.Context(), []string{
+		plant(t, tree{"test/1.png": pngOf(grays(1, 1)), "train/1.png": pngOf(grays(1, 2))}),
+		plant(t, tree{"10/1.png": pngOf(grays(1, 4)), "9/1.png": pngOf(grays(1, 3))}),
 	}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -300,16 +300,16 @@ func TestImageKinds(t *testing.T) {
 		want []byte
 		near int // how far values may be off, for JPEG
 	}{
-		{"PNG in colour", pngOf(colours(2, rgb...)), 3, rgb, 0},
+		{"PNG in colour", pngOf(colors(2, rgb...)), 3, rgb, 0},
 		{"PNG with a palette", pngOf(palette), 3, rgb, 0},
 		{"PNG of 16 bits", pngOf(deep), 3, rgb, 0},
-		{"PNG in greyscale", pngOf(greys(2, 1, 2, 3, 255)), 1, []byte{1, 2, 3, 255}, 0},
+		{"PNG in greyscale", pngOf(grays(2, 1, 2, 3, 255)), 1, []byte{1, 2, 3, 255}, 0},
 		{"PNG in greyscale of 16 bits", pngOf(deepGrey), 1, []byte{0, 1, 2, 3}, 0},
-		{"JPEG in colour", jpegOf(colours(2, 90, 100, 110, 91, 101, 111, 92, 102, 112, 93, 103, 113)), 3, []byte{90, 100, 110, 91, 101, 111, 92, 102, 112, 93, 103, 113}, 3},
-		{"JPEG in greyscale", jpegOf(greys(2, 90, 100, 110, 120)), 1, []byte{90, 100, 110, 120}, 1},
+		{"JPEG in colour", jpegOf(colors(2, 90, 100, 110, 91, 101, 111, 92, 102, 112, 93, 103, 113)), 3, []byte{90, 100, 110, 91, 101, 111, 92, 102, 112, 93, 103, 113}, 3},
+		{"JPEG in greyscale", jpegOf(grays(2, 90, 100, 110, 120)), 1, []byte{90, 100, 110, 120}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			im, err := data.OpenImages([]string{plant(t, tree{"a/1.png": tc.file})}, data.ImageOptions{})
+			im, err := data.OpenImages(t.Context(), []string{plant(t, tree{"a/1.png": tc.file})}, data.ImageOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,15 +340,15 @@ func TestImageSize(t *testing.T) {
 		n, c  int
 		want  map[int]byte // some values
 	}{
-		{"folder", tree{"a/1.png": pngOf(wide), "a/2.png": pngOf(plain(1, 1, 7)), "a/3.png": pngOf(colours(2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)), "a/4.jpg": jpegOf(plain(9, 7, 60))}, "", 4, 3,
+		{"folder", tree{"a/1.png": pngOf(wide), "a/2.png": pngOf(plain(1, 1, 7)), "a/3.png": pngOf(colors(2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)), "a/4.jpg": jpegOf(plain(9, 7, 60))}, "", 4, 3,
 			map[int]byte{1: 100, 2: 50, 4: 100, 12: 7, 23: 7, 24: 1, 25: 2, 35: 12, 36: 60, 47: 60}},
-		{"greyscale", tree{"a/1.png": pngOf(greys(4, bytes.Repeat([]byte{5}, 16)...))}, "", 1, 1, map[int]byte{0: 5, 3: 5}},
+		{"greyscale", tree{"a/1.png": pngOf(grays(4, bytes.Repeat([]byte{5}, 16)...))}, "", 1, 1, map[int]byte{0: 5, 3: 5}},
 		{"npy", tree{"x.npy": bytesNPY("(2, 4, 4, 3)", array...)}, "x.npy", 2, 3, map[int]byte{0: 9, 23: 9}},
 		{"npy in greyscale", tree{"x.npy": bytesNPY("(1, 1, 1)", 3)}, "x.npy", 1, 1, map[int]byte{0: 3, 3: 3}},
 		{"npy of that size", tree{"x.npy": bytesNPY("(1, 2, 2)", 1, 2, 3, 4)}, "x.npy", 1, 1, map[int]byte{0: 1, 1: 2, 2: 3, 3: 4}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			im, err := data.OpenImages([]string{filepath.Join(plant(t, tc.files), tc.open)}, data.ImageOptions{Size: 2})
+			im, err := data.OpenImages(t.Context(), []string{filepath.Join(plant(t, tc.files), tc.open)}, data.ImageOptions{Size: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -368,7 +368,7 @@ func TestImageSize(t *testing.T) {
 func TestOpenImagesArrays(t *testing.T) {
 	rgb := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 	colour := bytesNPY("(2, 1, 2, 3)", rgb...)
-	grey := bytesNPY("(2, 1, 2)", 1, 2, 3, 4)
+	gray := bytesNPY("(2, 1, 2)", 1, 2, 3, 4)
 	y := npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n", 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0)
 	for _, tc := range []struct {
 		name   string
@@ -379,13 +379,13 @@ func TestOpenImagesArrays(t *testing.T) {
 	}{
 		{"npy", colour, "", 3, nil},
 		{"npy with gzip", gz(colour), "", 3, nil},
-		{"npy in greyscale", grey, "", 1, nil},
+		{"npy in greyscale", gray, "", 1, nil},
 		{"npy of one colour", bytesNPY("(2, 1, 2, 1)", 1, 2, 3, 4), "", 1, nil},
 		{"IDX", idx(8, []uint32{2, 1, 2}, 1, 2, 3, 4), "", 1, nil},
 		{"labels", colour, "a\nb\n", 3, []string{"a", "b"}},
 		{"npz", zipOf(zip.Store, entry{"labels.npy", y}, entry{"images.npy", colour}), "", 3, []string{"7", "3"}},
-		{"npz, compressed", zipOf(zip.Deflate, entry{"y.npy", y}, entry{"x.npy", grey}), "", 1, []string{"7", "3"}},
-		{"npz without names", zipOf(zip.Deflate, entry{"arr_0.npy", grey}, entry{"y.npy", y}), "", 1, []string{"7", "3"}},
+		{"npz, compressed", zipOf(zip.Deflate, entry{"y.npy", y}, entry{"x.npy", gray}), "", 1, []string{"7", "3"}},
+		{"npz without names", zipOf(zip.Deflate, entry{"arr_0.npy", gray}, entry{"y.npy", y}), "", 1, []string{"7", "3"}},
 		{"npz, other arrays", zipOf(zip.Store, entry{"x.npy", y}, entry{"images.npy", colour}, entry{"z.npy", nil}), "", 3, nil},
 		{"npz, other labels", zipOf(zip.Store, entry{"images.npy", colour}, entry{"y.npy", y}), "a\nb\n", 3, []string{"a", "b"}},
 	} {
@@ -396,7 +396,7 @@ func TestOpenImagesArrays(t *testing.T) {
 			if tc.labels != "" {
 				opt.Labels = []string{filepath.Join(root, "l.txt")}
 			}
-			im, err := data.OpenImages([]string{filepath.Join(root, "pictures.any")}, opt)
+			im, err := data.OpenImages(t.Context(), []string{filepath.Join(root, "pictures.any")}, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -426,7 +426,7 @@ func oversized(file []byte, w, h uint32) []byte {
 func TestOpenImagesErrors(t *testing.T) {
 	good := pngOf(plain(2, 2, 1))
 	other := pngOf(plain(3, 2, 1))
-	grey := pngOf(greys(2, 1, 2, 3, 4))
+	gray := pngOf(grays(2, 1, 2, 3, 4))
 	clear := pngOf(image.NewNRGBA(image.Rect(0, 0, 2, 2)))
 	damaged := slices.Clone(good)
 	damaged[len(damaged)-20] ^= 1
@@ -478,8 +478,8 @@ func TestOpenImagesErrors(t *testing.T) {
 		{"folder: third part", tree{"d/train/a/1.png": good, "d/test/a/1.png": good, "d/val/a/1.png": good}, []string{"d"}, data.ImageOptions{}, data.ErrUnsupported, "<folder>/train/<class>/ and <folder>/test/<class>/"},
 		{"folder: other kind", tree{"d/a/1.png": good, "d/a/2.webp": nil}, []string{"d"}, data.ImageOptions{}, data.ErrUnsupported, "2.webp: PNG and JPEG are read, and images of other kinds are not; convert it to PNG"},
 		{"folder: sizes", tree{"d/a/1.png": good, "d/b/2.png": other, "d/b/3.png": other}, []string{"d"}, data.ImageOptions{}, data.ErrSizes, filepath.Join("b", "2.png") + " is 3×2 in colour (2 of 3 differ from the former); give the size to which all shall be scaled"},
-		{"folder: grey", tree{"d/a/1.png": good, "d/b/2.png": grey}, []string{"d"}, data.ImageOptions{}, data.ErrShape, filepath.Join("b", "2.png") + " is 2×2 in greyscale (1 of 2 differ from the former); convert all to colour or all to greyscale"},
-		{"folder: grey, scaled", tree{"d/a/1.png": other, "d/b/2.png": grey}, []string{"d"}, data.ImageOptions{Size: 5}, data.ErrShape, filepath.Join("b", "2.png") + " is 5×5 in greyscale"},
+		{"folder: grey", tree{"d/a/1.png": good, "d/b/2.png": gray}, []string{"d"}, data.ImageOptions{}, data.ErrShape, filepath.Join("b", "2.png") + " is 2×2 in greyscale (1 of 2 differ from the former); convert all to colour or all to greyscale"},
+		{"folder: grey, scaled", tree{"d/a/1.png": other, "d/b/2.png": gray}, []string{"d"}, data.ImageOptions{Size: 5}, data.ErrShape, filepath.Join("b", "2.png") + " is 5×5 in greyscale"},
 		{"folder: unreadable", many, []string{"."}, data.ImageOptions{}, data.ErrFormat, "12 of the 13 images cannot be read: " + filepath.Join("a", "0.jpg") + " (it is neither PNG nor JPEG), "},
 		{"folder: only ten are listed", many, []string{"."}, data.ImageOptions{}, data.ErrFormat, filepath.Join("a", "9.jpg") + " (it is neither PNG nor JPEG), and 2 more; replace or remove them"},
 		{"folder: all unreadable", tree{"a/1.png": nil}, []string{"."}, data.ImageOptions{}, data.ErrFormat, "1 of the 1 images cannot be read: " + filepath.Join("a", "1.png") + " (it is empty)"},
@@ -536,7 +536,7 @@ func TestOpenImagesErrors(t *testing.T) {
 			for i := range tc.opt.Labels {
 				tc.opt.Labels[i] = filepath.Join(root, tc.opt.Labels[i])
 			}
-			im, err := data.OpenImages(tc.paths, tc.opt)
+			im, err := data.OpenImages(t.Context(), tc.paths, tc.opt)
 			wantError(t, err, tc.kind, tc.want)
 			if im != nil {
 				t.Error("there are images beside the error")
@@ -567,7 +567,7 @@ func TestHostileImages(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(plant(t, tc.file), tc.open)
 			var err error
-			used := allocated(func() { _, err = data.OpenImages([]string{path}, data.ImageOptions{}) })
+			used := allocated(func() { _, err = data.OpenImages(t.Context(), []string{path}, data.ImageOptions{}) })
 			if !errors.Is(err, data.ErrFormat) {
 				t.Errorf("the error is %v, want one of kind ErrFormat", err)
 			}
@@ -580,7 +580,7 @@ func TestHostileImages(t *testing.T) {
 
 // fuzzImages opens a file and checks what holds of every result.
 func fuzzImages(t *testing.T, name string, file []byte) {
-	im, err := data.OpenImages([]string{put(t, t.TempDir(), name, file)}, data.ImageOptions{})
+	im, err := data.OpenImages(t.Context(), []string{put(t, t.TempDir(), name, file)}, data.ImageOptions{})
 	if err != nil {
 		for _, kind := range []error{data.ErrFormat, data.ErrUnsupported, data.ErrShape, data.ErrLabels, data.ErrNotFinite, data.ErrEmpty, data.ErrOption} {
 			if errors.Is(err, kind) {
@@ -620,13 +620,13 @@ func FuzzImagesNPY(f *testing.F) {
 // FuzzImageFolder opens a folder of two files, one of them sound.
 func FuzzImageFolder(f *testing.F) {
 	f.Add(pngOf(plain(2, 2, 1)), 0)
-	f.Add(pngOf(greys(2, 1, 2, 3, 4)), 1)
+	f.Add(pngOf(grays(2, 1, 2, 3, 4)), 1)
 	f.Add(jpegOf(plain(9, 3, 40)), 3)
 	f.Add(oversized(pngOf(plain(2, 2, 1)), 1<<16, 1<<16), 0)
 	sound := pngOf(plain(2, 2, 1))
 	f.Fuzz(func(t *testing.T, file []byte, size int) {
 		folder := plant(t, tree{"a/1.png": file, "b/1.png": sound})
-		im, err := data.OpenImages([]string{folder}, data.ImageOptions{Size: size % 8})
+		im, err := data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: size % 8})
 		if err == nil && (im.N != 2 || !slices.Equal(classes(im), []string{"a", "b"}) || len(im.Pixels) != 2*im.H*im.W*im.C) {
 			t.Fatalf("the images are %d×%d×%d×%d with %d bytes and the labels %q", im.N, im.H, im.W, im.C, len(im.Pixels), classes(im))
 		}
@@ -649,7 +649,7 @@ func TestImagesOfPointFolder(t *testing.T) {
 		"train-images-idx3-ubyte": images(3), "train-labels-idx1-ubyte": idx(8, []uint32{3}, 7, 8, 7),
 		"t10k-images-idx3-ubyte": images(2), "t10k-labels-idx1-ubyte": idx(8, []uint32{2}, 9, 7),
 	}
-	im, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{})
+	im, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -661,11 +661,11 @@ func TestImagesOfPointFolder(t *testing.T) {
 	}
 
 	folder["t10k-labels-idx1-ubyte"] = idx(8, []uint32{1}, 9)
-	if _, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrLabels) {
+	if _, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrLabels) {
 		t.Errorf("a label is missing: %v", err)
 	}
 	folder["t10k-images-idx3-ubyte"] = idx(8, []uint32{1, 3, 2}, 1, 2, 3, 4, 5, 6)
-	if _, err := data.OpenImages([]string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrShape) {
+	if _, err := data.OpenImages(t.Context(), []string{plant(t, folder)}, data.ImageOptions{}); !errors.Is(err, data.ErrShape) {
 		t.Errorf("other sizes: %v", err)
 	}
 }

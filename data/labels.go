@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -88,6 +89,23 @@ func NewLabels(labels []string) *Labels {
 	return l
 }
 
+// Check reports labels that are not those of n points, or a class without a name
+// (ErrLabels). Without labels, for nil, nothing is wrong.
+func (l *Labels) Check(n int) error {
+	if l == nil {
+		return nil
+	}
+	if len(l.Class) != n || l.Value != nil && len(l.Value) != n {
+		return errorf(ErrLabels, "there are %d labels for %d points; give one label per point", len(l.Class), n)
+	}
+	for i, c := range l.Class {
+		if c < 0 || int(c) >= len(l.Names) {
+			return errorf(ErrLabels, "the label of point %d (counted from 1) is class %d, but there are names for %d classes only; number the classes from 0", i+1, c, len(l.Names))
+		}
+	}
+	return nil
+}
+
 // Bounds of what Categorical takes for classes.
 const (
 	maxNumberedClasses = 50 // distinct numbers
@@ -121,6 +139,47 @@ func (l *Labels) Categorical() bool {
 	return distinct <= fewClasses || consecutive
 }
 
+// Known returns the points that have a label, and their labels alone: that of
+// the others is empty or NaN, as an empty field of a table is, which shall not make
+// words of ages. Of a nil *Labels it returns none, and nil.
+func (l *Labels) Known() (points []int, known *Labels) {
+	if l == nil {
+		return nil, nil
+	}
+	missing := make([]bool, len(l.Names))
+	for c, name := range l.Names {
+		missing[c] = name == "" || strings.EqualFold(name, "nan")
+	}
+	for i, c := range l.Class {
+		if !missing[c] {
+			points = append(points, i)
+		}
+	}
+	if len(points) == len(l.Class) {
+		return points, l
+	}
+	names := make([]string, len(points))
+	for k, i := range points {
+		names[k] = l.Names[l.Class[i]]
+	}
+	return points, NewLabels(names)
+}
+
+// JoinLabels returns the labels of several sets of points as those of one, in
+// which equal labels are one class. It passes over nil.
+func JoinLabels(sets ...*Labels) *Labels {
+	var names []string
+	for _, l := range sets {
+		if l == nil {
+			continue
+		}
+		for _, c := range l.Class {
+			names = append(names, l.Names[c])
+		}
+	}
+	return NewLabels(names)
+}
+
 // A labelFile is what one file of labels holds.
 type labelFile struct {
 	path   string
@@ -131,11 +190,11 @@ type labelFile struct {
 }
 
 // readLabelFiles reads the labels of n points.
-func readLabelFiles(paths []string, n int) ([]string, error) {
+func readLabelFiles(ctx context.Context, paths []string, n int) ([]string, error) {
 	files := make([]labelFile, len(paths))
 	total, headers := 0, 0
 	for i, path := range paths {
-		f, err := readLabelFile(path)
+		f, err := readLabelFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -169,21 +228,18 @@ func miscounted(labels, points int, counts ...string) error {
 	return errorf(ErrLabels, "there are %d labels for %d points (%s); give one label per point, in the order of the points", labels, points, strings.Join(counts, ", "))
 }
 
-func readLabelFile(path string) (labelFile, error) {
-	s, c, err := openSource(path)
+func readLabelFile(ctx context.Context, path string) (labelFile, error) {
+	s, format, c, err := openFile(ctx, path, false)
 	if err != nil {
 		return labelFile{}, err
 	}
 	defer c.Close()
 	f := labelFile{path: path}
-	format, err := recognise(path, s)
-	switch {
-	case err != nil:
-	case format == formatCSV:
+	if format == formatText {
 		f.labels, err = textLines(s, "label")
 		f.header = looksLikeHeader(f.labels)
-	default:
-		err = withLabelArray(s, format, func(b *body) (err error) {
+	} else {
+		err = withLabelArray(s, format, func(b *arrayReader) (err error) {
 			f.labels, err = b.readLabels()
 			return err
 		})
@@ -196,7 +252,7 @@ func readLabelFile(path string) (labelFile, error) {
 
 // labelArray begins to read the array of labels in a file that holds nothing
 // else. The closer is that of an array in an archive, otherwise nil.
-func labelArray(s *source, f format) (*body, io.Closer, error) {
+func labelArray(s *byteSource, f format) (*arrayReader, io.Closer, error) {
 	if f != formatNPZ {
 		a, err := f.header(s)
 		if err != nil {
@@ -226,7 +282,7 @@ func labelArray(s *source, f format) (*body, io.Closer, error) {
 }
 
 // withLabelArray does so for a function that reads it.
-func withLabelArray(s *source, f format, read func(*body) error) error {
+func withLabelArray(s *byteSource, f format, read func(*arrayReader) error) error {
 	b, c, err := labelArray(s, f)
 	if err != nil {
 		return err
@@ -238,7 +294,7 @@ func withLabelArray(s *source, f format, read func(*body) error) error {
 }
 
 // textLines reads text with one item on each line, such as a label.
-func textLines(s *source, item string) ([]string, error) {
+func textLines(s *byteSource, item string) ([]string, error) {
 	skipBOM(s)
 	scanner := bufio.NewScanner(s.r)
 	scanner.Buffer(nil, readBuffer)
@@ -276,7 +332,7 @@ func looksLikeHeader(labels []string) bool {
 }
 
 // skipBOM passes over the mark with which some programs begin UTF-8 text.
-func skipBOM(s *source) {
+func skipBOM(s *byteSource) {
 	const mark = "\ufeff"
 	if string(s.head(len(mark))) == mark {
 		s.r.Discard(len(mark)) // cannot fail, the bytes are there

@@ -30,7 +30,7 @@ const (
 // An mtx is a file in the Matrix Market format that is being read, once its
 // head has been.
 type mtx struct {
-	s       *source
+	s       *byteSource
 	line    int // lines read so far
 	rows    int // genes
 	columns int // cells
@@ -56,7 +56,7 @@ func (m *mtx) nextLine() ([]byte, error) {
 
 // beginMTX reads the head of a file: its first line, comments, and the line with
 // the numbers of rows, columns and entries.
-func beginMTX(s *source) (*mtx, error) {
+func beginMTX(s *byteSource) (*mtx, error) {
 	m := &mtx{s: s}
 	first, err := m.nextLine()
 	if err == io.EOF {

@@ -2,6 +2,7 @@ package data
 
 import (
 	"archive/zip"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -14,9 +15,9 @@ type npz struct {
 	size int64 // of the archive
 }
 
-// openNPZ reads the list of the arrays in a file that recognise has found to
+// openNPZ reads the list of the arrays in a file that recognize has found to
 // be an archive.
-func openNPZ(s *source) (*npz, error) {
+func openNPZ(s *byteSource) (*npz, error) {
 	z, err := zip.NewReader(s.at, s.size)
 	if err != nil {
 		return nil, errorf(ErrFormat, "the zip archive cannot be read (%w); write it again with np.savez", err)
@@ -82,12 +83,12 @@ func (z *npz) list() string {
 
 // open opens an array for reading; the caller closes it. What the archive says
 // about the array's size counts as far as the archive can hold it.
-func (z *npz) open(f *zip.File) (*source, io.Closer, error) {
+func (z *npz) open(f *zip.File) (*byteSource, io.Closer, error) {
 	r, err := f.Open()
 	if err != nil {
 		return nil, nil, errorf(ErrFormat, "the array %s cannot be read (%w); write the file again with np.savez", f.Name, err)
 	}
-	s, err := newSource(archived{r})
+	s, err := newByteSource(context.Background(), archived{r})
 	if err != nil {
 		r.Close()
 		return nil, nil, inArray(f.Name, err)
@@ -102,7 +103,7 @@ func (z *npz) open(f *zip.File) (*source, io.Closer, error) {
 }
 
 // read opens an array for a function that reads it.
-func (z *npz) read(f *zip.File, read func(*source) error) error {
+func (z *npz) read(f *zip.File, read func(*byteSource) error) error {
 	s, c, err := z.open(f)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (z *npz) read(f *zip.File, read func(*source) error) error {
 func inArray(name string, err error) error { return fmt.Errorf("the array %s: %w", name, err) }
 
 // npyLabels begins to read an npy array of labels.
-func npyLabels(s *source) (*body, error) {
+func npyLabels(s *byteSource) (*arrayReader, error) {
 	a, err := npyHeader(s)
 	if err != nil {
 		return nil, err

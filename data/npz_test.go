@@ -41,7 +41,7 @@ func fillKuzushiji(t *testing.T, folder, name string) {
 func TestOpenKuzushiji(t *testing.T) {
 	for _, name := range []string{"k49", "kmnist"} {
 		folder := kuzushiji(t, name)
-		ds, err := data.Open([]string{folder}, data.Options{})
+		ds, err := data.Open(t.Context(), []string{folder}, data.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestOpenKuzushiji(t *testing.T) {
 
 		// One of the files with its labels.
 		of := func(kind string) string { return filepath.Join(folder, name+"-"+kind+".npz") }
-		ds, err = data.Open([]string{of("train-imgs")}, data.Options{Labels: []string{of("train-labels")}})
+		ds, err = data.Open(t.Context(), []string{of("train-imgs")}, data.Options{Labels: []string{of("train-labels")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,18 +65,18 @@ func TestOpenKuzushiji(t *testing.T) {
 		if err := os.Remove(of("test-labels")); err != nil {
 			t.Fatal(err)
 		}
-		_, err = data.Open([]string{folder}, data.Options{})
+		_, err = data.Open(t.Context(), []string{folder}, data.Options{})
 		wantError(t, err, data.ErrUnsupported, name+"-test-labels.npz is not in the folder; fetch it")
 
 		// Beside a part of another collection, the whole one is meant; of two
 		// whole ones, no one knows which.
 		other := map[string]string{"k49": "kmnist", "kmnist": "k49"}[name]
 		fillKuzushiji(t, folder, other)
-		if ds, err = data.Open([]string{folder}, data.Options{}); err != nil || ds.Points.N != 3 {
+		if ds, err = data.Open(t.Context(), []string{folder}, data.Options{}); err != nil || ds.Points.N != 3 {
 			t.Errorf("%s in part and %s: %v", name, other, err)
 		}
 		fillKuzushiji(t, folder, name)
-		_, err = data.Open([]string{folder}, data.Options{})
+		_, err = data.Open(t.Context(), []string{folder}, data.Options{})
 		wantError(t, err, data.ErrUnsupported, "the folder holds both Kuzushiji-49 and Kuzushiji-MNIST; name the files one by one")
 	}
 }
@@ -113,7 +113,7 @@ func TestOpenNPZ(t *testing.T) {
 				sameAsOpen(t, paths, opt)
 				sameAsOpen(t, append(paths, paths...), opt)
 			}
-			ds, err := data.Open(paths, opt)
+			ds, err := data.Open(t.Context(), paths, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestOpenNPZAllocates(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		path := put(t, t.TempDir(), "a.npz", zipOf(method, entry{"x.npy", claims}))
 		if n := allocated(func() {
-			_, err := data.Open([]string{path}, data.Options{})
+			_, err := data.Open(t.Context(), []string{path}, data.Options{})
 			wantError(t, err, data.ErrFormat, "a.npz: the array x.npy: the ")
 		}); n > 1<<24 {
 			t.Errorf("%d bytes were allocated", n)
@@ -152,7 +152,7 @@ func FuzzOpenNPZ(f *testing.F) {
 		if !bytes.HasPrefix(file, []byte("PK\x03\x04")) {
 			return
 		}
-		ds, err := data.Open([]string{put(t, t.TempDir(), "a.npz", file)}, data.Options{})
+		ds, err := data.Open(t.Context(), []string{put(t, t.TempDir(), "a.npz", file)}, data.Options{})
 		checkRead(t, ds, err)
 	})
 }
@@ -164,27 +164,27 @@ func FuzzNPZArrays(f *testing.F) {
 	f.Add(byteArray("(2, 1, 2)", 1, 2, 3, 4), []byte{}, false, false)
 	f.Add(byteArray("(1000000, 1000)", 1), byteArray("(1000000,)", 1), true, false)
 	f.Add(gz(byteArray("(1, 1)", 1)), byteArray("(1, 1)", 1), true, true)
-	f.Fuzz(func(t *testing.T, points, labels []byte, labelled, stored bool) {
+	f.Fuzz(func(t *testing.T, points, labels []byte, labeled, stored bool) {
 		arrays := []entry{{"x.npy", points}}
-		if labelled {
+		if labeled {
 			arrays = append(arrays, entry{"y.npy", labels})
 		}
 		method := zip.Deflate
 		if stored {
 			method = zip.Store
 		}
-		ds, err := data.Open([]string{put(t, t.TempDir(), "a.npz", zipOf(method, arrays...))}, data.Options{})
+		ds, err := data.Open(t.Context(), []string{put(t, t.TempDir(), "a.npz", zipOf(method, arrays...))}, data.Options{})
 		checkRead(t, ds, err)
 		alone, errAlone := data.ReadNPY(bytes.NewReader(points))
 		switch {
 		case err == nil && errAlone != nil:
 			t.Fatalf("the archive is read, but the array by itself gives %v", errAlone)
-		case err != nil && errAlone == nil && !labelled:
+		case err != nil && errAlone == nil && !labeled:
 			t.Fatalf("the array is read by itself, but in the archive it gives %v", err)
 		case err == nil:
 			sameMatrix(t, ds.Points, alone.Points)
-			if (ds.Labels != nil) != labelled {
-				t.Fatalf("labels %+v of an archive that has some: %v", ds.Labels, labelled)
+			if (ds.Labels != nil) != labeled {
+				t.Fatalf("labels %+v of an archive that has some: %v", ds.Labels, labeled)
 			}
 		}
 	})

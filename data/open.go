@@ -1,12 +1,11 @@
 package data
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 )
 
 // Options says how Open and ReadCSV read files that leave something open. The
@@ -49,65 +48,30 @@ const (
 	HeaderNone Header = "none"
 )
 
-// A format is one of the file formats that are read here.
-type format int
+// headers are what Header can say, in the order of Words.
+var headers = []Header{HeaderAuto, HeaderPresent, HeaderNone}
 
-const (
-	formatCSV format = iota
-	formatIDX
-	formatNPY
-	formatNPZ
-)
+// Words returns the words of UnmarshalText: auto, yes and no.
+func (Header) Words() []string { return []string{"auto", "yes", "no"} }
 
-// header reads the head of an array; the format is IDX or npy.
-func (f format) header(s *source) (array, error) {
-	if f == formatNPY {
-		return npyHeader(s)
+// MarshalText implements encoding.TextMarshaler by one of Words.
+func (h Header) MarshalText() ([]byte, error) {
+	i := slices.Index(headers, h)
+	if i < 0 {
+		return nil, errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", h)
 	}
-	return idxHeader(s)
+	return []byte(h.Words()[i]), nil
 }
 
-// archives are kinds of files that people will try, by their first bytes.
-var archives = []struct{ magic, advice string }{
-	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
-	{"\x89HDF\r\n", "an HDF5 file; save its array with np.save"},
-	{"PAR1", "a Parquet file; save its columns as CSV or with np.save"},
-	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
-	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
-	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
-}
-
-// recognise finds a file's format: from its first bytes if these are telling,
-// and from its name otherwise.
-func recognise(path string, s *source) (format, error) {
-	head := s.head(512)
-	name := strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".gz")
-	switch {
-	case len(head) == 0:
-		return 0, errorf(ErrEmpty, "the file is empty; fetch or write it again")
-	case isMTX(head):
-		return 0, errorf(ErrUnsupported, "the file is a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here; give points")
-	case bytes.HasPrefix(head, []byte(npyMagic)):
-		return formatNPY, nil
-	case bytes.HasPrefix(head, []byte{0, 0}):
-		return formatIDX, nil
-	case bytes.HasPrefix(head, []byte(zipMagic)) && s.at != nil:
-		return formatNPZ, nil
+// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of
+// Words gives ErrOption.
+func (h *Header) UnmarshalText(text []byte) error {
+	i := slices.Index(h.Words(), string(text))
+	if i < 0 {
+		return errorf(ErrOption, "the header setting %q is unknown; write auto, yes or no", text)
 	}
-	for _, a := range archives {
-		if bytes.HasPrefix(head, []byte(a.magic)) {
-			return 0, errorf(ErrUnsupported, "the file is %s", a.advice)
-		}
-	}
-	switch {
-	case strings.HasSuffix(name, ".npy"):
-		return formatNPY, nil
-	case strings.HasSuffix(name, ".idx"), strings.HasSuffix(name, "-ubyte"):
-		return formatIDX, nil
-	case bytes.IndexByte(head, 0) >= 0:
-		return 0, errorf(ErrUnsupported, "the file is neither IDX nor npy nor text; convert it to one of these (text in UTF-8)")
-	}
-	return formatCSV, nil
+	*h = headers[i]
+	return nil
 }
 
 // A file is one that Open reads, with that of its labels if it has come from
@@ -128,27 +92,30 @@ type file struct{ path, labels string }
 //
 // Labels come from Options.LabelColumn, from Options.Labels, from such a folder
 // or from an npz file; all files must have them or none. The error names the
-// file and is of one of this package's kinds or of the file system's.
-func Open(paths []string, opt Options) (*Dataset, error) {
+// file and is of one of this package's kinds or of the file system's. When ctx ends, so
+// does reading, with its error.
+func Open(ctx context.Context, paths []string, opt Options) (*Dataset, error) {
 	files, err := findFiles(paths, opt)
 	if err != nil {
 		return nil, err
 	}
 
+	opened, err := openStreams(ctx, files, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.close()
+
+	// One piece of memory for all files, rather than a growing one that is
+	// copied for each: the headers of arrays tell how much it takes.
 	var b builder
 	if len(files) > 1 {
-		// One piece of memory for all files, rather than a growing one that
-		// is copied for each: their headers tell how much it takes.
-		values, err := survey(files)
-		if err != nil {
-			return nil, err
-		}
-		b.reserve(values)
+		b.reserve(opened.room())
 	}
 	var first *stream
 	var parts []part
 	for _, f := range files {
-		st, err := openStream(f, opt)
+		st, err := opened.next()
 		if err != nil {
 			return nil, err
 		}
@@ -163,8 +130,8 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		if st.labelled && st.labels == nil {
-			if st.labels, err = readLabelFiles([]string{f.labels}, st.rows); err != nil {
+		if st.labeled && st.labels == nil {
+			if st.labels, err = readLabelFiles(ctx, []string{f.labels}, st.rows); err != nil {
 				return nil, err
 			}
 		}
@@ -179,7 +146,7 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 	if len(opt.Labels) > 0 {
-		labels, err := readLabelFiles(opt.Labels, ds.Points.N)
+		labels, err := readLabelFiles(ctx, opt.Labels, ds.Points.N)
 		if err != nil {
 			return nil, err
 		}
@@ -190,10 +157,10 @@ func Open(paths []string, opt Options) (*Dataset, error) {
 
 // check refuses options that have no meaning.
 func (opt Options) check() error {
-	switch opt.Header {
-	case "", HeaderAuto, HeaderPresent, HeaderNone:
-	default:
-		return errorf(ErrOption, "the header setting %q is unknown; write auto, present or none", opt.Header)
+	if opt.Header != "" {
+		if _, err := opt.Header.MarshalText(); err != nil {
+			return err
+		}
 	}
 	switch opt.Separator {
 	case 0, ',', ';', '\t':
@@ -308,47 +275,9 @@ func expandFolder(path string) ([]file, error) {
 	return nil, errorf(ErrUnsupported, "%s: a folder is read if it holds the four files of MNIST, Kuzushiji-49 or Kuzushiji-MNIST under their published names, such as train-images-idx3-ubyte.gz, or counts of single-cell sequencing (matrix.mtx or matrix.mtx.gz), and it does not; name the files one by one", path)
 }
 
-// survey looks at the headers of those files that are arrays and returns the
-// number of their values, as far as the sizes of the files vouch for them.
-func survey(files []file) (values int, err error) {
-	for _, f := range files {
-		n, err := surveyOne(f.path)
-		if err != nil {
-			return 0, err
-		}
-		values += n
-	}
-	return values, nil
-}
-
-func surveyOne(path string) (int, error) {
-	s, c, err := openSource(path)
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	format, err := recognise(path, s)
-	if err == nil && format == formatCSV {
-		return 0, nil
-	}
-	var st stream
-	defer st.close()
-	switch {
-	case err != nil:
-	case format == formatNPZ:
-		err = st.beginArchive(s, false)
-	default:
-		err = st.beginArray(s, format)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return st.values.room(0), nil
-}
-
 // readArrayPoints makes a dataset of one array.
 func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
-	s, err := newSource(r)
+	s, err := newByteSource(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -357,16 +286,4 @@ func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
 		return nil, err
 	}
 	return assembleOne(&st)
-}
-
-// nameOf makes a name for the data out of a path.
-func nameOf(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs // so that "." has a name
-	}
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
-	if stem := strings.TrimSuffix(name, filepath.Ext(name)); stem != "" {
-		return stem
-	}
-	return name
 }

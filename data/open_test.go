@@ -3,6 +3,7 @@ package data_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -27,7 +28,7 @@ func mnistFolder(t *testing.T) string {
 
 func TestOpenFolder(t *testing.T) {
 	folder := mnistFolder(t)
-	ds, err := data.Open([]string{folder}, data.Options{})
+	ds, err := data.Open(t.Context(), []string{folder}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 
 	// Labels of one's own replace those of the folder.
-	ds, err = data.Open([]string{folder}, data.Options{Name: "mine", Labels: []string{put(t, t.TempDir(), "l.txt", []byte("a\nb\na\n"))}})
+	ds, err = data.Open(t.Context(), []string{folder}, data.Options{Name: "mine", Labels: []string{put(t, t.TempDir(), "l.txt", []byte("a\nb\na\n"))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 
 	os.Remove(filepath.Join(folder, "t10k-images-idx3-ubyte"))
-	_, err = data.Open([]string{folder}, data.Options{})
+	_, err = data.Open(t.Context(), []string{folder}, data.Options{})
 	wantError(t, err, data.ErrUnsupported, "of MNIST's four files, t10k-images-idx3-ubyte is not in the folder; fetch it")
 }
 
@@ -70,7 +71,7 @@ func TestOpenConcatenates(t *testing.T) {
 		put(t, folder, "l.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", body(binary.LittleEndian, []int64{-1, 3})...)),
 		put(t, folder, "l.txt.gz", gz([]byte("digit\r\n10\r\n3\r\n\r\n"))),
 	}
-	ds, err := data.Open(paths, data.Options{Labels: labels})
+	ds, err := data.Open(t.Context(), paths, data.Options{Labels: labels})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestOpenErrors(t *testing.T) {
 				}
 				put(t, ".", name, content)
 			}
-			_, err := data.Open(tc.paths, tc.opt)
+			_, err := data.Open(t.Context(), tc.paths, tc.opt)
 			wantError(t, err, tc.kind, tc.want)
 			if len(tc.opt.Labels) == 0 {
 				sameAsOpen(t, tc.paths, tc.opt)
@@ -202,11 +203,54 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func TestOpenPartlyLabelled(t *testing.T) {
+func TestOpenPartlyLabeled(t *testing.T) {
 	plain := put(t, t.TempDir(), "plain.idx", idx(8, []uint32{1, 1, 2}, 1, 2))
-	_, err := data.Open([]string{mnistFolder(t), plain}, data.Options{})
+	_, err := data.Open(t.Context(), []string{mnistFolder(t), plain}, data.Options{})
 	wantError(t, err, data.ErrLabels, "plain.idx: this file has no labels although others have")
 	if errors.Is(err, data.ErrFormat) {
 		t.Error("the error is of two kinds")
+	}
+}
+
+func TestTrimEnding(t *testing.T) {
+	for path, want := range map[string]string{
+		"a.npy": "a", "a.csv.gz": "a", "a.TSV": "a", "a.gz": "a", "dir.csv/a": "dir.csv/a", "a-0.5": "a-0.5", "a.npy.npy": "a.npy",
+		"a": "a", ".npy": ".npy", "dir/.csv": "dir/.csv", "t10k-images.idx": "t10k-images", "a.b.txt": "a.b", "a.dat": "a.dat",
+	} {
+		if got := data.TrimEnding(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+// Reading ends with its context, whichever kind of file is read.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("points.csv", "a,b\n1,2\n3,4\n")
+	write("counts.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 3\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	blocks, err := data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blocks.Close()
+	cancel()
+	for name, read := range map[string]func() error{
+		"points": func() error { _, err := data.Open(ctx, []string{"points.csv"}, data.Options{}); return err },
+		"blocks": func() error { _, err := data.OpenBlocks(ctx, []string{"points.csv"}, data.Options{}); return err },
+		"counts": func() error { _, err := data.OpenCounts(ctx, []string{"counts.mtx"}, data.Options{}); return err },
+		"images": func() error {
+			_, err := data.OpenImages(ctx, []string{"points.csv"}, data.ImageOptions{})
+			return err
+		},
+	} {
+		if err := read(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }

@@ -1,11 +1,12 @@
 package data
 
 import (
+	"context"
 	"math"
 	"slices"
 
 	"cne/internal/blas"
-	"cne/internal/device"
+	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
@@ -54,6 +55,11 @@ type PCA struct {
 // unscaled bytes, which is faster. Time grows as n·D·min(n,D) + min(n,D)³;
 // memory beyond m is of the order of min(n,D)².
 //
+// A device forms the products, which take most of the time, in float64, and the
+// CPU finds the eigenvectors; the results agree up to the rounding of sums.
+// Beside the products the device holds 256 MiB of the points, or, if they are
+// fewer than their columns, all of them. On nil, everything is the CPU's.
+//
 // If the points span fewer than k dimensions, the surplus axes are unit
 // vectors orthogonal to all others, but otherwise arbitrary, and their
 // Variance is exactly 0. A variance that float64 cannot tell from 0 counts as
@@ -61,10 +67,8 @@ type PCA struct {
 //
 // k below 1 or above min(n, D) gives ErrOption, fewer than two points
 // ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
-// which).
-func FitPCA(m *Matrix, k int) (*PCA, error) { return fitPCA(nil, m, k) }
-
-func fitPCA(d *device.Device, m *Matrix, k int) (*PCA, error) {
+// which). Errors are also the device's, and ctx's if it ends before.
+func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func fitPCA(d *device.Device, m *Matrix, k int) (*PCA, error) {
 	if limit := min(m.N, m.D); k < 1 || k > limit {
 		return nil, errorf(ErrOption, "%d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
 	}
-	if at := firstNotFinite(m.X); at >= 0 {
+	if at := finite.First(m.X); at >= 0 {
 		return nil, errorf(ErrNotFinite, "row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
 	}
 
@@ -85,7 +89,7 @@ func fitPCA(d *device.Device, m *Matrix, k int) (*PCA, error) {
 		Axes:     make([]float64, k*m.D),
 		Variance: make([]float64, k),
 	}
-	f := &pcaFit{m: m, mean: c.mean, device: d}
+	f := &pcaFit{m: m, mean: c.mean, device: on}
 	for j := range m.D {
 		if c.constant[j] {
 			continue
@@ -104,9 +108,9 @@ func fitPCA(d *device.Device, m *Matrix, k int) (*PCA, error) {
 	switch width := len(f.columns); {
 	case width == 0: // all points are equal
 	case width <= m.N:
-		found, err = f.fromCovariance(pca)
+		found, err = f.fromCovariance(ctx, pca)
 	default:
-		found, err = f.fromGram(pca)
+		found, err = f.fromGram(ctx, pca)
 	}
 	if err != nil {
 		return nil, err
@@ -127,23 +131,24 @@ type pcaFit struct {
 	mean    []float64 // of all columns
 	columns []int     // those that are not constant
 	shift   []float64 // what is subtracted from each of these at first
-	device  *device.Device
+	device  *Device
 }
 
 // fromCovariance sets the axes and variances of pca and returns how many axes
 // it has found.
-func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
+func (f *pcaFit) fromCovariance(ctx context.Context, pca *PCA) (int, error) {
 	n, width := f.m.N, len(f.columns)
 	var cov []float64
 	var err error
 	if !f.device.OnHost() {
-		if cov, err = f.remoteProducts(false); err != nil {
-			return 0, err
-		}
+		cov, err = f.deviceProducts(ctx, false)
 	} else if shifted := slices.ContainsFunc(f.shift, func(s float64) bool { return s != 0 }); !shifted && areBytes(f.m.X) {
-		cov = f.upperByteProducts()
+		cov, err = f.upperByteProducts(ctx)
 	} else {
-		cov = f.upperProducts(n, width, f.fillRows)
+		cov, err = f.upperProducts(ctx, n, width, f.fillRows)
+	}
+	if err != nil {
+		return 0, err
 	}
 	// Σ(x-s)(y-s') - n·(x̄-s)(ȳ-s') is the sum about the means.
 	for a, ja := range f.columns {
@@ -154,7 +159,7 @@ func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
 			row[b] = (row[b] - float64(n)*da*db) / float64(n-1)
 		}
 	}
-	values, vectors, err := largestEigen(cov, width, min(pca.K, width))
+	values, vectors, err := largestEigen(ctx, cov, width, min(pca.K, width))
 	if err != nil {
 		return 0, err
 	}
@@ -170,17 +175,20 @@ func (f *pcaFit) fromCovariance(pca *PCA) (int, error) {
 
 // fromGram does what fromCovariance does for points that are fewer than their
 // columns. If X is the centred data and X·Xᵀ·u = λ·u, then Xᵀ·u/√λ is an axis.
-func (f *pcaFit) fromGram(pca *PCA) (int, error) {
+func (f *pcaFit) fromGram(ctx context.Context, pca *PCA) (int, error) {
 	n, width := f.m.N, len(f.columns)
 	var gram []float64
 	var err error
 	if f.device.OnHost() {
-		gram = f.upperProducts(width, n, f.fillColumns)
-	} else if gram, err = f.remoteProducts(true); err != nil {
+		gram, err = f.upperProducts(ctx, width, n, f.fillColumns)
+	} else {
+		gram, err = f.deviceProducts(ctx, true)
+	}
+	if err != nil {
 		return 0, err
 	}
-	centreGram(gram, n)
-	values, vectors, err := largestEigen(gram, n, min(pca.K, n))
+	centerGram(gram, n)
+	values, vectors, err := largestEigen(ctx, gram, n, min(pca.K, n))
 	if err != nil {
 		return 0, err
 	}
@@ -211,6 +219,9 @@ func (f *pcaFit) fromGram(pca *PCA) (int, error) {
 	buf := make([]float64, chunk*n)
 	product := make([]float64, chunk*rank)
 	for lo := 0; lo < width; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		rows := min(chunk, width-lo)
 		f.fill(buf, lo, rows, n, f.fillColumns)
 		blas.Gemm(false, false, rows, rank, n, 1, buf, n, u, rank, 0, product, rank)
@@ -221,12 +232,12 @@ func (f *pcaFit) fromGram(pca *PCA) (int, error) {
 		}
 	}
 	// The axes of small eigenvalues have lost some of their orthogonality.
-	// Orthogonalising in the order of the eigenvalues leaves the good ones
-	// alone; a direction that was noise alone is given up.
+	// Orthogonalising in the order of the eigenvalues leaves the good ones as
+	// they are; a direction that is nothing but noise is given up.
 	found := 0
 	for a := range rank {
 		axis := pca.axis(a)
-		if !scaleToUnit(axis) || orthogonalise(axis, pca.Axes[:found*pca.D]) < 0.5 {
+		if !scaleToUnit(axis) || orthogonalize(axis, pca.Axes[:found*pca.D]) < 0.5 {
 			clear(axis)
 			pca.Variance[a] = 0
 			continue
@@ -278,11 +289,14 @@ func (f *pcaFit) fillColumns(dst []float64, lo, hi int) {
 // upperProducts returns the upper triangle of AᵀA, width×width, for the
 // rows×width matrix A that fill writes piece by piece. What is left of the
 // diagonal is unspecified.
-func (f *pcaFit) upperProducts(rows, width int, fill func(dst []float64, lo, hi int)) []float64 {
+func (f *pcaFit) upperProducts(ctx context.Context, rows, width int, fill func(dst []float64, lo, hi int)) ([]float64, error) {
 	c := make([]float64, width*width)
 	chunk := min(rows, chunkOf(width))
 	buf := make([]float64, chunk*width)
 	for lo := 0; lo < rows; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		n := min(chunk, rows-lo)
 		f.fill(buf, lo, n, width, fill)
 		// One strip after the other, each from the diagonal to the right.
@@ -291,12 +305,12 @@ func (f *pcaFit) upperProducts(rows, width int, fill func(dst []float64, lo, hi 
 			blas.Gemm(true, false, to-from, width-from, n, 1, buf[from:], width, buf[from:], width, 1, c[from*width+from:], width)
 		})
 	}
-	return c
+	return c, nil
 }
 
-// centreGram turns the upper triangle of the products of points about any
+// centerGram turns the upper triangle of the products of points about any
 // origin into that of the products about their mean.
-func centreGram(gram []float64, n int) {
+func centerGram(gram []float64, n int) {
 	mean := make([]float64, n) // of each row
 	for i := range n {
 		for j := i; j < n; j++ {
@@ -347,7 +361,7 @@ func (p *PCA) complete(count int) {
 		axis := p.axis(a)
 		clear(axis)
 		axis[least] = 1
-		orthogonalise(axis, p.Axes[:a*p.D])
+		orthogonalize(axis, p.Axes[:a*p.D])
 		include(axis)
 	}
 }
@@ -374,44 +388,53 @@ func fixSign(axis []float64) {
 }
 
 // Transform returns the coordinates of the points of m along the axes: an N×K
-// matrix. Points of another width than D give ErrShape.
-func (p *PCA) Transform(m *Matrix) (*Matrix, error) {
-	if err := m.check(); err != nil {
+// matrix, computed on a device, or on the CPU if that is nil; the results agree
+// up to the rounding of sums in float64. Points of another width than D give
+// ErrShape. Errors are also the device's, and ctx's if it ends before.
+func (p *PCA) Transform(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
+	if err := p.checkPoints(m); err != nil {
 		return nil, err
 	}
-	dst := NewMatrix(m.N, max(p.K, 0))
-	if err := p.TransformTo(dst, m); err != nil {
+	dst := NewMatrix(m.N, p.K)
+	if err := p.TransformTo(ctx, dst, m, on); err != nil {
 		return nil, err
 	}
 	return dst, nil
 }
 
 // TransformTo writes what Transform returns into dst, which must be N×K and
-// not share memory with m; other shapes give ErrShape.
-func (p *PCA) TransformTo(dst, m *Matrix) error {
-	if err := m.check(); err != nil {
+// not share memory with m; other shapes give ErrShape. After an error dst may
+// hold some of the coordinates.
+func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error {
+	if err := p.checkPoints(m); err != nil {
 		return err
 	}
-	if err := p.check(m.D); err != nil {
-		return err
+	if dst == nil {
+		return errorf(ErrShape, "there is no matrix for %d points along %d axes; make one of %[1]d×%[2]d", m.N, p.K)
 	}
 	if dst.N != m.N || dst.D != p.K || len(dst.X) != m.N*p.K {
 		return errorf(ErrShape, "%d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", m.N, p.K, dst.N, dst.D)
 	}
-	// Points times transposed axes: the product skips zeros on its left side,
-	// so the mean is subtracted afterwards, as its own coordinates.
-	axes := make([]float64, p.D*p.K)
+	// The product skips zeros on its left side, so the mean is subtracted
+	// afterwards, as its own coordinates.
 	origin := make([]float64, p.K)
 	for a := range p.K {
 		for j, v := range p.axis(a) {
-			axes[j*p.K+a] = v
 			origin[a] += v * p.Mean[j]
 		}
 	}
+	if !on.OnHost() {
+		return p.transformOnDevice(ctx, on, dst, m, origin)
+	}
+	axes := make([]float64, p.D*p.K)
+	transpose(axes, p.Axes, p.K, p.D)
 	chunk := min(m.N, chunkOf(p.D+p.K))
 	x := make([]float64, chunk*p.D)
 	y := make([]float64, chunk*p.K)
 	for lo := 0; lo < m.N; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n := min(chunk, m.N-lo)
 		parallel.For(n, fillGrain, func(_, from, to int) {
 			for i, v := range m.X[(lo+from)*p.D : (lo+to)*p.D] {
@@ -426,6 +449,14 @@ func (p *PCA) TransformTo(dst, m *Matrix) error {
 		}
 	}
 	return nil
+}
+
+// checkPoints reports what keeps the components from being used on points.
+func (p *PCA) checkPoints(m *Matrix) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	return p.check(m.D)
 }
 
 // check reports what keeps the components from points of d values.

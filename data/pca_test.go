@@ -22,8 +22,8 @@ func dot(a, b []float64) float64 {
 
 func axis(p *data.PCA, a int) []float64 { return p.Axes[a*p.D : (a+1)*p.D] }
 
-// centred returns the points less their mean.
-func centred(m *data.Matrix) (*mat.Dense, []float64) {
+// centered returns the points less their mean.
+func centered(m *data.Matrix) (*mat.Dense, []float64) {
 	mean := make([]float64, m.D)
 	for j := range mean {
 		for i := range m.N {
@@ -56,7 +56,7 @@ func spread(m *data.Matrix) *data.Matrix {
 // a variance.
 func checkPCA(t *testing.T, m *data.Matrix, p *data.PCA, rank int, tol float64) {
 	t.Helper()
-	x, mean := centred(m)
+	x, mean := centered(m)
 	var svd mat.SVD
 	if !svd.Factorize(x, mat.SVDThin) {
 		t.Fatal("the reference does not converge")
@@ -117,10 +117,10 @@ func checkPCA(t *testing.T, m *data.Matrix, p *data.PCA, rank int, tol float64) 
 	}
 }
 
-func TestFitPCA(t *testing.T) { testFitPCA(t, data.FitPCA, (*data.PCA).Transform) }
+func TestFitPCA(t *testing.T) { testFitPCA(t, nil) }
 
-// testFitPCA tests one way of fitting and of transforming.
-func testFitPCA(t *testing.T, fit func(m *data.Matrix, k int) (*data.PCA, error), transform func(p *data.PCA, m *data.Matrix) (*data.Matrix, error)) {
+// testFitPCA tests fitting and transforming on a device.
+func testFitPCA(t *testing.T, on *data.Device) {
 	t.Helper()
 	offset := func(m *data.Matrix, by float32) *data.Matrix {
 		for i := range m.X {
@@ -192,7 +192,7 @@ func testFitPCA(t *testing.T, fit func(m *data.Matrix, k int) (*data.PCA, error)
 		{"huge", times(spread(normal(10, 200, 5)), 1e30), 5, 5, 1e-9},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := fit(tc.m, tc.k)
+			p, err := data.FitPCA(t.Context(), tc.m, tc.k, on)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,16 +200,16 @@ func testFitPCA(t *testing.T, fit func(m *data.Matrix, k int) (*data.PCA, error)
 				t.Fatalf("the result has K %d, D %d, %d values in Axes and %d in Variance", p.K, p.D, len(p.Axes), len(p.Variance))
 			}
 			checkPCA(t, tc.m, p, tc.rank, tc.tol)
-			checkTransform(t, tc.m, p, transform)
+			checkTransform(t, tc.m, p, on)
 		})
 	}
 }
 
 // checkTransform compares the coordinates with those computed one by one, and
 // with the variances.
-func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, transform func(p *data.PCA, m *data.Matrix) (*data.Matrix, error)) {
+func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, on *data.Device) {
 	t.Helper()
-	y, err := transform(p, m)
+	y, err := p.Transform(t.Context(), m, on)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,11 +238,11 @@ func checkTransform(t *testing.T, m *data.Matrix, p *data.PCA, transform func(p 
 // TestPCAReconstruction checks that all axes together lose nothing.
 func TestPCAReconstruction(t *testing.T) {
 	m := spread(normal(1, 40, 6))
-	p, err := data.FitPCA(m, 6)
+	p, err := data.FitPCA(t.Context(), m, 6, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := p.Transform(m)
+	y, err := p.Transform(t.Context(), m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,14 +264,14 @@ func TestPCAEqualPoints(t *testing.T) {
 	for i := range m.X {
 		m.X[i] = 7
 	}
-	p, err := data.FitPCA(m, 3)
+	p, err := data.FitPCA(t.Context(), m, 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}; !slices.Equal(p.Axes, want) || !slices.Equal(p.Variance, make([]float64, 3)) || p.TotalVariance != 0 {
 		t.Errorf("the axes are %v, the variances %v", p.Axes, p.Variance)
 	}
-	y, err := p.Transform(m)
+	y, err := p.Transform(t.Context(), m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestPCAProperties(t *testing.T) {
 		m := spread(normal(21, n, d))
 		const k = 4
 		fit := func(m *data.Matrix) *data.PCA {
-			p, err := data.FitPCA(m, k)
+			p, err := data.FitPCA(t.Context(), m, k, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -337,7 +337,7 @@ func TestPCASign(t *testing.T) {
 	if _, err := ds.Scale(data.ScaleStandard); err != nil {
 		t.Fatal(err)
 	}
-	p, err := data.FitPCA(m, 2)
+	p, err := data.FitPCA(t.Context(), m, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,11 +355,11 @@ func TestPCABits(t *testing.T) {
 		var first *data.PCA
 		var coordinates *data.Matrix
 		withProcs(t, func(t *testing.T, procs int) {
-			p, err := data.FitPCA(m, 10)
+			p, err := data.FitPCA(t.Context(), m, 10, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			y, err := p.Transform(m)
+			y, err := p.Transform(t.Context(), m, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -389,24 +389,28 @@ func TestPCAErrors(t *testing.T) {
 		{"more axes than columns", m, 4, data.ErrOption, "ask for 1 to 3"},
 		{"more axes than points", normal(1, 3, 9), 4, data.ErrOption, "ask for 1 to 3"},
 		{"one point", normal(1, 1, 3), 1, data.ErrEmpty, "need at least two points"},
+		{"no matrix", nil, 1, data.ErrEmpty, "there is no matrix"},
 		{"no points", data.NewMatrix(0, 3), 1, data.ErrEmpty, "the matrix is 0×3"},
 		{"inconsistent", &data.Matrix{N: 3, D: 3, X: make([]float32, 8)}, 1, data.ErrShape, "a matrix of 3×3 has 8 values"},
 		{"infinity", inf, 1, data.ErrNotFinite, "row 3, column 2 (both counted from 1) is +Inf"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := data.FitPCA(tc.m, tc.k)
+			_, err := data.FitPCA(t.Context(), tc.m, tc.k, nil)
 			wantError(t, err, tc.kind, tc.want)
 		})
 	}
 
-	p, err := data.FitPCA(m, 2)
+	p, err := data.FitPCA(t.Context(), m, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Transform(normal(1, 2, 4))
+	_, err = p.Transform(t.Context(), normal(1, 2, 4), nil)
 	wantError(t, err, data.ErrShape, "are those of points of 3 values, these have 4")
-	wantError(t, p.TransformTo(data.NewMatrix(5, 3), m), data.ErrShape, "5 points along 2 axes do not fit a matrix of 5×3; make it 5×2")
+	_, err = p.Transform(t.Context(), nil, nil)
+	wantError(t, err, data.ErrEmpty, "there is no matrix")
+	wantError(t, p.TransformTo(t.Context(), nil, m, nil), data.ErrShape, "there is no matrix for 5 points along 2 axes; make one of 5×2")
+	wantError(t, p.TransformTo(t.Context(), data.NewMatrix(5, 3), m, nil), data.ErrShape, "5 points along 2 axes do not fit a matrix of 5×3; make it 5×2")
 	p.Axes = p.Axes[:5]
-	_, err = p.Transform(m)
+	_, err = p.Transform(t.Context(), m, nil)
 	wantError(t, err, data.ErrShape, "the principal components are inconsistent: K is 2, D 3, but Mean has 3 values and Axes 5")
 }

@@ -1,7 +1,10 @@
 package data
 
+import "context"
+
 // A Preprocessing is what was done to the points of a run before its model saw
-// them, so that it can be done to new points. It is saved with the model.
+// them, so that it can be done to new points. It is saved with the model. A nil
+// *Preprocessing does nothing.
 type Preprocessing struct {
 	// Counts turns counts into points; nil if the points were no counts. It is
 	// not done by Apply.
@@ -15,8 +18,11 @@ type Preprocessing struct {
 }
 
 // Check reports what is inconsistent, as it may be in a file (ErrShape,
-// ErrOption).
+// ErrOption); nothing is for nil.
 func (p *Preprocessing) Check() error {
+	if p == nil {
+		return nil
+	}
 	if p.Width < 1 {
 		return errorf(ErrShape, "the preprocessing takes points of %d values; a point has at least one", p.Width)
 	}
@@ -39,8 +45,12 @@ func (p *Preprocessing) Check() error {
 	return nil
 }
 
-// Out returns the number of values of a point after the preprocessing.
+// Out returns the number of values of a point after the preprocessing; 0 for nil,
+// which leaves any number.
 func (p *Preprocessing) Out() int {
+	if p == nil {
+		return 0
+	}
 	if p.PCA != nil {
 		return p.PCA.K
 	}
@@ -48,9 +58,17 @@ func (p *Preprocessing) Out() int {
 }
 
 // Apply preprocesses points. It scales those of m in place and returns m, or
-// their principal components in a matrix of their own. Points of another width
-// give ErrShape.
-func (p *Preprocessing) Apply(m *Matrix) (*Matrix, error) {
+// their principal components in a matrix of their own; those are computed on a
+// device, or on the CPU if that is nil. A nil *Preprocessing leaves m as it is.
+// Points of another width give ErrShape, and none ErrEmpty. Errors are also the device's, and ctx's
+// if it ends before.
+func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
+	if p == nil {
+		return m, nil
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	if m.D != p.Width {
 		return nil, errorf(ErrShape, "the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
 	}
@@ -62,5 +80,5 @@ func (p *Preprocessing) Apply(m *Matrix) (*Matrix, error) {
 	if p.PCA == nil {
 		return m, nil
 	}
-	return p.PCA.Transform(m)
+	return p.PCA.Transform(ctx, m, on)
 }

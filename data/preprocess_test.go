@@ -22,10 +22,10 @@ func TestPreprocessing(t *testing.T) {
 			p := &data.Preprocessing{Width: 7, Scaler: scaler}
 			want := set.Points
 			if components > 0 {
-				if p.PCA, err = data.FitPCA(set.Points, components); err != nil {
+				if p.PCA, err = data.FitPCA(t.Context(), set.Points, components, nil); err != nil {
 					t.Fatal(err)
 				}
-				if want, err = p.PCA.Transform(set.Points); err != nil {
+				if want, err = p.PCA.Transform(t.Context(), set.Points, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -40,7 +40,7 @@ func TestPreprocessing(t *testing.T) {
 			if err := read.Check(); err != nil {
 				t.Fatal(err)
 			}
-			got, err := read.Apply(&data.Matrix{N: 50, D: 7, X: slices.Clone(raw)})
+			got, err := read.Apply(t.Context(), &data.Matrix{N: 50, D: 7, X: slices.Clone(raw)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestPreprocessing(t *testing.T) {
 				t.Errorf("%s, %d components: other points", kind, components)
 			}
 			// A block of one row gives the row's bits.
-			one, err := read.Apply(&data.Matrix{N: 1, D: 7, X: slices.Clone(raw[7*9 : 7*10])})
+			one, err := read.Apply(t.Context(), &data.Matrix{N: 1, D: 7, X: slices.Clone(raw[7*9 : 7*10])}, nil)
 			if err != nil || !slices.Equal(one.X, want.Row(9)) {
 				t.Errorf("%s, %d components: row 9 alone is %v, among others %v (%v)", kind, components, one.X, want.Row(9), err)
 			}
@@ -72,6 +72,13 @@ func TestPreprocessingRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantError(t, tc.p.Check(), tc.kind, tc.want) })
 	}
 	p := data.Preprocessing{Width: 3, PCA: pca}
-	_, err := p.Apply(data.NewMatrix(2, 4))
+	_, err := p.Apply(t.Context(), data.NewMatrix(2, 4), nil)
 	wantError(t, err, data.ErrShape, "the points have 4 values, but the model was trained on points of 3")
+	_, err = p.Apply(t.Context(), nil, nil)
+	wantError(t, err, data.ErrEmpty, "there is no matrix")
+	var none *data.Preprocessing
+	m := normal(1, 2, 4)
+	if got, err := none.Apply(t.Context(), m, nil); got != m || err != nil {
+		t.Errorf("no preprocessing makes %v of the points: %v", got, err)
+	}
 }

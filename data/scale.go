@@ -2,6 +2,7 @@ package data
 
 import (
 	"math"
+	"slices"
 
 	"cne/internal/parallel"
 )
@@ -21,6 +22,21 @@ const (
 	// become 0.
 	ScaleStandard Scaling = "standard"
 )
+
+// Words returns the names of all scalings.
+func (Scaling) Words() []string {
+	return []string{string(ScaleNone), string(ScaleUnit), string(ScaleStandard)}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of
+// Words gives ErrOption.
+func (s *Scaling) UnmarshalText(text []byte) error {
+	if !slices.Contains(s.Words(), string(text)) {
+		return errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", text)
+	}
+	*s = Scaling(text)
+	return nil
+}
 
 // scaleGrain is the number of values, about, that are scaled in one piece.
 const scaleGrain = 1 << 16
@@ -66,7 +82,7 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 			}
 		}
 	default:
-		return nil, errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", kind)
+		return nil, new(Scaling).UnmarshalText([]byte(kind))
 	}
 	return s, nil
 }
@@ -142,7 +158,7 @@ func (s *Scaler) check(d int) error {
 		}
 		return nil
 	}
-	return errorf(ErrOption, "the scaling %q is unknown; write none, unit or standard", s.Kind)
+	return new(Scaling).UnmarshalText([]byte(s.Kind))
 }
 
 // largestMagnitude returns the largest absolute value in x.

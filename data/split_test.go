@@ -29,7 +29,7 @@ func numbered(n int, label func(i int) string) *data.Dataset {
 // The names of points go with them, those of their values stay.
 func TestNames(t *testing.T) {
 	path := put(t, t.TempDir(), "a.csv", []byte("x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n"))
-	ds, err := data.Open([]string{path}, data.Options{LabelColumn: "kind"})
+	ds, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestSplitKeepsRowNames(t *testing.T) {
 	folder := t.TempDir()
 	a := put(t, folder, "a.csv", []byte("1\n2\n3\n"))
 	b := put(t, folder, "b.csv", []byte("4\n5\n"))
-	ds, err := data.Open([]string{a, b}, data.Options{})
+	ds, err := data.Open(t.Context(), []string{a, b}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

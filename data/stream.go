@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"io"
 )
@@ -25,47 +26,105 @@ type valueReader interface {
 // A stream is an open file of points.
 type stream struct {
 	part
-	d        int  // values per point
-	labelled bool // the points have labels, in the file or beside it
-	values   valueReader
-	array    string // the name of the points within an archive
+	d       int  // values per point
+	labeled bool // the points have labels, in the file or beside it
+	values  valueReader
+	array   string // the name of the points within an archive
 	// Labels that are an array of their own, and the name of its file, or of
 	// its file and itself; nil otherwise.
-	beside     *body
+	beside     *arrayReader
 	besideName string
 	closers    []io.Closer
 }
 
+// maxStreams is how many files are open at the same time.
+const maxStreams = 64
+
+// streams are several files, to be read one after the other. The heads of as many
+// as can be open at the same time are read at once, so that their faults and
+// sizes are known before any of them is read; those of the others when their turn
+// comes.
+type streams struct {
+	ctx    context.Context // of all reading
+	opt    Options
+	opened []*stream // and not yet taken
+	files  []file    // not yet opened
+}
+
+// openStreams opens the first files. Errors name the file.
+func openStreams(ctx context.Context, files []file, opt Options) (*streams, error) {
+	s := &streams{ctx: ctx, opt: opt}
+	for len(files) > 0 && len(s.opened) < maxStreams {
+		st, err := openStream(ctx, files[0], opt)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.opened, files = append(s.opened, st), files[1:]
+	}
+	s.files = files
+	return s, nil
+}
+
+// next returns the next file, which the caller closes.
+func (s *streams) next() (st *stream, err error) {
+	if len(s.opened) > 0 {
+		st, s.opened = s.opened[0], s.opened[1:]
+		return st, nil
+	}
+	st, err = openStream(s.ctx, s.files[0], s.opt)
+	s.files = s.files[1:]
+	return st, err
+}
+
+// more tells whether next has another file.
+func (s *streams) more() bool { return len(s.opened)+len(s.files) > 0 }
+
+// room returns the number of values in those files that are open and are arrays,
+// as far as the sizes of the files vouch for them.
+func (s *streams) room() (values int) {
+	for _, st := range s.opened {
+		if b, ok := st.values.(*arrayReader); ok {
+			values += b.room(0)
+		}
+	}
+	return values
+}
+
+// close closes the files that have not been taken.
+func (s *streams) close() {
+	for _, st := range s.opened {
+		st.close()
+	}
+	s.opened = nil
+}
+
 // openStream opens a file and reads as much of it as it takes to know the
 // width of its points. Errors name the file.
-func openStream(f file, opt Options) (*stream, error) {
-	st := &stream{part: part{name: f.path}, labelled: f.labels != "" && len(opt.Labels) == 0}
-	if err := st.open(f, opt); err != nil {
+func openStream(ctx context.Context, f file, opt Options) (*stream, error) {
+	st := &stream{part: part{name: f.path}, labeled: f.labels != "" && len(opt.Labels) == 0}
+	if err := st.open(ctx, f, opt); err != nil {
 		st.close()
 		return nil, err
 	}
 	return st, nil
 }
 
-func (st *stream) open(f file, opt Options) error {
-	s, c, err := openSource(f.path)
+func (st *stream) open(ctx context.Context, f file, opt Options) error {
+	s, format, c, err := openFile(ctx, f.path, false)
 	if err != nil {
 		return err
 	}
 	st.closers = append(st.closers, c)
-	if err := st.begin(s, opt); err != nil {
+	if err := st.begin(s, format, opt); err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	return nil
 }
 
 // begin reads the head of a file.
-func (st *stream) begin(s *source, opt Options) error {
-	format, err := recognise(st.name, s)
-	if err != nil {
-		return err
-	}
-	if format == formatCSV {
+func (st *stream) begin(s *byteSource, format format, opt Options) error {
+	if format == formatText {
 		return st.beginTable(s, opt)
 	}
 	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
@@ -79,7 +138,7 @@ func (st *stream) begin(s *source, opt Options) error {
 
 // beginArchive begins to read the points in an archive of arrays and, if they
 // are wanted and there are no others, the labels beside them.
-func (st *stream) beginArchive(s *source, wanted bool) error {
+func (st *stream) beginArchive(s *byteSource, wanted bool) error {
 	z, err := openNPZ(s)
 	if err != nil {
 		return err
@@ -98,7 +157,7 @@ func (st *stream) beginArchive(s *source, wanted bool) error {
 		return inArray(points.Name, err)
 	}
 	labels := z.labels()
-	if labels == nil || labels == points || !wanted || st.labelled {
+	if labels == nil || labels == points || !wanted || st.labeled {
 		return nil
 	}
 	if inner, c, err = z.open(labels); err != nil {
@@ -108,15 +167,15 @@ func (st *stream) beginArchive(s *source, wanted bool) error {
 	if st.beside, err = npyLabels(inner); err != nil {
 		return inArray(labels.Name, err)
 	}
-	if n := st.values.(*body).shape[0]; st.beside.total != n {
+	if n := st.values.(*arrayReader).shape[0]; st.beside.total != n {
 		return errorf(ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, st.beside.total, n)
 	}
 	st.besideName = fmt.Sprintf("%s: the array %s", st.name, labels.Name)
-	st.labelled = true
+	st.labeled = true
 	return nil
 }
 
-func (st *stream) beginArray(s *source, f format) error {
+func (st *stream) beginArray(s *byteSource, f format) error {
 	a, err := f.header(s)
 	if err != nil {
 		return err
@@ -124,7 +183,7 @@ func (st *stream) beginArray(s *source, f format) error {
 	if _, st.d, err = a.points(); err != nil {
 		return err
 	}
-	b, err := newBody(a, s)
+	b, err := newArrayReader(a, s)
 	if err != nil {
 		return err
 	}
@@ -132,35 +191,32 @@ func (st *stream) beginArray(s *source, f format) error {
 	return nil
 }
 
-func (st *stream) beginTable(s *source, opt Options) error {
+func (st *stream) beginTable(s *byteSource, opt Options) error {
 	t, err := newTable(s, opt)
 	if err != nil {
 		return err
 	}
 	st.values, st.d, st.columns = t, t.width, t.columns
-	st.labelled = st.labelled || t.labelled
+	st.labeled = st.labeled || t.labeled
 	return nil
 }
 
 // pairLabels opens the file with the labels of the points, an array beside
 // another one, as those of MNIST are.
-func (st *stream) pairLabels(path string) error {
-	s, c, err := openSource(path)
+func (st *stream) pairLabels(ctx context.Context, path string) error {
+	s, format, c, err := openFile(ctx, path, false)
 	if err != nil {
 		return err
 	}
 	st.closers = append(st.closers, c)
-	format, err := recognise(path, s)
-	if err == nil {
-		var inner io.Closer
-		if st.beside, inner, err = labelArray(s, format); inner != nil {
-			st.closers = append(st.closers, inner)
-		}
+	var inner io.Closer
+	if st.beside, inner, err = labelArray(s, format); inner != nil {
+		st.closers = append(st.closers, inner)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if points := st.values.(*body); st.beside.total != points.shape[0] {
+	if points := st.values.(*arrayReader); st.beside.total != points.shape[0] {
 		return miscounted(st.beside.total, points.shape[0], fmt.Sprintf("%s: %d", path, st.beside.total))
 	}
 	st.besideName = path
@@ -172,9 +228,9 @@ func (st *stream) follows(first *stream) error {
 	switch {
 	case st.d != first.d:
 		return errorf(ErrShape, "%s: its points have %d values, those of %s have %d; files that are read together must have points of one width", st.name, st.d, first.name, first.d)
-	case st.labelled != first.labelled:
+	case st.labeled != first.labeled:
 		without := st
-		if st.labelled {
+		if st.labeled {
 			without = first
 		}
 		return errorf(ErrLabels, "%s: this file has no labels although others have; give labels for all files or for none", without.name)

@@ -7,37 +7,36 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/model/op"
 	"cne/model/vm"
 )
 
-// A batchProgram is the part of a graph that all models share: from the
+// A batchProgram is the part of a graph that all models have in common: from the
 // positions of a batch's distinct points to the loss and its gradients.
 type batchProgram[T op.Float] struct {
 	program *vm.Program
 
-	// rows are nil where it is not by the rows of a table that the graph gets
-	// at the points. The values of theta are nil on an accelerator.
-	rows, slots, negatives, runs, theta *op.Array
+	// rows is nil if the graph does not look its points up in a table, and
+	// thetaValue on an accelerator.
+	rows, local, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
 	grads                               []*op.Array // with respect to what compile was told
 }
 
-// compile completes a graph and makes a program of it for a device. The input rows is what
-// distinct [r, d], the positions of the batch's distinct points, depends on, or
-// nil; temperature [1] is the logarithm of a temperature that is learnt, or nil;
-// wrt are the nodes with respect to which the loss is differentiated.
-func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
-	// The sizes of a batch are those of a smallest one: a program takes any.
+// compile completes a graph and compiles it for a device. distinct [r, d] are the
+// positions of the batch's distinct points and rows the input that names these, or nil;
+// temperature [1] is the logarithm of a temperature that is learnt, or nil; wrt are the
+// nodes with respect to which the loss is differentiated.
+func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distinct, temperature *gorgonia.Node, wrt gorgonia.Nodes, options op.ContrastiveOptions) error {
+	// The smallest sizes of a batch; a program takes any.
 	const b, m = 1, 1
-	slots := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("slots"))
+	local := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2*b), gorgonia.WithName("local"))
 	negatives := gorgonia.NewMatrix(g, tensor.Int32, gorgonia.WithShape(m, b), gorgonia.WithName("negatives"))
 	runs := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(1), gorgonia.WithName("runs"))
 	theta := gorgonia.NewScalar(g, op.Dtype[T](), gorgonia.WithName("theta"))
 
-	features, err := op.Gather(distinct, slots)
+	features, err := op.Gather(distinct, local)
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows,
 	}
 	if temperature != nil {
 		options.Temperature = 1
-		if features, err = op.Temper(features, temperature); err != nil {
+		if features, err = op.ScaleByTemperature(features, temperature); err != nil {
 			return err
 		}
 	}
@@ -61,13 +60,13 @@ func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows,
 	if err != nil {
 		return err
 	}
-	if p.program, err = vm.CompileOn(d, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
+	if p.program, err = vm.Compile(d, append(gorgonia.Nodes{loss}, grads...)...); err != nil {
 		return err
 	}
 	if rows != nil {
 		p.rows = p.program.Input(rows)
 	}
-	p.slots = p.program.Input(slots)
+	p.local = p.program.Input(local)
 	p.negatives, p.runs, p.theta = p.program.Input(negatives), p.program.Input(runs), p.program.Input(theta)
 	if d.OnHost() {
 		p.thetaValue = make([]T, 1)
@@ -82,8 +81,8 @@ func (p *batchProgram[T]) compile(d *device.Device, g *gorgonia.ExprGraph, rows,
 	return nil
 }
 
-// constant makes an input read an array that never changes: itself, or what an
-// accelerator has of it.
+// constant makes an input read an array that never changes, or a copy of it on an
+// accelerator.
 func (p *batchProgram[T]) constant(input, a *op.Array) error {
 	if p.program.Device().OnHost() {
 		return input.View(a, 0, a.Shape()...)
@@ -97,8 +96,8 @@ var listedRuns = []int32{0}
 // step computes the loss of a batch and its gradients.
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
-	if edges == 0 || len(b.Slots) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, fmt.Errorf("model: %d slots and %d negatives are no batch", len(b.Slots), len(b.Negatives))
+	if edges == 0 || len(b.Local) != 2*edges || len(b.Negatives)%edges != 0 {
+		return 0, fmt.Errorf("model: %d row numbers in Local and %d negatives are no batch", len(b.Local), len(b.Negatives))
 	}
 	runs := b.Runs
 	if len(runs) == 0 {
@@ -110,7 +109,7 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 		}
 	}
 	if err := errors.Join(
-		op.Share(p.slots, b.Slots, len(b.Slots)),
+		op.Share(p.local, b.Local, len(b.Local)),
 		op.Share(p.negatives, b.Negatives, len(b.Negatives)/edges, edges),
 		op.Share(p.runs, runs, len(runs)),
 	); err != nil {
@@ -125,19 +124,21 @@ func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 
 func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dTheta)[0]) }
 
-// replica returns the replica of a model whose program this is, with the copies of
-// its parameters.
-func (p *batchProgram[T]) replica(c *copies, params []Parameter) (*Replica, error) {
-	r := &Replica{
-		Rows: p.rows, Slots: p.slots, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,
-		Loss: p.loss, DTheta: p.dTheta, copies: c, program: p.program,
+// deviceModel returns the model whose program this is, with copies of its parameters.
+func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
+	if on == nil {
+		return nil, errors.New("model: OnDevice takes an accelerator; on the CPU, the model itself is trained")
+	}
+	m := &DeviceModel{
+		Rows: p.rows, Local: p.local, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,
+		Loss: p.loss, DTheta: p.dTheta, onDevice: on, program: p.program,
 	}
 	for i, own := range params {
-		there, err := c.of(own.Value)
+		c, err := on.of(own.Value)
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		r.params = append(r.params, Parameter{Name: own.Name, Value: there, Grad: p.grads[i], Sparse: own.Sparse})
+		m.params = append(m.params, Parameter{Name: own.Name, Value: c, Grad: p.grads[i], Sparse: own.Sparse})
 	}
-	return r, nil
+	return m, nil
 }

@@ -7,21 +7,19 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"cne/internal/device"
 	"cne/model/op"
-	"cne/model/vm"
 )
 
 // A Convolutional model embeds images through a ResNet, whose weights are
-// learnt. Its points are images as the network sees them, such as views of
-// photographs, which come with every batch (Batch.Images).
+// learnt. Its points are images, such as random views of photographs, which come with
+// every batch (Batch.Images).
 //
 // Its graph is
 //
-//	images of the batch → ResNet → Gather by slot → (Normalize (→ Temper)) → Contrastive
+//	images of the batch → ResNet → Gather by Local → (Normalize (→ ScaleByTemperature)) → Contrastive
 //
-// The network stays usable while and after the model is trained. Its
-// representations can be asked for between two steps, and change nothing.
+// The network can be used while the model is trained, and after. To compute its
+// representations between two steps changes nothing.
 type Convolutional[T op.Float] struct {
 	*ResNet[T]
 	n, size   int
@@ -33,15 +31,13 @@ type Convolutional[T op.Float] struct {
 
 	logTemperature *op.Array // nil unless it is learnt
 
-	// forward computes what the head makes of images.
-	forward       *vm.Program
-	input, output *op.Array
+	head forward // for the output of the head; compiled when it is needed
 }
 
 // NewConvolutional returns a model of n points that are images of size×size
 // pixels, embedded by a network. A metric of op.Cosine puts Normalize before
 // the loss; its temperature is then learnt, from that of the options on, if
-// learnTemperature is set: see op.Temper.
+// learnTemperature is set: see op.ScaleByTemperature.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
 		return nil, fmt.Errorf("model: there are no %d images of %d×%d pixels to train on", n, size, size)
@@ -62,21 +58,20 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 		c.params = append(c.params, Parameter{Name: LogTemperature, Value: c.logTemperature})
 	}
 	var err error
-	if c.images, err = c.build(device.CPU(), &c.batch); err != nil {
+	if c.images, err = c.build(nil, &c.batch); err != nil {
 		return nil, err
 	}
 	for i := range c.params {
 		c.params[i].Grad = c.batch.grads[i]
 	}
-	return c, c.compileForward()
+	return c, nil
 }
 
-// build makes the program of a batch for a device, the CPU or the one that the
-// network uses, and returns its input of images.
-func (c *Convolutional[T]) build(d *Device, b *batchProgram[T]) (images *op.Array, err error) {
+// build makes the program of a batch and returns its input of images.
+func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *op.Array, err error) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(2, 3, c.size, c.size), gorgonia.WithName("images"))
-	_, z, nodes, err := c.graphOn(d, x)
+	_, z, nodes, err := c.graphOn(on, x)
 	if err != nil {
 		return nil, err
 	}
@@ -86,64 +81,36 @@ func (c *Convolutional[T]) build(d *Device, b *batchProgram[T]) (images *op.Arra
 		temperature = gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(1), gorgonia.WithName(LogTemperature))
 		wrt = append(slices.Clip(wrt), temperature)
 	}
-	if err := b.compile(d, g, nil, z, temperature, wrt, c.objective); err != nil {
+	if err := b.compile(on.where(), g, nil, z, temperature, wrt, c.objective); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	if temperature != nil {
-		if err := c.copies.at(d).bind(b.program.Input(temperature), c.logTemperature); err != nil {
+		if err := on.bind(b.program.Input(temperature), c.logTemperature); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	return b.program.Input(x), c.Share(b.program, nodes)
+	return b.program.Input(x), c.shareOn(on, b.program, nodes)
 }
 
-// UseDevice is that of the network.
-func (c *Convolutional[T]) UseDevice(d *Device) error {
-	if c.copies.on(d) {
-		return nil
-	}
-	before := c.copies.where()
-	err := c.ResNet.UseDevice(d)
-	if err == nil {
-		err = c.compileForward()
-	}
-	if err != nil && c.ResNet.UseDevice(before) == nil {
-		_ = c.compileForward() // as it was
-	}
-	return err
-}
-
-// Replicate implements Remote. The network is then computed on the device, too.
-func (c *Convolutional[T]) Replicate(d *Device) (*Replica, error) {
+// OnDevice compiles the model for training on an accelerator, in place of an earlier
+// DeviceModel, which must not be used any more. The network is then computed there,
+// too. Only float32 is computed there.
+func (c *Convolutional[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	if err := c.UseDevice(d); err != nil {
 		return nil, err
 	}
 	b := new(batchProgram[T])
-	images, err := c.build(d, b)
+	images, err := c.build(c.onDevice, b)
 	if err != nil {
 		return nil, err
 	}
-	r, err := b.replica(c.copies, c.params)
+	m, err := b.deviceModel(c.onDevice, c.params)
 	if err != nil {
 		return nil, err
 	}
-	r.Images = images
-	r.before = func() { c.Evaluate(false) }
-	return r, nil
-}
-
-// compileForward makes the program for ProjectTo.
-func (c *Convolutional[T]) compileForward() error {
-	x := gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(1, 3, c.size, c.size), gorgonia.WithName("images"))
-	_, z, nodes, err := c.graphOn(c.copies.where(), x)
-	if err != nil {
-		return err
-	}
-	if c.forward, err = vm.CompileOn(c.copies.where(), z); err != nil {
-		return fmt.Errorf("model: %w", err)
-	}
-	c.input, c.output = c.forward.Input(x), c.forward.Output(z)
-	return c.Share(c.forward, nodes)
+	m.Images = images
+	m.before = func() { c.Evaluate(false) }
+	return m, nil
 }
 
 // LogTemperature is the name of the parameter that is the logarithm of a learnt
@@ -154,8 +121,8 @@ const LogTemperature = "log_temperature"
 func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 	o := c.objective
 	if c.logTemperature != nil {
-		// If the accelerator has failed, it is the temperature of the last Pull.
-		_ = c.copies.pull()
+		// After a failure of the accelerator this is the temperature of the last Pull.
+		_ = c.onDevice.pull()
 		learnt := math.Exp(float64(op.Data[T](c.logTemperature)[0]))
 		o.Temperature = min(max(learnt, op.MinTemperature), op.MaxTemperature)
 	}
@@ -192,7 +159,14 @@ func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	if count == 0 {
 		return nil
 	}
-	return c.evaluate(c.forward, c.input, c.output, dst, images, c.size, c.size)
+	if c.head.program == nil || c.head.on != c.onDevice {
+		head, err := c.compileForward(c.onDevice, c.size, true)
+		if err != nil {
+			return err
+		}
+		c.head = head
+	}
+	return c.evaluate(&c.head, dst, images, c.size, c.size)
 }
 
 // DTheta implements Model.

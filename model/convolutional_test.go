@@ -16,7 +16,7 @@ func pairBatch(b, size int) *model.Batch {
 	batch := &model.Batch{Images: to32(normals(2*b*3*size*size, 3))}
 	for i := range 2 * b {
 		batch.Rows = append(batch.Rows, int32(i))
-		batch.Slots = append(batch.Slots, int32(i))
+		batch.Local = append(batch.Local, int32(i))
 	}
 	for j := range 3 {
 		for i := range b {

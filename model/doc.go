@@ -6,8 +6,9 @@
 // gradients, which an optimiser of package train applies. An Embedding is a
 // table of positions; a Parametric model learns a network (MLP), which then
 // projects any point. Either is saved with what is needed to use it, and loaded
-// again; a Frozen table places new points. A ResNet maps images to
-// representations, and a Convolutional model learns one. Where batches come
-// from, how steps are chosen and when to stop is package train's, and so are
-// checkpoints.
+// again; a Frozen model places new points beside a table. A ResNet maps images to
+// representations, and a Convolutional model trains one. UseDevice moves a network to
+// an accelerator, and OnDevice compiles a model for training there.
+//
+// Batches, optimisers, schedules and checkpoints are package train's.
 package model

@@ -14,7 +14,7 @@ import (
 //
 // Its graph is
 //
-//	rows of the table → Gather by slot → (Normalize) → Contrastive
+//	rows of the table → Gather by Local → (Normalize) → Contrastive
 //
 // and its gradient is that of the batch's distinct rows alone, so that a step
 // costs nothing for the points that it does not touch.
@@ -23,7 +23,7 @@ type Embedding[T op.Float] struct {
 	objective op.ContrastiveOptions
 	table     *op.Array
 	batch     batchProgram[T]
-	copies    *copies // on the accelerator where it is trained; nil on the CPU
+	onDevice  *deviceParams // where it is trained; nil on the CPU
 }
 
 // NewEmbedding returns a model of n = len(table)/d points that starts at the
@@ -45,8 +45,8 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 	return e, nil
 }
 
-// build makes the program of a batch, where the copies are.
-func (e *Embedding[T]) build(p *batchProgram[T], c *copies) error {
+// build makes the program of a batch.
+func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 	g := gorgonia.NewGraph()
 	table := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(e.n, e.d), gorgonia.WithName("embedding"))
 	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
@@ -54,34 +54,36 @@ func (e *Embedding[T]) build(p *batchProgram[T], c *copies) error {
 	if err != nil {
 		return err
 	}
-	if err := p.compile(c.where(), g, rows, distinct, nil, gorgonia.Nodes{distinct}, e.objective); err != nil {
+	if err := p.compile(on.where(), g, rows, distinct, nil, gorgonia.Nodes{distinct}, e.objective); err != nil {
 		return err
 	}
-	return c.bind(p.program.Input(table), e.table)
+	return on.bind(p.program.Input(table), e.table)
 }
 
-// Replicate implements Remote.
-func (e *Embedding[T]) Replicate(d *Device) (*Replica, error) {
-	if op.Dtype[T]() != tensor.Float32 {
-		return nil, errFloat64
-	}
-	if err := e.copies.pull(); err != nil {
-		return nil, err
-	}
-	c, p := newCopies(d), new(batchProgram[T])
-	if err := e.build(p, c); err != nil {
-		return nil, fmt.Errorf("model: %w", err)
-	}
-	r, err := p.replica(c, e.Parameters())
+// OnDevice compiles the model for training on an accelerator, in place of an earlier
+// DeviceModel, which must not be used any more. Only float32 is computed there.
+func (e *Embedding[T]) OnDevice(d *Device) (*DeviceModel, error) {
+	on, err := newDeviceParams(d, op.Dtype[T]())
 	if err != nil {
 		return nil, err
 	}
-	e.copies = c
-	r.closed = func() {
-		c.free()
-		e.copies = nil
+	if err := e.onDevice.pull(); err != nil {
+		return nil, err
 	}
-	return r, nil
+	p := new(batchProgram[T])
+	if err := e.build(p, on); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	m, err := p.deviceModel(on, e.Parameters())
+	if err != nil {
+		return nil, err
+	}
+	e.onDevice = on
+	m.closed = func() {
+		on.free()
+		e.onDevice = nil
+	}
+	return m, nil
 }
 
 // Objective implements Model.
@@ -106,7 +108,10 @@ func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 
 // EmbedTo implements Model.
 func (e *Embedding[T]) EmbedTo(dst []float32) error {
-	if err := e.copies.pull(); err != nil {
+	if len(dst) != e.n*e.d {
+		return fmt.Errorf("model: %d values are no embedding of %d points in %d dimensions", len(dst), e.n, e.d)
+	}
+	if err := e.onDevice.pull(); err != nil {
 		return err
 	}
 	for i, v := range op.Data[T](e.table) {
@@ -115,6 +120,6 @@ func (e *Embedding[T]) EmbedTo(dst []float32) error {
 	return nil
 }
 
-// Table returns the coordinates [n, d] themselves, not a copy. While a replica is
-// trained, they are those of its last Pull.
+// Table returns the coordinates [n, d] themselves, not a copy. While it is trained
+// on a device, they are those of the last Pull.
 func (e *Embedding[T]) Table() []T { return op.Data[T](e.table) }

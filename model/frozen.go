@@ -11,12 +11,12 @@ import (
 	"cne/model/vm"
 )
 
-// A Frozen model computes how new points are drawn and pushed by the positions
-// of an embedding that no longer moves. Its graph is
+// A Frozen model computes the forces of an embedding that no longer changes on new
+// points. Its graph is
 //
 //	heads, tails, negatives → (Normalize) → Contrastive
 //
-// of which the heads alone are new points.
+// where only the heads are new points.
 type Frozen struct {
 	d, edges, negatives int
 	shared              bool
@@ -54,7 +54,7 @@ func NewFrozen(d int, options op.ContrastiveOptions) (*Frozen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if f.program, err = vm.Compile(loss, grads[0]); err != nil {
+	if f.program, err = vm.Compile(nil, loss, grads[0]); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	f.features, f.theta = f.program.Input(all), f.program.Input(theta)

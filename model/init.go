@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne/internal/finite"
 	"cne/internal/rng"
 	"cne/model/op"
 )
@@ -33,7 +34,7 @@ func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed
 	for j := range d {
 		var spread float64
 		if j < width {
-			if spread = deviation(coordinates, width, j); math.IsNaN(spread) || math.IsInf(spread, 0) {
+			if spread = deviation(coordinates, width, j); !finite.Is(spread) {
 				return nil, fmt.Errorf("model: column %d of the starting coordinates (counted from 0) is not finite", j)
 			}
 		}

@@ -17,9 +17,9 @@ import (
 // DefaultHidden are the widths of the hidden layers of the paper's network.
 var DefaultHidden = []int{100, 100, 100}
 
-// rowsPerBlock is how many points go through a network at a time where they
-// could all: what they leave behind stays in the cache, and the cores rarely
-// wait for each other at the end of a layer.
+// rowsPerBlock is how many points are projected at a time: few enough for their
+// activations to stay in the cache, and enough for the cores to wait rarely for each
+// other at the end of a layer.
 const rowsPerBlock = 4096
 
 // An MLP is a network of linear layers with ReLU between them, which maps
@@ -30,10 +30,7 @@ type MLP[T op.Float] struct {
 	// weights [out, in] and biases [out] of each layer.
 	weights, biases []*op.Array
 
-	forward       *vm.Program
-	input, output *op.Array
-
-	copies *copies // on the accelerator that the network uses; nil on the CPU
+	placement
 }
 
 // NewMLP returns a network for points with in values. Nil hidden widths mean
@@ -78,58 +75,32 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 	n := &MLP[T]{widths: widths}
 	dtype := op.Dtype[T]()
 	for l := range len(widths) - 1 {
-		w, errW := op.NewArray(dtype, widths[l+1], widths[l])
-		b, errB := op.NewArray(dtype, widths[l+1])
+		w, errW := op.NewArray(nil, dtype, widths[l+1], widths[l])
+		b, errB := op.NewArray(nil, dtype, widths[l+1])
 		if err := errors.Join(errW, errB); err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
 		n.weights, n.biases = append(n.weights, w), append(n.biases, b)
 	}
-	return n, n.compileForward()
+	n.placement = placement{dtype: dtype, compile: n.compileForward}
+	return n, n.UseDevice(nil)
 }
 
-// compileForward makes the program for ProjectTo, where the copies are.
-func (n *MLP[T]) compileForward() error {
+// compileForward makes the program for ProjectTo.
+func (n *MLP[T]) compileForward(on *deviceParams) (forward, error) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(1, n.widths[0]), gorgonia.WithName("x"))
 	y, nodes, err := n.layers(g, func(w, b *gorgonia.Node, act op.Activation) (*gorgonia.Node, error) {
 		return op.Linear(x, w, b, act)
 	})
 	if err != nil {
-		return fmt.Errorf("model: %w", err)
+		return forward{}, fmt.Errorf("model: %w", err)
 	}
-	if n.forward, err = vm.CompileOn(n.copies.where(), y); err != nil {
-		return fmt.Errorf("model: %w", err)
+	f, err := newForward(on, x, y)
+	if err != nil {
+		return forward{}, err
 	}
-	n.input, n.output = n.forward.Input(x), n.forward.Output(y)
-	return n.share(n.forward, nodes)
-}
-
-// UseDevice has the network computed on a device from now on, with what it has
-// learnt so far. The CPU is the one that it begins with; an accelerator takes
-// networks of float32 alone. After an error it is computed where it was.
-func (n *MLP[T]) UseDevice(d *Device) error {
-	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
-		return errFloat64
-	}
-	if n.copies.on(d) {
-		return nil
-	}
-	if err := n.copies.pull(); err != nil {
-		return err
-	}
-	before, forward, input, output := n.copies, n.forward, n.input, n.output
-	n.copies = nil
-	if !d.OnHost() {
-		n.copies = newCopies(d)
-	}
-	if err := n.compileForward(); err != nil {
-		n.copies.free()
-		n.copies, n.forward, n.input, n.output = before, forward, input, output
-		return err
-	}
-	before.free()
-	return nil
+	return f, n.share(on, f.program, nodes)
 }
 
 // layers adds the network to a graph and returns its output and its parameters,
@@ -144,9 +115,9 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, a
 		out, in := n.widths[l+1], n.widths[l]
 		w := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(out, in), gorgonia.WithName(n.name(l, "weight")))
 		b := gorgonia.NewVector(g, op.Dtype[T](), gorgonia.WithShape(out), gorgonia.WithName(n.name(l, "bias")))
-		act := op.ReLU
+		act := op.ReLUActivation
 		if l == len(n.weights)-1 {
-			act = op.Identity
+			act = op.NoActivation
 		}
 		if l == 0 {
 			y, err = first(w, b, act)
@@ -166,11 +137,10 @@ func (n *MLP[T]) layers(g *gorgonia.ExprGraph, first func(w, b *gorgonia.Node, a
 func (n *MLP[T]) name(layer int, what string) string { return fmt.Sprintf("%d.%s", 2*layer, what) }
 
 // share makes a program with the nodes of layers read the network's parameters.
-func (n *MLP[T]) share(p *vm.Program, nodes gorgonia.Nodes) error {
-	c := n.copies.at(p.Device())
+func (n *MLP[T]) share(on *deviceParams, p *vm.Program, nodes gorgonia.Nodes) error {
 	for l := range n.weights {
 		for i, own := range [...]*op.Array{n.weights[l], n.biases[l]} {
-			if err := c.bind(p.Input(nodes[2*l+i]), own); err != nil {
+			if err := on.bind(p.Input(nodes[2*l+i]), own); err != nil {
 				return fmt.Errorf("model: %w", err)
 			}
 		}
@@ -213,24 +183,24 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 
 // project is ProjectTo for one block.
 func (n *MLP[T]) project(dst []float32, x []T) error {
-	if !n.copies.onHost() {
-		return n.projectRemotely(dst, any(x).([]float32))
+	if n.onDevice != nil {
+		return n.projectOnDevice(dst, any(x).([]float32))
 	}
-	if err := op.Share(n.input, x, len(x)/n.widths[0], n.widths[0]); err != nil {
+	if err := op.Share(n.forward.input, x, len(x)/n.widths[0], n.widths[0]); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if err := n.forward.Run(); err != nil {
+	if err := n.forward.program.Run(); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	for i, v := range op.Data[T](n.output) {
+	for i, v := range op.Data[T](n.forward.output) {
 		dst[i] = float32(v)
 	}
 	return nil
 }
 
-// projectRemotely is project on an accelerator. All blocks are of one size there, so
-// that a point is computed in the same way whichever others are in its block.
-func (n *MLP[T]) projectRemotely(dst, x []float32) error {
+// projectOnDevice is project on an accelerator. All blocks have one size there, so that
+// the bits of a point do not depend on the others in its block.
+func (n *MLP[T]) projectOnDevice(dst, x []float32) error {
 	in, out := n.Size()
 	full := make([]float32, rowsPerBlock*in)
 	copy(full, x)
@@ -238,16 +208,16 @@ func (n *MLP[T]) projectRemotely(dst, x []float32) error {
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if err := op.Copy(n.input, here); err != nil {
+	if err := op.Copy(n.forward.input, here); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if err := n.forward.Run(); err != nil {
+	if err := n.forward.program.Run(); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if here, err = op.NewArray(tensor.Float32, rowsPerBlock, out); err != nil {
+	if here, err = op.NewArray(nil, tensor.Float32, rowsPerBlock, out); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if err := op.Copy(here, n.output); err != nil {
+	if err := op.Copy(here, n.forward.output); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	copy(dst, op.Data[float32](here))
@@ -259,13 +229,11 @@ func (n *MLP[T]) projectRemotely(dst, x []float32) error {
 //
 // Its graph is
 //
-//	distinct points of the batch → network → Gather by slot → (Normalize) → Contrastive
+//	distinct points of the batch → network → Gather by Local → (Normalize) → Contrastive
 //
-// so that a point goes through the network once, however many edges of the
-// batch it has, and the gradients of its copies are added before they go back.
-// Of points that are mostly zeros, such as images on a black ground, the first
-// layer passes over the zeros.
-// The network stays usable while and after the model is trained.
+// so that a point goes through the network once, however many edges of the batch it
+// has. The first layer skips zeros if the points are mostly zeros, such as images on a
+// black background. The network can be used while the model is trained, and after.
 type Parametric[T op.Float] struct {
 	n         int
 	network   *MLP[T]
@@ -297,14 +265,13 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 	return p, nil
 }
 
-// build makes the program of a batch, where the copies are, and returns the nodes of
-// the network's parameters.
-func (p *Parametric[T]) build(b *batchProgram[T], c *copies) (gorgonia.Nodes, error) {
+// build makes the program of a batch and returns the nodes of the network's
+// parameters.
+func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (gorgonia.Nodes, error) {
 	in, _ := p.network.Size()
-	// An accelerator multiplies dense matrices so much faster that zeros do not
-	// matter.
+	// On an accelerator, skipping zeros would not pay.
 	var sparse *op.Sparse
-	if x, ok := any(p.points).([]float32); ok && c.onHost() {
+	if x, ok := any(p.points).([]float32); ok && on == nil {
 		sparse = op.NewSparse(x, in)
 	}
 	g := gorgonia.NewGraph()
@@ -319,7 +286,7 @@ func (p *Parametric[T]) build(b *batchProgram[T], c *copies) (gorgonia.Nodes, er
 	if err != nil {
 		return nil, err
 	}
-	if err := b.compile(c.where(), g, rows, distinct, nil, nodes, p.objective); err != nil {
+	if err := b.compile(on.where(), g, rows, distinct, nil, nodes, p.objective); err != nil {
 		return nil, err
 	}
 	if sparse == nil {
@@ -331,19 +298,21 @@ func (p *Parametric[T]) build(b *batchProgram[T], c *copies) (gorgonia.Nodes, er
 			return nil, err
 		}
 	}
-	return nodes, p.network.share(b.program, nodes)
+	return nodes, p.network.share(on, b.program, nodes)
 }
 
-// Replicate implements Remote. The network is then computed on the device, too.
-func (p *Parametric[T]) Replicate(d *Device) (*Replica, error) {
+// OnDevice compiles the model for training on an accelerator, in place of an earlier
+// DeviceModel, which must not be used any more. The network is then computed there,
+// too. Only float32 is computed there.
+func (p *Parametric[T]) OnDevice(d *Device) (*DeviceModel, error) {
 	if err := p.network.UseDevice(d); err != nil {
 		return nil, err
 	}
 	b := new(batchProgram[T])
-	if _, err := p.build(b, p.network.copies); err != nil {
+	if _, err := p.build(b, p.network.onDevice); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	return b.replica(p.network.copies, p.params)
+	return b.deviceModel(p.network.onDevice, p.params)
 }
 
 // Objective implements Model.
@@ -370,6 +339,9 @@ func (p *Parametric[T]) Points() (n, d int) {
 // EmbedTo implements Model.
 func (p *Parametric[T]) EmbedTo(dst []float32) error {
 	in, out := p.network.Size()
+	if len(dst) != p.n*out {
+		return fmt.Errorf("model: %d values are no embedding of %d points in %d dimensions", len(dst), p.n, out)
+	}
 	for lo := 0; lo < p.n; lo += rowsPerBlock {
 		hi := min(p.n, lo+rowsPerBlock)
 		if err := p.network.project(dst[lo*out:hi*out], p.points[lo*in:hi*in]); err != nil {

@@ -104,9 +104,9 @@ func TestDistinctPointsHaveThePlainGradient(t *testing.T) {
 		t.Run(loss.String(), func(t *testing.T) {
 			network := newMLP[float64](t, in, []int{8, 7}, 2, 3)
 			p := newParametric(t, network, points, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
-			distinct := &model.Batch{Rows: []int32{4, 1, 2, 0}, Slots: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
-			plain := &model.Batch{Slots: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Negatives: distinct.Negatives}
-			for _, s := range distinct.Slots {
+			distinct := &model.Batch{Rows: []int32{4, 1, 2, 0}, Local: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
+			plain := &model.Batch{Local: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Negatives: distinct.Negatives}
+			for _, s := range distinct.Local {
 				plain.Rows = append(plain.Rows, distinct.Rows[s])
 			}
 			step := func(b *model.Batch) (float64, [][]float64) {
@@ -164,7 +164,7 @@ func TestSparsePointsHaveTheDenseGradient(t *testing.T) {
 	o := op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10}
 	single := newMLP[float32](t, in, []int{30, 20}, 2, 3)
 	p, q := newParametric(t, single, sparse, o), newParametric(t, newMLP[float64](t, in, []int{30, 20}, 2, 3), exact, o)
-	b := &model.Batch{Rows: []int32{4, 59, 2, 0}, Slots: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
+	b := &model.Batch{Rows: []int32{4, 59, 2, 0}, Local: []int32{0, 1, 1, 2, 1, 0, 3, 3}, Negatives: []int32{2, 3, 7, 6, 5, 6, 1, 4}}
 	got, err := p.Step(b, -0.5)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestSparsePointsHaveTheDenseGradient(t *testing.T) {
 func TestProjectionOneByOne(t *testing.T) {
 	const rows, in = 1100, 37
 	x := to32(normals(rows*in, 1))
-	for name, network := range map[string]model.Network{
+	for name, network := range map[string]model.Mapper{
 		"float32": newMLP[float32](t, in, []int{100, 33}, 3, 1),
 		"float64": newMLP[float64](t, in, []int{100, 33}, 3, 1),
 	} {
@@ -234,9 +234,9 @@ func TestProjectionOneByOne(t *testing.T) {
 func description() *model.Description {
 	return &model.Description{
 		Preprocessing: &data.Preprocessing{Width: 5, Scaler: &data.Scaler{Kind: data.ScaleUnit, Divisor: 255}},
-		Training: model.Training{
+		Training: model.FitInfo{
 			Objective: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5},
-			Theta:     -1.5, Negatives: 5, Neighbors: 15, LR: 1, Clip: 4,
+			LogConst:  -1.5, Negatives: 5, Neighbors: 15, LR: 1, Clip: 4,
 		},
 		Labels: []string{"cat", "dog"}, Config: "seed: 1\n", Version: "v1",
 	}
@@ -247,7 +247,7 @@ func TestSaveAndLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	x := to32(normals(40*5, 1))
 	for name, network := range map[string]interface {
-		model.Network
+		model.Mapper
 		Save(string, *model.Description) error
 	}{
 		"float32":   newMLP[float32](t, 5, nil, 2, 1),
@@ -313,7 +313,7 @@ func TestLoadForeign(t *testing.T) {
 	dir := t.TempDir()
 	own := newMLP[float32](t, 3, []int{4}, 2, 5)
 	path := filepath.Join(dir, "own")
-	if err := own.Save(path, &model.Description{}); err != nil {
+	if err := own.Save(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	saved, err := safetensors.ReadFile(path)

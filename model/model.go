@@ -8,24 +8,23 @@ import (
 type Batch struct {
 	// Rows are the distinct points that the edges touch, each once.
 	Rows []int32
-	// Slots [2b] says which of Rows each endpoint is: first the b heads, then
-	// the b tails.
-	Slots []int32
+	// Local [2b] numbers the endpoints by their place in Rows: first the b heads,
+	// then the b tails.
+	Local []int32
 	// Negatives [m, b] names for each head the endpoints (0 … 2b−1) that it
 	// is contrasted with: negative j of head i is Negatives[j·b+i].
 	Negatives []int32
-	// Runs says what heads are contrasted with: [0], or nothing, the
-	// endpoints that Negatives names, [−1] every endpoint but those of their
-	// own edge, and [m, first, …] runs of m that every 16 consecutive heads
-	// share: see op.Contrastive.
+	// Runs says where the negatives come from: [0], or nothing, from Negatives;
+	// [−1] means every endpoint but those of the head's own edge; [m, first, …] means
+	// runs of m that 16 consecutive heads share: see op.Contrastive.
 	Runs []int32
-	// Images [len(Rows), 3, H, W] are what a model of images is to see for
-	// Rows; other models leave them alone.
+	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
+	// models do not read them.
 	Images []float32
 }
 
 // Edges returns b, the number of edges of the batch.
-func (b *Batch) Edges() int { return len(b.Slots) / 2 }
+func (b *Batch) Edges() int { return len(b.Local) / 2 }
 
 // A Parameter is something a model learns, with its gradient.
 type Parameter struct {
@@ -33,8 +32,8 @@ type Parameter struct {
 	Name string
 	// Value holds all of the parameter.
 	Value *op.Array
-	// Grad is the gradient that the last Step left: of the shape of Value
-	// or, if Sparse, of those rows of it that the last batch's Rows name.
+	// Grad is the gradient that the last Step left: of the shape of Value or, if
+	// Sparse, only for the rows that the last batch's Rows name.
 	Grad   *op.Array
 	Sparse bool
 }

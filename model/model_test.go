@@ -72,7 +72,7 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 	}
 	// The edges 3→1 and 1→0; each head has the other edge's tail as its
 	// negative, which for the second is its own point.
-	b := &model.Batch{Rows: []int32{3, 1, 0}, Slots: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
+	b := &model.Batch{Rows: []int32{3, 1, 0}, Local: []int32{0, 1, 1, 2}, Negatives: []int32{3, 2}}
 	if b.Edges() != 2 {
 		t.Errorf("%d edges, want 2", b.Edges())
 	}
@@ -114,7 +114,7 @@ func TestStepLeavesTheGradientOfTheBatchsRows(t *testing.T) {
 
 // The cosine metric looks at directions alone.
 func TestCosineIgnoresLengths(t *testing.T) {
-	b := &model.Batch{Rows: []int32{0, 1, 2, 3}, Slots: []int32{0, 1, 2, 3}, Negatives: []int32{3, 2}}
+	b := &model.Batch{Rows: []int32{0, 1, 2, 3}, Local: []int32{0, 1, 2, 3}, Negatives: []int32{3, 2}}
 	var losses []float64
 	for _, length := range []float64{1, 7} {
 		e, err := model.NewEmbedding([]float64{1 * length, 0, 0.6, 0.8, 0, -1, -0.8 * length, 0.6 * length}, 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine})
@@ -144,11 +144,11 @@ func TestStepRefusesWhatIsNoBatch(t *testing.T) {
 	}
 	for name, b := range map[string]model.Batch{
 		"empty":            {},
-		"half an edge":     {Rows: []int32{0, 1}, Slots: []int32{0, 1, 0}},
-		"ragged negatives": {Rows: []int32{0, 1}, Slots: []int32{0, 1, 1, 0}, Negatives: []int32{1, 2, 3}},
-		"unknown row":      {Rows: []int32{0, 4}, Slots: []int32{0, 1}},
-		"unknown slot":     {Rows: []int32{0, 1}, Slots: []int32{0, 2}},
-		"unknown endpoint": {Rows: []int32{0, 1}, Slots: []int32{0, 1}, Negatives: []int32{2}},
+		"half an edge":     {Rows: []int32{0, 1}, Local: []int32{0, 1, 0}},
+		"ragged negatives": {Rows: []int32{0, 1}, Local: []int32{0, 1, 1, 0}, Negatives: []int32{1, 2, 3}},
+		"unknown row":      {Rows: []int32{0, 4}, Local: []int32{0, 1}},
+		"unknown local":    {Rows: []int32{0, 1}, Local: []int32{0, 2}},
+		"unknown endpoint": {Rows: []int32{0, 1}, Local: []int32{0, 1}, Negatives: []int32{2}},
 	} {
 		if _, err := e.Step(&b, 0); err == nil {
 			t.Errorf("%s: no error", name)
@@ -195,6 +195,33 @@ func TestNewEmbeddingRefuses(t *testing.T) {
 	} {
 		if _, err := model.NewEmbedding(tc.table, tc.d, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("error %v, want one with %q", err, tc.want)
+		}
+	}
+}
+
+// A destination of the wrong length, and the CPU as an accelerator, are refused.
+func TestModelsRefuse(t *testing.T) {
+	table, err := model.NewEmbedding(make([]float32, 8), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, err := model.NewMLP[float32](3, nil, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parametric, err := model.NewParametric(network, make([]float32, 12), op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]interface {
+		EmbedTo([]float32) error
+		OnDevice(*model.Device) (*model.DeviceModel, error)
+	}{"table": table, "network": parametric} {
+		if err := m.EmbedTo(make([]float32, 7)); err == nil || !strings.Contains(err.Error(), "7 values are no embedding of 4 points in 2 dimensions") {
+			t.Errorf("%s: EmbedTo gives %v", name, err)
+		}
+		if _, err := m.OnDevice(nil); err == nil || !strings.Contains(err.Error(), "takes an accelerator") {
+			t.Errorf("%s: OnDevice gives %v", name, err)
 		}
 	}
 }

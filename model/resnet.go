@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/rng"
 	"cne/model/op"
 	"cne/model/vm"
@@ -59,18 +56,13 @@ type ResNet[T op.Float] struct {
 	parameters []Parameter // without gradients
 	norms      []norm
 
-	forward       *vm.Program
-	input, output *op.Array
-
-	copies *copies // on the accelerator that the network uses; nil on the CPU
+	placement
 }
 
 // A norm is one of a ResNet's batch normalisations.
 type norm struct {
 	name  string
 	stats *op.BatchStats
-	// remote are the statistics on the accelerator that the network uses.
-	remote *op.BatchStats
 }
 
 // stages are the strides of the first block of each stage; a stage has two
@@ -85,75 +77,44 @@ func NewResNet[T op.Float](options ResNetOptions, seed uint64) (*ResNet[T], erro
 	return newResNet[T](options, &seed)
 }
 
-// newResNet is NewResNet, but for the start if there is no seed: all is 0.
+// newResNet is NewResNet; without a seed all parameters are 0.
 func newResNet[T op.Float](options ResNetOptions, seed *uint64) (*ResNet[T], error) {
 	options, err := options.complete()
 	if err != nil {
 		return nil, err
 	}
 	n := &ResNet[T]{options: options}
-	return n, n.compileForward(&builder[T]{net: n, seed: seed, create: true})
+	create := builder[T]{net: n, seed: seed, create: true}
+	if _, _, err := create.network(imageNode[T](8)); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	n.placement = placement{dtype: op.Dtype[T](), compile: func(on *deviceParams) (forward, error) {
+		return n.compileForward(on, 8, false)
+	}}
+	return n, n.UseDevice(nil)
 }
 
-// compileForward makes the program for RepresentTo, where the copies are.
-func (n *ResNet[T]) compileForward(b *builder[T]) error {
-	b.graph = gorgonia.NewGraph()
-	x := gorgonia.NewTensor(b.graph, op.Dtype[T](), 4, gorgonia.WithShape(1, 3, 8, 8), gorgonia.WithName("x"))
-	h, _, err := b.network(x)
+// imageNode returns the input of a new graph: an image of size×size pixels.
+func imageNode[T op.Float](size int) *gorgonia.Node {
+	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(1, 3, size, size), gorgonia.WithName("images"))
+}
+
+// compileForward makes a program for images, compiled as for those of size×size
+// pixels: for their representations, or for the output of the head.
+func (n *ResNet[T]) compileForward(on *deviceParams, size int, head bool) (forward, error) {
+	x := imageNode[T](size)
+	y, z, nodes, err := n.graphOn(on, x)
 	if err != nil {
-		return fmt.Errorf("model: %w", err)
+		return forward{}, err
 	}
-	if n.forward, err = vm.CompileOn(n.copies.where(), h); err != nil {
-		return fmt.Errorf("model: %w", err)
+	if head {
+		y = z
 	}
-	n.input, n.output = n.forward.Input(x), n.forward.Output(h)
-	return n.Share(n.forward, b.nodes)
-}
-
-// UseDevice has the network computed on a device from now on, with what it has
-// learnt so far. The CPU is the one that it begins with; an accelerator takes
-// networks of float32 alone. After an error it is computed where it was.
-func (n *ResNet[T]) UseDevice(d *Device) error {
-	if !d.OnHost() && op.Dtype[T]() != tensor.Float32 {
-		return errFloat64
+	f, err := newForward(on, x, y)
+	if err != nil {
+		return forward{}, err
 	}
-	if n.copies.on(d) {
-		return nil
-	}
-	if err := n.copies.pull(); err != nil {
-		return err
-	}
-	before, norms, forward, input, output := n.copies, slices.Clone(n.norms), n.forward, n.input, n.output
-	n.copies = nil
-	if !d.OnHost() {
-		n.copies = newCopies(d)
-	}
-	if err := n.compileOn(d); err != nil {
-		n.copies.free()
-		n.copies, n.forward, n.input, n.output = before, forward, input, output
-		copy(n.norms, norms)
-		return err
-	}
-	before.free()
-	return nil
-}
-
-// compileOn makes the program for RepresentTo, and has the statistics, where the
-// copies are.
-func (n *ResNet[T]) compileOn(d *Device) error {
-	for i := range n.norms {
-		own := n.norms[i].stats
-		mean, err := n.copies.of(own.Mean)
-		if err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-		variance, err := n.copies.of(own.Var)
-		if err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-		n.norms[i].remote = &op.BatchStats{Mean: mean, Var: variance, Evaluate: own.Evaluate}
-	}
-	return n.compileForward(&builder[T]{net: n, on: d})
+	return f, n.shareOn(on, f.program, nodes)
 }
 
 // Options returns the widths.
@@ -162,8 +123,8 @@ func (n *ResNet[T]) Options() ResNetOptions { return n.options }
 // Width returns the width of the representation, 8·Width.
 func (n *ResNet[T]) Width() int { return 8 * n.options.Width }
 
-// Parameters returns what is learnt, in PyTorch's order. The gradients belong to
-// a program that computes them, and are nil.
+// Parameters returns what is learnt, in PyTorch's order. The gradients are nil: see
+// Convolutional.
 func (n *ResNet[T]) Parameters() []Parameter { return n.parameters }
 
 // Tensors returns all that makes up the network by name: the parameters and the
@@ -183,43 +144,43 @@ func (n *ResNet[T]) Tensors() map[string]*op.Array {
 // their representations and z [N, Out] what the head makes of them. nodes are
 // the parameters, in the order of Parameters, which Share gives their values.
 func (n *ResNet[T]) Graph(x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	return n.graphOn(device.CPU(), x)
+	return n.graphOn(nil, x)
 }
 
-// graphOn is Graph for a program that is compiled for a device: the CPU, or the one
-// that the network uses.
-func (n *ResNet[T]) graphOn(d *Device, x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
-	b := builder[T]{net: n, graph: x.Graph(), on: d}
+// graphOn is Graph for a program that runs where the copies are.
+func (n *ResNet[T]) graphOn(on *deviceParams, x *gorgonia.Node) (h, z *gorgonia.Node, nodes gorgonia.Nodes, err error) {
+	b := builder[T]{net: n, on: on}
 	if h, z, err = b.network(x); err != nil {
 		return nil, nil, nil, fmt.Errorf("model: %w", err)
 	}
 	return h, z, b.nodes, nil
 }
 
-// Share makes a program with the nodes that Graph returned read the network's
-// own parameters.
-func (n *ResNet[T]) Share(p *vm.Program, nodes gorgonia.Nodes) error {
-	c := n.copies.at(p.Device())
+// Share makes a program with the nodes that Graph returned, which runs on the CPU,
+// read the network's own parameters.
+func (n *ResNet[T]) Share(p *vm.Program, nodes gorgonia.Nodes) error { return n.shareOn(nil, p, nodes) }
+
+// shareOn is Share for a program that runs where the copies are.
+func (n *ResNet[T]) shareOn(on *deviceParams, p *vm.Program, nodes gorgonia.Nodes) error {
 	for i, node := range nodes {
 		in := p.Input(node)
 		if in == nil {
 			continue // the head, in a program without it
 		}
-		if err := c.bind(in, n.parameters[i].Value); err != nil {
+		if err := on.bind(in, n.parameters[i].Value); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
 	return nil
 }
 
-// Evaluate says whether the normalisations use their running statistics and
-// leave them alone (true) or those of the batch (false), in all programs of the
-// network.
+// Evaluate has all batch normalisations of the network use their running statistics,
+// and leave these as they are (true), or those of the batch (false).
 func (n *ResNet[T]) Evaluate(on bool) {
 	for _, b := range n.norms {
 		b.stats.Evaluate = on
-		if b.remote != nil {
-			b.remote.Evaluate = on
+		if n.onDevice != nil {
+			n.onDevice.stats[b.stats].Evaluate = on
 		}
 	}
 }
@@ -235,20 +196,20 @@ func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	if count == 0 {
 		return nil
 	}
-	return n.evaluate(n.forward, n.input, n.output, dst, images, height, width)
+	return n.evaluate(&n.forward, dst, images, height, width)
 }
 
 // evaluate runs a program of the network on images, by the running statistics,
 // whatever Evaluate said before, and copies its output.
-func (n *ResNet[T]) evaluate(p *vm.Program, input, output *op.Array, dst, images []T, height, width int) error {
+func (n *ResNet[T]) evaluate(f *forward, dst, images []T, height, width int) error {
 	batch, err := op.ArrayOf(images, len(images)/(3*height*width), 3, height, width)
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if p.Device().OnHost() {
-		err = input.View(batch, 0, batch.Shape()...)
+	if f.on == nil {
+		err = f.input.View(batch, 0, batch.Shape()...)
 	} else {
-		err = op.Copy(input, batch)
+		err = op.Copy(f.input, batch)
 	}
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
@@ -256,33 +217,34 @@ func (n *ResNet[T]) evaluate(p *vm.Program, input, output *op.Array, dst, images
 	before := n.norms[0].stats.Evaluate
 	n.Evaluate(true)
 	defer n.Evaluate(before)
-	if err := p.Run(); err != nil {
+	if err := f.program.Run(); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	result, err := op.ArrayOf(dst, output.Shape()...)
+	result, err := op.ArrayOf(dst, f.output.Shape()...)
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if err := op.Copy(result, output); err != nil {
+	if err := op.Copy(result, f.output); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	return nil
 }
 
-// A builder adds a network to a graph. If create is set, the network's
-// parameters are made on the way; else they are there and come in turn.
+// A builder adds a network to a graph. With create it also makes the network's
+// parameters; without, it takes the existing ones in order.
 type builder[T op.Float] struct {
 	net    *ResNet[T]
-	graph  *gorgonia.ExprGraph
-	seed   *uint64 // of the parameters that are made
+	on     *deviceParams // nil: the CPU
+	seed   *uint64       // of the parameters that are made
 	create bool
-	on     *Device // nil: the CPU
+	graph  *gorgonia.ExprGraph
 	nodes  gorgonia.Nodes
 	norms  int
 }
 
 // network adds stem, stages and head.
 func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) {
+	b.graph = x.Graph()
 	w := b.net.options.Width
 	if h, err = op.ChannelsLast(x); err != nil {
 		return nil, nil, err
@@ -290,7 +252,7 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	if h, err = b.convolve(h, "conv1", 3, w, 3, 1); err != nil {
 		return nil, nil, err
 	}
-	if h, err = b.normalise(h, "bn1", w, op.ReLU); err != nil {
+	if h, err = b.batchNorm(h, "bn1", w, op.ReLUActivation); err != nil {
 		return nil, nil, err
 	}
 	in := w
@@ -309,33 +271,33 @@ func (b *builder[T]) network(x *gorgonia.Node) (h, z *gorgonia.Node, err error) 
 	if h, err = op.GlobalAvgPool(h); err != nil {
 		return nil, nil, err
 	}
-	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLU); err != nil {
+	if z, err = b.linear(h, "fc1", in, b.net.options.Hidden, op.ReLUActivation); err != nil {
 		return nil, nil, err
 	}
-	z, err = b.linear(z, "fc2", b.net.options.Hidden, b.net.options.Out, op.Identity)
+	z, err = b.linear(z, "fc2", b.net.options.Hidden, b.net.options.Out, op.NoActivation)
 	return h, z, err
 }
 
-// block adds two convolutions, past which the input is led.
+// block adds two convolutions with a shortcut past them.
 func (b *builder[T]) block(x *gorgonia.Node, name string, in, out, stride int) (*gorgonia.Node, error) {
 	y, err := b.convolve(x, name+".conv1", in, out, 3, stride)
 	if err != nil {
 		return nil, err
 	}
-	if y, err = b.normalise(y, name+".bn1", out, op.ReLU); err != nil {
+	if y, err = b.batchNorm(y, name+".bn1", out, op.ReLUActivation); err != nil {
 		return nil, err
 	}
 	if y, err = b.convolve(y, name+".conv2", out, out, 3, 1); err != nil {
 		return nil, err
 	}
-	if y, err = b.normalise(y, name+".bn2", out, op.Identity); err != nil {
+	if y, err = b.batchNorm(y, name+".bn2", out, op.NoActivation); err != nil {
 		return nil, err
 	}
 	if stride != 1 || in != out {
 		if x, err = b.convolve(x, name+".shortcut.0", in, out, 1, stride); err != nil {
 			return nil, err
 		}
-		if x, err = b.normalise(x, name+".shortcut.1", out, op.Identity); err != nil {
+		if x, err = b.batchNorm(x, name+".shortcut.1", out, op.NoActivation); err != nil {
 			return nil, err
 		}
 	}
@@ -351,7 +313,7 @@ func (b *builder[T]) convolve(x *gorgonia.Node, name string, in, out, size, stri
 	return op.Conv2d(x, w, stride, size/2)
 }
 
-func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {
+func (b *builder[T]) batchNorm(x *gorgonia.Node, name string, channels int, act op.Activation) (*gorgonia.Node, error) {
 	one := func(*rng.Stream) float64 { return 1 }
 	zero := func(*rng.Stream) float64 { return 0 }
 	scale, errScale := b.parameter(name+".weight", one, channels)
@@ -360,15 +322,15 @@ func (b *builder[T]) normalise(x *gorgonia.Node, name string, channels int, act 
 		return nil, err
 	}
 	if b.create {
-		stats, err := op.NewBatchStats(op.Dtype[T](), channels)
+		stats, err := op.NewBatchStats(nil, op.Dtype[T](), channels)
 		if err != nil {
 			return nil, err
 		}
 		b.net.norms = append(b.net.norms, norm{name: name, stats: stats})
 	}
-	stats := b.net.norms[b.norms].stats
-	if !b.on.OnHost() {
-		stats = b.net.norms[b.norms].remote
+	stats, err := b.on.statsOf(b.net.norms[b.norms].stats)
+	if err != nil {
+		return nil, err
 	}
 	b.norms++
 	return op.BatchNorm(x, scale, shift, stats, act)
@@ -389,7 +351,7 @@ func (b *builder[T]) linear(x *gorgonia.Node, name string, in, out int, act op.A
 func (b *builder[T]) parameter(name string, start func(s *rng.Stream) float64, shape ...int) (*gorgonia.Node, error) {
 	number := len(b.nodes)
 	if b.create {
-		a, err := op.NewArray(op.Dtype[T](), shape...)
+		a, err := op.NewArray(nil, op.Dtype[T](), shape...)
 		if err != nil {
 			return nil, err
 		}

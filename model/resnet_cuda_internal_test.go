@@ -10,7 +10,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/device/fakecuda"
 	"cne/internal/rng"
 	"cne/model/op"
@@ -20,7 +19,7 @@ import (
 // draw returns an array of normally distributed numbers.
 func draw(t *testing.T, seed uint64, shape ...int) *op.Array {
 	t.Helper()
-	a, err := op.NewArray(tensor.Float32, shape...)
+	a, err := op.NewArray(nil, tensor.Float32, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +33,7 @@ func draw(t *testing.T, seed uint64, shape ...int) *op.Array {
 // near compares arrays, wherever they are, relative to the largest element.
 func near(t *testing.T, what string, got, want *op.Array, within float64) {
 	t.Helper()
-	here, err := op.NewArray(tensor.Float32)
+	here, err := op.NewArray(nil, tensor.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +76,7 @@ func TestResNetOnDevice(t *testing.T) {
 
 			var programs [2]*vm.Program
 			var outputs [2]gorgonia.Nodes
-			for i, on := range []*device.Device{device.CPU(), d} {
+			for i, on := range []*deviceParams{nil, net.onDevice} {
 				g := gorgonia.NewGraph()
 				x := gorgonia.NewTensor(g, tensor.Float32, 4, gorgonia.WithShape(images.Shape()...), gorgonia.WithName("x"))
 				of := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithShape(weights.Shape()...), gorgonia.WithName("of"))
@@ -90,10 +89,10 @@ func TestResNetOnDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				outputs[i] = append(gorgonia.Nodes{h}, grads...)
-				if programs[i], err = vm.CompileOn(on, outputs[i]...); err != nil {
+				if programs[i], err = vm.Compile(on.where(), outputs[i]...); err != nil {
 					t.Fatal(err)
 				}
-				if err := net.Share(programs[i], nodes); err != nil {
+				if err := net.shareOn(on, programs[i], nodes); err != nil {
 					t.Fatal(err)
 				}
 				for n, a := range map[*gorgonia.Node]*op.Array{x: images, of: weights} {
@@ -133,8 +132,8 @@ func TestResNetOnDevice(t *testing.T) {
 			}
 
 			for _, b := range net.norms {
-				near(t, b.name+".running_mean", b.remote.Mean, b.stats.Mean, 1e-4)
-				near(t, b.name+".running_var", b.remote.Var, b.stats.Var, 1e-4)
+				near(t, b.name+".running_mean", net.onDevice.stats[b.stats].Mean, b.stats.Mean, 1e-4)
+				near(t, b.name+".running_var", net.onDevice.stats[b.stats].Var, b.stats.Var, 1e-4)
 			}
 			net.Evaluate(true)
 			run(programs[0])

@@ -18,7 +18,7 @@ const resNetStem = "conv1.weight"
 // parameters and the running statistics, with the names and shapes that PyTorch
 // gives them. What d holds goes into the metadata, with a checksum.
 func (n *ResNet[T]) Save(path string, d *Description) error {
-	if err := n.copies.pull(); err != nil {
+	if err := n.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}

@@ -120,7 +120,7 @@ func testGoldenResNet[T op.Float](t *testing.T, tol float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := vm.Compile(append(gorgonia.Nodes{h, z}, grads...)...)
+	p, err := vm.Compile(nil, append(gorgonia.Nodes{h, z}, grads...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func BenchmarkResNet(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			p, err := vm.Compile(append(gorgonia.Nodes{z}, grads...)...)
+			p, err := vm.Compile(nil, append(gorgonia.Nodes{z}, grads...)...)
 			if err != nil {
 				b.Fatal(err)
 			}

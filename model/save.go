@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/internal/safetensors"
 	"cne/model/op"
 )
@@ -21,15 +22,18 @@ import (
 var ErrFile = errors.New("model: the file cannot be used")
 
 // A Description goes with a saved model: what has to be known to use it, and
-// where it comes from. It holds nothing of the training data.
+// where it comes from. It holds nothing of the training data but Points.
 type Description struct {
+	// Points [n, p] are the training points of a table, as its graph saw them,
+	// beside which alone it can place new ones; nil leaves them out of the file.
+	Points *data.Matrix
+
 	// Preprocessing is what to do to new points; nil means nothing.
 	Preprocessing *data.Preprocessing
-	// Images is how images are prepared for a ResNet; nil means that nobody
-	// knows.
+	// Images is how images are prepared for a ResNet; nil means unknown.
 	Images *ImageInput
 	// Training is how the model was trained.
-	Training Training
+	Training FitInfo
 	// Labels are the names of the classes of the training points.
 	Labels []string
 	// Config is the configuration of the run, as text.
@@ -38,14 +42,14 @@ type Description struct {
 	Version string
 }
 
-// Training is what the end of a run leaves to those who place new points in
-// an embedding.
-type Training struct {
+// FitInfo is what has to be known of a finished run to place new points in its
+// embedding.
+type FitInfo struct {
 	// Objective is the loss.
 	Objective op.ContrastiveOptions `json:"objective"`
-	// Theta is the logarithm of the loss's constant at the end: see
+	// LogConst is the logarithm of the loss's constant at the end: see
 	// op.Contrastive.
-	Theta float64 `json:"theta"`
+	LogConst float64 `json:"theta"`
 	// Negatives is the number of negatives for each edge, at least 1.
 	Negatives int `json:"negatives"`
 	// Neighbors is how many neighbours of a point attract it, at least 1.
@@ -57,8 +61,8 @@ type Training struct {
 	Seed uint64 `json:"seed"`
 }
 
-// check refuses what no run leaves.
-func (t *Training) check() error {
+// check refuses values that no run can have.
+func (t *FitInfo) check() error {
 	const most = 1 << 30
 	if t.Negatives < 0 || t.Negatives > most || t.Neighbors < 0 || t.Neighbors > most || !(t.LR >= 0) || !(t.Clip >= 0) {
 		return fmt.Errorf("its training says %d negatives, %d neighbours, step size %g and gradients up to %g, which no run has", t.Negatives, t.Neighbors, t.LR, t.Clip)
@@ -75,7 +79,7 @@ type ImageInput struct {
 	Std  [3]float64 `json:"std"`
 }
 
-// check refuses what no images can be prepared with.
+// check refuses values with which no image can be prepared.
 func (in *ImageInput) check() error {
 	ok := in.Size >= 1 && in.Size <= 1<<12
 	for c, std := range in.Std {
@@ -88,8 +92,8 @@ func (in *ImageInput) check() error {
 	return nil
 }
 
-// A Network maps points to positions. *MLP is one.
-type Network interface {
+// A Mapper maps points to positions. *MLP is one.
+type Mapper interface {
 	// Size returns the numbers of values of a point and of its position.
 	Size() (in, out int)
 	// ProjectTo writes the positions [r, out] of the points x [r, in].
@@ -100,7 +104,7 @@ type Network interface {
 type Saved struct {
 	Description
 	// Network is what was trained, nil if it was a table or a ResNet.
-	Network Network
+	Network Mapper
 	// ResNet is what was trained if it was one, else nil.
 	ResNet *ResNet[float32]
 	// Table [n, d] holds the positions of the training points if the model
@@ -125,7 +129,8 @@ const (
 	modelKind   = "model"
 	modelFormat = 1
 
-	tableTensor = "weight" // as torch.nn.Embedding has it
+	tableTensor          = "weight" // as torch.nn.Embedding has it
+	trainingPointsTensor = "training_points"
 )
 
 // architecture is the JSON under architectureKey.
@@ -151,9 +156,10 @@ const (
 
 // Save writes the network to a safetensors file, complete or not at all. The
 // tensors have the names and shapes of a torch.nn.Sequential of Linear and
-// ReLU modules; what d holds goes into the metadata, with a checksum.
+// ReLU modules; what d holds goes into the metadata, with a checksum. A nil d
+// stands for an empty one.
 func (n *MLP[T]) Save(path string, d *Description) error {
-	if err := n.copies.pull(); err != nil {
+	if err := n.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{}}
@@ -167,10 +173,13 @@ func (n *MLP[T]) Save(path string, d *Description) error {
 // Save writes the table to a safetensors file as MLP.Save writes a network,
 // with the name and shape that torch.nn.Embedding has.
 func (e *Embedding[T]) Save(path string, d *Description) error {
-	if err := e.copies.pull(); err != nil {
+	if err := e.onDevice.pull(); err != nil {
 		return err
 	}
 	f := &safetensors.File{Tensors: map[string]safetensors.Tensor{tableTensor: tensorOf[T](e.table)}}
+	if d != nil && d.Points != nil {
+		f.Tensors[trainingPointsTensor] = safetensors.New(d.Points.X, d.Points.N, d.Points.D)
+	}
 	return save(path, f, architecture{Kind: kindTable, Points: e.n, Dim: e.d, DType: op.Dtype[T]().String()}, d)
 }
 
@@ -179,6 +188,9 @@ func tensorOf[T op.Float](a *op.Array) safetensors.Tensor {
 }
 
 func save(path string, f *safetensors.File, a architecture, d *Description) error {
+	if d == nil {
+		d = &Description{}
+	}
 	f.Metadata = map[string]string{
 		"format":   "pt", // some of PyTorch's loaders ask for it
 		configKey:  d.Config,
@@ -418,10 +430,8 @@ func mlpOf[T op.Float](widths []int, layers []layer) (*MLP[T], error) {
 }
 
 func checkFinite[T op.Float](v []T) error {
-	for i, x := range v {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("value %d is %v; train the model again", i, x)
-		}
+	if i := finite.First(v); i >= 0 {
+		return fmt.Errorf("value %d is %v; train the model again", i, v[i])
 	}
 	return nil
 }
@@ -432,7 +442,17 @@ func (s *Saved) decodeTable(f *safetensors.File, a *architecture) error {
 	if err != nil {
 		return err
 	}
-	if len(f.Tensors) != 1 || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
+	tensors := 1
+	if beside, ok := f.Tensors[trainingPointsTensor]; ok {
+		tensors++
+		if s.Points, err = pointsOf(beside); err != nil {
+			return err
+		}
+		if s.Points.N != a.Points {
+			return fmt.Errorf("it holds %d training points for %d positions", s.Points.N, a.Points)
+		}
+	}
+	if len(f.Tensors) != tensors || !slices.Equal(t.Shape, []int{a.Points, a.Dim}) || a.Points < 1 || a.Dim < 1 {
 		return fmt.Errorf("it holds %d tensors, and a table of shape %v where its description says %d points in %d dimensions", len(f.Tensors), t.Shape, a.Points, a.Dim)
 	}
 	s.N, s.D = a.Points, a.Dim
@@ -476,6 +496,11 @@ func decodePoints(f *safetensors.File) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pointsOf(t)
+}
+
+// pointsOf returns the points that a tensor holds.
+func pointsOf(t safetensors.Tensor) (*data.Matrix, error) {
 	x, err := t.Float32s()
 	if err != nil {
 		return nil, err

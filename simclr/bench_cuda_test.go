@@ -27,18 +27,18 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	v, err := NewRemoteViews(d, randomImages(images, 32, 32), nil, Paper(), 1)
+	v, err := NewDeviceViews(d, randomImages(images, 32, 32), nil, Paper(), 1)
 	fatal(err)
 	defer v.Close()
 	points := make([]int32, views)
 	for i := range points {
 		points[i] = int32(i)
 	}
-	index, err := op.NewArrayOn(d, tensor.Int32, views)
+	index, err := op.NewArray(d, tensor.Int32, views)
 	fatal(err)
 	defer index.Free()
 	fatal(device.Upload(d, index.Pointer(), points))
-	dst, err := op.NewArrayOn(d, tensor.Float32, views, 3, 32, 32)
+	dst, err := op.NewArray(d, tensor.Float32, views, 3, 32, 32)
 	fatal(err)
 	defer dst.Free()
 	fatal(v.Launch(dst, index, 0))

@@ -26,7 +26,7 @@ func BenchmarkView(b *testing.B) {
 	images := noise(64, 32, 32)
 	paper := simclr.Paper()
 	crop := paper
-	crop.Jitter, crop.Grey = 0, 0
+	crop.Jitter, crop.Gray = 0, 0
 	for _, c := range []struct {
 		name string
 		a    simclr.Augmentation

@@ -30,7 +30,7 @@ func (m *moments) add(x float64) { m.sum += x; m.sum2 += x * x; m.n++ }
 func TestChoices(t *testing.T) {
 	a := Paper()
 	a.Brightness, a.Contrast, a.Saturation = 0.4, 0.3, 1.5
-	a.Grey = 0.2
+	a.Gray = 0.2
 	const n = 40000
 	share := func(b bool) float64 {
 		if b {
@@ -46,10 +46,10 @@ func TestChoices(t *testing.T) {
 		c := a.draw(32, 32, &s)
 		flip.add(share(c.flip))
 		jitter.add(share(c.jitter))
-		grey.add(share(c.grey))
+		grey.add(share(c.gray))
 		together[0].add(share(c.flip && c.jitter))
-		together[1].add(share(c.flip && c.grey))
-		together[2].add(share(c.jitter && c.grey))
+		together[1].add(share(c.flip && c.gray))
+		together[2].add(share(c.jitter && c.gray))
 		brightness.add(float64(c.brightness))
 		contrast.add(float64(c.contrast))
 		saturation.add(float64(c.saturation))
@@ -189,7 +189,7 @@ func TestViewsDoNotAllocate(t *testing.T) {
 	image := make([]byte, 48*40*3)
 	dst := make([]float32, 3*32*32)
 	var ws workspace
-	a.plain(&ws, dst, image, 48, 40) // of the largest part of the image
+	a.eval(&ws, dst, image, 48, 40) // of the largest part of the image
 	epoch := 0
 	if n := testing.AllocsPerRun(1000, func() {
 		epoch++

@@ -20,7 +20,7 @@ func TestEvaluationOnDevice(t *testing.T) {
 	x := goldenPoints(t, f, "logreg_X")
 	clear(x.Row(3))
 	for _, k := range []int{1, 15, 200} {
-		got, err := simclr.KNNAccuracyOn(t.Context(), d, x, classes, split, k)
+		got, err := simclr.KNNAccuracy(t.Context(), x, classes, split, k, d)
 		if err != nil {
 			t.Fatal(err)
 		}

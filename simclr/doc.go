@@ -3,24 +3,21 @@
 // them, and the evaluation of what it has learnt.
 //
 // An Augmentation draws views as the paper does (Paper) or otherwise, and also
-// prepares images as they are, for evaluation. A view is a function of the
-// seed, the epoch, the image's row and the view's number alone (ViewStream),
-// so that any core may draw it at any time, and a resumed run sees the views
-// that the uninterrupted one would have seen. Grid draws images beside their
-// views, to look at.
+// prepares images for evaluation, without randomness. A view depends only on the
+// seed, the epoch, the image's row and the view's number (ViewStream), so that any
+// core can draw it at any time, and a resumed run sees the same views as an
+// uninterrupted one. Grid draws a picture of images beside their views.
 //
 // A Pretraining, such as the paper's (PaperPretraining), runs train.Fit on a
 // graph whose edges join the two views of each image. The views of the next
 // batch are drawn while the network computes; labels are never read. What
-// comes out is a Network, which may also be looked at while it trains, from a
-// hook.
+// comes out is a Network, which a hook can use while it is trained, too.
 //
 // What a network has learnt is measured on its frozen representations
 // (Features) by an Evaluation, on the published split or on stratified ones:
-// with KNNAccuracy, which lets the nearest training images by cosine vote, and
-// with a Logistic, the linear probe. A Monitor does the former while a network
-// is trained. Pixels are the features to compare with. Evaluation reads labels
-// and changes no network.
+// with KNNAccuracy, in which the training images that are nearest by cosine vote, and
+// with a Logistic, the linear probe. A Monitor does the former while a network is
+// trained. Pixels are features for comparison. Evaluation changes no network.
 //
 // Not here: reading images from files, and the network itself (model.ResNet).
 package simclr

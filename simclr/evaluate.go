@@ -7,11 +7,11 @@ import (
 	"math"
 
 	"cne/data"
-	"cne/internal/device"
+	"cne/internal/finite"
+	"cne/model"
 )
 
-// The kinds of error that the measures of representations return beside
-// ErrOption and ErrShape.
+// The kinds of error that evaluation returns besides ErrOption and ErrShape.
 var (
 	// ErrLabels: images have no labels where a classifier needs them, or not one
 	// each.
@@ -168,14 +168,14 @@ func checkFeatures(features *data.Matrix, classes []int32) error {
 	if len(classes) != features.N {
 		return fmt.Errorf("%w: there are %d classes for the features of %d images; give one for each", ErrLabels, len(classes), features.N)
 	}
-	if at := notFinite(features); at >= 0 {
+	if at := finite.First(features.X); at >= 0 {
 		return fmt.Errorf("%w: feature %d of image %d (both counted from 0) is %v; compute the features again from a network that has not diverged", ErrFeatures, at%features.D, at/features.D, features.X[at])
 	}
 	return nil
 }
 
-// An Evaluation measures how well classifiers tell classes apart by frozen
-// features. The zero value is the field's protocol on the published split.
+// An Evaluation measures the accuracy of classifiers on frozen features. The zero value
+// is the field's protocol on the published split.
 type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int
@@ -184,11 +184,11 @@ type Evaluation struct {
 	Seeds []uint64
 	// Test is the number of test images of a stratified split; 0 means 10 000.
 	Test int
-	// Logistic says how the linear probe is fitted, and where, unless its Device is
-	// nil: that is Device then.
+	// Logistic says how the linear probe is fitted. A nil Device in it stands for
+	// the Device below.
 	Logistic LogisticOptions
 	// Device is where the classifiers compute; nil means the CPU.
-	Device *device.Device
+	Device *model.Device
 	// Progress, unless it is nil, hears of the classifiers done, two for each
 	// split.
 	Progress func(done, all int)
@@ -254,7 +254,7 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 		if !r.Official {
 			one.Seed = e.Seeds[i]
 		}
-		if one.KNN, err = KNNAccuracyOn(ctx, e.Device, features, classes, s, k); err != nil {
+		if one.KNN, err = KNNAccuracy(ctx, features, classes, s, k, e.Device); err != nil {
 			return Result{}, err
 		}
 		progress(2*i + 1)
@@ -302,7 +302,7 @@ func (e *Evaluation) prepare(images *data.Images) (splits []Split, k int, err er
 		if err := s.check(images); err != nil {
 			return nil, 0, err
 		}
-		if err := checkNeighbours(k, s); err != nil {
+		if err := checkNeighbors(k, s); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -89,7 +89,7 @@ func knnNaive(m *data.Matrix, classes []int32, split simclr.Split, k int) float6
 func TestKNNAccuracy(t *testing.T) {
 	f, classes, split := probes(t)
 	x := goldenPoints(t, f, "X")
-	got, err := simclr.KNNAccuracy(t.Context(), x, classes, split, 15)
+	got, err := simclr.KNNAccuracy(t.Context(), x, classes, split, 15, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestKNNAccuracy(t *testing.T) {
 	slices.Reverse(backwards.Train)
 	for _, s := range []simclr.Split{split, backwards} {
 		for _, k := range []int{1, 2, 5, 15, 200} {
-			got, err := simclr.KNNAccuracy(t.Context(), hard, classes, s, k)
+			got, err := simclr.KNNAccuracy(t.Context(), hard, classes, s, k, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestKNNTies(t *testing.T) {
 		classes []int32
 		want    float64
 	}{{[]int32{1, 0, 0}, 1}, {[]int32{0, 1, 0}, 1}, {[]int32{1, 0, 1}, 0}} {
-		got, err := simclr.KNNAccuracy(t.Context(), m, c.classes, split, 2)
+		got, err := simclr.KNNAccuracy(t.Context(), m, c.classes, split, 2, nil)
 		if err != nil || got != c.want {
 			t.Errorf("classes %v: %v, %v; want %v", c.classes, got, err, c.want)
 		}
@@ -237,7 +237,7 @@ func TestLogisticDegenerate(t *testing.T) {
 		equal.Row(i)[2] = 1e6 + float32(i%3)
 		equal.Row(i)[3] = 7
 	}
-	for name, m := range map[string]*data.Matrix{"separable": separable, "equal": equal, "wide": noise(60, 90), "too wide to be whitened": noise(20, 4100)} {
+	for name, m := range map[string]*data.Matrix{"separable": separable, "equal": equal, "wide": noise(60, 90), "too wide for a preconditioner": noise(20, 4100)} {
 		classes := make([]int32, m.N)
 		for i := range classes {
 			classes[i] = int32(i % 3)
@@ -613,7 +613,7 @@ func TestEvaluationErrors(t *testing.T) {
 	a := bare(4)
 	seeds := []uint64{1}
 	knn := func(x []float32, classes []int32, s simclr.Split, k int) error {
-		_, err := simclr.KNNAccuracy(ctx, &data.Matrix{N: len(x), D: 1, X: x}, classes, s, k)
+		_, err := simclr.KNNAccuracy(ctx, &data.Matrix{N: len(x), D: 1, X: x}, classes, s, k, nil)
 		return err
 	}
 	fit := func(x []float32, classes, rows []int32, count int, o simclr.LogisticOptions) error {

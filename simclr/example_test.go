@@ -25,7 +25,7 @@ func ExamplePretraining() {
 	}
 	pretraining := simclr.PaperPretraining()
 	pretraining.Augmentation.Size = 8
-	pretraining.Augmentation.Jitter, pretraining.Augmentation.Grey = 0, 0 // colour is all there is
+	pretraining.Augmentation.Jitter, pretraining.Augmentation.Gray = 0, 0 // colour is all there is
 	pretraining.Network = model.ResNetOptions{Width: 4}
 	pretraining.BatchSize, pretraining.Epochs, pretraining.WarmUp = 16, 10, 1
 	var losses []float64
@@ -56,9 +56,9 @@ func ExamplePretraining() {
 		fmt.Println(err)
 		return
 	}
-	plain := simclr.Plain(saved.Images)
+	plain := simclr.EvalTransform(saved.Images)
 	input := make([]float32, 2*3*plain.Size*plain.Size)
-	if err := plain.PlainBatchTo(input, images, []int32{0, 63}); err != nil {
+	if err := plain.EvalBatchTo(input, images, []int32{0, 63}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
@@ -23,7 +24,7 @@ const featureBatch = 256
 
 // Features returns the representations of the images whose rows are given (nil:
 // all), as a matrix [len(rows), e.Width()]. The images are prepared as
-// PlainBatchTo does, without augmentation. progress, unless it is nil, hears of
+// EvalBatchTo does, without augmentation. progress, unless it is nil, hears of
 // the images done after every few hundred.
 //
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
@@ -48,7 +49,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 		}
 		index := rows[done:min(done+featureBatch, len(rows))]
 		plain := batch[:len(index)*size]
-		if err := a.PlainBatchTo(plain, images, index); err != nil {
+		if err := a.EvalBatchTo(plain, images, index); err != nil {
 			return nil, err
 		}
 		if err := e.RepresentTo(m.Rows(done, done+len(index)).X, plain, a.Size, a.Size); err != nil {
@@ -59,7 +60,7 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 			progress(done, len(rows))
 		}
 	}
-	if at := notFinite(m); at >= 0 {
+	if at := finite.First(m.X); at >= 0 {
 		return nil, fmt.Errorf("%w: value %d of the representation of image %d (both counted from 0) is %v; the training that made the network has diverged", ErrFeatures, at%d, rows[at/d], m.X[at])
 	}
 	return m, nil
@@ -100,25 +101,4 @@ func allRows(n int) []int32 {
 		rows[i] = int32(i)
 	}
 	return rows
-}
-
-// notFinite returns the place of the first value that is NaN or infinite, or −1.
-func notFinite(m *data.Matrix) int {
-	const grain = 1 << 16
-	first := make([]int, parallel.Pieces(len(m.X), grain))
-	parallel.For(len(m.X), grain, func(piece, lo, hi int) {
-		first[piece] = -1
-		for i, v := range m.X[lo:hi] {
-			if v-v != 0 {
-				first[piece] = lo + i
-				return
-			}
-		}
-	})
-	for _, at := range first {
-		if at >= 0 {
-			return at
-		}
-	}
-	return -1
 }

@@ -13,7 +13,7 @@ import (
 const maxPixels = 100_000_000
 
 // Grid writes a PNG of some of the images, to see what the augmentation does:
-// a row for each, with the image as PlainTo gives it and its views 0 … views−1
+// a row for each, with the image as EvalTo gives it and its views 0 … views−1
 // of an epoch, before normalisation. Every pixel of a view is a square of
 // zoom×zoom, zoom ≥ 1; white lines of 2·zoom separate the views. Errors wrap
 // ErrOption or ErrShape, or are those of w.
@@ -38,7 +38,7 @@ func (a *Augmentation) Grid(w io.Writer, images *data.Images, index []int32, vie
 	for c := range views + 1 {
 		var err error
 		if c == 0 {
-			err = a.PlainBatchTo(column, images, index)
+			err = a.EvalBatchTo(column, images, index)
 		} else {
 			err = a.BatchTo(column, images, index, epoch, c-1, seed)
 		}
@@ -54,7 +54,7 @@ func (a *Augmentation) Grid(w io.Writer, images *data.Images, index []int32, vie
 
 // paint draws a normalised view with its top left corner at (x, y).
 func (a *Augmentation) paint(canvas *image.RGBA, x, y, zoom int, view []float32) {
-	r, g, b := planes(view)
+	r, g, b := channels(view)
 	for i := range zoom * a.Size {
 		for j := range zoom * a.Size {
 			pixel := canvas.Pix[canvas.PixOffset(x+j, y+i):][:3]

@@ -7,38 +7,32 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/model"
 )
 
-// KNNAccuracy returns the share, from 0 to 1, of the test images whose class a
-// k-nearest-neighbour classifier finds that knows the training images. Row i of
-// features is image i, classes[i] its class. Nearest is what has the largest
-// cosine; of equally near images the first in split.Train. Every neighbour has
-// one vote; of classes with equally many, the one with the lower number wins, as
+// KNNAccuracy returns the accuracy, from 0 to 1, of a k-nearest-neighbour classifier on
+// the test images. Row i of features is image i, classes[i] its class. The nearest
+// training images are those with the largest cosine, of equals the first in split.Train.
+// Every neighbour has one vote; of classes with equally many, the lower number wins, as
 // in scikit-learn. Features that are all zero have the cosine 0 with all others.
 //
 // The search is exact for the features scaled to unit length in float32, and the
-// result is the same for any GOMAXPROCS. Errors wrap ErrOption, ErrShape,
-// ErrLabels, ErrSplit or ErrFeatures, or are those of ctx.
-func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
-	return KNNAccuracyOn(ctx, nil, features, classes, split, k)
-}
-
-// KNNAccuracyOn is KNNAccuracy on a device, with the same result. Errors are also
-// the device's.
-func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix, classes []int32, split Split, k int) (float64, error) {
+// result is the same for any GOMAXPROCS and on any device; a nil one is the CPU. Errors
+// wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are those of ctx or of
+// the device.
+func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, split Split, k int, on *model.Device) (float64, error) {
 	if err := checkFeatures(features, classes); err != nil {
 		return 0, err
 	}
 	if err := split.checkRows(features.N); err != nil {
 		return 0, err
 	}
-	if err := checkNeighbours(k, split); err != nil {
+	if err := checkNeighbors(k, split); err != nil {
 		return 0, err
 	}
 	base := directions(features, split.Train, true)
-	index, err := neighbors.NewIndexOn(on, base)
+	index, err := neighbors.NewIndex(ctx, base, neighbors.Options{Device: on})
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +44,7 @@ func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix
 			return 0, err
 		}
 		test := split.Test[lo:min(lo+queries, len(split.Test))]
-		nb, err := index.Search(directions(features, test, false), k)
+		nb, err := index.Search(ctx, directions(features, test, false), k)
 		if err != nil {
 			return 0, err
 		}
@@ -68,8 +62,8 @@ func KNNAccuracyOn(ctx context.Context, on *device.Device, features *data.Matrix
 	return float64(right) / float64(len(split.Test)), nil
 }
 
-// checkNeighbours returns an error unless the split has k training images.
-func checkNeighbours(k int, split Split) error {
+// checkNeighbors returns an error unless the split has k training images.
+func checkNeighbors(k int, split Split) error {
 	if k < 1 {
 		return fmt.Errorf("%w: the classes of %d neighbours cannot be counted; give at least 1", ErrOption, k)
 	}
@@ -90,10 +84,9 @@ func winner(votes map[int32]int) int32 {
 	return best
 }
 
-// directions returns the given rows scaled to unit length, with one more column
-// which is 1 for those rows of the base that are zero and 0 for all others. So
-// the squared distance of a query to a point of the base is 2 − 2·cosine, or the
-// same for all points if the query is zero.
+// directions returns the given rows scaled to unit length. One more column is 1 for the
+// rows of the base that are zero, and 0 for all others: the squared distance of a query
+// to any point of the base is then 2 − 2·cosine, or constant if the query is zero.
 func directions(features *data.Matrix, rows []int32, base bool) *data.Matrix {
 	d := features.D
 	m := data.NewMatrix(len(rows), d+1)

@@ -8,8 +8,8 @@ import (
 
 	"cne/data"
 	"cne/internal/blas"
-	"cne/internal/device"
 	"cne/internal/parallel"
+	"cne/model"
 )
 
 // LogisticOptions say how a Logistic is fitted. The zero value is the linear
@@ -19,14 +19,14 @@ type LogisticOptions struct {
 	// λ/2·‖W‖². scikit-learn's C for n images is 1/(λn).
 	Penalty float64
 	// Tolerance ends the fit when no derivative of the objective exceeds it; 0
-	// means 1e-4. Rounding may get in the way of less than about 1e-7.
+	// means 1e-4. Below about 1e-7 rounding may prevent it.
 	Tolerance float64
 	// Iterations is the largest number of steps; 0 means 1000.
 	Iterations int
 	// Device is where the objective and its gradient are computed; nil means the
 	// CPU. An accelerator computes the losses of images in single precision, to a
 	// relative error of about 1e-6, and adds them up in double precision.
-	Device *device.Device
+	Device *model.Device
 }
 
 // complete returns the options with the defaults filled in.
@@ -63,16 +63,16 @@ type Logistic struct {
 // FitLogistic fits a multinomial logistic regression to the rows of features
 // given (nil: all), where classes[i], from 0 to count−1, is the class of row i
 // of features. It minimises the objective of LogisticOptions from W = 0 by
-// L-BFGS (Nocedal, 1980) in coordinates in which the features are uncorrelated;
-// the Hessian is there at most I/2 (Böhning, 1992), and I/count at the start, so
-// that few steps are needed. Products are computed in float32; sums over images,
+// L-BFGS (Nocedal, 1980), preconditioned by the inverse of the features' covariance:
+// the Hessian is then at most I/2 (Böhning, 1992), and I/count at the start, so that
+// few steps are needed. Products are computed in float32; sums over images,
 // and the steps, in float64. The result has the same bits for any GOMAXPROCS.
 //
 // Without a penalty, classes that a plane separates have no finite optimum; the
 // weights then grow until the derivatives are small.
 //
 // Besides a standardised copy of the features it takes up to 256·count·D bytes,
-// and about 24·D² for D up to 4096; wider features are not made uncorrelated, and
+// and about 24·D² for D up to 4096; wider features are not preconditioned, and
 // need more steps. Errors wrap ErrOption, ErrShape, ErrLabels or ErrFeatures, or are
 // those of ctx or of the device. It is not an error if the tolerance is not met.
 func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, rows []int32, count int, options LogisticOptions) (*Logistic, error) {
@@ -106,13 +106,13 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	}
 	o.prepare()
 	if !options.Device.OnHost() {
-		if o.remote, err = newRemoteObjective(options.Device, o); err != nil {
+		if o.onDevice, err = newDeviceObjective(options.Device, o); err != nil {
 			return nil, err
 		}
-		defer o.remote.free()
+		defer o.onDevice.free()
 	}
 	l := &Logistic{Scaler: scaler}
-	theta, err := o.minimise(ctx, options, l)
+	theta, err := o.minimize(ctx, options, l)
 	if err != nil {
 		return nil, err
 	}
@@ -176,18 +176,18 @@ type objective struct {
 	// Their part of the gradient is summed in float32.
 	grain int
 
-	w        []float32 // [k, d]: W in float32
-	bias     []float64 // [k]
-	losses   []float64 // of each piece of images
-	biases   []float64 // [pieces, k]: derivatives
-	partial  []float32 // [pieces, k, d]
-	scratch  parallel.Pool[[]float32]
-	whitener *whitener // nil for features too wide
+	w       []float32 // [k, d]: W in float32
+	bias    []float64 // [k]
+	losses  []float64 // of each piece of images
+	biases  []float64 // [pieces, k]: derivatives
+	partial []float32 // [pieces, k, d]
+	scratch parallel.Pool[[]float32]
+	inverse *preconditioner // nil for features that are too wide
 
-	remote *remoteObjective // nil on the CPU
+	onDevice *deviceObjective // nil on the CPU
 }
 
-// prepare makes room and finds the coordinates.
+// prepare allocates memory and computes the preconditioner.
 func (o *objective) prepare() {
 	// No more than 64 pieces, each of which has a gradient of its own.
 	o.grain = max(512, (o.n+63)/64)
@@ -199,8 +199,8 @@ func (o *objective) prepare() {
 		z := make([]float32, o.grain*o.k)
 		return &z
 	}
-	if o.d <= maxWhitened {
-		o.whitener = newWhitener(o.x, o.n, o.d, float64(o.k)*o.penalty)
+	if o.d <= maxPreconditioned {
+		o.inverse = newPreconditioner(o.x, o.n, o.d, float64(o.k)*o.penalty)
 	}
 }
 
@@ -211,8 +211,8 @@ func (o *objective) at(theta, gradient []float64) (float64, error) {
 		o.w[i] = float32(v)
 	}
 	copy(o.bias, theta[k*d:])
-	if o.remote != nil {
-		return o.remote.at(o, theta, gradient)
+	if o.onDevice != nil {
+		return o.onDevice.at(o, theta, gradient)
 	}
 	parallel.For(o.n, o.grain, o.piece)
 
@@ -293,8 +293,8 @@ const memory = 20
 // noise bounds the rounding error of the objective, relative to it.
 const noise = 1e-7
 
-// minimise finds the minimum from θ = 0 and writes what became of it to l.
-func (o *objective) minimise(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
+// minimize finds the minimum from θ = 0 and writes what became of it to l.
+func (o *objective) minimize(ctx context.Context, options LogisticOptions, l *Logistic) ([]float64, error) {
 	size := o.k*o.d + o.k
 	theta, gradient := make([]float64, size), make([]float64, size)
 	next, nextGradient := make([]float64, size), make([]float64, size)
@@ -332,13 +332,12 @@ func (o *objective) minimise(ctx context.Context, options LogisticOptions, l *Lo
 	}
 }
 
-// errNoStep tells that no step along a direction is a good one.
+// errNoStep: no step along a direction meets the conditions.
 var errNoStep = errors.New("no step decreases the objective")
 
-// search looks along a direction for a step that meets the strong conditions of
-// Wolfe, by bisection, beginning at 1: the objective is convex. It allows for
-// the rounding of the objective, so that the gradient decides where the decrease
-// is too small to be seen.
+// search finds a step along a direction that meets the strong Wolfe conditions, by
+// bisection from 1, since the objective is convex. It allows for the rounding of the
+// objective, so that the gradient decides where the decrease is smaller than that.
 func (o *objective) search(ctx context.Context, theta, direction []float64, loss, slope float64, next, gradient []float64) (float64, error) {
 	const decrease, curvature = 1e-4, 0.9
 	if !(slope < 0) {
@@ -373,15 +372,15 @@ func (o *objective) search(ctx context.Context, theta, direction []float64, loss
 	return 0, errNoStep
 }
 
-// precondition multiplies a gradient by the inverse of the features'
-// covariance, class by class; that of the bias is 1.
+// precondition multiplies a gradient by the inverse of the features' covariance, class
+// by class, and leaves that of the bias as it is.
 func (o *objective) precondition(v []float64) {
-	if o.whitener != nil {
-		o.whitener.apply(v[:o.k*o.d], o.k)
+	if o.inverse != nil {
+		o.inverse.apply(v[:o.k*o.d], o.k)
 	}
 }
 
-// A history is what L-BFGS remembers.
+// A history is L-BFGS's memory of past steps.
 type history struct {
 	precondition func([]float64) // multiplies by a first guess of H⁻¹
 	scale        float64         // of that guess

@@ -28,7 +28,7 @@ func TestObjectiveOnDevice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o.remote, err = newRemoteObjective(dev, o); err != nil {
+			if o.onDevice, err = newDeviceObjective(dev, o); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -45,7 +45,7 @@ func TestObjectiveOnDevice(t *testing.T) {
 					}
 				}
 			}
-			o.remote.free()
+			o.onDevice.free()
 		}
 	}
 	if used, _ := dev.Usage(); used != 0 {

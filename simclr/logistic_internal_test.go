@@ -87,7 +87,7 @@ func TestWhitener(t *testing.T) {
 			full[i*c.d+i] += leastVariance + 0.25
 		}
 		// C⁻¹·(C·v) = v.
-		w := newWhitener(x, c.n, c.d, 0.25)
+		w := newPreconditioner(x, c.n, c.d, 0.25)
 		v, product := make([]float64, 2*c.d), make([]float64, 2*c.d)
 		for i := range v {
 			v[i] = math.Sin(float64(i))
@@ -116,7 +116,7 @@ func TestWhitenerOfDependentFeatures(t *testing.T) {
 		x[i*d+2] = 0
 		x[i*d+3] = (x[i*d] + x[i*d+4]) / 2
 	}
-	w := newWhitener(x, n, d, 0)
+	w := newPreconditioner(x, n, d, 0)
 	for i, v := range w.inverse {
 		if v-v != 0 {
 			t.Fatalf("entry %d is %v", i, v)
@@ -143,13 +143,13 @@ func TestMinimiseWithoutWhitening(t *testing.T) {
 		o := &objective{n: n, d: d, k: k, x: x, class: class}
 		o.prepare()
 		if i == 1 {
-			o.whitener = nil
+			o.inverse = nil
 		}
 		options, err := LogisticOptions{Tolerance: 1e-6}.complete()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fits[i], err = o.minimise(t.Context(), options, &losses[i]); err != nil {
+		if fits[i], err = o.minimize(t.Context(), options, &losses[i]); err != nil {
 			t.Fatal(err)
 		}
 		if !losses[i].Converged {
@@ -162,6 +162,6 @@ func TestMinimiseWithoutWhitening(t *testing.T) {
 		}
 	}
 	if losses[0].Steps > losses[1].Steps {
-		t.Errorf("%d steps, without whitening %d", losses[0].Steps, losses[1].Steps)
+		t.Errorf("%d steps, without a preconditioner %d", losses[0].Steps, losses[1].Steps)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"cne/train"
 )
 
-// A Monitor watches a representation while it is learnt: every few epochs, it
-// measures KNNAccuracy on some of the images. It changes nothing of the run.
+// A Monitor measures KNNAccuracy on some of the images every few epochs of a
+// pretraining. It does not change the run.
 type Monitor struct {
 	Images *data.Images
 	// Split has the images to measure on, such as a Sample.
@@ -27,9 +27,9 @@ type Monitor struct {
 	Report func(epoch int, accuracy float64) error
 }
 
-// Hook returns the hook of a run whose State.Model is an Encoder. What is wrong
-// with the images or the options shows here, before training: errors wrap
-// ErrOption, ErrShape, ErrLabels or ErrSplit. ctx ends a measurement.
+// Hook returns the hook for a run whose State.Model is an Encoder. It checks the images
+// and the options, so that errors show before training: they wrap ErrOption, ErrShape,
+// ErrLabels or ErrSplit. ctx ends a measurement.
 func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 	k := m.K
 	if k == 0 {
@@ -47,7 +47,7 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 	if err := m.Split.checkRows(m.Images.N); err != nil {
 		return nil, err
 	}
-	if err := checkNeighbours(k, m.Split); err != nil {
+	if err := checkNeighbors(k, m.Split); err != nil {
 		return nil, err
 	}
 	// The features of the images of the split alone, which are numbered anew.
@@ -70,7 +70,7 @@ func (m *Monitor) Hook(ctx context.Context) (train.Hook, error) {
 		if err != nil {
 			return err
 		}
-		accuracy, err := KNNAccuracy(ctx, features, classes, split, k)
+		accuracy, err := KNNAccuracy(ctx, features, classes, split, k, nil)
 		if err != nil {
 			return err
 		}

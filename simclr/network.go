@@ -19,7 +19,6 @@ type Network struct {
 	seed         uint64
 	images       *data.Images
 	rows         []int32 // of the images that it is trained on
-	index        []int32 // of views: the images of half a batch
 }
 
 // network returns a new network for the images of some rows, with the edges
@@ -57,25 +56,34 @@ func (p *Pretraining) network(images *data.Images, rows []int32) (n *Network, he
 	return &Network{Convolutional: m, augmentation: p.Augmentation, seed: p.Seed, images: images, rows: rows}, heads, tails, nil
 }
 
-// views draws the views of a batch, whose first half of points are views 0 and
-// whose second are views 1. It is train.Options' Prepare.
-func (n *Network) views(b *model.Batch, epoch, _ int) error {
-	half, size := len(b.Rows)/2, n.augmentation.Size
-	values := half * 3 * size * size
-	if cap(b.Images) < 2*values {
-		b.Images = make([]float32, 2*values)
-	}
-	b.Images = b.Images[:2*values]
+// viewSource draws the views that a network is trained on: a train.DeviceImageSource.
+type viewSource struct {
+	*Network
+	index []int32 // the images of half a batch
+}
+
+// Shape implements train.ImageSource.
+func (s *viewSource) Shape() [3]int { return [3]int{3, s.augmentation.Size, s.augmentation.Size} }
+
+// ImagesTo implements train.ImageSource: the first half of a batch's points are views
+// 0, and the second views 1.
+func (s *viewSource) ImagesTo(dst []float32, points []int32, epoch int) error {
+	half, values := len(points)/2, len(dst)/2
 	for view := range 2 {
-		n.index = n.index[:0]
-		for _, point := range b.Rows[view*half : (view+1)*half] {
-			n.index = append(n.index, n.rows[int(point)-view*len(n.rows)])
+		s.index = s.index[:0]
+		for _, point := range points[view*half : (view+1)*half] {
+			s.index = append(s.index, s.rows[int(point)-view*len(s.rows)])
 		}
-		if err := n.augmentation.BatchTo(b.Images[view*values:(view+1)*values], n.images, n.index, epoch, view, n.seed); err != nil {
+		if err := s.augmentation.BatchTo(dst[view*values:(view+1)*values], s.images, s.index, epoch, view, s.seed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ImagesOn implements train.DeviceImageSource.
+func (s *viewSource) ImagesOn(d *model.Device) (train.DeviceImages, error) {
+	return NewDeviceViews(d, s.images, s.rows, s.augmentation, s.seed)
 }
 
 // EmbedTo implements model.Model: what the head makes of the images as they are,
@@ -90,7 +98,7 @@ func (n *Network) EmbedTo(dst []float32) error {
 	for lo := 0; lo < len(n.rows); lo += featureBatch {
 		hi := min(len(n.rows), lo+featureBatch)
 		plain := block[:(hi-lo)*size]
-		if err := n.augmentation.PlainBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
+		if err := n.augmentation.EvalBatchTo(plain, n.images, n.rows[lo:hi]); err != nil {
 			return err
 		}
 		if err := n.ProjectTo(dst[lo*d:hi*d], plain); err != nil {
@@ -102,14 +110,14 @@ func (n *Network) EmbedTo(dst []float32) error {
 }
 
 // State implements train.Stateful: the running statistics of the normalisations.
-func (n *Network) State() []train.Slot {
+func (n *Network) State() []train.NamedArray {
 	tensors := n.Tensors()
 	for _, p := range n.Parameters() {
 		delete(tensors, p.Name)
 	}
-	var slots []train.Slot
+	var slots []train.NamedArray
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		slots = append(slots, train.Slot{Name: name, Value: tensors[name]})
+		slots = append(slots, train.NamedArray{Name: name, Value: tensors[name]})
 	}
 	return slots
 }
@@ -123,10 +131,9 @@ func (a *Augmentation) Input() *model.ImageInput {
 	return in
 }
 
-// Plain returns the augmentation that changes nothing about an image but how it
-// is prepared for a network: its PlainTo is that of the augmentation of which in
-// is the Input.
-func Plain(in *model.ImageInput) Augmentation {
+// EvalTransform returns the augmentation without randomness that prepares images as in
+// says. Its EvalTo is that of the augmentation whose Input is in.
+func EvalTransform(in *model.ImageInput) Augmentation {
 	a := Augmentation{Size: in.Size, MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1}
 	for c := range 3 {
 		a.Mean[c], a.Std[c] = float32(in.Mean[c]), float32(in.Std[c])

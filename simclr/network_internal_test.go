@@ -28,34 +28,36 @@ func TestViewsOfABatch(t *testing.T) {
 		t.Fatalf("edges from %v to %v", heads, tails)
 	}
 	const epoch, size = 3, 3 * 4 * 4
-	b := &model.Batch{Rows: []int32{2, 0, 1, 6, 4, 5}, Images: make([]float32, 1)}
-	if err := n.views(b, epoch, 0); err != nil {
-		t.Fatal(err)
+	source := &viewSource{Network: n}
+	if got := source.Shape(); got != [3]int{3, 4, 4} {
+		t.Fatalf("views of shape %v", got)
 	}
-	if len(b.Images) != 6*size {
-		t.Fatalf("%d values", len(b.Images))
+	got := make([]float32, 6*size)
+	if err := source.ImagesTo(got, []int32{2, 0, 1, 6, 4, 5}, epoch); err != nil {
+		t.Fatal(err)
 	}
 	want := make([]float32, size)
 	for i, x := range []struct{ row, view int }{{5, 0}, {8, 0}, {2, 0}, {5, 1}, {8, 1}, {2, 1}} {
 		if err := p.Augmentation.ViewTo(want, images.Image(x.row), 6, 6, ViewStream(11, epoch, x.row, x.view)); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(b.Images[i*size:(i+1)*size], want) {
+		if !slices.Equal(got[i*size:(i+1)*size], want) {
 			t.Errorf("image %d of the batch is not view %d of row %d", i, x.view, x.row)
 		}
 	}
-	// The memory is used again.
-	before := &b.Images[0]
-	b.Rows = []int32{3, 7}
-	if err := n.views(b, epoch, 1); err != nil {
+	// A smaller batch comes after it.
+	if err := source.ImagesTo(got[:2*size], []int32{3, 7}, epoch); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Images) != 2*size || before != &b.Images[0] {
-		t.Errorf("%d values in other memory", len(b.Images))
+	if err := p.Augmentation.ViewTo(want, images.Image(7), 6, 6, ViewStream(11, epoch, 7, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got[:size], want) {
+		t.Error("image 0 of the smaller batch is not view 0 of row 7")
 	}
 }
 
-// SpareNorms spares what its name says, and a learnt temperature is spared
+// NoNormDecay spares what its name says, and a learnt temperature is spared
 // without it.
 func TestSparedParameters(t *testing.T) {
 	p := PaperPretraining()
@@ -64,11 +66,11 @@ func TestSparedParameters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p.SpareNorms = range []bool{false, true} {
+	for _, p.NoNormDecay = range []bool{false, true} {
 		for _, q := range n.Parameters() {
 			norm := strings.Contains(q.Name, "bn") || strings.Contains(q.Name, "shortcut.1") || strings.HasSuffix(q.Name, ".bias")
-			if want := q.Name == "log_temperature" || p.SpareNorms && norm; p.spare(&q) != want {
-				t.Errorf("SpareNorms %v: %s is spared: %v", p.SpareNorms, q.Name, !want)
+			if want := q.Name == "log_temperature" || p.NoNormDecay && norm; p.noDecay(&q) != want {
+				t.Errorf("NoNormDecay %v: %s is spared: %v", p.NoNormDecay, q.Name, !want)
 			}
 		}
 	}

@@ -13,59 +13,56 @@ import (
 )
 
 // A Pretraining trains a ResNet on images without labels (SimCLR: Chen et al.,
-// 2020; Section 6 of the paper): two views of one image attract each other, and
+// 2020; Section 7 of the paper): two views of one image attract each other, and
 // repel those of other images of the batch. The zero value is not the paper's:
 // use PaperPretraining.
 //
 // It is train.Fit on a graph whose edges are the images: edge i goes from view 0
 // of image i, its head, to view 1, its tail, and both are drawn anew in every
-// epoch. What train.Options says of phases, negatives and constants of the
-// losses goes for it.
+// epoch. See train.Options about phases, negatives and the constants of the losses.
 type Pretraining struct {
 	// Augmentation says how views are drawn, and of which size.
 	Augmentation Augmentation
 	// Network are the widths of the network.
 	Network model.ResNetOptions
 
-	// Loss is the loss; op.Cosine is the metric for which the head has no
-	// scale. LearnTemperature learns its temperature from Loss.Temperature on,
-	// with the step size of the weights.
+	// Loss is the loss, whose metric is op.Cosine in SimCLR. LearnTemperature learns
+	// its temperature, from Loss.Temperature on, with the step size of the weights.
 	Loss             op.ContrastiveOptions
 	LearnTemperature bool
-	// Place is where on the spectrum the loss stands, of the 2n views of n
-	// images.
+	// Place is the loss's place on the spectrum, for the 2n views of n images.
 	Place train.Place
 	// LogZ, LRZ and FixZ are about NC-t-SNE's log Z: see train.Options.
 	LogZ, LRZ float64
 	FixZ      bool
 
 	// BatchSize is b, the number of images in a batch, 2 or more; 0 means 1024.
-	// Their 2b views go through the network together. The images that are left
-	// over in an epoch, fewer than b, are left out.
+	// Their 2b views go through the network together. The last batch of an epoch is
+	// left out if it is incomplete.
 	BatchSize int
 	// Negatives is m, the number of negatives for each head, whatever b is, or
-	// train.Full; Draw is how they are drawn.
+	// train.Full; Sampling is how they are drawn.
 	Negatives int
-	Draw      train.Draw
+	Sampling  train.Sampling
 
-	// Epochs is the number of epochs, and WarmUp for how many, fewer, the step
-	// size first rises linearly from 0 to LR, from which it is then annealed.
+	// Epochs is the number of epochs. During the first WarmUp, fewer, the step size
+	// rises linearly from 0 to LR; then it is annealed.
 	Epochs, WarmUp int
 	LR             float64
 	Anneal         train.Anneal
-	// Momentum and WeightDecay are those of train.SGD. SpareNorms keeps the
-	// weight decay off the normalisations and the biases; the temperature never
-	// has any. Clip bounds the gradients element-wise; 0 means no bound.
+	// Momentum and WeightDecay are those of train.SGD. NoNormDecay exempts the
+	// normalisations and the biases from weight decay; the temperature is always
+	// exempt. Clip bounds the gradients element-wise; 0 means no bound.
 	Momentum, WeightDecay float64
-	SpareNorms            bool
+	NoNormDecay           bool
 	Clip                  float64
 
 	// Seed draws the start of the network, the order of the images, the
 	// negatives and the views.
 	Seed uint64
 
-	// Device is where the network is trained, and used from then on; nil means the
-	// CPU. Views, too, are made there: see train.Options.
+	// Device is where views are made, and where the network is trained and stays; nil
+	// means the CPU.
 	Device *model.Device
 
 	// Hooks, Watch, Checkpoints and Resume are those of train.Options. In a hook, the
@@ -86,7 +83,7 @@ func PaperPretraining() Pretraining {
 		Loss:         op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
 		BatchSize:    1024,
 		Negatives:    16,
-		Draw:         train.DrawSingly,
+		Sampling:     train.SamplePerHead,
 		Epochs:       1000,
 		WarmUp:       5,
 		LR:           0.03 * 1024 / 256,
@@ -97,9 +94,9 @@ func PaperPretraining() Pretraining {
 	}
 }
 
-// Check says what is wrong with the pretraining for so many images, but for
-// widths of the network and options of the loss that have no meaning: Run says
-// so when it makes them. It calls Check first. Errors wrap ErrOption.
+// Check says what is wrong with the pretraining for so many images. Only widths of the
+// network and options of the loss are left to Run, which calls Check first. Errors wrap
+// ErrOption.
 func (p *Pretraining) Check(images int) error {
 	if err := p.Augmentation.Check(); err != nil {
 		return err
@@ -126,23 +123,23 @@ func (p *Pretraining) batchSize() int {
 	return p.BatchSize
 }
 
-// options returns what Fit is to do, but for the views.
+// options returns those of train.Fit, without the source of the views.
 func (p *Pretraining) options() train.Options {
 	return train.Options{
 		Phases: []train.Phase{{
 			Epochs: p.Epochs, LR: p.LR, Anneal: p.Anneal, WarmUp: p.WarmUp, Place: p.Place, Negatives: p.Negatives,
 		}},
-		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Draw: p.Draw,
-		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, Spare: p.spare},
+		BatchSize: p.batchSize(), DropLast: true, Seed: p.Seed, Sampling: p.Sampling,
+		Method: &train.SGD{Momentum: p.Momentum, WeightDecay: p.WeightDecay, NoDecay: p.noDecay},
 		Clip:   p.Clip, LogZ: p.LogZ, FixZ: p.FixZ, LRZ: p.LRZ, Device: p.Device,
 		Hooks: p.Hooks, Watch: p.Watch, Checkpoints: p.Checkpoints, Resume: p.Resume,
 	}
 }
 
-// spare tells which parameters have no weight decay.
-func (p *Pretraining) spare(q *model.Parameter) bool {
+// noDecay tells which parameters have no weight decay.
+func (p *Pretraining) noDecay(q *model.Parameter) bool {
 	// The vectors of a ResNet are those of normalisations and the biases.
-	return q.Name == model.LogTemperature || p.SpareNorms && len(q.Value.Shape()) == 1
+	return q.Name == model.LogTemperature || p.NoNormDecay && len(q.Value.Shape()) == 1
 }
 
 // Run trains a network on the images of the given rows, or on all if rows is
@@ -156,14 +153,7 @@ func (p *Pretraining) Run(ctx context.Context, images *data.Images, rows []int32
 		return nil, train.Result{}, err
 	}
 	options := p.options()
-	options.Prepare = n.views
-	options.PrepareOn = func(d *model.Device) (train.Images, error) {
-		v, err := NewRemoteViews(d, n.images, n.rows, n.augmentation, n.seed)
-		if err != nil {
-			return nil, err
-		}
-		return v, nil
-	}
+	options.Images = &viewSource{Network: n}
 	result, err := train.Fit(ctx, n, heads, tails, options)
 	return n, result, err
 }

@@ -96,7 +96,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 	)
 	for name, change := range map[string]func(p *simclr.Pretraining){
 		"paper":                    func(*simclr.Pretraining) {},
-		"all negatives, no decay":  func(p *simclr.Pretraining) { p.Negatives, p.SpareNorms = train.Full, true },
+		"all negatives, no decay":  func(p *simclr.Pretraining) { p.Negatives, p.NoNormDecay = train.Full, true },
 		"a learnt temperature":     func(p *simclr.Pretraining) { p.LearnTemperature = true },
 		"NC with a learnt Z":       func(p *simclr.Pretraining) { p.Loss.Loss, p.LRZ = op.NC, 0.01 },
 		"Euclidean, rows left out": func(p *simclr.Pretraining) { p.Loss = op.ContrastiveOptions{Clamp: 1e-10, Mean: true} },

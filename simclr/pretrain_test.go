@@ -97,12 +97,12 @@ func TestPretrainingLearns(t *testing.T) {
 		"umap":               func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.UMAP), 0.01 },
 		"infonce, euclidean": func(p *simclr.Pretraining) { p.Loss, p.LR = euclidean(op.InfoNC), 0.01 },
 		"learnt temperature": func(p *simclr.Pretraining) { p.LearnTemperature = true },
-		"spared norms":       func(p *simclr.Pretraining) { p.SpareNorms = true },
+		"spared norms":       func(p *simclr.Pretraining) { p.NoNormDecay = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := small()
 			p.Network = model.ResNetOptions{Width: 4}
-			p.Augmentation.Jitter, p.Augmentation.Grey, p.Augmentation.Flip, p.Augmentation.MinScale = 0, 0, 0, 0.6
+			p.Augmentation.Jitter, p.Augmentation.Gray, p.Augmentation.Flip, p.Augmentation.MinScale = 0, 0, 0, 0.6
 			p.BatchSize, p.Epochs = 16, 15
 			change(&p)
 			var losses []float64
@@ -162,7 +162,7 @@ func TestPretrainingIsReproducible(t *testing.T) {
 			n := s.Model.(*simclr.Network)
 			for _, count := range []int{20, 1} {
 				plain := make([]float32, count*3*16*16)
-				if err := p.Augmentation.PlainBatchTo(plain, images, rows(count)); err != nil {
+				if err := p.Augmentation.EvalBatchTo(plain, images, rows(count)); err != nil {
 					return err
 				}
 				if err := n.RepresentTo(make([]float32, count*n.Width()), plain, 16, 16); err != nil {
@@ -221,27 +221,27 @@ func TestPretrainingResumes(t *testing.T) {
 // more negatives than a batch has mean all.
 func TestBatchesAndNegatives(t *testing.T) {
 	images := patches(24, 8)
-	run := func(b, m int, draw train.Draw) ([]float64, train.Result) {
+	run := func(b, m int, sampling train.Sampling) ([]float64, train.Result) {
 		p := small()
-		p.Epochs, p.WarmUp, p.BatchSize, p.Negatives, p.Draw = 1, 0, b, m, draw
+		p.Epochs, p.WarmUp, p.BatchSize, p.Negatives, p.Sampling = 1, 0, b, m, sampling
 		n, r := pretrain(t, p, images, nil)
 		return state(n, r), r
 	}
 	for _, b := range []int{2, 5, 24} {
-		full, r := run(b, train.Full, train.DrawAuto)
+		full, r := run(b, train.Full, train.SampleAuto)
 		if r.Negatives != 2*b-2 {
 			t.Errorf("%d negatives with full at b=%d", r.Negatives, b)
 		}
 		for _, tc := range []struct {
-			m    int
-			draw train.Draw
-			want int
+			m        int
+			sampling train.Sampling
+			want     int
 		}{
-			{1, train.DrawSingly, 1}, {2, train.DrawAuto, 2}, {2, train.DrawRuns, 2}, {512, train.DrawAuto, 2*b - 2},
+			{1, train.SamplePerHead, 1}, {2, train.SampleAuto, 2}, {2, train.SampleSharedRuns, 2}, {512, train.SampleAuto, 2*b - 2},
 		} {
-			got, r := run(b, tc.m, tc.draw)
+			got, r := run(b, tc.m, tc.sampling)
 			want := min(tc.want, 2*b-2)
-			if tc.draw == train.DrawRuns && 2*b-2*op.GroupHeads < tc.m {
+			if tc.sampling == train.SampleSharedRuns && 2*b-2*op.GroupHeads < tc.m {
 				want = 2*b - 2
 			}
 			if r.Negatives != want {
@@ -271,7 +271,7 @@ func TestNetworkEmbeds(t *testing.T) {
 	}
 	for _, i := range []int{0, 255, 256, 296} {
 		plain, want := make([]float32, 3*8*8), make([]float32, d)
-		if err := errors.Join(p.Augmentation.PlainTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)); err != nil {
+		if err := errors.Join(p.Augmentation.EvalTo(plain, images.Image(3+i), 8, 8), n.ProjectTo(want, plain)); err != nil {
 			t.Fatal(err)
 		}
 		for k, v := range want {
@@ -305,12 +305,12 @@ func TestPretrainedNetworkIsSaved(t *testing.T) {
 	}
 	represent := func(net *model.ResNet[float32], a simclr.Augmentation) []float32 {
 		x, h := make([]float32, 16*3*8*8), make([]float32, 16*net.Width())
-		if err := errors.Join(a.PlainBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)); err != nil {
+		if err := errors.Join(a.EvalBatchTo(x, images, rows(16)), net.RepresentTo(h, x, a.Size, a.Size)); err != nil {
 			t.Fatal(err)
 		}
 		return h
 	}
-	if !slices.Equal(represent(s.ResNet, simclr.Plain(s.Images)), represent(n.ResNet, p.Augmentation)) {
+	if !slices.Equal(represent(s.ResNet, simclr.EvalTransform(s.Images)), represent(n.ResNet, p.Augmentation)) {
 		t.Error("the loaded network represents otherwise")
 	}
 }
@@ -344,7 +344,7 @@ func TestPretrainingRefuses(t *testing.T) {
 		"grey images":               {func(_ *simclr.Pretraining, i *data.Images) { i.C, i.W = 1, 24 }, nil, "1 values per pixel"},
 		"no pixels":                 {func(_ *simclr.Pretraining, i *data.Images) { i.Pixels = nil }, nil, "0 bytes are not 16 images"},
 		"one image":                 {func(p *simclr.Pretraining, _ *data.Images) { p.BatchSize = 1 }, nil, "a batch of 1 images has no negatives"},
-		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Grey = 2 }, nil, "Grey is 2"},
+		"augmentation":              {func(p *simclr.Pretraining, _ *data.Images) { p.Augmentation.Gray = 2 }, nil, "Gray is 2"},
 		"negatives":                 {func(p *simclr.Pretraining, _ *data.Images) { p.Negatives = 0 }, nil, "0 negatives"},
 		"epochs":                    {func(p *simclr.Pretraining, _ *data.Images) { p.Epochs = 0 }, nil, "0 epochs"},
 		"warm-up":                   {func(p *simclr.Pretraining, _ *data.Images) { p.WarmUp = 3 }, nil, "warms up for 3 of its 3 epochs"},
@@ -377,11 +377,11 @@ func TestPaperPretraining(t *testing.T) {
 	want := simclr.Pretraining{
 		Augmentation: simclr.Augmentation{
 			Size: 32, MinScale: 0.2, MaxScale: 1, MinRatio: 0.75, MaxRatio: 4. / 3, Flip: 0.5,
-			Jitter: 0.8, Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, Hue: 0.1, Grey: 0.2,
+			Jitter: 0.8, Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, Hue: 0.1, Gray: 0.2,
 			Mean: [3]float32{.4914, .4822, .4465}, Std: [3]float32{.2023, .1994, .2010},
 		},
 		Loss:      op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5, Scale: 0.5, Mean: true},
-		BatchSize: 1024, Negatives: 16, Draw: train.DrawSingly,
+		BatchSize: 1024, Negatives: 16, Sampling: train.SamplePerHead,
 		Epochs: 1000, WarmUp: 5, LR: 0.12, Anneal: train.Cosine,
 		Momentum: 0.9, WeightDecay: 5e-4, Clip: 4,
 	}

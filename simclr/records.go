@@ -1,6 +1,7 @@
 package simclr
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -52,4 +53,17 @@ func (p *Pretraining) Records(w io.Writer, every int, accuracy func(epoch int) *
 		}
 		return nil
 	})
+}
+
+// Accuracies returns the accuracies, by epoch, in lines that Records has written,
+// and the latest of them; nil if there is none.
+func Accuracies(lines []byte) (byEpoch map[int]float64, latest *float64) {
+	byEpoch = map[int]float64{}
+	for line := range bytes.Lines(lines) {
+		var r Record
+		if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
+			byEpoch[r.Epoch], latest = *r.Accuracy, r.Accuracy
+		}
+	}
+	return byEpoch, latest
 }

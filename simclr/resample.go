@@ -12,8 +12,7 @@ var levels = func() (l [256]float32) {
 	return l
 }()
 
-// taps are the weights by which the pixels along one axis make those of a
-// resized image: output o is Σ weights[o·n+k] · input[starts[o]+k], k < n.
+// taps are the weights of a resize along one axis: output o is Σ weights[o·n+k] · input[starts[o]+k], k < n.
 type taps struct {
 	n       int
 	starts  []int
@@ -29,9 +28,9 @@ func (t *taps) fit(in, out int, mirrored bool) {
 	scale := float64(in) / float64(out)
 	reach := max(1, scale)
 	// window returns the inputs [lo, hi) that output o sees.
-	window := func(o int) (centre float64, lo, hi int) {
-		centre = scale * (float64(o) + 0.5)
-		return centre, max(0, int(centre-reach+0.5)), min(in, int(centre+reach+0.5))
+	window := func(o int) (center float64, lo, hi int) {
+		center = scale * (float64(o) + 0.5)
+		return center, max(0, int(center-reach+0.5)), min(in, int(center+reach+0.5))
 	}
 	t.n = 1
 	for o := range out {
@@ -41,7 +40,7 @@ func (t *taps) fit(in, out int, mirrored bool) {
 	t.starts = slices.Grow(t.starts[:0], out)[:out]
 	t.weights = slices.Grow(t.weights[:0], out*t.n)[:out*t.n]
 	for o := range out {
-		centre, lo, hi := window(o)
+		center, lo, hi := window(o)
 		if mirrored {
 			o = out - 1 - o
 		}
@@ -50,7 +49,7 @@ func (t *taps) fit(in, out int, mirrored bool) {
 		weights := t.weights[o*t.n:][:t.n]
 		clear(weights)
 		weight := func(i int) float64 {
-			d := (float64(i) + 0.5 - centre) / reach
+			d := (float64(i) + 0.5 - center) / reach
 			return max(0, 1-max(d, -d))
 		}
 		var sum float64

@@ -16,8 +16,8 @@ import (
 var (
 	// ErrOption: a field of an Augmentation, or an argument, has no meaning.
 	ErrOption = errors.New("unusable option")
-	// ErrShape: the length of a slice is not what the sizes of the images say,
-	// or a row is asked for that is not there.
+	// ErrShape: the length of a slice does not fit the sizes of the images, or a row
+	// is out of range.
 	ErrShape = errors.New("shapes do not agree")
 )
 
@@ -56,8 +56,8 @@ type Augmentation struct {
 	Jitter                                float64
 	Brightness, Contrast, Saturation, Hue float64
 
-	// Grey is the probability of a view without colours.
-	Grey float64
+	// Gray is the probability of a view without colours.
+	Gray float64
 
 	// Mean and Std, of red, green and blue, are subtracted and divided by in
 	// the end. Std is positive.
@@ -71,7 +71,7 @@ func Paper() Augmentation {
 		MinScale: 0.2, MaxScale: 1, MinRatio: 3. / 4, MaxRatio: 4. / 3,
 		Flip:   0.5,
 		Jitter: 0.8, Brightness: 0.4, Contrast: 0.4, Saturation: 0.4, Hue: 0.1,
-		Grey: 0.2,
+		Gray: 0.2,
 		Mean: [3]float32{.4914, .4822, .4465}, Std: [3]float32{.2023, .1994, .2010},
 	}
 }
@@ -93,7 +93,7 @@ func (a *Augmentation) Check() error {
 		name       string
 		value, max float64
 	}{
-		{"Flip", a.Flip, 1}, {"Jitter", a.Jitter, 1}, {"Grey", a.Grey, 1}, {"Hue", a.Hue, 0.5},
+		{"Flip", a.Flip, 1}, {"Jitter", a.Jitter, 1}, {"Gray", a.Gray, 1}, {"Hue", a.Hue, 0.5},
 		{"Brightness", a.Brightness, 1e6}, {"Contrast", a.Contrast, 1e6}, {"Saturation", a.Saturation, 1e6},
 	} {
 		if !(f.value >= 0 && f.value <= f.max) {
@@ -108,9 +108,12 @@ func (a *Augmentation) Check() error {
 	return nil
 }
 
+// A Stream gives the random numbers of a view: see ViewStream.
+type Stream = rng.Stream
+
 // ViewStream returns the random numbers of one view of one image (by its row
 // among the images) in one epoch, counted from 0.
-func ViewStream(seed uint64, epoch, image, view int) rng.Stream {
+func ViewStream(seed uint64, epoch, image, view int) Stream {
 	return rng.New(seed, rng.Views, uint64(epoch), uint64(image), uint64(view))
 }
 
@@ -118,7 +121,7 @@ func ViewStream(seed uint64, epoch, image, view int) rng.Stream {
 // to dst, [3, Size, Size]. The view is a function of the image and of the
 // stream, which should be that of ViewStream. Errors wrap ErrOption or
 // ErrShape.
-func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream rng.Stream) error {
+func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream Stream) error {
 	if err := a.checkImage(dst, image, h, w); err != nil {
 		return err
 	}
@@ -128,20 +131,20 @@ func (a *Augmentation) ViewTo(dst []float32, image []byte, h, w int, stream rng.
 	return nil
 }
 
-// PlainTo writes an image of h×w×3 bytes to dst, [3, Size, Size], without
+// EvalTo writes an image of h×w×3 bytes to dst, [3, Size, Size], without
 // augmentation: resized as views are (both sides to Size, unless it has that
 // size) and normalised. Errors wrap ErrOption or ErrShape.
-func (a *Augmentation) PlainTo(dst []float32, image []byte, h, w int) error {
+func (a *Augmentation) EvalTo(dst []float32, image []byte, h, w int) error {
 	if err := a.checkImage(dst, image, h, w); err != nil {
 		return err
 	}
 	ws := workspaces.Get().(*workspace)
-	a.plain(ws, dst, image, h, w)
+	a.eval(ws, dst, image, h, w)
 	workspaces.Put(ws)
 	return nil
 }
 
-// checkImage checks the arguments of ViewTo and PlainTo.
+// checkImage checks the arguments of ViewTo and EvalTo.
 func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -182,15 +185,15 @@ func (a *Augmentation) BatchTo(dst []float32, images *data.Images, index []int32
 	})
 }
 
-// PlainBatchTo is BatchTo without augmentation, as PlainTo is ViewTo.
-func (a *Augmentation) PlainBatchTo(dst []float32, images *data.Images, index []int32) error {
+// EvalBatchTo is BatchTo without augmentation, as EvalTo is ViewTo.
+func (a *Augmentation) EvalBatchTo(dst []float32, images *data.Images, index []int32) error {
 	return a.each(dst, images, index, func(ws *workspace, dst []float32, i int) {
-		a.plain(ws, dst, images.Image(i), images.H, images.W)
+		a.eval(ws, dst, images.Image(i), images.H, images.W)
 	})
 }
 
-// each calls write for every image of a batch, with its part of dst, once all
-// arguments are found to be sound.
+// each checks the arguments and calls write for every image of a batch, with its part
+// of dst.
 func (a *Augmentation) each(dst []float32, images *data.Images, index []int32, write func(ws *workspace, dst []float32, image int)) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -220,13 +223,13 @@ func (a *Augmentation) each(dst []float32, images *data.Images, index []int32, w
 // A workspace is the memory for one view at a time.
 type workspace struct {
 	across, down taps
-	rows         []float32 // [3, height of the crop, Size]: resized across alone
+	rows         []float32 // [3, height of the crop, Size]: resized in one direction
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// view does what ViewTo says, of sound arguments.
-func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int, stream rng.Stream) {
+// view is ViewTo without the checks.
+func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int, stream Stream) {
 	c := a.draw(h, w, &stream)
 	ws.resample(dst, a.Size, image, w, c.crop, c.flip)
 	if c.jitter {
@@ -243,21 +246,21 @@ func (a *Augmentation) view(ws *workspace, dst []float32, image []byte, h, w int
 			}
 		}
 	}
-	if c.grey {
-		toGrey(dst)
+	if c.gray {
+		toGray(dst)
 	}
-	a.normalise(dst)
+	a.normalize(dst)
 }
 
-// plain does what PlainTo says, of sound arguments.
-func (a *Augmentation) plain(ws *workspace, dst []float32, image []byte, h, w int) {
+// eval is EvalTo without the checks.
+func (a *Augmentation) eval(ws *workspace, dst []float32, image []byte, h, w int) {
 	ws.resample(dst, a.Size, image, w, rectangle{w: w, h: h}, false)
-	a.normalise(dst)
+	a.normalize(dst)
 }
 
-// normalise subtracts the means and divides by the standard deviations.
-func (a *Augmentation) normalise(view []float32) {
-	r, g, b := planes(view)
+// normalize subtracts the means and divides by the standard deviations.
+func (a *Augmentation) normalize(view []float32) {
+	r, g, b := channels(view)
 	for c, plane := range [...][]float32{r, g, b} {
 		mean, scale := a.Mean[c], 1/a.Std[c]
 		for i, x := range plane {
@@ -276,14 +279,14 @@ type choice struct {
 	brightness, contrast, saturation float32  // factors
 	hue                              float32  // share of the colour circle
 
-	grey bool
+	gray bool
 }
 
 // A rectangle is a part of an image, in pixels from the top left.
 type rectangle struct{ x, y, w, h int }
 
 // draw chooses a view of an image of h×w pixels.
-func (a *Augmentation) draw(h, w int, s *rng.Stream) choice {
+func (a *Augmentation) draw(h, w int, s *Stream) choice {
 	c := choice{
 		crop:       a.drawCrop(h, w, s),
 		flip:       s.Float64() < a.Flip,
@@ -293,7 +296,7 @@ func (a *Augmentation) draw(h, w int, s *rng.Stream) choice {
 		contrast:   drawFactor(a.Contrast, s),
 		saturation: drawFactor(a.Saturation, s),
 		hue:        float32(uniform(-a.Hue, a.Hue, s)),
-		grey:       s.Float64() < a.Grey,
+		gray:       s.Float64() < a.Gray,
 	}
 	for i := 3; i > 0; i-- {
 		j := s.IntN(i + 1)
@@ -303,14 +306,14 @@ func (a *Augmentation) draw(h, w int, s *rng.Stream) choice {
 }
 
 // uniform draws a number between lo and hi.
-func uniform(lo, hi float64, s *rng.Stream) float64 { return lo + (hi-lo)*s.Float64() }
+func uniform(lo, hi float64, s *Stream) float64 { return lo + (hi-lo)*s.Float64() }
 
 // drawFactor draws a factor for a strength of jitter.
-func drawFactor(x float64, s *rng.Stream) float32 { return float32(uniform(max(0, 1-x), 1+x, s)) }
+func drawFactor(x float64, s *Stream) float32 { return float32(uniform(max(0, 1-x), 1+x, s)) }
 
 // drawCrop chooses the part of an image of h×w pixels that a view shows, as
 // torchvision's RandomResizedCrop does.
-func (a *Augmentation) drawCrop(h, w int, s *rng.Stream) rectangle {
+func (a *Augmentation) drawCrop(h, w int, s *Stream) rectangle {
 	height, width := float64(h), float64(w)
 	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
 	for range 10 {

@@ -48,7 +48,7 @@ func randomImages(n, h, w int) *data.Images {
 
 func intsOn(t *testing.T, d *device.Device, values []int32) *op.Array {
 	t.Helper()
-	a, err := op.NewArrayOn(d, tensor.Int32, len(values))
+	a, err := op.NewArray(d, tensor.Int32, len(values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +84,9 @@ func TestChoicesOnDevice(t *testing.T) {
 		"ratio two, one tie": {with(func(a *Augmentation) { a.MinRatio, a.MaxRatio, a.MinScale, a.MaxScale = 2, 2, 0.125, 0.125 }), 12, 3, 500},
 		"nothing fits":       {with(func(a *Augmentation) { a.MinRatio, a.MaxRatio, a.MinScale = 2, 3, 1 }), 7, 7, 500},
 		"all there is": {with(func(a *Augmentation) {
-			a.Flip, a.Jitter, a.Grey, a.Hue, a.Contrast, a.Brightness = 1, 1, 1, 0.5, 3, 1e6
+			a.Flip, a.Jitter, a.Gray, a.Hue, a.Contrast, a.Brightness = 1, 1, 1, 0.5, 3, 1e6
 		}), 8, 9, 2000},
-		"nothing": {with(func(a *Augmentation) { a.Flip, a.Jitter, a.Grey, a.Hue, a.Contrast, a.Saturation = 0, 0, 0, 0, 0, 0 }), 8, 9, 2000},
+		"nothing": {with(func(a *Augmentation) { a.Flip, a.Jitter, a.Gray, a.Hue, a.Contrast, a.Saturation = 0, 0, 0, 0, 0, 0 }), 8, 9, 2000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const images, seed, epoch = 50, 13, 321
@@ -101,7 +101,7 @@ func TestChoicesOnDevice(t *testing.T) {
 				points = append(points, int32(i+i%2*c.views))
 			}
 			m := &data.Images{N: 1, H: 1, W: 1, C: 3, Pixels: make([]byte, 3)}
-			v, err := NewRemoteViews(d, m, []int32{0}, c.a, seed)
+			v, err := NewDeviceViews(d, m, []int32{0}, c.a, seed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestChoicesOnDevice(t *testing.T) {
 				g := got[i*choiceWords:][:choiceWords]
 				drawn := choice{
 					crop: rectangle{int(g[0]), int(g[1]), int(g[2]), int(g[3])},
-					flip: g[4]&1 != 0, jitter: g[4]&2 != 0, grey: g[4]&4 != 0,
+					flip: g[4]&1 != 0, jitter: g[4]&2 != 0, gray: g[4]&4 != 0,
 					brightness: math.Float32frombits(g[5]), contrast: math.Float32frombits(g[6]),
 					saturation: math.Float32frombits(g[7]), hue: math.Float32frombits(g[8]),
 				}
@@ -144,10 +144,10 @@ func TestViewsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	paper := Paper()
 	strong := paper
-	strong.Flip, strong.Jitter, strong.Hue, strong.Grey = 1, 1, 0.5, 0
+	strong.Flip, strong.Jitter, strong.Hue, strong.Gray = 1, 1, 0.5, 0
 	strong.Brightness, strong.Contrast, strong.Saturation = 2, 2, 3
 	grey := strong
-	grey.Grey, grey.MinScale, grey.MinRatio, grey.MaxRatio = 1, 1e-4, 0.1, 10
+	grey.Gray, grey.MinScale, grey.MinRatio, grey.MaxRatio = 1, 1e-4, 0.1, 10
 	plain := Augmentation{MinScale: 1, MaxScale: 1, MinRatio: 1, MaxRatio: 1, Std: [3]float32{1, 1, 1}}
 	for name, c := range map[string]struct {
 		a                Augmentation
@@ -178,14 +178,14 @@ func TestViewsOnDevice(t *testing.T) {
 			for i := range rows {
 				rows[i] = int32(m.N - 1 - i)
 			}
-			v, err := NewRemoteViews(d, m, rows, a, 99)
+			v, err := NewDeviceViews(d, m, rows, a, 99)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer v.Close()
 			values := 3 * a.Size * a.Size
 			got, want := make([]float32, 2*c.rows*values), make([]float32, 2*c.rows*values)
-			dst, err := op.NewArrayOn(d, tensor.Float32, 2*c.rows, 3, a.Size, a.Size)
+			dst, err := op.NewArray(d, tensor.Float32, 2*c.rows, 3, a.Size, a.Size)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,10 +219,10 @@ func TestViewsOnDevice(t *testing.T) {
 				}
 				compare("views")
 			}
-			if err := a.PlainBatchTo(want, m, index); err != nil {
+			if err := a.EvalBatchTo(want, m, index); err != nil {
 				t.Fatal(err)
 			}
-			if err := v.LaunchPlain(dst, intsOn(t, d, index)); err != nil {
+			if err := v.LaunchEval(dst, intsOn(t, d, index)); err != nil {
 				t.Fatal(err)
 			}
 			compare("plain images")
@@ -231,7 +231,7 @@ func TestViewsOnDevice(t *testing.T) {
 }
 
 // What cannot be is said, and memory goes back.
-func TestRemoteViewsErrors(t *testing.T) {
+func TestDeviceViewsErrors(t *testing.T) {
 	d := fakecuda.Open(t)
 	a, m := Paper(), randomImages(2, 3, 4)
 	large, none := a, a
@@ -247,7 +247,7 @@ func TestRemoteViewsErrors(t *testing.T) {
 	}{
 		{m, nil, none, ErrOption}, {m, nil, large, nil}, {&short, nil, a, ErrShape}, {m, []int32{2}, a, ErrShape}, {m, []int32{-1}, a, ErrShape},
 	} {
-		v, err := NewRemoteViews(d, c.m, c.rows, c.a, 1)
+		v, err := NewDeviceViews(d, c.m, c.rows, c.a, 1)
 		if !errors.Is(err, c.want) {
 			t.Errorf("rows %v, size %d: %v, want %v", c.rows, c.a.Size, err, c.want)
 		}
@@ -255,19 +255,19 @@ func TestRemoteViewsErrors(t *testing.T) {
 			v.Close()
 		}
 	}
-	v, err := NewRemoteViews(d, m, nil, a, 1)
+	v, err := NewDeviceViews(d, m, nil, a, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	points := intsOn(t, d, []int32{0, 2})
-	dst, err := op.NewArrayOn(d, tensor.Float32, 2, 3, 32, 31)
+	dst, err := op.NewArray(d, tensor.Float32, 2, 3, 32, 31)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Launch(dst, points, 0); !errors.Is(err, ErrShape) {
 		t.Errorf("a destination too small: %v", err)
 	}
-	if err := v.LaunchPlain(dst, points); !errors.Is(err, ErrShape) {
+	if err := v.LaunchEval(dst, points); !errors.Is(err, ErrShape) {
 		t.Errorf("a destination too small: %v", err)
 	}
 	v.Close()

@@ -76,7 +76,7 @@ func TestIdentity(t *testing.T) {
 				t.Errorf("%s: the view of image %d is not the image", name, i)
 			}
 		}
-		if err := a.PlainTo(got, image, 32, 32); err != nil {
+		if err := a.EvalTo(got, image, 32, 32); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
@@ -89,7 +89,7 @@ func TestNormalisation(t *testing.T) {
 	images := noise(1, 32, 32)
 	a := simclr.Paper()
 	got := make([]float32, 3*32*32)
-	if err := a.PlainTo(got, images.Pixels, 32, 32); err != nil {
+	if err := a.EvalTo(got, images.Pixels, 32, 32); err != nil {
 		t.Fatal(err)
 	}
 	for i, x := range intensities(images.Pixels) {
@@ -121,7 +121,7 @@ func TestResizeAgainstPillow(t *testing.T) {
 		}
 		a := bare(c.size)
 		got := make([]float32, 3*c.size*c.size)
-		if err := a.PlainTo(got, image, c.h, c.w); err != nil {
+		if err := a.EvalTo(got, image, c.h, c.w); err != nil {
 			t.Fatal(err)
 		}
 		n := c.size * c.size
@@ -237,30 +237,30 @@ func TestErrors(t *testing.T) {
 		{"ratio infinite", batch(func(a *simclr.Augmentation) { a.MaxRatio = inf }), simclr.ErrOption, "MaxRatio +Inf"},
 		{"flip", batch(func(a *simclr.Augmentation) { a.Flip = 1.5 }), simclr.ErrOption, "Flip is 1.5"},
 		{"jitter", batch(func(a *simclr.Augmentation) { a.Jitter = nan }), simclr.ErrOption, "Jitter is NaN"},
-		{"grey", batch(func(a *simclr.Augmentation) { a.Grey = -.1 }), simclr.ErrOption, "Grey is -0.1"},
+		{"grey", batch(func(a *simclr.Augmentation) { a.Gray = -.1 }), simclr.ErrOption, "Gray is -0.1"},
 		{"hue", batch(func(a *simclr.Augmentation) { a.Hue = .6 }), simclr.ErrOption, "between 0 and 0.5"},
 		{"contrast", batch(func(a *simclr.Augmentation) { a.Contrast = inf }), simclr.ErrOption, "Contrast is +Inf"},
 		{"std", batch(func(a *simclr.Augmentation) { a.Std[1] = 0 }), simclr.ErrOption, "green"},
 		{"mean", batch(func(a *simclr.Augmentation) { a.Mean[2] = float32(nan) }), simclr.ErrOption, "blue"},
 		{"bytes of an image", func() error { return paper.ViewTo(dst, make([]byte, 47), 4, 4, simclr.ViewStream(1, 0, 0, 0)) }, simclr.ErrShape, "47 bytes"},
-		{"no pixels", func() error { return paper.PlainTo(dst, nil, 0, 4) }, simclr.ErrShape, "0×4"},
-		{"overflow", func() error { return paper.PlainTo(dst, make([]byte, 3), math.MaxInt/2+1, 2) }, simclr.ErrShape, "3 bytes"},
-		{"destination", func() error { return paper.PlainTo(dst[1:], images.Image(0), 4, 4) }, simclr.ErrShape, "3071 values"},
-		{"destination of a batch", func() error { return paper.PlainBatchTo(dst, images, rows(2)) }, simclr.ErrShape, "2 views of 32×32 pixels have 6144"},
+		{"no pixels", func() error { return paper.EvalTo(dst, nil, 0, 4) }, simclr.ErrShape, "0×4"},
+		{"overflow", func() error { return paper.EvalTo(dst, make([]byte, 3), math.MaxInt/2+1, 2) }, simclr.ErrShape, "3 bytes"},
+		{"destination", func() error { return paper.EvalTo(dst[1:], images.Image(0), 4, 4) }, simclr.ErrShape, "3071 values"},
+		{"destination of a batch", func() error { return paper.EvalBatchTo(dst, images, rows(2)) }, simclr.ErrShape, "2 views of 32×32 pixels have 6144"},
 		{"row", func() error { return paper.BatchTo(dst, images, []int32{2}, 0, 0, 1) }, simclr.ErrShape, "item 0 of the batch is image 2"},
 		{"negative row", func() error { return paper.BatchTo(dst, images, []int32{-1}, 0, 0, 1) }, simclr.ErrShape, "image -1"},
 		{"bytes of images", func() error {
-			return paper.PlainBatchTo(dst, &data.Images{C: 3, N: 2, H: 4, W: 5, Pixels: images.Pixels}, rows(1))
+			return paper.EvalBatchTo(dst, &data.Images{C: 3, N: 2, H: 4, W: 5, Pixels: images.Pixels}, rows(1))
 		}, simclr.ErrShape, "96 bytes"},
 		{"number of images", func() error {
-			return paper.PlainBatchTo(nil, &data.Images{C: 3, N: 3, H: 4, W: 4, Pixels: images.Pixels}, nil)
+			return paper.EvalBatchTo(nil, &data.Images{C: 3, N: 3, H: 4, W: 4, Pixels: images.Pixels}, nil)
 		}, simclr.ErrShape, "3 images"},
 		{"half an image", func() error {
-			return paper.PlainBatchTo(nil, &data.Images{C: 3, N: 1, H: 4, W: 4, Pixels: images.Pixels[:60]}, nil)
+			return paper.EvalBatchTo(nil, &data.Images{C: 3, N: 1, H: 4, W: 4, Pixels: images.Pixels[:60]}, nil)
 		}, simclr.ErrShape, "60 bytes"},
-		{"images without rows", func() error { return paper.PlainBatchTo(nil, &data.Images{C: 3, N: 1, W: 4}, nil) }, simclr.ErrShape, "0×4"},
+		{"images without rows", func() error { return paper.EvalBatchTo(nil, &data.Images{C: 3, N: 1, W: 4}, nil) }, simclr.ErrShape, "0×4"},
 		{"grey images", func() error {
-			return paper.PlainBatchTo(nil, &data.Images{C: 1, N: 3, H: 4, W: 4, Pixels: images.Pixels[:48]}, nil)
+			return paper.EvalBatchTo(nil, &data.Images{C: 1, N: 3, H: 4, W: 4, Pixels: images.Pixels[:48]}, nil)
 		}, simclr.ErrShape, "with 1 of 3 colours"},
 		{"grid of nothing", func() error { return paper.Grid(io.Discard, images, nil, 3, 0, 1, 1) }, simclr.ErrOption, "0 images"},
 		{"zoom", func() error { return paper.Grid(io.Discard, images, rows(1), 3, 0, 1, 0) }, simclr.ErrOption, "magnified 0 times"},
@@ -272,7 +272,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: the error is %v; it should be of the kind %q and say %q", c.name, err, c.kind, c.says)
 		}
 	}
-	if err := paper.PlainBatchTo(nil, &data.Images{}, nil); err != nil {
+	if err := paper.EvalBatchTo(nil, &data.Images{}, nil); err != nil {
 		t.Errorf("no images at all: %v", err)
 	}
 	if err := paper.BatchTo(nil, images, nil, 0, 0, 1); err != nil {
@@ -307,7 +307,7 @@ func TestGrid(t *testing.T) {
 	for column := range 4 {
 		want := make([]float32, 2*3*64)
 		if column == 0 {
-			err = a.PlainBatchTo(want, images, index)
+			err = a.EvalBatchTo(want, images, index)
 		} else {
 			err = a.BatchTo(want, images, index, 6, column-1, 1)
 		}
@@ -345,7 +345,7 @@ func FuzzView(f *testing.F) {
 		images := noise(1, h, w)
 		a := bare(size)
 		a.MinScale, a.MaxScale, a.MinRatio, a.MaxRatio = minScale, maxScale, minRatio, maxRatio
-		a.Flip, a.Jitter, a.Grey = 0.5, 0.8, 0.2
+		a.Flip, a.Jitter, a.Gray = 0.5, 0.8, 0.2
 		a.Brightness, a.Contrast, a.Saturation, a.Hue = strength, strength, strength, hue
 		if err := a.Check(); err != nil {
 			if !errors.Is(err, simclr.ErrOption) {
@@ -368,7 +368,7 @@ func FuzzView(f *testing.F) {
 		if !slices.Equal(view, again) {
 			t.Error("the same stream gave another view")
 		}
-		if err := a.PlainTo(view, images.Pixels, h, w); err != nil {
+		if err := a.EvalTo(view, images.Pixels, h, w); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -28,7 +29,7 @@ type Adam struct {
 	WeightDecay float64
 
 	targets []target
-	slots   []Slot
+	state   []NamedArray
 	steps   *op.Array // the number of steps taken, a single float64
 
 	t    *target
@@ -40,32 +41,25 @@ type Adam struct {
 
 // Init implements Method.
 func (o *Adam) Init(params []model.Parameter) error {
-	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: orDefault(o.Beta1, 0.9), Beta2: orDefault(o.Beta2, 0.999), Epsilon: orDefault(o.Epsilon, 1e-8)}
+	o.step = simd.Adam{WeightDecay: o.WeightDecay, Beta1: cmp.Or(o.Beta1, 0.9), Beta2: cmp.Or(o.Beta2, 0.999), Epsilon: cmp.Or(o.Epsilon, 1e-8)}
 	if s := &o.step; !(s.Beta1 > 0 && s.Beta1 < 1) || !(s.Beta2 > 0 && s.Beta2 < 1) || !(s.Epsilon > 0) || !(s.WeightDecay >= 0) || math.IsInf(s.Epsilon+s.WeightDecay, 0) {
 		return fmt.Errorf("train: Adam cannot have betas %g and %g, epsilon %g and weight decay %g; betas lie between 0 and 1, epsilon is above 0, the decay at least 0", s.Beta1, s.Beta2, s.Epsilon, s.WeightDecay)
 	}
 	var err error
-	if o.targets, o.slots, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
+	if o.targets, o.state, err = newTargets(params, true, "adam.m", "adam.v"); err != nil {
 		return err
 	}
 	if o.steps, err = op.ArrayOf([]float64{0}, 1); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	o.slots = append(o.slots, Slot{"adam.steps", o.steps})
+	o.state = append(o.state, NamedArray{"adam.steps", o.steps})
 	o.loop.Body = o.piece
 	o.plan = plan{}
 	return nil
 }
 
-func orDefault(v, standard float64) float64 {
-	if v == 0 {
-		return standard
-	}
-	return v
-}
-
 // State implements Method.
-func (o *Adam) State() []Slot { return o.slots }
+func (o *Adam) State() []NamedArray { return o.state }
 
 // Step implements Method.
 func (o *Adam) Step(rows []int32, lr, clip float64) {
@@ -88,14 +82,14 @@ func (o *Adam) begin(lr, clip float64) {
 	o.step.Clip = bound(clip)
 }
 
-// Numbers implements Remote.
-func (o *Adam) Numbers(lr, clip float64) StepNumbers {
+// numbers implements deviceMethod.
+func (o *Adam) numbers(lr, clip float64) stepNumbers {
 	o.begin(lr, clip)
-	return StepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
+	return stepNumbers{float32(o.step.Step), float32(o.step.Clip), float32(o.step.Scale)}
 }
 
-// Launch implements Remote.
-func (o *Adam) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+// launch implements deviceMethod.
+func (o *Adam) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	return o.plan.launch(d, "adam_steps", o.targets, o.decay, rows, numbers, status,
 		device.F32(1-o.step.Beta1), device.F32(o.step.Beta2), device.F32(1-o.step.Beta2), device.F32(o.step.Epsilon))
 }

@@ -58,7 +58,7 @@ var fanouts = []fanout{{4, 1}, {4, 8}, {16, 16}, {1, 4}, {256, 256}}
 func TestShuffleIsAPermutation(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 8192, 8193, 100000} {
 		for _, fan := range append(fanouts, fanoutOf(n)) {
-			s := newShufflerOver(fan, numbered(n), 1)
+			s := newShuffler(fan, numbered(n), 1)
 			for epoch := range 2 {
 				s.begin(epoch)
 				order := slices.Clone(s.upTo(n))
@@ -76,7 +76,7 @@ func TestShuffleIsAPermutation(t *testing.T) {
 func TestShuffleIsUniform(t *testing.T) {
 	const n, epochs, cells = 20000, 100, 20
 	for _, fan := range fanouts {
-		s := newShufflerOver(fan, numbered(n), 2)
+		s := newShuffler(fan, numbered(n), 2)
 		var count [3][cells]float64
 		follow := [3]int32{0, 5, n - 1}
 		for epoch := range epochs {
@@ -110,7 +110,7 @@ func TestShuffleIsUniform(t *testing.T) {
 func TestShuffleDependsOnEpochAlone(t *testing.T) {
 	const n = 50000
 	for _, fan := range fanouts {
-		a, b := newShufflerOver(fan, numbered(n), 3), newShufflerOver(fan, numbered(n), 3)
+		a, b := newShuffler(fan, numbered(n), 3), newShuffler(fan, numbered(n), 3)
 		a.begin(0)
 		a.upTo(n)
 		a.begin(1)
@@ -140,7 +140,7 @@ func TestShuffleOfASeedStays(t *testing.T) {
 		{7, 0x287c107c8448b6ef}, {8193, 0x22517d362c968f7d}, {1500000, 0x87a977d4e8ff991b}, {1 << 23, 0xcc368abc246c2450},
 		{1<<23 + 1, 0x10e0d0817259b44d}, // the first with two levels
 	} {
-		s := newShuffler(numbered(c.edges), 4)
+		s := newShuffler(fanoutOf(c.edges), numbered(c.edges), 4)
 		s.begin(3)
 		var sum uint64
 		for _, e := range s.upTo(c.edges) {
@@ -156,10 +156,10 @@ func TestShuffleOfASeedStays(t *testing.T) {
 // rows of the batch.
 func TestNegativesAreUniform(t *testing.T) {
 	const b, m = 8, 13 // m < 2b − 2 = 14
-	batch := model.Batch{Slots: make([]int32, 2*b)}
+	batch := model.Batch{Local: make([]int32, 2*b)}
 	var count [b][2 * b]float64
 	const batches = 2000
-	var c contrast
+	var c negativeSampler
 	for k := range batches {
 		c.draw(&batch, m, 0, k)
 		for p, r := range batch.Negatives {
@@ -195,16 +195,16 @@ func TestInBatchNoiseIsNearUniform(t *testing.T) {
 			edges = append(edges, packEdge(int32(i), int32(o)), packEdge(int32(o), int32(i)))
 		}
 	}
-	b := newFeed(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, epochs)
+	b := newPrefetcher(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, epochs)
 	defer b.close()
-	var c contrast
+	var c negativeSampler
 	count := make([]float64, n)
 	var total float64
 	for block := b.next(); block != nil; block = b.next() {
 		for j, batch := range block.batches {
 			c.draw(&batch, 5, block.epoch, block.first+j)
 			for _, e := range batch.Negatives {
-				count[batch.Rows[batch.Slots[e]]]++
+				count[batch.Rows[batch.Local[e]]]++
 				total++
 			}
 		}
@@ -234,8 +234,8 @@ func TestRunsAreUnbiased(t *testing.T) {
 			want += w / (2*b - 2)
 		}
 	}
-	c := contrast{how: DrawRuns}
-	batch := model.Batch{Slots: make([]int32, 2*b)}
+	c := negativeSampler{how: SampleSharedRuns}
+	batch := model.Batch{Local: make([]int32, 2*b)}
 	for k := range batches {
 		order := s.Perm(b)
 		at := slices.Index(order, edge)
@@ -263,13 +263,13 @@ func TestRunsAreUnbiased(t *testing.T) {
 }
 
 // What is drawn for a batch does not depend on the batches before.
-func TestContrastsDoNotMixUp(t *testing.T) {
-	var c contrast
+func TestNegativesOfBatchesDoNotMixUp(t *testing.T) {
+	var c negativeSampler
 	for _, tc := range []struct{ b, m int }{{5, Full}, {5, 3}, {50, 40}, {7, Full}, {50, 33}, {1, 4}, {7, 2}, {100, 40}} {
-		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
+		batch := model.Batch{Local: make([]int32, 2*tc.b)}
 		c.draw(&batch, tc.m, 3, 4)
-		var fresh contrast
-		want := model.Batch{Slots: batch.Slots}
+		var fresh negativeSampler
+		want := model.Batch{Local: batch.Local}
 		fresh.draw(&want, tc.m, 3, 4)
 		if !slices.Equal(batch.Negatives, want.Negatives) || !slices.Equal(batch.Runs, want.Runs) {
 			t.Errorf("b=%d m=%d: negatives %v and runs %v, want %v and %v", tc.b, tc.m, batch.Negatives, batch.Runs, want.Negatives, want.Runs)
@@ -277,48 +277,73 @@ func TestContrastsDoNotMixUp(t *testing.T) {
 	}
 }
 
-// The slots of points are right when their numbers run out and start anew.
-func TestSlotsStartAnew(t *testing.T) {
-	s := newSlotter(10)
+// The points of a batch are numbered right when the base runs out and starts anew.
+func TestDeduperStartsAnew(t *testing.T) {
+	s := newDeduper(10)
 	edges := []edge{packEdge(3, 4), packEdge(4, 3), packEdge(9, 3)}
 	s.seen[4] = math.MaxInt32 - 3
 	s.base = math.MaxInt32 - 3
 	var b model.Batch
 	for range 2 {
 		s.fill(&b, edges)
-		if !slices.Equal(b.Rows, []int32{3, 4, 9}) || !slices.Equal(b.Slots, []int32{0, 1, 2, 1, 0, 0}) {
-			t.Errorf("rows %v and slots %v", b.Rows, b.Slots)
+		if !slices.Equal(b.Rows, []int32{3, 4, 9}) || !slices.Equal(b.Local, []int32{0, 1, 2, 1, 0, 0}) {
+			t.Errorf("rows %v, and ends %v of them", b.Rows, b.Local)
 		}
 	}
 }
 
+// The images of a batch have the memory of an earlier one, if that suffices.
+func TestImagesUseMemoryAgain(t *testing.T) {
+	b := model.Batch{Rows: []int32{4, 2, 3}, Images: make([]float32, 1)}
+	for i, rows := range [][]int32{{4, 2, 3}, {1}, {5, 0}} {
+		before := &b.Images[0]
+		b.Rows = rows
+		if err := draw(zeroImages{}, &b, i); err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Images) != 12*len(rows) || (before == &b.Images[0]) != (i > 0) {
+			t.Errorf("%d points have %d values, in other memory: %v", len(rows), len(b.Images), before != &b.Images[0])
+		}
+	}
+}
+
+// zeroImages are images of 3×2×2 zeros.
+type zeroImages struct{}
+
+func (zeroImages) Shape() [3]int { return [3]int{3, 2, 2} }
+
+func (zeroImages) ImagesTo(dst []float32, _ []int32, _ int) error {
+	clear(dst)
+	return nil
+}
+
 // How negatives are drawn depends on their number and the batch's size.
-func TestWaysToDraw(t *testing.T) {
+func TestSampling(t *testing.T) {
 	for _, tc := range []struct {
-		how  Draw
+		how  Sampling
 		b, m int
 		want string
 	}{
-		{DrawAuto, 1, Full, "full"},
-		{DrawAuto, 1, 5, "full"},
-		{DrawAuto, 20, Full, "full"},
-		{DrawAuto, 20, 38, "full"},
-		{DrawAuto, 20, 39, "full"},
-		{DrawAuto, 20, 37, "full"}, // too many for runs of 40 − 32 rows
-		{DrawSingly, 20, 37, "singly"},
-		{DrawAuto, 1024, 31, "singly"},
-		{DrawAuto, 1024, 32, "runs"},
-		{DrawAuto, 1024, 2016, "runs"},
-		{DrawAuto, 1024, 2017, "full"},
-		{DrawAuto, 1024, 2046, "full"},
-		{DrawSingly, 1024, 500, "singly"},
-		{DrawSingly, 1024, Full, "full"},
-		{DrawRuns, 1024, 5, "runs"},
-		{DrawRuns, 10, 5, "full"},
-		{DrawRuns, 10, Full, "full"},
+		{SampleAuto, 1, Full, "full"},
+		{SampleAuto, 1, 5, "full"},
+		{SampleAuto, 20, Full, "full"},
+		{SampleAuto, 20, 38, "full"},
+		{SampleAuto, 20, 39, "full"},
+		{SampleAuto, 20, 37, "full"}, // too many for runs of 40 − 32 rows
+		{SamplePerHead, 20, 37, "singly"},
+		{SampleAuto, 1024, 31, "singly"},
+		{SampleAuto, 1024, 32, "runs"},
+		{SampleAuto, 1024, 2016, "runs"},
+		{SampleAuto, 1024, 2017, "full"},
+		{SampleAuto, 1024, 2046, "full"},
+		{SamplePerHead, 1024, 500, "singly"},
+		{SamplePerHead, 1024, Full, "full"},
+		{SampleSharedRuns, 1024, 5, "runs"},
+		{SampleSharedRuns, 10, 5, "full"},
+		{SampleSharedRuns, 10, Full, "full"},
 	} {
-		batch := model.Batch{Slots: make([]int32, 2*tc.b)}
-		c := contrast{how: tc.how}
+		batch := model.Batch{Local: make([]int32, 2*tc.b)}
+		c := negativeSampler{how: tc.how}
 		c.draw(&batch, tc.m, 0, 0)
 		got := "singly"
 		switch {
@@ -339,9 +364,9 @@ func TestWaysToDraw(t *testing.T) {
 // the last, smaller group too.
 func TestRunsAreUniform(t *testing.T) {
 	const b, m, batches = 20, 3, 4000
-	batch := model.Batch{Slots: make([]int32, 2*b)}
+	batch := model.Batch{Local: make([]int32, 2*b)}
 	counts := [2][]float64{make([]float64, 2*b-32), make([]float64, 2*b-8)}
-	c := contrast{how: DrawRuns}
+	c := negativeSampler{how: SampleSharedRuns}
 	for k := range batches {
 		c.draw(&batch, m, 0, k)
 		for group, first := range batch.Runs[1:] {
@@ -370,7 +395,7 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 		h := s.IntN(n)
 		edges[i] = packEdge(int32(h), int32((h+1+s.IntN(n-1))%n))
 	}
-	b := newFeed(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, 2)
+	b := newPrefetcher(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, 2)
 	defer b.close()
 	seen := map[int][]edge{}
 	for block := b.next(); block != nil; block = b.next() {
@@ -378,11 +403,11 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 			points := slices.Clone(batch.Rows)
 			slices.Sort(points)
 			if len(slices.Compact(points)) != len(batch.Rows) {
-				t.Fatal("a point has two slots")
+				t.Fatal("a point has two numbers")
 			}
 			for i := range batch.Edges() {
 				seen[block.epoch] = append(seen[block.epoch],
-					packEdge(batch.Rows[batch.Slots[i]], batch.Rows[batch.Slots[batch.Edges()+i]]))
+					packEdge(batch.Rows[batch.Local[i]], batch.Rows[batch.Local[batch.Edges()+i]]))
 			}
 		}
 		b.recycle(block)
@@ -402,7 +427,7 @@ func BenchmarkShuffle(b *testing.B) {
 	for _, edges := range []int{1499592, 16 << 20} {
 		for _, fan := range []fanout{{256, 1}, {256, 8}} {
 			b.Run(fmt.Sprintf("%d over %d·%d", edges, fan.first, fan.second), func(b *testing.B) {
-				s := newShufflerOver(fan, numbered(edges), 1)
+				s := newShuffler(fan, numbered(edges), 1)
 				for b.Loop() {
 					s.begin(0)
 					s.upTo(edges)
@@ -421,8 +446,8 @@ func BenchmarkBatches(b *testing.B) {
 		edges[i] = packEdge(int32(s.IntN(n)), int32(s.IntN(n)))
 	}
 	b.Run("negatives", func(b *testing.B) {
-		batch := model.Batch{Slots: make([]int32, 2048)}
-		var c contrast
+		batch := model.Batch{Local: make([]int32, 2048)}
+		var c negativeSampler
 		for b.Loop() {
 			for i := range count / 1024 {
 				c.draw(&batch, 5, 0, i)
@@ -431,7 +456,7 @@ func BenchmarkBatches(b *testing.B) {
 	})
 	for _, size := range []int{1024, 32768} {
 		b.Run("all", func(b *testing.B) {
-			batches := newFeed(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, b.N)
+			batches := newPrefetcher(edges, n, &Options{BatchSize: size, Seed: 1}, position{}, b.N)
 			defer batches.close()
 			for block := batches.next(); block != nil; block = batches.next() {
 				batches.recycle(block)

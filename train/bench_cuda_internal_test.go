@@ -8,21 +8,21 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// benchmarkFeed times what a device does with the edges of a graph as large as MNIST's.
+// benchmarkBatcher times what a device does with the edges of a graph as large as MNIST's.
 // An operation is one call of f, on this many edges.
-func benchmarkFeed(b *testing.B, size int, f func(feed *remoteFeed, layout *remoteLayout, i int) error) {
+func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, layout *deviceLayout, i int) error) {
 	points, edges := 70000, 1500000
 	if testing.Short() {
 		points, edges, size = 700, 6000, min(size, 6000)
 	}
 	d := fakecuda.Open(b)
 	d.Unpooled = false
-	feed, err := newRemoteFeed(d, randomEdges(points, edges), points, size, 3)
+	batcher, err := newDeviceBatcher(fanoutOf(edges), d, randomEdges(points, edges), points, size, 3)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer feed.close()
-	layout, err := newRemoteLayout(d)
+	defer batcher.close()
+	layout, err := newDeviceLayout(d)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -35,10 +35,10 @@ func benchmarkFeed(b *testing.B, size int, f func(feed *remoteFeed, layout *remo
 			}
 		}
 	}
-	wait(feed.begin(0), f(feed, layout, 0))
+	wait(batcher.begin(0), f(batcher, layout, 0))
 	b.ResetTimer()
 	for i := range b.N {
-		if err := f(feed, layout, i); err != nil {
+		if err := f(batcher, layout, i); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -48,7 +48,7 @@ func benchmarkFeed(b *testing.B, size int, f func(feed *remoteFeed, layout *remo
 
 // BenchmarkShuffleOnDevice times the order of an epoch.
 func BenchmarkShuffleOnDevice(b *testing.B) {
-	benchmarkFeed(b, 1024, func(feed *remoteFeed, _ *remoteLayout, i int) error { return feed.begin(i) })
+	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher, _ *deviceLayout, i int) error { return batcher.begin(i) })
 }
 
 // BenchmarkDistinctOnDevice times the search for the distinct points of all whole
@@ -56,8 +56,8 @@ func BenchmarkShuffleOnDevice(b *testing.B) {
 func BenchmarkDistinctOnDevice(b *testing.B) {
 	for name, size := range map[string]int{"b=1024": 1024, "b=2^19": 1 << 19} {
 		b.Run(name, func(b *testing.B) {
-			benchmarkFeed(b, size, func(feed *remoteFeed, layout *remoteLayout, _ int) error {
-				return feed.distinct(layout, 0, feed.edges/feed.size)
+			benchmarkBatcher(b, size, func(batcher *deviceBatcher, layout *deviceLayout, _ int) error {
+				return batcher.distinct(layout, 0, batcher.edges/batcher.size)
 			})
 		})
 	}

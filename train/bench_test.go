@@ -37,14 +37,14 @@ const mnistPoints, mnistEdges = 70000, 1499592
 
 // benchmarkEpochs times epochs over as many edges as MNIST's graph has, of a
 // table in d dimensions with step size 1: an operation is one epoch.
-func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, draw train.Draw) {
+func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, sampling train.Sampling) {
 	m, err := model.NewEmbedding(normal[float32](mnistPoints, d, 1), d, op.ContrastiveOptions{Loss: loss, Clamp: 1e-10})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
 	if _, err = train.Fit(context.Background(), m, heads, tails, train.Options{
-		BatchSize: size, Clip: 4, Draw: draw,
+		BatchSize: size, Clip: 4, Sampling: sampling,
 		Phases: []train.Phase{{Epochs: b.N, LR: 1, Place: train.Place{}, Negatives: negatives}},
 	}); err != nil {
 		b.Fatal(err)
@@ -59,7 +59,7 @@ func BenchmarkEpoch(b *testing.B) {
 	for _, size := range []int{1024, 32768} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
 			b.Run(fmt.Sprintf("%v/b=%d", loss, size), func(b *testing.B) {
-				benchmarkEpochs(b, 2, loss, heads, tails, size, 5, train.DrawAuto)
+				benchmarkEpochs(b, 2, loss, heads, tails, size, 5, train.SampleAuto)
 			})
 		}
 	}
@@ -72,18 +72,18 @@ func BenchmarkNegatives(b *testing.B) {
 	for _, c := range []struct {
 		name      string
 		negatives int
-		draw      train.Draw
+		sampling  train.Sampling
 	}{
-		{"m=5/singly", 5, train.DrawSingly},
-		{"m=5/runs", 5, train.DrawRuns},
-		{"m=50/singly", 50, train.DrawSingly},
-		{"m=50/runs", 50, train.DrawRuns},
-		{"m=500/singly", 500, train.DrawSingly},
-		{"m=500/runs", 500, train.DrawRuns},
-		{"m=full/all", train.Full, train.DrawAuto},
+		{"m=5/singly", 5, train.SamplePerHead},
+		{"m=5/runs", 5, train.SampleSharedRuns},
+		{"m=50/singly", 50, train.SamplePerHead},
+		{"m=50/runs", 50, train.SampleSharedRuns},
+		{"m=500/singly", 500, train.SamplePerHead},
+		{"m=500/runs", 500, train.SampleSharedRuns},
+		{"m=full/all", train.Full, train.SampleAuto},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			benchmarkEpochs(b, 2, op.InfoNC, heads, tails, 1024, c.negatives, c.draw)
+			benchmarkEpochs(b, 2, op.InfoNC, heads, tails, 1024, c.negatives, c.sampling)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func BenchmarkDimensions(b *testing.B) {
 	heads, tails := randomEdges(mnistPoints, mnistEdges)
 	for _, d := range []int{1, 2, 3, 10, 50} {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
-			benchmarkEpochs(b, d, op.InfoNC, heads, tails, 1024, train.Full, train.DrawAuto)
+			benchmarkEpochs(b, d, op.InfoNC, heads, tails, 1024, train.Full, train.SampleAuto)
 		})
 	}
 }
@@ -168,9 +168,9 @@ func BenchmarkNetworkStep(b *testing.B) {
 				b.Fatal(err)
 			}
 			stream := rng.New(1, rng.Sample)
-			batch := model.Batch{Rows: make([]int32, 2*edges), Slots: make([]int32, 2*edges), Negatives: make([]int32, 5*edges)}
+			batch := model.Batch{Rows: make([]int32, 2*edges), Local: make([]int32, 2*edges), Negatives: make([]int32, 5*edges)}
 			for i, p := range stream.Perm(n)[:2*edges] {
-				batch.Rows[i], batch.Slots[i] = int32(p), int32(i)
+				batch.Rows[i], batch.Local[i] = int32(p), int32(i)
 			}
 			for i := range batch.Negatives {
 				batch.Negatives[i] = int32(stream.IntN(2 * edges))

@@ -15,16 +15,17 @@ import (
 	"cne/model/op"
 )
 
-// Checkpoints say when the state of a run is saved. It is also saved when the
-// run ends, and when its context does.
+// Checkpoints say when the state of a run is saved. It is also saved when the run
+// ends, and when its context does.
 type Checkpoints struct {
-	// Epochs saves after every so many epochs; 0 means never for that reason.
+	// Epochs is the number of epochs after which the run is saved again; 0 means that
+	// epochs do not count.
 	Epochs int
-	// Interval saves when so much time has passed since the last time, between
-	// two batches; 0 means never for that reason.
+	// Interval is the time after which the run is saved again, between two batches; 0
+	// means that time does not count.
 	Interval time.Duration
-	// Save keeps a checkpoint, which shares the memory of the run: what it
-	// needs of it after it returns it must copy. An error ends the run.
+	// Save keeps a checkpoint. This shares the memory of the run: Save must write or
+	// copy what is needed of it later. An error ends the run.
 	Save func(*Checkpoint) error
 }
 
@@ -33,49 +34,48 @@ func (c *Checkpoints) after(epoch int) bool {
 	return c != nil && c.Epochs > 0 && epoch%c.Epochs == 0
 }
 
-// A Checkpoint is the state of a run between two batches: all that is needed
-// to go on and end with the very bits of a run that never stopped. (On a
-// processor with another instruction set, the bits differ as those of a whole
-// run do.)
+// A Checkpoint is the state of a run between two batches: all that is needed to go on
+// and end with the same bits as a run that never stopped. (On a processor with another
+// instruction set the bits differ, as they do for a whole run.)
 type Checkpoint struct {
 	// Progress says how far the run has come.
 	Progress Progress
-	// Notes are the caller's: what identifies the run.
+	// Notes are the caller's, for example to identify the run.
 	Notes map[string]string
 
-	// slots are the parameters and the state of the methods, by names that
-	// begin with one of the prefixes below.
-	slots []Slot
+	// arrays are those of engine.arrays, whose names begin with one of the prefixes
+	// below.
+	arrays []NamedArray
 }
 
-// A Stateful model has a state that its steps change besides its parameters,
-// such as the running statistics of batch normalisation. Checkpoints hold it.
+// A Stateful model has state that its steps change besides its parameters, such as
+// the running statistics of batch normalisation. Checkpoints include it.
 type Stateful interface {
-	// State returns the arrays of the state, always the same: who writes into
-	// them puts the model into another state.
-	State() []Slot
+	// State returns the arrays of the state, the same ones every time: a checkpoint
+	// is restored by writing to them.
+	State() []NamedArray
 }
 
 // Progress is how far a run has come.
 type Progress struct {
-	// Epochs is the number of epochs done, and Batches that of batches of the
-	// epoch after them.
+	// Epochs is the number of epochs done, and Batches the number of batches done of
+	// the next epoch.
 	Epochs  int `json:"epochs"`
 	Batches int `json:"batches"`
-	// Loss is that of the last whole epoch, Sum that of the batches since.
+	// Loss is that of the last whole epoch, Sum the sum of the edges' losses since.
 	Loss float64 `json:"loss"`
 	Sum  float64 `json:"sum"`
 	// Least is the lowest loss of an epoch.
 	Least float64 `json:"least"`
-	// Elapsed is the time that the whole epochs took, and ElapsedSince that
-	// of the batches since.
+	// Elapsed is the time that the whole epochs took, and ElapsedSince that of the
+	// batches since.
 	Elapsed      time.Duration `json:"elapsed"`
 	ElapsedSince time.Duration `json:"elapsed_since"`
 
 	// Total is the number of epochs the run was to have.
 	Total int `json:"total"`
 
-	// What the run must have in common with the one that goes on.
+	// What a run that goes on from here must have in common with this one.
 	Seed      uint64 `json:"seed"`
 	BatchSize int    `json:"batch_size"`
 	Points    int    `json:"points"`
@@ -99,53 +99,20 @@ const (
 	checkpointFormat = 1
 )
 
-// ErrCheckpoint is the cause of errors about checkpoints that are damaged, of
-// another version, or of another run.
+// ErrCheckpoint is wrapped by errors about checkpoints that are damaged, of another
+// version, or of another run.
 var ErrCheckpoint = errors.New("train: the checkpoint cannot be used")
 
-// saves remembers when a run was saved.
+// saves records when, and where, a run was last saved.
 type saves struct {
 	last time.Time
 	at   position
 	any  bool
 }
 
-// due tells whether enough time has passed since the last checkpoint.
+// due tells whether a checkpoint is due by time.
 func (s *saves) due(c *Checkpoints) bool {
 	return c != nil && c.Interval > 0 && time.Since(s.last) >= c.Interval
-}
-
-// slots names all arrays of a run's state.
-func (f *fit) slots() []Slot {
-	var list []Slot
-	params, logZ := f.params, f.logZ
-	if f.remote != nil {
-		params, logZ = f.remote.replica.Parameters(), f.remote.logZ
-	}
-	for _, p := range params {
-		list = append(list, Slot{parameterPrefix + p.Name, p.Value})
-	}
-	list = append(list, Slot{parameterPrefix + logZ.Name, logZ.Value})
-	if m, ok := f.model.(Stateful); ok {
-		for _, s := range m.State() {
-			if f.remote != nil {
-				s.Value = f.remote.replica.Copy(s.Value)
-			}
-			list = append(list, Slot{statePrefix + s.Name, s.Value})
-		}
-	}
-	for _, s := range f.Method.State() {
-		list = append(list, Slot{methodPrefix + s.Name, s.Value})
-	}
-	for _, s := range f.MethodZ.State() {
-		list = append(list, Slot{methodZPrefix + s.Name, s.Value})
-	}
-	return list
-}
-
-// saveAtEnd saves the finished run, unless that was done after the last epoch.
-func (f *fit) saveAtEnd() error {
-	return f.saveIf(f.Checkpoints != nil && !(f.saves.any && f.saves.at == f.at))
 }
 
 // saveIf hands a checkpoint to the caller if one is wanted.
@@ -155,17 +122,17 @@ func (f *fit) saveIf(wanted bool) error {
 	}
 	err := f.Checkpoints.Save(&Checkpoint{
 		Progress: Progress{
-			Epochs: f.at.epoch, Batches: f.at.batch, Loss: f.result.Loss, Sum: f.sum, Least: f.least,
-			Elapsed: f.result.Elapsed, ElapsedSince: f.elapsed, Total: f.epochs,
+			Epochs: f.now.epoch, Batches: f.now.batch, Loss: f.result.Loss, Sum: f.now.sum, Least: f.least,
+			Elapsed: f.result.Elapsed, ElapsedSince: f.now.elapsed, Total: f.epochs,
 			Seed: f.Seed, BatchSize: f.size, Points: f.n, Edges: f.edges,
 		},
-		slots: f.slots(),
+		arrays: f.engine.arrays(),
 	})
-	f.saves = saves{last: time.Now(), at: f.at, any: true}
+	f.saves = saves{last: time.Now(), at: f.now.position, any: true}
 	return err
 }
 
-// restore puts the run where a checkpoint was taken.
+// restore puts the run into the state of a checkpoint.
 func (f *fit) restore(c *Checkpoint) error {
 	p := &c.Progress
 	for _, x := range []struct {
@@ -189,11 +156,11 @@ func (f *fit) restore(c *Checkpoint) error {
 	if p.Epochs < 0 || p.Batches < 0 || p.Batches >= f.batches || p.Epochs > f.epochs || p.Epochs == f.epochs && p.Batches > 0 {
 		return fmt.Errorf("%w: it is %d epochs and %d batches into its run, but this run ends after %d epochs of %d batches; ask for more epochs", ErrCheckpoint, p.Epochs, p.Batches, f.epochs, f.batches)
 	}
-	saved := make(map[string]*op.Array, len(c.slots))
-	for _, s := range c.slots {
+	saved := make(map[string]*op.Array, len(c.arrays))
+	for _, s := range c.arrays {
 		saved[s.Name] = s.Value
 	}
-	want := f.slots()
+	want := f.engine.arrays()
 	for _, s := range want {
 		from, ok := saved[s.Name]
 		if !ok {
@@ -212,25 +179,15 @@ func (f *fit) restore(c *Checkpoint) error {
 			return err
 		}
 	}
-	value := f.logZ.Value
-	if f.remote != nil {
-		f.remote.replica.Moved()
-		value = f.remote.logZ.Value
-	}
-	logZ, err := numberOf(value)
-	if err != nil {
-		return err
-	}
-	f.at = position{p.Epochs, p.Batches}
-	f.sum, f.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
+	f.now.position = position{p.Epochs, p.Batches}
+	f.now.sum, f.now.elapsed, f.least = p.Sum, p.ElapsedSince, p.Least
 	f.result.Epochs, f.result.Loss, f.result.Elapsed = p.Epochs, p.Loss, p.Elapsed
-	f.result.LogZ = logZ
-	return nil
+	return f.engine.restored()
 }
 
-// ofOneType tells whether an array can be restored from another of its name. log Z
-// and what is remembered of it are float64 on the CPU and float32 on an accelerator,
-// and a run may go on on the other.
+// ofOneType tells whether an array can be restored from another of its name. log Z and
+// its method's state are float64 on the CPU and float32 on a device, and a run may be
+// continued on the other of the two.
 func ofOneType(name string, from, to *op.Array) bool {
 	if name == parameterPrefix+logZName || strings.HasPrefix(name, methodZPrefix) {
 		return (from.Dtype() == tensor.Int32) == (to.Dtype() == tensor.Int32)
@@ -238,8 +195,8 @@ func ofOneType(name string, from, to *op.Array) bool {
 	return from.Dtype() == to.Dtype()
 }
 
-// copyArray copies elements between arrays of one shape, wherever they are, and
-// rounds them to the type of the second.
+// copyArray copies the elements of an array to one of the same shape, wherever they
+// are, and rounds them to its type.
 func copyArray(to, from *op.Array) error {
 	if to.Dtype() == from.Dtype() {
 		return op.Copy(to, from)
@@ -248,7 +205,7 @@ func copyArray(to, from *op.Array) error {
 	if err != nil {
 		return err
 	}
-	rounded, err := op.NewArray(to.Dtype(), from.Shape()...)
+	rounded, err := op.NewArray(nil, to.Dtype(), from.Shape()...)
 	if err != nil {
 		return err
 	}
@@ -257,26 +214,31 @@ func copyArray(to, from *op.Array) error {
 	return op.Copy(to, rounded)
 }
 
-// convert copies numbers, if there are any of these types.
+// convert converts elements. Either slice is nil if its array is of another type.
 func convert[T, S op.Float](to []T, from []S) {
 	for i := range min(len(to), len(from)) {
 		to[i] = T(from[i])
 	}
 }
 
-// here returns an array in the program's memory: a copy of one that is not.
+// here returns an array in the host's memory: the array itself, or a copy.
 func here(a *op.Array) (*op.Array, error) {
 	if a.Device().OnHost() {
 		return a, nil
 	}
-	copied, err := op.NewArray(a.Dtype(), a.Shape()...)
+	return hostCopy(a)
+}
+
+// hostCopy returns a copy of an array in the host's memory.
+func hostCopy(a *op.Array) (*op.Array, error) {
+	copied, err := op.NewArray(nil, a.Dtype(), a.Shape()...)
 	if err != nil {
 		return nil, err
 	}
 	return copied, op.Copy(copied, a)
 }
 
-// numberOf returns the number that an array of one holds.
+// numberOf returns the only element of an array.
 func numberOf(a *op.Array) (float64, error) {
 	a, err := here(a)
 	if err != nil {
@@ -288,26 +250,23 @@ func numberOf(a *op.Array) (float64, error) {
 	return float64(op.Data[float32](a)[0]), nil
 }
 
-// Clone returns a copy that shares no memory with the run. Several runs can go
-// on from it, one after the other or at once, such as those of a spectrum from
-// the end of the early phase that they have in common.
+// Clone returns a copy that shares no memory with the run. Several runs can go on from
+// it, one after the other or at the same time: those of a spectrum, for example, from
+// the end of the early phase that they share.
 func (c *Checkpoint) Clone() (*Checkpoint, error) {
-	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), slots: make([]Slot, len(c.slots))}
-	for i, s := range c.slots {
-		a, err := op.NewArray(s.Value.Dtype(), s.Value.Shape()...)
+	copied := &Checkpoint{Progress: c.Progress, Notes: maps.Clone(c.Notes), arrays: make([]NamedArray, len(c.arrays))}
+	for i, s := range c.arrays {
+		a, err := hostCopy(s.Value)
 		if err != nil {
 			return nil, err
 		}
-		if err := op.Copy(a, s.Value); err != nil {
-			return nil, err
-		}
-		copied.slots[i] = Slot{s.Name, a}
+		copied.arrays[i] = NamedArray{s.Name, a}
 	}
 	return copied, nil
 }
 
-// WriteFile writes the checkpoint to a file, complete or not at all, with a
-// checksum over its contents.
+// WriteFile writes the checkpoint to a file, atomically, with a checksum over its
+// contents.
 func (c *Checkpoint) WriteFile(path string) error {
 	progress, err := json.Marshal(c.Progress)
 	if err != nil {
@@ -315,12 +274,12 @@ func (c *Checkpoint) WriteFile(path string) error {
 	}
 	f := &safetensors.File{
 		Metadata: map[string]string{progressKey: string(progress)},
-		Tensors:  make(map[string]safetensors.Tensor, len(c.slots)),
+		Tensors:  make(map[string]safetensors.Tensor, len(c.arrays)),
 	}
 	for k, v := range c.Notes {
 		f.Metadata[notePrefix+k] = v
 	}
-	for _, s := range c.slots {
+	for _, s := range c.arrays {
 		a, err := here(s.Value)
 		if err != nil {
 			return fmt.Errorf("train: the %s of the run cannot be written: %w", s.Name, err)
@@ -338,9 +297,9 @@ func (c *Checkpoint) WriteFile(path string) error {
 	return f.WriteFile(path)
 }
 
-// ReadCheckpoint reads what WriteFile has written. Errors name the file; they
-// wrap ErrCheckpoint if its contents are damaged, of another kind, or of
-// another version of the program.
+// ReadCheckpoint reads what WriteFile has written. Errors name the file; they wrap
+// ErrCheckpoint if its contents are damaged, of another kind, or of a version that is
+// not known.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
 	f, err := safetensors.ReadFile(path)
 	if errors.Is(err, safetensors.ErrFormat) {
@@ -374,7 +333,7 @@ func decodeCheckpoint(f *safetensors.File) (*Checkpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("its %s cannot be read: %w", name, err)
 		}
-		c.slots = append(c.slots, Slot{name, a})
+		c.arrays = append(c.arrays, NamedArray{name, a})
 	}
 	return c, nil
 }
@@ -385,7 +344,7 @@ func arrayOf(t safetensors.Tensor) (*op.Array, error) {
 	if !ok {
 		return nil, fmt.Errorf("elements of type %s are not known here", t.DType)
 	}
-	a, err := op.NewArray(dtype, t.Shape...)
+	a, err := op.NewArray(nil, dtype, t.Shape...)
 	if err != nil {
 		return nil, err
 	}

@@ -21,12 +21,12 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 	if !d.OnHost() {
 		logZType = tensor.Float32
 	}
-	f := &fit{Options: Options{Method: &SGD{Momentum: 0.9}, MethodZ: new(Adam)}, batches: 10, epochs: 5}
+	h := &hostEngine{job: &job{Options: Options{Method: &SGD{Momentum: 0.9}, MethodZ: new(Adam)}, batches: 10, epochs: 5}}
 	add := func(name string, dtype tensor.Dtype, n int) model.Parameter {
 		p := model.Parameter{Name: name}
 		var err error
 		for _, a := range []**op.Array{&p.Value, &p.Grad} {
-			if *a, err = op.NewArrayOn(d, dtype, n); err != nil {
+			if *a, err = op.NewArray(d, dtype, n); err != nil {
 				t.Fatal(err)
 			}
 			if err := (*a).Zero(); err != nil {
@@ -35,12 +35,12 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 		}
 		return p
 	}
-	f.params = []model.Parameter{add("w", tensor.Float32, 5)}
-	f.logZ = add(logZName, logZType, 1)
-	if err := errors.Join(f.Method.Init(f.params), f.MethodZ.Init([]model.Parameter{f.logZ})); err != nil {
+	h.params = []model.Parameter{add("w", tensor.Float32, 5)}
+	h.paramZ = add(logZName, logZType, 1)
+	if err := errors.Join(h.Method.Init(h.params), h.MethodZ.Init([]model.Parameter{h.paramZ})); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range f.slots() {
+	for _, s := range h.arrays() {
 		values := make([]float32, s.Value.Len())
 		for i := range values {
 			values[i] = first
@@ -56,14 +56,14 @@ func runOn(t *testing.T, d *device.Device, first float32) *fit {
 			}
 		}
 	}
-	return f
+	return &fit{job: h.job, engine: h}
 }
 
 // stateOf returns all numbers of a run's state.
 func stateOf(t *testing.T, f *fit) (all []float64) {
 	t.Helper()
-	for _, s := range f.slots() {
-		a, err := op.NewArray(tensor.Float64)
+	for _, s := range f.engine.arrays() {
+		a, err := op.NewArray(nil, tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func goesOn(t *testing.T, from, to *device.Device) {
 	t.Helper()
 	begun := runOn(t, from, 1)
 	want := stateOf(t, begun)
-	c := &Checkpoint{slots: begun.slots()}
+	c := &Checkpoint{arrays: begun.engine.arrays()}
 	copied, err := c.Clone()
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +108,8 @@ func goesOn(t *testing.T, from, to *device.Device) {
 		if got := stateOf(t, f); !slices.Equal(got, want) {
 			t.Errorf("%s: state %v, want %v", what, got, want)
 		}
-		if f.result.LogZ != want[5] { // after the five of w
-			t.Errorf("%s: log Z is %g, want %g", what, f.result.LogZ, want[5])
+		if z := f.engine.logZ(); z != want[5] { // after the five of w
+			t.Errorf("%s: log Z is %g, want %g", what, z, want[5])
 		}
 	}
 }
@@ -118,19 +118,19 @@ func TestCheckpointOfOneDevice(t *testing.T) { goesOn(t, device.CPU(), device.CP
 
 // log Z alone may be of another type: the precision of a parameter is the run's.
 func TestCheckpointOfAnotherType(t *testing.T) {
-	c := &Checkpoint{slots: runOn(t, device.CPU(), 1).slots()}
-	for i, s := range c.slots {
+	c := &Checkpoint{arrays: runOn(t, device.CPU(), 1).engine.arrays()}
+	for i, s := range c.arrays {
 		if s.Value.Dtype() != tensor.Float64 {
 			continue
 		}
-		single, err := op.NewArray(tensor.Float32, s.Value.Shape()...)
+		single, err := op.NewArray(nil, tensor.Float32, s.Value.Shape()...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := copyArray(single, s.Value); err != nil {
 			t.Fatal(err)
 		}
-		c.slots[i].Value = single
+		c.arrays[i].Value = single
 	}
 	f := runOn(t, device.CPU(), 100)
 	if err := f.restore(c); err != nil {
@@ -139,11 +139,11 @@ func TestCheckpointOfAnotherType(t *testing.T) {
 	if got, want := stateOf(t, f), stateOf(t, runOn(t, device.CPU(), 1)); !slices.Equal(got, want) {
 		t.Errorf("state %v, want %v", got, want)
 	}
-	double, err := op.NewArray(tensor.Float64, 5)
+	double, err := op.NewArray(nil, tensor.Float64, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.slots[0].Value = double
+	c.arrays[0].Value = double
 	if err := f.restore(c); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "its parameter.w is of float64") {
 		t.Errorf("error %v", err)
 	}

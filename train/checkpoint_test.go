@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,6 +189,44 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 					t.Fatalf("from %+v: %v", c.Progress, err)
 				}
 				sameOutcome(t, "from checkpoint "+strconv.Itoa(i), outcomeOf(t, m, result), want)
+			}
+		})
+	}
+}
+
+// Checkpoints that version 0.1.0-dev wrote in the second epoch of these runs, before
+// there were engines, go on to where the whole runs end, but for the rounding of other
+// processors.
+func TestResumeFromEarlierVersion(t *testing.T) {
+	heads, tails := resumeEdges()
+	for file, name := range map[string]string{"checkpoint_adam": "mlp, adam, learnt Z", "checkpoint_momentum": "table, momentum"} {
+		t.Run(name, func(t *testing.T) {
+			r := resumables()[name]
+			fit := func(resume *train.Checkpoint) outcome {
+				m, options := r.model(t), r.options()
+				options.Resume = resume
+				result, err := train.Fit(t.Context(), m, heads, tails, options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return outcomeOf(t, m, result)
+			}
+			c, err := train.ReadCheckpoint(filepath.Join("testdata", file+".safetensors"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Notes["run"] != name || c.Progress.Epochs != 1 || c.Progress.Batches != 3 {
+				t.Errorf("notes %v, progress %+v", c.Notes, c.Progress)
+			}
+			got, want := fit(c), fit(nil)
+			near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-4*max(1, math.Abs(want)) }
+			for i, v := range want.embedding {
+				if !near(float64(got.embedding[i]), float64(v)) {
+					t.Fatalf("coordinate %d is %g, want %g", i, got.embedding[i], v)
+				}
+			}
+			if !near(got.logZ, want.logZ) || !near(got.loss, want.loss) || got.epochs != want.epochs {
+				t.Errorf("log Z %g, loss %g after %d epochs; want %g, %g, %d", got.logZ, got.loss, got.epochs, want.logZ, want.loss, want.epochs)
 			}
 		})
 	}

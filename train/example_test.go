@@ -9,11 +9,11 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // clusters returns points around three centres in ten dimensions.
@@ -48,7 +48,7 @@ func Example_network() {
 		return
 	}
 	// Points of one cluster, which are 3 apart in the file, stay together.
-	near, err := neighbors.KNN(embedding, 1)
+	near, err := neighbors.KNN(context.Background(), embedding, 1, neighbors.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -65,7 +65,7 @@ func fitAndSave(path string, set *data.Dataset) error {
 		return err
 	}
 	points := set.Points
-	nearest, err := neighbors.KNN(points, 10)
+	nearest, err := neighbors.KNN(context.Background(), points, 10, neighbors.Options{})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func fitAndSave(path string, set *data.Dataset) error {
 	}
 	return network.Save(path, &model.Description{
 		Preprocessing: &data.Preprocessing{Width: points.D, Scaler: scaler},
-		Training:      model.Training{Objective: loss, Negatives: 5, Neighbors: 10},
+		Training:      model.FitInfo{Objective: loss, Negatives: 5, Neighbors: 10},
 	})
 }
 
@@ -101,7 +101,7 @@ func project(path string, set *data.Dataset) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := saved.Preprocessing.Apply(set.Points)
+	points, err := saved.Preprocessing.Apply(context.Background(), set.Points, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func Example_spectrum() {
 			fmt.Println(err)
 			return
 		}
-		partition, err := quality.PartitionFunction(embedding, 2)
+		partition, err := quality.PartitionFunction(context.Background(), embedding, 2, nil)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -14,12 +14,12 @@ type Record struct {
 	// Loss is State.Loss, LR the step size.
 	Loss float64 `json:"loss"`
 	LR   float64 `json:"lr"`
-	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) what it means for the
-	// n points: the partition function, once it is learnt. They are left out
-	// for the other losses, and Z where it is too large for a number.
+	// LogZ is NC-t-SNE's log Z, and Z = exp(log Z)·n(n−1) the partition function
+	// that it estimates for the n points. They are left out for the other losses,
+	// and Z if it overflows.
 	LogZ *float64 `json:"log_z,omitempty"`
 	Z    *float64 `json:"z,omitempty"`
-	// Quality is that of the epoch, where it was measured.
+	// Quality is that of the epoch, if it was measured.
 	Quality
 	// Seconds since the run began, without the hooks.
 	Seconds        float64 `json:"seconds"`
@@ -34,7 +34,7 @@ func (s *State) Record(withZ bool) Record {
 		points, _ := s.Model.Points()
 		logZ := s.LogZ
 		r.LogZ = &logZ
-		if z := (Spectrum{points}).Z(logZ); !math.IsInf(z, 0) { // which JSON has no word for
+		if z := (Normalization{points}).Z(logZ); !math.IsInf(z, 0) { // which JSON cannot express
 			r.Z = &z
 		}
 	}
@@ -56,13 +56,13 @@ func Records(w io.Writer, withZ bool) Hook {
 	})
 }
 
-// Snapshots returns a hook that hands the embedding [n, d] to save after an
-// epoch. The slice is used again for the next. EveryEpochs makes it seldom.
+// Snapshots returns a hook that hands the embedding [n, d] to save after an epoch. The
+// slice is reused for the next. Use EveryEpochs for fewer snapshots.
 func Snapshots(save func(epoch int, embedding []float32, d int) error) Hook {
 	return embedded(func(s *State, embedding []float32, d int) error { return save(s.Epoch, embedding, d) })
 }
 
-// Quality is what is measured of the embedding of an epoch. What is nil was not
+// Quality is what is measured of the embedding of an epoch. A nil field was not
 // measured, or has no value.
 type Quality struct {
 	// PartitionFunction is the sum of the similarities over all ordered pairs
@@ -73,10 +73,10 @@ type Quality struct {
 	KL *float64 `json:"kl,omitempty"`
 }
 
-// Measure returns a hook that has the embedding [n, d] measured after an epoch,
-// for the hooks after it (State.Quality). The slice is used again for the next.
-// EveryEpochs makes it seldom: what takes a second an epoch makes long runs
-// several times as long, though hooks take nothing from State.Elapsed.
+// Measure returns a hook that measures the embedding [n, d] after an epoch, for the
+// hooks after it (State.Quality). The slice is reused for the next. Use EveryEpochs
+// to measure less often: a second for every epoch makes runs several times as long,
+// though State.Elapsed does not include hooks.
 func Measure(measure func(epoch int, embedding []float32, d int) (Quality, error)) Hook {
 	return embedded(func(s *State, embedding []float32, d int) error {
 		q, err := measure(s.Epoch, embedding, d)

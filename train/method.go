@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -9,32 +10,33 @@ import (
 	"cne/model/op"
 )
 
-// A Method moves parameters against their gradients. *SGD and *Adam are
-// methods; both are Remote, too.
+// A Method moves parameters against their gradients. *SGD and *Adam are methods, the
+// only ones that also work on a device.
 type Method interface {
-	// Init prepares the method's state for parameters, and forgets an earlier
-	// one. What is of a parameter's shape is on the device where that is. It
-	// refuses options without a meaning.
+	// Init makes a new state for parameters. The arrays of it that have the shape of
+	// a parameter are on the parameter's device. It returns an error if the method's
+	// options have no meaning.
 	Init(params []model.Parameter) error
-	// Step takes a step of size lr against the gradients that the model's last
-	// step left, each element of which is first clipped to ±clip (0: no
-	// bound). rows are the batch's distinct points, to which the rows of a
-	// sparse gradient belong.
+	// Step takes a step of size lr against the gradients of the model's last step,
+	// whose elements are first clipped to ±clip (0: no bound). rows are the batch's
+	// distinct points, to which the rows of a sparse gradient belong.
 	Step(rows []int32, lr, clip float64)
 	// State returns what the method remembers from one step to the next. The
-	// arrays are its own: who writes into them puts it into another state.
-	State() []Slot
+	// arrays are the method's own: writing to them changes its state, which is how
+	// a checkpoint is restored.
+	State() []NamedArray
 }
 
-// A Slot is an array of a run's state, with a name that is its alone.
-type Slot struct {
+// A NamedArray is an array of a run's state under a name that no other array of it
+// has.
+type NamedArray struct {
 	Name  string
 	Value *op.Array
 }
 
 const (
-	// rowsPerPiece and elementsPerPiece are how many rows, or elements of a
-	// dense parameter, make it worth to wake another core.
+	// rowsPerPiece and elementsPerPiece are the numbers of rows, and of elements of
+	// a dense parameter, for which it pays to use another core.
 	rowsPerPiece     = 8192
 	elementsPerPiece = 1 << 15
 )
@@ -42,18 +44,18 @@ const (
 // A target is a parameter as a method sees it.
 type target struct {
 	model.Parameter
-	// dense is the gradient of the whole parameter where Grad is sparse and
-	// the method moves all rows; it is zero between two steps.
+	// dense is the gradient of the whole parameter if Grad is sparse but the method
+	// moves all rows; it is zero between two steps.
 	dense *op.Array
-	// memory are the arrays of the method's state, of the parameter's shape.
+	// memory are the arrays of the method's state for it, of the same shape.
 	memory []*op.Array
 }
 
-// newTargets makes targets of parameters, with arrays of state by the given
-// names; whole says that rows without a gradient move too.
-func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []Slot, error) {
+// newTargets returns targets for parameters, with an array of state under each name;
+// whole says that rows without a gradient move, too.
+func newTargets(params []model.Parameter, whole bool, names ...string) ([]target, []NamedArray, error) {
 	var targets []target
-	var slots []Slot
+	var state []NamedArray
 	for _, p := range params {
 		t := target{Parameter: p}
 		for _, name := range names {
@@ -62,7 +64,7 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 				return nil, nil, err
 			}
 			t.memory = append(t.memory, a)
-			slots = append(slots, Slot{name + "." + p.Name, a})
+			state = append(state, NamedArray{name + "." + p.Name, a})
 		}
 		if p.Sparse && whole {
 			var err error
@@ -72,12 +74,12 @@ func newTargets(params []model.Parameter, whole bool, names ...string) ([]target
 		}
 		targets = append(targets, t)
 	}
-	return targets, slots, nil
+	return targets, state, nil
 }
 
-// zerosLike returns an array of zeros like another, where that is.
+// zerosLike returns an array of zeros of the type, shape and device of another.
 func zerosLike(a *op.Array) (*op.Array, error) {
-	zeros, err := op.NewArrayOn(a.Device(), a.Dtype(), a.Shape()...)
+	zeros, err := op.NewArray(a.Device(), a.Dtype(), a.Shape()...)
 	if err == nil {
 		err = zeros.Zero()
 	}
@@ -87,8 +89,8 @@ func zerosLike(a *op.Array) (*op.Array, error) {
 	return zeros, nil
 }
 
-// checkRows panics if the rows are not those of a sparse gradient: the kernels
-// write where they say.
+// checkRows panics if the rows are not those of a sparse gradient: the kernels write
+// to them unchecked.
 func (t *target) checkRows(rows []int32) {
 	if n := t.Value.Rows(); t.Sparse && (len(rows) != t.Grad.Rows() || len(rows) > 0 && simd.MaxUint32(rows) >= uint32(n)) {
 		panic(fmt.Sprintf("train: %d rows of %s, which has %d, for a gradient of %d", len(rows), t.Name, n, t.Grad.Rows()))
@@ -126,9 +128,4 @@ func (t *target) forget(rows []int32) {
 }
 
 // bound returns the clip as the kernels take it.
-func bound(clip float64) float64 {
-	if clip == 0 {
-		return math.Inf(1)
-	}
-	return clip
-}
+func bound(clip float64) float64 { return cmp.Or(clip, math.Inf(1)) }

@@ -21,7 +21,7 @@ import (
 // copyTo returns a copy of an array on a device.
 func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	t.Helper()
-	to, err := op.NewArrayOn(d, a.Dtype())
+	to, err := op.NewArray(d, a.Dtype())
 	if err == nil {
 		err = op.Copy(to, a)
 	}
@@ -31,21 +31,21 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	return to
 }
 
-// A remoteStep is a method's parameters twice: on the CPU and on a device.
-type remoteStep struct {
+// A deviceStep is a method's parameters twice: on the CPU and on a device.
+type deviceStep struct {
 	device                *device.Device
-	here, there           train.Remote
-	params, remotes       []model.Parameter
+	here, there           train.DeviceMethod
+	params, deviceParams  []model.Parameter
 	rows, numbers, status *op.Array // status is on the device
-	remoteRows            *op.Array
-	remoteNumbers         *op.Array
+	deviceRows            *op.Array
+	deviceNumbers         *op.Array
 }
 
-// newRemoteStep makes two of each method: for parameters of several sizes, one of which
+// newDeviceStep makes two of each method: for parameters of several sizes, one of which
 // fills several shares of a launch, and one of which is sparse.
-func newRemoteStep(t *testing.T, d *device.Device, method func() train.Method) *remoteStep {
+func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *deviceStep {
 	t.Helper()
-	s := &remoteStep{device: d, here: method().(train.Remote), there: method().(train.Remote)}
+	s := &deviceStep{device: d, here: train.OnDevice(method()), there: train.OnDevice(method())}
 	add := func(name string, sparse bool, gradRows int, shape ...int) {
 		n := 1
 		for _, v := range shape {
@@ -59,50 +59,50 @@ func newRemoteStep(t *testing.T, d *device.Device, method func() train.Method) *
 		p.Grad = arrayOf(t, make([]float32, n/shape[0]*gradRows), gradShape...)
 		s.params = append(s.params, p)
 		p.Value, p.Grad = copyTo(t, d, p.Value), copyTo(t, d, p.Grad)
-		s.remotes = append(s.remotes, p)
+		s.deviceParams = append(s.deviceParams, p)
 	}
 	add("bias", false, 5, 5)
 	add("table", true, 4, 60, 3)
 	add("weights", false, 41, 41, 77)
 	add("a number", false, 1, 1)
 	initMethod(t, s.here, s.params...)
-	initMethod(t, s.there, s.remotes...)
+	initMethod(t, s.there, s.deviceParams...)
 	var err error
 	if s.rows, err = op.ArrayOf([]int32{7, 0, 59, 23}, 4); err != nil {
 		t.Fatal(err)
 	}
-	s.remoteRows = copyTo(t, d, s.rows)
+	s.deviceRows = copyTo(t, d, s.rows)
 	s.numbers, s.status = arrayOf(t, make([]float32, 8), 8), copyTo(t, d, arrayOf(t, make([]float32, 1), 1))
-	s.remoteNumbers = copyTo(t, d, s.numbers)
+	s.deviceNumbers = copyTo(t, d, s.numbers)
 	return s
 }
 
 // take takes a step on both, with gradients of its own.
-func (s *remoteStep) take(t *testing.T, step int, clip float64) {
+func (s *deviceStep) take(t *testing.T, step int, clip float64) {
 	t.Helper()
 	rows := op.Data[int32](s.rows)
 	rows[step%4] = int32(30 + step) // as in no step before
 	for i, p := range s.params {
 		noise(op.Data[float32](p.Grad), uint64(100*step+i))
-		s.copy(t, s.remotes[i].Grad, p.Grad)
+		s.copy(t, s.deviceParams[i].Grad, p.Grad)
 	}
-	s.copy(t, s.remoteRows, s.rows)
+	s.copy(t, s.deviceRows, s.rows)
 	lr := 0.1 / float64(1+step)
 	s.here.Step(rows, lr, clip)
 	s.launch(t, lr, clip)
 }
 
-func (s *remoteStep) launch(t *testing.T, lr, clip float64) {
+func (s *deviceStep) launch(t *testing.T, lr, clip float64) {
 	t.Helper()
 	numbers := s.there.Numbers(lr, clip)
 	copy(op.Data[float32](s.numbers), numbers[:])
-	s.copy(t, s.remoteNumbers, s.numbers)
-	if err := s.there.Launch(s.device, s.remoteRows, s.remoteNumbers.Pointer(), s.status.Pointer()); err != nil {
+	s.copy(t, s.deviceNumbers, s.numbers)
+	if err := s.there.Launch(s.device, s.deviceRows, s.deviceNumbers.Pointer(), s.status.Pointer()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *remoteStep) copy(t *testing.T, to, from *op.Array) {
+func (s *deviceStep) copy(t *testing.T, to, from *op.Array) {
 	t.Helper()
 	if err := op.Copy(to, from); err != nil {
 		t.Fatal(err)
@@ -110,10 +110,10 @@ func (s *remoteStep) copy(t *testing.T, to, from *op.Array) {
 }
 
 // compare compares the parameters, and what the methods remember.
-func (s *remoteStep) compare(t *testing.T, what string) {
+func (s *deviceStep) compare(t *testing.T, what string) {
 	t.Helper()
 	for i, p := range s.params {
-		equalFloats(t, what+", "+p.Name, copyTo(t, device.CPU(), s.remotes[i].Value), p.Value)
+		equalFloats(t, what+", "+p.Name, copyTo(t, device.CPU(), s.deviceParams[i].Value), p.Value)
 	}
 	a, b := s.here.State(), s.there.State()
 	if len(a) != len(b) {
@@ -148,7 +148,7 @@ func TestStepOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	all := map[string]func() train.Method{
 		"sgd, spared": func() train.Method {
-			return &train.SGD{Momentum: 0.9, WeightDecay: 0.1, Spare: func(p *model.Parameter) bool { return p.Name == "bias" }}
+			return &train.SGD{Momentum: 0.9, WeightDecay: 0.1, NoDecay: func(p *model.Parameter) bool { return p.Name == "bias" }}
 		},
 	}
 	for name, method := range methods {
@@ -157,14 +157,14 @@ func TestStepOnDevice(t *testing.T) {
 	for name, method := range all {
 		t.Run(name, func(t *testing.T) {
 			for _, clip := range []float64{0, 0.5} {
-				s := newRemoteStep(t, d, method)
+				s := newDeviceStep(t, d, method)
 				for step := range 6 {
 					s.take(t, step, clip)
 					s.compare(t, fmt.Sprintf("clip %g, step %d", clip, step))
 				}
 				// The state moves to a new method.
-				next := method().(train.Remote)
-				initMethod(t, next, s.remotes...)
+				next := train.OnDevice(method())
+				initMethod(t, next, s.deviceParams...)
 				for i, to := range next.State() {
 					s.copy(t, to.Value, s.there.State()[i].Value)
 				}
@@ -183,7 +183,7 @@ func TestStepAfterFailureOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, method := range methods {
 		t.Run(name, func(t *testing.T) {
-			s := newRemoteStep(t, d, method)
+			s := newDeviceStep(t, d, method)
 			s.take(t, 0, 0)
 			s.compare(t, "before")
 			failed, err := op.ArrayOf([]int32{3}, 1)
@@ -193,7 +193,7 @@ func TestStepAfterFailureOnDevice(t *testing.T) {
 			s.status = copyTo(t, d, failed)
 			s.launch(t, 0.1, 0)
 			for i, p := range s.params {
-				equalFloats(t, p.Name, copyTo(t, device.CPU(), s.remotes[i].Value), p.Value)
+				equalFloats(t, p.Name, copyTo(t, device.CPU(), s.deviceParams[i].Value), p.Value)
 			}
 			a, b := s.here.State(), s.there.State()
 			for i := range a {
@@ -211,15 +211,15 @@ func TestStepOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, method := range methods {
 		t.Run(name, func(t *testing.T) {
-			s := newRemoteStep(t, d, method)
+			s := newDeviceStep(t, d, method)
 			s.take(t, 0, 0.5)
-			if err := s.remotes[2].Grad.Reserve(2 * 41 * 77); err != nil {
+			if err := s.deviceParams[2].Grad.Reserve(2 * 41 * 77); err != nil {
 				t.Fatal(err)
 			}
 			s.take(t, 1, 0.5)
 			s.compare(t, "moved")
 			replay, err := d.Capture(func() error {
-				return s.there.Launch(d, s.remoteRows, s.remoteNumbers.Pointer(), s.status.Pointer())
+				return s.there.Launch(d, s.deviceRows, s.deviceNumbers.Pointer(), s.status.Pointer())
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -227,7 +227,7 @@ func TestStepOnDeviceIsCaptured(t *testing.T) {
 			s.here.Step(op.Data[int32](s.rows), 0.02, 0.7)
 			numbers := s.there.Numbers(0.02, 0.7)
 			copy(op.Data[float32](s.numbers), numbers[:])
-			s.copy(t, s.remoteNumbers, s.numbers)
+			s.copy(t, s.deviceNumbers, s.numbers)
 			if err := replay.Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -239,12 +239,12 @@ func TestStepOnDeviceIsCaptured(t *testing.T) {
 	}
 }
 
-func TestRemoteLaunchRefusesOtherRows(t *testing.T) {
+func TestLaunchRefusesOtherRowsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, method := range methods {
-		s := newRemoteStep(t, d, method)
+		s := newDeviceStep(t, d, method)
 		for _, rows := range []*op.Array{nil, copyTo(t, d, arrayOf(t, []float32{0, 0}, 2))} {
-			err := s.there.Launch(d, rows, s.remoteNumbers.Pointer(), s.status.Pointer())
+			err := s.there.Launch(d, rows, s.deviceNumbers.Pointer(), s.status.Pointer())
 			if err == nil || !strings.Contains(err.Error(), "rows of table for a gradient of 4") {
 				t.Errorf("%s: error %v", name, err)
 			}

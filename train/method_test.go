@@ -234,10 +234,10 @@ func TestClip(t *testing.T) {
 }
 
 // A spared parameter has no weight decay; the others have theirs.
-func TestSpare(t *testing.T) {
+func TestNoDecay(t *testing.T) {
 	w, bias := []float64{2}, []float64{2}
 	zero := arrayOf(t, []float64{0}, 1)
-	m := &train.SGD{Momentum: 0.9, WeightDecay: 0.5, Spare: func(p *model.Parameter) bool { return p.Name == "bias" }}
+	m := &train.SGD{Momentum: 0.9, WeightDecay: 0.5, NoDecay: func(p *model.Parameter) bool { return p.Name == "bias" }}
 	initMethod(t, m, model.Parameter{Name: "bias", Value: arrayOf(t, bias, 1), Grad: zero}, model.Parameter{Name: "w", Value: arrayOf(t, w, 1), Grad: zero})
 	for range 2 {
 		m.Step(nil, 0.1, 4)

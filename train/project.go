@@ -1,13 +1,15 @@
 package train
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rng"
 	"cne/internal/simd"
@@ -15,76 +17,74 @@ import (
 )
 
 const (
-	// projectionEpochs is how often each neighbour attracts a new point
-	// unless Projector.Epochs says otherwise.
+	// projectionEpochs is the number of times that each neighbour attracts a new
+	// point unless Projector.Epochs says otherwise.
 	projectionEpochs = 100
 	// projectionRows is how many points are placed at a time. A multiple of 16
 	// fills the vectors of the kernels.
 	projectionRows = 512
 )
 
-// A Projector places new points in an embedding that was learnt as a table.
-// Each starts at the mean of its k nearest training points, weighted by their
-// similarity φ = 1/(1+‖x−y‖²), and then moves against the gradient of the
-// loss on its edges to them, with negatives drawn from all training points,
-// which stay where they are. Of fewer than 32 negatives each point draws its own
-// and takes a step for each edge; more are the same for all points, whatever
-// Draw the model was trained with, and four edges make a step. It is a
-// model.Network: the position of a point
-// depends neither on the points that are projected with it nor on GOMAXPROCS.
-// A Projector may be used by several goroutines at once.
+// A Projector places new points in an embedding that was learnt as a table. Each starts
+// at the mean of its k nearest training points, weighted by their similarity
+// φ = 1/(1+‖x−y‖²), and then moves against the gradient of the loss on its edges to
+// them, with negatives drawn from all training points, which stay where they are. With
+// fewer than 32 negatives, each point draws its own, and takes a step for each edge.
+// With more, all points share them, whatever Sampling the model was trained with, and
+// take a step for every four edges.
+//
+// It is a model.Mapper: the position of a point depends neither on the points that are
+// projected with it nor on GOMAXPROCS. A Projector may be used by several goroutines at
+// once.
 type Projector struct {
-	// Epochs is how often each of a point's edges is used; 0 means 100, and a
-	// negative number leaves the points where they start.
+	// Epochs is the number of times that each of a point's edges is used; 0 means
+	// 100. With a negative number the points stay where they start.
 	Epochs int
 
-	training model.Training
+	training model.FitInfo
 	table    []float32
 	n, d     int
 	width    int
 	index    *neighbors.Index
 
-	mu   sync.Mutex
-	idle []*placer
+	idle sync.Pool // of placers
 }
 
-// NewProjector returns a projector beside a table of positions [n, d] of the
-// training points [n, p]. Nothing is copied. The loss of a point is the sum
-// over its edges, even if the model was trained on a batch's mean.
-func NewProjector(points *data.Matrix, table []float32, d int, training model.Training) (*Projector, error) {
+// NewProjector returns a projector into a table of positions [n, d] of the training
+// points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
+// even if the model was trained with the mean over a batch.
+func NewProjector(points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
 		return nil, fmt.Errorf("train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
 	}
 	if training.Neighbors < 1 || training.Negatives < 1 {
 		return nil, fmt.Errorf("train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
 	}
-	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.Theta) <= maxTheta*2) {
-		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.Theta)
+	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
+		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.LogConst)
 	}
-	for i, v := range table {
-		if notFinite(v) {
-			return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, v)
-		}
+	if i := finite.First(table); i >= 0 {
+		return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, table[i])
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
 	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
 	var err error
-	if p.index, err = neighbors.NewIndex(points); err != nil {
+	if p.index, err = neighbors.NewIndex(context.Background(), points, neighbors.Options{}); err != nil {
 		return nil, err
 	}
 	first, err := p.newPlacer()
 	if err != nil {
 		return nil, err
 	}
-	p.idle = append(p.idle, first)
+	p.idle.Put(first)
 	return p, nil
 }
 
-// Size implements model.Network.
+// Size implements model.Mapper.
 func (p *Projector) Size() (in, out int) { return p.width, p.d }
 
-// ProjectTo implements model.Network.
+// ProjectTo implements model.Mapper.
 func (p *Projector) ProjectTo(dst, x []float32) error {
 	rows := len(x) / p.width
 	if len(x) != rows*p.width || len(dst) != rows*p.d {
@@ -93,7 +93,7 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	if rows == 0 {
 		return nil
 	}
-	near, err := p.index.Search(&data.Matrix{N: rows, D: p.width, X: x}, p.training.Neighbors)
+	near, err := p.index.Search(context.Background(), &data.Matrix{N: rows, D: p.width, X: x}, p.training.Neighbors)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (p *Projector) ProjectTo(dst, x []float32) error {
 	return nil
 }
 
-// A placer is what one goroutine needs to place a block of points.
+// A placer holds what one goroutine needs to place a block of points.
 type placer struct {
 	frozen    *model.Frozen
 	positions []float32 // as Frozen.Step takes them
@@ -126,54 +126,32 @@ func (p *Projector) newPlacer() (*placer, error) {
 	return &placer{frozen: frozen}, nil
 }
 
-// take returns a placer that nobody else uses.
-func (p *Projector) take() (*placer, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := len(p.idle) - 1
-	if last < 0 {
-		return p.newPlacer()
-	}
-	w := p.idle[last]
-	p.idle = p.idle[:last]
-	return w, nil
-}
-
-func (p *Projector) put(w *placer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, w)
-}
-
 // place finds positions for one block of points, whose neighbours are in near
 // from row first on.
 func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int) error {
 	p.start(dst, near, first)
-	epochs := p.Epochs
-	if epochs == 0 {
-		epochs = projectionEpochs
-	}
+	epochs := cmp.Or(p.Epochs, projectionEpochs)
 	if epochs < 0 {
 		return nil
 	}
-	w, err := p.take()
-	if err != nil {
-		return err
+	w, _ := p.idle.Get().(*placer)
+	if w == nil {
+		var err error
+		if w, err = p.newPlacer(); err != nil {
+			return err
+		}
 	}
-	defer p.put(w)
+	defer p.idle.Put(w)
 	q, m, k, d := len(dst)/p.d, p.training.Negatives, near.K, p.d
-	clip := float32(p.training.Clip)
-	if clip == 0 {
-		clip = float32(math.Inf(1))
-	}
-	// So many of a point's edges are used at a time: four if negatives are
-	// shared, which is what the dense kernels take, so that they compute a point
-	// alike whatever others there are.
+	clip := float32(bound(p.training.Clip))
+	// at is the number of a point's edges that are used at a time. With shared
+	// negatives it is the four heads of the dense kernels, so that a point's result
+	// does not depend on the others of its block.
 	at, shared := 1, m >= runsFrom
 	if shared {
 		at = simd.QuadHeads
 	}
-	// The block is filled up, for the same reason.
+	// The block is padded for the same reason.
 	heads := (q*at + 15) &^ 15
 	negatives := m * heads
 	if shared {
@@ -213,7 +191,7 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 				}
 			}
 			simd.GatherRows(w.positions[heads*d:], p.table, d, w.others)
-			_, grad, err := w.frozen.Step(w.positions, heads, m, shared, p.training.Theta)
+			_, grad, err := w.frozen.Step(w.positions, heads, m, shared, p.training.LogConst)
 			if err != nil {
 				return err
 			}
@@ -226,13 +204,11 @@ func (p *Projector) place(dst, x []float32, near *neighbors.Neighbors, first int
 			simd.Descend(dst, w.grad, lr, clip)
 		}
 	}
-	if slices.ContainsFunc(dst, notFinite) {
+	if !finite.All(dst) {
 		return fmt.Errorf("train: new points diverge at the model's step size, %g; train it again with a smaller one", p.training.LR)
 	}
 	return nil
 }
-
-func notFinite(v float32) bool { return v-v != 0 }
 
 // start puts the points at the weighted mean of their neighbours.
 func (p *Projector) start(dst []float32, near *neighbors.Neighbors, first int) {
@@ -255,8 +231,8 @@ func (p *Projector) start(dst []float32, near *neighbors.Neighbors, first int) {
 	}
 }
 
-// contentKey is a number that depends on a point's values alone (FNV-1a), so
-// that a point meets the same negatives wherever it stands in a file.
+// contentKey returns a hash of a point's values (FNV-1a), so that a point gets the same
+// negatives wherever it is in a file.
 func contentKey(x []float32) uint64 {
 	key := uint64(14695981039346656037)
 	for _, v := range x {

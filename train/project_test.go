@@ -37,25 +37,25 @@ func clustered(n, d int, scatter float64, seed uint64) *data.Matrix {
 }
 
 // projectorOptions are what a run leaves behind, for all losses.
-func projectorOptions() map[string]model.Training {
-	all := map[string]model.Training{}
+func projectorOptions() map[string]model.FitInfo {
+	all := map[string]model.FitInfo{}
 	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
-		theta := 0.0
+		logConst := 0.0
 		if loss == op.NC {
-			theta = -4
+			logConst = -4
 		}
-		all[loss.String()] = model.Training{Objective: op.ContrastiveOptions{Loss: loss, Clamp: 1e-10, Scale: 1},
-			Theta: theta, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
+		all[loss.String()] = model.FitInfo{Objective: op.ContrastiveOptions{Loss: loss, Clamp: 1e-10, Scale: 1},
+			LogConst: logConst, Negatives: 5, Neighbors: 10, LR: 1, Clip: 4}
 	}
-	for name, change := range map[string]func(t *model.Training){
-		"cosine":         func(t *model.Training) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
-		"mean":           func(t *model.Training) { t.Objective.Mean = true },
-		"no clip":        func(t *model.Training) { t.Clip, t.LR = 0, 0.1 },
-		"few neighbours": func(t *model.Training) { t.Neighbors = 1 },
-		"shared":         func(t *model.Training) { t.Negatives = 40 },
-		"shared infonce": func(t *model.Training) { t.Negatives, t.Objective.Loss = 40, op.InfoNC },
-		"shared umap":    func(t *model.Training) { t.Negatives, t.Objective.Loss = 40, op.UMAP },
-		"shared cosine": func(t *model.Training) {
+	for name, change := range map[string]func(t *model.FitInfo){
+		"cosine":         func(t *model.FitInfo) { t.Objective.Metric, t.Objective.Temperature = op.Cosine, 0.5 },
+		"mean":           func(t *model.FitInfo) { t.Objective.Mean = true },
+		"no clip":        func(t *model.FitInfo) { t.Clip, t.LR = 0, 0.1 },
+		"few neighbours": func(t *model.FitInfo) { t.Neighbors = 1 },
+		"shared":         func(t *model.FitInfo) { t.Negatives = 40 },
+		"shared infonce": func(t *model.FitInfo) { t.Negatives, t.Objective.Loss = 40, op.InfoNC },
+		"shared umap":    func(t *model.FitInfo) { t.Negatives, t.Objective.Loss = 40, op.UMAP },
+		"shared cosine": func(t *model.FitInfo) {
 			t.Negatives, t.Objective.Loss, t.Objective.Metric, t.Objective.Temperature = 40, op.InfoNC, op.Cosine, 0.5
 		},
 	} {
@@ -66,7 +66,7 @@ func projectorOptions() map[string]model.Training {
 	return all
 }
 
-func newProjector(t testing.TB, d int, training model.Training) *train.Projector {
+func newProjector(t testing.TB, d int, training model.FitInfo) *train.Projector {
 	t.Helper()
 	p, err := train.NewProjector(clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
 	if err != nil {
@@ -75,7 +75,7 @@ func newProjector(t testing.TB, d int, training model.Training) *train.Projector
 	return p
 }
 
-func placeWith(t testing.TB, p model.Network, x *data.Matrix) *data.Matrix {
+func placeWith(t testing.TB, p model.Mapper, x *data.Matrix) *data.Matrix {
 	t.Helper()
 	_, d := p.Size()
 	dst := data.NewMatrix(x.N, d)
@@ -227,22 +227,22 @@ func TestProjectorEpochsAndSeed(t *testing.T) {
 func TestProjectorRefuses(t *testing.T) {
 	good := projectorOptions()[op.Neg.String()]
 	for name, tc := range map[string]struct {
-		change func(points *data.Matrix, table *[]float32, d *int, t *model.Training)
+		change func(points *data.Matrix, table *[]float32, d *int, t *model.FitInfo)
 		want   string
 	}{
-		"no dimension":  {func(_ *data.Matrix, _ *[]float32, d *int, _ *model.Training) { *d = 0 }, "in 0 dimensions"},
-		"short table":   {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.Training) { *x = (*x)[1:] }, "no positions of 400 points"},
-		"no points":     {func(m *data.Matrix, x *[]float32, _ *int, _ *model.Training) { m.N, m.X, *x = 0, nil, nil }, "no positions of 0 points"},
-		"no neighbours": {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Neighbors = 0 }, "0 neighbours"},
-		"no negatives":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Negatives = -1 }, "-1 negatives"},
-		"no step":       {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = 0 }, "step size 0"},
-		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.NaN() }, "step size NaN"},
-		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.LR = math.Inf(1) }, "step size +Inf"},
-		"clip":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Clip = math.NaN() }, "gradients up to NaN"},
-		"theta":         {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Theta = 1e9 }, "exp 1e+09"},
-		"loss":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.Training) { t.Objective.Loss = 77 }, "loss"},
-		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.Training) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 is NaN"},
-		"NaN":           {func(m *data.Matrix, _ *[]float32, _ *int, _ *model.Training) { m.X[7] = float32(math.NaN()) }, "NaN"},
+		"no dimension":  {func(_ *data.Matrix, _ *[]float32, d *int, _ *model.FitInfo) { *d = 0 }, "in 0 dimensions"},
+		"short table":   {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { *x = (*x)[1:] }, "no positions of 400 points"},
+		"no points":     {func(m *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { m.N, m.X, *x = 0, nil, nil }, "no positions of 0 points"},
+		"no neighbours": {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Neighbors = 0 }, "0 neighbours"},
+		"no negatives":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Negatives = -1 }, "-1 negatives"},
+		"no step":       {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = 0 }, "step size 0"},
+		"NaN step":      {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = math.NaN() }, "step size NaN"},
+		"endless step":  {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LR = math.Inf(1) }, "step size +Inf"},
+		"clip":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Clip = math.NaN() }, "gradients up to NaN"},
+		"log const":     {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.LogConst = 1e9 }, "exp 1e+09"},
+		"loss":          {func(_ *data.Matrix, _ *[]float32, _ *int, t *model.FitInfo) { t.Objective.Loss = 77 }, "loss"},
+		"NaN position":  {func(_ *data.Matrix, x *[]float32, _ *int, _ *model.FitInfo) { (*x)[5] = float32(math.NaN()) }, "coordinate 1 of position 2 is NaN"},
+		"NaN":           {func(m *data.Matrix, _ *[]float32, _ *int, _ *model.FitInfo) { m.X[7] = float32(math.NaN()) }, "NaN"},
 	} {
 		points, table, d, training := clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, 2, 1, 2).X, 2, good
 		tc.change(points, &table, &d, &training)

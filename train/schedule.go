@@ -17,9 +17,9 @@ const (
 	Cosine
 )
 
-// scheduled returns the step size for a batch (of so many in an epoch) of an
-// epoch of a phase of so many epochs. In the first warmUp epochs it rises
-// linearly from 0 with every batch.
+// scheduled returns the step size for a batch of an epoch of a phase, which has so many
+// epochs of so many batches. In the first warmUp epochs it rises linearly from 0 with
+// every batch.
 func scheduled(a Anneal, lr float64, epoch, batch, batches, warmUp, epochs int) float64 {
 	now := float64(epoch) + float64(batch)/float64(batches)
 	if epoch < warmUp {

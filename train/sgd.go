@@ -17,19 +17,19 @@ import (
 //	buf ← Momentum·buf + (1 − Dampening)·g   (buf ← g in the first step)
 //	w ← w − lr·buf, or w − lr·(g + Momentum·buf) with Nesterov
 //
-// The zero value is w ← w − lr·g; it alone leaves the rows of a sparse
-// parameter untouched that have no gradient, as they would not move.
+// The zero value is w ← w − lr·g; with it alone, the rows of a sparse parameter that
+// have no gradient do not move and are left untouched.
 type SGD struct {
 	// Momentum and Dampening are in [0, 1], WeightDecay is at least 0.
 	// Dampening needs a Momentum.
 	Momentum, Dampening, WeightDecay float64
 	// Nesterov needs a Momentum and no Dampening.
 	Nesterov bool
-	// Spare tells which parameters have no weight decay; nil means none.
-	Spare func(p *model.Parameter) bool
+	// NoDecay tells whether a parameter has no weight decay; nil means that all have.
+	NoDecay func(p *model.Parameter) bool
 
 	targets []target
-	slots   []Slot
+	state   []NamedArray
 	begun   *op.Array // 1 after the first step
 
 	t    *target
@@ -56,16 +56,16 @@ func (o *SGD) Init(params []model.Parameter) error {
 		names = []string{"sgd.momentum"}
 	}
 	var err error
-	if o.targets, o.slots, err = newTargets(params, !o.plain(), names...); err != nil {
+	if o.targets, o.state, err = newTargets(params, !o.plain(), names...); err != nil {
 		return err
 	}
 	if o.begun, err = op.ArrayOf([]int32{0}, 1); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if o.Momentum == 0 {
-		o.slots = nil // the buffer is the gradient of the last step, and no memory
+		o.state = nil // buf is the gradient of the last step and need not be kept
 	} else {
-		o.slots = append(o.slots, Slot{"sgd.begun", o.begun})
+		o.state = append(o.state, NamedArray{"sgd.begun", o.begun})
 	}
 	o.loop.Body = o.piece
 	o.plan = plan{}
@@ -76,7 +76,7 @@ func (o *SGD) Init(params []model.Parameter) error {
 func (o *SGD) plain() bool { return o.Momentum == 0 && o.WeightDecay == 0 }
 
 // State implements Method.
-func (o *SGD) State() []Slot { return o.slots }
+func (o *SGD) State() []NamedArray { return o.state }
 
 // Step implements Method.
 func (o *SGD) Step(rows []int32, lr, clip float64) {
@@ -96,7 +96,7 @@ func (o *SGD) Step(rows []int32, lr, clip float64) {
 	}
 }
 
-// begin sets what the next step has in common for all parameters, and counts it.
+// begin sets the numbers of the next step that all parameters share, and counts it.
 func (o *SGD) begin(lr, clip float64) {
 	o.step = simd.Momentum{Step: lr, Clip: bound(clip), Momentum: o.Momentum, Dampening: o.Dampening, Nesterov: o.Nesterov}
 	begun := op.Data[int32](o.begun)
@@ -108,20 +108,20 @@ func (o *SGD) begin(lr, clip float64) {
 
 // decay returns a parameter's weight decay.
 func (o *SGD) decay(t *target) float64 {
-	if o.Spare != nil && o.Spare(&t.Parameter) {
+	if o.NoDecay != nil && o.NoDecay(&t.Parameter) {
 		return 0
 	}
 	return o.WeightDecay
 }
 
-// Numbers implements Remote.
-func (o *SGD) Numbers(lr, clip float64) StepNumbers {
+// numbers implements deviceMethod.
+func (o *SGD) numbers(lr, clip float64) stepNumbers {
 	o.begin(lr, clip)
-	return StepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
+	return stepNumbers{float32(lr), float32(o.step.Clip), float32(1 - o.step.Dampening)}
 }
 
-// Launch implements Remote.
-func (o *SGD) Launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
+// launch implements deviceMethod.
+func (o *SGD) launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error {
 	for i := range o.targets {
 		if t := &o.targets[i]; t.Sparse && o.plain() {
 			if err := t.launchRows(d, "sgd_rows", t.Value, rows, device.Arg(numbers), device.Arg(status)); err != nil {
@@ -148,8 +148,8 @@ func (o *SGD) piece(_, lo, hi int) {
 	}
 }
 
-// momentumPiece moves the elements [lo, hi) of a parameter, or what belongs to
-// those rows of its sparse gradient.
+// momentumPiece moves the elements [lo, hi) of a parameter, or the rows to which the
+// rows [lo, hi) of its sparse gradient belong.
 func momentumPiece[T op.Float](o *SGD, lo, hi int) {
 	w := op.Data[T](o.t.Value)
 	switch {

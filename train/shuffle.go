@@ -19,19 +19,19 @@ const (
 	bucketSize = 8192
 	// maxBuckets is how many a byte can name.
 	maxBuckets = 256
-	// maxSingleLevel is up to how many edges there is one level of buckets, though
-	// they become four times as large as they should be: it is part of what a seed
-	// means.
+	// maxSingleLevel is the largest number of edges for which there is one level of
+	// buckets. These are then four times as large as they should be; but to change
+	// it would change what a seed means.
 	maxSingleLevel = 1 << 23
 )
 
-// A fanout is how many buckets a shuffle spreads edges over, and how many each of these
-// is spread over in its turn, or 1. Both are powers of two.
+// A fanout is the number of buckets that a shuffle spreads edges over, and the number
+// that each of these is spread over in turn (1: it is not). Both are powers of two.
 type fanout struct{ first, second int }
 
-// fanoutOf returns how so many edges are spread: over one level of buckets, and from
-// 2²³ edges on over two, 65 536 buckets at most. These hold 8192 edges on average up to
-// 5·10⁸ edges, 15 259 of 10⁹, and 32 768 of 2³¹.
+// fanoutOf returns the fanout for so many edges: one level of buckets, and two for more
+// than 2²³ edges, with at most 65 536 buckets. Up to 5·10⁸ edges these hold 8192 or
+// fewer on average; 15 259 for 10⁹ edges, and 32 768 for 2³¹.
 func fanoutOf(edges int) fanout {
 	f := fanout{1, 1}
 	for f.first < maxBuckets && f.first*bucketSize < edges {
@@ -45,39 +45,35 @@ func fanoutOf(edges int) fanout {
 	return f
 }
 
-// A shuffler draws a uniform permutation of the edges in passes each of which works in
-// cache, where a Fisher–Yates shuffle of the whole list would jump about in memory:
-// every edge goes to a bucket drawn uniformly, if there are many, then to one of the
-// buckets of that, and every bucket is shuffled. (That the result is uniform was shown
-// by Rao, 1961, and Sandelius, 1962.) The order it starts from is always that of the edge
-// list, so that an epoch's order depends on the seed and the epoch alone.
+// A shuffler draws a uniform permutation of the edges in passes that each work in cache;
+// a Fisher–Yates shuffle of the whole list would access memory at random. Every edge
+// goes to a bucket drawn uniformly; where there are two levels, to one of the buckets
+// within it; and then every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed
+// that the result is uniform.) Each epoch starts from the order of the edge list, so
+// that its own order depends on the seed and the epoch alone.
 //
-// Its streams are those of the purpose rng.Shuffle: that of the epoch chooses the buckets
-// of the first level; that of the epoch and a bucket shuffles this bucket, or chooses the
-// buckets within, which those of the epoch and both numbers shuffle then.
+// The random streams have the purpose rng.Shuffle. That of the epoch chooses the buckets
+// of the first level. That of the epoch and a bucket shuffles the bucket or, with two
+// levels, chooses the buckets within it, each of which is shuffled by the stream of the
+// epoch and both numbers.
 //
-// An edge takes 8 bytes in the list, and 9 more to be shuffled: 10⁹ edges 17 GB.
+// An edge takes 8 bytes in the list, and 9 more to be shuffled: 10⁹ edges take 17 GB.
 type shuffler struct {
 	edges  []edge
 	fan    fanout
 	choice []uint8 // the bucket of each edge that is being spread
 	order  []edge
 	bucket []edge // of the first level, while it is spread
-	// start[k] is where bucket k of the first level begins, and within[j] where bucket
-	// j of the second does, in the last bucket of the first that was spread. Buckets are
-	// spread and shuffled once they are needed.
+	// start[k] is where bucket k of the first level begins. within[j] is where bucket j
+	// of the second level begins in the bucket of the first that was spread last.
+	// Buckets are spread and shuffled when they are needed.
 	start, within []int
 	shuffled      int // buckets of the last level
 	seed          uint64
 	epoch         uint64
 }
 
-func newShuffler(edges []edge, seed uint64) *shuffler {
-	return newShufflerOver(fanoutOf(len(edges)), edges, seed)
-}
-
-// newShufflerOver returns a shuffler that spreads the edges in another way.
-func newShufflerOver(fan fanout, edges []edge, seed uint64) *shuffler {
+func newShuffler(fan fanout, edges []edge, seed uint64) *shuffler {
 	return &shuffler{
 		edges: edges, fan: fan, seed: seed, order: make([]edge, len(edges)), choice: make([]uint8, (len(edges)+7)&^7),
 		start: make([]int, fan.first+1), within: make([]int, fan.second+1),
@@ -90,9 +86,9 @@ func (s *shuffler) begin(epoch int) {
 	s.spread(s.order, s.edges, s.start, rng.New(s.seed, rng.Shuffle, s.epoch))
 }
 
-// spread puts edges bucket after bucket into order, in their order, where the buckets are
-// drawn by the bytes of a stream: start has an element for each, and one more, and gets
-// where they begin.
+// spread draws a bucket for each edge from the bytes of a stream, and writes the edges
+// to order bucket after bucket; those of a bucket keep their order. start, which has one
+// element more than there are buckets, gets where the buckets begin.
 func (s *shuffler) spread(order, edges []edge, start []int, stream rng.Stream) {
 	buckets := len(start) - 1
 	words := s.choice[:(len(edges)+7)&^7]
@@ -117,8 +113,7 @@ func (s *shuffler) spread(order, edges []edge, start []int, stream rng.Stream) {
 	}
 }
 
-// upTo returns the epoch's order, of which at least the first n edges are
-// final.
+// upTo returns the epoch's order. At least its first n edges are final.
 func (s *shuffler) upTo(n int) []edge {
 	for ; s.shuffled < s.fan.first*s.fan.second; s.shuffled++ {
 		k, j := s.shuffled/s.fan.second, s.shuffled%s.fan.second
@@ -139,8 +134,8 @@ func (s *shuffler) upTo(n int) []edge {
 	return s.order
 }
 
-// fisherYates shuffles a bucket in place. Each word of the stream serves for
-// two exchanges.
+// fisherYates shuffles a bucket in place, with one word of the stream for two
+// exchanges.
 func fisherYates(bucket []edge, stream rng.Stream) {
 	for n := len(bucket); n > 1; n -= 2 {
 		word := stream.Uint64()

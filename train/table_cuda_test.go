@@ -35,7 +35,7 @@ func (c *tableCase) options() *Options {
 	return &Options{BatchSize: c.b, Seed: 7, DropLast: true, LRZ: c.lrZ, Clip: c.clip}
 }
 
-func (c *tableCase) theta() float64 {
+func (c *tableCase) logConst() float64 {
 	if c.objective.Loss == op.Neg {
 		return -1.2
 	}
@@ -70,11 +70,11 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 	if err := sgd.Init(e.Parameters()); err != nil {
 		t.Fatal(err)
 	}
-	z, err := op.NewArray(tensor.Float64, 1)
+	z, err := op.NewArray(nil, tensor.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gradZ, err := op.NewArray(tensor.Float64, 1)
+	gradZ, err := op.NewArray(nil, tensor.Float64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +82,15 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 	if err := sgdZ.Init([]model.Parameter{{Name: "log_z", Value: z, Grad: gradZ}}); err != nil {
 		t.Fatal(err)
 	}
-	draw := contrast{seed: 7, how: DrawSingly}
+	draw := negativeSampler{seed: 7, how: SamplePerHead}
 	var r tableResult
 	c.feed(edges, func(k int, batch *model.Batch) {
 		draw.draw(batch, c.m, 2, k)
-		theta := c.theta()
+		logConst := c.logConst()
 		if c.objective.Loss == op.NC {
-			theta = op.Data[float64](z)[0]
+			logConst = op.Data[float64](z)[0]
 		}
-		loss, err := e.Step(batch, theta)
+		loss, err := e.Step(batch, logConst)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func (c *tableCase) onCPU(t *testing.T) tableResult {
 
 // feed calls do with the batches of epoch 2.
 func (c *tableCase) feed(edges []edge, do func(k int, b *model.Batch)) {
-	f := newFeed(edges, c.n, c.options(), position{epoch: 2}, 3)
+	f := newPrefetcher(edges, c.n, c.options(), position{epoch: 2}, 3)
 	defer f.close()
 	for b := f.next(); b != nil; b = f.next() {
 		for i := range b.batches {
@@ -127,9 +127,9 @@ type tableOnDevice struct {
 	table, logZ, status             *op.Array
 	control, losses                 *op.Array
 	order                           *op.Array // int32 [edges, 2]
-	rows, slots, counts             *op.Array
+	rows, local, counts             *op.Array
 	count                           int
-	rowsOf, slotsOf, countOf, words []int32
+	rowsOf, localOf, countOf, words []int32
 }
 
 func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
@@ -145,16 +145,16 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 		row := make([]int32, 2*c.b)
 		copy(row, batch.Rows)
 		x.rowsOf = append(x.rowsOf, row...)
-		x.slotsOf = append(x.slotsOf, batch.Slots...)
+		x.localOf = append(x.localOf, batch.Local...)
 		x.countOf = append(x.countOf, int32(len(batch.Rows)))
 		s := rng.New(7, rng.Negatives, 2, uint64(k))
 		w := make([]int32, controlWords)
-		w[0], w[1], w[2] = int32(uint32(s.State())), int32(uint32(s.State()>>32)), bits(c.theta())
+		w[0], w[1], w[2] = int32(uint32(s.State())), int32(uint32(s.State()>>32)), bits(c.logConst())
 		w[4], w[5], w[12], w[13] = bits(c.lr), bits(bound), bits(c.lrZ), bits(bound)
 		x.words = append(x.words, w...)
 		x.count++
 	})
-	shuffled := newShuffler(edges, 7)
+	shuffled := newShuffler(fanoutOf(len(edges)), edges, 7)
 	shuffled.begin(2)
 	var ends []int32
 	for _, e := range shuffled.upTo(len(edges)) {
@@ -165,7 +165,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, err := op.NewArrayOn(d, a.Dtype(), a.Shape()...)
+		there, err := op.NewArray(d, a.Dtype(), a.Shape()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 	x.losses = upload(op.ArrayOf(make([]float32, x.count), x.count))
 	x.order = upload(op.ArrayOf(ends, len(ends)/2, 2))
 	x.rows = upload(op.ArrayOf(x.rowsOf, x.count, 2*c.b))
-	x.slots = upload(op.ArrayOf(x.slotsOf, x.count, 2*c.b))
+	x.local = upload(op.ArrayOf(x.localOf, x.count, 2*c.b))
 	x.counts = upload(op.ArrayOf(x.countOf, x.count))
 	var err error
 	if x.run, err = newTableRun(d, x.table, x.logZ, x.status, c.objective); err != nil {
@@ -195,7 +195,7 @@ func (c *tableCase) prepare(t *testing.T, d *device.Device) *tableOnDevice {
 func (x *tableOnDevice) train(t *testing.T, large bool) {
 	t.Helper()
 	if !large {
-		if err := x.run.batches(x.rows, x.slots, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
+		if err := x.run.batches(x.rows, x.local, x.counts, x.control.Pointer(), x.losses.Pointer(), x.b, x.m, 0); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -209,7 +209,7 @@ func (x *tableOnDevice) train(t *testing.T, large bool) {
 
 func download[T float32 | int32](t *testing.T, a *op.Array) []T {
 	t.Helper()
-	here, err := op.NewArray(a.Dtype())
+	here, err := op.NewArray(nil, a.Dtype())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,9 +287,9 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 	for k := 0; k < second.count; k += 2 {
 		fakecuda.Order(t, uint64(k)+fakecuda.Backwards) // backwards, and then shuffled
 		of := min(2, second.count-k)
-		var rows, slots, counts op.Array
-		for _, v := range []struct{ to, from *op.Array }{{&rows, second.rows}, {&slots, second.slots}, {&counts, second.counts}} {
-			a, err := op.NewArrayOn(d, tensor.Int32, 0)
+		var rows, local, counts op.Array
+		for _, v := range []struct{ to, from *op.Array }{{&rows, second.rows}, {&local, second.local}, {&counts, second.counts}} {
+			a, err := op.NewArray(d, tensor.Int32, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,7 +299,7 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := second.run.batches(&rows, &slots, &counts, second.control.Pointer().At(k*controlWords, 4), second.losses.Pointer().At(k, 4), c.b, c.m, k); err != nil {
+		if err := second.run.batches(&rows, &local, &counts, second.control.Pointer().At(k*controlWords, 4), second.losses.Pointer().At(k, 4), c.b, c.m, k); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -362,7 +362,7 @@ func TestTableStopsWhereLogZRunsAwayOnDevice(t *testing.T) {
 		c := tableCase{n: 300, d: 2, edges: 120, b: 20, m: 3, objective: op.ContrastiveOptions{Loss: op.NC}, lr: 1, lrZ: 1000}
 		x := c.prepare(t, d)
 		x.train(t, large)
-		if s, z := download[int32](t, x.status)[0], download[float32](t, x.logZ)[0]; s != 1 || math.Abs(float64(z)) <= maxTheta {
+		if s, z := download[int32](t, x.status)[0], download[float32](t, x.logZ)[0]; s != 1 || math.Abs(float64(z)) <= maxLogConst {
 			t.Errorf("large=%v: status is %d, log Z %g", large, s, z)
 		}
 	}
@@ -372,14 +372,14 @@ func TestTableRefusesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	c := tableCase{n: 30, d: 2, edges: 20, b: 10, m: 18}
 	x := c.prepare(t, d)
-	if err := x.run.batches(x.rows, x.slots, x.counts, 0, 0, 10, 18, 0); err == nil {
+	if err := x.run.batches(x.rows, x.local, x.counts, 0, 0, 10, 18, 0); err == nil {
 		t.Error("all rows as negatives are taken")
 	}
 	if err := x.run.batch(0, 0, 0, 10, 0, 0); err == nil {
 		t.Error("no negatives are taken")
 	}
-	if err := x.run.batches(x.rows, x.slots, x.counts, 0, 0, 11, 5, 0); err == nil {
-		t.Error("more edges than there are slots for are taken")
+	if err := x.run.batches(x.rows, x.local, x.counts, 0, 0, 11, 5, 0); err == nil {
+		t.Error("more edges than there is room for are taken")
 	}
 	if x.run.small(2900) || !x.run.small(2700) {
 		t.Error("batches are small up to 2700 edges, and no longer at 2900")

@@ -10,13 +10,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"cne/internal/quality"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // The toy data of Supp. D: three points, each the neighbour of the others.
@@ -55,7 +56,7 @@ func placeFor(zBar float64) train.Place { return train.AtZBar(zBar * 9 * 4 / 33)
 func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	for _, zBar := range []float64{0.2, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 5.7} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
-		z, err := quality.PartitionFunction(y, 2)
+		z, err := quality.PartitionFunction(t.Context(), y, 2, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func TestToyPartitionFunctionIsZBar(t *testing.T) {
 	}
 	for _, zBar := range []float64{6.5, 9} {
 		y := fitToy(t, op.Neg, placeFor(zBar), 0, 20000)
-		if z, err := quality.PartitionFunction(y, 2); err != nil || z < 5.98 {
+		if z, err := quality.PartitionFunction(t.Context(), y, 2, nil); err != nil || z < 5.98 {
 			t.Errorf("Z̄ = %g: partition function %.4f, want 6 (%v)", zBar, z, err)
 		}
 	}
@@ -173,34 +174,47 @@ func TestDropLast(t *testing.T) {
 	}
 }
 
-// Prepare sees every batch in order, before its step, with Rows and Slots, and
-// what it sets arrives there; its error ends the run.
-func TestPrepare(t *testing.T) {
+// An imageSource has images of one value: 10 times the epoch and the number of the
+// batch, of which an epoch has four.
+type imageSource struct {
+	calls  [][2]int // epoch, batch
+	points [][]int32
+	steps  atomic.Int32 // that were taken
+	ahead  int          // so many batches at most had images and were not trained on
+	failAt [2]int
+	err    error
+}
+
+func (s *imageSource) Shape() [3]int { return [3]int{1, 1, 1} }
+
+func (s *imageSource) ImagesTo(dst []float32, points []int32, epoch int) error {
+	call := [2]int{epoch, len(s.calls) % 4}
+	s.calls, s.points = append(s.calls, call), append(s.points, slices.Clone(points))
+	if s.err != nil && call == s.failAt {
+		return s.err
+	}
+	for i := range dst {
+		dst[i] = float32(10*epoch + call[1])
+	}
+	s.ahead = max(s.ahead, len(s.calls)-int(s.steps.Load()))
+	return nil
+}
+
+// A source of images sees the points of every batch in order, before its step, and what
+// it writes arrives there; its error ends the run.
+func TestImages(t *testing.T) {
 	heads, tails := ring(25, 2)
-	fit := func(o train.Options) (*recorder, error) {
+	fit := func(source *imageSource) (*recorder, error) {
 		e, err := model.NewEmbedding(normal[float64](25, 2, 5), 2, op.ContrastiveOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &recorder{Embedding: e}
-		o.BatchSize, o.Phases = 30, phase(3, train.Place{}, 5)
-		_, err = train.Fit(context.Background(), r, heads, tails, o)
+		r := &recorder{Embedding: e, steps: &source.steps}
+		_, err = train.Fit(context.Background(), r, heads, tails, train.Options{Images: source, BatchSize: 30, Phases: phase(3, train.Place{}, 5)})
 		return r, err
 	}
-	var prepared [][2]int
-	buffers := map[*float32]bool{}
-	r, err := fit(train.Options{Prepare: func(b *model.Batch, epoch, batch int) error {
-		prepared = append(prepared, [2]int{epoch, batch})
-		if len(b.Slots) != 2*b.Edges() || len(b.Rows) < 2 {
-			t.Errorf("batch %v is prepared with %d slots and %d rows", prepared, len(b.Slots), len(b.Rows))
-		}
-		if b.Images == nil {
-			b.Images = make([]float32, 1)
-		}
-		buffers[&b.Images[0]] = true
-		b.Images[0] = float32(10*epoch + batch)
-		return nil
-	}})
+	source := new(imageSource)
+	r, err := fit(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,21 +226,18 @@ func TestPrepare(t *testing.T) {
 			images = append(images, float32(10*epoch+batch))
 		}
 	}
-	if !slices.Equal(prepared, want) || !slices.Equal(r.images, images) {
-		t.Errorf("prepared %v and trained on %v", prepared, r.images)
+	if !slices.Equal(source.calls, want) || !slices.Equal(r.images, images) {
+		t.Errorf("images made for %v and trained on %v", source.calls, r.images)
 	}
-	if len(buffers) > 3 {
-		t.Errorf("%d batches are kept ready at a time", len(buffers))
+	if !slices.EqualFunc(source.points, r.rows, slices.Equal) {
+		t.Error("images are of other points than those of the batches")
 	}
-	cause := errors.New("no more")
-	r, err = fit(train.Options{Prepare: func(b *model.Batch, epoch, batch int) error {
-		b.Images = []float32{0}
-		if epoch == 1 && batch == 2 {
-			return cause
-		}
-		return nil
-	}})
-	if !errors.Is(err, cause) || len(r.images) != 6 {
+	if source.ahead > 3 {
+		t.Errorf("the images of %d batches are kept ready at a time", source.ahead)
+	}
+	failing := &imageSource{failAt: [2]int{1, 2}, err: errors.New("no more")}
+	r, err = fit(failing)
+	if !errors.Is(err, failing.err) || len(r.images) != 6 {
 		t.Errorf("error %v after %d batches, want one after 6", err, len(r.images))
 	}
 }
@@ -234,26 +245,31 @@ func TestPrepare(t *testing.T) {
 // recorder is a model that notes its batches and learns nothing.
 type recorder struct {
 	*model.Embedding[float64]
-	negatives, runs [][]int32
-	thetas, losses  []float64
-	edges           [][]int   // 25·head+tail
-	images          []float32 // the first of each batch
+	negatives, runs   [][]int32
+	logConsts, losses []float64
+	edges             [][]int   // 25·head+tail
+	images            []float32 // the first of each batch
+	rows              [][]int32
+	steps             *atomic.Int32 // counts the steps, unless it is nil
 }
 
-func (r *recorder) Step(b *model.Batch, theta float64) (float64, error) {
+func (r *recorder) Step(b *model.Batch, logConst float64) (float64, error) {
 	r.negatives = append(r.negatives, slices.Clone(b.Negatives))
-	r.runs = append(r.runs, slices.Clone(b.Runs))
-	r.thetas = append(r.thetas, theta)
+	r.runs, r.rows = append(r.runs, slices.Clone(b.Runs)), append(r.rows, slices.Clone(b.Rows))
+	r.logConsts = append(r.logConsts, logConst)
 	var edges []int
-	for i, slot := range b.Slots[:b.Edges()] {
-		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Slots[b.Edges()+i]]))
+	for i, slot := range b.Local[:b.Edges()] {
+		edges = append(edges, int(25*b.Rows[slot]+b.Rows[b.Local[b.Edges()+i]]))
 	}
 	r.edges = append(r.edges, edges)
 	if len(b.Images) > 0 {
 		r.images = append(r.images, b.Images[0])
 	}
-	loss, err := r.Embedding.Step(b, theta)
+	loss, err := r.Embedding.Step(b, logConst)
 	r.losses = append(r.losses, loss)
+	if r.steps != nil {
+		r.steps.Add(1)
+	}
 	return loss, err
 }
 
@@ -287,7 +303,7 @@ func TestNegativesAreDrawnAnew(t *testing.T) {
 	if got := full.runs[0]; !slices.Equal(got, []int32{-1}) {
 		t.Errorf("runs %v with full negatives, want [-1]", got)
 	}
-	if got, want := full.thetas[0], math.Log(80*78/1600.); math.Abs(got-want) > 1e-12 {
+	if got, want := full.logConsts[0], math.Log(80*78/1600.); math.Abs(got-want) > 1e-12 {
 		t.Errorf("θ = %g with full negatives, want %g", got, want)
 	}
 }
@@ -607,8 +623,8 @@ func TestSchedules(t *testing.T) {
 }
 
 // Sec. 5 of the paper and DESIGN §2: where a loss stands.
-func TestSpectrum(t *testing.T) {
-	p := train.Spectrum{N: 70000}
+func TestNormalization(t *testing.T) {
+	p := train.Normalization{N: 70000}
 	for _, tc := range []struct {
 		loss  op.Loss
 		place train.Place
@@ -622,7 +638,7 @@ func TestSpectrum(t *testing.T) {
 		{op.Neg, train.AtS(0.5), 5, math.Sqrt(100. * 5 / 70000)},
 		{op.Neg, train.AtZBar(8.13e6), 5, 8.13e6 * 5 / 4.9e9},
 		{op.Neg, train.AtS(0).Exaggerated(), 5, 1},
-		{op.Neg, train.AtS(1.5).Exaggerated(), 5, math.Exp(p.Theta(op.Neg, train.AtS(1.5), 5))},
+		{op.Neg, train.AtS(1.5).Exaggerated(), 5, math.Exp(p.LogConst(op.Neg, train.AtS(1.5), 5))},
 		{op.InfoNC, train.Place{}, 5, 1},
 		{op.InfoNC, train.AtS(0), 5, 1},
 		{op.InfoNC, train.AtS(1), 5, 4},
@@ -630,7 +646,7 @@ func TestSpectrum(t *testing.T) {
 		{op.NC, train.Place{}, 5, 1},
 		{op.UMAP, train.Place{}, 5, 1},
 	} {
-		if got := math.Exp(p.Theta(tc.loss, tc.place, tc.m)); math.Abs(got/tc.want-1) > 1e-12 {
+		if got := math.Exp(p.LogConst(tc.loss, tc.place, tc.m)); math.Abs(got/tc.want-1) > 1e-12 {
 			t.Errorf("%v at %+v, m=%d: %g, want %g", tc.loss, tc.place, tc.m, got, tc.want)
 		}
 	}
@@ -820,7 +836,7 @@ func TestNegativesOfHugeBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Draw: train.DrawSingly, Phases: phase(1, train.Place{}, 199997)})
+	_, err = train.Fit(context.Background(), m, heads, tails, train.Options{BatchSize: 1 << 20, Sampling: train.SamplePerHead, Phases: phase(1, train.Place{}, 199997)})
 	if err == nil || !strings.Contains(err.Error(), "199997 negatives for each of the 100000 edges of a batch, more than fit in memory if each head draws its own") {
 		t.Errorf("error %v", err)
 	}

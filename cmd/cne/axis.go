@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/configs"
+	"cne/internal/finite"
+	"cne/internal/text"
+	"cne/model/op"
 )
 
 // An axis is what the embeddings of a spectrum differ in.
@@ -29,7 +34,7 @@ func parseAxis(flag, list string) (*axis, error) {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
 		v += 0 // so that -0 is 0
-		wrong := err != nil || math.IsNaN(v) || math.IsInf(v, 0)
+		wrong := err != nil || !finite.Is(v)
 		allowed := "a real number"
 		switch flag {
 		case "zbar":
@@ -42,7 +47,7 @@ func parseAxis(flag, list string) (*axis, error) {
 			wrong, allowed = wrong || v < 1 || v > math.MaxInt32 || v != math.Trunc(v), "a whole number from 1 up, or full"
 		}
 		if wrong {
-			return nil, fmt.Errorf("--%s has %s in its list, but each value must be %s", flag, quote(item), allowed)
+			return nil, fmt.Errorf("--%s has %s in its list, but each value must be %s", flag, text.Quote(item), allowed)
 		}
 		if slices.Contains(a.values, v) {
 			return nil, fmt.Errorf("--%s has %s twice in its list; give each value once", flag, item)
@@ -87,11 +92,11 @@ func (a *axis) command() string {
 }
 
 // suits says what is wrong with the axis for a configuration.
-func (a *axis) suits(c *Config) error {
+func (a *axis) suits(c *configs.Config) error {
 	switch {
-	case a.flag == "s" && !c.Loss.hasSpectrum():
+	case a.flag == "s" && !c.Loss.HasSpectrum():
 		return fmt.Errorf("--s moves along the spectrum of neg or infonce, but loss.name is %s; choose one of them, or compare numbers of negatives with --m", c.Loss.Name)
-	case a.flag == "zbar" && c.Loss.Name != "neg":
+	case a.flag == "zbar" && c.Loss.Name != op.Neg:
 		return fmt.Errorf("--zbar sets the normalisation constant of neg, but loss.name is %s; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
 	case c.Data.Holdout != nil:
 		return errors.New("data.holdout keeps points from training, which cne spectrum does not; set it to null")
@@ -111,43 +116,43 @@ func sharedEpochs(epochs int) int { return max(1, epochs/3) }
 // none, and the last one, in which they differ. Without train.phases, the first
 // third of the epochs is shared; it is the paper's early exaggeration: at
 // Z̄ = |X|/m (neg), or at s = 1 (infonce).
-func (a *axis) phases(c *Config) (shared []Phase, last Phase) {
+func (a *axis) phases(c *configs.Config) (shared []configs.Phase, last configs.Phase) {
 	if n := len(c.Train.Phases); n > 0 {
 		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
 	}
-	early := Phase{Epochs: sharedEpochs(c.Train.Epochs)}
+	early := configs.Phase{Epochs: sharedEpochs(c.Train.Epochs)}
 	switch c.Loss.Name {
-	case "neg":
-		uniform := Uniform
+	case op.Neg:
+		uniform := configs.Uniform
 		early.ZBar = &uniform
-	case "infonce":
+	case op.InfoNC:
 		umap := 1.0
 		early.S = &umap
 	}
-	return []Phase{early}, Phase{Epochs: c.Train.Epochs - early.Epochs}
+	return []configs.Phase{early}, configs.Phase{Epochs: c.Train.Epochs - early.Epochs}
 }
 
 // at returns the configuration of a run that ends at a value, and which of its
 // epochs it shares with those at other values.
-func (a *axis) at(c *Config, v float64) (at *Config, shared int) {
+func (a *axis) at(c *configs.Config, v float64) (at *configs.Config, shared int) {
 	phases, last := a.phases(c)
-	shared = totalEpochs(phases)
+	shared = configs.TotalEpochs(phases)
 	switch a.flag {
 	case "s":
 		last.S, last.ZBar = &v, nil
 	case "zbar":
-		z := ZBar(v)
+		z := configs.ZBar(v)
 		last.S, last.ZBar = nil, &z
 	case "m":
-		m := Full
+		m := configs.Full
 		if !math.IsInf(v, 1) {
-			m = Negatives(v)
+			m = configs.Negatives(v)
 		}
 		last.Negatives = &m
 	}
 	x := *c
 	x.Train.Phases = append(phases, last)
-	x.Train.Epochs = totalEpochs(x.Train.Phases)
+	x.Train.Epochs = configs.TotalEpochs(x.Train.Phases)
 	x.Train.EarlyExaggeration = "none"
 	return &x, shared
 }

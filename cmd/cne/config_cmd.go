@@ -4,10 +4,13 @@ import (
 	"bytes"
 
 	"github.com/spf13/cobra"
+
+	"cne/configs"
+	"cne/internal/cli"
 )
 
 func configCmd() *cobra.Command {
-	return trainSchema.printCmd(&cobra.Command{
+	return printCmd(configs.Train, &cobra.Command{
 		Use:   "config",
 		Short: "Print or check the configuration of a run",
 		Long: `Print the configuration of a run as YAML: every key with its meaning, and with
@@ -21,22 +24,22 @@ the ones before.`,
 }
 
 // printCmd makes a command print configurations.
-func (s *schema[C]) printCmd(cmd *cobra.Command) *cobra.Command {
+func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	var checkOnly bool
-	cmd.Args = noArguments
+	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := s.fromCommand(cmd)
+		c, _, err := cli.Config(s, cmd)
 		if err != nil || checkOnly {
 			return err
 		}
-		var text bytes.Buffer
-		if err := s.write(&text, c); err != nil {
+		var yaml bytes.Buffer
+		if err := s.Write(&yaml, c); err != nil {
 			return err
 		}
-		_, err = cmd.OutOrStdout().Write(text.Bytes())
+		_, err = cmd.OutOrStdout().Write(yaml.Bytes())
 		return err
 	}
-	s.addFlags(cmd)
+	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&checkOnly, "check", false, "print nothing; the exit code says whether the configuration is right")
 	return cmd
 }

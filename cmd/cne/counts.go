@@ -1,24 +1,26 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"slices"
 
+	"cne/configs"
 	"cne/data"
 )
 
 // openCounts reads counts of single-cell sequencing. pathKey and labelsKey are
 // the keys that name their files and those of their labels.
-func openCounts(c *Data, pathKey, labelsKey string) (*data.Counts, error) {
-	counts, err := data.OpenCounts(c.Path, c.options())
+func openCounts(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
+	counts, err := data.OpenCounts(ctx, c.Path, c.Options())
 	return counts, withKey(err, c, pathKey, labelsKey)
 }
 
 // readCounts reads the counts to train on and makes points of them.
-func (in *inputs) readCounts(c *Data) error {
-	counts, err := openCounts(c, "data.path", "data.labels")
+func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
+	counts, err := openCounts(ctx, c, "data.path", "data.labels")
 	if err != nil {
 		return err
 	}
@@ -36,8 +38,8 @@ func (in *inputs) readCounts(c *Data) error {
 
 // heldCounts reads counts that are held out and makes points of them as those
 // to train on have become.
-func (in *inputs) heldCounts(c *Data) (*data.Dataset, error) {
-	counts, err := openCounts(c, "data.holdout", "data.holdout_labels")
+func (in *inputs) heldCounts(ctx context.Context, c *configs.Data) (*data.Dataset, error) {
+	counts, err := openCounts(ctx, c, "data.holdout", "data.holdout_labels")
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +73,12 @@ type countsSource struct {
 }
 
 // openCounts opens the input of a model that was trained on counts.
-func (p *projection) openCounts() (pointSource, error) {
-	counts, err := data.OpenCounts(p.input, p.data)
+func (p *projection) openCounts(ctx context.Context) (pointSource, error) {
+	counts, err := data.OpenCounts(ctx, p.input, p.data)
 	if err != nil {
 		return nil, err
 	}
-	return &countsSource{counts: counts, scaling: p.before.Counts}, nil
+	return &countsSource{counts: counts, scaling: p.embedding.Description.Preprocessing.Counts}, nil
 }
 
 // checkCounts returns an error if one of the inputs is counts, for a model that
@@ -90,7 +92,7 @@ func (p *projection) checkCounts() error {
 
 func (s *countsSource) D() int { return len(s.scaling.Genes) }
 
-func (s *countsSource) Labelled() bool { return false }
+func (s *countsSource) Labeled() bool { return false }
 
 func (s *countsSource) Labels() []string { return nil }
 

@@ -63,7 +63,7 @@ func TestCounts(t *testing.T) {
 			t.Chdir(t.TempDir())
 			write10X(t, "cells", 0, 240)
 			write10X(t, "held", 240, 60)
-			code, _, stderr := cne(t.Context(), countsRun(flags...)...)
+			code, _, stderr := runCne(t.Context(), countsRun(flags...)...)
 			if code != 0 || !strings.Contains(stderr, "made points of the counts genes=20 of=40 median_library_size=") || !strings.Contains(stderr, "width=20") {
 				t.Fatal(code, stderr)
 			}
@@ -76,12 +76,12 @@ func TestCounts(t *testing.T) {
 				}
 				return
 			}
-			code, stdout, stderr := cne(t.Context(), "project", "-m", "run", "held", "-o", "again.npy")
+			code, stdout, stderr := runCne(t.Context(), "project", "-m", "run", "held", "-o", "again.npy")
 			if code != 0 || readText(t, "again.npy") != readText(t, "run/holdout.npy") || !strings.Contains(stdout, "60 points placed") {
 				t.Errorf("exit code %d, %s; or other positions", code, stderr)
 			}
 			// The file alone has no names, and the same genes.
-			code, _, stderr = cne(t.Context(), "project", "-m", "run", "held/matrix.mtx", "-o", "file.npy")
+			code, _, stderr = runCne(t.Context(), "project", "-m", "run", "held/matrix.mtx", "-o", "file.npy")
 			if code != 0 || readText(t, "file.npy") != readText(t, "run/holdout.npy") {
 				t.Errorf("exit code %d, %s; or other positions", code, stderr)
 			}
@@ -96,7 +96,7 @@ func TestCountsWarns(t *testing.T) {
 	text := strings.Replace(readText(t, "cells/matrix.mtx"), "40 60 ", "40 62 ", 1)
 	writeTestFile(t, "cells/matrix.mtx", text)
 	writeTestFile(t, "cells/barcodes.tsv", readText(t, "cells/barcodes.tsv")+"a\nb\n")
-	code, _, stderr := cne(t.Context(), countsRun("--set", "data.labels=[]", "--set", "data.genes=500", "--epochs", "1")...)
+	code, _, stderr := runCne(t.Context(), countsRun("--set", "data.labels=[]", "--set", "data.genes=500", "--epochs", "1")...)
 	if code != 0 || !strings.Contains(stderr, "cells without counts have become zeros cells=2") || !strings.Contains(stderr, "fewer genes vary enough than data.genes asks for") {
 		t.Error(code, stderr)
 	}
@@ -106,7 +106,7 @@ func TestCountsWarns(t *testing.T) {
 func TestCountsSpectrum(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write10X(t, "cells", 0, 60)
-	code, _, stderr := cne(t.Context(), append(append([]string{"spectrum"}, countsRun("--set", "data.genes=500", "--epochs", "3")[1:]...), "--s", "0")...)
+	code, _, stderr := runCne(t.Context(), append(append([]string{"spectrum"}, countsRun("--set", "data.genes=500", "--epochs", "3")[1:]...), "--s", "0")...)
 	if code != 0 || !strings.Contains(stderr, "made points of the counts genes=") || !strings.Contains(stderr, "fewer genes vary enough than data.genes asks for") || strings.Contains(stderr, "images") {
 		t.Error(code, stderr)
 	}
@@ -122,10 +122,10 @@ func TestCountsRefuses(t *testing.T) {
 	writeTestFile(t, "damaged/matrix.mtx", readText(t, "damaged/matrix.mtx")+"1 1 1\n")
 	writeClusters(t, "points.csv", 0, 60, animal)
 	mlp := []string{"--set", "model.kind=mlp", "--set", "model.hidden=[5]", "--epochs", "1"}
-	if code, _, stderr := cne(t.Context(), countsRun(mlp...)...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), countsRun(mlp...)...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if code, _, stderr := cne(t.Context(), holdoutRun(append(mlp, "-o", "other")...)...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), holdoutRun(append(mlp, "-o", "other")...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 	run := func(more ...string) []string { return countsRun(append(more, "-o", "new", "--quiet")...) }
@@ -155,7 +155,7 @@ func TestCountsRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			writeTestFile(t, "damaged/x.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 1\n2 2 1\n")
-			code, stdout, stderr := cne(t.Context(), tc.args...)
+			code, stdout, stderr := runCne(t.Context(), tc.args...)
 			if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}

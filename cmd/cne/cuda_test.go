@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cne/internal/device/fakecuda"
+	"cne/internal/rundir"
 )
 
 // onDevice are the commands that train, on a device, with a checkpoint after each
@@ -46,13 +47,13 @@ func TestDeviceIsLostInARun(t *testing.T) {
 			for part := range parts {
 				folder, after := fmt.Sprintf("%s/%d", name, part), (part+1)*launches/(parts+1)
 				fakecuda.Fail(t, after, fakecuda.LaunchFailed)
-				code, _, stderr := cne(t.Context(), append(slices.Clone(args), "-o", folder)...)
+				code, _, stderr := runCne(t.Context(), append(slices.Clone(args), "-o", folder)...)
 				fakecuda.Fail(t, -1, 0)
 				if code != exitFailure || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "cuda:0: ") || !strings.Contains(stderr, "the device failed (CUDA's error LaunchFailed)") {
 					t.Fatalf("exit code %d, stderr %q", code, stderr)
 				}
 				files := listFiles(t, folder)
-				if !slices.Contains(files, checkpointFile) {
+				if !slices.Contains(files, "checkpoint.safetensors") {
 					mustRun(t, append(slices.Clone(args), "-o", folder)...)
 					continue
 				}
@@ -64,8 +65,8 @@ func TestDeviceIsLostInARun(t *testing.T) {
 					resume = args[:2]
 				}
 				mustRun(t, append(slices.Clone(resume), "--quiet", "--resume", folder)...)
-				for _, file := range []string{"embedding.npy", modelFile} {
-					if name == "pretrain" && file != modelFile {
+				for _, file := range []string{"embedding.npy", rundir.ModelFile} {
+					if name == "pretrain" && file != rundir.ModelFile {
 						continue
 					}
 					if readText(t, folder+"/"+file) != readText(t, name+"/whole/"+file) {
@@ -91,7 +92,7 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 				folder := name + "/run"
 				fakecuda.Memory(t, 32<<20+more) // cuBLAS has 32 MiB
 				// The folder may hold an embedding for whose figures there was too little.
-				code, _, stderr := cne(t.Context(), append(slices.Clone(args), "-o", folder, "--force")...)
+				code, _, stderr := runCne(t.Context(), append(slices.Clone(args), "-o", folder, "--force")...)
 				if code == 0 {
 					break
 				}
@@ -102,7 +103,7 @@ func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
 				if strings.Contains(stderr, "is full") || strings.Contains(stderr, " is in ") {
 					continue // before there is a folder, or after training
 				}
-				if files := listFiles(t, folder); slices.Contains(files, modelFile) {
+				if files := listFiles(t, folder); slices.Contains(files, rundir.ModelFile) {
 					t.Errorf("with %d bytes: %q leaves %v", more, stderr, files)
 				}
 			}

@@ -3,18 +3,16 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 
-	"github.com/spf13/cobra"
-
+	"cne/configs"
 	"cne/internal/device"
 	"cne/model"
 )
 
 // openDevice opens the device on which something is measured, or a finished model
 // used, and says which it is unless that is the CPU.
-func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
+func openDevice(log *slog.Logger, c configs.Device) (*model.Device, error) {
 	d, err := model.OpenDevice(c.Name)
 	if err != nil {
 		return nil, err
@@ -30,7 +28,7 @@ func openDevice(log *slog.Logger, c Device) (*model.Device, error) {
 // openTrainingDevice opens the device on which a model is trained, and says which it
 // is and why. dtype is the precision of what is computed: of float64 the CPU alone is
 // capable.
-func openTrainingDevice(log *slog.Logger, c Device, dtype string) (*model.Device, error) {
+func openTrainingDevice(log *slog.Logger, c configs.Device, dtype string) (*model.Device, error) {
 	why := ""
 	if dtype == "float64" && c.Name == "auto" {
 		c.Name, why = "cpu", "computing on the CPU, since model.dtype is float64"
@@ -48,21 +46,6 @@ func deviceFailed(err error) bool {
 	full := new(device.MemoryError)
 	return errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrUnavailable) || errors.As(err, &full)
 }
-
-// failed is the error of a run whose device has failed after so many epochs.
-func (r *runState[C]) failed(err error, epochs int) error {
-	return fmt.Errorf("%w (after epoch %d of %d)", err, epochs, r.common().epochs)
-}
-
-// addDeviceFlag gives a command without a configuration the flag --device, which
-// device.CheckName checks.
-func addDeviceFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
-	mustComplete(cmd, "device", deviceCompletions)
-}
-
-// deviceCompletions are what shell completion offers after --device.
-var deviceCompletions = cobra.FixedCompletions([]string{"auto", "cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp)
 
 // nameOf returns the name of a device for metrics.json: that of an accelerator with
 // the vendor's.

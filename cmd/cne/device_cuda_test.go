@@ -119,7 +119,7 @@ func TestRunsThatFailOnDevice(t *testing.T) {
 			}
 			t.Run("fails", func(t *testing.T) {
 				tc.fail(t)
-				code, _, stderr := cne(t.Context(), "train", "--resume", "broken", "--epochs", "4")
+				code, _, stderr := runCne(t.Context(), "train", "--resume", "broken", "--epochs", "4")
 				if code != 1 {
 					t.Errorf("exit code %d", code)
 				}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rundir"
 )
 
 // An embedding may have any number of dimensions, fewer or more than the
@@ -35,7 +36,7 @@ func TestDimensions(t *testing.T) {
 				writePoints(t, "points.csv", n+held, width)
 				run := func(args ...string) (stdout string) {
 					t.Helper()
-					code, stdout, stderr := cne(t.Context(), args...)
+					code, stdout, stderr := runCne(t.Context(), args...)
 					if code != 0 {
 						t.Fatalf("cne %v: exit code %d: %s", args, code, stderr)
 					}
@@ -85,7 +86,7 @@ func TestDimensions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var m Metrics
+				var m rundir.Metrics
 				if err := json.Unmarshal(text, &m); err != nil {
 					t.Fatal(err)
 				}

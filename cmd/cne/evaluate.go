@@ -10,26 +10,24 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/atomicfile"
-	"cne/internal/quality"
-	"cne/internal/rng"
+	"cne/internal/cli"
+	"cne/internal/console"
+	"cne/internal/finite"
+	"cne/internal/rundir"
 	"cne/model"
-	"cne/train"
+	"cne/train/quality"
 )
 
 func evaluateCmd() *cobra.Command {
-	var a assessment
+	var a evaluationRun
 	cmd := &cobra.Command{
 		Use:   "evaluate EMBEDDING…",
 		Short: "Measure how good embeddings are",
@@ -74,16 +72,16 @@ same points and graph, the first says k and the constants of the losses.`,
 			flags := cmd.Flags()
 			a.withS, a.withZBar = flags.Changed("s"), flags.Changed("zbar")
 			if err := a.check(flags.Changed("m")); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			from, err := configSources(cmd)
+			from, err := cli.Sources(cmd)
 			if err != nil {
 				return err
 			}
 			if err := a.configure(from); err != nil {
 				return err
 			}
-			a.talker = newTalker(cmd.ErrOrStderr(), a.config.Log.Format, isQuiet(cmd))
+			a.Reporter = cli.Reporter(cmd, a.config.Log.Format)
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
 				return err
 			}
@@ -91,26 +89,26 @@ same points and graph, the first says k and the constants of the losses.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
 	}
-	given := trainSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	given := cli.AddSourceFlags(configs.Train, cmd, "configuration, a YAML `file`, in place of that of the run")
 	flags := cmd.Flags()
 	flags.StringArrayVar(&a.data, "data", nil, "`path` of the points (repeatable), same as --set data.path=…")
 	flags.StringArrayVar(&a.labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable), same as --set data.labels=…")
 	flags.StringVar(&a.graph, "graph", "", "graph of the points, a `file` that ends in .npz, same as --set graph.file=…")
-	flags.Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", "seed of what is drawn, same as --set seed=`n`")
+	cli.AddSeedFlag(cmd, given, "seed of what is drawn, same as --set seed=`n`")
 	flags.StringVar(&a.against, "against", "", "also compare with an embedding, a `file` or run folder")
 	flags.Float64Var(&a.s, "s", 0, "`place` on the spectrum for the losses of Neg-t-SNE and InfoNC-t-SNE (default: that of the first run)")
 	flags.Float64Var(&a.zBar, "zbar", 0, "normalisation `constant` for the loss of Neg-t-SNE (default: that of the first run)")
 	flags.IntVar(&a.negatives, "m", 0, "`number` of negatives per edge for the losses (default: that of the first run)")
 	flags.BoolVar(&a.json, "json", false, "print JSON in place of a table")
 	flags.StringVarP(&a.output, "output", "o", "", "also write the figures to a `file` that ends in .json")
-	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
-	mustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "graph", cobra.FixedCompletions([]string{"npz"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }
 
-// assessment is one run of cne evaluate.
-type assessment struct {
-	*talker
+// evaluationRun is one run of cne evaluate.
+type evaluationRun struct {
+	*console.Reporter
 	inputs          []string
 	data, labels    []string
 	graph           string
@@ -120,7 +118,7 @@ type assessment struct {
 	withS, withZBar bool // whether they are given
 	negatives       int  // 0: those of the configuration
 
-	config *Config
+	config *configs.Config
 	device *model.Device
 	// dataKnown says that the configuration names the data of the embeddings,
 	// and folder the run that it is of; "" if it is of none.
@@ -136,11 +134,11 @@ const (
 )
 
 // check finds faults of the command line.
-func (a *assessment) check(withNegatives bool) error {
+func (a *evaluationRun) check(withNegatives bool) error {
 	switch {
 	case a.withS && a.withZBar:
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
-	case math.IsNaN(a.s) || math.IsInf(a.s, 0):
+	case !finite.Is(a.s):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
 	case math.Abs(a.s) > farthest:
 		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, farthest, farthest)
@@ -150,27 +148,27 @@ func (a *assessment) check(withNegatives bool) error {
 		return fmt.Errorf("--m is %d, but must be at least 1", a.negatives)
 	}
 	if a.output != "" {
-		return checkEnding("--output", a.output, ".json")
+		return cli.CheckEnding("--output", a.output, ".json")
 	}
 	return nil
 }
 
 // configure finds out what the data are and how their graph is made: the file
 // given says so, or else the first run, and flags may change it.
-func (a *assessment) configure(from sources) error {
+func (a *evaluationRun) configure(from configs.Sources) error {
 	add := func(flag, key string, paths []string) error {
 		if len(paths) == 0 {
 			return nil
 		}
 		list, err := json.Marshal(paths)
-		from.settings = append(from.settings, setting{flag, key, string(list)})
+		from.Settings = append(from.Settings, configs.Setting{Source: flag, Key: key, Value: string(list)})
 		return err
 	}
 	if err := errors.Join(add("--data", "data.path", a.data), add("--labels", "data.labels", a.labels)); err != nil {
 		return err
 	}
 	if a.graph != "" {
-		from.settings = append(from.settings, setting{"--graph", "graph.file", a.graph})
+		from.Settings = append(from.Settings, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
 	}
 	var runs []string
 	for _, input := range a.inputs {
@@ -180,22 +178,22 @@ func (a *assessment) configure(from sources) error {
 			runs = append(runs, input)
 		}
 	}
-	ofTheRun := from.file == "" && len(runs) > 0
+	ofTheRun := from.File == "" && len(runs) > 0
 	if ofTheRun {
-		a.folder, from.file = runs[0], filepath.Join(runs[0], "config.yaml")
+		a.folder, from.File = runs[0], filepath.Join(runs[0], rundir.ConfigFile)
 	}
-	c, origins, err := trainSchema.load(from)
+	c, origins, err := configs.Train.Load(from)
 	if err != nil {
 		return err
 	}
 	a.config = c
-	a.dataKnown = origins["data.path"] != defaultOrigin
+	a.dataKnown = !origins.IsDefault("data.path")
 	if ofTheRun && len(a.data) == 0 {
-		own, _, err := trainSchema.load(sources{file: from.file})
+		own, _, err := configs.Train.Load(configs.Sources{File: from.File})
 		if err != nil {
 			return err
 		}
-		if own.Seed != c.Seed && c.drawsPoints() {
+		if own.Seed != c.Seed && c.DrawsPoints() {
 			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Seed, origins["seed"], c.Seed)
 		}
 		for _, run := range runs[1:] {
@@ -208,9 +206,8 @@ func (a *assessment) configure(from sources) error {
 	q := &c.Quality
 	q.Recall, q.Partition, q.KL, q.Accuracy = true, true, true, true
 	if q.Spearman == 0 {
-		q.Spearman = spearmanSample
+		q.Spearman = quality.DefaultSample
 	}
-	c.Model.Kind = "table" // the points themselves are needed by no network
 	if a.folder == "" {
 		c.Graph.Cache = false
 	}
@@ -220,63 +217,45 @@ func (a *assessment) configure(from sources) error {
 	return nil
 }
 
-// spearmanSample is how many points the correlation of distances is taken of if
-// the run did without; the paper takes as many.
-const spearmanSample = 5000
-
 // isRun tells whether a path is that of the folder of a run of cne train.
 func isRun(path string) (bool, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return false, nil // reading it says what is wrong
 	}
-	ours, err := (&runDir{path: path}).writtenByUs()
-	if err != nil || !ours {
+	contents, command, err := rundir.Inspect(path)
+	if err != nil || contents != rundir.Run {
 		return false, err
 	}
-	config := filepath.Join(path, "config.yaml")
-	if info, err := os.Stat(config); err == nil && info.Size() == 0 {
-		return false, nil // a run was killed as it began
+	if command == configs.Spectrum.Command() {
+		err = rundir.RefuseSpectrum(path)
 	}
-	other, err := trainSchema.otherCommand(config)
-	if err == nil && other == spectrumSchema.command {
-		err = isSpectrum(path)
-	}
-	if err == nil && other != "" {
-		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, other, trainSchema.command)
+	if err == nil && command != "" && command != configs.Train.Command() {
+		err = fmt.Errorf("the run in %s is one of %q; give one of %q", path, command, configs.Train.Command())
 	}
 	return err == nil, err
 }
 
-// drawsPoints tells whether the seed decides which points a run trains on.
-func (c *Config) drawsPoints() bool {
-	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0
-}
-
 // checkSameData refuses a further run on other data, or with another graph,
 // than the first has.
-func (a *assessment) checkSameData(run string, from sources) error {
-	from.file = filepath.Join(run, "config.yaml")
-	c, _, err := trainSchema.load(from)
+func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
+	from.File = filepath.Join(run, rundir.ConfigFile)
+	c, _, err := configs.Train.Load(from)
 	if err != nil {
 		return err
 	}
-	first := map[string]any{}
-	for k, v := range fields(*a.config) {
-		first[k] = v
-	}
-	for k, v := range fields(*c) {
-		section, _, _ := strings.Cut(k, ".")
-		matters := section == "data" || section == "graph" && k != "graph.cache" || k == "seed" && c.drawsPoints()
-		if matters && !reflect.DeepEqual(v, first[k]) {
+	for _, d := range configs.Train.Compare(a.config, c) {
+		section, _, _ := strings.Cut(d.Key, ".")
+		matters := section == "data" || section == "graph" && d.Key != "graph.cache" || d.Key == "seed" && c.DrawsPoints()
+		if matters {
 			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
-				run, k, inline(v), a.folder, inline(first[k]))
+				run, d.Key, d.Second, a.folder, d.First)
 		}
 	}
 	return nil
 }
 
-// A shown is an embedding that is measured.
-type shown struct {
+// A candidate is an embedding that is measured.
+type candidate struct {
 	path      string // as on the command line
 	file      string
 	positions *data.Matrix
@@ -285,15 +264,15 @@ type shown struct {
 	z         *float64 // learnt by its run
 }
 
-// openShown reads an embedding.
-func (a *assessment) openShown(path string) (*shown, error) {
+// openCandidate reads an embedding.
+func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candidate, error) {
 	run, err := isRun(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &shown{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
+	s := &candidate{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
 	if _, err := os.Stat(s.file); !run || err != nil {
-		if s.file, err = embeddingFile(path); err != nil {
+		if s.file, err = rundir.EmbeddingFile(path); err != nil {
 			return nil, err
 		}
 	}
@@ -301,13 +280,13 @@ func (a *assessment) openShown(path string) (*shown, error) {
 	if !a.dataKnown {
 		o.Labels = a.labels
 	}
-	set, err := openEmbedding(s.file, o)
+	set, err := rundir.OpenEmbedding(ctx, s.file, o)
 	if err != nil {
 		return nil, err
 	}
 	s.positions, s.labels = set.Points, set.Labels
 	if run {
-		s.z, err = learntZ(filepath.Join(path, metricsFile))
+		s.z, err = learntZ(filepath.Join(path, rundir.MetricsFile))
 	}
 	return s, err
 }
@@ -328,75 +307,10 @@ func learntZ(path string) (*float64, error) {
 	return m.Z, nil
 }
 
-// Evaluation is what cne evaluate writes.
-type Evaluation struct {
-	Data  string `json:"data,omitempty"`  // their name
-	N     int    `json:"n"`               // points
-	Edges int    `json:"edges,omitempty"` // directed
-	// K is how many neighbours kNN recall and trustworthiness are about, and
-	// AccuracyK how many vote for accuracy.
-	K         int `json:"k"`
-	AccuracyK int `json:"accuracy_k"`
-	// Negatives, ZBar and Rho are the constants of the losses.
-	Negatives  int                `json:"negatives"`
-	ZBar       *float64           `json:"z_bar,omitempty"`
-	Rho        float64            `json:"rho"`
-	Against    string             `json:"against,omitempty"`
-	Embeddings []EvaluatedFigures `json:"embeddings"` // in the order of the command line
-	Seconds    EvaluationSeconds  `json:"seconds"`
-	Version    string             `json:"version"`
-}
-
-// EvaluatedFigures are those of one embedding. What cannot be measured, or is
-// not defined, is left out.
-type EvaluatedFigures struct {
-	Path            string   `json:"path"`
-	Dim             int      `json:"dim"`
-	Trustworthiness *float64 `json:"trustworthiness,omitempty"`
-	Figures
-	Losses  *ExpectedLosses `json:"losses,omitempty"`
-	Against *Comparison     `json:"against,omitempty"`
-}
-
-// ExpectedLosses are losses per edge; see package quality.
-type ExpectedLosses struct {
-	Neg     float64  `json:"neg"`                 // with c = 1
-	NegZBar *float64 `json:"neg_z_bar,omitempty"` // with Evaluation.ZBar
-	NC      *float64 `json:"nc,omitempty"`        // with the partition function as its constant
-	// LearntZ is the constant that a run of NC-t-SNE has learnt, times n(n−1),
-	// and NCLearntZ the loss with it.
-	LearntZ     *float64 `json:"learnt_z,omitempty"`
-	NCLearntZ   *float64 `json:"nc_learnt_z,omitempty"`
-	InfoNC      float64  `json:"infonc"` // of Evaluation.Rho, without the factor loss.scale
-	InfoNCError float64  `json:"infonc_error"`
-	UMAP        float64  `json:"umap"`
-}
-
-// Comparison says how alike two embeddings are.
-type Comparison struct {
-	KNNRecall float64  `json:"knn_recall"`         // of each point's neighbours in one among those in the other
-	Spearman  *float64 `json:"spearman,omitempty"` // of the distances in both
-}
-
-// EvaluationSeconds says where the time went, in sums over the embeddings.
-type EvaluationSeconds struct {
-	Prepare         float64 `json:"prepare"` // reading, principal components and graph
-	Figures         float64 `json:"figures"` // those of Figures
-	Trustworthiness float64 `json:"trustworthiness,omitempty"`
-	Losses          float64 `json:"losses,omitempty"`
-	Against         float64 `json:"against,omitempty"`
-}
-
-// stopwatch adds the time since it was made to a sum.
-func stopwatch(sum *float64) func() {
-	start := time.Now()
-	return func() { *sum += time.Since(start).Seconds() }
-}
-
-func (a *assessment) run(ctx context.Context, stdout io.Writer) error {
+func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	if a.output != "" {
 		inputs := append(append(inputFiles(a.config), a.inputs...), a.against)
-		if err := checkOutput("--output", a.output, inputs...); err != nil {
+		if err := cli.CheckOutput("--output", a.output, inputs...); err != nil {
 			return err
 		}
 	}
@@ -408,316 +322,12 @@ func (a *assessment) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if a.output != "" {
-		if err := atomicfile.Write(a.output, func(w io.Writer) error { return encodeJSON(w, e) }); err != nil {
+		if err := atomicfile.Write(a.output, func(w io.Writer) error { return rundir.EncodeJSON(w, e) }); err != nil {
 			return fmt.Errorf("cannot write %s: %w", a.output, err)
 		}
 	}
 	if a.json {
-		return encodeJSON(stdout, e)
+		return rundir.EncodeJSON(stdout, e)
 	}
 	return e.print(stdout)
-}
-
-// evaluate measures all embeddings.
-func (a *assessment) evaluate(ctx context.Context) (*Evaluation, error) {
-	e := &Evaluation{K: a.config.Quality.K, AccuracyK: accuracyK, Against: a.against, Version: Version()}
-	stop := stopwatch(&e.Seconds.Prepare)
-	var all []*shown
-	for _, path := range a.inputs {
-		s, err := a.openShown(path)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	var other *shown
-	compared := all
-	if a.against != "" {
-		var err error
-		if other, err = a.openShown(a.against); err != nil {
-			return nil, err
-		}
-		compared = append(slices.Clone(all), other)
-	}
-	e.N = all[0].positions.N
-	for _, s := range compared[1:] {
-		if s.positions.N != e.N {
-			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
-		}
-	}
-	if e.N < 2 {
-		return nil, fmt.Errorf("%s has a single point, which has no neighbours; give an embedding of more", all[0].file)
-	}
-	if e.N <= e.K {
-		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
-	}
-	y, labels, err := a.prepare(ctx, e, all[0])
-	if err != nil {
-		return nil, err
-	}
-	a.constants(e)
-	stop()
-
-	for _, s := range compared {
-		if s.found, err = neighbors.KNNOn(a.device, s.positions, e.K); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range all {
-		a.Log.Info("measuring", "embedding", s.path)
-		f, err := a.measure(ctx, e, s, other, y, labels)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.file, err)
-		}
-		e.Embeddings = append(e.Embeddings, *f)
-	}
-	return e, nil
-}
-
-// prepare reads the data, if they are known, and makes what the embeddings are
-// measured by; first is one of them. The labels may be nil.
-func (a *assessment) prepare(ctx context.Context, e *Evaluation, first *shown) (*yardstick, *data.Labels, error) {
-	y := &yardstick{on: a.device, quality: &a.config.Quality, seed: a.config.Seed}
-	if !a.dataKnown {
-		if a.config.Graph.File == nil {
-			return y, nil, nil
-		}
-		var err error
-		if y.graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
-			return nil, nil, err
-		}
-		e.Edges = y.graph.Edges()
-		return y, nil, nil
-	}
-	in, err := readInputs(a.config)
-	if err != nil {
-		return nil, nil, err
-	}
-	if n := in.points.Points.N; n != e.N {
-		left := ""
-		if in.held != nil && in.heldRows != nil {
-			left = " once data.holdout has taken its share"
-		}
-		return nil, nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
-			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
-	}
-	e.Data = in.points.Name
-	near, err := prepare(ctx, a.config, &runDir{path: a.folder, readOnly: true}, a.Log, a.device, in.points)
-	if err != nil {
-		return nil, nil, err
-	}
-	y.points, y.nearest, y.graph = near.points, near.nearest.Nearest(e.K), near.graph
-	e.Edges = y.graph.Edges()
-	return y, in.points.Labels, nil
-}
-
-// constants fills in those of the losses.
-func (a *assessment) constants(e *Evaluation) {
-	stages := a.config.Stages()
-	last, loss := stages[len(stages)-1], a.config.Loss.Name
-	e.Negatives = a.negatives
-	if e.Negatives == 0 {
-		e.Negatives = int(last.Negatives)
-		if last.Negatives == Full {
-			e.Negatives = 2*a.config.Train.BatchSize - 2
-		}
-	}
-	if a.withS || a.withZBar {
-		last.S, last.ZBar = nil, nil
-		if a.withS {
-			last.S = &a.s
-		} else {
-			fixed := ZBar(a.zBar)
-			last.ZBar = &fixed
-		}
-	}
-	if last.S != nil && (a.withS || loss == "neg") {
-		z := train.Spectrum{N: e.N}.ZBar(*last.S)
-		e.ZBar = &z
-	}
-	if last.ZBar != nil && *last.ZBar != Uniform && (a.withZBar || loss == "neg") {
-		z := float64(*last.ZBar)
-		e.ZBar = &z
-	}
-	e.Rho = 1
-	if last.S != nil && (a.withS || loss == "infonce") {
-		e.Rho = math.Pow(4, *last.S)
-	}
-}
-
-// measure measures one embedding.
-func (a *assessment) measure(ctx context.Context, e *Evaluation, s, other *shown, y *yardstick, labels *data.Labels) (*EvaluatedFigures, error) {
-	f := &EvaluatedFigures{Path: s.path, Dim: s.positions.D}
-	if labels == nil {
-		labels = s.labels
-	}
-	stop := stopwatch(&e.Seconds.Figures)
-	if err := y.measure(s.positions, s.found, labels, &f.Figures); err != nil {
-		return nil, err
-	}
-	stop()
-	if y.points != nil && 2*e.K < e.N {
-		stop := stopwatch(&e.Seconds.Trustworthiness)
-		ranks, err := neighbors.RanksOn(a.device, y.points, s.found.Index, e.K)
-		if err != nil {
-			return nil, err
-		}
-		trust, err := quality.Trustworthiness(ranks, e.K)
-		if err != nil {
-			return nil, err
-		}
-		f.Trustworthiness = &trust
-		stop()
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if y.graph != nil && y.graph.Edges() > 0 {
-		stop := stopwatch(&e.Seconds.Losses)
-		var err error
-		if f.Losses, err = a.losses(e, s, y.graph, *f.PartitionFunction); err != nil {
-			return nil, err
-		}
-		stop()
-	}
-	if other != nil {
-		stop := stopwatch(&e.Seconds.Against)
-		recall, err := quality.KNNRecall(other.found.Index, s.found.Index, e.K)
-		if err != nil {
-			return nil, err
-		}
-		f.Against = &Comparison{KNNRecall: recall}
-		if f.Against.Spearman, err = correlation(a.device, other.positions, s.positions, a.config.Quality.Spearman, a.config.Seed); err != nil {
-			return nil, err
-		}
-		stop()
-	}
-	return f, nil
-}
-
-// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
-// all edges, but from no more than infoNCDraws sets of them for one edge.
-const (
-	infoNCPairs = 1 << 24
-	infoNCDraws = 1000
-)
-
-// losses computes the expected losses of an embedding.
-func (a *assessment) losses(e *Evaluation, s *shown, graph *neighbors.Graph, partition float64) (*ExpectedLosses, error) {
-	var l ExpectedLosses
-	n, m := float64(e.N), e.Negatives
-	discriminators := []quality.Discriminator{quality.Neg(1), quality.UMAP()}
-	into := []func(v float64){func(v float64) { l.Neg = v }, func(v float64) { l.UMAP = v }}
-	add := func(d quality.Discriminator, to **float64) {
-		discriminators = append(discriminators, d)
-		into = append(into, func(v float64) { *to = &v })
-	}
-	if e.ZBar != nil {
-		add(quality.Neg(*e.ZBar*float64(m)/(n*n)), &l.NegZBar)
-	}
-	if partition > 0 {
-		add(quality.NC(partition/(n*(n-1)), m), &l.NC)
-	}
-	if s.z != nil {
-		l.LearntZ = s.z
-		add(quality.NC(*s.z/(n*(n-1)), m), &l.NCLearntZ)
-	}
-	heads, tails := graph.EdgeList()
-	x, clamp := s.positions, a.config.Loss.Clamp
-	values, err := quality.ExpectedLossesOn(a.device, heads, tails, x.X, x.D, m, clamp, discriminators...)
-	if err != nil {
-		return nil, err
-	}
-	for k, v := range values {
-		into[k](v)
-	}
-	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/m))
-	estimate, err := quality.ExpectedInfoNC(heads, tails, x.X, x.D, m, e.Rho, clamp, draws, rng.New(a.config.Seed, rng.Negatives))
-	if err != nil {
-		return nil, err
-	}
-	l.InfoNC, l.InfoNCError = estimate.Mean, estimate.Error
-	return &l, nil
-}
-
-// print writes the figures as a table with a column for each embedding.
-func (e *Evaluation) print(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name string, cell func(f *EvaluatedFigures) string) {
-		cells, some := make([]string, len(e.Embeddings)), false
-		for k := range e.Embeddings {
-			cells[k] = cell(&e.Embeddings[k])
-			some = some || cells[k] != ""
-		}
-		if some {
-			fmt.Fprintf(table, "%s\t%s\n", name, strings.Join(cells, "\t"))
-		}
-	}
-	number := func(name, format string, value func(f *EvaluatedFigures) *float64) {
-		row(name, func(f *EvaluatedFigures) string {
-			if v := value(f); v != nil {
-				return fmt.Sprintf(format, *v)
-			}
-			return ""
-		})
-	}
-	loss := func(name string, value func(l *ExpectedLosses) *float64) {
-		number(name, "%.5g", func(f *EvaluatedFigures) *float64 {
-			if f.Losses == nil {
-				return nil
-			}
-			return value(f.Losses)
-		})
-	}
-	row("", func(f *EvaluatedFigures) string { return printable(f.Path) })
-	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
-	k := fmt.Sprintf(" (k = %d)", e.K)
-	number("kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.KNNRecall })
-	number("trustworthiness"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.Trustworthiness })
-	number("Spearman correlation", "%.3f", func(f *EvaluatedFigures) *float64 { return f.Spearman })
-	number(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) *float64 { return f.Accuracy })
-	number("partition function", "%.4g", func(f *EvaluatedFigures) *float64 { return f.PartitionFunction })
-	number("KL divergence", "%.4g", func(f *EvaluatedFigures) *float64 { return f.KL })
-	loss("Neg-t-SNE loss, c = 1", func(l *ExpectedLosses) *float64 { return &l.Neg })
-	if e.ZBar != nil {
-		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *ExpectedLosses) *float64 { return l.NegZBar })
-	}
-	loss("NC-t-SNE loss, Z = partition function", func(l *ExpectedLosses) *float64 { return l.NC })
-	loss("NC-t-SNE loss, learnt Z", func(l *ExpectedLosses) *float64 { return l.NCLearntZ })
-	infonc := "InfoNC-t-SNE loss"
-	if e.Rho != 1 {
-		infonc += fmt.Sprintf(", ρ = %.4g", e.Rho)
-	}
-	row(infonc, func(f *EvaluatedFigures) string {
-		if f.Losses == nil {
-			return ""
-		}
-		return fmt.Sprintf("%.5g ± %.1g", f.Losses.InfoNC, f.Losses.InfoNCError)
-	})
-	loss("UMAP loss", func(l *ExpectedLosses) *float64 { return &l.UMAP })
-	number("against "+printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 {
-		if f.Against == nil {
-			return nil
-		}
-		return &f.Against.KNNRecall
-	})
-	number("against "+printable(e.Against)+": Spearman", "%.3f", func(f *EvaluatedFigures) *float64 {
-		if f.Against == nil {
-			return nil
-		}
-		return f.Against.Spearman
-	})
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if e.Edges > 0 {
-		negatives := "1 negative"
-		if e.Negatives > 1 {
-			negatives = fmt.Sprintf("%d negatives", e.Negatives)
-		}
-		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives)
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%d points\n", e.N)
-	return err
 }

@@ -14,14 +14,14 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/rng"
+	"cne/train/quality"
 )
 
 // evaluated runs cne evaluate --json and returns what it prints.
 func evaluated(t *testing.T, args ...string) *Evaluation {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), append([]string{"evaluate", "--json", "-q"}, args...)...)
+	code, stdout, stderr := runCne(t.Context(), append([]string{"evaluate", "--json", "-q"}, args...)...)
 	if code != 0 {
 		t.Fatalf("cne evaluate %q: exit code %d: %s", args, code, stderr)
 	}
@@ -47,7 +47,7 @@ func fileText(t *testing.T, path string) string {
 func TestEvaluateARun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 200, 6)
-	if code, _, stderr := cne(t.Context(), short("--set", "loss.name=nc", "--set", "loss.negatives=7", "--set", "quality.k=8", "--set", "graph.pca=4")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "--set", "loss.negatives=7", "--set", "quality.k=8", "--set", "graph.pca=4")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	before := listFiles(t, "run")
@@ -71,30 +71,30 @@ func TestEvaluateARun(t *testing.T) {
 		t.Errorf("%d edges, but %v in metrics.json", e.Edges, edges)
 	}
 
-	set, err := data.Open([]string{"points.csv"}, data.Options{LabelColumn: "kind"})
+	set, err := data.Open(t.Context(), []string{"points.csv"}, data.Options{LabelColumn: "kind"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := set.Scale(data.ScaleUnit); err != nil {
 		t.Fatal(err)
 	}
-	pca, err := data.FitPCA(set.Points, 4)
+	pca, err := data.FitPCA(t.Context(), set.Points, 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := pca.Transform(set.Points)
+	points, err := pca.Transform(t.Context(), set.Points, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	embedding, err := data.Open([]string{"run/embedding.npy"}, data.Options{})
+	embedding, err := data.Open(t.Context(), []string{"run/embedding.npy"}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := neighbors.KNN(embedding.Points, 8)
+	found, err := neighbors.KNN(t.Context(), embedding.Points, 8, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranks, err := neighbors.Ranks(points, found.Index, 8)
+	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, 8, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +108,7 @@ func TestEvaluateARun(t *testing.T) {
 	}
 	heads, tails := graph.EdgeList()
 	pairs := 200. * 199
-	losses, err := quality.ExpectedLosses(heads, tails, embedding.Points.X, 2, 7, 1e-10, quality.Neg(1), quality.UMAP(),
-		quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7))
+	losses, err := quality.ExpectedLosses(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1e-10, []quality.Discriminator{quality.Neg(1), quality.UMAP(), quality.NC(*f.PartitionFunction/pairs, 7), quality.NC(run["z"].(float64)/pairs, 7)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +126,7 @@ func TestEvaluateARun(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v.got, v.want)
 		}
 	}
-	infonc, err := quality.ExpectedInfoNC(heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, rng.New(9, rng.Negatives))
+	infonc, err := quality.ExpectedInfoNC(t.Context(), heads, tails, embedding.Points.X, 2, 7, 1, 1e-10, 50, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +274,7 @@ func TestEvaluateWhatThereIs(t *testing.T) {
 		{[]string{"a.npy", "--data", "plainpoints.csv", "--set", "data.drop=[kind]", "--labels", "half1.txt", "--labels", "half2.txt", "--graph", "graph.npz"}, ofData + " " + ofPartition + " " + ofGraph + " " + ofLabels},
 		{[]string{"a.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "quality.k=12"}, "knn_recall spearman " + ofPartition + " " + ofGraph + " " + ofLabels},
 	} {
-		code, stdout, stderr := cne(t.Context(), append(append([]string{"evaluate", "--json", "-q"}, few...), tc.args...)...)
+		code, stdout, stderr := runCne(t.Context(), append(append([]string{"evaluate", "--json", "-q"}, few...), tc.args...)...)
 		if code != 0 {
 			t.Fatalf("%q: %s", tc.args, stderr)
 		}
@@ -298,11 +297,11 @@ func TestEvaluateWhatThereIs(t *testing.T) {
 // mustKNN returns the neighbours of the points of writePoints.
 func mustKNN(t *testing.T, path string, k int) *neighbors.Neighbors {
 	t.Helper()
-	set, err := data.Open([]string{path}, data.Options{LabelColumn: "kind"})
+	set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: "kind"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	nb, err := neighbors.KNN(set.Points, k)
+	nb, err := neighbors.KNN(t.Context(), set.Points, k, neighbors.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +312,7 @@ func mustKNN(t *testing.T, path string, k int) *neighbors.Neighbors {
 func TestEvaluateAHoldoutRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeClusters(t, "points.csv", 0, 240, animal)
-	if code, _, stderr := cne(t.Context(), holdoutRun("--set", "data.holdout=0.25", "--set", "quality.accuracy=false", "--set", "quality.spearman=0")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), holdoutRun("--set", "data.holdout=0.25", "--set", "quality.accuracy=false", "--set", "quality.spearman=0")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	e := evaluated(t, "run")
@@ -321,7 +320,7 @@ func TestEvaluateAHoldoutRun(t *testing.T) {
 	if f := e.Embeddings[0]; e.N != 180 || *f.KNNRecall != run["knn_recall"] || *f.KL != run["kl"] || f.Accuracy == nil || f.Spearman == nil {
 		t.Errorf("%d points, %+v; metrics.json has %v", e.N, e.Embeddings[0], run)
 	}
-	code, _, stderr := cne(t.Context(), "evaluate", "run", "--set", "data.holdout=0.5")
+	code, _, stderr := runCne(t.Context(), "evaluate", "run", "--set", "data.holdout=0.5")
 	if code != 1 || !strings.Contains(stderr, "embedding.npy has 180 points, but the data points.csv have 120 once data.holdout has taken its share") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -330,14 +329,14 @@ func TestEvaluateAHoldoutRun(t *testing.T) {
 func TestEvaluatePrintsATable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 4)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if code, _, stderr := cne(t.Context(), short("--set", "loss.name=nc", "-o", "nc")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "-o", "nc")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	writeEmbedding(t, "mine.npy", 60, 1, nil)
-	code, stdout, stderr := cne(t.Context(), "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "figures.json")
+	code, stdout, stderr := runCne(t.Context(), "evaluate", "run", "nc", "mine.npy", "--s", "0.5", "--against", "mine.npy", "-o", "figures.json")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -366,11 +365,11 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	if err := json.Unmarshal([]byte(fileText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
 		t.Errorf("figures.json: %v, %+v", err, e)
 	}
-	if _, stdout, _ := cne(t.Context(), "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
+	if _, stdout, _ := runCne(t.Context(), "evaluate", "run", "--m", "1"); !strings.HasSuffix(stdout, ", 1 negative per edge\n") {
 		t.Errorf("with one negative:\n%s", stdout)
 	}
 	// Without data there is no graph.
-	code, stdout, _ = cne(t.Context(), "evaluate", "mine.npy", "--against", "run")
+	code, stdout, _ = runCne(t.Context(), "evaluate", "mine.npy", "--against", "run")
 	if code != 0 || !strings.HasSuffix(stdout, "\n60 points\n") || strings.Contains(stdout, "loss") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
@@ -390,15 +389,15 @@ func TestEvaluateKeepsToThePoints(t *testing.T) {
 		{"held", "data.holdout=0.2", true},
 	} {
 		for _, seed := range []string{"0", "1"} {
-			if code, _, stderr := cne(t.Context(), short("--set", tt.set, "--seed", seed, "-o", tt.name+seed)...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), short("--set", tt.set, "--seed", seed, "-o", tt.name+seed)...); code != 0 {
 				t.Fatal(stderr)
 			}
 		}
-		if code, _, stderr := cne(t.Context(), "evaluate", "-q", tt.name+"0", "--seed", "0"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "evaluate", "-q", tt.name+"0", "--seed", "0"); code != 0 {
 			t.Errorf("%s with its own seed: %s", tt.name, stderr)
 		}
 		for _, args := range [][]string{{tt.name + "0", tt.name + "1"}, {tt.name + "0", "--seed", "1"}} {
-			code, _, stderr := cne(t.Context(), append([]string{"evaluate", "-q"}, args...)...)
+			code, _, stderr := runCne(t.Context(), append([]string{"evaluate", "-q"}, args...)...)
 			if (code == 1 && strings.Contains(stderr, "seed")) != tt.refused {
 				t.Errorf("%v: exit code %d: %s", args, code, stderr)
 			}
@@ -423,7 +422,7 @@ func TestEvaluateBadInput(t *testing.T) {
 	}
 	quick := []string{"--set", "data.path=points.csv", "--set", "graph.k=3", "--set", "quality.k=3", "--epochs", "2", "-q"}
 	for folder, more := range map[string][]string{"one": nil, "raw": {"--set", "data.scale=none"}} {
-		if code, _, stderr := cne(t.Context(), append(append(append([]string{"train"}, quick...), "--set", "data.label_column=kind", "-o", folder), more...)...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), append(append(append([]string{"train"}, quick...), "--set", "data.label_column=kind", "-o", folder), more...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 	}
@@ -477,7 +476,7 @@ func TestEvaluateBadInput(t *testing.T) {
 		{"spoilt", 1, "metrics.json is not what a run writes"},
 		{"images", 1, `the run in images is one of "cne simclr pretrain"`},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"evaluate", "-q"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"evaluate", "-q"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne evaluate %s: exit code %d, stdout %q, stderr\n%s want code %d and %q", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
@@ -491,7 +490,7 @@ func TestEvaluateBadInput(t *testing.T) {
 		_, err := fmt.Fprint(w, fileText(t, filepath.FromSlash("labels.txt")))
 		return err
 	})
-	code, _, stderr := cne(t.Context(), "evaluate", "a.npy", "--against", "a.npy", "--labels", "points.json", "-o", "points.json")
+	code, _, stderr := runCne(t.Context(), "evaluate", "a.npy", "--against", "a.npy", "--labels", "points.json", "-o", "points.json")
 	if code != 1 || !strings.Contains(stderr, "points.json would be replaced by the results") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rundir"
 )
 
 // writeClusters writes n points of three classes, from the first row of the
@@ -55,7 +56,7 @@ func TestHoldout(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeClusters(t, "points.csv", 0, 240, animal)
 			writeClusters(t, "held.csv", 240, 60, animal)
-			code, stdout, stderr := cne(t.Context(), holdoutRun(flags...)...)
+			code, stdout, stderr := runCne(t.Context(), holdoutRun(flags...)...)
 			if code != 0 || !strings.Contains(stdout, "held out") || !strings.Contains(stderr, "held out points=60") {
 				t.Fatal(code, stdout, stderr)
 			}
@@ -63,7 +64,7 @@ func TestHoldout(t *testing.T) {
 			if held["n"] != 60. || held["accuracy"].(float64) < 0.95 || held["knn_recall"].(float64) <= 0 {
 				t.Errorf("metrics %v", held)
 			}
-			set, err := data.Open([]string{"run/holdout.csv"}, data.Options{LabelColumn: labelColumn})
+			set, err := data.Open(t.Context(), []string{"run/holdout.csv"}, data.Options{LabelColumn: rundir.LabelColumn})
 			if err != nil || set.Points.N != 60 || set.Points.D != 2 || len(set.Labels.Names) != 3 {
 				t.Errorf("holdout.csv: %+v, %v", set, err)
 			}
@@ -75,7 +76,7 @@ func TestHoldout(t *testing.T) {
 			}
 			// cne plot draws the same picture again.
 			want := readText(t, "run/embedding.png")
-			if code, _, stderr := cne(t.Context(), "plot", "run", "-o", "again.png"); code != 0 || readText(t, "again.png") != want {
+			if code, _, stderr := runCne(t.Context(), "plot", "run", "-o", "again.png"); code != 0 || readText(t, "again.png") != want {
 				t.Errorf("cne plot draws another picture: %s", stderr)
 			}
 		})
@@ -108,7 +109,7 @@ func TestHoldoutOfInterruptedRun(t *testing.T) {
 				held.WriteString(points[i])
 			}
 			writeTestFile(t, "held.csv", held.String())
-			code, _, text := cne(t.Context(), "project", "-m", "run", "held.csv", "--label-column", "5", "--header", "no", "-o", "again.npy")
+			code, _, text := runCne(t.Context(), "project", "-m", "run", "held.csv", "--label-column", "5", "--header", "no", "-o", "again.npy")
 			if code != 0 || readText(t, "again.npy") != want {
 				t.Errorf("exit code %d, %s; or other positions", code, text)
 			}
@@ -133,7 +134,7 @@ func TestHoldoutLabels(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeClusters(t, "points.csv", 0, 120, tc.kinds)
 			writeClusters(t, "held.csv", 120, 30, tc.heldKinds)
-			code, _, stderr := cne(t.Context(), holdoutRun(append(tc.flags, "--set", "data.holdout=held.csv", "--epochs", "5")...)...)
+			code, _, stderr := runCne(t.Context(), holdoutRun(append(tc.flags, "--set", "data.holdout=held.csv", "--epochs", "5")...)...)
 			if code != 0 || tc.warning != "" && !strings.Contains(stderr, tc.warning) || tc.warning == "" && strings.Contains(stderr, "no label") {
 				t.Fatal(code, stderr)
 			}
@@ -160,7 +161,7 @@ func TestHoldoutRefuses(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writeClusters(t, "points.csv", 0, 120, animal)
 			writeTestFile(t, "held.csv", tc.file)
-			code, stdout, stderr := cne(t.Context(), append(holdoutRun(tc.flags...), "--quiet")...)
+			code, stdout, stderr := runCne(t.Context(), append(holdoutRun(tc.flags...), "--quiet")...)
 			if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}

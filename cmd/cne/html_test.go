@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -15,8 +14,7 @@ import (
 	"testing"
 
 	"cne/data"
-	"cne/internal/explorer"
-	"cne/internal/plot"
+	"cne/internal/rundir"
 )
 
 // An htmlPage is what a test wants to know of a page.
@@ -95,7 +93,7 @@ func writeIDX(t *testing.T, n int) {
 func TestTrainWritesAPage(t *testing.T) {
 	run := func(t *testing.T, flags ...string) string {
 		t.Helper()
-		code, stdout, stderr := cne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
+		code, stdout, stderr := runCne(t.Context(), append([]string{"train", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt",
 			"--set", "graph.k=5", "--set", "train.batch_size=64", "--html", "--epochs", "10", "-o", "run"}, flags...)...)
 		if code != 0 || !strings.Contains(stdout, filepath.FromSlash("run/embedding.html")) {
 			t.Fatal(code, stdout, stderr)
@@ -105,13 +103,13 @@ func TestTrainWritesAPage(t *testing.T) {
 	t.Run("not wanted after all", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		writeIDX(t, 60)
-		if code, _, stderr := cne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "--html", "--html=false", "-o", "run"); code != 0 {
 			t.Fatal(stderr)
 		}
 		if slices.Contains(listFiles(t, "run"), "embedding.html") {
 			t.Error("--html=false writes a page")
 		}
-		if code, _, stderr := cne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
+		if code, _, stderr := runCne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
 			t.Error(code, stderr)
 		}
 	})
@@ -127,14 +125,14 @@ func TestTrainWritesAPage(t *testing.T) {
 			t.Errorf("facts %v", p.Views[0].Facts)
 		}
 		// cne plot makes the same again, but for the title.
-		if code, stdout, stderr := cne(t.Context(), "plot", "run", "--html", "--title", "images", "-o", "again.html"); code != 0 || stdout != "again.html\n" || stderr != "" {
+		if code, stdout, stderr := runCne(t.Context(), "plot", "run", "--html", "--title", "images", "-o", "again.html"); code != 0 || stdout != "again.html\n" || stderr != "" {
 			t.Fatal(code, stdout, stderr)
 		}
 		if readText(t, "again.html") != readText(t, "run/embedding.html") {
 			t.Error("cne plot makes another page")
 		}
 		// A new run removes the page of the old one.
-		if code, _, stderr := cne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "-o", "run", "--force"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=images.idx", "--set", "graph.k=5", "--epochs", "1", "-o", "run", "--force"); code != 0 {
 			t.Fatal(stderr)
 		}
 		if slices.Contains(listFiles(t, "run"), "embedding.html") {
@@ -148,7 +146,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		if p := readPage(t, "run/embedding.html"); p.Images != nil || p.Title != "Mine" {
 			t.Errorf("%+v", p)
 		}
-		if code, _, stderr := cne(t.Context(), "plot", "run", "--html"); code != 0 || readPage(t, "run/embedding.html").Images != nil {
+		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html"); code != 0 || readPage(t, "run/embedding.html").Images != nil {
 			t.Errorf("cne plot asks for images that the run did not want: %s", stderr)
 		}
 	})
@@ -162,12 +160,12 @@ func TestTrainWritesAPage(t *testing.T) {
 		}
 		// Every row has the place, the class and the state of its image.
 		read := func(path string) *data.Dataset {
-			set, err := data.Open([]string{path}, data.Options{LabelColumn: labelColumn})
+			set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: rundir.LabelColumn})
 			must(t, err)
 			return set
 		}
 		train, held := read("run/embedding.csv"), read("run/holdout.csv")
-		rows, err := readRows("run/holdout_rows.csv", 120)
+		rows, err := rundir.ReadRows("run/holdout_rows.csv", 120)
 		must(t, err)
 		h, k := 0, 0
 		for i := range 120 {
@@ -185,14 +183,14 @@ func TestTrainWritesAPage(t *testing.T) {
 			}
 			*at++
 		}
-		if code, _, stderr := cne(t.Context(), "plot", "run", "--title", "images", "-o", "again.html"); code != 0 || readText(t, "again.html") != readText(t, "run/embedding.html") {
+		if code, _, stderr := runCne(t.Context(), "plot", "run", "--title", "images", "-o", "again.html"); code != 0 || readText(t, "again.html") != readText(t, "run/embedding.html") {
 			t.Errorf("cne plot makes another page: %s", stderr)
 		}
 		for text, want := range map[string]string{
 			"row\n1\n1\n": "line 3", "row\n200\n": "line 2", "x\n": "line 1", "row\n1\n2\n": "has 2 rows, but there are 30",
 		} {
 			writeTestFile(t, "run/holdout_rows.csv", text)
-			if code, _, stderr := cne(t.Context(), "plot", "run", "--html"); code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "holdout_rows.csv") {
+			if code, _, stderr := runCne(t.Context(), "plot", "run", "--html"); code != 1 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "holdout_rows.csv") {
 				t.Errorf("rows %q: exit code %d: %s", text, code, stderr)
 			}
 		}
@@ -212,15 +210,15 @@ func TestTrainWritesAPage(t *testing.T) {
 		writeIDX(t, 60)
 		run(t)
 		must(t, os.Remove("images.idx"))
-		code, _, stderr := cne(t.Context(), "plot", "run", "--html")
+		code, _, stderr := runCne(t.Context(), "plot", "run", "--html")
 		if code != 0 || !strings.Contains(stderr, "the images of the points are left out") || readPage(t, "run/embedding.html").Images != nil {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 		writeIDX(t, 50)
-		if _, _, stderr := cne(t.Context(), "plot", "run", "--html"); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
+		if _, _, stderr := runCne(t.Context(), "plot", "run", "--html"); !strings.Contains(stderr, "data.path has 50 images now, but the embedding 60 points") {
 			t.Errorf("too few images: %s", stderr)
 		}
-		if code, _, stderr := cne(t.Context(), "plot", "run", "--html", "--images", "none"); code != 0 || stderr != "" {
+		if code, _, stderr := runCne(t.Context(), "plot", "run", "--html", "--images", "none"); code != 0 || stderr != "" {
 			t.Errorf("without images: exit code %d: %s", code, stderr)
 		}
 	})
@@ -241,7 +239,7 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html -o c.html --images images.idx", "c.html", "a", 0, true},
 		{"ages.csv -o d.html", "d.html", "ages", 0, false},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != 0 || stdout != filepath.FromSlash(tc.output)+"\n" || stderr != "" {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr %q", tc.args, code, stdout, stderr)
 			continue
@@ -268,73 +266,12 @@ func TestPlotPage(t *testing.T) {
 		{"a.npy --html --images builtin:x", 1, `--images: there is no built-in data set "x"`},
 		{"a.npy -o none/x.html", 1, "--output is none/x.html, but there is no folder none; make it, or choose another file"},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
 	}
 	if after := listFiles(t, "."); !slices.Equal(after, before) {
 		t.Errorf("files are left: %v, before %v", after, before)
-	}
-}
-
-func TestImagesOf(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeIDX(t, 20)
-	writePoints(t, "points.csv", 20, 12)
-	m := data.NewMatrix(20, 12)
-	var b bytes.Buffer
-	must(t, data.WriteNPY(&b, m))
-	writeTestFile(t, "floats.npy", b.String())
-	for path, want := range map[string]int{"images.idx": 20, "points.csv": 0, "floats.npy": 0, "builtin:mnist10k": 10000} {
-		images, err := imagesOf([]string{path})
-		got := 0
-		if images != nil {
-			got = images.N
-		}
-		if err != nil || got != want {
-			t.Errorf("%s: %d images, %v", path, got, err)
-		}
-	}
-	// Counts are no images, even where they are a folder.
-	write10X(t, "cells", 0, 5)
-	for _, path := range []string{"cells", "cells/matrix.mtx"} {
-		if images, err := imagesOf([]string{path}); images != nil || err != nil {
-			t.Errorf("%s: images %v, %v", path, images, err)
-		}
-	}
-	if images, err := imagesOf([]string{"images.idx", "images.idx"}); err != nil || images.N != 40 {
-		t.Errorf("two files: %v, %v", images, err)
-	}
-	if _, err := imagesOf([]string{"gone.idx"}); err == nil {
-		t.Error("a file that is not there has images")
-	}
-	c := Config{Data: Data{Path: []string{"images.idx"}, Holdout: &Holdout{Paths: []string{"points.csv"}}}}
-	if images, err := runImages(&c); images != nil || err != nil {
-		t.Errorf("images of some points: %v, %v", images, err)
-	}
-}
-
-func TestInInputOrder(t *testing.T) {
-	s := &plot.Scatter{
-		Embedding: &data.Matrix{N: 5, D: 1, X: []float32{0, 2, 3, 1, 4}},
-		Classes:   []int32{0, 2, 3, 1, 4}, Values: []float64{0, 2, 3, 1, 4}, HeldOut: []bool{false, false, false, true, true},
-	}
-	inInputOrder(s, []int{1, 4})
-	for i := range 5 {
-		if s.Embedding.X[i] != float32(i) || s.Classes[i] != int32(i) || s.Values[i] != float64(i) || s.HeldOut[i] != (i == 1 || i == 4) {
-			t.Errorf("row %d: %v, %v, %v, %v", i, s.Embedding.X, s.Classes, s.Values, s.HeldOut)
-		}
-	}
-}
-
-func TestFactsOf(t *testing.T) {
-	z, recall := 1.234e7, 0.10449
-	want := []explorer.Fact{{Name: "kNN recall", Value: "0.104"}, {Name: "partition function", Value: "1.23e7"}}
-	if got := factsOf(&Metrics{Figures: Figures{KNNRecall: &recall, PartitionFunction: &z}}); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
-	if got := factsOf(nil); got != nil {
-		t.Errorf("of nothing: %v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/rundir"
 )
 
 // rowsIn returns the numbers in a file of rows.
@@ -30,7 +31,7 @@ func rowsIn(t *testing.T, path string) []int {
 func TestImbalance(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeClusters(t, "points.csv", 0, 300, animal)
-	code, _, stderr := cne(t.Context(), holdoutRun("--set", "data.imbalance=linear", "--set", "data.holdout=0.2", "--epochs", "2")...)
+	code, _, stderr := runCne(t.Context(), holdoutRun("--set", "data.imbalance=linear", "--set", "data.holdout=0.2", "--epochs", "2")...)
 	if code != 0 || !strings.Contains(stderr, "points=159") || !strings.Contains(stderr, "held out points=40") {
 		t.Fatal(code, stderr)
 	}
@@ -41,7 +42,7 @@ func TestImbalance(t *testing.T) {
 		if len(rows) != n {
 			t.Fatalf("%s.csv has %d rows, want %d", name, len(rows), n)
 		}
-		set, err := data.Open([]string{"run/" + map[string]string{"rows": "embedding", "holdout_rows": "holdout"}[name] + ".csv"}, data.Options{LabelColumn: labelColumn})
+		set, err := data.Open(t.Context(), []string{"run/" + map[string]string{"rows": "embedding", "holdout_rows": "holdout"}[name] + ".csv"}, data.Options{LabelColumn: rundir.LabelColumn})
 		must(t, err)
 		for i, row := range rows {
 			if seen[row] {
@@ -57,11 +58,11 @@ func TestImbalance(t *testing.T) {
 	if kept[0] != 100 || kept[1] != 66 || kept[2] != 33 {
 		t.Errorf("the classes keep %v points", kept)
 	}
-	if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--set", "data.imbalance=null"); code != 1 || !strings.Contains(stderr, "data.imbalance linear, not null") {
+	if code, _, stderr := runCne(t.Context(), "train", "--resume", "run", "--set", "data.imbalance=null"); code != 1 || !strings.Contains(stderr, "data.imbalance linear, not null") {
 		t.Error(code, stderr)
 	}
 	// Another run in the folder does not leave the rows of this one there.
-	if code, _, stderr := cne(t.Context(), holdoutRun("--epochs", "2", "--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), holdoutRun("--epochs", "2", "--force")...); code != 0 {
 		t.Fatal(code, stderr)
 	}
 	if _, err := os.Stat("run/rows.csv"); err == nil {
@@ -72,7 +73,7 @@ func TestImbalance(t *testing.T) {
 func TestImbalanceRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeClusters(t, "points.csv", 0, 60, animal)
-	code, stdout, stderr := cne(t.Context(), append(holdoutRun("--set", "data.imbalance=linear", "--set", "data.label_column=null", "--set", "data.drop=[5]"), "--quiet")...)
+	code, stdout, stderr := runCne(t.Context(), append(holdoutRun("--set", "data.imbalance=linear", "--set", "data.label_column=null", "--set", "data.drop=[5]"), "--quiet")...)
 	if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "data.imbalance: classes cannot be thinned out, for the points have no labels") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"cne/model"
-	"cne/model/op"
 	"cne/train"
 )
 
@@ -25,7 +22,7 @@ func TestMetricsEvery(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 300, 6)
 			// Lines come every third epoch, and where something was measured.
-			if code, _, stderr := cne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.metrics_every=5", "--set", "train.log_every=3")...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.metrics_every=5", "--set", "train.log_every=3")...); code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			var epochs, measured []int
@@ -137,20 +134,20 @@ func TestTensorBoard(t *testing.T) {
 		}
 	}
 	args := short("--set", "loss.name=nc", "--set", "output.tensorboard=true", "--set", "output.metrics_every=3")
-	if code, _, stderr := cne(t.Context(), args...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), args...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	check(1)
-	if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--epochs", "12"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--resume", "run", "--epochs", "12"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	check(2)
 	// Another run in the folder begins with files of its own.
-	if code, _, stderr := cne(t.Context(), append(args, "--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), append(args, "--force")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	check(1)
-	if code, _, stderr := cne(t.Context(), short("--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--force")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if files, _ := events(t, "run"); files != 0 {
@@ -162,7 +159,7 @@ func TestTensorBoard(t *testing.T) {
 func TestTensorBoardForgets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 300, 6)
-	if code, _, stderr := cne(t.Context(), short("--set", "output.tensorboard=true", "--set", "checkpoint.epochs=3")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "output.tensorboard=true", "--set", "checkpoint.epochs=3")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	// As if it had been killed after the epochs 7 and 8, whose checkpoint was
@@ -170,7 +167,7 @@ func TestTensorBoardForgets(t *testing.T) {
 	if err := os.Rename("run/checkpoint.previous.safetensors", "run/checkpoint.safetensors"); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := cne(t.Context(), "train", "--resume", "run"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--resume", "run"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	files, values := events(t, "run")
@@ -192,33 +189,13 @@ func TestTensorBoardForgets(t *testing.T) {
 	}
 }
 
-// An embedding that cannot be measured has diverged.
-func TestMeasureOfDivergedRun(t *testing.T) {
-	m, err := model.NewEmbedding([]float32{0, 0, 1, float32(math.Inf(1))}, 2, op.ContrastiveOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hook := measureEvery(2, nil, nil)
-	state := train.State{Epoch: 1, Epochs: 9, LR: 0.5, Model: m}
-	if err := hook.AfterEpoch(&state); err != nil {
-		t.Errorf("in an epoch in which nothing is measured: %v", err)
-	}
-	var diverged *train.DivergedError
-	for _, epoch := range []int{2, 9} {
-		state.Epoch = epoch
-		if err := hook.AfterEpoch(&state); !errors.As(err, &diverged) || diverged.Epoch != epoch || diverged.LR != 0.5 {
-			t.Errorf("epoch %d: %v", epoch, err)
-		}
-	}
-}
-
 func TestLoggersRefused(t *testing.T) {
 	for flag, says := range map[string]string{
 		"output.metrics_every=-1":  "output.metrics_every",
 		"output.metrics_every=1.5": "output.metrics_every",
 		"output.tensorboard=maybe": "output.tensorboard",
 	} {
-		code, _, stderr := cne(t.Context(), "train", "--set", flag)
+		code, _, stderr := runCne(t.Context(), "train", "--set", flag)
 		if code != 2 && code != 1 || !strings.Contains(stderr, says) || strings.Count(strings.TrimSpace(stderr), "\n") > 2 {
 			t.Errorf("%s: exit code %d: %s", flag, code, stderr)
 		}

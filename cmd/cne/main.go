@@ -1,10 +1,11 @@
 // Command cne trains contrastive neighbour embeddings.
 //
-// The package holds what only a program needs: the configuration and where it
-// comes from, the command line, messages and progress, and the run folder. One
-// file holds one command. Everything that a Go programmer may want to call
-// (reading data, the neighbour graph, models, training) lives in the module's
-// other packages, and they know neither YAML nor flags.
+// The package holds what only a program needs: its commands, each with its flags, the
+// packages that it calls, and what it prints. Configurations are read by package
+// configs; run folders are kept by internal/rundir and drawn by internal/figures; flags
+// that commands share are in internal/cli, messages and progress in internal/console.
+// What a Go programmer may want to call lives in the module's other packages, which
+// know neither YAML nor flags.
 package main
 
 import (
@@ -19,8 +20,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/internal/cli"
 	"cne/model/op"
 )
+
+// debugVariable is the environment variable that makes a crash print its stack.
+const debugVariable = "CNE_DEBUG"
 
 // Exit codes.
 const (
@@ -60,7 +65,7 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 		err = errors.New("interrupted")
 	}
 	fmt.Fprintln(stderr, "cne:", err)
-	var usage *usageError
+	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage
 	}

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"math"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
-	"cne/internal/plot"
+	"cne/internal/cli"
+	"cne/internal/text"
 )
 
 func plotCmd() *cobra.Command {
@@ -61,18 +58,18 @@ more than 15 MB for a page, some are left out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input, p.inputs = args[0], args
 			if err := p.check(); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			format, err := logFormat(cmd)
+			format, err := cli.LogFormat(cmd)
 			if err != nil {
 				return err
 			}
 			if p.output != "" {
-				if err := checkOutput("--output", p.output); err != nil {
+				if err := cli.CheckOutput("--output", p.output); err != nil {
 					return err
 				}
 			}
-			log := newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd)).Log
+			log := cli.Reporter(cmd, format).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -109,25 +106,16 @@ more than 15 MB for a page, some are left out.`,
 	return cmd
 }
 
-// oneEmbedding accepts a command line with one argument.
-func oneEmbedding(cmd *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
-		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
-	case 1:
-		return nil
-	}
-	return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), quote(args[1]))
-}
-
 // arguments accepts a command line with one argument or more; a film is of one
 // run.
 func (p *plotting) arguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case p.metrics && len(args) == 0:
 		return fmt.Errorf("%s --metrics needs an argument: one run folder or more", cmd.CommandPath())
-	case p.animate || len(args) == 0:
-		return oneEmbedding(cmd, args)
+	case len(args) == 0:
+		return fmt.Errorf("%s needs an argument: the file with the embedding, or the run folder", cmd.CommandPath())
+	case p.animate && len(args) > 1:
+		return fmt.Errorf("%s takes one argument, the file with the embedding, but got %d (the second is %s)", cmd.CommandPath(), len(args), text.Quote(args[1]))
 	}
 	return nil
 }
@@ -141,7 +129,7 @@ type plotting struct {
 	inputs []string // all of them
 	output string   // "" for the default
 	data   data.Options
-	plot   Plot
+	plot   configs.Plot
 
 	titles  []string
 	columns int  // of several embeddings
@@ -155,18 +143,21 @@ type plotting struct {
 
 const defaultFPS = 10
 
+// A sizeFlag is a flag with a size in a picture.
+type sizeFlag struct {
+	flag  string
+	value float64
+}
+
+func (p *plotting) sizes() []sizeFlag {
+	return []sizeFlag{{"--point-size", p.plot.PointSize}, {"--width", p.plot.WidthCM}, {"--height", p.plot.HeightCM}}
+}
+
 // check finds faults of the command line.
 func (p *plotting) check() error {
-	for _, f := range []struct {
-		flag  string
-		value float64
-	}{
-		{"--point-size", p.plot.PointSize},
-		{"--width", p.plot.WidthCM},
-		{"--height", p.plot.HeightCM},
-	} {
-		if !upTo100.contains(f.value) {
-			return fmt.Errorf("%s is %v, but must be %s", f.flag, f.value, upTo100.allowed)
+	for _, f := range p.sizes() {
+		if !(f.value >= 0 && f.value <= 100) {
+			return fmt.Errorf("%s is %v, but must be a number from 0 to 100", f.flag, f.value)
 		}
 	}
 	if len(p.data.Labels) > 0 && p.data.LabelColumn != "" {
@@ -212,217 +203,47 @@ func (p *plotting) check() error {
 		case p.metrics || p.isStrip():
 			allowed = []string{".png", ".svg"}
 		}
-		ending := strings.ToLower(filepath.Ext(p.output))
-		if !slices.Contains(allowed, ending) {
-			last := len(allowed) - 1
-			return fmt.Errorf("--output is %s, but must end in %s or %s", quote(p.output), strings.Join(allowed[:last], ", "), allowed[last])
+		if err := cli.CheckEnding("--output", p.output, allowed...); err != nil {
+			return err
 		}
-		if p.html && ending != ".html" {
-			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", quote(p.output))
+		if p.html && !strings.EqualFold(filepath.Ext(p.output), ".html") {
+			return fmt.Errorf("--output is %s and --html asks for a page; let it end in .html, or leave --html out", text.Quote(p.output))
 		}
 	}
 	return p.checkHTML()
 }
 
-// draw reads the embedding and draws it. It fills in the path of the picture.
-func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
-	file, err := embeddingFile(p.input)
-	if err != nil {
-		return err
-	}
-	if p.output == "" {
-		p.output = trimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
-	}
-	if err := differ(file, p.output); err != nil {
-		return err
-	}
-	set, err := openEmbedding(file, p.data)
-	if err != nil {
-		return err
-	}
-	held, err := p.openHeld(file)
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s := scatterOf(set.Points, set.Labels, p.plot)
-	if held != nil {
-		s = scatterOfBoth(set.Points, held.Points, set.Labels, held.Labels, p.plot)
-	}
+// isHTML says whether cne plot writes a page rather than a picture.
+func (p *plotting) isHTML() bool {
+	return p.html || strings.EqualFold(filepath.Ext(p.output), ".html")
+}
+
+// checkHTML finds flags that do not go with a page, or only with one.
+func (p *plotting) checkHTML() error {
 	if !p.isHTML() {
-		return s.Save(p.output)
-	}
-	page, err := p.page(log, s, file)
-	if err != nil {
-		return err
-	}
-	return page.Save(p.output)
-}
-
-// openHeld reads the positions of the points that a run has held out, which lie
-// beside its embedding; nil if there are none, or the input is no run folder.
-func (p *plotting) openHeld(embedding string) (*data.Dataset, error) {
-	if embedding == p.input {
-		return nil, nil
-	}
-	path := filepath.Join(p.input, "holdout"+filepath.Ext(embedding))
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	o := p.data
-	o.Labels = nil // they are those of the embedding
-	return openEmbedding(path, o)
-}
-
-// embeddingFile returns the path itself if it is that of a file, and the
-// embedding in the folder if it is that of a run folder. The table comes
-// before the array because it has the labels.
-func embeddingFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("the embedding cannot be read (%w); check the path", err)
-	}
-	if !info.IsDir() {
-		return path, nil
-	}
-	for _, name := range []string{"embedding.csv", "embedding.npy"} {
-		file := filepath.Join(path, name)
-		if _, err := os.Stat(file); err == nil {
-			return file, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("the embedding cannot be read: %w", err)
+		if len(p.images) > 0 {
+			return errors.New("--images is given, but a picture shows no images; add --html, or an --output that ends in .html")
 		}
+		return nil
 	}
-	if err := isSpectrum(path); err != nil {
-		return "", err
-	}
-	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
-}
-
-// trimEnding takes the ending off a path if it is one of those of points. A
-// name may have other full stops in it.
-func trimEnding(path string) string {
-	cut := func(path string, endings ...string) string {
-		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
-			return strings.TrimSuffix(path, e)
+	for _, f := range p.sizes() {
+		if f.value != 0 {
+			return fmt.Errorf("%s is for pictures; a page fits itself to its window, leave the flag out", f.flag)
 		}
-		return path
-	}
-	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx")
-}
-
-// differ refuses to write a picture over the file with its points.
-func differ(input, output string) error {
-	in, err1 := os.Stat(input)
-	out, err2 := os.Stat(output)
-	if err1 == nil && err2 == nil && os.SameFile(in, out) {
-		return fmt.Errorf("the picture would replace %s, which holds the points; choose another --output", input)
 	}
 	return nil
 }
 
-// labelColumn is what data.WriteCSV calls the column of labels.
-const labelColumn = "label"
-
-// openEmbedding reads an embedding. In a table, a column labelColumn is never
-// a coordinate: it gives the labels unless o has others.
-func openEmbedding(path string, o data.Options) (*data.Dataset, error) {
-	first := o
-	if o.LabelColumn == "" && len(o.Labels) == 0 {
-		first.LabelColumn = labelColumn
-	} else {
-		first.Drop = append(slices.Clone(o.Drop), labelColumn)
-	}
-	set, err := data.Open([]string{path}, first)
-	if errors.Is(err, data.ErrOption) {
-		// The file is an array, has no such column, or o itself names the
-		// column. If o is at fault, the error is the same again.
-		set, err = data.Open([]string{path}, o)
-	}
-	return set, err
-}
-
-// centimetres in an inch.
-const centimetres = 2.54
-
-// scatterOf returns the picture of an embedding. Labels, which may be nil,
-// colour the points as classes or on a continuous scale; points whose label is
-// missing are grey.
-func scatterOf(embedding *data.Matrix, labels *data.Labels, p Plot) *plot.Scatter {
-	s := &plot.Scatter{
-		Embedding: embedding,
-		Title:     p.Title,
-		PointSize: p.PointSize,
-		Width:     p.WidthCM / centimetres,
-		Height:    p.HeightCM / centimetres,
-	}
-	if labels == nil {
-		return s
-	}
-	rows, known := knownLabels(labels)
+// checkStrip finds faults of the command line for several embeddings.
+func (p *plotting) checkStrip() error {
+	n := len(p.inputs)
 	switch {
-	case len(rows) == 0:
-	case known.Categorical():
-		s.Classes = slices.Repeat([]int32{-1}, embedding.N)
-		for k, i := range rows {
-			s.Classes[i] = known.Class[k]
-		}
-		s.ClassNames = known.Names
-	default:
-		s.Values = slices.Repeat([]float64{math.NaN()}, embedding.N)
-		for k, i := range rows {
-			s.Values[i] = known.Value[k]
-		}
+	case p.output == "":
+		return fmt.Errorf("%d embeddings need --output, the file for their picture", n)
+	case len(p.titles) > 0 && len(p.titles) != n:
+		return fmt.Errorf("--title is given %d times for %d embeddings; give one for each, in their order, or none", len(p.titles), n)
+	case p.plot.WidthCM != 0 || p.plot.HeightCM != 0:
+		return fmt.Errorf("--width and --height are about a single embedding, but there are %d; leave them out", n)
 	}
-	return s
-}
-
-// knownLabels returns the points that have a label, and their labels alone:
-// an empty field in a column of ages shall not make words of the others.
-func knownLabels(labels *data.Labels) (rows []int, known *data.Labels) {
-	missing := make([]bool, len(labels.Names))
-	for c, name := range labels.Names {
-		missing[c] = name == "" || strings.EqualFold(name, "nan")
-	}
-	for i, c := range labels.Class {
-		if !missing[c] {
-			rows = append(rows, i)
-		}
-	}
-	if len(rows) == len(labels.Class) {
-		return rows, labels
-	}
-	names := make([]string, len(rows))
-	for k, i := range rows {
-		names[k] = labels.Names[labels.Class[i]]
-	}
-	return rows, data.NewLabels(names)
-}
-
-// orMissing returns labels, or for nil those of n points whose label is missing.
-func orMissing(l *data.Labels, n int) *data.Labels {
-	if l != nil {
-		return l
-	}
-	return &data.Labels{Class: make([]int32, n), Names: []string{""}}
-}
-
-// scatterOfBoth returns the picture of the training points with those that
-// were held out among them. Either may be without labels.
-func scatterOfBoth(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p Plot) *plot.Scatter {
-	both := data.NewMatrix(embedding.N+held.N, embedding.D)
-	copy(both.X, embedding.X)
-	copy(both.X[len(embedding.X):], held.X)
-	var joined *data.Labels
-	if labels != nil || heldLabels != nil {
-		joined = joinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
-	}
-	s := scatterOf(both, joined, p)
-	s.HeldOut = make([]bool, both.N)
-	for i := embedding.N; i < both.N; i++ {
-		s.HeldOut[i] = true
-	}
-	return s
+	return nil
 }

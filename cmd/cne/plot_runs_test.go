@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"image/gif"
 	"io"
 	"math"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"cne/data"
+	"cne/internal/figures"
+	"cne/internal/rundir"
 )
 
 // shortRuns trains two runs with snapshots and quality, below the current
@@ -21,7 +22,7 @@ func shortRuns(t *testing.T) {
 	writePoints(t, "points.csv", 300, 6)
 	for _, loss := range []string{"neg", "nc"} {
 		args := short("--set", "loss.name="+loss, "--set", "output.metrics_every=2", "--set", "output.snapshots=3", "-o", filepath.Join("runs", loss))
-		if code, _, stderr := cne(t.Context(), args...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), args...); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 	}
@@ -44,7 +45,7 @@ func makeArray(t *testing.T, path string, m *data.Matrix) {
 // plotTexts runs cne plot and returns the texts of the SVG that it names.
 func plotTexts(t *testing.T, args ...string) []string {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, args...)...)
+	code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, args...)...)
 	if code != 0 || stderr != "" {
 		t.Fatalf("cne plot %v: exit code %d: %s", args, code, stderr)
 	}
@@ -94,36 +95,6 @@ func TestPlotMetrics(t *testing.T) {
 	}
 }
 
-// The curves are the records; what was measured every other epoch is joined.
-func TestCurvesOf(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "a.jsonl", `{"epoch":1,"loss":100,"z":9}
-{"epoch":2,"loss":10,"partition_function":50,"kl":3,"z":8}
-{"epoch":3,"loss":1,"z":7}
-{"epoch":4,"loss":1,"partition_function":5,"kl":2,"z":6}
-`)
-	r, err := readRun("a.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := curvesOf([]runRecords{r})
-	var got []string
-	for _, p := range c.Panels {
-		for _, s := range p.Series {
-			got = append(got, fmt.Sprint(p.Title, p.LogY, s.Dashed, s.X, s.Y))
-		}
-	}
-	want := []string{
-		"Losstrue false [1 2 3 4] [100 10 1 1]",
-		"Partition function (dashed: learnt Z)true false [2 4] [50 5]",
-		"Partition function (dashed: learnt Z)true true [1 2 3 4] [9 8 7 6]",
-		"KL divergencefalse false [2 4] [3 2]",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("curves\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 func TestPlotMetricsBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeFile(t, "empty/metrics.jsonl", "")
@@ -155,7 +126,7 @@ func TestPlotMetricsBadInput(t *testing.T) {
 		{"fine.png -o fine.png", 1, "the picture would replace fine.png"},
 	} {
 		args := append([]string{"plot", "--metrics"}, strings.Fields(tc.args)...)
-		code, stdout, stderr := cne(t.Context(), args...)
+		code, stdout, stderr := runCne(t.Context(), args...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot --metrics %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
@@ -180,23 +151,22 @@ func readGIF(t *testing.T, path string) *gif.GIF {
 func TestPlotAnimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t) // snapshots of the epochs 3 and 6 of 8
-	p := &plotting{input: "runs/nc"}
-	list, labels, err := p.snapshots(t.Context(), false)
+	film, err := figures.ReadFilm(t.Context(), "runs/nc", data.Options{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var captions []string
-	for _, s := range list {
-		captions = append(captions, s.caption())
+	for _, f := range film.Frames {
+		captions = append(captions, f.Caption)
 	}
 	if want := []string{"epoch 3", "epoch 6", "epoch 8"}; !slices.Equal(captions, want) {
 		t.Errorf("frames %q, want %q", captions, want)
 	}
-	if labels == nil || !slices.Equal(labels.Names, []string{"ant", "bee", "cat"}) {
-		t.Errorf("labels %v", labels)
+	if film.Labels == nil || !slices.Equal(film.Labels.Names, []string{"ant", "bee", "cat"}) {
+		t.Errorf("labels %v", film.Labels)
 	}
-	set, err := data.Open([]string{"runs/nc/embedding.npy"}, data.Options{})
-	if err != nil || !slices.Equal(list[2].embedding.X, set.Points.X) {
+	set, err := data.Open(t.Context(), []string{"runs/nc/embedding.npy"}, data.Options{})
+	if err != nil || !slices.Equal(film.Frames[2].Embedding.X, set.Points.X) {
 		t.Errorf("the last frame is not the embedding (%v)", err)
 	}
 
@@ -215,7 +185,7 @@ func TestPlotAnimate(t *testing.T) {
 		if err := os.CopyFS("killed/snapshots", os.DirFS("runs/nc/snapshots")); err == nil {
 			makeFile(t, "killed/labels.txt", strings.Repeat("a\nb\n", 150))
 		}
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(args)...)...)
 		if code != 0 || strings.TrimSpace(stdout) != filepath.FromSlash(want.path) {
 			t.Errorf("%s: exit code %d, %q: %s", args, code, stdout, stderr)
 			continue
@@ -226,11 +196,11 @@ func TestPlotAnimate(t *testing.T) {
 		}
 	}
 	// Snapshots of the last epoch are not shown twice.
-	if code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=4", "-o", "four")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if list, _, err := (&plotting{input: "four"}).snapshots(t.Context(), false); err != nil || len(list) != 2 {
-		t.Errorf("%d frames (%v), want 2", len(list), err)
+	if film, err := figures.ReadFilm(t.Context(), "four", data.Options{}, false); err != nil || len(film.Frames) != 2 {
+		t.Errorf("%+v (%v), want 2 frames", film, err)
 	}
 }
 
@@ -238,7 +208,7 @@ func TestPlotAnimate(t *testing.T) {
 func TestPlotAnimateToPage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shortRuns(t)
-	code, stdout, stderr := cne(t.Context(), "plot", "--animate", "runs/nc", "-o", "a.html", "--title", "Film <b>")
+	code, stdout, stderr := runCne(t.Context(), "plot", "--animate", "runs/nc", "-o", "a.html", "--title", "Film <b>")
 	if code != 0 || strings.TrimSpace(stdout) != "a.html" {
 		t.Fatalf("exit code %d, %q: %s", code, stdout, stderr)
 	}
@@ -257,12 +227,12 @@ func TestPlotAnimateToPage(t *testing.T) {
 		for i := range m.X {
 			m.X[i] = float32(epoch * (i * i % 17))
 		}
-		makeArray(t, filepath.Join("space/snapshots", snapshotName(epoch)), m)
+		makeArray(t, filepath.Join("space/snapshots", rundir.SnapshotName(epoch)), m)
 	}
 	writeNPY3(1)
 	writeNPY3(2)
 	for folder, want := range map[string]string{"alone": "epoch 6", "space": "first 2 of 3 principal axes"} {
-		if code, _, stderr := cne(t.Context(), "plot", "--animate", folder, "-o", "b.html"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "plot", "--animate", folder, "-o", "b.html"); code != 0 {
 			t.Errorf("exit code %d: %s", code, stderr)
 		} else if html := readText(t, "b.html"); !strings.Contains(html, want) || strings.Contains(html, "KL divergence") {
 			t.Errorf("%s: the page lacks %q or has a divergence", folder, want)
@@ -302,32 +272,9 @@ func TestPlotAnimateBadInput(t *testing.T) {
 		{"cut", 1, filepath.FromSlash("cut/snapshots/epoch-0010.npy: the file ends within its header")},
 		{"killed --labels killed/labels.txt", 1, "there are 2 labels for 5 points"},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot", "--animate"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot --animate %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
-	}
-}
-
-func TestSnapshotEpochs(t *testing.T) {
-	folder := t.TempDir()
-	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
-		writeTestFile(t, filepath.Join(folder, name), "")
-	}
-	if got, err := snapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
-		t.Errorf("%v (%v)", got, err)
-	}
-	if got, err := snapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
-		t.Errorf("of a folder that is not there: %v (%v)", got, err)
-	}
-	all := make([]int, 1000)
-	for i := range all {
-		all[i] = i
-	}
-	if got := evenly(all, 250); len(got) != 250 || got[0] != 0 || got[249] != 999 || !slices.IsSorted(got) || len(slices.Compact(got)) != 250 {
-		t.Errorf("of 1000: %v", got)
-	}
-	if got := evenly(all[:250], 250); !slices.Equal(got, all[:250]) {
-		t.Errorf("of 250: %v", got)
 	}
 }

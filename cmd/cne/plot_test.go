@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/png"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,7 +129,7 @@ func TestPlot(t *testing.T) {
 		{"ages.csv -o g.svg", "g.svg", []string{"20", "40", "60", "no label"}},
 		{"both.csv -o b.svg --label-column kind --drop label --drop 1", "b.svg", append([]string{density}, words...)},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if want := filepath.FromSlash(tc.output) + "\n"; code != 0 || stdout != want || stderr != "" {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr %q; want %q on stdout", tc.args, code, stdout, stderr, want)
 			continue
@@ -162,7 +161,7 @@ func TestPlot(t *testing.T) {
 func TestPlotSize(t *testing.T) {
 	t.Chdir(t.TempDir())
 	makeEmbeddings(t)
-	if code, _, stderr := cne(t.Context(), "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "plot", "a.npy", "--width", "10.16", "--height", "5.08", "--point-size", "8"); code != 0 {
 		t.Fatal(stderr)
 	}
 	f, err := os.Open("a.png")
@@ -226,61 +225,13 @@ func TestPlotBadInput(t *testing.T) {
 		{"empty.csv", 1, "empty.csv: the file is empty"},
 		{"truncated.npy", 1, "truncated.npy: the file ends within its header"},
 	} {
-		code, stdout, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tc.args)...)...)
 		if code != tc.code || stdout != "" || !strings.HasPrefix(stderr, "cne: "+tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("cne plot %s: exit code %d, stdout %q, stderr\n%swant %d and\ncne: %s", tc.args, code, stdout, stderr, tc.code, tc.want)
 		}
 	}
 	if after := listFiles(t, "."); !slices.Equal(after, before) {
 		t.Errorf("files are left: %v, before %v", after, before)
-	}
-}
-
-func TestTrimEnding(t *testing.T) {
-	for path, want := range map[string]string{
-		"a.npy": "a", "a.csv.gz": "a", "a.TSV": "a", "a.gz": "a", "dir.csv/a": "dir.csv/a", "a-0.5": "a-0.5", "a.npy.npy": "a.npy",
-		"a": "a", ".npy": ".npy", "dir/.csv": "dir/.csv", "t10k-images.idx": "t10k-images", "a.b.txt": "a.b", "a.dat": "a.dat",
-	} {
-		if got := trimEnding(path); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
-	}
-}
-
-func TestScatterOf(t *testing.T) {
-	m := &data.Matrix{N: 4, D: 2, X: make([]float32, 8)}
-	nan := math.NaN()
-	for _, tc := range []struct {
-		name    string
-		labels  []string
-		classes []int32
-		names   []string
-		values  []float64
-	}{
-		{"none", nil, nil, nil, nil},
-		{"words", []string{"b", "a", "b", "c"}, []int32{1, 0, 1, 2}, []string{"a", "b", "c"}, nil},
-		{"digits", []string{"7", "3", "7", "3"}, []int32{1, 0, 1, 0}, []string{"3", "7"}, nil},
-		{"numbers", []string{"1.5", "3", "3", "2"}, nil, nil, []float64{1.5, 3, 3, 2}},
-		{"some words are missing", []string{"b", "", "a", "NaN"}, []int32{1, -1, 0, -1}, []string{"a", "b"}, nil},
-		{"a digit is missing", []string{"7", "", "7", "7"}, []int32{0, -1, 0, 0}, []string{"7"}, nil},
-		{"some numbers are missing", []string{"0.5", "", "1.5", "nan"}, nil, nil, []float64{0.5, nan, 1.5, nan}},
-		{"all are missing", []string{"", "", "nan", ""}, nil, nil, nil},
-	} {
-		var labels *data.Labels
-		if tc.labels != nil {
-			labels = data.NewLabels(tc.labels)
-		}
-		s := scatterOf(m, labels, Plot{PointSize: 3, Title: "title", WidthCM: 25.4, HeightCM: 12.7})
-		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
-		if !slices.Equal(s.Classes, tc.classes) || !slices.Equal(s.ClassNames, tc.names) || !slices.EqualFunc(s.Values, tc.values, same) {
-			t.Errorf("%s: classes %v of %q, values %v", tc.name, s.Classes, s.ClassNames, s.Values)
-		}
-		if s.Embedding != m || s.PointSize != 3 || s.Title != "title" || math.Abs(s.Width-10) > 1e-9 || math.Abs(s.Height-5) > 1e-9 {
-			t.Errorf("%s: %+v", tc.name, *s)
-		}
-		if err := s.Write(io.Discard, "svg"); err != nil {
-			t.Errorf("%s: %v", tc.name, err)
-		}
 	}
 }
 
@@ -297,7 +248,7 @@ func TestPlotStrip(t *testing.T) {
 	write("one.csv", "x,y,label\n0,0,ant\n1,2,bee\n3,1,ant\n")
 	write("two.csv", "x,y,label\n0,0,cat\n10,20,bee\n5,5,cat\n7,1,bee\n")
 	write("bare.csv", "x,y\n0,0\n1,1\n")
-	code, stdout, stderr := cne(t.Context(), "plot", "one.csv", "two.csv", "bare.csv", "-o", "strip.svg", "--columns", "2")
+	code, stdout, stderr := runCne(t.Context(), "plot", "one.csv", "two.csv", "bare.csv", "-o", "strip.svg", "--columns", "2")
 	if code != 0 || stdout != "strip.svg\n" {
 		t.Fatalf("exit code %d, stdout %q: %s", code, stdout, stderr)
 	}
@@ -310,7 +261,7 @@ func TestPlotStrip(t *testing.T) {
 			t.Errorf("%s stands %d times in the picture", text, got)
 		}
 	}
-	if code, _, stderr := cne(t.Context(), "plot", "one.csv", "two.csv", "-o", "strip.png", "--title", "A", "--title", "B"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "plot", "one.csv", "two.csv", "-o", "strip.png", "--title", "A", "--title", "B"); code != 0 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for _, tt := range []struct {
@@ -328,7 +279,7 @@ func TestPlotStrip(t *testing.T) {
 		{"one.csv none.csv -o other.png", exitFailure, "the embedding cannot be read"},
 		{"--animate one.csv two.csv", exitUsage, "takes one argument"},
 	} {
-		code, _, stderr := cne(t.Context(), append([]string{"plot"}, strings.Fields(tt.args)...)...)
+		code, _, stderr := runCne(t.Context(), append([]string{"plot"}, strings.Fields(tt.args)...)...)
 		if code != tt.code || !strings.Contains(stderr, tt.want) {
 			t.Errorf("cne plot %s: exit code %d: %s; want code %d and %q", tt.args, code, stderr, tt.code, tt.want)
 		}

@@ -1,17 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
+	"cne/configs"
 	"cne/data"
 )
-
-// builtinPrefix marks a data set that is part of the program.
-const builtinPrefix = "builtin:"
 
 // inputs is what a run reads.
 type inputs struct {
@@ -37,13 +36,13 @@ type inputs struct {
 }
 
 // readInputs reads and scales the points of a run.
-func readInputs(c *Config) (*inputs, error) {
+func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
 	in := new(inputs)
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
-		err = in.readCounts(&c.Data)
+		err = in.readCounts(ctx, &c.Data)
 	} else {
-		in.points, err = openData(&c.Data, "data.path", "data.labels")
+		in.points, err = openData(ctx, &c.Data, "data.path", "data.labels")
 	}
 	if err != nil {
 		return nil, err
@@ -55,20 +54,25 @@ func readInputs(c *Config) (*inputs, error) {
 		}
 	}
 	if h := c.Data.Holdout; h != nil {
-		if err := in.holdOut(c, h); err != nil {
+		if err := in.holdOut(ctx, c, h); err != nil {
 			return nil, err
 		}
 	}
 	if c.Data.Imbalance != nil {
 		in.rows = origins(in.points)
 	}
-	if in.scaler, err = in.points.Scale(data.Scaling(c.Data.Scale)); err != nil {
+	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
 		return nil, err
 	}
 	if in.held != nil {
 		err = in.scaler.Apply(in.held.Points)
 	}
 	return in, err
+}
+
+// before returns what was done to the points.
+func (in *inputs) before() *data.Preprocessing {
+	return &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler}
 }
 
 // origins returns the rows of the input that the points of a set are.
@@ -81,7 +85,7 @@ func origins(set *data.Dataset) []int {
 }
 
 // holdOut fills in held.
-func (in *inputs) holdOut(c *Config, h *Holdout) error {
+func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Holdout) error {
 	if h.Share > 0 {
 		var err error
 		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
@@ -94,10 +98,10 @@ func (in *inputs) holdOut(c *Config, h *Holdout) error {
 	d.Path, d.Labels = h.Paths, d.HoldoutLabels
 	var err error
 	if in.counts != nil {
-		in.held, err = in.heldCounts(&d)
+		in.held, err = in.heldCounts(ctx, &d)
 		return err
 	}
-	held, err := openData(&d, "data.holdout", "data.holdout_labels")
+	held, err := openData(ctx, &d, "data.holdout", "data.holdout_labels")
 	if err != nil {
 		return err
 	}
@@ -108,38 +112,22 @@ func (in *inputs) holdOut(c *Config, h *Holdout) error {
 	return nil
 }
 
-// headers are the words for whether a table begins with names.
-var headers = map[string]data.Header{"auto": data.HeaderAuto, "yes": data.HeaderPresent, "no": data.HeaderNone}
-
 // openData reads points. pathKey and labelsKey are the keys that name their
 // files and those of their labels.
-func openData(c *Data, pathKey, labelsKey string) (*data.Dataset, error) {
-	if name, ok := strings.CutPrefix(c.Path[0], builtinPrefix); ok {
+func openData(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Dataset, error) {
+	if name, ok := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix); ok {
 		if len(c.Path) > 1 || len(c.Labels) > 0 {
 			return nil, fmt.Errorf("%s is %s, which has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
 		}
 		return data.Builtin(name)
 	}
-	set, err := data.Open(c.Path, c.options())
+	set, err := data.Open(ctx, c.Path, c.Options())
 	return set, withKey(err, c, pathKey, labelsKey)
-}
-
-// options returns how the files are read.
-func (c *Data) options() data.Options {
-	o := data.Options{
-		Labels: c.Labels,
-		Drop:   c.Drop,
-		Header: headers[c.Header],
-	}
-	if c.LabelColumn != nil {
-		o.LabelColumn = *c.LabelColumn
-	}
-	return o
 }
 
 // withKey adds to an error of reading which key names the file, if it is
 // missing.
-func withKey(err error, c *Data, pathKey, labelsKey string) error {
+func withKey(err error, c *configs.Data, pathKey, labelsKey string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

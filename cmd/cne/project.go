@@ -6,21 +6,25 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"cne"
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
+	"cne/internal/console"
 	"cne/internal/device"
+	"cne/internal/figures"
 	"cne/internal/parallel"
+	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/model"
-	"cne/train"
 )
 
 func projectCmd() *cobra.Command {
@@ -52,13 +56,13 @@ them) gets the points as they are in the files.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.input = args
 			if err := p.check(); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+				return cli.Usage(cmd, err)
 			}
-			format, err := logFormat(cmd)
+			format, err := cli.LogFormat(cmd)
 			if err != nil {
 				return err
 			}
-			p.talker = newTalker(cmd.ErrOrStderr(), format, isQuiet(cmd))
+			p.Reporter = cli.Reporter(cmd, format)
 			err = p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
@@ -74,7 +78,7 @@ them) gets the points as they are in the files.`,
 	flags.BoolVar(&p.skipBad, "skip-bad", false, "write NaN for points with a value that is not finite, instead of refusing them")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with labels, for the picture and for positions as .csv: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
-	addDeviceFlag(cmd, &p.deviceName)
+	cli.AddDeviceFlag(cmd, &p.deviceName)
 	flags.StringVar(&p.header, "header", "auto", "whether tables begin with a line of column names: auto, yes or no")
 	return cmd
 }
@@ -88,18 +92,16 @@ type projection struct {
 	header  string
 	skipBad bool
 	data    data.Options
-	*talker
+	*console.Reporter
 
 	deviceName string
 	device     *model.Device // of a network
 
-	network model.Network
-	before  *data.Preprocessing // nil: nothing is done to the points
-	// positions and labels are those of the picture, if there is to be one.
-	positions []float32
-	labels    []string
-	count     int // points written
-	bad       int // of them, those without a position
+	embedding *cne.Embedding
+	positions []float32 // of the picture, if there is to be one,
+	labels    []string  // as are these
+	count     int       // points written
+	bad       int       // of them, those without a position
 	elapsed   time.Duration
 }
 
@@ -111,22 +113,20 @@ func (p *projection) check() error {
 	case p.output == "":
 		return errors.New("--output is missing: name the file for the positions, such as -o positions.npy")
 	}
-	if err := checkEnding("--output", p.output, ".npy", ".csv"); err != nil {
+	if err := cli.CheckEnding("--output", p.output, ".npy", ".csv"); err != nil {
 		return err
 	}
 	if p.picture != "" {
-		if err := checkEnding("--plot", p.picture, ".png", ".svg"); err != nil {
+		if err := cli.CheckEnding("--plot", p.picture, ".png", ".svg"); err != nil {
 			return err
 		}
 	}
 	if err := device.CheckName(p.deviceName); err != nil {
 		return fmt.Errorf("--device: %w", err)
 	}
-	header, ok := headers[p.header]
-	if !ok {
-		return fmt.Errorf("--header is %s, but must be auto, yes or no", quote(p.header))
+	if err := p.data.Header.UnmarshalText([]byte(p.header)); err != nil {
+		return fmt.Errorf("--header is %s, but must be %s", text.Quote(p.header), text.Enumerate(p.data.Header.Words()))
 	}
-	p.data.Header = header
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 		if err := p.load(); err != nil {
 			return nil, err
 		}
-		return p.open()
+		return p.open(ctx)
 	})
 	if ctx.Err() != nil {
 		return interrupted
@@ -178,144 +178,81 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 // they would replace, before any work is done.
 func (p *projection) checkOutputs() error {
 	inputs := append([]string{p.model}, p.input...)
-	if err := checkOutput("--output", p.output, inputs...); err != nil || p.picture == "" {
+	if err := cli.CheckOutput("--output", p.output, inputs...); err != nil || p.picture == "" {
 		return err
 	}
-	return checkOutput("--plot", p.picture, inputs...)
+	return cli.CheckOutput("--plot", p.picture, inputs...)
 }
 
 // load reads the model.
 func (p *projection) load() error {
 	path := p.model
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, modelFile)
+		path = filepath.Join(path, rundir.ModelFile)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, modelFile)
+			return fmt.Errorf("the folder %s holds no %s; name the folder of a finished run, or the file", p.model, rundir.ModelFile)
 		}
 	}
-	saved, err := model.Load(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	e, err := cne.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the model cannot be read (%w); check --model", err)
-	}
-	if err != nil {
+	case errors.Is(err, cne.ErrImages):
+		return fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
+	case err != nil:
 		return err
 	}
-	if saved.ResNet != nil {
-		return fmt.Errorf("%s is a network for images, which places no points; name a model that \"cne train\" has made", path)
-	}
-	p.before, p.network = saved.Preprocessing, saved.Network
-	if saved.Foreign {
+	p.embedding = e
+	if e.Foreign {
 		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
 	}
-	if p.network == nil {
-		p.network, err = p.loadTable(path, saved)
+	if e.Positions != nil {
+		return p.loadTrainingPoints(path)
+	}
+	mapper, err := e.Mapper()
+	if _, ok := mapper.(*model.MLP[float32]); !ok {
 		return err
 	}
-	network, ok := p.network.(*model.MLP[float32])
-	if !ok {
-		return nil
-	}
-	if p.device, err = openDevice(p.Log, Device{Name: p.deviceName}); err != nil {
+	if p.device, err = openDevice(p.Log, configs.Device{Name: p.deviceName}); err != nil {
 		return err
 	}
-	return network.UseDevice(p.device)
+	return e.UseDevice(p.device)
 }
 
-// loadTable returns what places points beside those of a table.
-func (p *projection) loadTable(path string, saved *model.Saved) (model.Network, error) {
-	beside := filepath.Join(filepath.Dir(path), pointsFile)
+// loadTrainingPoints gives a table the points beside which it places new ones.
+func (p *projection) loadTrainingPoints(path string) error {
+	e := p.embedding
+	if _, err := e.Mapper(); !errors.Is(err, cne.ErrNoTrainingPoints) {
+		return err
+	}
+	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
 	points, err := model.LoadPoints(beside)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
+		return fmt.Errorf("%s is a table, which places new points only beside its training points, and there is no %s with them; train again with model.keep_data: true, or with model.kind: mlp", path, beside)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if points.N != saved.N {
-		return nil, fmt.Errorf("%s has %d points, but %s has %d; they are not of the same run, so name the folder of one", path, saved.N, beside, points.N)
+	if n := e.Positions.N; points.N != n {
+		return fmt.Errorf("%s has %d points, but %s has %d; they are not of the same run, so name the folder of one", path, n, beside, points.N)
 	}
-	if p.before != nil && p.before.Out() != points.D {
-		return nil, fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, p.before.Out(), beside, points.D)
+	if before := e.Description.Preprocessing; before != nil && before.Out() != points.D {
+		return fmt.Errorf("%s prepares points of %d values, but those of %s have %d; they are not of the same run, so name the folder of one", path, before.Out(), beside, points.D)
 	}
-	projector, err := train.NewProjector(points, saved.Table, saved.D, saved.Training)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := e.UseTrainingPoints(points); err != nil {
+		return err
 	}
-	return projector, nil
+	if _, err := e.Mapper(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
-
-// A pointSource is where points come from, in blocks: see data.Blocks.
-type pointSource interface {
-	D() int
-	Labelled() bool
-	Next(dst *data.Matrix) (int, error)
-	Labels() []string
-	Row(i int) string
-	Close() error
-}
-
-// open opens the input.
-func (p *projection) open() (pointSource, error) {
-	if p.before != nil && p.before.Counts != nil {
-		return p.openCounts()
-	}
-	if err := p.checkCounts(); err != nil {
-		return nil, err
-	}
-	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, builtinPrefix) })
-	if builtin < 0 {
-		return data.OpenBlocks(p.input, p.data)
-	}
-	name := p.input[builtin]
-	if len(p.input) > 1 {
-		return nil, fmt.Errorf("%s goes with no other file; place them one after the other", name)
-	}
-	if p.data.LabelColumn != "" || len(p.data.Drop) > 0 || p.data.Header != data.HeaderAuto {
-		return nil, fmt.Errorf("%s has labels and no columns; leave --label-column, --drop and --header out", name)
-	}
-	set, err := data.Builtin(strings.TrimPrefix(name, builtinPrefix))
-	if err != nil {
-		return nil, err
-	}
-	return &datasetSource{set: set}, nil
-}
-
-// A datasetSource is a data set in memory, with labels, as a pointSource.
-type datasetSource struct {
-	set      *data.Dataset
-	from, to int // the last block
-}
-
-func (s *datasetSource) D() int { return s.set.Points.D }
-
-func (s *datasetSource) Labelled() bool { return true }
-
-func (s *datasetSource) Next(dst *data.Matrix) (int, error) {
-	s.from, s.to = s.to, min(s.set.Points.N, s.to+dst.N)
-	if s.from == s.to {
-		return 0, io.EOF
-	}
-	copy(dst.X, s.set.Points.X[s.from*dst.D:s.to*dst.D])
-	return s.to - s.from, nil
-}
-
-func (s *datasetSource) Labels() []string {
-	var names []string
-	for _, c := range s.set.Labels.Class[s.from:s.to] {
-		names = append(names, s.set.Labels.Names[c])
-	}
-	return names
-}
-
-func (s *datasetSource) Row(i int) string { return fmt.Sprintf("%s: row %d", s.set.Name, i+1) }
-
-func (s *datasetSource) Close() error { return nil }
 
 // checkWidth compares the points with those that the model takes.
 func (p *projection) checkWidth(d int) error {
-	want, _ := p.network.Size()
-	if p.before != nil {
-		want = p.before.Width
+	want, err := p.embedding.Width()
+	if err != nil {
+		return err
 	}
 	if d == want {
 		return nil
@@ -374,8 +311,8 @@ func (b *pointBlock) read(points pointSource) {
 func (p *projection) project(ctx context.Context, points pointSource, w io.WriteSeeker) error {
 	start := time.Now()
 	defer func() { p.elapsed = time.Since(start) }()
-	_, d := p.network.Size()
-	out, err := newPositionWriter(p.output, w, d, points.Labelled())
+	d := p.embedding.Dim()
+	out, err := newPositionWriter(p.output, w, d, points.Labeled())
 	if err != nil {
 		return p.notWritten(err)
 	}
@@ -387,14 +324,14 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 				if piece == 0 {
 					next.read(points)
 				} else {
-					err = p.place(current)
+					err = p.place(ctx, current)
 				}
 			})
 			return
 		})
-		var bad *badPoint
+		var bad *cne.PointError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.count+bad.row), bad.fault)
+			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.count+bad.Row), bad.Fault)
 		}
 		if err != nil {
 			return err
@@ -413,103 +350,17 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 	return nil
 }
 
-// A badPoint is a point of a block that has no position, and why.
-type badPoint struct {
-	row   int
-	fault string
-}
-
-func (e *badPoint) Error() string { return e.fault }
-
-// place finds the positions of a block of points, which it scales in place.
-func (p *projection) place(b *pointBlock) error {
+// place finds the positions of a block of points, which it prepares in place.
+func (p *projection) place(ctx context.Context, b *pointBlock) error {
 	if b.n == 0 {
 		return nil
 	}
-	clear(b.bad)
-	points, positions := b.points.Rows(0, b.n), b.positions.Rows(0, b.n)
-	if err := p.reject(b, points, func(row []float32) string {
-		at := slices.IndexFunc(row, notFinite)
-		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
-	}); err != nil {
-		return err
+	var skipped []bool
+	if p.skipBad {
+		skipped = b.bad[:b.n]
 	}
-	const tooLarge = "the values are too large for this model"
-	x := points
-	if p.before != nil {
-		var err error
-		if x, err = p.before.Apply(points); err != nil {
-			return err
-		}
-		if err := p.reject(b, x, func([]float32) string { return tooLarge }); err != nil {
-			return err
-		}
-	}
-	if err := p.network.ProjectTo(positions.X, x.X); err != nil {
-		return err
-	}
-	if err := p.reject(b, positions, func([]float32) string { return tooLarge }); err != nil {
-		return err
-	}
-	for i, bad := range b.bad[:b.n] {
-		if bad {
-			row := positions.Row(i)
-			for j := range row {
-				row[j] = float32(math.NaN())
-			}
-		}
-	}
-	return nil
-}
-
-// reject marks the rows of m with a value that is not finite as bad, and clears
-// them; or, unless such points are to be passed over, returns the first as a
-// badPoint, with its fault.
-func (p *projection) reject(b *pointBlock, m *data.Matrix, fault func(row []float32) string) error {
-	first := make([]int, parallel.Pieces(m.N, rowsPerCheck(m.D)))
-	parallel.For(m.N, rowsPerCheck(m.D), func(piece, lo, hi int) {
-		first[piece] = -1
-		for i := lo; i < hi; i++ {
-			row := m.Row(i)
-			if areFinite(row) {
-				continue
-			}
-			if first[piece] < 0 {
-				first[piece] = i
-			}
-			if p.skipBad {
-				b.bad[i] = true
-				clear(row)
-			}
-		}
-	})
-	at := slices.IndexFunc(first, func(i int) bool { return i >= 0 })
-	if at < 0 || p.skipBad {
-		return nil
-	}
-	return &badPoint{first[at], fault(m.Row(first[at]))}
-}
-
-// rowsPerCheck is how many rows of d values are looked at in one piece.
-func rowsPerCheck(d int) int { return max(1, 1<<16/d) }
-
-func notFinite(v float32) bool { return v-v != 0 }
-
-// areFinite tells whether all values are finite.
-func areFinite(x []float32) bool {
-	// A product with 0 is 0, or NaN if the value is not finite. The four sums
-	// need not wait for each other.
-	var a, b, c, d float32
-	for ; len(x) >= 4; x = x[4:] {
-		a += x[0] * 0
-		b += x[1] * 0
-		c += x[2] * 0
-		d += x[3] * 0
-	}
-	for _, v := range x {
-		a += v * 0
-	}
-	return a+b+c+d == 0
+	_, err := p.embedding.ProjectBlock(ctx, b.positions.Rows(0, b.n), b.points.Rows(0, b.n), skipped)
+	return err
 }
 
 // record writes the positions of a block, and keeps them for the picture.
@@ -537,7 +388,7 @@ func (p *projection) record(out *positionWriter, b *pointBlock) error {
 
 // draw makes the picture of the points that have a position.
 func (p *projection) draw() error {
-	_, d := p.network.Size()
+	d := p.embedding.Dim()
 	if len(p.positions) == 0 {
 		return errors.New("there is nothing to draw: no point has a position")
 	}
@@ -545,36 +396,5 @@ func (p *projection) draw() error {
 	if p.labels != nil {
 		labels = data.NewLabels(p.labels)
 	}
-	return scatterOf(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, Plot{}).Save(p.picture)
-}
-
-// A positionWriter writes positions block by block, as an array or a table.
-type positionWriter struct {
-	array *data.NPYWriter
-	table *data.CSVWriter
-}
-
-func newPositionWriter(path string, w io.WriteSeeker, d int, labelled bool) (*positionWriter, error) {
-	var p positionWriter
-	var err error
-	if strings.EqualFold(filepath.Ext(path), ".csv") {
-		p.table, err = data.NewCSVWriter(w, d, labelled)
-	} else {
-		p.array, err = data.NewNPYWriter(w, d)
-	}
-	return &p, err
-}
-
-func (p *positionWriter) write(m *data.Matrix, labels []string) error {
-	if p.array != nil {
-		return p.array.Write(m)
-	}
-	return p.table.Write(m, labels)
-}
-
-func (p *positionWriter) close() error {
-	if p.array != nil {
-		return p.array.Close()
-	}
-	return p.table.Close()
+	return figures.Scatter(&data.Matrix{N: len(p.positions) / d, D: d, X: p.positions}, labels, configs.Plot{}).Save(p.picture)
 }

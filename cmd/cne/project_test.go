@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/internal/rng"
+	"cne/internal/rundir"
 	"cne/internal/safetensors"
 	"cne/model"
 )
@@ -35,7 +37,7 @@ func aTable(more ...string) []string {
 // file that it writes.
 func place(t *testing.T, output string, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), append([]string{"project", "--model", "run", "-o", output}, args...)...)
+	code, stdout, stderr := runCne(t.Context(), append([]string{"project", "--model", "run", "-o", output}, args...)...)
 	if code != 0 || !strings.HasPrefix(stdout, output+": ") || !strings.Contains(stdout, " per second") || strings.Count(stdout, "\n") != 1 {
 		t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -54,7 +56,7 @@ func readText(t *testing.T, path string) string {
 // readPositions reads an array of positions.
 func readPositions(t *testing.T, path string) *data.Matrix {
 	t.Helper()
-	set, err := data.Open([]string{path}, data.Options{})
+	set, err := data.Open(t.Context(), []string{path}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,7 @@ func TestProjectHeldOutPoints(t *testing.T) {
 			header, rows := linesOf(t, "all.csv")
 			writeTestFile(t, "points.csv", header+strings.Join(rows[:60], ""))
 			writeTestFile(t, "held.csv", header+strings.Join(rows[60:], ""))
-			if code, _, stderr := cne(t.Context(), short(append(flags, "--set", "data.holdout=held.csv")...)...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), short(append(flags, "--set", "data.holdout=held.csv")...)...); code != 0 {
 				t.Fatal(stderr)
 			}
 			if place(t, "held.npy", "held.csv", "--label-column", "kind") != readText(t, "run/holdout.npy") {
@@ -252,7 +254,7 @@ func TestProjectSkipsBadPoints(t *testing.T) {
 				rows[i] = row
 			}
 			writeTestFile(t, "bad.csv", header+strings.Join(rows, ""))
-			code, stdout, stderr := cne(t.Context(), "project", "--model", "run", "-o", "bad-out.csv", "bad.csv", "--label-column", "kind", "--skip-bad", "--plot", "bad.svg")
+			code, stdout, stderr := runCne(t.Context(), "project", "--model", "run", "-o", "bad-out.csv", "bad.csv", "--label-column", "kind", "--skip-bad", "--plot", "bad.svg")
 			if code != 0 || !strings.Contains(stderr, "points=3") || !strings.Contains(stderr, "of=60") || !strings.Contains(stdout, " 57 points placed") {
 				t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
@@ -279,14 +281,14 @@ func TestProjectSkipsBadPoints(t *testing.T) {
 			for i := range 60 {
 				for j := range 2 {
 					v := math.Float32frombits(binary.LittleEndian.Uint32([]byte(array[4*(2*i+j):])))
-					if slices.Contains([]int{3, 20, 59}, i) != notFinite(v) || !notFinite(v) && v != good.Row(i)[j] {
+					if slices.Contains([]int{3, 20, 59}, i) == finite.Is(v) || finite.Is(v) && v != good.Row(i)[j] {
 						t.Errorf("coordinate %d of point %d is %v", j, i, v)
 					}
 				}
 			}
 			// If all are bad, there is nothing to draw, but the positions are there.
 			writeTestFile(t, "none.csv", header+rows[3])
-			code, _, stderr = cne(t.Context(), "project", "--quiet", "--model", "run", "-o", "none.npy", "none.csv", "--drop", "kind", "--skip-bad", "--plot", "none.png")
+			code, _, stderr = runCne(t.Context(), "project", "--quiet", "--model", "run", "-o", "none.npy", "none.csv", "--drop", "kind", "--skip-bad", "--plot", "none.png")
 			if code != 1 || !strings.Contains(stderr, "there is nothing to draw: no point has a position (the positions are in none.npy)") {
 				t.Errorf("exit code %d, stderr %q", code, stderr)
 			}
@@ -305,7 +307,7 @@ func TestProjectBuiltinPoints(t *testing.T) {
 		points.X[i] = float32(s.IntN(256))
 	}
 	writeMatrix(t, "points.npy", func(w io.Writer) error { return data.WriteNPY(w, points) })
-	code, _, stderr := cne(t.Context(), append([]string{"train", "--set", "data.path=points.npy", "--epochs", "1", "-o", "run", "--quiet"}, aNetwork()...)...)
+	code, _, stderr := runCne(t.Context(), append([]string{"train", "--set", "data.path=points.npy", "--epochs", "1", "-o", "run", "--quiet"}, aNetwork()...)...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -331,7 +333,7 @@ func TestProjectForeignModel(t *testing.T) {
 	if err := f.WriteFile("torch.safetensors"); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := cne(t.Context(), "project", "--model", "torch.safetensors", "points.csv", "--drop", "kind", "-o", "out.npy")
+	code, _, stderr := runCne(t.Context(), "project", "--model", "torch.safetensors", "points.csv", "--drop", "kind", "-o", "out.npy")
 	if code != 0 || !strings.Contains(stderr, "does not say how points were scaled") {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
@@ -431,16 +433,16 @@ func TestProjectBadInput(t *testing.T) {
 			"too large": {write("x.csv", "1,2,3,4,5\n3e38,3e38,-3e38,3e38,-3e38\n"), []string{"x.csv", "-m", "steep.safetensors"}, "x.csv: row 2: the values are too large for this model"},
 		}},
 		"table": {aTable(), map[string]badCase{
-			"no points kept": {func(t *testing.T) { must(t, os.Remove("run/"+pointsFile)) }, nil,
-				"is a table, which places new points only beside its training points, and there is no " + filepath.Join("run", pointsFile) + " with them; train again with model.keep_data: true"},
-			"damaged points": {write("run/"+pointsFile, "nonsense"), nil, pointsFile},
+			"no points kept": {func(t *testing.T) { must(t, os.Remove("run/"+rundir.PointsFile)) }, nil,
+				"is a table, which places new points only beside its training points, and there is no " + filepath.Join("run", rundir.PointsFile) + " with them; train again with model.keep_data: true"},
+			"damaged points": {write("run/"+rundir.PointsFile, "nonsense"), nil, rundir.PointsFile},
 			"points of another number": {func(t *testing.T) {
-				reseal(t, "run/"+pointsFile, "points", 1, func(f *safetensors.File) {
+				reseal(t, "run/"+rundir.PointsFile, "points", 1, func(f *safetensors.File) {
 					f.Tensors["points"] = safetensors.New(make([]float32, 10), 2, 5)
 				})
 			}, nil, "has 60 points, but run/training_points.safetensors has 2; they are not of the same run"},
 			"points of another width": {func(t *testing.T) {
-				reseal(t, "run/"+pointsFile, "points", 1, func(f *safetensors.File) {
+				reseal(t, "run/"+rundir.PointsFile, "points", 1, func(f *safetensors.File) {
 					f.Tensors["points"] = safetensors.New(make([]float32, 240), 60, 4)
 				})
 			}, nil, "prepares points of 5 values, but those of run/training_points.safetensors have 4"},
@@ -472,7 +474,7 @@ func TestProjectBadInput(t *testing.T) {
 					if args == nil {
 						args = good
 					}
-					code, stdout, stderr := cne(t.Context(), append([]string{"project", "--quiet", "-m", "run", "-o", "out.npy"}, args...)...)
+					code, stdout, stderr := runCne(t.Context(), append([]string{"project", "--quiet", "-m", "run", "-o", "out.npy"}, args...)...)
 					stderr = strings.TrimPrefix(stderr, "warning: the file does not say how points were scaled for training; they are taken as they are\n")
 					if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "cne: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 						t.Errorf("exit code %d, stdout %q, stderr %q; want 1, nothing, and one line with %q", code, stdout, stderr, tc.want)
@@ -505,7 +507,7 @@ func TestProjectUsage(t *testing.T) {
 		"a.npy -m run -o b.npy --skip":    "unknown flag: --skip",
 	} {
 		t.Chdir(t.TempDir())
-		code, stdout, stderr := cne(t.Context(), append([]string{"project"}, strings.Fields(args)...)...)
+		code, stdout, stderr := runCne(t.Context(), append([]string{"project"}, strings.Fields(args)...)...)
 		wantCode := exitUsage
 		if want == "" {
 			wantCode = exitFailure
@@ -537,6 +539,7 @@ func TestProjectIsInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			waitUntilRead(t, cmd.Process.Pid, "run/"+rundir.ModelFile)
 			time.Sleep(50 * time.Millisecond) // so that it waits
 			interruptAndWait(t, cmd, stderr)
 			if after := listFiles(t, "."); !slices.Equal(after, before) {
@@ -544,6 +547,29 @@ func TestProjectIsInterrupted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waitUntilRead waits until a process has read as much as a file has: by then it
+// catches signals, which a busy machine may let come to it earlier. Where the system
+// does not tell, it waits for a second.
+func waitUntilRead(t *testing.T, pid int, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		var read int64
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+		if err != nil {
+			time.Sleep(time.Second)
+			return
+		}
+		if _, err := fmt.Sscanf(string(text), "rchar: %d", &read); err == nil && read >= info.Size() {
+			return
+		}
+	}
+	t.Fatalf("the program does not read %s", path)
 }
 
 // interruptAndWait sends SIGINT and expects the one line about it.
@@ -556,23 +582,5 @@ func interruptAndWait(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) {
 	defer timer.Stop()
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 || stderr.String() != "cne: interrupted; nothing was written\n" {
 		t.Errorf("%v, stderr %q", err, stderr)
-	}
-}
-
-func TestAreFinite(t *testing.T) {
-	for n := range 11 {
-		x := slices.Repeat([]float32{-math.MaxFloat32, 0, 1e-45}, 4)[:n]
-		if !areFinite(x) {
-			t.Errorf("%v is not finite", x)
-		}
-		for i := range x {
-			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-				y := slices.Clone(x)
-				y[i] = float32(bad)
-				if areFinite(y) {
-					t.Errorf("%v is finite", y)
-				}
-			}
-		}
 	}
 }

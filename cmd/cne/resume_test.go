@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"cne/configs"
+	"cne/internal/rundir"
 	"cne/train"
 )
 
@@ -65,7 +67,7 @@ func results(t *testing.T) map[string]string {
 	files := map[string]string{}
 	for _, name := range listFiles(t, "run") {
 		switch name {
-		case "metrics.json", "metrics.jsonl", checkpointFile, previousFile:
+		case "metrics.json", "metrics.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors":
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join("run", name))
@@ -180,7 +182,7 @@ func TestFolderIsLocked(t *testing.T) {
 	cmd, _ := program(t, append(longRun("table"), "--epochs", "100000")...)
 	waitForRecords(t, 1)
 	for _, args := range [][]string{{"train", "--resume", "run"}, append(longRun("mlp"), "--force")} {
-		if code, _, stderr := cne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "another process of cne is at work in the run folder run") {
+		if code, _, stderr := runCne(t.Context(), args...); code != 1 || !strings.Contains(stderr, "another process of cne is at work in the run folder run") {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
 	}
@@ -214,7 +216,7 @@ func TestTerminatedRunIsResumed(t *testing.T) {
 		if _, err := os.Stat("run/embedding.png"); err != nil {
 			t.Error(err)
 		}
-		if code, _, stderr := cne(t.Context(), "train", "--resume", "run"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run"); code != 0 {
 			t.Fatal(stderr)
 		}
 		sameResults(t, results(t), want)
@@ -226,7 +228,7 @@ func shortRun(t *testing.T, flags ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 5)
-	if code, _, stderr := cne(t.Context(), short(flags...)...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short(flags...)...); code != 0 {
 		t.Fatal(stderr)
 	}
 }
@@ -254,7 +256,7 @@ func TestResumeWithOtherSettings(t *testing.T) {
 			shortRun(t)
 			writeTestFile(t, "other.yaml", "{graph: {k: 7}, data: {path: points.csv}, train: {batch_size: 64}}")
 			before := listFiles(t, "run")
-			code, _, stderr := cne(t.Context(), append([]string{"train", "--quiet", "--resume", "run"}, tc.flags...)...)
+			code, _, stderr := runCne(t.Context(), append([]string{"train", "--quiet", "--resume", "run"}, tc.flags...)...)
 			if tc.want == "" {
 				if code != 0 {
 					t.Error(stderr)
@@ -271,7 +273,7 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	}
 	t.Run("finished with more epochs", func(t *testing.T) {
 		shortRun(t)
-		if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--epochs", "11"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run", "--epochs", "11"); code != 0 {
 			t.Fatal(stderr)
 		}
 		if got := len(readRecords(t, "run/metrics.jsonl")); got != 11 {
@@ -283,9 +285,9 @@ func TestResumeWithOtherSettings(t *testing.T) {
 	})
 }
 
-func mustLoadFile(t *testing.T, path string) *Config {
+func mustLoadFile(t *testing.T, path string) *configs.Config {
 	t.Helper()
-	c, _, err := trainSchema.load(sources{file: path})
+	c, _, err := configs.Train.Load(configs.Sources{File: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,30 +311,30 @@ func TestResumeRefuses(t *testing.T) {
 		"no folder":      {func(t *testing.T) { must(t, os.RemoveAll("run")) }, "there is no run in run to be resumed"},
 		"no run":         {func(t *testing.T) { must(t, os.Remove("run/config.yaml")) }, "there is no run in run to be resumed"},
 		"other config":   {func(t *testing.T) { writeTestFile(t, "run/config.yaml", "nonsense: 1") }, "the folder run holds no config.yaml written by cne"},
-		"broken config":  {func(t *testing.T) { writeTestFile(t, "run/config.yaml", configHeader+"\nnonsense: 1") }, "run/config.yaml:2: nonsense is not a key"},
+		"broken config":  {func(t *testing.T) { writeTestFile(t, "run/config.yaml", configs.Header+"\nnonsense: 1") }, "run/config.yaml:2: nonsense is not a key"},
 		"other points":   {func(t *testing.T) { writePoints(t, "points.csv", 61, 5) }, "the points of data.path are not those that the run was begun with"},
 		"missing points": {func(t *testing.T) { must(t, os.Remove("points.csv")) }, "points.csv"},
-		"damaged": {func(t *testing.T) { damage(t, checkpointFile) },
+		"damaged": {func(t *testing.T) { damage(t, "checkpoint.safetensors") },
 			"the checkpoint cannot be used: run/checkpoint.safetensors: the checksum does not agree with the contents"},
-		"not a checkpoint": {func(t *testing.T) { must(t, os.Rename("run/"+modelFile, "run/"+checkpointFile)) }, "its kind is"},
+		"not a checkpoint": {func(t *testing.T) { must(t, os.Rename("run/"+rundir.ModelFile, "run/checkpoint.safetensors")) }, "its kind is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shortRun(t)
 			tc.spoil(t)
-			code, stdout, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+			code, stdout, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
 			if code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
 		})
 	}
 	t.Run("no name", func(t *testing.T) {
-		if code, _, stderr := cne(t.Context(), "train", "--resume", ""); code != 2 || !strings.Contains(stderr, "--resume needs the folder of a run") {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", ""); code != 2 || !strings.Contains(stderr, "--resume needs the folder of a run") {
 			t.Error(code, stderr)
 		}
 	})
 	t.Run("more of an exaggeration", func(t *testing.T) {
 		shortRun(t, "--set", "loss.s=0", "--set", "train.early_exaggeration=third")
-		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run", "--epochs", "60")
+		code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run", "--epochs", "60")
 		if code != 1 || !strings.Contains(stderr, "cannot be given more epochs than 8, since its early exaggeration is a share of them") {
 			t.Error(code, stderr)
 		}
@@ -346,7 +348,7 @@ func TestResumeRefuses(t *testing.T) {
 		t.Run("configuration "+name, func(t *testing.T) {
 			shortRun(t)
 			writeTestFile(t, "run/config.yaml", spoil(readText(t, "run/config.yaml")))
-			code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+			code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
 			if code != 1 || !strings.Contains(stderr, "the run in run was begun with ") {
 				t.Error(code, stderr)
 			}
@@ -354,10 +356,10 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	t.Run("checkpoint of another run", func(t *testing.T) {
 		shortRun(t, "--set", "loss.name=umap")
-		other := readText(t, "run/"+checkpointFile)
+		other := readText(t, "run/checkpoint.safetensors")
 		shortRun(t)
-		writeTestFile(t, "run/"+checkpointFile, other)
-		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+		writeTestFile(t, "run/checkpoint.safetensors", other)
+		code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
 		if code != 1 || !strings.Contains(stderr, "was begun with loss.name umap, not neg") {
 			t.Error(code, stderr)
 		}
@@ -366,15 +368,15 @@ func TestResumeRefuses(t *testing.T) {
 		t.Chdir(t.TempDir())
 		writePoints(t, "points.csv", 60, 5)
 		writePoints(t, "held.csv", 9, 5)
-		if code, _, stderr := cne(t.Context(), short("--set", "data.holdout=held.csv")...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), short("--set", "data.holdout=held.csv")...); code != 0 {
 			t.Fatal(stderr)
 		}
 		writePoints(t, "moved.csv", 9, 5)
-		if code, _, stderr := cne(t.Context(), "train", "--resume", "run", "--set", "data.holdout=moved.csv"); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run", "--set", "data.holdout=moved.csv"); code != 0 {
 			t.Error(stderr)
 		}
 		writePoints(t, "held.csv", 10, 5)
-		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run", "--set", "data.holdout=held.csv")
+		code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run", "--set", "data.holdout=held.csv")
 		if code != 1 || !strings.Contains(stderr, "the points of data.holdout are not those that the run was begun with") {
 			t.Error(code, stderr)
 		}
@@ -382,15 +384,15 @@ func TestResumeRefuses(t *testing.T) {
 	// A resumed run that fails takes nothing away.
 	t.Run("nothing is lost", func(t *testing.T) {
 		shortRun(t)
-		must(t, os.Remove("run/"+checkpointFile))
-		must(t, os.Mkdir("run/"+checkpointFile, 0o777)) // no checkpoint can be written
+		must(t, os.Remove("run/checkpoint.safetensors"))
+		must(t, os.Mkdir("run/checkpoint.safetensors", 0o777)) // no checkpoint can be written
 		before := listFiles(t, "run")
-		code, _, stderr := cne(t.Context(), "train", "--quiet", "--resume", "run")
+		code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
 		if code != 1 || !strings.Contains(stderr, "the checkpoint cannot be read") || !slices.Equal(listFiles(t, "run"), before) {
 			t.Error(code, stderr, listFiles(t, "run"))
 		}
-		must(t, os.Remove("run/"+checkpointFile))
-		code, _, stderr = cne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "plot.width_cm=0.1")
+		must(t, os.Remove("run/checkpoint.safetensors"))
+		code, _, stderr = runCne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "plot.width_cm=0.1")
 		if _, err := os.Stat("run/embedding.npy"); err != nil || !strings.Contains(stderr, "there is no checkpoint in the run folder; the run begins again") {
 			t.Error(code, stderr, err)
 		}
@@ -401,18 +403,18 @@ func TestResumeRefuses(t *testing.T) {
 		writePoints(t, "points.csv", 60, 5)
 		must(t, os.Mkdir("run", 0o777))
 		writeTestFile(t, "run/config.yaml", "")
-		if code, _, stderr := cne(t.Context(), "train", "--resume", "run"); code != 1 || !strings.Contains(stderr, "there is no run in run to be resumed") {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run"); code != 1 || !strings.Contains(stderr, "there is no run in run to be resumed") {
 			t.Error(code, stderr)
 		}
-		if code, _, stderr := cne(t.Context(), short("--force")...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), short("--force")...); code != 0 {
 			t.Error(stderr)
 		}
 	})
 	t.Run("the one before", func(t *testing.T) {
 		shortRun(t, "--set", "checkpoint.epochs=3")
 		want := embeddingAndModel(t)
-		damage(t, checkpointFile)
-		code, _, stderr := cne(t.Context(), "train", "--resume", "run")
+		damage(t, "checkpoint.safetensors")
+		code, _, stderr := runCne(t.Context(), "train", "--resume", "run")
 		if code != 0 || !strings.Contains(stderr, "a checkpoint is damaged; going on from the one before") {
 			t.Fatal(code, stderr)
 		}
@@ -424,7 +426,7 @@ func TestResumeRefuses(t *testing.T) {
 func embeddingAndModel(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, name := range []string{"embedding.npy", modelFile} {
+	for _, name := range []string{"embedding.npy", rundir.ModelFile} {
 		text, err := os.ReadFile("run/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -454,17 +456,8 @@ func TestInterruptedAtOnce(t *testing.T) {
 			}
 		}
 	}()
-	code, _, stderr := cne(ctx, short("--epochs", "1000000")...)
+	code, _, stderr := runCne(ctx, short("--epochs", "1000000")...)
 	if code != 1 || !strings.Contains(stderr, `"cne train --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
-	}
-}
-
-func TestRecordsUpTo(t *testing.T) {
-	const lines = "{\"epoch\": 1}\n{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epo"
-	for epoch, want := range map[int]int{0: 0, 1: 13, 2: 26, 3: 39, 9: 39} {
-		if got := recordsUpTo([]byte(lines), epoch); string(got) != lines[:want] {
-			t.Errorf("up to epoch %d: %q", epoch, got)
-		}
 	}
 }

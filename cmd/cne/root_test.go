@@ -5,25 +5,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"cne/internal/cli"
+	"cne/internal/version"
 )
 
-// cne runs the program with the commands it has and some that only fail.
-func cne(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+// runCne runs the program with the commands it has and some that only fail.
+func runCne(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	failing := func(name string, f func(*cobra.Command) error) func() *cobra.Command {
 		return func() *cobra.Command {
-			return &cobra.Command{Use: name, Args: noArguments, RunE: func(cmd *cobra.Command, _ []string) error { return f(cmd) }}
+			return &cobra.Command{Use: name, Args: cli.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return f(cmd) }}
 		}
 	}
 	all := append([]func() *cobra.Command{
 		failing("fail", func(*cobra.Command) error { return errors.New("it failed") }),
 		failing("crash", func(*cobra.Command) error { panic("index out of range") }),
 		failing("wait", func(cmd *cobra.Command) error { return fmt.Errorf("training: %w", cmd.Context().Err()) }),
-		failing("quiet", func(cmd *cobra.Command) error { return fmt.Errorf("quiet is %v", isQuiet(cmd)) }),
+		failing("quiet", func(cmd *cobra.Command) error { return fmt.Errorf("quiet is %v", cli.Quiet(cmd)) }),
 	}, commands...)
 	var out, errs bytes.Buffer
 	code = run(ctx, all, args, &out, &errs)
@@ -43,8 +45,8 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "Available Commands", ""},
 		{"--help", 0, "Available Commands", ""},
 		{"help config", 0, "--check", ""},
-		{"--version", 0, "cne " + Version() + "\n", ""},
-		{"version", 0, "cne " + Version() + " (go", ""},
+		{"--version", 0, "cne " + version.String() + "\n", ""},
+		{"version", 0, "cne " + version.String() + " (go", ""},
 		{"completion", 0, "bash", ""},
 		{"completion bash", 0, "__cne", ""},
 		{"config", 0, "seed: 0", ""},
@@ -75,7 +77,7 @@ func TestExitCodes(t *testing.T) {
 		{"config --set seed", 2, "", "cne: invalid argument \"seed\" for \"-s, --set\" flag: it must have the form key=value; see \"cne config --help\"\n"},
 		{"config --set =5", 2, "", "cne: invalid argument \"=5\" for \"-s, --set\" flag: it must have the form key=value; see \"cne config --help\"\n"},
 	} {
-		code, stdout, stderr := cne(context.Background(), strings.Fields(tc.args)...)
+		code, stdout, stderr := runCne(context.Background(), strings.Fields(tc.args)...)
 		if code != tc.code {
 			t.Errorf("cne %s: exit code %d, want %d", tc.args, code, tc.code)
 		}
@@ -90,19 +92,19 @@ func TestExitCodes(t *testing.T) {
 
 func TestEnvironmentReachesTheCommand(t *testing.T) {
 	t.Setenv("CNE_TRAIN_EPOCHS", "31")
-	if code, stdout, stderr := cne(context.Background(), "config"); code != 0 || !strings.Contains(stdout, "epochs: 31") {
+	if code, stdout, stderr := runCne(context.Background(), "config"); code != 0 || !strings.Contains(stdout, "epochs: 31") {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 }
 
 func TestPanicBecomesASentence(t *testing.T) {
 	t.Setenv(debugVariable, "")
-	code, _, stderr := cne(context.Background(), "crash")
+	code, _, stderr := runCne(context.Background(), "crash")
 	if code != exitFailure || !strings.HasPrefix(stderr, "cne: internal error: index out of range; please report it as a bug") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 	t.Setenv(debugVariable, "1")
-	if _, _, stderr := cne(context.Background(), "crash"); !strings.Contains(stderr, "goroutine") {
+	if _, _, stderr := runCne(context.Background(), "crash"); !strings.Contains(stderr, "goroutine") {
 		t.Errorf("no stack: %s", stderr)
 	}
 }
@@ -110,7 +112,7 @@ func TestPanicBecomesASentence(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code, _, stderr := cne(ctx, "wait"); code != exitFailure || stderr != "cne: interrupted\n" {
+	if code, _, stderr := runCne(ctx, "wait"); code != exitFailure || stderr != "cne: interrupted\n" {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 }
@@ -121,30 +123,9 @@ func TestCompletion(t *testing.T) {
 		"config --set train.an": "train.anneal=linear\n",
 		"config --set loss.na":  "loss.name=\n",
 	} {
-		_, stdout, _ := cne(context.Background(), append([]string{cobra.ShellCompRequestCmd}, strings.Fields(args)...)...)
+		_, stdout, _ := runCne(context.Background(), append([]string{cobra.ShellCompRequestCmd}, strings.Fields(args)...)...)
 		if !strings.Contains(stdout, want) {
 			t.Errorf("cne %s: %q lacks %q", args, stdout, want)
-		}
-	}
-}
-
-func TestVersionOf(t *testing.T) {
-	revision := debug.BuildSetting{Key: "vcs.revision", Value: "3fc1932aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}
-	for _, tc := range []struct {
-		version  string
-		settings []debug.BuildSetting
-		want     string
-	}{
-		{"v1.2.3", nil, "1.2.3"},
-		{"", nil, developmentVersion},
-		{"(devel)", []debug.BuildSetting{revision}, developmentVersion + "+3fc1932aaaaa"},
-		{"v0.0.0-20250101000000-3fc1932aaaaa+dirty", []debug.BuildSetting{revision, {Key: "vcs.modified", Value: "true"}}, developmentVersion + "+3fc1932aaaaa.dirty"},
-		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "r1"}}, developmentVersion + "+r1"},
-	} {
-		info := &debug.BuildInfo{Settings: tc.settings}
-		info.Main.Version = tc.version
-		if got := versionOf(info); got != tc.want {
-			t.Errorf("%q: %s, want %s", tc.version, got, tc.want)
 		}
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/cli"
 )
 
 func simclrCmd() *cobra.Command {
@@ -22,15 +24,15 @@ from those of others. How good the representation is shows in what simple
 classifiers make of it, for which the images need labels.
 
 A configuration has its own keys here; "cne simclr config" prints them.`,
-		Args: knownCommand,
-		RunE: showHelp,
+		Args: cli.KnownCommand,
+		RunE: cli.ShowHelp,
 	}
 	cmd.AddCommand(simclrConfigCmd(), simclrEvaluateCmd(), simclrFeaturesCmd(), simclrPretrainCmd(), simclrViewsCmd())
 	return cmd
 }
 
 func simclrConfigCmd() *cobra.Command {
-	return simclrSchema.printCmd(&cobra.Command{
+	return printCmd(configs.Pretrain, &cobra.Command{
 		Use:   "config",
 		Short: "Print or check the configuration of a pretraining",
 		Long: `Print the configuration of a pretraining as YAML: every key with its meaning,
@@ -45,9 +47,9 @@ overriding the ones before.`,
 
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
-func openImages(ctx context.Context, c *ImageData, key string) (*data.Images, error) {
+func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Images, error) {
 	images, err := await(ctx, func() (*data.Images, error) {
-		return data.OpenImages(c.Path, data.ImageOptions{Labels: c.Labels, Size: c.Size})
+		return data.OpenImages(ctx, c.Path, c.Options())
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -7,13 +7,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
+	"cne/internal/console"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
 	"cne/simclr"
 )
@@ -44,41 +48,35 @@ for comparison, and written to evaluation-pixels.json.`,
 		Args: oneRun,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output != "" {
-				if err := checkEnding("--output", output, ".json"); err != nil {
-					return &usageError{cmd.CommandPath(), err}
+				if err := cli.CheckEnding("--output", output, ".json"); err != nil {
+					return cli.Usage(cmd, err)
 				}
-				if err := checkOutput("--output", output); err != nil {
+				if err := cli.CheckOutput("--output", output); err != nil {
 					return err
 				}
 			}
-			t, err := openTrained(cmd, args[0], !pixels)
+			t, err := openRepresentation(cmd, args[0], pixels)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
-			e := &evaluating{talker: t.talker, config: t.config, device: t.device, augmentation: t.augmentation}
-			if t.network != nil {
-				e.encoder = t.network
-			}
-			if t.folder != "" {
-				e.pretrainedOn = t.config.SimCLR.PretrainOn
-			}
-			if e.images, err = openImages(cmd.Context(), &t.config.Data, "data.path"); err != nil {
-				return err
-			}
-			m, err := e.measure(cmd.Context())
+			images, err := openImages(cmd.Context(), &t.config.Data, "data.path")
 			if err != nil {
 				return err
 			}
-			name := evaluationFile
+			m, err := t.evaluate(cmd.Context(), images)
+			if err != nil {
+				return err
+			}
+			name := rundir.EvaluationFile
 			if pixels {
-				name = pixelsFile
+				name = rundir.PixelsFile
 			}
 			if output == "" && t.folder != "" {
 				output = filepath.Join(t.folder, name)
 			}
 			if output != "" {
-				if err := atomicfile.Write(output, func(w io.Writer) error { return encodeJSON(w, m) }); err != nil {
+				if err := atomicfile.Write(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }); err != nil {
 					return fmt.Errorf("cannot write %s: %w", output, err)
 				}
 			}
@@ -86,7 +84,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
-	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
@@ -100,144 +98,71 @@ func oneRun(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s needs one argument, the folder of a run, but got %d", cmd.CommandPath(), len(args))
 }
 
-// A trained is a network that was trained by cne simclr pretrain, or elsewhere.
-type trained struct {
-	*talker
-	config       *SimCLRConfig
+// A representation is a network that was trained by cne simclr pretrain, or
+// elsewhere, or the pixels of images themselves.
+type representation struct {
+	*console.Reporter
+	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
+	pretrainedOn string // all or train; "" if nobody knows
 	device       *model.Device
-	network      *model.ResNet[float32] // on the device
-	augmentation simclr.Augmentation    // PlainTo prepares images for the network
+	encoder      simclr.Encoder      // on the device; nil for pixels
+	augmentation simclr.Augmentation // EvalTo prepares images for the network
 }
 
-// openTrained opens what the argument RUN of a command with addSourceFlags
-// names, with its network if that is asked for.
-func openTrained(cmd *cobra.Command, path string, withNetwork bool) (*trained, error) {
-	from, err := configSources(cmd)
+// openRepresentation opens what the argument RUN of a command with addSourceFlags
+// names, with its network unless the pixels are asked for.
+func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*representation, error) {
+	from, err := cli.Sources(cmd)
 	if err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, simclrSchema.command)
+		return nil, fmt.Errorf("there is no run, and no network (%w); give a run folder of %q", err, configs.Pretrain.Command())
 	}
-	t, file := &trained{}, path
-	if info.IsDir() {
-		t.folder, file = path, filepath.Join(path, modelFile)
-		if t.config, err = configOfRun(path, from); err != nil {
+	r := &representation{}
+	switch {
+	case info.IsDir():
+		otherSizes := func(begun, now *configs.SimCLR) { begun.Data.Size = now.Data.Size } // as other images may have
+		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, otherSizes); err != nil {
 			return nil, err
 		}
-	} else if !withNetwork {
-		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, simclrSchema.command)
-	} else if t.config, _, err = simclrSchema.load(from); err != nil {
-		return nil, err
-	}
-	t.talker = newTalker(cmd.ErrOrStderr(), t.config.Log.Format, isQuiet(cmd))
-	if t.device, err = openDevice(t.Log, t.config.Device); err != nil {
-		return nil, err
-	}
-	t.augmentation = t.config.Views.augmentation()
-	if !withNetwork {
-		return t, nil
-	}
-	saved, err := model.Load(file)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && t.folder != "":
-		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, simclrSchema.command, path)
-	case err != nil:
-		return nil, err
-	case saved.ResNet == nil:
-		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, simclrSchema.command)
-	}
-	if t.folder != "" {
-		if _, err := os.Stat(filepath.Join(t.folder, metricsFile)); errors.Is(err, os.ErrNotExist) {
-			t.Log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", t.folder)
+		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
+	case pixels:
+		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
+	default:
+		if r.config, _, err = configs.Pretrain.Load(from); err != nil {
+			return nil, err
 		}
 	}
-	t.network = saved.ResNet
-	if err := t.network.UseDevice(t.device); err != nil {
+	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)
+	if r.device, err = openDevice(r.Log, r.config.Device); err != nil {
+		return nil, err
+	}
+	r.augmentation = r.config.Views.Augmentation()
+	if pixels {
+		return r, nil
+	}
+	saved, err := rundir.LoadImageNetwork(r.Log, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := saved.ResNet.UseDevice(r.device); err != nil {
 		return nil, err
 	}
 	if saved.Images != nil {
-		t.augmentation = simclr.Plain(saved.Images)
+		r.augmentation = simclr.EvalTransform(saved.Images)
 	}
-	return t, nil
+	r.encoder = saved.ResNet
+	return r, nil
 }
 
-// configOfRun returns the configuration of a run that has ended, with what may
-// be changed of it.
-func configOfRun(folder string, from sources) (*SimCLRConfig, error) {
-	path := filepath.Join(folder, "config.yaml")
-	if ours, err := (&runDir{path: folder}).writtenByUs(); err != nil {
-		return nil, err
-	} else if info, err := os.Stat(path); !ours || err == nil && info.Size() == 0 {
-		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it", folder)
-	}
-	if other, err := simclrSchema.otherCommand(path); err != nil {
-		return nil, err
-	} else if other != "" {
-		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, other, simclrSchema.command)
-	}
-	begun, _, err := simclrSchema.load(sources{file: path})
-	if err != nil {
-		return nil, err
-	}
-	if from.file == "" {
-		from.file = path
-	}
-	c, origins, err := simclrSchema.load(from)
-	if err != nil {
-		return nil, err
-	}
-	begun.Data.Size = c.Data.Size // other images may have other sizes
-	if changed := simclrSchema.differences(begun, c, origins); len(changed) > 0 {
-		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
-	}
-	return c, nil
-}
-
-// evaluation translates the configuration.
-func evaluation(c *Evaluate) *simclr.Evaluation {
-	e := &simclr.Evaluation{K: c.K, Test: c.Test}
-	if c.Split == "stratified" {
-		e.Seeds = c.Seeds
-	}
-	return e
-}
-
-// evaluationError adds the keys with which an error of an evaluation can be
-// mended.
-func evaluationError(err error, c *Evaluate) error {
-	switch {
-	case errors.Is(err, simclr.ErrLabels):
-		return fmt.Errorf("%w (data.labels)", err)
-	case errors.Is(err, simclr.ErrOption):
-		return fmt.Errorf("%w (evaluate.k)", err)
-	case errors.Is(err, simclr.ErrSplit) && c.Split == "official":
-		return fmt.Errorf("%w (evaluate.split)", err)
-	case errors.Is(err, simclr.ErrSplit):
-		return fmt.Errorf("%w (evaluate.test)", err)
-	}
-	return err
-}
-
-// evaluationSplit returns the first split of an evaluation.
-func evaluationSplit(c *Evaluate, images *data.Images) (simclr.Split, error) {
-	if c.Split == "stratified" {
-		return simclr.StratifiedSplit(images, c.Test, c.Seeds[0])
-	}
-	return simclr.OfficialSplit(images)
-}
-
-// evaluating is the evaluation of a network, or of pixels.
-type evaluating struct {
-	*talker
-	config       *SimCLRConfig
-	images       *data.Images
-	device       *model.Device
-	encoder      simclr.Encoder // nil: the pixels are evaluated
-	augmentation simclr.Augmentation
-	pretrainedOn string // all or train; "" if nobody knows
+// features represents images.
+func (r *representation) features(ctx context.Context, images *data.Images) (*data.Matrix, error) {
+	const work = "representing the images"
+	r.Log.Info(work, "images", images.N)
+	return simclr.Features(ctx, r.encoder, &r.augmentation, images, nil, r.ProgressLogger(work))
 }
 
 // EvaluationMetrics is the content of evaluation.json.
@@ -250,39 +175,39 @@ type EvaluationMetrics struct {
 	Version string `json:"version"`
 }
 
-// measure evaluates.
-func (e *evaluating) measure(ctx context.Context) (*EvaluationMetrics, error) {
-	options := evaluation(&e.config.Evaluate)
-	if err := options.Check(e.images); err != nil {
-		return nil, evaluationError(err, &e.config.Evaluate)
+// evaluate measures how good a representation of images is.
+func (r *representation) evaluate(ctx context.Context, images *data.Images) (*EvaluationMetrics, error) {
+	c := &r.config.Evaluate
+	options := c.Evaluation()
+	if err := options.Check(images); err != nil {
+		return nil, c.Explain(err)
 	}
-	m := &EvaluationMetrics{Images: e.images.Name, Features: "pixels", Version: Version()}
+	m := &EvaluationMetrics{Images: images.Name, Features: "pixels", Version: version.String()}
 	var features *data.Matrix
 	var err error
-	if e.encoder == nil {
-		features, err = simclr.Pixels(e.images, nil)
+	if r.encoder == nil {
+		features, err = simclr.Pixels(images, nil)
 	} else {
-		m.Features, m.PretrainOn = "representation", e.pretrainedOn
-		if e.pretrainedOn == "train" && e.config.Evaluate.Split == "stratified" {
-			e.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
+		m.Features, m.PretrainOn = "representation", r.pretrainedOn
+		if r.pretrainedOn == "train" && c.Split == "stratified" {
+			r.Log.Warn("some test images of a stratified split are among the training images that the network was pretrained on; evaluate.split=official has none of them")
 		}
-		e.Log.Info("representing the images", "images", e.images.N)
-		features, err = simclr.Features(ctx, e.encoder, &e.augmentation, e.images, nil, e.teller("representing the images", tellEvery))
+		features, err = r.features(ctx, images)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.Width = features.D
-	e.Log.Info("training the classifiers", "split", e.config.Evaluate.Split, "width", features.D)
-	options.Device = e.device
-	options.Progress = e.teller("training the classifiers", tellEvery)
-	m.Result, err = options.Run(ctx, features, e.images)
+	r.Log.Info("training the classifiers", "split", c.Split, "width", features.D)
+	options.Device = r.device
+	options.Progress = r.ProgressLogger("training the classifiers")
+	m.Result, err = options.Run(ctx, features, images)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range m.Splits {
 		if !s.Converged {
-			e.Log.Warn("the logistic regression has not reached its tolerance", "seed", s.Seed, "gradient", s.Gradient)
+			r.Log.Warn("the logistic regression has not reached its tolerance", "seed", s.Seed, "gradient", s.Gradient)
 		}
 	}
 	return m, nil

@@ -7,9 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
-	"cne/simclr"
+	"cne/internal/cli"
 )
 
 func simclrFeaturesCmd() *cobra.Command {
@@ -31,23 +32,22 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := checkEnding("--output", output, ".npy"); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := cli.CheckEnding("--output", output, ".npy"); err != nil {
+				return cli.Usage(cmd, err)
 			}
-			if err := checkOutput("--output", output, args...); err != nil {
+			if err := cli.CheckOutput("--output", output, args...); err != nil {
 				return err
 			}
-			t, err := openTrained(cmd, args[0], true)
+			t, err := openRepresentation(cmd, args[0], false)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
-			images, err := openImages(cmd.Context(), &ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
+			images, err := openImages(cmd.Context(), &configs.ImageData{Path: args[1:], Size: t.config.Data.Size}, "INPUT")
 			if err != nil {
 				return err
 			}
-			t.Log.Info("representing the images", "images", images.N)
-			features, err := simclr.Features(cmd.Context(), t.network, &t.augmentation, images, nil, t.teller("representing the images", tellEvery))
+			features, err := t.features(cmd.Context(), images)
 			if err != nil {
 				return err
 			}
@@ -58,8 +58,8 @@ several sizes need --set data.size=…, which brings them to one.`,
 			return err
 		},
 	}
-	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file`, in place of that of the run")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file`, in place of that of the run")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "`file` for the array, which ends in .npy")
-	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
+	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"npy"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
 }

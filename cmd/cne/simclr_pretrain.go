@@ -1,13 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -17,8 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/data"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
+	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
 )
@@ -46,7 +44,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
   cne simclr pretrain --set data.path=photos --set data.size=32 --set monitor.every=0
   cne simclr pretrain --resume runs/m2`,
 	}
-	simclrSchema.addTraining(cmd, func(ctx context.Context, r *runState[SimCLRConfig], stdout io.Writer) error {
+	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *runState[configs.SimCLR], stdout io.Writer) error {
 		return (&pretraining{runState: r}).run(ctx, stdout)
 	})
 	return cmd
@@ -54,7 +52,7 @@ epochs, over which the learning rate is then annealed; nothing else.`,
 
 // pretraining is one run of cne simclr pretrain.
 type pretraining struct {
-	*runState[SimCLRConfig]
+	*runState[configs.SimCLR]
 
 	images   *data.Images
 	rows     []int32 // that are trained on
@@ -63,6 +61,7 @@ type pretraining struct {
 	result   train.Result
 	watched  simclr.Split    // what the monitor measures on
 	accuracy map[int]float64 // by epoch
+	latest   *float64        // of them, which the progress shows
 	load     time.Duration
 }
 
@@ -76,10 +75,10 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	debug.FreeOSMemory()
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
-	if p.rows, err = pretrainingRows(p.images, c.SimCLR.PretrainOn); err != nil {
+	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
 		return err
 	}
-	p.options = pretrainingOptions(c)
+	p.options = c.Pretraining()
 	if err := p.options.Check(len(p.rows)); err != nil {
 		if len(p.rows) < c.Train.BatchSize {
 			return fmt.Errorf("%w (train.batch_size)", err)
@@ -87,20 +86,20 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if c.Evaluate.AtEnd {
-		if err := evaluation(&c.Evaluate).Check(p.images); err != nil {
-			return fmt.Errorf("%w; or set evaluate.at_end to false", evaluationError(err, &c.Evaluate))
+		if err := c.Evaluate.Evaluation().Check(p.images); err != nil {
+			return fmt.Errorf("%w; or set evaluate.at_end to false", c.Evaluate.Explain(err))
 		}
 	}
 	monitor, err := p.monitor(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; or set monitor.every to 0", evaluationError(err, &c.Evaluate))
+		return fmt.Errorf("%w; or set monitor.every to 0", c.Evaluate.Explain(err))
 	}
 	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := p.begin(identity{pointsNote, "images of data.path", imagesKey(p.images, p.rows)}); err != nil {
+	if err := p.begin(rundir.Identity{Note: rundir.PointsNote, What: "images of data.path", Value: rundir.ImagesKey(p.images, p.rows)}); err != nil {
 		return err
 	}
 	if err := p.fit(ctx, monitor); err != nil {
@@ -116,57 +115,13 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	return p.print(stdout, metrics)
 }
 
-// pretrainingRows returns the rows of the images that a network sees.
-func pretrainingRows(images *data.Images, which string) ([]int32, error) {
-	if which == "train" {
-		split, err := simclr.OfficialSplit(images)
-		if err != nil {
-			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
-		}
-		return split.Train, nil
-	}
-	rows := make([]int32, images.N)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows, nil
-}
-
-// imagesKey identifies images and those of them that are trained on. Labels do
-// not count.
-func imagesKey(images *data.Images, rows []int32) string {
-	hash := sha256.New()
-	for _, v := range []int{images.N, images.H, images.W, images.C} {
-		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
-	}
-	hash.Write(images.Pixels)
-	_ = binary.Write(hash, binary.LittleEndian, rows)
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
-// pretrainingOptions translates the configuration.
-func pretrainingOptions(c *SimCLRConfig) simclr.Pretraining {
-	return simclr.Pretraining{
-		Augmentation: c.Views.augmentation(),
-		Network:      model.ResNetOptions{Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out},
-		Loss:         lossOptions(&c.Loss.Loss), LearnTemperature: c.Loss.LearnTemperature,
-		Place: placeOf(c.Loss.S, c.Loss.ZBar),
-		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
-		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Draw: draws[c.Loss.Draw],
-		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: anneals[c.Train.Anneal],
-		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, SpareNorms: !c.Train.DecayNorms,
-		Clip: c.Train.Clip, Seed: c.Seed,
-	}
-}
-
 // monitor returns the hook that watches the training, nil if there is none.
 func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	c := p.config
-	p.accuracy = map[int]float64{}
 	if c.Monitor.Every == 0 {
 		return nil, nil
 	}
-	split, err := evaluationSplit(&c.Evaluate, p.images)
+	split, err := c.Evaluate.FirstSplit(p.images)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +131,7 @@ func (p *pretraining) monitor(ctx context.Context) (train.Hook, error) {
 	m := &simclr.Monitor{
 		Images: p.images, Split: p.watched, Augmentation: &p.options.Augmentation, K: c.Evaluate.K, Every: c.Monitor.Every,
 		Report: func(epoch int, accuracy float64) error {
-			p.accuracy[epoch] = accuracy
+			p.accuracy[epoch], p.latest = accuracy, &accuracy
 			return nil
 		},
 	}
@@ -199,55 +154,26 @@ func (p *pretraining) measured(epoch int) *float64 {
 func (p *pretraining) fit(ctx context.Context, monitor train.Hook) error {
 	return p.withRecords(func(records io.Writer, before []byte) (err error) {
 		c := p.config
-		var last *float64 // the progress shows the newest accuracy in every epoch
-		for line := range bytes.Lines(before) {
-			var r simclr.Record
-			if json.Unmarshal(line, &r) == nil && r.Accuracy != nil {
-				last, p.accuracy[r.Epoch] = r.Accuracy, *r.Accuracy
-			}
-		}
+		p.accuracy, p.latest = simclr.Accuracies(before)
+		latest := func() *float64 { return p.latest }
 		if monitor != nil {
 			p.options.Hooks = append(p.options.Hooks, monitor)
 		}
 		p.options.Hooks = append(p.options.Hooks,
 			p.options.Records(records, c.Train.LogEvery, p.measured),
-			p.progress("images", func(s *train.State, r *EpochReport) {
-				if a := p.measured(s.Epoch); a != nil {
-					last = a
-				}
-				r.Accuracy = last
-			}))
-		p.options.Watch = p.watch("images", c.Train.BatchSize, func(r *EpochReport) { r.Accuracy = last })
+			p.EpochHook("images", p.epochsBefore(), latest))
+		p.options.Watch = p.BatchWatch("images", c.Train.Epochs, c.Train.BatchSize, latest)
 		p.options.Resume, p.options.Checkpoints, p.options.Device = p.from, p.checkpoints(), p.device
 		p.Log.Info("training", "loss", c.Loss.Name, "images", len(p.rows), "epochs", c.Train.Epochs)
 		p.Progress.Start(c.Train.Epochs)
 		p.network, p.result, err = p.options.Run(ctx, p.images, p.rows)
 		p.Progress.Done()
 
-		var diverged *train.DivergedError
-		switch {
-		case errors.As(err, &diverged):
-			return p.diverged(diverged, "")
-		case p.network == nil || err == nil:
+		if p.network == nil || err == nil {
 			return err
-		case deviceFailed(err):
-			return p.failed(err, p.result.Epochs)
-		case errors.Is(err, context.Canceled):
-			return p.keep(errors.New("interrupted"))
-		default:
-			return p.keep(err)
 		}
+		return p.endedEarly(err, p.result.Epochs, "", "network", rundir.ModelFile, p.save)
 	})
-}
-
-// keep saves the network of a run that ended early for the given reason, and
-// adds what was kept to it.
-func (p *pretraining) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, p.result.Epochs, p.config.Train.Epochs)
-	if err := p.save(); err != nil {
-		return fmt.Errorf("%s; the network so far could not be kept: %w", ended, err)
-	}
-	return fmt.Errorf("%s; the network so far is in %s", ended, p.dir.Path(modelFile))
 }
 
 // save writes the network.
@@ -258,13 +184,13 @@ func (p *pretraining) save() error {
 	}
 	c := p.config
 	p.saved = true
-	return p.network.Save(p.dir.Path(modelFile), &model.Description{
+	return p.network.Save(p.dir.Path(rundir.ModelFile), &model.Description{
 		Images: p.options.Augmentation.Input(),
-		Training: model.Training{
-			Objective: p.network.Objective(), Theta: p.result.Theta, Negatives: p.result.Negatives, Neighbors: 1,
+		Training: model.FitInfo{
+			Objective: p.network.Objective(), LogConst: p.result.LogConst, Negatives: p.result.Negatives, Neighbors: 1,
 			LR: c.Train.LR, Clip: c.Train.Clip, Seed: c.Seed,
 		},
-		Config: config, Version: Version(),
+		Config: config, Version: version.String(),
 	})
 }
 
@@ -309,25 +235,25 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	measuring := time.Now()
 	m := &PretrainMetrics{
 		Monitor: p.measured(p.result.Epochs), Loss: p.result.Loss, Images: len(p.rows), PretrainOn: c.SimCLR.PretrainOn,
-		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Seed, Version: Version(),
+		Negatives: p.result.Negatives, Epochs: p.result.Epochs, Device: nameOf(p.device), Seed: c.Seed, Version: version.String(),
 	}
 	if c.Loss.LearnTemperature {
 		temperature := p.network.Objective().Temperature
 		m.Temperature = &temperature
 	}
-	if c.Loss.Name == "nc" {
+	if c.Loss.Name == op.NC {
 		m.LogZ = &p.result.LogZ
 	}
 	if c.Evaluate.AtEnd {
-		e := &evaluating{talker: p.talker, config: c, device: p.device, images: p.images, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
-		found, err := e.measure(ctx)
+		r := &representation{Reporter: p.Reporter, config: c, device: p.device, encoder: p.network, augmentation: p.options.Augmentation, pretrainedOn: c.SimCLR.PretrainOn}
+		found, err := r.evaluate(ctx, p.images)
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(modelFile))
+				return nil, fmt.Errorf("interrupted while the network was evaluated; it is in %s", p.dir.Path(rundir.ModelFile))
 			}
-			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(modelFile))
+			return nil, fmt.Errorf("%w (the network is in %s)", err, p.dir.Path(rundir.ModelFile))
 		}
-		if err := p.dir.writeJSON(evaluationFile, found); err != nil {
+		if err := p.dir.WriteJSON(rundir.EvaluationFile, found); err != nil {
 			return nil, err
 		}
 		m.KNN, m.Linear, m.Split, m.evaluation = &found.KNN, &found.Linear, c.Evaluate.Split, found
@@ -340,14 +266,14 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 		m.Seconds.Total += (p.from.Progress.Elapsed + p.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = peakRSS()
-	return m, p.dir.writeJSON(metricsFile, m)
+	return m, p.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
 // print writes the figures as a table.
 func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
-	row("network", "%s", p.dir.Path(modelFile))
+	row("network", "%s", p.dir.Path(rundir.ModelFile))
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {
 		row("split", "%s", formatSplit(&e.Result))

@@ -18,6 +18,8 @@ import (
 
 	"cne/data"
 	"cne/internal/rng"
+	"cne/internal/rundir"
+	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
 	"cne/simclr"
@@ -66,7 +68,7 @@ func tiny(more ...string) []string {
 
 func mustRun(t *testing.T, args ...string) (stdout, stderr string) {
 	t.Helper()
-	code, stdout, stderr := cne(t.Context(), args...)
+	code, stdout, stderr := runCne(t.Context(), args...)
 	if code != 0 {
 		t.Fatalf("cne %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
 	}
@@ -124,12 +126,12 @@ func TestSimCLRPretrainWritesARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if saved.ResNet == nil || saved.ResNet.Width() != 32 || saved.Images == nil || saved.Images.Size != 8 || saved.Training.Negatives != 14 ||
-		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != Version() {
+		!strings.Contains(saved.Config, "batch_size: 8") || saved.Version != version.String() {
 		t.Errorf("model.safetensors: %+v", saved)
 	}
 	// The configuration in the folder gives the run again.
 	mustRun(t, "simclr", "pretrain", "--config", "run/config.yaml", "-o", "again")
-	for _, name := range []string{modelFile, evaluationFile} {
+	for _, name := range []string{rundir.ModelFile, rundir.EvaluationFile} {
 		if readText(t, "again/"+name) != readText(t, "run/"+name) {
 			t.Errorf("the run from its config.yaml gives another %s", name)
 		}
@@ -205,7 +207,7 @@ func TestSimCLRPretrainReadsNoLabels(t *testing.T) {
 	writeTestFile(t, "labels.txt", labels.String())
 	mustRun(t, tiny("--set", "data.labels=labels.txt", "-o", "other")...)
 	weights := func(folder string) map[string][]float32 {
-		saved, err := model.Load(folder + "/" + modelFile)
+		saved, err := model.Load(folder + "/" + rundir.ModelFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +223,7 @@ func TestSimCLRPretrainReadsNoLabels(t *testing.T) {
 			t.Errorf("%s depends on the labels", name)
 		}
 	}
-	if readText(t, "run/"+evaluationFile) == readText(t, "other/"+evaluationFile) {
+	if readText(t, "run/"+rundir.EvaluationFile) == readText(t, "other/"+rundir.EvaluationFile) {
 		t.Error("the evaluation does not depend on the labels")
 	}
 }
@@ -231,7 +233,7 @@ func TestSimCLRPretrainReadsNoLabels(t *testing.T) {
 func imageResults(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, name := range []string{modelFile, evaluationFile, "config.yaml"} {
+	for _, name := range []string{rundir.ModelFile, rundir.EvaluationFile, "config.yaml"} {
 		files[name] = readText(t, "run/"+name)
 	}
 	for _, r := range imageRecords(t) {
@@ -283,8 +285,8 @@ func TestPretrainingIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, stderr := cne(ctx, tiny("--epochs", "100000", "--set", "monitor.every=0")...)
-	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the network so far is in "+filepath.Join("run", modelFile)) ||
+	code, _, stderr := runCne(ctx, tiny("--epochs", "100000", "--set", "monitor.every=0")...)
+	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the network so far is in "+filepath.Join("run", rundir.ModelFile)) ||
 		!strings.Contains(stderr, `"cne simclr pretrain --resume run" goes on`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -298,7 +300,7 @@ func TestSimCLRInterruptedEarly(t *testing.T) {
 	writeImages(t, "images", 8, 8, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, _, stderr := cne(ctx, tiny()...)
+	code, _, stderr := runCne(ctx, tiny()...)
 	if _, err := os.Stat("run"); code != 1 || !strings.HasSuffix(stderr, "\ncne: interrupted while the images were read; nothing was written\n") || err == nil {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -325,7 +327,7 @@ func TestResumePretrainingWithOtherSettings(t *testing.T) {
 			writeImages(t, "other", 8, 9, 4)
 			mustRun(t, tiny()...)
 			before, results := listFiles(t, "run"), imageResults(t)
-			code, _, stderr := cne(t.Context(), append([]string{"simclr", "pretrain", "--quiet", "--resume", "run"}, tc.flags...)...)
+			code, _, stderr := runCne(t.Context(), append([]string{"simclr", "pretrain", "--quiet", "--resume", "run"}, tc.flags...)...)
 			if tc.want == "" && code != 0 || tc.want != "" && (code == 0 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
@@ -357,7 +359,7 @@ func TestRunsOfOtherCommands(t *testing.T) {
 		{[]string{"simclr", "features", "points/model.safetensors", "images"}, `points/model.safetensors holds a model of points, not one of images`},
 		{[]string{"project", "--model", "pictures", "points.csv", "-o", "p.npy"}, "images"},
 	} {
-		if code, _, stderr := cne(t.Context(), tc.args...); code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
+		if code, _, stderr := runCne(t.Context(), tc.args...); code != 1 || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%v: exit code %d, %q, want %q", tc.args, code, stderr, tc.want)
 		}
 	}
@@ -367,10 +369,10 @@ func TestSimCLREvaluate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny()...)
-	weights, atEnd := readText(t, "run/"+modelFile), readText(t, "run/"+evaluationFile)
-	must(t, os.Remove("run/"+evaluationFile))
+	weights, atEnd := readText(t, "run/"+rundir.ModelFile), readText(t, "run/"+rundir.EvaluationFile)
+	must(t, os.Remove("run/"+rundir.EvaluationFile))
 	stdout, _ := mustRun(t, "simclr", "evaluate", "run")
-	if readText(t, "run/"+evaluationFile) != atEnd {
+	if readText(t, "run/"+rundir.EvaluationFile) != atEnd {
 		t.Error("the evaluation differs from that at the end of the run")
 	}
 	if !strings.Contains(stdout, "27 training and 9 test images, stratified, seeds: 3") || !strings.Contains(stdout, "pretrained on    all") {
@@ -385,7 +387,7 @@ func TestSimCLREvaluate(t *testing.T) {
 		t.Errorf("stderr %q", stderr)
 	}
 	mustRun(t, "simclr", "evaluate", "run", "--pixels")
-	if e := readMetrics(t, "run/"+pixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
+	if e := readMetrics(t, "run/"+rundir.PixelsFile); e["features"] != "pixels" || e["width"] != 192.0 || e["knn"].(map[string]any)["mean"] != 1.0 {
 		t.Errorf("%v", e)
 	}
 	// The file of the network alone, and images of another size.
@@ -394,7 +396,7 @@ func TestSimCLREvaluate(t *testing.T) {
 	if !strings.Contains(stdout, "18 training and 6 test images") || strings.Contains(stdout, "pretrained on") {
 		t.Error(stdout)
 	}
-	if readText(t, "run/"+modelFile) != weights || readText(t, "run/"+evaluationFile) != atEnd {
+	if readText(t, "run/"+rundir.ModelFile) != weights || readText(t, "run/"+rundir.EvaluationFile) != atEnd {
 		t.Error("an evaluation has changed the run")
 	}
 }
@@ -416,11 +418,11 @@ func TestSimCLRFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved, err := model.Load("run/" + modelFile)
+	saved, err := model.Load("run/" + rundir.ModelFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	images, err := data.OpenImages([]string{"images"}, data.ImageOptions{})
+	images, err := data.OpenImages(t.Context(), []string{"images"}, data.ImageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +439,7 @@ func TestSimCLRFeatures(t *testing.T) {
 		{"nowhere", "images.npy", "stat nowhere: no such file or directory); check the path (INPUT)"},
 		{"images.npy", "images.npy", "images.npy would be replaced by the results (--output)"},
 	} {
-		code, _, stderr := cne(t.Context(), "simclr", "features", "run", tc[0], "-o", tc[1])
+		code, _, stderr := runCne(t.Context(), "simclr", "features", "run", tc[0], "-o", tc[1])
 		if code != 1 || !strings.Contains(stderr, tc[2]) {
 			t.Errorf("%v: exit code %d, %q", tc, code, stderr)
 		}
@@ -525,7 +527,7 @@ func TestSimCLRBadInput(t *testing.T) {
 			if tc.spoil != nil {
 				tc.spoil(t)
 			}
-			code, stdout, stderr := cne(t.Context(), tiny(append(tc.flags, "--quiet")...)...)
+			code, stdout, stderr := runCne(t.Context(), tiny(append(tc.flags, "--quiet")...)...)
 			if code != 1 || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
@@ -579,7 +581,7 @@ func TestSimCLRUsage(t *testing.T) {
 		{"simclr config --set views.siz=3", 1, "did you mean views.size?"},
 		{"simclr config --check", 0, ""},
 	} {
-		code, _, stderr := cne(t.Context(), strings.Fields(tc.args)...)
+		code, _, stderr := runCne(t.Context(), strings.Fields(tc.args)...)
 		if code != tc.code || !strings.Contains(stderr, tc.want) {
 			t.Errorf("cne %s: exit code %d, stderr %q", tc.args, code, stderr)
 		}
@@ -591,12 +593,12 @@ func TestSimCLREvaluateTooEarly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeImages(t, "images", 8, 8, 4)
 	mustRun(t, tiny()...)
-	must(t, os.Remove("run/"+modelFile))
-	code, _, stderr := cne(t.Context(), "simclr", "evaluate", "run")
+	must(t, os.Remove("run/"+rundir.ModelFile))
+	code, _, stderr := runCne(t.Context(), "simclr", "evaluate", "run")
 	if code != 1 || !strings.Contains(stderr, `which is written when the run ends; "cne simclr pretrain --resume run" goes on`) {
 		t.Error(code, stderr)
 	}
-	code, _, stderr = cne(t.Context(), "simclr", "evaluate", "run", "--set", "network.width=8")
+	code, _, stderr = runCne(t.Context(), "simclr", "evaluate", "run", "--set", "network.width=8")
 	if code != 1 || !strings.Contains(stderr, "the run in run was made with network.width 4, not 8 (--set network.width); leave that as it was") {
 		t.Error(code, stderr)
 	}

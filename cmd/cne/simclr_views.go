@@ -1,17 +1,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"cne/configs"
 	"cne/internal/atomicfile"
+	"cne/internal/cli"
 )
 
 func simclrViewsCmd() *cobra.Command {
-	v := viewing{output: "views.png", images: 8, views: 8, zoom: 3}
+	var output string
+	var count, views, epoch, zoom int
 	cmd := &cobra.Command{
 		Use:   "views",
 		Short: "Draw images beside their random views",
@@ -21,59 +23,46 @@ The first two views of an image are those that a pretraining with this
 configuration sees in the given epoch.`,
 		Example: `  cne simclr views --config configs/simclr-cifar10.yaml
   cne simclr views --set data.path=photos --set data.size=64 --set views.size=64 --set views.hue=0.5 -o strong.png`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if v.images < 1 || v.views < 1 || v.zoom < 1 || v.epoch < 1 {
-				return &usageError{cmd.CommandPath(), fmt.Errorf("--images, --views, --zoom and --epoch must be at least 1")}
+			if count < 1 || views < 1 || zoom < 1 || epoch < 1 {
+				return cli.Usage(cmd, fmt.Errorf("--images, --views, --zoom and --epoch must be at least 1"))
 			}
-			if err := checkEnding("--output", v.output, ".png"); err != nil {
-				return &usageError{cmd.CommandPath(), err}
+			if err := cli.CheckEnding("--output", output, ".png"); err != nil {
+				return cli.Usage(cmd, err)
 			}
-			c, _, err := simclrSchema.fromCommand(cmd)
+			c, _, err := cli.Config(configs.Pretrain, cmd)
 			if err != nil {
 				return err
 			}
-			if err := v.draw(cmd.Context(), c); err != nil {
+			if err := cli.CheckOutput("--output", output, c.Data.Path...); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), v.output)
+			images, err := openImages(cmd.Context(), &c.Data, "data.path")
+			if err != nil {
+				return err
+			}
+			rows := make([]int32, min(count, images.N))
+			for i := range rows {
+				rows[i] = int32(i * images.N / len(rows))
+			}
+			a := c.Views.Augmentation()
+			if err := atomicfile.Write(output, func(w io.Writer) error {
+				return a.Grid(w, images, rows, views, epoch-1, c.Seed, zoom)
+			}); err != nil {
+				return fmt.Errorf("cannot draw %s: %w", output, err)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
 			return err
 		},
 	}
-	simclrSchema.addSourceFlags(cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+	cli.AddSourceFlags(configs.Pretrain, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
 	flags := cmd.Flags()
-	flags.StringVarP(&v.output, "output", "o", v.output, "picture, a `file` that ends in .png")
-	flags.IntVar(&v.images, "images", v.images, "`number` of images, taken at even distances from all")
-	flags.IntVar(&v.views, "views", v.views, "`number` of views of each")
-	flags.IntVar(&v.epoch, "epoch", 1, "`epoch` in which the views are drawn, counted from 1")
-	flags.IntVar(&v.zoom, "zoom", v.zoom, "`side` of a view's pixel in the picture")
-	mustComplete(cmd, "output", cobra.FixedCompletions([]string{"png"}, cobra.ShellCompDirectiveFilterFileExt))
+	flags.StringVarP(&output, "output", "o", "views.png", "picture, a `file` that ends in .png")
+	flags.IntVar(&count, "images", 8, "`number` of images, taken at even distances from all")
+	flags.IntVar(&views, "views", 8, "`number` of views of each")
+	flags.IntVar(&epoch, "epoch", 1, "`epoch` in which the views are drawn, counted from 1")
+	flags.IntVar(&zoom, "zoom", 3, "`side` of a view's pixel in the picture")
+	cli.MustComplete(cmd, "output", cobra.FixedCompletions([]string{"png"}, cobra.ShellCompDirectiveFilterFileExt))
 	return cmd
-}
-
-// viewing is one run of cne simclr views.
-type viewing struct {
-	output                     string
-	images, views, epoch, zoom int
-}
-
-func (v *viewing) draw(ctx context.Context, c *SimCLRConfig) error {
-	if err := checkOutput("--output", v.output, c.Data.Path...); err != nil {
-		return err
-	}
-	images, err := openImages(ctx, &c.Data, "data.path")
-	if err != nil {
-		return err
-	}
-	rows := make([]int32, min(v.images, images.N))
-	for i := range rows {
-		rows[i] = int32(i * images.N / len(rows))
-	}
-	a := c.Views.augmentation()
-	if err := atomicfile.Write(v.output, func(w io.Writer) error {
-		return a.Grid(w, images, rows, v.views, v.epoch-1, c.Seed, v.zoom)
-	}); err != nil {
-		return fmt.Errorf("cannot draw %s: %w", v.output, err)
-	}
-	return nil
 }

@@ -5,30 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"cne/data"
-	"cne/internal/quality"
+	"cne"
+	"cne/configs"
+	"cne/internal/cli"
+	"cne/internal/console"
+	"cne/internal/rundir"
+	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
-// spectrumSchema is the configuration of cne spectrum: that of cne train.
-var spectrumSchema = func() *schema[Config] {
-	s := *trainSchema
-	s.command = "cne spectrum"
-	s.folder = func(c *Config) string {
-		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(folderFor(c.Data.Path[0]))))
-	}
-	return &s
-}()
-
 func spectrumCmd() *cobra.Command {
-	var places, constants, negatives, profile string
+	var places, constants, negatives string
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "spectrum",
@@ -55,15 +48,14 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
   cne spectrum --config configs/mnist-negtsne.yaml --set data.path=DIR --s -0.5,0,0.5,1,1.5
   cne spectrum --set data.path=points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
   cne spectrum --set loss.name=nc --m 5,50,500`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err := chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
 		if err != nil {
-			return &usageError{cmd.CommandPath(), err}
+			return cli.Usage(cmd, err)
 		}
-		schema := *spectrumSchema
-		c, _, err := schema.fromCommand(cmd)
+		c, _, err := cli.Config(configs.Spectrum, cmd)
 		if err != nil {
 			return err
 		}
@@ -75,14 +67,15 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		if err := values.suits(c); err != nil {
 			return err
 		}
-		schema.command = values.command() // as config.yaml tells it
-		stop, err := startProfile(profile)
+		stop, err := cli.Profile(cmd)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		r := &runState[Config]{
-			talker: newTalker(cmd.ErrOrStderr(), c.Log.Format, isQuiet(cmd)), schema: &schema, config: c, force: force,
+		r := &runState[configs.Config]{
+			Reporter: cli.Reporter(cmd, c.Log.Format),
+			schema:   configs.Spectrum.WithCommand(values.command()), // as config.yaml tells it
+			config:   c, force: force,
 		}
 		if r.device, err = openTrainingDevice(r.Log, c.Device, c.Model.DType); err != nil {
 			return err
@@ -90,13 +83,13 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		defer func() { err = errors.Join(err, r.device.Close()) }()
 		return (&spectrum{runState: r, axis: values, base: &training{runState: r}}).run(cmd.Context(), cmd.OutOrStdout())
 	}
-	spectrumSchema.addFlags(cmd)
+	cli.AddFlags(configs.Spectrum, cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for neg and infonce: 0 is like t-SNE, 1 like UMAP")
 	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of neg, in place of s")
 	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), in place of s")
 	flags.BoolVar(&force, "force", false, "replace the files of another run in the folder")
-	flags.StringVar(&profile, "cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+	cli.AddProfileFlag(cmd)
 	return cmd
 }
 
@@ -120,12 +113,11 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*axis, error) {
 
 // spectrum is one run of cne spectrum.
 type spectrum struct {
-	*runState[Config]
+	*runState[configs.Config]
 	axis *axis
 	// base has the points and their neighbourhood, which all embeddings share.
-	base         *training
-	heads, tails []int32 // of the graph's edges
-	stops        []*stop
+	base  *training
+	stops []*sweepPoint
 
 	mutex sync.Mutex // of the progress
 	done  int        // epochs, in all runs
@@ -133,14 +125,12 @@ type spectrum struct {
 	began time.Time
 }
 
-// A stop is one of the embeddings of a spectrum.
-type stop struct {
-	value     float64
-	config    *Config
-	model     trainable
-	embedding *data.Matrix // aligned, in the end
-	result    train.Result
-	metrics   *Metrics
+// A sweepPoint is one of the embeddings of a spectrum.
+type sweepPoint struct {
+	value    float64
+	config   *configs.Config
+	embedded *cne.Embedding // aligned, in the end
+	metrics  *rundir.Metrics
 	// scale and disparity tell how the embedding fits the one before (see
 	// quality.Align); nil for the first, and where it is not defined.
 	scale, disparity *float64
@@ -149,17 +139,17 @@ type stop struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if s.base.in, err = readInputs(c); err != nil {
+	if s.base.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	s.warn()
 	set := s.base.in.points
 	s.base.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.base.in.logCounts(s.Log, c.Data.Genes)
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
-	}
 	unlock, err := s.open(inputFiles(c)...)
 	if err != nil {
 		return err
@@ -168,13 +158,15 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.check(set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if s.base.near, err = prepare(ctx, c, s.dir, s.Log, s.device, set); err != nil {
+	o := s.stops[0].config.Options()
+	o.Device = s.device
+	if s.base.near, err = prepare(ctx, c, &o, s.dir, s.Log, s.base.in); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
 		return err
 	}
-	if err := s.check(s.base.near.graph.N, s.base.near.graph.Edges()); err != nil {
+	if err := s.check(s.base.near.Graph.N, s.base.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := s.base.begin(); err != nil {
@@ -183,10 +175,10 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	complete := false
 	defer func() {
 		if !complete {
-			err = errors.Join(err, s.dir.clear())
+			err = errors.Join(err, s.dir.Clear())
 		}
 	}()
-	if err := s.train(ctx); err != nil {
+	if err := s.train(ctx, o); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("interrupted after %d of %d epochs; nothing was written but what the cache holds", s.done, s.all)
 		}
@@ -203,8 +195,8 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	complete = true // what cannot be drawn takes nothing away
-	if err := errors.Join(s.draw(f), s.dir.writeJSON(spectrumFigures, f)); err != nil {
-		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.path)
+	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
+		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
 	return s.print(stdout, f, time.Since(start))
 }
@@ -232,13 +224,13 @@ func (s *spectrum) warn() {
 func (s *spectrum) check(points, edges int) error {
 	s.stops = nil
 	for _, v := range s.axis.values {
-		x := &stop{value: v}
+		x := &sweepPoint{value: v}
 		x.config, _ = s.axis.at(s.config, v)
-		if err := check(*x.config, Origins{}, trainClashes(x.config)); err != nil {
+		if err := configs.Train.Check(x.config); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
-		options := fitOptions(x.config)
-		if err := options.Check(lossOptions(&x.config.Loss), points, edges); err != nil {
+		o := x.config.Options()
+		if err := checkOptions(&o, points, edges); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		s.stops = append(s.stops, x)
@@ -246,103 +238,43 @@ func (s *spectrum) check(points, edges int) error {
 	return nil
 }
 
-// train runs the shared phases, and from there all stops.
-func (s *spectrum) train(ctx context.Context) error {
-	s.heads, s.tails = s.base.near.graph.EdgeList()
+// train runs the shared phases, and from there all embeddings. o are the options of
+// the first.
+func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
 	s.all = shared
+	var last []train.Phase
 	for _, x := range s.stops {
 		s.all += x.config.Train.Epochs - shared
-		var err error
-		// Gorgonia's graphs are made one after the other.
-		if x.model, err = newModel(x.config, s.base.in, s.base.near); err != nil {
-			return err
-		}
+		phases := x.config.Options().Phases
+		last = append(last, phases[len(phases)-1])
 	}
-	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", len(s.heads), "shared_epochs", shared, "embeddings", len(s.stops))
+	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", s.base.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
 	s.began = time.Now()
 	s.Progress.Start(s.all)
 	defer s.Progress.Done()
-	from, err := s.early(ctx)
+	o.Hooks = []train.Hook{s.count()}
+	embeddings, err := s.base.near.Spectrum(ctx, last, o)
 	if err != nil {
+		return s.explain(err)
+	}
+	for i, e := range embeddings {
+		s.stops[i].embedded = e
+	}
+	return nil
+}
+
+// explain names the embedding whose training has ended with an error.
+func (s *spectrum) explain(err error) error {
+	var failed *cne.SpectrumError
+	if !errors.As(err, &failed) {
 		return err
 	}
-	return s.branch(ctx, from)
-}
-
-// early runs the phases that all stops share, and returns where they end; nil if
-// there are none.
-func (s *spectrum) early(ctx context.Context) (*train.Checkpoint, error) {
-	if len(s.stops[0].config.Train.Phases) == 1 {
-		return nil, nil
+	where := "the shared phase"
+	if failed.Index >= 0 {
+		where = s.axis.title(s.stops[failed.Index].value)
 	}
-	model, err := newModel(s.stops[0].config, s.base.in, s.base.near)
-	if err != nil {
-		return nil, err
-	}
-	options := fitOptions(s.stops[0].config)
-	options.Device = s.device
-	options.Phases = options.Phases[:len(options.Phases)-1]
-	options.Hooks = []train.Hook{s.count()}
-	var end *train.Checkpoint
-	options.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
-		end, err = c.Clone()
-		return err
-	}}
-	if _, err := train.Fit(ctx, model, s.heads, s.tails, options); err != nil {
-		return nil, s.explain(err, "the shared phase")
-	}
-	return end, nil
-}
-
-// branch runs the last phase of all stops. As many tables are trained at once as
-// there are cores, which changes no bit of any; networks, which keep all cores
-// busy and need much memory, one after the other, and so what a GPU computes.
-func (s *spectrum) branch(ctx context.Context, from *train.Checkpoint) error {
-	atOnce := 1
-	if s.config.Model.Kind == "table" && s.device.OnHost() {
-		atOnce = min(len(s.stops), runtime.GOMAXPROCS(0))
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan *stop, len(s.stops))
-	for _, x := range s.stops {
-		queue <- x
-	}
-	close(queue)
-	var workers sync.WaitGroup
-	for range atOnce {
-		workers.Go(func() {
-			for x := range queue {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := s.fitStop(ctx, x, from); err != nil {
-					cancel(err) // the first error is the cause
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return context.Cause(ctx)
-}
-
-// fitStop trains one of the embeddings to its end.
-func (s *spectrum) fitStop(ctx context.Context, x *stop, from *train.Checkpoint) (err error) {
-	options := fitOptions(x.config)
-	options.Hooks, options.Resume, options.Device = []train.Hook{s.count()}, from, s.device
-	if x.result, err = train.Fit(ctx, x.model, s.heads, s.tails, options); err != nil {
-		return s.explain(err, s.axis.title(x.value))
-	}
-	n, d := x.model.Points()
-	x.embedding = data.NewMatrix(n, d)
-	err = x.model.EmbedTo(x.embedding.X)
-	x.model = nil // and its memory goes
-	return err
-}
-
-// explain names the stop whose training has ended with an error.
-func (s *spectrum) explain(err error, where string) error {
+	err = failed.Err
 	var diverged *train.DivergedError
 	if errors.As(err, &diverged) {
 		err = s.diverged(diverged, "")
@@ -357,9 +289,9 @@ func (s *spectrum) count() train.Hook {
 		defer s.mutex.Unlock()
 		s.done++
 		spent := time.Since(s.began)
-		s.Progress.Epoch(EpochReport{
+		s.Progress.Epoch(console.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
-			Speed: float64(s.done) * float64(len(s.heads)) / spent.Seconds(),
+			Speed: float64(s.done) * float64(s.base.near.Graph.Edges()) / spent.Seconds(),
 			Left:  spent / time.Duration(s.done) * time.Duration(s.all-s.done),
 		})
 		return nil
@@ -372,10 +304,10 @@ func (s *spectrum) measure(ctx context.Context) error {
 	for i, x := range s.stops {
 		if i > 0 {
 			align := quality.Align
-			if s.config.Loss.Metric == "cosine" {
+			if s.config.Loss.Metric == op.Cosine {
 				align = quality.AlignDirections // angles are seen from the origin
 			}
-			scale, disparity, err := align(x.embedding, s.stops[i-1].embedding)
+			scale, disparity, err := align(x.embedded.Positions, s.stops[i-1].embedded.Positions)
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
 				s.Log.Warn("all points coincide, so that there is nothing to align", "at", s.axis.title(x.value))
@@ -387,16 +319,16 @@ func (s *spectrum) measure(ctx context.Context) error {
 		}
 		begun := time.Now()
 		t := s.at(x)
-		m, err := await(ctx, func() (*Metrics, error) {
-			m := t.metrics(x.embedding)
-			return m, t.measure(x.embedding, m)
+		m, err := await(ctx, func() (*rundir.Metrics, error) {
+			m := t.metrics()
+			return m, t.measure(ctx, x.embedded.Positions, m)
 		})
 		if err != nil {
 			return err
 		}
-		m.Seconds = Seconds{
-			Load: s.base.load.Seconds(), PCA: s.base.near.pcaTime.Seconds(), Graph: s.base.near.graphTime.Seconds(),
-			Optimize: x.result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
+		m.Seconds = rundir.Seconds{
+			Load: s.base.load.Seconds(), PCA: s.base.near.PCATime.Seconds(), Graph: s.base.near.GraphTime.Seconds(),
+			Optimize: x.embedded.Result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
 		}
 		m.Seconds.Total = m.Seconds.Load + m.Seconds.PCA + m.Seconds.Graph + m.Seconds.Optimize + m.Seconds.Quality
 		m.PeakRSSBytes = peakRSS()
@@ -406,10 +338,10 @@ func (s *spectrum) measure(ctx context.Context) error {
 }
 
 // at returns a stop as the run of cne train that would end there.
-func (s *spectrum) at(x *stop) *training {
+func (s *spectrum) at(x *sweepPoint) *training {
 	r := *s.runState
-	r.schema, r.config = trainSchema, x.config
-	r.dir = &runDir{path: s.dir.Path(s.axis.folder(x.value))}
-	x.config.Output.Dir = r.dir.path
-	return &training{runState: &r, in: s.base.in, near: s.base.near, result: x.result}
+	r.schema, r.config = configs.Train, x.config
+	r.dir = rundir.At(s.dir.Path(s.axis.folder(x.value)))
+	x.config.Output.Dir = r.dir.Root()
+	return &training{runState: &r, in: s.base.in, near: s.base.near, embedded: x.embedded}
 }

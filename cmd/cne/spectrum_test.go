@@ -14,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"cne/configs"
 	"cne/data"
-	"cne/internal/quality"
+	"cne/internal/rundir"
+	"cne/train"
+	"cne/train/quality"
 )
 
 // shortSpectrum is the command line of a spectrum that takes a moment.
@@ -56,7 +59,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 90, 6)
-			code, stdout, stderr := cne(t.Context(), shortSpectrum(tt.flags...)...)
+			code, stdout, stderr := runCne(t.Context(), shortSpectrum(tt.flags...)...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -71,12 +74,12 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 			if want := slices.Sorted(slices.Values(tt.folders)); !slices.Equal(found, want) {
 				t.Fatalf("folders %v, want %v", found, want)
 			}
-			for _, file := range []string{spectrumStrip, spectrumCurves, spectrumExplorer, "config.yaml"} {
+			for _, file := range []string{rundir.SpectrumStrip, rundir.SpectrumCurves, rundir.SpectrumExplorer, "config.yaml"} {
 				if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", file, err)
 				}
 			}
-			var figures SpectrumMetrics
+			var figures rundir.SpectrumMetrics
 			text, err := os.ReadFile("run/spectrum.json")
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +108,7 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 				}
 				// The figures are those of the embedding that lies there.
 				e := readEmbedding(t, filepath.Join("run", m.Folder, "embedding.npy"))
-				z, err := quality.PartitionFunction(e.X, e.D)
+				z, err := quality.PartitionFunction(t.Context(), e.X, e.D, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -125,12 +128,12 @@ func TestSpectrumWritesAllItPromises(t *testing.T) {
 func TestSpectrumIsMadeOfRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 90, 6)
-	if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,1,2")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), shortSpectrum("--s", "0,1,2")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	var previous *data.Matrix
 	for i, folder := range []string{"s=0", "s=1", "s=2"} {
-		if code, _, stderr := cne(t.Context(), "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder); code != 0 {
+		if code, _, stderr := runCne(t.Context(), "train", "--config", filepath.Join("run", folder, "config.yaml"), "-o", folder); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		want := readEmbedding(t, filepath.Join(folder, "embedding.npy"))
@@ -166,7 +169,7 @@ func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
 		t.Skip("embeds real images")
 	}
 	t.Chdir(t.TempDir())
-	code, _, stderr := cne(t.Context(), "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman=0", "-o", "run")
+	code, _, stderr := runCne(t.Context(), "spectrum", "--zbar", "1e5,1e6,1e7,1e8,1e9", "--epochs", "12", "--set", "quality.spearman=0", "-o", "run")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -174,7 +177,7 @@ func TestPaperPartitionFunctionRisesWithZBar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var figures SpectrumMetrics
+	var figures rundir.SpectrumMetrics
 	if err := json.Unmarshal(text, &figures); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +214,7 @@ func TestSpectrumRefuses(t *testing.T) {
 		"a file for a folder": {[]string{"-o", "points.csv"}, exitFailure, "is a file; choose another output.dir"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := cne(t.Context(), shortSpectrum(tt.flags...)...)
+			code, stdout, stderr := runCne(t.Context(), shortSpectrum(tt.flags...)...)
 			if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want code %d and %q", code, stdout, stderr, tt.code, tt.want)
 			}
@@ -232,7 +235,7 @@ func TestSpectrumFolder(t *testing.T) {
 	writePoints(t, "points.csv", 60, 3)
 	must := func(want int, args ...string) string {
 		t.Helper()
-		code, _, stderr := cne(t.Context(), args...)
+		code, _, stderr := runCne(t.Context(), args...)
 		if code != want {
 			t.Fatalf("%v: exit code %d, want %d: %s", args, code, want, stderr)
 		}
@@ -294,11 +297,11 @@ func TestSpectrumFolder(t *testing.T) {
 func TestSpectrumKeepsWhatItHas(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 3)
-	code, stdout, stderr := cne(t.Context(), shortSpectrum("--s", "0,1", "--set", "plot.width_cm=1")...)
+	code, stdout, stderr := runCne(t.Context(), shortSpectrum("--s", "0,1", "--set", "plot.width_cm=1")...)
 	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cannot draw the plot") || !strings.Contains(stderr, "(the embeddings and their figures are in run)") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
-	for _, file := range []string{"config.yaml", spectrumTable, spectrumFigures, "s=0/embedding.npy", "s=0/metrics.json", "s=1/embedding.csv", "s=1/config.yaml"} {
+	for _, file := range []string{"config.yaml", rundir.SpectrumTable, rundir.SpectrumFigures, "s=0/embedding.npy", "s=0/metrics.json", "s=1/embedding.csv", "s=1/config.yaml"} {
 		if info, err := os.Stat(filepath.Join("run", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -309,7 +312,7 @@ func TestSpectrumKeepsWhatItHas(t *testing.T) {
 func TestSpectrumOfSomeImages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeIDX(t, 120)
-	code, _, stderr := cne(t.Context(), "spectrum", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt", "--set", "data.imbalance=linear",
+	code, _, stderr := runCne(t.Context(), "spectrum", "--set", "data.path=images.idx", "--set", "data.labels=labels.txt", "--set", "data.imbalance=linear",
 		"--set", "graph.k=5", "--epochs", "3", "--s", "0", "-o", "run")
 	if code != 0 {
 		t.Fatal(stderr)
@@ -317,13 +320,13 @@ func TestSpectrumOfSomeImages(t *testing.T) {
 	if rows := readText(t, "run/s=0/rows.csv"); rows != readText(t, "run/rows.csv") {
 		t.Errorf("other rows: %.40q", rows)
 	}
-	code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json")
+	code, _, stderr = runCne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json")
 	if p := readPage(t, "run/s=0/embedding.html"); code != 0 || stderr != "" || p.Images == nil {
 		t.Errorf("exit code %d and %q, images %v", code, stderr, p.Images)
 	}
 	// What is wrong with the images is told in the form that is asked for.
 	writeIDX(t, 30)
-	if code, _, stderr = cne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json"); code != 0 || !strings.HasPrefix(stderr, `{"time":`) {
+	if code, _, stderr = runCne(t.Context(), "plot", "--html", "run/s=0", "--log-format", "json"); code != 0 || !strings.HasPrefix(stderr, `{"time":`) {
 		t.Errorf("exit code %d and %q", code, stderr)
 	}
 }
@@ -332,10 +335,10 @@ func TestSpectrumOfSomeImages(t *testing.T) {
 func TestSpectrumKeepsAngles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 90, 6)
-	if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,1", "--set", "loss.metric=cosine")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), shortSpectrum("--s", "0,1", "--set", "loss.metric=cosine")...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := cne(t.Context(), "train", "--config", "run/s=1/config.yaml", "-o", "single"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--config", "run/s=1/config.yaml", "-o", "single"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	got, want := readEmbedding(t, "run/s=1/embedding.npy"), readEmbedding(t, "single/embedding.npy")
@@ -356,7 +359,7 @@ func TestSpectrumTableOfZBar(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 3)
 	for flag, want := range map[string]string{"--zbar": "zbar,partition_function,", "--s": "s,z_bar,partition_function,"} {
-		code, stdout, stderr := cne(t.Context(), shortSpectrum(flag, "2", "--force")...)
+		code, stdout, stderr := runCne(t.Context(), shortSpectrum(flag, "2", "--force")...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
@@ -376,7 +379,7 @@ func TestSpectrumOnManyCores(t *testing.T) {
 	var want []float32
 	for i, cores := range []int{1, 4} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-		if code, _, stderr := cne(t.Context(), shortSpectrum("--s", "0,0.5,1", "--force")...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), shortSpectrum("--s", "0,0.5,1", "--force")...); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 		got := readEmbedding(t, "run/s=1/embedding.npy").X
@@ -400,7 +403,7 @@ func TestSpectrumIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, stdout, stderr := cne(ctx, shortSpectrum("--epochs", "1000000")...)
+	code, stdout, stderr := runCne(ctx, shortSpectrum("--epochs", "1000000")...)
 	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted") || !strings.Contains(stderr, "nothing was written but what the cache holds") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
@@ -438,34 +441,34 @@ func TestAxis(t *testing.T) {
 // The phases of an embedding: those of the configuration but for the last, or
 // the first third of the epochs.
 func TestAxisPhases(t *testing.T) {
-	c := func(settings ...setting) *Config {
+	c := func(settings ...configs.Setting) *configs.Config {
 		t.Helper()
-		c, _, err := trainSchema.load(sources{settings: settings})
+		c, _, err := configs.Train.Load(configs.Sources{Settings: settings})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	set := func(k, v string) setting { return setting{"--set " + k, k, v} }
+	set := func(k, v string) configs.Setting { return configs.Setting{Source: "--set " + k, Key: k, Value: v} }
 	for name, tt := range map[string]struct {
 		axis   *axis
-		config *Config
-		want   []Stage
+		config *configs.Config
+		want   []configs.Stage
 	}{
-		"Neg-t-SNE, as in the paper": {&axis{"s", []float64{0.5}}, c(), []Stage{
-			{Epochs: 250, LR: 1, ZBar: ptr(Uniform), Negatives: 5, Anneal: "linear"},
-			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: "linear"}}},
-		"InfoNC-t-SNE": {&axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []Stage{
-			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"},
-			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: "linear"}}},
-		"all negatives": {&axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []Stage{
-			{Epochs: 1, LR: 1, Negatives: 5, Anneal: "linear"},
-			{Epochs: 2, LR: 1, Negatives: Full, Anneal: "linear"}}},
-		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: "linear"},
-			{Epochs: 4, LR: 0.5, ZBar: ptr(ZBar(7)), Negatives: 9, Anneal: "linear"}}},
-		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []Stage{
-			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: "linear"}}},
+		"Neg-t-SNE, as in the paper": {&axis{"s", []float64{0.5}}, c(), []configs.Stage{
+			{Epochs: 250, LR: 1, ZBar: ptr(configs.Uniform), Negatives: 5, Anneal: train.Linear},
+			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: train.Linear}}},
+		"InfoNC-t-SNE": {&axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []configs.Stage{
+			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear},
+			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: train.Linear}}},
+		"all negatives": {&axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []configs.Stage{
+			{Epochs: 1, LR: 1, Negatives: 5, Anneal: train.Linear},
+			{Epochs: 2, LR: 1, Negatives: configs.Full, Anneal: train.Linear}}},
+		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []configs.Stage{
+			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: train.Linear},
+			{Epochs: 4, LR: 0.5, ZBar: ptr(configs.ZBar(7)), Negatives: 9, Anneal: train.Linear}}},
+		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []configs.Stage{
+			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear}}},
 	} {
 		at, shared := tt.axis.at(tt.config, tt.axis.values[0])
 		got := at.Stages()
@@ -474,21 +477,30 @@ func TestAxisPhases(t *testing.T) {
 			want = got[0].Epochs
 		}
 		if !reflect.DeepEqual(got, tt.want) || shared != want {
-			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inline(got), inline(tt.want))
+			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inJSON(got), inJSON(tt.want))
 		}
-		if before := inline(tt.config.Train.Phases); strings.Contains(before, "z_bar: 7") {
+		if before := inJSON(tt.config.Train.Phases); strings.Contains(before, `"ZBar":7`) {
 			t.Errorf("%s: the configuration itself has changed: %s", name, before)
 		}
 	}
 }
 
+// inJSON writes a value for people to compare.
+func inJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
 func TestSpectrumNamesItsFolder(t *testing.T) {
 	for path, want := range map[string]string{"": "runs/spectrum-mnist10k", "data/points.npy": "runs/spectrum-points"} {
-		var from sources
+		var from configs.Sources
 		if path != "" {
-			from.settings = []setting{{"--set data.path", "data.path", path}}
+			from.Settings = []configs.Setting{{Source: "--set data.path", Key: "data.path", Value: path}}
 		}
-		c, _, err := spectrumSchema.load(from)
+		c, _, err := configs.Spectrum.Load(from)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cne"
+	"cne/configs"
 	"cne/data"
+	"cne/internal/figures"
+	"cne/internal/rundir"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 func trainCmd() *cobra.Command {
@@ -39,7 +44,7 @@ the program.`,
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
 	}
-	trainSchema.addTraining(cmd, func(ctx context.Context, r *runState[Config], stdout io.Writer) error {
+	addTraining(configs.Train, cmd, func(ctx context.Context, r *runState[configs.Config], stdout io.Writer) error {
 		return (&training{runState: r}).run(ctx, stdout)
 	})
 	return cmd
@@ -47,20 +52,22 @@ the program.`,
 
 // training is one run of cne train.
 type training struct {
-	*runState[Config]
+	*runState[configs.Config]
 
 	in                *inputs
-	near              *neighbourhood
-	model             trainable
-	result            train.Result
+	near              *neighborhood
+	embedded          *cne.Embedding
 	load, projectTime time.Duration
 }
 
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if t.in, err = readInputs(c); err != nil {
+	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	set := t.in.points
 	t.load = time.Since(start)
@@ -69,9 +76,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
 	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
-	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
 	unlock, err := t.open(inputFiles(c)...)
@@ -79,48 +83,49 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	options := fitOptions(c)
-	if err := options.Check(lossOptions(&c.Loss), set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	o := c.Options()
+	o.Device = t.device
+	if err := checkOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
-	if t.near, err = prepare(ctx, c, t.dir, t.Log, t.device, set); err != nil {
+	var m cne.Trainable
+	if t.near, err = prepare(ctx, c, &o, t.dir, t.Log, t.in); err == nil {
+		m, err = t.near.NewModel(ctx, &o)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
 		return err
 	}
-	if t.model, err = newModel(c, t.in, t.near); err != nil {
-		return err
-	}
-	if err := options.Check(t.model.Objective(), t.near.graph.N, t.near.graph.Edges()); err != nil {
+	if err := checkOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := t.begin(); err != nil {
 		return err
 	}
-	if err := t.fit(ctx, options); err != nil {
+	if err := t.fit(ctx, m, &o); err != nil {
 		return err
 	}
-	embedding, err := t.save()
-	if err != nil {
+	if err := t.save(); err != nil {
 		return err
 	}
 	held, err := t.projectHeld(ctx)
 	if err != nil {
 		return err
 	}
-	metrics, err := t.report(ctx, embedding, held, start)
+	metrics, err := t.report(ctx, held, start)
 	if err != nil {
 		return err
 	}
-	if err := t.draw(embedding, held, metrics); err != nil {
+	if err := t.draw(ctx, t.embedded.Positions, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
 }
 
 // inputFiles returns the files that a run reads, but for its configuration.
-func inputFiles(c *Config) []string {
+func inputFiles(c *configs.Config) []string {
 	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
 	files = append(files, c.Data.HoldoutLabels...)
 	if c.Data.Holdout != nil {
@@ -132,128 +137,80 @@ func inputFiles(c *Config) []string {
 	return files
 }
 
+// checkOptions says what is wrong with options for a graph of so many points and edges.
+func checkOptions(o *cne.Options, points, edges int) error {
+	fit := o.FitOptions()
+	return fit.Check(o.Objective(), points, edges)
+}
+
 // begin makes the folder that of this run, or checks that it is.
 func (t *training) begin() error {
-	if err := t.runState.begin(t.identify()...); err != nil {
+	held := ""
+	if t.in.held != nil {
+		held = rundir.PointsKey(t.in.held.Points)
+	}
+	if err := t.runState.begin(
+		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: t.near.pointsKey},
+		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: rundir.GraphKey(t.near.Graph)},
+	); err != nil {
 		return err
 	}
 	if t.config.Graph.Cache && t.config.Graph.File == nil {
-		return t.near.graph.WriteNPZ(t.dir.Path(graphFile))
+		return t.near.Graph.WriteNPZ(t.dir.Path(rundir.GraphFile))
 	}
 	return nil
 }
 
-// lossNames and metricNames are the words of the configuration.
-var (
-	lossNames   = map[string]op.Loss{"neg": op.Neg, "nc": op.NC, "infonce": op.InfoNC, "umap": op.UMAP}
-	metricNames = map[string]op.Metric{"euclidean": op.Euclidean, "cosine": op.Cosine}
-)
-
-func lossOptions(l *Loss) op.ContrastiveOptions {
-	return op.ContrastiveOptions{
-		Loss: lossNames[l.Name], Metric: metricNames[l.Metric], Temperature: l.Temperature,
-		Clamp: l.Clamp, Scale: l.Factor(), Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator,
-	}
-}
-
 // fit trains the model, with its hooks. A run that ends early keeps the
 // embedding as far as it makes sense.
-func (t *training) fit(ctx context.Context, o train.Options) error {
+func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) error {
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
-		loggers, closeLoggers, err := t.loggers(records)
+		if every := c.Output.MetricsEvery; every > 0 {
+			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.Graph, Device: t.device}))
+		}
+		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, closeLoggers()) }()
-		o.Hooks = append(loggers, t.progress("edges"))
+		defer func() { err = errors.Join(err, closeRecords()) }()
+		o.Hooks = append(o.Hooks, record, t.EpochHook("edges", t.epochsBefore(), nil))
 		if c.Output.Snapshots > 0 {
 			o.Hooks = append(o.Hooks, train.EveryEpochs(c.Output.Snapshots, train.Snapshots(t.snapshot)))
 		}
-		o.Resume, o.Checkpoints, o.Device = t.from, t.checkpoints(), t.device
-		heads, tails := t.near.graph.EdgeList()
-		t.Log.Info("training", "loss", c.Loss.Name, "edges", len(heads), "epochs", c.Train.Epochs)
+		o.Resume, o.Checkpoints = t.from, t.checkpoints()
+		t.Log.Info("training", "loss", c.Loss.Name, "edges", t.near.Graph.Edges(), "epochs", c.Train.Epochs)
 		t.Progress.Start(c.Train.Epochs)
-		t.result, err = train.Fit(ctx, t.model, heads, tails, o)
+		t.embedded, err = t.near.FitModel(ctx, m, *o)
 		t.Progress.Done()
 
-		var diverged *train.DivergedError
-		switch {
-		case errors.As(err, &diverged):
-			also := ""
-			if c.Model.Kind == "table" {
-				also = " or model.init_std"
-			}
-			return t.diverged(diverged, also)
-		case deviceFailed(err):
-			return t.failed(err, t.result.Epochs)
-		case errors.Is(err, context.Canceled):
-			return t.keep(errors.New("interrupted"))
-		case err != nil:
-			return t.keep(err)
+		if err == nil {
+			return nil
 		}
-		return nil
+		also := ""
+		if c.Model.Kind == "table" {
+			also = " or model.init_std"
+		}
+		return t.endedEarly(err, t.embedded.Result.Epochs, also, "embedding", "embedding.npy", t.keep)
 	})
 }
 
-// keep saves the embedding of a run that ended early for the given reason, and
-// adds what was kept to it.
-func (t *training) keep(reason error) error {
-	ended := fmt.Sprintf("%v after epoch %d of %d", reason, t.result.Epochs, t.config.Train.Epochs)
-	embedding, err := t.save()
+// keep saves the embedding of a run that ended early.
+func (t *training) keep() error {
+	err := t.save()
 	var held *data.Matrix
 	if err == nil {
 		held, err = t.projectHeld(context.Background())
 	}
 	if err == nil {
-		err = t.draw(embedding, held, nil)
+		err = t.draw(context.Background(), t.embedded.Positions, held, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("%s; the embedding so far could not be kept: %w", ended, err)
-	}
-	return fmt.Errorf("%s; the embedding so far is in %s", ended, t.dir.Path("embedding.npy"))
-}
-
-// fitOptions translates the configuration.
-func fitOptions(c *Config) train.Options {
-	o := train.Options{
-		BatchSize: c.Train.BatchSize, Seed: c.Seed, Draw: draws[c.Loss.Draw], Clip: c.Train.Clip,
-		LogZ: c.Loss.LogZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0, LRZ: c.Train.LRZ,
-		Method: method(&c.Train, c.Train.WeightDecay), MethodZ: method(&c.Train, 0),
-	}
-	for _, s := range c.Stages() {
-		p := train.Phase{Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: anneals[s.Anneal], WarmUp: s.WarmUp,
-			Place: placeOf(s.S, s.ZBar), ExaggerateEarly: c.Train.EarlyExaggeration == "third"}
-		o.Phases = append(o.Phases, p)
-	}
-	return o
-}
-
-// placeOf returns the place on the spectrum that s or z_bar say.
-func placeOf(s *float64, zBar *ZBar) train.Place {
-	switch {
-	case s != nil:
-		return train.AtS(*s)
-	case zBar != nil && *zBar != Uniform:
-		return train.AtZBar(float64(*zBar))
-	}
-	return train.Place{}
-}
-
-var draws = map[string]train.Draw{"auto": train.DrawAuto, "singly": train.DrawSingly, "runs": train.DrawRuns}
-
-var anneals = map[string]train.Anneal{"linear": train.Linear, "cosine": train.Cosine, "none": train.Constant}
-
-// method returns a new optimiser.
-func method(c *Train, weightDecay float64) train.Method {
-	if c.Optimizer == "adam" {
-		return &train.Adam{WeightDecay: weightDecay}
-	}
-	return &train.SGD{Momentum: c.Momentum, WeightDecay: weightDecay}
+	return err
 }
 
 func (t *training) snapshot(epoch int, embedding []float32, d int) error {
-	name := "snapshots/" + snapshotName(epoch)
+	name := rundir.Snapshots + "/" + rundir.SnapshotName(epoch)
 	t.saved = true
 	return t.dir.WriteFile(name, func(w io.Writer) error {
 		return data.WriteNPY(w, &data.Matrix{N: len(embedding) / d, D: d, X: embedding})
@@ -261,32 +218,30 @@ func (t *training) snapshot(epoch int, embedding []float32, d int) error {
 }
 
 // save writes the embedding as arrays, and the model.
-func (t *training) save() (*data.Matrix, error) {
-	n, d := t.model.Points()
-	m := data.NewMatrix(n, d)
-	if err := t.model.EmbedTo(m.X); err != nil {
-		return nil, err
+func (t *training) save() error {
+	e := t.embedded
+	if e.Positions == nil {
+		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.writeEmbedding("embedding", m, t.in.points.Labels); err != nil {
-		return nil, err
+	if err := t.writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
+		return err
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		if err := t.writeRows(rowsFile, t.in.rows); err != nil {
-			return nil, err
+		if err := t.writeRows(rundir.RowsFile, t.in.rows); err != nil {
+			return err
 		}
 	}
-	description, err := t.describe()
-	if err != nil {
-		return nil, err
+	if err := t.describe(); err != nil {
+		return err
 	}
-	if err := t.model.Save(t.dir.Path(modelFile), description); err != nil {
-		return nil, err
+	if err := e.SaveModel(t.dir.Path(rundir.ModelFile)); err != nil {
+		return err
 	}
 	if t.config.Model.KeepData && t.config.Model.Kind == "table" {
-		return m, model.SavePoints(t.dir.Path(pointsFile), t.near.points)
+		return model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.Points)
 	}
-	return m, nil
+	return nil
 }
 
 // writeEmbedding writes positions in the forms that are asked for.
@@ -302,15 +257,15 @@ func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labe
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
 // and so may the metrics of a run that ended early.
-func (t *training) draw(embedding, held *data.Matrix, m *Metrics) error {
-	s := scatterOf(embedding, t.in.points.Labels, t.config.Plot)
+func (t *training) draw(ctx context.Context, embedding, held *data.Matrix, m *rundir.Metrics) error {
+	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
 	if held != nil {
-		s = scatterOfBoth(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
+		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
 	}
 	if t.config.Output.Plot {
 		if err := s.Save(t.dir.Path("embedding.png")); err != nil {
 			return err
 		}
 	}
-	return t.drawHTML(s, m)
+	return t.drawHTML(ctx, s, m)
 }

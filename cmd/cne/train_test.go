@@ -17,10 +17,9 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/quality"
 	"cne/internal/rng"
-	"cne/model/op"
-	"cne/train"
+	"cne/internal/rundir"
+	"cne/train/quality"
 )
 
 // writePoints writes a CSV file of n points in three clusters, with labels.
@@ -65,7 +64,7 @@ func TestTrainWritesARun(t *testing.T) {
 		t.Run(loss, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 300, 6)
-			code, stdout, stderr := cne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4")...)
+			code, stdout, stderr := runCne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4")...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -107,13 +106,13 @@ func TestTrainWritesARun(t *testing.T) {
 			if err1 != nil || err2 != nil || !slices.Equal(snapshot, embedding) {
 				t.Errorf("the last snapshot is not the embedding (%v, %v)", err1, err2)
 			}
-			set, err := data.Open([]string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
+			set, err := data.Open(t.Context(), []string{"run/embedding.csv"}, data.Options{LabelColumn: "label"})
 			if err != nil || set.Points.N != 300 || set.Points.D != 2 || !slices.Equal(set.Labels.Names, []string{"ant", "bee", "cat"}) {
 				t.Errorf("embedding.csv: %v, %v", set, err)
 			}
 			// The configuration in the folder gives the run again.
 			again := append(short("--config", "run/config.yaml", "--set", "loss.name="+loss), "-o", "again")
-			if code, _, stderr := cne(t.Context(), again...); code != 0 {
+			if code, _, stderr := runCne(t.Context(), again...); code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 			repeated, err := os.ReadFile("again/embedding.npy")
@@ -145,7 +144,7 @@ func TestTrainOptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 60, 5)
-			code, _, stderr := cne(t.Context(), short(flags...)...)
+			code, _, stderr := runCne(t.Context(), short(flags...)...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
@@ -176,7 +175,7 @@ func TestTrainCache(t *testing.T) {
 	writePoints(t, "points.csv", 80, 6)
 	hit := func(flags ...string) bool {
 		t.Helper()
-		code, _, stderr := cne(t.Context(), short(append(flags, "--force")...)...)
+		code, _, stderr := runCne(t.Context(), short(append(flags, "--force")...)...)
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
@@ -235,7 +234,7 @@ func TestTrainLabels(t *testing.T) {
 				labels.WriteString(tc.label(i) + "\n")
 			}
 			writeTestFile(t, "labels.txt", labels.String())
-			code, _, stderr := cne(t.Context(), "train", "--set", "data.path=points.csv", "--set", "data.drop=kind",
+			code, _, stderr := runCne(t.Context(), "train", "--set", "data.path=points.csv", "--set", "data.drop=kind",
 				"--set", "data.labels=labels.txt", "--epochs", "20", "-o", "run")
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
@@ -261,7 +260,7 @@ func TestTrainOnOwnGraph(t *testing.T) {
 	if err := ring.WriteNPZ("ring.npz"); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := cne(t.Context(), short("--set", "graph.file=ring.npz")...)
+	code, _, stderr := runCne(t.Context(), short("--set", "graph.file=ring.npz")...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -269,7 +268,7 @@ func TestTrainOnOwnGraph(t *testing.T) {
 		t.Errorf("%v edges, recall %v and divergence %v", m["edges"], m["knn_recall"], m["kl"])
 	}
 	writePoints(t, "points.csv", 41, 3)
-	if code, _, stderr := cne(t.Context(), short("--set", "graph.file=ring.npz", "-o", "other")...); code != 1 || !strings.Contains(stderr, "ring.npz has 40 points, but the data have 41") {
+	if code, _, stderr := runCne(t.Context(), short("--set", "graph.file=ring.npz", "-o", "other")...); code != 1 || !strings.Contains(stderr, "ring.npz has 40 points, but the data have 41") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -287,7 +286,7 @@ func TestTrainIsInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, stderr := cne(ctx, short("--epochs", "1000000")...)
+	code, _, stderr := runCne(ctx, short("--epochs", "1000000")...)
 	if code != 1 || !strings.Contains(stderr, "cne: interrupted after epoch ") || !strings.Contains(stderr, "the embedding so far is in "+filepath.Join("run", "embedding.npy")) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -352,14 +351,14 @@ func TestTrainBadInput(t *testing.T) {
 				writeTestFile(t, path, text)
 			}
 			args := append([]string{"train", "--set", "data.path=points.csv", "--epochs", "3", "-o", "run", "--quiet"}, tc.flags...)
-			code, stdout, stderr := cne(t.Context(), args...)
+			code, stdout, stderr := runCne(t.Context(), args...)
 			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "cne: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want 1, nothing, and one line with %q", code, stdout, stderr, tc.want)
 			}
 			// Nothing is left that would be in the way of the next run.
 			if info, err := os.Stat("run"); err == nil && info.IsDir() {
 				for _, name := range listFiles(t, "run") {
-					if name != cacheFile && name != graphFile {
+					if name != rundir.CacheFile && name != rundir.GraphFile {
 						t.Errorf("%s was left", name)
 					}
 				}
@@ -372,7 +371,7 @@ func TestTrainBadInput(t *testing.T) {
 func TestTrainOnFewWidePoints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 30, 70)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
 }
@@ -382,7 +381,7 @@ func TestTrainIsInterruptedBeforeTraining(t *testing.T) {
 	writePoints(t, "points.csv", 300, 6)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, _, stderr := cne(ctx, short()...)
+	code, _, stderr := runCne(ctx, short()...)
 	if code != 1 || !strings.HasSuffix(stderr, "cne: interrupted while the points were read; nothing was written\n") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -396,7 +395,7 @@ func TestTrainIsInterruptedBeforeTraining(t *testing.T) {
 func TestTrainForceIsCareful(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 5)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
 	content := func() map[string]string {
@@ -407,7 +406,7 @@ func TestTrainForceIsCareful(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name != cacheFile {
+			if name != rundir.CacheFile {
 				files[name] = string(text)
 			}
 		}
@@ -422,7 +421,7 @@ func TestTrainForceIsCareful(t *testing.T) {
 		"its own embedding":   {"--set", "data.path=run/embedding.npy", "--set", "data.label_column=null"},
 		"its own graph":       {"--set", "graph.file=run/graph.npz"},
 	} {
-		if code, _, stderr := cne(t.Context(), short(append(flags, "--force")...)...); code != 1 {
+		if code, _, stderr := runCne(t.Context(), short(append(flags, "--force")...)...); code != 1 {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 		if got := content(); !reflect.DeepEqual(got, want) {
@@ -439,7 +438,7 @@ func TestTrainLeavesOthersGraphAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeTestFile(t, "run/graph.npz", "mine")
-	if code, _, stderr := cne(t.Context(), short()...); code != 1 || !strings.Contains(stderr, "graph.npz that a run would overwrite") {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 1 || !strings.Contains(stderr, "graph.npz that a run would overwrite") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if text, err := os.ReadFile("run/graph.npz"); err != nil || string(text) != "mine" {
@@ -451,7 +450,7 @@ func TestTrainLeavesOthersGraphAlone(t *testing.T) {
 func TestTrainKeepsSnapshots(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 60, 5)
-	code, _, stderr := cne(t.Context(), short("--set", "output.snapshots=1", "--set", "train.phases=[{epochs: 3}, {epochs: 3, lr: 1e30}]", "--set", "train.epochs=6")...)
+	code, _, stderr := runCne(t.Context(), short("--set", "output.snapshots=1", "--set", "train.phases=[{epochs: 3}, {epochs: 3, lr: 1e30}]", "--set", "train.epochs=6")...)
 	if code != 1 || !strings.Contains(stderr, "training diverged in epoch 4") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -473,7 +472,7 @@ func TestTrainWarnsAboutGraphs(t *testing.T) {
 	if err := directed.WriteNPZ("directed.npz"); err != nil {
 		t.Fatal(err)
 	}
-	code, _, stderr := cne(t.Context(), short("--set", "graph.file=directed.npz")...)
+	code, _, stderr := runCne(t.Context(), short("--set", "graph.file=directed.npz")...)
 	if code != 0 || !strings.Contains(stderr, "warning: graph.file holds a directed graph") || !strings.Contains(stderr, "points=19 of=40") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -502,7 +501,7 @@ func TestTrainLeavesNoStaleGraph(t *testing.T) {
 		{[]string{"--set", "graph.k=9"}, true},
 		{[]string{"--set", "graph.k=5", "--set", "graph.cache=false"}, false},
 	} {
-		if code, _, stderr := cne(t.Context(), short(append(tc.flags, "--force")...)...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), short(append(tc.flags, "--force")...)...); code != 0 {
 			t.Fatal(stderr)
 		}
 		want := readMetrics(t, "run/metrics.json")["edges"]
@@ -519,12 +518,12 @@ func TestTrainLeavesNoStaleGraph(t *testing.T) {
 func TestTrainMeasures(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 200, 6)
-	if code, _, stderr := cne(t.Context(), short("--set", "loss.name=nc", "--set", "data.scale=none", "--set", "quality.k=7")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--set", "loss.name=nc", "--set", "data.scale=none", "--set", "quality.k=7")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	open := func(path, label string) *data.Matrix {
 		t.Helper()
-		set, err := data.Open([]string{path}, data.Options{LabelColumn: label})
+		set, err := data.Open(t.Context(), []string{path}, data.Options{LabelColumn: label})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -532,7 +531,7 @@ func TestTrainMeasures(t *testing.T) {
 	}
 	nearest := func(m *data.Matrix) []int32 {
 		t.Helper()
-		nb, err := neighbors.KNN(m, 7)
+		nb, err := neighbors.KNN(t.Context(), m, 7, neighbors.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -543,7 +542,7 @@ func TestTrainMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	partition, err := quality.PartitionFunction(embedding.X, 2)
+	partition, err := quality.PartitionFunction(t.Context(), embedding.X, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -552,7 +551,7 @@ func TestTrainMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	heads, tails := graph.EdgeList()
-	kl, err := quality.KL(heads, tails, embedding.X, 2, partition)
+	kl, err := quality.KL(t.Context(), heads, tails, embedding.X, 2, partition)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -600,7 +599,7 @@ func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 			}
 			flags = append(flags, "--set", "quality."+s+value)
 		}
-		code, stdout, stderr := cne(t.Context(), short(append(flags, "--force")...)...)
+		code, stdout, stderr := runCne(t.Context(), short(append(flags, "--force")...)...)
 		if code != 0 {
 			t.Fatal(stderr)
 		}
@@ -614,90 +613,19 @@ func TestTrainMeasuresWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestDivergence(t *testing.T) {
-	pair := &neighbors.Graph{N: 3, Indptr: []int64{0, 1, 2, 2}, Indices: []int32{1, 0}}
-	near, far := []float32{0, 0, 1, 0, 0, 1}, []float32{0, 0, 1e25, 0, 0, 1e25}
-	for _, tc := range []struct {
-		name  string
-		graph *neighbors.Graph
-		x     []float32
-		want  float64 // NaN: none
-	}{
-		// Both edges have q = 1/2, and the ordered pairs 1/2, 1/2 and 1/3 twice:
-		// the divergence is log 2 + log(8/3) − log 2.
-		{"an edge", pair, near, math.Log(8. / 3)},
-		{"no edges", &neighbors.Graph{N: 3, Indptr: make([]int64, 4)}, near, math.NaN()},
-		{"far apart", pair, far, math.NaN()},
-	} {
-		m := &data.Matrix{N: 3, D: 2, X: tc.x}
-		z, err := quality.PartitionFunction(m.X, m.D)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kl, err := divergence(tc.graph, m, z)
-		if err != nil || (kl == nil) != math.IsNaN(tc.want) || kl != nil && math.Abs(*kl-tc.want) > 1e-6 {
-			t.Errorf("%s: %v (%v), want %g", tc.name, kl, err, tc.want)
-		}
-	}
-}
-
-// Every key of the configuration reaches the training.
-func TestFitOptions(t *testing.T) {
-	for _, tc := range []struct {
-		yaml string
-		loss op.ContrastiveOptions
-		fit  train.Options
-	}{
-		{"{}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
-			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
-		{"{seed: 3, loss: {name: nc, log_z: -2, clamp: 0.5, scale: 3, reduction: mean}, train: {lr_z: 0.25, clip: 0, batch_size: 7, anneal: none, lr: 0.5, epochs: 9}}",
-			op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 0.5, Scale: 3, Mean: true},
-			train.Options{Seed: 3, LogZ: -2, BatchSize: 7, LRZ: 0.25, Phases: []train.Phase{{Epochs: 9, LR: 0.5, Negatives: 5, Anneal: train.Constant}}}},
-		{"{loss: {name: nc, learn_z: false}}", op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
-			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, FixZ: true, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
-		{"{loss: {name: infonce, metric: cosine, temperature: 2, s: 0.5, positive_in_denominator: false, negatives: full}, train: {early_exaggeration: third}}",
-			op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 2, Clamp: 1e-10, Scale: 0.5, ExcludePositive: true},
-			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: train.Full, Place: train.AtS(0.5), ExaggerateEarly: true}}}},
-		{"{loss: {s: 1}, train: {phases: [{epochs: 2, z_bar: uniform, anneal: none}, {epochs: 3, z_bar: 7, lr: 2, negatives: 4}, {epochs: 1}]}}",
-			op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
-			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{
-				{Epochs: 2, LR: 1, Negatives: 5, Anneal: train.Constant}, {Epochs: 3, LR: 2, Negatives: 4, Place: train.AtZBar(7)}, {Epochs: 1, LR: 1, Negatives: 5, Place: train.AtS(1)}}}},
-		{"{loss: {draw: runs, negatives: 10}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
-			train.Options{BatchSize: 1024, Draw: train.DrawRuns, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 10}}}},
-		{"{loss: {draw: singly}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
-			train.Options{BatchSize: 1024, Draw: train.DrawSingly, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
-		{"{loss: {name: umap}}", op.ContrastiveOptions{Loss: op.UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
-			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
-	} {
-		t.Chdir(t.TempDir())
-		writeTestFile(t, "run.yaml", tc.yaml)
-		c, _, err := trainSchema.load(sources{file: "run.yaml"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := lossOptions(&c.Loss); got != tc.loss {
-			t.Errorf("%s: loss %+v, want %+v", tc.yaml, got, tc.loss)
-		}
-		tc.fit.Method, tc.fit.MethodZ = new(train.SGD), new(train.SGD)
-		if got := fitOptions(c); !reflect.DeepEqual(got, tc.fit) {
-			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
-		}
-	}
-}
-
 func TestTrainKeepsOtherRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writePoints(t, "points.csv", 40, 3)
-	if code, _, stderr := cne(t.Context(), short()...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if code, _, stderr := cne(t.Context(), short("--seed", "2")...); code != 1 || !strings.Contains(stderr, "--force") {
+	if code, _, stderr := runCne(t.Context(), short("--seed", "2")...); code != 1 || !strings.Contains(stderr, "--force") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if m := readMetrics(t, "run/metrics.json"); m["seed"] != 0.0 {
 		t.Errorf("the first run's metrics have seed %v", m["seed"])
 	}
-	if code, _, stderr := cne(t.Context(), short("--seed", "2", "--force")...); code != 0 {
+	if code, _, stderr := runCne(t.Context(), short("--seed", "2", "--force")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	if m := readMetrics(t, "run/metrics.json"); m["seed"] != 2.0 {
@@ -708,7 +636,7 @@ func TestTrainKeepsOtherRuns(t *testing.T) {
 // What a person gets who does nothing but start the program.
 func TestTrainOnBuiltinData(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, _, stderr := cne(t.Context(), "train", "--epochs", "2", "--set", "output.plot=false"); code != 0 {
+	if code, _, stderr := runCne(t.Context(), "train", "--epochs", "2", "--set", "output.plot=false"); code != 0 {
 		t.Fatal(stderr)
 	}
 	if m := readMetrics(t, "runs/mnist10k/metrics.json"); m["n"] != 10000.0 || m["accuracy"].(float64) < 0.3 {

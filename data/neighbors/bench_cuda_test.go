@@ -21,7 +21,7 @@ func BenchmarkKNNOnDevice(b *testing.B) {
 		d.Unpooled = false
 		m := normal(n, 50, 1)
 		search := func() {
-			if _, _, err := knnRemote(d, m, 15); err != nil {
+			if _, err := KNN(b.Context(), m, 15, Options{Device: d}); err != nil {
 				b.Fatal(err)
 			}
 		}

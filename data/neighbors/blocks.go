@@ -1,8 +1,8 @@
 package neighbors
 
 import (
+	"context"
 	"math"
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -11,17 +11,16 @@ import (
 	"cne/internal/parallel"
 )
 
-// The blocked search.
+// Candidates by products of blocks, on the CPU.
 //
-// The points are moved to their mean and scaled by a power of two such that
-// no coordinate exceeds 1. For each pair of blocks of points, one product of
-// matrices in float32 gives half the squared distance of each pair of points,
+// In their frame (bound.go), one product of matrices in float32 gives half the
+// squared distance of each pair of points of two blocks,
 //
 //	s(i,j) = ‖zᵢ−zⱼ‖²/2 = hᵢ + hⱼ − zᵢ·zⱼ,   h = ‖z‖²/2,
 //
-// with the norms as two more terms of the inner product. Since s is
-// symmetric, a product serves the rows of both blocks. For each point the
-// k+slack nearest by s are kept, and ranked in float64 in the end.
+// with the norms as two more terms of the inner product. The k+slack nearest by
+// s are the candidates of a query. Where the base points themselves are the
+// queries, one product serves both blocks, since s is symmetric.
 //
 // blockSize is the number of points of a block: a block of products takes
 // 256 KiB, which fits in the second-level cache of current processors.
@@ -31,24 +30,14 @@ const (
 	blockWidth = blockSize / groupSize // groups in a row of a block
 )
 
-// slack is how many candidates are kept beyond k. The distance of the last
-// one has to exceed that of the k-th neighbour by more than the rounding
-// error, typically 10⁻⁴ of it.
-const slack = 16
-
-// beyond bounds every product: s ≤ 2D for coordinates up to 1. It is the
-// threshold of a point whose candidates have not been cut yet. The columns
-// that fill up the last block have twice that as h, and are never candidates.
-const beyond = 0x1p100
-
 // A group is groupSize float32 products, or thresholds, seen as pairs in
 // 64-bit words. They are tested a word at a time: the bits of non-negative
 // floats order as integers do, and with the sign bits set in a word of
 // products (guard), subtracting a word of thresholds leaves a sign bit set
 // just where the magnitude of the product is not below the threshold.
 //
-// A product can be negative only by rounding; to take its magnitude brings it
-// no farther from s, which is not negative.
+// Only rounding can make a product negative. Its magnitude is then as near to
+// the exact s, which is not negative.
 type group [groupSize / 2]uint64
 
 const guard = 1<<63 | 1<<31
@@ -63,68 +52,6 @@ func magnitudes(g []group) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(g))), groupSize*len(g))
 }
 
-// A frame is the mean of points and the scale on which they are searched.
-type frame struct {
-	n, d    int
-	mean    []float64 // of the points
-	scale   float64   // z = scale·(x − mean)
-	norm    []float64 // ‖z‖ per point
-	maxNorm float64
-}
-
-// newFrame returns the frame of points, without their norms.
-func newFrame(m *data.Matrix) frame {
-	n, d := m.N, m.D
-	f := frame{n: n, d: d, norm: make([]float64, n)}
-	blocks := parallel.Pieces(n, blockSize)
-	sums := make([]float64, blocks*d)
-	parallel.For(n, blockSize, func(b, lo, hi int) {
-		sum := sums[b*d : (b+1)*d]
-		for i := lo; i < hi; i++ {
-			for l, v := range m.Row(i) {
-				sum[l] += float64(v)
-			}
-		}
-	})
-	f.mean = sums[:d:d]
-	for b := 1; b < blocks; b++ {
-		for l, s := range sums[b*d : (b+1)*d] {
-			f.mean[l] += s
-		}
-	}
-	for l := range f.mean {
-		f.mean[l] /= float64(n)
-	}
-
-	largest := make([]float64, blocks)
-	parallel.For(n, blockSize, func(b, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			for l, v := range m.Row(i) {
-				largest[b] = max(largest[b], math.Abs(float64(v)-f.mean[l]))
-			}
-		}
-	})
-	width := 0.0
-	for _, v := range largest {
-		width = max(width, v)
-	}
-	_, exp := math.Frexp(width)
-	f.scale = math.Ldexp(1, -exp)
-	return f
-}
-
-// move moves and scales coordinate l of a point.
-func (f *frame) move(v float32, l int) float32 {
-	return float32((float64(v) - f.mean[l]) * f.scale)
-}
-
-// setMaxNorm sets the largest of the norms.
-func (f *frame) setMaxNorm() {
-	for _, a := range f.norm {
-		f.maxNorm = max(f.maxNorm, a)
-	}
-}
-
 // panels holds the moved and scaled points, a panel of (2+D)×blockSize per
 // block: a row of h, a row of ones, and a row per coordinate. Seen as columns
 // of matrices A for the rows of a product and B for its columns, with
@@ -136,7 +63,7 @@ type panels struct {
 }
 
 func newPanels(m *data.Matrix) *panels {
-	p := &panels{frame: newFrame(m), blocks: parallel.Pieces(m.N, blockSize)}
+	p := &panels{frame: newFrame(m, newErrorBound(m.D)), blocks: parallel.Pieces(m.N, blockSize)}
 	p.x = make([]float32, p.blocks*p.size())
 	parallel.For(m.N, blockSize, func(b, lo, hi int) {
 		p.fill(p.of(b), m.Rows(lo, hi), p.norm[lo:hi])
@@ -194,22 +121,23 @@ func (p *panels) multiply(w *workspace, panel []float32, rows, blockJ int) {
 		-1, panel, blockSize, w.b, blockSize, 0, floats(w.products), blockSize)
 }
 
-// candidates holds, for each point, the other points with the smallest s of
-// all that were offered so far.
-type candidates struct {
-	keep  int      // how many are kept at least
-	room  int      // how many there is room for
-	keys  []uint64 // [n, room]: the bits of s, then the index
-	count []int32
-	// Points with s from the threshold on are not wanted any more. There is
-	// one threshold per point, and room for whole blocks.
+// free implements candidates.
+func (p *panels) free() {}
+
+// A collector gathers shortlists: for each query the base points with the
+// smallest s of all that it was offered so far.
+type collector struct {
+	shortlists
+	keep int // how many are kept at least
+	// thresholds are those of the shortlists as groups, with room for whole
+	// blocks. Points with s from the threshold on are not wanted any more.
 	thresholds []group
-	threshold  []uint32 // the same, as bits
 }
 
-func newCandidates(n, k int) *candidates {
+func newCollector(n, k int) *collector {
 	keep := k + slack
-	c := &candidates{keep: keep, room: keep + min(keep, 128), count: make([]int32, n)}
+	c := &collector{keep: keep}
+	c.room, c.count = keep+min(keep, 128), make([]int32, n)
 	c.keys = make([]uint64, n*c.room)
 	c.thresholds = make([]group, parallel.Pieces(n, blockSize)*blockWidth)
 	c.threshold = magnitudes(c.thresholds)
@@ -218,21 +146,16 @@ func newCandidates(n, k int) *candidates {
 }
 
 // reset forgets all candidates.
-func (c *candidates) reset() {
+func (c *collector) reset() {
 	clear(c.count)
 	for i := range c.threshold {
 		c.threshold[i] = math.Float32bits(beyond)
 	}
 }
 
-// of returns the candidates of point i, and its threshold.
-func (c *candidates) of(i int) (keys []uint64, threshold float32) {
-	return c.keys[i*c.room : i*c.room+int(c.count[i])], math.Float32frombits(c.threshold[i])
-}
-
 // push adds point j with the bits of s to the candidates of point i, and cuts
 // them down to keep, lowering the threshold, when there is no more room.
-func (c *candidates) push(i int, s uint32, j int) {
+func (c *collector) push(i int, s uint32, j int) {
 	keys := c.keys[i*c.room : (i+1)*c.room]
 	keys[c.count[i]] = uint64(s)<<32 | uint64(j)
 	c.count[i]++
@@ -242,19 +165,19 @@ func (c *candidates) push(i int, s uint32, j int) {
 	}
 }
 
-// noThresholds is what columns are tested against that want no candidates:
-// those of a block meeting itself, where each pair occurs twice and is dealt
-// with by its row, and those of a block that is searched for others.
+// noThresholds are the thresholds of columns that want no candidates: those of
+// base points where others are the queries, and those of a block multiplied with
+// itself, in which each pair occurs twice and its row takes care of it.
 var noThresholds [blockWidth]group
 
 // columns returns the thresholds of a block's points.
-func (c *candidates) columns(block int) *[blockWidth]group {
+func (c *collector) columns(block int) *[blockWidth]group {
 	return (*[blockWidth]group)(c.thresholds[block*blockWidth:])
 }
 
 // scan pushes the products of two blocks that are below the threshold of
 // their row's point or of their column's.
-func (c *candidates) scan(products []group, columns *[blockWidth]group, blockI, blockJ, rows int) {
+func (c *collector) scan(products []group, columns *[blockWidth]group, blockI, blockJ, rows int) {
 	bits := magnitudes(products)
 	columnBits := magnitudes(columns[:])
 	for r := range rows {
@@ -285,12 +208,13 @@ func (c *candidates) scan(products []group, columns *[blockWidth]group, blockI, 
 	}
 }
 
-// find offers every pair of points to the candidates of both.
+// join implements candidates.
 //
-// Two blocks are multiplied at a time, and both change: so the pairs of
-// different blocks are arranged in rounds in which no block occurs twice, as
-// the games of a tournament are, and a round is shared out among the cores.
-func (c *candidates) find(p *panels) {
+// A pair of blocks changes the candidates of both. So the pairs of different
+// blocks are scheduled in rounds in which no block occurs twice, as the games of
+// a round-robin tournament are, and a round is shared out among the cores.
+func (p *panels) join(ctx context.Context, k int, rank ranker) error {
+	c := newCollector(p.n, k)
 	pool := sync.Pool{New: func() any { return p.newWorkspace() }}
 	meet := func(blockI, blockJ int) {
 		w := pool.Get().(*workspace)
@@ -307,17 +231,25 @@ func (c *candidates) find(p *panels) {
 		c.scan(w.products, columns, blockI, blockJ, rows)
 		pool.Put(w)
 	}
-	parallel.For(p.blocks, 1, func(_, b, _ int) { meet(b, b) })
+	if err := parallel.ForContext(ctx, p.blocks, 1, func(_, b, _ int) { meet(b, b) }); err != nil {
+		return err
+	}
 
 	// An odd number of blocks is made even by one that is not there.
 	players := p.blocks + p.blocks%2
 	for round := range players - 1 {
-		parallel.For(players/2, 1, func(_, g, _ int) {
+		err := parallel.ForContext(ctx, players/2, 1, func(_, g, _ int) {
 			if a, b := game(players, round, g); b < p.blocks {
 				meet(a, b)
 			}
 		})
+		if err != nil {
+			return err
+		}
 	}
+	c.norm = p.norm
+	rank(0, p.n, &c.shortlists)
+	return nil
 }
 
 // game returns game g, from 0 to players/2−1, of a round, from 0 to players−2,
@@ -335,128 +267,42 @@ func game(players, round, g int) (a, b int) {
 	return min(a, b), max(a, b)
 }
 
-// An errorBound bounds the difference between the products and the distances
-// they stand for. With u = 2⁻²⁴, the rounding of float32, K = D+2 the length
-// of the inner products and a = ‖z‖ of the rounded z:
-//
-//   - An inner product of K terms is off by at most γ = Ku/(1−Ku) times the
-//     sum of its terms' magnitudes, in whatever order it is added up and
-//     whether or not multiplications and additions are fused (Higham,
-//     Accuracy and Stability of Numerical Algorithms, section 3.1). Here that
-//     sum is at most hᵢ+hⱼ+aᵢaⱼ = (aᵢ+aⱼ)²/2. The rounding of h adds u(hᵢ+hⱼ).
-//     Together: less than γ(aᵢ+aⱼ)²/2, with K+4 for K.
-//   - The z are themselves rounded, which moves each point by at most ua, and
-//     hence changes a distance by at most u(aᵢ+aⱼ).
-//   - Underflow adds at most 2⁻¹²⁶ per term to each, or to a coordinate.
-//
-// In few dimensions an accelerator computes s from differences instead
-// (newDifferenceBound): that of two coordinates is off by at most u of itself, its
-// square by 3u at most, and the sum by D more. So s is off by γs at most, with D+4
-// for K, and not by more the farther the points are from the mean.
-type errorBound struct {
-	gamma, relative, shift, product, distance float64
+// A searcher is what one goroutine needs to find candidates for a block of
+// queries.
+type searcher struct {
+	*workspace
+	*collector
+	panel []float32
 }
 
-func newErrorBound(d int) errorBound {
-	const u = 0x1p-24
-	terms := float64(d + 2)
-	e := errorBound{
-		gamma: math.Inf(1),
-		// The norms a are float64 sums and the bounds below are computed in
-		// float64: a thousandth more covers their own rounding many times.
-		shift:    1.001 * u,
-		product:  terms * 0x1p-124,
-		distance: terms * 0x1p-124,
-	}
-	if ku := (terms + 4) * u; ku < 0.5 {
-		e.gamma = 1.001 * ku / (1 - ku)
-	}
-	return e
-}
-
-// newDifferenceBound is newErrorBound for sums of squared differences.
-func newDifferenceBound(d int) errorBound {
-	e := newErrorBound(d)
-	e.gamma, e.relative = 0, e.gamma
-	return e
-}
-
-// certain reports whether every point j whose product with a point of norm a
-// is at least s lies farther from that point than r (both on the scale of z).
-// No point has a norm above maxNorm.
-//
-// From the product, ‖xᵢ−xⱼ‖ ≥ √(2s − γ(a+b)²) − u(a+b) less the effects of
-// underflow, which is useless for a point of large norm b. But such a point
-// is far anyway: ‖xᵢ−xⱼ‖ ≥ b − a − u(a+b). So the first has to be used only
-// up to the b from which the second exceeds r.
-func (e errorBound) certain(s, r, a, maxNorm float64) bool {
-	r = r*(1+1e-9) + e.distance // the float64 distance that r is from is rounded, too
-	b := min(maxNorm, (1+1e-9)*((1+e.shift)*a+r)/(1-e.shift))
-	w := a + b
-	return math.Sqrt(max(0, 2*(s-e.product)*(1-e.relative)-e.gamma*w*w))-e.shift*w > r
-}
-
-// rank offers to best, emptied before, the candidates of a point of norm a,
-// and reports whether it is certain that the k nearest of all points of m are
-// among them.
-func (f *frame) rank(best *topK, point []float32, m *data.Matrix, keys []uint64, threshold float32, a float64, bound errorBound) bool {
-	best.resetAll()
-	for _, key := range keys {
-		j := int32(uint32(key))
-		best.offer(dist2(point, m.Row(int(j)), best.limit), j)
-	}
-	r := f.scale * math.Sqrt(best.limit)
-	return threshold == beyond || bound.certain(float64(threshold), r, a, f.maxNorm)
-}
-
-// searchGrain is the number of points that are searched in a tree in one
-// piece.
-const searchGrain = 16
-
-// knnBlocked is KNN by block products for checked arguments. It also returns
-// the number of points whose candidates could not be proved complete, and
-// that were searched in a tree.
-func knnBlocked(m *data.Matrix, k int) (nb *Neighbors, searched int) {
-	p := newPanels(m)
-	c := newCandidates(m.N, k)
-	c.find(p)
-
-	nb = newNeighbors(m.N, k)
-	bound := newErrorBound(m.D)
-	const grain = 256
-	open := make([][]int32, parallel.Pieces(m.N, grain))
-	parallel.For(m.N, grain, func(piece, lo, hi int) {
-		best := newTopK(k)
-		for i := lo; i < hi; i++ {
-			keys, threshold := c.of(i)
-			if !p.rank(best, m.Row(i), m, keys, threshold, p.norm[i], bound) {
-				open[piece] = append(open[piece], int32(i))
+// search implements candidates. The cores share the blocks of queries.
+func (p *panels) search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error {
+	pool := sync.Pool{New: func() any {
+		s := &searcher{p.newWorkspace(), newCollector(blockSize, k), make([]float32, p.size())}
+		s.norm = make([]float64, blockSize)
+		return s
+	}}
+	return parallel.ForContext(ctx, queries.N, blockSize, func(_, lo, hi int) {
+		s := pool.Get().(*searcher)
+		defer pool.Put(s)
+		rows := hi - lo
+		p.fill(s.panel, queries.Rows(lo, hi), s.norm)
+		for r := range rows {
+			if far(s.norm[r]) {
+				s.panel[r] = 2 * beyond
+				for l := range p.d {
+					s.panel[(2+l)*blockSize+r] = 0
+				}
 			}
-			best.store(nb, i)
 		}
-	})
-
-	return nb, improveAll(nb, func() *tree { return newTree(m) }, m, open, true)
-}
-
-// improveAll replaces the rows of nb that are open, of which there are some in
-// each piece, by what a search of the tree finds for these queries. Own says that
-// the queries are the points of the tree. It returns the number of rows.
-func improveAll(nb *Neighbors, tree func() *tree, queries *data.Matrix, open [][]int32, own bool) int {
-	rows := slices.Concat(open...)
-	if len(rows) == 0 {
-		return 0
-	}
-	t := tree()
-	parallel.For(len(rows), searchGrain, func(_, lo, hi int) {
-		best := newTopK(nb.K)
-		for _, i := range rows[lo:hi] {
-			self := int32(nobody)
-			if own {
-				self = i
+		s.reset()
+		for block := range p.blocks {
+			if ctx.Err() != nil {
+				return
 			}
-			t.improve(best, nb, int(i), queries.Row(int(i)), self)
+			p.multiply(s.workspace, s.panel, rows, block)
+			s.scan(s.products, &noThresholds, 0, block, rows)
 		}
+		rank(lo, hi, &s.shortlists)
 	})
-	return len(rows)
 }

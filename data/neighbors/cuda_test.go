@@ -21,6 +21,21 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
+// knnOnDevice is KNN by ranking a device's candidates. It also returns how many
+// points had to be searched in the tree.
+func knnOnDevice(t *testing.T, d *data.Device, m *data.Matrix, k int) (nb *Neighbors, improved int) {
+	t.Helper()
+	b, err := newDeviceBlocks(t.Context(), d, m)
+	fatal(t, err)
+	defer b.free()
+	x := treeIndex(m)
+	x.candidates, x.frame = b, &b.frame
+	nb = newNeighbors(m.N, k)
+	improved, err = x.findAmongCandidates(t.Context(), nb, m, true)
+	fatal(t, err)
+	return nb, improved
+}
+
 // The result is the CPU's to the last bit, whatever the points are.
 func TestKNNOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
@@ -29,9 +44,8 @@ func TestKNNOnDevice(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, size.k), func(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, rand.New(rand.NewPCG(uint64(size.n), 7)))
-				want := knnTree(m, size.k)
-				got, _, err := knnRemote(d, m, size.k)
-				fatal(t, err)
+				want := knnTree(t, m, size.k)
+				got, _ := knnOnDevice(t, d, m, size.k)
 				same(t, got, want)
 			})
 		}
@@ -44,13 +58,12 @@ func TestKNNOnDeviceInBlocks(t *testing.T) {
 	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {650, 12, 128}, {2049, 10, 5}, {1025, 3, 5}} {
 		m := normal(size.n, size.d, 4)
 		copy(m.Row(size.n-1), m.Row(0)) // a pair in the first and the last block
-		got, searched, err := knnRemote(d, m, size.k)
-		fatal(t, err)
-		want, err := KNN(m, size.k)
+		got, improved := knnOnDevice(t, d, m, size.k)
+		want, err := KNN(t.Context(), m, size.k, Options{})
 		fatal(t, err)
 		same(t, got, want)
-		if searched > 0 {
-			t.Errorf("n=%d, D=%d: %d normal points were searched in the tree", size.n, size.d, searched)
+		if improved > 0 {
+			t.Errorf("n=%d, D=%d: %d normal points were searched in the tree", size.n, size.d, improved)
 		}
 	}
 }
@@ -62,18 +75,18 @@ func TestKNNOnDeviceChoosesTheCPU(t *testing.T) {
 		on *device.Device
 		k  int
 	}{{nil, 3}, {device.CPU(), 3}, {d, 40}, {d, 15}} {
-		got, err := KNNOn(c.on, m, c.k)
+		got, err := KNN(t.Context(), m, c.k, Options{Device: c.on})
 		fatal(t, err)
-		want, err := KNN(m, c.k)
+		want, err := KNN(t.Context(), m, c.k, Options{})
 		fatal(t, err)
 		same(t, got, want)
 	}
-	if _, err := KNNOn(d, m, 60); err == nil {
+	if _, err := KNN(t.Context(), m, 60, Options{Device: d}); err == nil {
 		t.Error("60 neighbours among 60 points are found")
 	}
-	for k, want := range map[int]bool{15: true, 128: true, mostRoom - slack - warp: true, mostRoom - slack - warp + 1: false} {
-		if got := remotely(d, 1<<20, k); got != want {
-			t.Errorf("a search for %d neighbours of many points is remote: %v", k, got)
+	for k, want := range map[int]bool{15: true, 128: true, deviceMaxK: true, deviceMaxK + 1: false} {
+		if got := roomFor(k+slack) <= maxRoom; got != want {
+			t.Errorf("a device has room for the candidates of %d neighbours: %v", k, got)
 		}
 	}
 }
@@ -85,26 +98,26 @@ func TestSearchOnDevice(t *testing.T) {
 			base := data.NewMatrix(size.n, size.d)
 			kind.fill(base, rand.New(rand.NewPCG(9, uint64(size.d))))
 			points := queriesFor(base, kind.fill)
-			index, err := NewIndexOn(d, base)
+			index, err := NewIndex(t.Context(), base, Options{Device: d})
 			fatal(t, err)
-			got, err := index.Search(points, size.k)
+			got, err := index.Search(t.Context(), points, size.k)
 			fatal(t, err)
-			want, err := Search(base, points, size.k)
+			want, err := Search(t.Context(), base, points, size.k, Options{})
 			fatal(t, err)
 			same(t, got, want)
-			// The whole base, too many for the accelerator.
-			got, err = index.Search(points, size.n)
+			// The whole base, too many for the device.
+			got, err = index.Search(t.Context(), points, size.n)
 			fatal(t, err)
-			if want, err = SearchOn(d, base, points, size.n); err != nil {
+			if want, err = Search(t.Context(), base, points, size.n, Options{Device: d}); err != nil {
 				t.Fatal(err)
 			}
 			same(t, got, want)
 		}
 	}
 	base, points := normal(130, 9, 1), normal(queryBlock+4, 9, 2)
-	got, err := SearchOn(d, base, points, 3)
+	got, err := Search(t.Context(), base, points, 3, Options{Device: d})
 	fatal(t, err)
-	want, err := Search(base, points, 3)
+	want, err := Search(t.Context(), base, points, 3, Options{})
 	fatal(t, err)
 	same(t, got, want)
 }
@@ -112,12 +125,20 @@ func TestSearchOnDevice(t *testing.T) {
 func TestMemoryOnDeviceIsGivenBack(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(300, 10, 1)
-	_, err := KNNOn(d, m, 5)
+	_, err := KNN(t.Context(), m, 5, Options{Device: d})
 	fatal(t, err)
-	_, err = SearchOn(d, m, m, 5)
+	_, err = Search(t.Context(), m, m, 5, Options{Device: d})
 	fatal(t, err)
-	_, err = RanksOn(d, m, someOthers(300, 2, rand.New(rand.NewPCG(1, 1))), 2)
+	_, err = Ranks(t.Context(), m, someOthers(300, 2, rand.New(rand.NewPCG(1, 1))), 2, Options{Device: d})
 	fatal(t, err)
+	if used, _ := d.Usage(); used != 0 {
+		t.Errorf("%d bytes of the device's memory are in use", used)
+	}
+}
+
+func TestContextOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	testContext(t, Options{Device: d})
 	if used, _ := d.Usage(); used != 0 {
 		t.Errorf("%d bytes of the device's memory are in use", used)
 	}
@@ -128,7 +149,7 @@ func TestFailuresOnDeviceAreReported(t *testing.T) {
 	m := normal(300, 10, 1)
 	fakecuda.Memory(t, 100<<10)
 	var full *device.MemoryError
-	if _, err := KNNOn(d, m, 5); !errors.As(err, &full) {
+	if _, err := KNN(t.Context(), m, 5, Options{Device: d}); !errors.As(err, &full) {
 		t.Errorf("with too little memory the error is %v", err)
 	}
 	if used, _ := d.Usage(); used != 0 {
@@ -144,9 +165,9 @@ func TestRanksOnDevice(t *testing.T) {
 			r := rand.New(rand.NewPCG(5, uint64(size.d)))
 			kind.fill(m, r)
 			index := someOthers(size.n, size.k, r)
-			got, err := RanksOn(d, m, index, size.k)
+			got, err := Ranks(t.Context(), m, index, size.k, Options{Device: d})
 			fatal(t, err)
-			want, err := Ranks(m, index, size.k)
+			want, err := Ranks(t.Context(), m, index, size.k, Options{})
 			fatal(t, err)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, n=%d, D=%d, k=%d: the ranks differ", kind.name, size.n, size.d, size.k)
@@ -160,9 +181,9 @@ func TestRanksOnDeviceInBlocks(t *testing.T) {
 	d := fakecuda.Open(t)
 	m := normal(4100, 9, 3)
 	index := someOthers(m.N, 3, rand.New(rand.NewPCG(1, 2)))
-	got, err := RanksOn(d, m, index, 3)
+	got, err := Ranks(t.Context(), m, index, 3, Options{Device: d})
 	fatal(t, err)
-	want, err := Ranks(m, index, 3)
+	want, err := Ranks(t.Context(), m, index, 3, Options{})
 	fatal(t, err)
 	if !slices.Equal(got, want) {
 		t.Error("the ranks differ")

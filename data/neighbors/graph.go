@@ -125,6 +125,9 @@ func (g *Graph) Symmetric() bool {
 // It fails, with an error that wraps ErrInvalidGraph, if the sizes do not fit
 // together, or if a neighbour is out of range or the point itself.
 func FromNeighbors(nb *Neighbors) (*Graph, error) {
+	if nb == nil {
+		return nil, fmt.Errorf("neighbors: %w: there are no neighbours to make it of; pass those that KNN finds", ErrInvalidGraph)
+	}
 	n, k := nb.N, nb.K
 	switch {
 	case n < 0 || k < 0 || n > math.MaxInt32:

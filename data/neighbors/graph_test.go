@@ -9,7 +9,7 @@ import (
 )
 
 func TestGoldenGraph(t *testing.T) {
-	nb, err := KNN(goldenPoints(t), 15)
+	nb, err := KNN(t.Context(), goldenPoints(t), 15, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,29 @@ func TestFromNeighborsRefuses(t *testing.T) {
 		_, err := FromNeighbors(&tc.nb)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, ErrInvalidGraph) {
 			t.Errorf("%s: error %v, want an ErrInvalidGraph with %q", tc.name, err, tc.want)
+		}
+	}
+	if _, err := FromNeighbors(nil); !errors.Is(err, ErrInvalidGraph) {
+		t.Errorf("no neighbours: error %v, want an ErrInvalidGraph", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	nb := &Neighbors{N: 2, K: 3, Index: []int32{1, 2, 3, 4, 5, 6}, Dist2: []float64{1, 2, 3, 4, 5, 6}}
+	for _, tc := range []struct {
+		k     int
+		index []int32
+	}{
+		{1, []int32{1, 4}},
+		{2, []int32{1, 2, 4, 5}},
+		{3, nb.Index},
+		{4, nb.Index},
+		{0, []int32{}},
+		{-1, []int32{}},
+	} {
+		got := nb.Nearest(tc.k)
+		if !slices.Equal(got.Index, tc.index) || len(got.Dist2) != len(got.Index) || got.N != 2 || got.K != len(got.Index)/2 {
+			t.Errorf("the %d nearest are %+v, want %d", tc.k, got, tc.index)
 		}
 	}
 }

@@ -1,21 +1,34 @@
 package neighbors
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 
 	"cne/data"
-	"cne/internal/parallel"
+	"cne/internal/finite"
 )
 
-// Errors that those of KNN and Search wrap.
+// Errors that those of KNN, Search and Ranks wrap.
 var (
+	// ErrInput means that the arguments do not fit together, that there are no
+	// points, or that k is below 1.
+	ErrInput = errors.New("bad input")
 	// ErrTooFewPoints means that there are not k points to be neighbours.
 	ErrTooFewPoints = errors.New("too few points for the number of neighbours")
 	// ErrNotFinite means that a coordinate is NaN or infinite.
 	ErrNotFinite = errors.New("not a finite number")
 )
+
+// Options say how neighbours are found. The zero value finds them exactly, on
+// the CPU.
+type Options struct {
+	// Device is where the points are compared; nil is the CPU. The result is
+	// the same to the last bit: a device finds the candidates for the nearest
+	// neighbours, and the CPU ranks them. Errors are then also the device's.
+	Device *data.Device
+}
 
 // Neighbors holds the K nearest neighbours of each of N points. Those of point
 // i are at positions i*K to (i+1)*K−1 of both slices, nearest first, equally
@@ -33,12 +46,13 @@ type Neighbors struct {
 // shares the memory of Index.
 func (nb *Neighbors) Of(i int) []int32 { return nb.Index[i*nb.K : (i+1)*nb.K : (i+1)*nb.K] }
 
-// Nearest returns the k nearest of the neighbours, k ≤ K. It shares no memory
-// with nb unless k is K.
+// Nearest returns the k nearest of the neighbours of each point: nb itself if
+// k ≥ K, else a copy, with none if k ≤ 0.
 func (nb *Neighbors) Nearest(k int) *Neighbors {
-	if k == nb.K {
+	if k >= nb.K {
 		return nb
 	}
+	k = max(k, 0)
 	first := newNeighbors(nb.N, k)
 	for i := range nb.N {
 		copy(first.Index[i*k:(i+1)*k], nb.Index[i*nb.K:])
@@ -51,9 +65,9 @@ func newNeighbors(n, k int) *Neighbors {
 	return &Neighbors{N: n, K: k, Index: make([]int32, n*k), Dist2: make([]float64, n*k)}
 }
 
-// treeMaxD is the largest dimension in which the tree is searched. In more
-// dimensions its boxes overlap every neighbourhood and it visits most points,
-// each at a higher cost than a matrix product has.
+// treeMaxD is the largest dimension in which the CPU searches the tree alone.
+// In more dimensions its boxes overlap every neighbourhood and it visits most
+// points, each at a higher cost than a matrix product has.
 const treeMaxD = 8
 
 // KNN finds the k nearest other points of every point of m by Euclidean
@@ -63,20 +77,25 @@ const treeMaxD = 8
 // is exact with respect to them; it does not depend on GOMAXPROCS.
 //
 // It takes O(n²D) operations for D > 8 and about O(n log n) below; besides m
-// and the result it needs a copy of m and about 16·n·(k+16) bytes.
+// and the result it needs a copy of m and about 16·n·(k+16) bytes. A device
+// needs memory for a copy of m and 64 MiB.
 //
-// It fails if m is empty or its sizes do not fit together, if k < 1, if
-// n ≤ k (ErrTooFewPoints), or if a value is NaN or infinite (ErrNotFinite).
-func KNN(m *data.Matrix, k int) (*Neighbors, error) {
+// It fails if m is empty or its sizes do not fit together or if k < 1
+// (ErrInput), if n ≤ k (ErrTooFewPoints), or if a value is NaN or infinite
+// (ErrNotFinite). If ctx ends before the search does, the error is ctx's.
+func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, error) {
 	if err := check(m, k); err != nil {
 		return nil, err
 	}
-	// The blocked search ranks a few candidates out of many points. If they
-	// are no few, the tree's plain scan is as good.
-	if m.D <= treeMaxD || m.N/4 < k+slack {
-		return knnTree(m, k), nil
+	x, err := newIndex(ctx, m, k, opt)
+	if err != nil {
+		return nil, err
 	}
-	nb, _ := knnBlocked(m, k)
+	defer x.Free()
+	nb := newNeighbors(m.N, k)
+	if err := x.find(ctx, nb, m, true); err != nil {
+		return nil, err
+	}
 	return nb, nil
 }
 
@@ -95,7 +114,7 @@ func check(m *data.Matrix, k int) error {
 }
 
 func errK(k int) error {
-	return fmt.Errorf("neighbors: k is %d; ask for at least 1 neighbour", k)
+	return fmt.Errorf("neighbors: %w: k is %d; ask for at least 1 neighbour", ErrInput, k)
 }
 
 // checkSizes checks the fields of a matrix against each other. What names it
@@ -103,13 +122,13 @@ func errK(k int) error {
 func checkSizes(m *data.Matrix, what string) error {
 	switch {
 	case m == nil:
-		return fmt.Errorf("neighbors: there is no %s of points; pass one with a row for each point", what)
+		return fmt.Errorf("neighbors: %w: there is no %s of points; pass one with a row for each point", ErrInput, what)
 	case m.N < 1 || m.D < 1:
-		return fmt.Errorf("neighbors: the %s has %d points of %d values; both must be at least 1", what, m.N, m.D)
+		return fmt.Errorf("neighbors: %w: the %s has %d points of %d values; both must be at least 1", ErrInput, what, m.N, m.D)
 	case m.N > math.MaxInt32:
-		return fmt.Errorf("neighbors: %d points are more than the %d that can be numbered; take a sample of them", m.N, math.MaxInt32)
+		return fmt.Errorf("neighbors: %w: %d points are more than the %d that can be numbered; take a sample of them", ErrInput, m.N, math.MaxInt32)
 	case len(m.X)%m.D != 0 || len(m.X)/m.D != m.N:
-		return fmt.Errorf("neighbors: the %s claims %d points of %d values but holds %d values; set N, D and X to fit together", what, m.N, m.D, len(m.X))
+		return fmt.Errorf("neighbors: %w: the %s claims %d points of %d values but holds %d values; set N, D and X to fit together", ErrInput, what, m.N, m.D, len(m.X))
 	}
 	return nil
 }
@@ -117,22 +136,9 @@ func checkSizes(m *data.Matrix, what string) error {
 // checkFinite finds the first value that is NaN or infinite. What, empty or
 // with a space at its end, tells which points are meant.
 func checkFinite(m *data.Matrix, what string) error {
-	const grain = 1024
-	bad := make([]int, parallel.Pieces(m.N, grain))
-	parallel.For(m.N, grain, func(p, lo, hi int) {
-		bad[p] = -1
-		for i, v := range m.X[lo*m.D : hi*m.D] {
-			if v-v != 0 { // for NaN and ±Inf the difference is NaN
-				bad[p] = lo*m.D + i
-				return
-			}
-		}
-	})
-	for _, at := range bad {
-		if at >= 0 {
-			return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0) is %v; remove the point or fill in the value",
-				ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
-		}
+	if at := finite.First(m.X); at >= 0 {
+		return fmt.Errorf("neighbors: %w: value %d of %spoint %d (both counted from 0) is %v; remove the point or fill in the value",
+			ErrNotFinite, at%m.D, what, at/m.D, m.X[at])
 	}
 	return nil
 }

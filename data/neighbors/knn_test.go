@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"cne/data"
@@ -54,6 +55,40 @@ func same(t *testing.T, got, want *Neighbors) {
 				got.Index[e], got.Dist2[e], want.Index[e], want.Dist2[e])
 		}
 	}
+}
+
+// treeIndex returns an index that searches the tree alone.
+func treeIndex(base *data.Matrix) *Index {
+	return &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}
+}
+
+// blockedIndex returns an index with the CPU's candidates.
+func blockedIndex(base *data.Matrix) *Index {
+	x, p := treeIndex(base), newPanels(base)
+	x.candidates, x.frame = p, &p.frame
+	return x
+}
+
+// knnTree is KNN by searching the tree.
+func knnTree(t testing.TB, m *data.Matrix, k int) *Neighbors {
+	t.Helper()
+	nb := newNeighbors(m.N, k)
+	if err := treeIndex(m).findInTree(t.Context(), nb, m, true); err != nil {
+		t.Fatal(err)
+	}
+	return nb
+}
+
+// knnBlocked is KNN by ranking the CPU's candidates. It also returns how many
+// points had to be searched in the tree.
+func knnBlocked(t testing.TB, m *data.Matrix, k int) (nb *Neighbors, improved int) {
+	t.Helper()
+	nb = newNeighbors(m.N, k)
+	improved, err := blockedIndex(m).findAmongCandidates(t.Context(), nb, m, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nb, improved
 }
 
 // kinds are the sorts of data that the search must get right.
@@ -168,13 +203,13 @@ func TestKNNEqualsScanOfAllPairs(t *testing.T) {
 						copy(want.Index[i*k:(i+1)*k], all.Of(i))
 						copy(want.Dist2[i*k:(i+1)*k], all.Dist2[i*all.K:])
 					}
-					got, err := KNN(m, k)
+					got, err := KNN(t.Context(), m, k, Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
 					same(t, got, want)
-					same(t, knnTree(m, k), want)
-					blocked, _ := knnBlocked(m, k)
+					same(t, knnTree(t, m, k), want)
+					blocked, _ := knnBlocked(t, m, k)
 					same(t, blocked, want)
 				})
 			}
@@ -188,8 +223,8 @@ func TestTreeAndBlocksAgree(t *testing.T) {
 		for _, kind := range kinds {
 			m := data.NewMatrix(n, 12)
 			kind.fill(m, rand.New(rand.NewPCG(uint64(n), 1)))
-			a := knnTree(m, 7)
-			b, _ := knnBlocked(m, 7)
+			a := knnTree(t, m, 7)
+			b, _ := knnBlocked(t, m, 7)
 			if !slices.Equal(a.Index, b.Index) || !slices.Equal(a.Dist2, b.Dist2) {
 				t.Errorf("%s, n=%d: the results differ", kind.name, n)
 			}
@@ -225,7 +260,7 @@ func TestWhichPointsAreSearched(t *testing.T) {
 		{"an outlier", outlier, 0, 0},
 		{"identical", identical, 1000, 1000},
 	} {
-		_, searched := knnBlocked(tc.m, 15)
+		_, searched := knnBlocked(t, tc.m, 15)
 		if searched < tc.min || searched > tc.max {
 			t.Errorf("%s: %d points were searched in the tree, want %d to %d", tc.name, searched, tc.min, tc.max)
 		}
@@ -240,11 +275,11 @@ func TestPermutedRowsPermuteTheResult(t *testing.T) {
 		for i, p := range perm {
 			copy(moved.Row(p), m.Row(i))
 		}
-		a, err := KNN(m, 10)
+		a, err := KNN(t.Context(), m, 10, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := KNN(moved, 10)
+		b, err := KNN(t.Context(), moved, 10, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +296,7 @@ func TestPermutedRowsPermuteTheResult(t *testing.T) {
 func TestScaledPointsHaveTheSameNeighbours(t *testing.T) {
 	for _, d := range []int{2, 30} {
 		m := normal(700, d, 7)
-		want, err := KNN(m, 10)
+		want, err := KNN(t.Context(), m, 10, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +305,7 @@ func TestScaledPointsHaveTheSameNeighbours(t *testing.T) {
 			for i, v := range m.X {
 				scaled.X[i] = float32(float64(v) * scale)
 			}
-			got, err := KNN(scaled, 10)
+			got, err := KNN(t.Context(), scaled, 10, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +329,7 @@ func TestSameBitsForAnyGOMAXPROCS(t *testing.T) {
 		var want *Neighbors
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			got, err := KNN(m, 15)
+			got, err := KNN(t.Context(), m, 15, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -329,7 +364,7 @@ func TestGoldenNeighbours(t *testing.T) {
 	m := goldenPoints(t)
 	want := make([]int16, 300*15)
 	readTestdata(t, "knn_300x15.i16", want)
-	got, err := KNN(m, 15)
+	got, err := KNN(t.Context(), m, 15, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,24 +392,24 @@ func TestKNNRefuses(t *testing.T) {
 		want string
 		is   error
 	}{
-		{"no matrix", nil, 1, "there is no matrix", nil},
-		{"no points", &data.Matrix{D: 3}, 1, "0 points of 3 values; both must be at least 1", nil},
-		{"no values", &data.Matrix{N: 3}, 1, "3 points of 0 values; both must be at least 1", nil},
-		{"negative", &data.Matrix{N: -1, D: -3, X: make([]float32, 3)}, 1, "both must be at least 1", nil},
-		{"too many points", &data.Matrix{N: math.MaxInt, D: 2}, 1, "take a sample", nil},
-		{"short", &data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1, "claims 3 points of 2 values but holds 5 values", nil},
-		{"sizes that overflow", &data.Matrix{N: 1 << 30, D: math.MaxInt}, 1, "but holds 0 values", nil},
-		{"k = 0", data.NewMatrix(5, 3), 0, "k is 0; ask for at least 1", nil},
+		{"no matrix", nil, 1, "there is no matrix", ErrInput},
+		{"no points", &data.Matrix{D: 3}, 1, "0 points of 3 values; both must be at least 1", ErrInput},
+		{"no values", &data.Matrix{N: 3}, 1, "3 points of 0 values; both must be at least 1", ErrInput},
+		{"negative", &data.Matrix{N: -1, D: -3, X: make([]float32, 3)}, 1, "both must be at least 1", ErrInput},
+		{"too many points", &data.Matrix{N: math.MaxInt, D: 2}, 1, "take a sample", ErrInput},
+		{"short", &data.Matrix{N: 3, D: 2, X: make([]float32, 5)}, 1, "claims 3 points of 2 values but holds 5 values", ErrInput},
+		{"sizes that overflow", &data.Matrix{N: 1 << 30, D: math.MaxInt}, 1, "but holds 0 values", ErrInput},
+		{"k = 0", data.NewMatrix(5, 3), 0, "k is 0; ask for at least 1", ErrInput},
 		{"k = n", data.NewMatrix(5, 3), 5, "5 points cannot have 5 other points each as neighbours; set k to at most 4 or give more points", ErrTooFewPoints},
 		{"NaN", with(7, math.NaN()), 2, "value 1 of point 2 (both counted from 0) is NaN; remove the point", ErrNotFinite},
 		{"infinite", with(14, math.Inf(-1)), 2, "value 2 of point 4 (both counted from 0) is -Inf", ErrNotFinite},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := KNN(tc.m, tc.k)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
+			_, err := KNN(t.Context(), tc.m, tc.k, Options{})
+			if err == nil || !strings.HasPrefix(err.Error(), "neighbors: ") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
-			if tc.is != nil && !errors.Is(err, tc.is) {
+			if !errors.Is(err, tc.is) {
 				t.Errorf("error %v is not %v", err, tc.is)
 			}
 		})
@@ -645,8 +680,8 @@ func FuzzKNN(f *testing.F) {
 			m.X[i] = float32(int8(b[i]))
 		}
 		want := oracle(m, int(k))
-		same(t, knnTree(m, int(k)), want)
-		blocked, _ := knnBlocked(m, int(k))
+		same(t, knnTree(t, m, int(k)), want)
+		blocked, _ := knnBlocked(t, m, int(k))
 		same(t, blocked, want)
 	})
 }
@@ -673,7 +708,7 @@ func BenchmarkKNN(b *testing.B) {
 				}
 			}
 			for b.Loop() {
-				if _, err := KNN(m, bc.k); err != nil {
+				if _, err := KNN(b.Context(), m, bc.k, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -687,7 +722,7 @@ func BenchmarkScan(b *testing.B) {
 	p := newPanels(normal(2*blockSize, 50, 1))
 	w := p.newWorkspace()
 	p.multiply(w, p.of(0), blockSize, 1)
-	c := newCandidates(p.n, 15)
+	c := newCollector(p.n, 15)
 	for i := range c.threshold {
 		c.threshold[i] = 0
 	}

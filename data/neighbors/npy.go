@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cne/internal/npy"
 )
 
 // This file reads and writes the .npy members of a CSR archive: NumPy's format
@@ -31,7 +33,6 @@ type array struct {
 }
 
 const (
-	npyMagic = "\x93NUMPY"
 	// maxHeader is far above what an array of one dimension needs.
 	maxHeader = 1 << 16
 )
@@ -67,7 +68,7 @@ func (a *array) readHeader(memberSize uint64) error {
 	if _, err := io.ReadFull(a.r, prefix); err != nil {
 		return fmt.Errorf("it is too short or cannot be unpacked (%w); copy or write the file again", err)
 	}
-	if string(prefix[:6]) != npyMagic {
+	if string(prefix[:6]) != npy.Magic {
 		return errors.New("not an array in NumPy's .npy format; write the file with scipy.sparse.save_npz")
 	}
 	length := uint64(binary.LittleEndian.Uint16(start[8:]))
@@ -89,20 +90,21 @@ func (a *array) readHeader(memberSize uint64) error {
 	if _, err := io.ReadFull(a.r, text); err != nil {
 		return errors.New("its header is cut off; copy or write the file again")
 	}
-	descr, shape, err := parseHeader(string(text))
-	if err != nil {
+	// The order of storage does not matter for arrays of at most one dimension.
+	header, err := npy.ParseHeader(string(text))
+	if err != nil || strings.HasPrefix(header.Descr, "[") { // a list is that of a structured array
+		return errHeader
+	}
+	if err := a.setType(header.Descr); err != nil {
 		return err
 	}
-	if err := a.setType(descr); err != nil {
-		return err
-	}
-	a.dims = len(shape)
+	a.dims = len(header.Shape)
 	if a.dims > 1 {
 		return fmt.Errorf("it has %d dimensions, but must have at most one; write the file with scipy.sparse.save_npz", a.dims)
 	}
 	a.count = 1
 	if a.dims == 1 {
-		a.count = shape[0]
+		a.count = int64(header.Shape[0])
 	}
 	over, need := bits.Mul64(uint64(a.count), uint64(a.size))
 	if have := memberSize - uint64(len(prefix)) - length; over != 0 || need != have || memberSize < uint64(len(prefix))+length {
@@ -244,97 +246,6 @@ func (a *array) zeroTest() (func(item []byte) bool, error) {
 
 var errHeader = errors.New("its header is not that of a plain .npy array; write the file with scipy.sparse.save_npz")
 
-// parseHeader takes a header apart: a Python dictionary with the keys descr (a
-// string), fortran_order and shape (a tuple of non-negative integers). The
-// order of storage does not matter for arrays of at most one dimension.
-func parseHeader(text string) (descr string, shape []int64, err error) {
-	s := headerScanner{rest: text}
-	seen := map[string]bool{}
-	s.expect("{")
-	for !s.failed && !s.accept("}") {
-		key := s.quoted()
-		if s.expect(":"); s.failed || seen[key] {
-			return "", nil, errHeader
-		}
-		seen[key] = true
-		switch key {
-		case "descr":
-			descr = s.quoted()
-		case "fortran_order":
-			if !s.accept("False") {
-				s.expect("True")
-			}
-		case "shape":
-			shape = s.tuple()
-		default:
-			s.failed = true
-		}
-		if !s.accept(",") {
-			s.expect("}")
-			break
-		}
-	}
-	if s.failed || len(seen) != 3 || strings.TrimSpace(s.rest) != "" {
-		return "", nil, errHeader
-	}
-	return descr, shape, nil
-}
-
-// A headerScanner reads tokens off the front of a header. After a failure its
-// results mean nothing.
-type headerScanner struct {
-	rest   string
-	failed bool
-}
-
-func (s *headerScanner) accept(token string) bool {
-	s.rest = strings.TrimLeft(s.rest, " \t\r\n")
-	rest, ok := strings.CutPrefix(s.rest, token)
-	s.rest = rest
-	return ok
-}
-
-func (s *headerScanner) expect(token string) {
-	if !s.accept(token) {
-		s.failed = true
-	}
-}
-
-func (s *headerScanner) quoted() string {
-	quote := "'"
-	if !s.accept(quote) {
-		quote = `"`
-		s.expect(quote)
-	}
-	value, rest, ok := strings.Cut(s.rest, quote)
-	if !ok {
-		s.failed = true
-	}
-	s.rest = rest
-	return value
-}
-
-func (s *headerScanner) tuple() []int64 {
-	var values []int64
-	s.expect("(")
-	for !s.failed && !s.accept(")") {
-		digits := len(s.rest) - len(strings.TrimLeft(s.rest, "0123456789"))
-		v, err := strconv.ParseInt(s.rest[:digits], 10, 64)
-		if err != nil {
-			s.failed = true
-			break
-		}
-		values = append(values, v)
-		s.rest = s.rest[digits:]
-		s.accept("L") // as Python 2 wrote long integers
-		if !s.accept(",") {
-			s.expect(")")
-			break
-		}
-	}
-	return values
-}
-
 // writeArray adds a member with an array of the given type and shape, in
 // NumPy's notation, whose items are written by items. Errors of its writer
 // come up when it is flushed.
@@ -356,7 +267,7 @@ func writeArray(z *zip.Writer, name, descr, shape string, items func(w *bufio.Wr
 	}
 	header += "\n"
 	w := bufio.NewWriterSize(member, 1<<16)
-	w.WriteString(npyMagic + "\x01\x00")
+	w.WriteString(npy.Magic + "\x01\x00")
 	w.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))
 	w.WriteString(header)
 	items(w)

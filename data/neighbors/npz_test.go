@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// npy returns an array as NumPy saves it. Values must have a fixed size.
-func npy(descr, shape string, values any) []byte {
+// member returns an array as NumPy saves it. Values must have a fixed size.
+func member(descr, shape string, values any) []byte {
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
 	header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
@@ -58,11 +58,11 @@ func zipped(members map[string][]byte, method uint16) []byte {
 // csr returns the members of scipy's file of the graph 0→1, 0→2, 2→0.
 func csr() map[string][]byte {
 	return map[string][]byte{
-		"indices.npy": npy("<i4", "(3,)", []int32{1, 2, 0}),
-		"indptr.npy":  npy("<i4", "(4,)", []int32{0, 2, 2, 3}),
-		"format.npy":  npy("|S3", "()", []byte("csr")),
-		"shape.npy":   npy("<i8", "(2,)", []int64{3, 3}),
-		"data.npy":    npy("<f8", "(3,)", []float64{1, .5, 1}),
+		"indices.npy": member("<i4", "(3,)", []int32{1, 2, 0}),
+		"indptr.npy":  member("<i4", "(4,)", []int32{0, 2, 2, 3}),
+		"format.npy":  member("|S3", "()", []byte("csr")),
+		"shape.npy":   member("<i8", "(2,)", []int64{3, 3}),
+		"data.npy":    member("<f8", "(3,)", []float64{1, .5, 1}),
 	}
 }
 
@@ -82,42 +82,42 @@ func TestDecodeNPZ(t *testing.T) {
 	}{
 		{"as scipy writes it", nil, plain},
 		{"64-bit indices", map[string][]byte{
-			"indices.npy": npy("<i8", "(3,)", []int64{1, 2, 0}),
-			"indptr.npy":  npy("<i8", "(4,)", []int64{0, 2, 2, 3})}, plain},
+			"indices.npy": member("<i8", "(3,)", []int64{1, 2, 0}),
+			"indptr.npy":  member("<i8", "(4,)", []int64{0, 2, 2, 3})}, plain},
 		{"big-endian, unsigned, small", map[string][]byte{
-			"indices.npy": npy(">u2", "(3,)", []uint16{1, 2, 0}),
-			"indptr.npy":  npy("|u1", "(4,)", []uint8{0, 2, 2, 3}),
-			"shape.npy":   npy(">i4", "(2,)", []int32{3, 3})}, plain},
-		{"format as characters", map[string][]byte{"format.npy": npy("<U3", "()", []rune("csr"))}, plain},
-		{"format with padding", map[string][]byte{"format.npy": npy("|S5", "(1,)", []byte("csr\x00\x00"))}, plain},
-		{"header of Python 2", map[string][]byte{"shape.npy": npy("<i8", "(2L,)", []int64{3, 3})}, plain},
-		{"a further member", map[string][]byte{"_is_array.npy": npy("|b1", "()", []bool{true})}, plain},
-		{"boolean data", map[string][]byte{"data.npy": npy("|b1", "(3,)", []bool{true, true, true})}, plain},
-		{"complex data", map[string][]byte{"data.npy": npy("<c8", "(3,)", []complex64{1i, 1, -1})}, plain},
-		{"NaN is a weight", map[string][]byte{"data.npy": npy("<f4", "(3,)", []float32{float32(math.NaN()), 1, 1})}, plain},
-		{"the least integer is a weight", map[string][]byte{"data.npy": npy("<i2", "(3,)", []int16{math.MinInt16, 1, 1})}, plain},
-		{"a zero", map[string][]byte{"data.npy": npy("<i8", "(3,)", []int64{0, 1, 1})}, withoutFirst},
-		{"a negative zero", map[string][]byte{"data.npy": npy("<f4", "(3,)", []float32{float32(math.Copysign(0, -1)), 1, 1})}, withoutFirst},
-		{"a big-endian negative zero", map[string][]byte{"data.npy": npy(">f8", "(3,)", []float64{math.Copysign(0, -1), 1, 1})}, withoutFirst},
-		{"a complex zero", map[string][]byte{"data.npy": npy(">c16", "(3,)", []complex128{complex(math.Copysign(0, -1), math.Copysign(0, -1)), 1, 1})}, withoutFirst},
-		{"only zeros", map[string][]byte{"data.npy": npy("|i1", "(3,)", []int8{0, 0, 0})},
+			"indices.npy": member(">u2", "(3,)", []uint16{1, 2, 0}),
+			"indptr.npy":  member("|u1", "(4,)", []uint8{0, 2, 2, 3}),
+			"shape.npy":   member(">i4", "(2,)", []int32{3, 3})}, plain},
+		{"format as characters", map[string][]byte{"format.npy": member("<U3", "()", []rune("csr"))}, plain},
+		{"format with padding", map[string][]byte{"format.npy": member("|S5", "(1,)", []byte("csr\x00\x00"))}, plain},
+		{"header of Python 2", map[string][]byte{"shape.npy": member("<i8", "(2L,)", []int64{3, 3})}, plain},
+		{"a further member", map[string][]byte{"_is_array.npy": member("|b1", "()", []bool{true})}, plain},
+		{"boolean data", map[string][]byte{"data.npy": member("|b1", "(3,)", []bool{true, true, true})}, plain},
+		{"complex data", map[string][]byte{"data.npy": member("<c8", "(3,)", []complex64{1i, 1, -1})}, plain},
+		{"NaN is a weight", map[string][]byte{"data.npy": member("<f4", "(3,)", []float32{float32(math.NaN()), 1, 1})}, plain},
+		{"the least integer is a weight", map[string][]byte{"data.npy": member("<i2", "(3,)", []int16{math.MinInt16, 1, 1})}, plain},
+		{"a zero", map[string][]byte{"data.npy": member("<i8", "(3,)", []int64{0, 1, 1})}, withoutFirst},
+		{"a negative zero", map[string][]byte{"data.npy": member("<f4", "(3,)", []float32{float32(math.Copysign(0, -1)), 1, 1})}, withoutFirst},
+		{"a big-endian negative zero", map[string][]byte{"data.npy": member(">f8", "(3,)", []float64{math.Copysign(0, -1), 1, 1})}, withoutFirst},
+		{"a complex zero", map[string][]byte{"data.npy": member(">c16", "(3,)", []complex128{complex(math.Copysign(0, -1), math.Copysign(0, -1)), 1, 1})}, withoutFirst},
+		{"only zeros", map[string][]byte{"data.npy": member("|i1", "(3,)", []int8{0, 0, 0})},
 			&Graph{N: 3, Indptr: []int64{0, 0, 0, 0}}},
 		{"zeros at row ends, empty rows", map[string][]byte{
-			"indices.npy": npy("<i4", "(4,)", []int32{1, 2, 0, 1}),
-			"indptr.npy":  npy("<i4", "(6,)", []int32{0, 0, 1, 1, 4, 4}),
-			"shape.npy":   npy("<i8", "(2,)", []int64{5, 5}),
-			"data.npy":    npy("|u1", "(4,)", []uint8{0, 1, 1, 0})},
+			"indices.npy": member("<i4", "(4,)", []int32{1, 2, 0, 1}),
+			"indptr.npy":  member("<i4", "(6,)", []int32{0, 0, 1, 1, 4, 4}),
+			"shape.npy":   member("<i8", "(2,)", []int64{5, 5}),
+			"data.npy":    member("|u1", "(4,)", []uint8{0, 1, 1, 0})},
 			&Graph{N: 5, Indptr: []int64{0, 0, 0, 0, 2, 2}, Indices: []int32{0, 2}}},
 		{"a self loop of weight zero", map[string][]byte{
-			"indices.npy": npy("<i4", "(3,)", []int32{0, 2, 0}),
-			"data.npy":    npy("<f4", "(3,)", []float32{0, 1, 1})}, withoutFirst},
-		{"unsorted columns", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{2, 1, 0})}, plain},
-		{"an edge twice", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{2, 2, 0})}, withoutFirst},
+			"indices.npy": member("<i4", "(3,)", []int32{0, 2, 0}),
+			"data.npy":    member("<f4", "(3,)", []float32{0, 1, 1})}, withoutFirst},
+		{"unsorted columns", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{2, 1, 0})}, plain},
+		{"an edge twice", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{2, 2, 0})}, withoutFirst},
 		{"empty", map[string][]byte{
-			"indices.npy": npy("<i4", "(0,)", []int32{}),
-			"indptr.npy":  npy("<i4", "(1,)", []int32{0}),
-			"shape.npy":   npy("<i8", "(2,)", []int64{0, 0}),
-			"data.npy":    npy("<f4", "(0,)", []float32{})}, &Graph{Indptr: []int64{0}}},
+			"indices.npy": member("<i4", "(0,)", []int32{}),
+			"indptr.npy":  member("<i4", "(1,)", []int32{0}),
+			"shape.npy":   member("<i8", "(2,)", []int64{0, 0}),
+			"data.npy":    member("<f4", "(0,)", []float32{})}, &Graph{Indptr: []int64{0}}},
 	} {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
 			members := csr()
@@ -146,39 +146,39 @@ func TestDecodeNPZRefuses(t *testing.T) {
 		change map[string][]byte // nil contents: the member is missing
 		want   string
 	}{
-		{"another format", map[string][]byte{"format.npy": npy("|S3", "()", []byte("csc"))},
+		{"another format", map[string][]byte{"format.npy": member("|S3", "()", []byte("csc"))},
 			`format.npy says "csc", but only a matrix in csr format can be read; use g.tocsr()`},
-		{"a number for a format", map[string][]byte{"format.npy": npy("<i4", "()", []int32{1})}, "format.npy is not a single short string"},
-		{"two formats", map[string][]byte{"format.npy": npy("|S3", "(2,)", []byte("csrcsr"))}, "format.npy is not a single short string"},
+		{"a number for a format", map[string][]byte{"format.npy": member("<i4", "()", []int32{1})}, "format.npy is not a single short string"},
+		{"two formats", map[string][]byte{"format.npy": member("|S3", "(2,)", []byte("csrcsr"))}, "format.npy is not a single short string"},
 		{"no format", map[string][]byte{"format.npy": nil}, "format.npy is missing from the archive; write the file with scipy.sparse.save_npz"},
 		{"no indices", map[string][]byte{"indices.npy": nil}, "indices.npy is missing"},
 		{"no data", map[string][]byte{"data.npy": nil}, "data.npy is missing"},
-		{"not square", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{3, 4})}, "shape.npy says 3 rows and 4 columns, but a graph is a square matrix"},
-		{"three dimensions", map[string][]byte{"shape.npy": npy("<i8", "(3,)", []int64{3, 3, 3})}, "shape.npy has 3 entries, but needs 2"},
-		{"negative shape", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{-3, -3})}, "shape.npy: entry 0 (counted from 0) is negative"},
-		{"huge shape", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{1 << 40, 1 << 40})}, "1099511627776 points; at most 2147483647"},
-		{"shape beyond int64", map[string][]byte{"shape.npy": npy("<u8", "(2,)", []uint64{1 << 63, 1 << 63})}, "shape.npy: entry 0"},
-		{"shape against indptr", map[string][]byte{"shape.npy": npy("<i8", "(2,)", []int64{1 << 30, 1 << 30})}, "indptr.npy has 4 entries, but needs 1073741825"},
-		{"falling indptr", map[string][]byte{"indptr.npy": npy("<i4", "(4,)", []int32{0, 2, 1, 3})}, "indptr falls from 2 to 1 at row 1"},
-		{"unused indices", map[string][]byte{"indptr.npy": npy("<i4", "(4,)", []int32{0, 1, 1, 2})}, "indptr ends with 2, but there are 3 indices; the two must be equal; save the matrix again after g.prune()"},
-		{"late indptr", map[string][]byte{"indptr.npy": npy("<i4", "(4,)", []int32{1, 2, 2, 3})}, "indptr starts with 1"},
-		{"column beyond the matrix", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{1, 3, 0})}, "indices.npy: entry 1 (counted from 0) is not a column of this matrix, whose columns are numbered from 0 to 2"},
-		{"negative column", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{1, 2, -1})}, "indices.npy: entry 2"},
-		{"float indices", map[string][]byte{"indices.npy": npy("<f4", "(3,)", []float32{1, 2, 0})}, "indices.npy is not a list of integers"},
-		{"scalar indices", map[string][]byte{"indices.npy": npy("<i4", "()", []int32{1})}, "indices.npy is not a list of integers"},
-		{"two-dimensional indices", map[string][]byte{"indices.npy": npy("<i4", "(1, 3)", []int32{1, 2, 0})}, "indices.npy: it has 2 dimensions"},
-		{"short data", map[string][]byte{"data.npy": npy("<f4", "(2,)", []float32{1, 1})}, "data.npy has 2 entries, but indices.npy has 3"},
-		{"text data", map[string][]byte{"data.npy": npy("|S1", "(3,)", []byte("abc"))}, "data.npy holds no numbers"},
-		{"objects", map[string][]byte{"data.npy": npy("|O8", "(3,)", []int64{1, 1, 1})}, `data.npy: its items are of type "|O8", which cannot be read`},
-		{"long doubles", map[string][]byte{"data.npy": npy("<f16", "(3,)", make([]byte, 48))}, `type "<f16"`},
-		{"no size", map[string][]byte{"data.npy": npy("<f", "(3,)", make([]byte, 12))}, `type "<f"`},
-		{"signed size", map[string][]byte{"data.npy": npy("<f+4", "(3,)", make([]byte, 12))}, `type "<f+4"`},
-		{"size zero", map[string][]byte{"format.npy": npy("|S0", "()", []byte{})}, `type "|S0"`},
-		{"a self loop", map[string][]byte{"indices.npy": npy("<i4", "(3,)", []int32{1, 2, 2})},
+		{"not square", map[string][]byte{"shape.npy": member("<i8", "(2,)", []int64{3, 4})}, "shape.npy says 3 rows and 4 columns, but a graph is a square matrix"},
+		{"three dimensions", map[string][]byte{"shape.npy": member("<i8", "(3,)", []int64{3, 3, 3})}, "shape.npy has 3 entries, but needs 2"},
+		{"negative shape", map[string][]byte{"shape.npy": member("<i8", "(2,)", []int64{-3, -3})}, "shape.npy: entry 0 (counted from 0) is negative"},
+		{"huge shape", map[string][]byte{"shape.npy": member("<i8", "(2,)", []int64{1 << 40, 1 << 40})}, "1099511627776 points; at most 2147483647"},
+		{"shape beyond int64", map[string][]byte{"shape.npy": member("<u8", "(2,)", []uint64{1 << 63, 1 << 63})}, "shape.npy: entry 0"},
+		{"shape against indptr", map[string][]byte{"shape.npy": member("<i8", "(2,)", []int64{1 << 30, 1 << 30})}, "indptr.npy has 4 entries, but needs 1073741825"},
+		{"falling indptr", map[string][]byte{"indptr.npy": member("<i4", "(4,)", []int32{0, 2, 1, 3})}, "indptr falls from 2 to 1 at row 1"},
+		{"unused indices", map[string][]byte{"indptr.npy": member("<i4", "(4,)", []int32{0, 1, 1, 2})}, "indptr ends with 2, but there are 3 indices; the two must be equal; save the matrix again after g.prune()"},
+		{"late indptr", map[string][]byte{"indptr.npy": member("<i4", "(4,)", []int32{1, 2, 2, 3})}, "indptr starts with 1"},
+		{"column beyond the matrix", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{1, 3, 0})}, "indices.npy: entry 1 (counted from 0) is not a column of this matrix, whose columns are numbered from 0 to 2"},
+		{"negative column", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{1, 2, -1})}, "indices.npy: entry 2"},
+		{"float indices", map[string][]byte{"indices.npy": member("<f4", "(3,)", []float32{1, 2, 0})}, "indices.npy is not a list of integers"},
+		{"scalar indices", map[string][]byte{"indices.npy": member("<i4", "()", []int32{1})}, "indices.npy is not a list of integers"},
+		{"two-dimensional indices", map[string][]byte{"indices.npy": member("<i4", "(1, 3)", []int32{1, 2, 0})}, "indices.npy: it has 2 dimensions"},
+		{"short data", map[string][]byte{"data.npy": member("<f4", "(2,)", []float32{1, 1})}, "data.npy has 2 entries, but indices.npy has 3"},
+		{"text data", map[string][]byte{"data.npy": member("|S1", "(3,)", []byte("abc"))}, "data.npy holds no numbers"},
+		{"objects", map[string][]byte{"data.npy": member("|O8", "(3,)", []int64{1, 1, 1})}, `data.npy: its items are of type "|O8", which cannot be read`},
+		{"long doubles", map[string][]byte{"data.npy": member("<f16", "(3,)", make([]byte, 48))}, `type "<f16"`},
+		{"no size", map[string][]byte{"data.npy": member("<f", "(3,)", make([]byte, 12))}, `type "<f"`},
+		{"signed size", map[string][]byte{"data.npy": member("<f+4", "(3,)", make([]byte, 12))}, `type "<f+4"`},
+		{"size zero", map[string][]byte{"format.npy": member("|S0", "()", []byte{})}, `type "|S0"`},
+		{"a self loop", map[string][]byte{"indices.npy": member("<i4", "(3,)", []int32{1, 2, 2})},
 			"row 2 (counted from 0) has an edge to itself; take self loops out with g.setdiag(0) and g.eliminate_zeros()"},
-		{"more announced than there is", map[string][]byte{"indices.npy": npy("<i4", "(4611686018427387905,)", []int32{1})},
+		{"more announced than there is", map[string][]byte{"indices.npy": member("<i4", "(4611686018427387905,)", []int32{1})},
 			"indices.npy: its header announces 4611686018427387905 items of 4 bytes, but that is not what the archive holds"},
-		{"more there than announced", map[string][]byte{"indices.npy": npy("<i4", "(2,)", []int32{1, 2, 0})}, "announces 2 items of 4 bytes"},
+		{"more there than announced", map[string][]byte{"indices.npy": member("<i4", "(2,)", []int32{1, 2, 0})}, "announces 2 items of 4 bytes"},
 		{"not npy", map[string][]byte{"format.npy": []byte("csr")}, "format.npy: it is too short"},
 		{"not npy but long enough", map[string][]byte{"format.npy": []byte("csr csr csr csr")}, "format.npy: not an array in NumPy's .npy format"},
 		{"empty member", map[string][]byte{"format.npy": {}}, "format.npy: it is too short"},
@@ -243,9 +243,9 @@ func TestDecodeNPZRefusesFalseSizes(t *testing.T) {
 		{"too many", 99999, make([]int32, 100000), "indices.npy cannot be unpacked"},
 	} {
 		members := csr()
-		members["indptr.npy"] = npy("<i8", "(4,)", []int64{0, 2, 2, tc.count})
+		members["indptr.npy"] = member("<i8", "(4,)", []int64{0, 2, 2, tc.count})
 		delete(members, "indices.npy")
-		array := npy("<i4", fmt.Sprintf("(%d,)", tc.count), tc.held)
+		array := member("<i4", fmt.Sprintf("(%d,)", tc.count), tc.held)
 		header := uint64(len(array) - 4*len(tc.held))
 
 		var packed, b bytes.Buffer
@@ -340,7 +340,7 @@ func TestEncodeNPZ(t *testing.T) {
 		t.Error("the same graph gave different bytes")
 	}
 	want := csr()
-	want["data.npy"] = npy("<f4", "(3,)", []float32{1, 1, 1})
+	want["data.npy"] = member("<f4", "(3,)", []float32{1, 1, 1})
 	z, err := zip.NewReader(bytes.NewReader(a.Bytes()), int64(a.Len()))
 	if err != nil {
 		t.Fatal(err)
@@ -446,7 +446,7 @@ func FuzzDecodeNPZ(f *testing.F) {
 func FuzzDecodeMembers(f *testing.F) {
 	c := csr()
 	f.Add(c["indices.npy"], c["indptr.npy"], c["format.npy"], c["shape.npy"], c["data.npy"])
-	f.Add(npy(">u2", "(3,)", []uint16{1, 2, 0}), c["indptr.npy"], npy("<U3", "()", []rune("csr")), c["shape.npy"], npy("<c8", "(3,)", []complex64{1i, 0, -1}))
+	f.Add(member(">u2", "(3,)", []uint16{1, 2, 0}), c["indptr.npy"], member("<U3", "()", []rune("csr")), c["shape.npy"], member("<c8", "(3,)", []complex64{1i, 0, -1}))
 	f.Fuzz(func(t *testing.T, indices, indptr, format, shape, data []byte) {
 		checkDecoded(t, zipped(map[string][]byte{
 			"indices.npy": indices, "indptr.npy": indptr, "format.npy": format, "shape.npy": shape, "data.npy": data,

@@ -1,6 +1,7 @@
 package neighbors
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -37,7 +38,7 @@ func TestRanksEqualSortedDistances(t *testing.T) {
 				m := data.NewMatrix(size.n, size.d)
 				kind.fill(m, r)
 				index := someOthers(size.n, size.k, r) // some of them twice
-				got, err := Ranks(m, index, size.k)
+				got, err := Ranks(t.Context(), m, index, size.k, Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -59,7 +60,7 @@ func TestRanksBesideAnOutlier(t *testing.T) {
 		m.Row(300)[l] = 1e6
 	}
 	index := someOthers(600, 15, rand.New(rand.NewPCG(2, 2)))
-	got, err := Ranks(m, index, 15)
+	got, err := Ranks(t.Context(), m, index, 15, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +80,13 @@ func TestRanksOfNeighbours(t *testing.T) {
 		for i := range 300 { // some ties
 			copy(m.Row(i), m.Row(i%10))
 		}
-		nb, err := KNN(m, 12)
+		nb, err := KNN(t.Context(), m, 12, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			ranks, err := Ranks(m, nb.Index, 12)
+			ranks, err := Ranks(t.Context(), m, nb.Index, 12, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,32 +109,33 @@ func TestRanksRefusals(t *testing.T) {
 		index []int32
 		k     int
 		want  string
+		is    error
 	}{
-		{"no points", nil, nil, 1, "there is no matrix of points"},
-		{"no k", m, nil, 0, "0 indices are not 0 for each of 4 points"},
-		{"too few indices", m, []int32{1, 2, 3}, 1, "3 indices are not 1 for each of 4 points"},
-		{"too many indices", m, []int32{1, 0, 0, 0, 1}, 1, "5 indices are not 1 for each of 4 points"},
-		{"a point that is not there", m, []int32{1, 2, 3, 4}, 1, "point 3 is asked for the rank of 4; give other points from 0 to 3"},
-		{"negative", m, []int32{1, -1, 3, 0}, 1, "point 1 is asked for the rank of -1"},
-		{"itself", m, []int32{1, 2, 2, 0}, 1, "point 2 is asked for the rank of 2"},
-		{"NaN", bad, []int32{1, 2, 3, 0}, 1, "value 1 of point 1 (both counted from 0) is NaN"},
+		{"no points", nil, nil, 1, "there is no matrix of points", ErrInput},
+		{"no k", m, nil, 0, "0 indices are not 0 for each of 4 points", ErrInput},
+		{"too few indices", m, []int32{1, 2, 3}, 1, "3 indices are not 1 for each of 4 points", ErrInput},
+		{"too many indices", m, []int32{1, 0, 0, 0, 1}, 1, "5 indices are not 1 for each of 4 points", ErrInput},
+		{"a point that is not there", m, []int32{1, 2, 3, 4}, 1, "point 3 is asked for the rank of 4; give other points from 0 to 3", ErrInput},
+		{"negative", m, []int32{1, -1, 3, 0}, 1, "point 1 is asked for the rank of -1", ErrInput},
+		{"itself", m, []int32{1, 2, 2, 0}, 1, "point 2 is asked for the rank of 2", ErrInput},
+		{"NaN", bad, []int32{1, 2, 3, 0}, 1, "value 1 of point 1 (both counted from 0) is NaN", ErrNotFinite},
 	} {
-		if _, err := Ranks(tc.m, tc.index, tc.k); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		if _, err := Ranks(t.Context(), tc.m, tc.index, tc.k, Options{}); err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, tc.is) {
+			t.Errorf("%s: %v, want %q, which is %v", tc.name, err, tc.want, tc.is)
 		}
 	}
 }
 
 func BenchmarkRanks(b *testing.B) {
 	m := normal(8000, 50, 1)
-	nb, err := KNN(m, 15)
+	nb, err := KNN(b.Context(), m, 15, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for name, index := range map[string][]int32{"near": nb.Index, "any": someOthers(m.N, 15, rand.New(rand.NewPCG(1, 1)))} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Ranks(m, index, 15); err != nil {
+				if _, err := Ranks(b.Context(), m, index, 15, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -142,7 +144,7 @@ func BenchmarkRanks(b *testing.B) {
 	}
 	b.Run("KNN", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := KNN(m, 15); err != nil {
+			if _, err := KNN(b.Context(), m, 15, Options{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -91,28 +91,29 @@ func TestSearchEqualsScanOfAllPairs(t *testing.T) {
 			base := data.NewMatrix(size.n, size.d)
 			kind.fill(base, rand.New(rand.NewPCG(uint64(size.n), uint64(size.d))))
 			queries := queriesFor(base, kind.fill)
-			x, err := NewIndex(base)
+			x, err := NewIndex(t.Context(), base, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			among := blockedIndex(base)
 			for _, k := range size.ks {
 				t.Run(fmt.Sprintf("%s/n=%d,D=%d,k=%d", kind.name, size.n, size.d, k), func(t *testing.T) {
 					want := searchOracle(base, queries, k)
-					got, err := x.Search(queries, k)
+					got, err := x.Search(t.Context(), queries, k)
 					if err != nil {
 						t.Fatal(err)
 					}
 					same(t, got, want)
-					once, err := Search(base, queries, k)
+					once, err := Search(t.Context(), base, queries, k, Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
 					same(t, once, want)
-					if x.panels != nil {
-						blocked := newNeighbors(queries.N, k)
-						x.searchBlocked(blocked, queries)
-						same(t, blocked, want)
+					blocked := newNeighbors(queries.N, k)
+					if _, err := among.findAmongCandidates(t.Context(), blocked, queries, false); err != nil {
+						t.Fatal(err)
 					}
+					same(t, blocked, want)
 				})
 			}
 		}
@@ -137,11 +138,11 @@ func TestWhichQueriesAreSearched(t *testing.T) {
 		{"far", far, 10},
 		{"some far", stack(normal(300, 20, 2), far, normal(300, 20, 4)), 10},
 	} {
-		x, err := NewIndex(base)
+		got, err := blockedIndex(base).findAmongCandidates(t.Context(), newNeighbors(tc.queries.N, 15), tc.queries, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := x.searchBlocked(newNeighbors(tc.queries.N, 15), tc.queries); got != tc.want {
+		if got != tc.want {
 			t.Errorf("%s: %d queries were searched in the tree, want %d", tc.name, got, tc.want)
 		}
 	}
@@ -152,11 +153,11 @@ func TestWhichQueriesAreSearched(t *testing.T) {
 func TestSearchAgreesWithKNN(t *testing.T) {
 	for _, d := range []int{2, 30} {
 		m := normal(700, d, 5)
-		knn, err := KNN(m, 10)
+		knn, err := KNN(t.Context(), m, 10, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := Search(m, m, 11)
+		found, err := Search(t.Context(), m, m, 11, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,13 +179,13 @@ func TestSearchDoesNotDependOnTheBlock(t *testing.T) {
 			copy(base.Row(i), base.Row(i%10))
 			copy(queries.Row(i), base.Row(i%20))
 		}
-		want, err := Search(base, queries, 15)
+		want, err := Search(t.Context(), base, queries, 15, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, procs := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(procs)
-			x, err := NewIndex(base)
+			x, err := NewIndex(t.Context(), base, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +194,7 @@ func TestSearchDoesNotDependOnTheBlock(t *testing.T) {
 				wg.Go(func() {
 					for lo := 0; lo < queries.N; lo += size {
 						hi := min(queries.N, lo+size)
-						got, err := x.Search(queries.Rows(lo, hi), 15)
+						got, err := x.Search(t.Context(), queries.Rows(lo, hi), 15)
 						if err != nil {
 							t.Error(err)
 							return
@@ -224,23 +225,23 @@ func TestSearchRefuses(t *testing.T) {
 		want          string
 		is            error
 	}{
-		{"no base", nil, five, 1, "there is no base of points", nil},
-		{"no queries", five, nil, 1, "there is no query matrix of points", nil},
-		{"empty base", data.NewMatrix(0, 3), five, 1, "the base has 0 points of 3 values", nil},
-		{"empty queries", five, data.NewMatrix(0, 3), 1, "the query matrix has 0 points of 3 values", nil},
-		{"short queries", five, &data.Matrix{N: 3, D: 3, X: make([]float32, 5)}, 1, "the query matrix claims 3 points of 3 values but holds 5 values", nil},
-		{"widths", five, data.NewMatrix(5, 2), 1, "the query points have 2 values, the base points 3; search with points of the same width", nil},
-		{"k = 0", five, five, 0, "k is 0; ask for at least 1", nil},
+		{"no base", nil, five, 1, "there is no base of points", ErrInput},
+		{"no queries", five, nil, 1, "there is no query matrix of points", ErrInput},
+		{"empty base", data.NewMatrix(0, 3), five, 1, "the base has 0 points of 3 values", ErrInput},
+		{"empty queries", five, data.NewMatrix(0, 3), 1, "the query matrix has 0 points of 3 values", ErrInput},
+		{"short queries", five, &data.Matrix{N: 3, D: 3, X: make([]float32, 5)}, 1, "the query matrix claims 3 points of 3 values but holds 5 values", ErrInput},
+		{"widths", five, data.NewMatrix(5, 2), 1, "the query points have 2 values, the base points 3; search with points of the same width", ErrInput},
+		{"k = 0", five, five, 0, "k is 0; ask for at least 1", ErrInput},
 		{"k > n", five, five, 6, "among 5 base points there are no 6 neighbours; set k to at most 5", ErrTooFewPoints},
 		{"NaN in the base", with(7, math.NaN()), five, 2, "value 1 of base point 2 (both counted from 0) is NaN", ErrNotFinite},
 		{"infinite query", five, with(14, math.Inf(-1)), 2, "value 2 of query point 4 (both counted from 0) is -Inf", ErrNotFinite},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := Search(tc.base, tc.queries, tc.k)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
+			_, err := Search(t.Context(), tc.base, tc.queries, tc.k, Options{})
+			if err == nil || !strings.HasPrefix(err.Error(), "neighbors: ") || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want one with %q", err, tc.want)
 			}
-			if tc.is != nil && !errors.Is(err, tc.is) {
+			if !errors.Is(err, tc.is) {
 				t.Errorf("error %v is not %v", err, tc.is)
 			}
 		})
@@ -259,7 +260,7 @@ func FuzzSearch(f *testing.F) {
 			m.X[i] = float32(int8(b[i]))
 		}
 		queries, base := m.Rows(0, int(q)), m.Rows(int(q), m.N)
-		got, err := Search(base, queries, int(k))
+		got, err := Search(t.Context(), base, queries, int(k), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,13 +272,13 @@ func BenchmarkSearch(b *testing.B) {
 	for _, d := range []int{2, 50} {
 		for _, queries := range []int{1, 1000, 10000} {
 			b.Run(fmt.Sprintf("10000x%d, %d queries", d, queries), func(b *testing.B) {
-				x, err := NewIndex(normal(10000, d, 1))
+				x, err := NewIndex(b.Context(), normal(10000, d, 1), Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
 				q := normal(queries, d, 2)
 				for b.Loop() {
-					if _, err := x.Search(q, 15); err != nil {
+					if _, err := x.Search(b.Context(), q, 15); err != nil {
 						b.Fatal(err)
 					}
 				}

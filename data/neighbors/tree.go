@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"cne/data"
-	"cne/internal/parallel"
 )
 
 // A tree is a kd-tree. Each node halves its points by number, along the side
@@ -150,32 +149,4 @@ func (t *tree) search(best *topK, point []float32, self int32, at int32) {
 		}
 		at = far
 	}
-}
-
-// improve replaces row i of nb, which holds candidates for the neighbours of a
-// point, by the neighbours. The last candidate is a limit from the start; it
-// may be a neighbour itself.
-func (t *tree) improve(best *topK, nb *Neighbors, i int, point []float32, self int32) {
-	last := (i+1)*nb.K - 1
-	best.reset(nb.Dist2[last], nb.Index[last]+1)
-	t.search(best, point, self, 0)
-	best.store(nb, i)
-}
-
-// knnTree is KNN by tree search for checked arguments.
-func knnTree(m *data.Matrix, k int) *Neighbors {
-	t := newTree(m)
-	nb := newNeighbors(m.N, k)
-	// In the order of the tree, so that consecutive searches visit the same
-	// nodes.
-	parallel.For(m.N, 256, func(_, lo, hi int) {
-		best := newTopK(k)
-		for p := lo; p < hi; p++ {
-			self := t.index[p]
-			best.resetAll()
-			t.search(best, m.Row(int(self)), self, 0)
-			best.store(nb, int(self))
-		}
-	})
-	return nb
 }

@@ -4,6 +4,8 @@
 // the order of the pieces therefore gives the same bits whatever GOMAXPROCS is.
 package parallel
 
+import "context"
+
 // Pieces returns how many pieces of at most grain items n items make.
 func Pieces(n, grain int) int {
 	if n <= 0 {
@@ -20,4 +22,15 @@ func Pieces(n, grain int) int {
 func For(n, grain int, body func(piece, lo, hi int)) {
 	l := Loop{Body: body}
 	l.Run(n, grain)
+}
+
+// ForContext is For, but pieces that have not begun when ctx ends are left out.
+// It returns ctx's error, which may come although all pieces were handled.
+func ForContext(ctx context.Context, n, grain int, body func(piece, lo, hi int)) error {
+	For(n, grain, func(piece, lo, hi int) {
+		if ctx.Err() == nil {
+			body(piece, lo, hi)
+		}
+	})
+	return ctx.Err()
 }

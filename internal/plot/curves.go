@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"cne/internal/finite"
 )
 
 // Curves is a picture of line charts beside and below each other, such as the
@@ -162,7 +164,7 @@ func (p *Panel) check() error {
 			for i, v := range values.of {
 				switch {
 				case values.missing && math.IsNaN(v):
-				case math.IsNaN(v) || math.IsInf(v, 0):
+				case !finite.Is(v):
 					return fmt.Errorf("%w: series %d (%q) has %v in %s at point %d (counted from 0)", ErrNotFinite, k+1, s.Name, v, values.name, i)
 				case values.log && v <= 0:
 					return fmt.Errorf("%w: series %d (%q) has %v in %s at point %d (counted from 0), which a logarithmic axis cannot show", ErrInput, k+1, s.Name, v, values.name, i)
@@ -179,7 +181,7 @@ func (p *Panel) check() error {
 		return fmt.Errorf("%w: there are no points", ErrInput)
 	}
 	for _, m := range p.Marks {
-		if math.IsNaN(m.X) || math.IsInf(m.X, 0) {
+		if !finite.Is(m.X) {
 			return fmt.Errorf("%w: the mark %q is at %v", ErrNotFinite, m.Name, m.X)
 		}
 		if p.LogX && m.X <= 0 {

@@ -22,6 +22,7 @@ import (
 
 	"cne/data"
 	"cne/internal/atomicfile"
+	"cne/internal/finite"
 )
 
 // ErrInput is wrapped by errors about pictures that cannot be drawn: no points,
@@ -229,12 +230,8 @@ func (s *Scatter) check() error {
 	}); err != nil {
 		return err
 	}
-	for i := range m.N {
-		for j, v := range m.Row(i) {
-			if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-				return fmt.Errorf("%w: row %d of the embedding (counted from 0) has %v as coordinate %d", ErrNotFinite, i, v, j)
-			}
-		}
+	if at := finite.First(m.X); at >= 0 {
+		return fmt.Errorf("%w: row %d of the embedding (counted from 0) has %v as coordinate %d", ErrNotFinite, at/m.D, m.X[at], at%m.D)
 	}
 	for i, v := range s.Values {
 		if math.IsInf(v, 0) {

@@ -1,6 +1,7 @@
 package plot
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -43,7 +44,7 @@ func principalPlane(m *data.Matrix) (view, error) {
 
 // fitPlane finds that plane, and says in a note what it shows.
 func fitPlane(m *data.Matrix) (*data.PCA, string, error) {
-	pca, err := data.FitPCA(m, 2)
+	pca, err := data.FitPCA(context.Background(), m, 2, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrInput, err)
 	}

@@ -32,13 +32,20 @@ type Array struct {
 	f64 []float64
 	i32 []int32
 
-	on remote
+	on deviceMemory
 }
 
-// NewArray returns an array of zeros. The dtype is tensor.Float32, Float64 or
-// Int32; no dimensions make a scalar.
-func NewArray(dtype tensor.Dtype, shape ...int) (*Array, error) {
+// NewArray returns an array on a device; no dimensions make a scalar. On the CPU (nil)
+// the dtype is tensor.Float32, Float64 or Int32 and the elements are 0. On an
+// accelerator there is no Float64, and the elements are undefined.
+func NewArray(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	a := &Array{dtype: dtype}
+	if !d.OnHost() {
+		if dtype != tensor.Float32 && dtype != tensor.Int32 {
+			return nil, fmt.Errorf("op: no arrays of %v on %s; float32 and int32 are known there", dtype, d.Name())
+		}
+		a.on.device = d
+	}
 	return a, a.Resize(shape)
 }
 
@@ -82,7 +89,7 @@ func (a *Array) Cols() int {
 }
 
 // Resize gives the array a new shape. It allocates only when the array's
-// memory is too small; what the elements then are is not defined.
+// memory is too small; the elements are then undefined.
 func (a *Array) Resize(shape []int) error {
 	if len(shape) > MaxDims {
 		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
@@ -110,8 +117,8 @@ func (a *Array) Resize(shape []int) error {
 	return nil
 }
 
-// Reserve sees to it that the array can take a shape of n elements without
-// allocating then. What the elements are afterwards is not defined.
+// Reserve allocates memory for n elements, so that Resize need not. The elements are
+// undefined afterwards.
 func (a *Array) Reserve(n int) error {
 	if n <= a.Cap() {
 		return nil
@@ -142,7 +149,7 @@ func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error 
 		return shareError(a.dtype, dtype, len(data), slices.Clone(shape))
 	}
 	*slot[T](a) = data
-	a.dims, a.on = copy(a.shape[:], shape), remote{}
+	a.dims, a.on = copy(a.shape[:], shape), deviceMemory{}
 	return nil
 }
 
@@ -197,11 +204,11 @@ func (a *Array) SetValue(v gorgonia.Value) error {
 		return fmt.Errorf("op: the value of shape %v does not lie row after row in memory; copy it first", v.Shape())
 	}
 	a.dtype = v.Dtype()
-	a.dims, a.on = copy(a.shape[:], v.Shape()), remote{}
+	a.dims, a.on = copy(a.shape[:], v.Shape()), deviceMemory{}
 	if d, ok := v.(*tensor.Dense); ok {
 		if e, ok := d.Engine().(*device.Engine); ok {
 			a.f32, a.f64, a.i32 = nil, nil, nil
-			a.on = remote{device: e.Device(), engine: e, at: device.Pointer(d.Uintptr()), capacity: int(d.MemSize())}
+			a.on = deviceMemory{device: e.Device(), engine: e, at: Pointer(d.Uintptr()), capacity: int(d.MemSize())}
 			return nil
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -35,25 +34,19 @@ type BatchStats struct {
 	Evaluate bool
 }
 
-// NewBatchStats returns the statistics of a layer of the given number of
-// channels before its first run: means of 0 and variances of 1. The dtype,
+// NewBatchStats returns the statistics of a layer before its first run, means of 0 and
+// variances of 1, on the device on which the layer runs (nil: the CPU). The dtype,
 // tensor.Float32 or Float64, is that of the layer's input.
-func NewBatchStats(dtype tensor.Dtype, channels int) (*BatchStats, error) {
-	return NewBatchStatsOn(device.CPU(), dtype, channels)
-}
-
-// NewBatchStatsOn is NewBatchStats for a layer that runs on a device, where Mean
-// and Var are then.
-func NewBatchStatsOn(d *device.Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
+func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
 		return nil, fmt.Errorf("op: no batch statistics of %v; float32 and float64 are known", dtype)
 	}
 	s := new(BatchStats)
 	var err error
-	if s.Mean, err = NewArrayOn(d, dtype, channels); err != nil {
+	if s.Mean, err = NewArray(d, dtype, channels); err != nil {
 		return nil, err
 	}
-	if s.Var, err = NewArrayOn(d, dtype, channels); err != nil {
+	if s.Var, err = NewArray(d, dtype, channels); err != nil {
 		return nil, err
 	}
 	if !d.OnHost() {
@@ -78,10 +71,9 @@ func NewBatchStatsOn(d *device.Device, dtype tensor.Dtype, channels int) (*Batch
 // of which it needs at least two values; the gradients go through them. In
 // evaluation they are the running ones. See BatchStats for the two.
 //
-// The gradient nodes read what the last run left, so that a graph must not run
-// on two machines at once, a change between training and evaluation must not
-// come between the two passes of a step, and a graph can have the gradients of
-// one scalar alone.
+// The gradient nodes read what the last run left. So do not run one graph on two
+// machines at once, do not switch between training and evaluation between the two
+// passes of a step, and differentiate one scalar of a graph only.
 func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
 		return nil, errors.New("op: batch_norm needs batch statistics; NewBatchStats makes them")
@@ -96,15 +88,15 @@ func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation
 		base:  base{name: "batch_norm", arity: 3, typ: hm.NewFnType(images, vector, vector, images), id: newID()},
 		stats: stats,
 	}
-	if act == Identity {
+	if act == NoActivation {
 		o.single.norm.Floor, o.double.norm.Floor = float32(math.Inf(-1)), math.Inf(-1)
 	}
-	o.remote.floor = float64(o.single.norm.Floor)
+	o.onDevice.floor = float64(o.single.norm.Floor)
 	y, err := gorgonia.ApplyOp(o, x, scale, shift)
 	if err != nil {
 		return nil, err
 	}
-	// It is made here, and not with the gradient, to run soon after y.
+	// Made here, and not with the gradient, so that it runs soon after y.
 	o.done, err = gorgonia.ApplyOp(&batchNormDone{base{name: "batch_norm_done", arity: 1, typ: hm.NewFnType(images, real), id: o.id}}, y)
 	return y, err
 }
@@ -114,9 +106,9 @@ type batchNorm struct {
 	stats     *BatchStats
 	done      *gorgonia.Node // what batchNormDone gives
 	evaluated bool           // whether the last run used the running statistics
-	single    normalisation[float32]
-	double    normalisation[float64]
-	remote    remoteNorm
+	single    normalization[float32]
+	double    normalization[float64]
+	onDevice  deviceNorm
 }
 
 func (o *batchNorm) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -166,13 +158,12 @@ func (o *batchNorm) RunAgain(dst *Array, in []*Array) error {
 	return nil
 }
 
-// A normalisation computes a BatchNorm and its gradient.
-type normalisation[T Float] struct {
-	// norm is what the last run did to the channels; its pivots are the means as
-	// they are rounded: differences from them are exact where it counts, in a
-	// channel that is far from 0.
+// A normalization computes a BatchNorm and its gradient.
+type normalization[T Float] struct {
+	// norm is what the last run applied to the channels. Its pivots are the rounded
+	// means: differences from these are exact in a channel that is far from 0.
 	norm simd.Norm[T]
-	// mean and inverse [c] are the means, and 1/√(variance+ε), that it used.
+	// mean and inverse [c] are the mean and 1/√(variance+ε) that it used.
 	mean, inverse []float64
 
 	// first and second [c] are sums over each channel, of the pieces before they
@@ -184,7 +175,7 @@ type normalisation[T Float] struct {
 	moments, apply, products, blend parallel.Loop
 }
 
-func (n *normalisation[T]) init() {
+func (n *normalization[T]) init() {
 	if n.apply.Body == nil {
 		n.moments.Body = func(piece, lo, hi int) {
 			c := len(n.norm.Pivot)
@@ -207,7 +198,7 @@ func (n *normalisation[T]) init() {
 
 // sums runs a loop over the rows of x that adds to first and second for each of
 // its pieces, and adds these up.
-func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
+func (n *normalization[T]) sums(loop *parallel.Loop, channels int) {
 	rows, grain := len(n.x)/channels, itemsPerPiece(channels)
 	pieces := max(1, parallel.Pieces(rows, grain))
 	n.first, n.second = grow(n.first, pieces*channels), grow(n.second, pieces*channels)
@@ -220,7 +211,7 @@ func (n *normalisation[T]) sums(loop *parallel.Loop, channels int) {
 	}
 }
 
-func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
+func (n *normalization[T]) run(dst, x, scale, shift, means, variances []T, evaluate bool) {
 	n.init()
 	n.x = x
 	c := len(scale)
@@ -253,17 +244,17 @@ func (n *normalisation[T]) run(dst, x, scale, shift, means, variances []T, evalu
 }
 
 // runAgain applies what run found.
-func (n *normalisation[T]) runAgain(dst, x []T) {
+func (n *normalization[T]) runAgain(dst, x []T) {
 	n.dst, n.x = dst, x
 	c := len(n.norm.Pivot)
 	n.apply.Run(len(x)/c, itemsPerPiece(c))
-	n.dst, n.x = nil, nil // are not held
+	n.dst, n.x = nil, nil // for the garbage collector
 }
 
 // gradient writes, with z = (x−mean)/√(variance+ε) and g where the activation
 // lets it pass, scale/√(variance+ε)·(g − Σg/n − z·Σgz/n) in training, and without
 // the sums in evaluation. It leaves Σg and Σgz in first and second.
-func (n *normalisation[T]) gradient(dst, x, scale, g []T, evaluated bool) {
+func (n *normalization[T]) gradient(dst, x, scale, g []T, evaluated bool) {
 	c := len(scale)
 	n.dst, n.x, n.g = dst, x, g
 	n.ofG, n.ofX, n.o = grow(n.ofG, c), grow(n.ofX, c), grow(n.o, c)
@@ -301,9 +292,8 @@ func (o *batchNorm) SymDiff(in gorgonia.Nodes, _, grad *gorgonia.Node) (gorgonia
 	return out, nil
 }
 
-// batchNormDone is a scalar that is there once its input is: the gradient,
-// which needs the layer to have run, waits for it rather than for the layer's
-// output, whose memory is then free for others.
+// batchNormDone makes a scalar that says that the layer has run. The gradient depends
+// on it rather than on the layer's output, whose memory others can then use.
 type batchNormDone struct{ base }
 
 func (o *batchNormDone) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -320,8 +310,8 @@ func (o *batchNormDone) Run(dst *Array, _ []*Array) error {
 	return nil
 }
 
-// DiffWRT is here since Gorgonia differentiates no graph with a node at the end
-// of a branch whose operation does not have it.
+// DiffWRT is needed because Gorgonia differentiates no graph with a leaf whose
+// operation lacks it.
 func (o *batchNormDone) DiffWRT(int) []bool { return []bool{false} }
 
 func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -329,8 +319,8 @@ func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) 
 }
 
 // batchNormGrad is the gradient with respect to the images. Its inputs are the
-// images, the scale, the gradient that comes in, and that the layer is done. It
-// leaves the gradients of scale and shift, which it finds on the way.
+// images, the scale, the incoming gradient and batchNormDone. It also leaves the
+// gradients of scale and shift, for batchNormSums.
 type batchNormGrad struct {
 	base
 	of *batchNorm

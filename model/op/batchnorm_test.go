@@ -33,7 +33,7 @@ func product(shape []int) int {
 // stats returns new statistics, which these tests can do without an error.
 func stats(t testing.TB, dtype tensor.Dtype, channels int) *op.BatchStats {
 	t.Helper()
-	s, err := op.NewBatchStats(dtype, channels)
+	s, err := op.NewBatchStats(nil, dtype, channels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func newNormInputs(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 
 func newNormGraph(t testing.TB, dtype tensor.Dtype, shape ...int) *normGraph {
 	t.Helper()
-	return newActiveNormGraph(t, dtype, op.Identity, shape...)
+	return newActiveNormGraph(t, dtype, op.NoActivation, shape...)
 }
 
 func newActiveNormGraph(t testing.TB, dtype tensor.Dtype, act op.Activation, shape ...int) *normGraph {
@@ -186,7 +186,7 @@ func TestBatchNormAgainstDefinition(t *testing.T) {
 					for range 3 {
 						y, mean, variance := n.direct(shape)
 						for i, v := range y {
-							if act == op.ReLU {
+							if act == op.ReLUActivation {
 								y[i] = max(0, v)
 							}
 						}
@@ -223,7 +223,7 @@ func TestBatchNormEvaluation(t *testing.T) {
 		n := newNormGraph(t, dtype, shape...)
 		n.stats.Evaluate = true
 		mean, variance := numbers(n.stats.Mean), numbers(n.stats.Var)
-		p, err := vm.Compile(n.outputs...)
+		p, err := vm.Compile(nil, n.outputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestBatchNormEvaluation(t *testing.T) {
 		// One image of one pixel is enough for it.
 		one := newNormGraph(t, dtype, 1, 1, 1, 2)
 		one.stats.Evaluate = true
-		q, err := vm.Compile(one.outputs...)
+		q, err := vm.Compile(nil, one.outputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestBatchNormSingleMatchesDouble(t *testing.T) {
 			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
 				t.Fatal(err)
 			}
-			p, err := vm.Compile(n.outputs...)
+			p, err := vm.Compile(nil, n.outputs...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +309,7 @@ func TestBatchNormOfConstants(t *testing.T) {
 		if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, 2, 4, 5, 3)); err != nil {
 			t.Fatal(err)
 		}
-		p, err := vm.Compile(n.outputs...)
+		p, err := vm.Compile(nil, n.outputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,8 +332,8 @@ func TestTwoBatchNormsOfOneInput(t *testing.T) {
 			n := newNormInputs(t, tensor.Float64, shape...)
 			second := stats(t, tensor.Float64, 2)
 			second.Evaluate = true // of means 0 and variances 1
-			y := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats, op.Identity))
-			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second, op.Identity))
+			y := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, n.stats, op.NoActivation))
+			z := gorgonia.Must(op.BatchNorm(n.x, n.scale, n.shift, second, op.NoActivation))
 			sum := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(gorgonia.Must(gorgonia.Add(y, z)), n.c))))
 			grads, err := gorgonia.Grad(sum, n.shift, n.scale)
 			if err != nil {
@@ -374,7 +374,7 @@ func TestBatchNormKeepsNaN(t *testing.T) {
 			if err := gorgonia.Let(n.x, valueOf(dtype, n.xs, shape...)); err != nil {
 				t.Fatal(err)
 			}
-			p, err := vm.Compile(n.outputs...)
+			p, err := vm.Compile(nil, n.outputs...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -404,7 +404,7 @@ func TestBatchNormKeepsNaN(t *testing.T) {
 func runOn(t *testing.T, procs int, outputs gorgonia.Nodes) (all [][]float64) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-	p, err := vm.Compile(outputs...)
+	p, err := vm.Compile(nil, outputs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +436,7 @@ func TestBatchNormSameBitsOnAnyNumberOfCores(t *testing.T) {
 func steady(t *testing.T, outputs ...*gorgonia.Node) uint64 {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	p, err := vm.Compile(outputs...)
+	p, err := vm.Compile(nil, outputs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,10 +476,10 @@ func TestImageOperationsDoNotAllocate(t *testing.T) {
 	for name, outputs := range map[string]func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes{
 		"BatchNorm": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
 			scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(8, 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(8, 3))
-			return incomingTo(t, gorgonia.Must(op.BatchNorm(x, scale, shift, stats(t, x.Dtype(), 8), op.ReLU)), x, scale, shift)
+			return incomingTo(t, gorgonia.Must(op.BatchNorm(x, scale, shift, stats(t, x.Dtype(), 8), op.ReLUActivation)), x, scale, shift)
 		},
-		"Rectify": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
-			return incomingTo(t, gorgonia.Must(op.Rectify(x)), x)
+		"ReLU": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
+			return incomingTo(t, gorgonia.Must(op.ReLU(x)), x)
 		},
 		"AddReLU": func(t *testing.T, x *gorgonia.Node) gorgonia.Nodes {
 			b := imagesOf(x.Graph(), x.Dtype(), "b", normals(x.Shape().TotalSize(), 4), x.Shape()...)
@@ -509,7 +509,7 @@ func TestBatchNormRefuses(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		p, err := vm.Compile(y)
+		p, err := vm.Compile(nil, y)
 		if err != nil {
 			return err
 		}
@@ -519,20 +519,24 @@ func TestBatchNormRefuses(t *testing.T) {
 		apply func() error
 		want  string
 	}{
-		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil, op.Identity)) }, "NewBatchStats makes them"},
-		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.Identity)) },
+		"no statistics": {func() error { return run(op.BatchNorm(x, three, three, nil, op.NoActivation)) }, "NewBatchStats makes them"},
+		"scale": {func() error { return run(op.BatchNorm(x, four, three, stats(t, tensor.Float64, 3), op.NoActivation)) },
 			"batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 3], [4] and [3]"},
-		"no channel": {func() error { return run(op.BatchNorm(empty, none, none, stats(t, tensor.Float64, 0), op.Identity)) },
+		"no channel": {func() error {
+			return run(op.BatchNorm(empty, none, none, stats(t, tensor.Float64, 0), op.NoActivation))
+		},
 			"of one channel or more, a scale [c] and a shift [c], not shapes [2 2 2 0], [0] and [0]"},
-		"shift":     {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.Identity)) }, "not shapes [2 2 2 3], [3] and [4]"},
-		"channels":  {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.Identity)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
-		"type":      {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.Identity)) }, "batch_norm of float64 has statistics of float32"},
-		"one value": {func() error { return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.Identity)) }, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
+		"shift":    {func() error { return run(op.BatchNorm(x, three, four, stats(t, tensor.Float64, 3), op.NoActivation)) }, "not shapes [2 2 2 3], [3] and [4]"},
+		"channels": {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 4), op.NoActivation)) }, "batch_norm of 3 channels has statistics of shapes [4] and [4]"},
+		"type":     {func() error { return run(op.BatchNorm(x, three, three, stats(t, tensor.Float32, 3), op.NoActivation)) }, "batch_norm of float64 has statistics of float32"},
+		"one value": {func() error {
+			return run(op.BatchNorm(pixel, three, three, stats(t, tensor.Float64, 3), op.NoActivation))
+		}, "needs at least two values of a channel, but images of shape [1 1 1 3] have 1"},
 		"activation": {func() error {
 			return run(op.BatchNorm(x, three, three, stats(t, tensor.Float64, 3), op.Activation(7)))
 		}, "no activation 7"},
-		"type of it": {func() error { _, err := op.NewBatchStats(tensor.Int32, 3); return err }, "no batch statistics of int32"},
-		"size of it": {func() error { _, err := op.NewBatchStats(tensor.Float32, -3); return err }, "negative dimension"},
+		"type of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Int32, 3); return err }, "no batch statistics of int32"},
+		"size of it": {func() error { _, err := op.NewBatchStats(nil, tensor.Float32, -3); return err }, "negative dimension"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tc.apply(); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -564,10 +568,10 @@ func BenchmarkImages(b *testing.B) {
 		}{
 			{"BatchNorm", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
 				scale, shift := vectorOf(x.Graph(), x.Dtype(), "scale", normals(shape[3], 2)), vectorOf(x.Graph(), x.Dtype(), "shift", normals(shape[3], 3))
-				return gorgonia.Must(op.BatchNorm(x, scale, shift, stats(b, x.Dtype(), shape[3]), op.ReLU)), gorgonia.Nodes{x, scale, shift}
+				return gorgonia.Must(op.BatchNorm(x, scale, shift, stats(b, x.Dtype(), shape[3]), op.ReLUActivation)), gorgonia.Nodes{x, scale, shift}
 			}},
-			{"Rectify", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
-				return gorgonia.Must(op.Rectify(x)), gorgonia.Nodes{x}
+			{"ReLU", 2 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
+				return gorgonia.Must(op.ReLU(x)), gorgonia.Nodes{x}
 			}},
 			{"AddReLU", 3 + 3, func(x *gorgonia.Node) (*gorgonia.Node, gorgonia.Nodes) {
 				a := imagesOf(x.Graph(), x.Dtype(), "a", xs, shape...)
@@ -584,7 +588,7 @@ func BenchmarkImages(b *testing.B) {
 					if pass == "both" {
 						outputs, arrays = incomingTo(b, y, inputs...), c.arrays
 					}
-					p, err := vm.Compile(outputs...)
+					p, err := vm.Compile(nil, outputs...)
 					if err != nil {
 						b.Fatal(err)
 					}

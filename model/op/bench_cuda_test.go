@@ -29,7 +29,7 @@ func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGrap
 		}
 	}
 	in, out := build(d, gorgonia.NewGraph())
-	p, err := vm.CompileOn(d, out...)
+	p, err := vm.Compile(d, out...)
 	fatal(err)
 	for n, a := range in {
 		if input := p.Input(n); input != nil {
@@ -140,12 +140,12 @@ func BenchmarkBatchNormOnDevice(b *testing.B) {
 	c := shape[3]
 	x, gradient, scale, shift := filled(b, 1, shape[:]...), filled(b, 2, shape[:]...), filled(b, 3, c), filled(b, 4, c)
 	s := benchmarkOn(b, func(d *device.Device, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
-		stats, err := op.NewBatchStatsOn(d, tensor.Float32, c)
+		stats, err := op.NewBatchStats(d, tensor.Float32, c)
 		if err != nil {
 			b.Fatal(err)
 		}
 		nx, ng, ns, nh := nodeOf(g, x, "x"), nodeOf(g, gradient, "gradient"), nodeOf(g, scale, "scale"), nodeOf(g, shift, "shift")
-		y, err := op.BatchNorm(nx, ns, nh, stats, op.ReLU)
+		y, err := op.BatchNorm(nx, ns, nh, stats, op.ReLUActivation)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func BenchmarkFullBatch(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			p, err := vm.Compile(loss, gradients[0], gradients[1])
+			p, err := vm.Compile(nil, loss, gradients[0], gradients[1])
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -9,11 +9,13 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/enum"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
 
-// A Loss is one of the paper's four contrastive losses.
+// A Loss is one of the four contrastive losses of the paper (Damrich et al., ICLR
+// 2023), to whose equations the numbers below refer.
 type Loss int
 
 // The losses. q is the similarity of a pair, c and Z stand for exp θ.
@@ -22,43 +24,34 @@ const (
 	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
 	// pair, with c = Z̄·m/|X|.
 	Neg Loss = iota
-	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 4): Neg with
+	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 6): Neg with
 	// c = m·Z, where Z is learnt.
 	NC
-	// InfoNC is InfoNC-t-SNE's (Eq. 6): −log q + (1/ρ)·log Σ q over the
+	// InfoNC is InfoNC-t-SNE's (Eq. 4): −log q + (1/ρ)·log Σ q over the
 	// positive and the negatives of a head.
 	InfoNC
-	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each
-	// negative pair.
+	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each negative
+	// pair. It is Neg with c = 1 and the similarity 1/‖a−b‖² (Sec. 6).
 	UMAP
 )
 
-var lossNames = [...]string{"neg", "nc", "infonce", "umap"}
-
-func (l Loss) String() string {
-	if l < 0 || int(l) >= len(lossNames) {
-		return fmt.Sprintf("Loss(%d)", int(l))
-	}
-	return lossNames[l]
+var lossNames = enum.Names[Loss]{
+	Package: "op", Type: "Loss", What: "loss",
+	Words:   []string{"neg", "nc", "infonce", "umap"},
+	Aliases: map[string]Loss{"neg-tsne": Neg, "nc-tsne": NC, "infonc-tsne": InfoNC},
 }
+
+func (l Loss) String() string { return lossNames.String(l) }
 
 // MarshalText implements encoding.TextMarshaler by the loss's name.
-func (l Loss) MarshalText() ([]byte, error) {
-	if l < 0 || int(l) >= len(lossNames) {
-		return nil, fmt.Errorf("op: no loss %d", int(l))
-	}
-	return []byte(l.String()), nil
-}
+func (l Loss) MarshalText() ([]byte, error) { return lossNames.Text(l) }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (l *Loss) UnmarshalText(text []byte) error {
-	i := slices.Index(lossNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("op: no loss is named %q", text)
-	}
-	*l = Loss(i)
-	return nil
-}
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the paper's names
+// too: neg-tsne, nc-tsne and infonc-tsne.
+func (l *Loss) UnmarshalText(text []byte) error { return lossNames.Parse(l, text) }
+
+// Words returns the names of all losses.
+func (Loss) Words() []string { return slices.Clone(lossNames.Words) }
 
 // A Metric says how the similarity of two rows is computed.
 type Metric int
@@ -70,32 +63,18 @@ const (
 	Cosine
 )
 
-var metricNames = [...]string{"euclidean", "cosine"}
+var metricNames = enum.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Words: []string{"euclidean", "cosine"}}
 
-func (m Metric) String() string {
-	if m < 0 || int(m) >= len(metricNames) {
-		return fmt.Sprintf("Metric(%d)", int(m))
-	}
-	return metricNames[m]
-}
+func (m Metric) String() string { return metricNames.String(m) }
 
 // MarshalText implements encoding.TextMarshaler by the metric's name.
-func (m Metric) MarshalText() ([]byte, error) {
-	if m < 0 || int(m) >= len(metricNames) {
-		return nil, fmt.Errorf("op: no metric %d", int(m))
-	}
-	return []byte(m.String()), nil
-}
+func (m Metric) MarshalText() ([]byte, error) { return metricNames.Text(m) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (m *Metric) UnmarshalText(text []byte) error {
-	i := slices.Index(metricNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("op: no metric is named %q", text)
-	}
-	*m = Metric(i)
-	return nil
-}
+func (m *Metric) UnmarshalText(text []byte) error { return metricNames.Parse(m, text) }
+
+// Words returns the names of all metrics.
+func (Metric) Words() []string { return slices.Clone(metricNames.Words) }
 
 // ContrastiveOptions say which loss Contrastive computes. The zero value is
 // Neg-t-SNE on Euclidean distances, unclamped, summed over the batch.
@@ -104,10 +83,10 @@ type ContrastiveOptions struct {
 	Metric Metric `json:"metric"`
 	// Temperature is τ of the cosine metric; 0 means 0.5.
 	Temperature float64 `json:"temperature,omitempty"`
-	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; for
-	// InfoNC every similarity, rather than their sum. Where it binds the
-	// gradient is zero. The Euclidean metric alone has it. At 0 a bound
-	// remains that keeps float arithmetic finite.
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1; InfoNC's
+	// bounds every similarity rather than their sum. Where it binds the gradient is
+	// zero. Only the Euclidean metric has it. Even 0 leaves a tiny bound, which keeps
+	// the arithmetic finite.
 	Clamp float64 `json:"clamp"`
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64 `json:"scale,omitempty"`
@@ -154,13 +133,13 @@ func (o ContrastiveOptions) check() error {
 //     in a circle, group k takes the m that begin with firstₖ; there must be as
 //     many.
 //
-// In the last two, of negatives only b counts, and the pairs are dense blocks,
-// which cost a fraction of what pairs cost whose rows have to be looked up.
+// In the last two, only the width b of negatives is used, and the pairs are dense
+// blocks, which are several times as fast as pairs whose rows have to be looked up.
 //
 // The loss is differentiable with respect to features and theta. Its gradient
 // is computed in the same sweep over the pairs as the loss itself, once
-// Gorgonia has differentiated the node; the gradient nodes read what the last
-// sweep left, so that a graph must not run on two machines at once.
+// Gorgonia has differentiated the node. The gradient nodes read what the last sweep
+// left: do not run one graph on two machines at once.
 func Contrastive(features, negatives, runs, theta *gorgonia.Node, options ContrastiveOptions) (*gorgonia.Node, error) {
 	o, err := newContrastive(options)
 	if err != nil {
@@ -169,8 +148,8 @@ func Contrastive(features, negatives, runs, theta *gorgonia.Node, options Contra
 	return gorgonia.ApplyOp(o, features, negatives, runs, theta)
 }
 
-// GroupHeads is the number of consecutive heads that share their negatives by a
-// row of Contrastive's runs.
+// GroupHeads is the number of consecutive heads that share the negatives of one run:
+// see Contrastive.
 const GroupHeads = groupHeads
 
 type contrastive struct {
@@ -180,9 +159,9 @@ type contrastive struct {
 	// differentiated is set once a gradient node exists.
 	differentiated bool
 
-	single sweeps[float32]
-	double sweeps[float64]
-	remote remoteSweep
+	single   sweeps[float32]
+	double   sweeps[float64]
+	onDevice deviceSweep
 }
 
 func newContrastive(options ContrastiveOptions) (*contrastive, error) {
@@ -238,7 +217,7 @@ func (o *contrastive) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// What runs may begin with, instead of a number of shared negatives.
+// What runs may begin with in place of the number of shared negatives.
 const (
 	oneByOne = 0
 	allRows  = -1
@@ -334,22 +313,22 @@ func (o *contrastiveGradTheta) Run(dst *Array, in []*Array) error {
 // sweeps are the ways to go over the pairs of a batch, and what the last one
 // left.
 type sweeps[T Float] struct {
-	options  ContrastiveOptions
-	listed   sweep[T]
-	planes   planeSweep[T]
-	products productSweep[T]
-	norm     float64 // scale, and 1/b for the mean
-	dTheta   float64
+	options ContrastiveOptions
+	listed  sweep[T]
+	lowDim  soaSweep[T]
+	gemm    gemmSweep[T]
+	norm    float64 // scale, and 1/b for the mean
+	dTheta  float64
 	// parts, whose sum times norm is the gradient of the last batch.
 	parts [][]T
-	grad  []T // of planes and products
+	grad  []T // of the dense sweeps
 }
 
 func (s *sweeps[T]) init(options ContrastiveOptions) {
 	s.options = options
 	s.listed.init(options)
-	s.planes.init(options)
-	s.products.init(options)
+	s.lowDim.init(options)
+	s.gemm.init(options)
 }
 
 // run computes the loss and, if asked, leaves its gradient for gradTo.
@@ -363,9 +342,9 @@ func (s *sweeps[T]) run(features []T, d int, negatives, runs []int32, b int, the
 		}
 	} else {
 		s.grad = grow(s.grad, len(features))
-		run := s.products.run
+		run := s.gemm.run
 		if s.options.Metric == Euclidean && d <= simd.MaxDenseWidth {
-			run = s.planes.run
+			run = s.lowDim.run
 		}
 		sum = run(features, d, len(features)/d, b, runs, theta, withGrad, s.grad)
 		s.parts = append(s.parts, s.grad)
@@ -405,9 +384,9 @@ func decode(runs []int32, rows int) (m int, firsts []int32) {
 	return int(runs[0]), runs[1:]
 }
 
-// overRun calls body for the rows [from, to) of the run of m rows that begins
-// with number first of those outside a group of the heads [lo, hi), in the order
-// of the run. The rows of a call are heads, or tails, or other rows.
+// overRun calls body for the stretches [from, to) of rows that make up a run: m rows
+// from the first-th on of those outside the group of heads [lo, hi), going on at the
+// beginning. The rows of a call are all heads, all tails, or all others.
 func overRun(lo, hi, b, rows, first, m int, body func(from, to int)) {
 	parts := [5][2]int{{0, lo}, {hi, b}, {b, b + lo}, {b + hi, 2 * b}, {2 * b, rows}}
 	for m > 0 { // at most twice: a run goes on at the beginning
@@ -431,7 +410,7 @@ func constant[T Float](loss Loss, theta float64, m int) T {
 	return c
 }
 
-// tailsOf returns b, b+1, …, the rows of the tails of b edges, in the memory of
+// tailsOf returns b, b+1, …: the rows of the tails of b edges. It uses the memory of
 // rows if that is enough.
 func tailsOf(rows []int32, b int) []int32 {
 	if len(rows) == b {
@@ -458,9 +437,10 @@ const (
 	maxPieces = 8
 )
 
-// A sweep goes once over the pairs of a batch and computes the loss and its
-// gradient. The heads are cut into pieces by the size of the batch alone; each
-// piece adds up a gradient of its own, and these are added in order.
+// A sweep goes once over the listed pairs of a batch and computes the loss and its
+// gradient. The heads are cut into pieces by the size of the batch alone; each piece
+// adds up a gradient of its own, and these are added in order, so that the result does
+// not depend on the number of cores.
 type sweep[T Float] struct {
 	options  ContrastiveOptions
 	bound    simd.Bound[T]
@@ -619,7 +599,7 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 			simd.Similarities(negative(j), total, s.clamp)
 		}
 		if inTotal == 0 && s.m == 0 {
-			// There is nothing to contrast with: the sum drops out.
+			// Without negatives there is no sum, and its logarithm drops out.
 			p.sum.Loss += simd.InfoNCPositive(positive, total, s.clamp, 0)
 			return
 		}
@@ -633,7 +613,7 @@ func (s *sweep[T]) euclidean(p *piece[T], count, stride int) {
 	}
 }
 
-// cosine turns a tile's tempered cosines into derivatives.
+// cosine turns a tile's cosines over τ into derivatives.
 func (s *sweep[T]) cosine(p *piece[T], count, stride int) {
 	if s.options.Loss == InfoNC {
 		positive := p.x[:count]

@@ -109,7 +109,7 @@ func TestContrastiveMatchesGoldenOnDevice(t *testing.T) {
 func onDevice(t *testing.T, d *device.Device, p *pairing) [3][]float64 {
 	t.Helper()
 	in, out := p.graph(t, gorgonia.NewGraph())
-	program, err := vm.CompileOn(d, out...)
+	program, err := vm.Compile(d, out...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func onDevice(t *testing.T, d *device.Device, p *pairing) [3][]float64 {
 	}
 	var results [3][]float64
 	for i, o := range out {
-		here, err := op.NewArray(tensor.Float32)
+		here, err := op.NewArray(nil, tensor.Float32)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 				p.negatives = draws(4, 10, 2)
 			}
 			in, out := p.graph(t, gorgonia.NewGraph())
-			program, err := vm.CompileOn(d, out...)
+			program, err := vm.Compile(d, out...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +282,7 @@ func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 			}
 			results := func() (all [][]float32) {
 				for _, o := range out {
-					here, err := op.NewArray(tensor.Float32)
+					here, err := op.NewArray(nil, tensor.Float32)
 					if err != nil {
 						t.Fatal(err)
 					}

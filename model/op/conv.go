@@ -11,20 +11,19 @@ import (
 // MaxConvSize is the largest stride and padding of a Conv2d.
 const MaxConvSize = 1 << 15
 
-// Conv2d returns the convolution (in fact the correlation, as everywhere in
-// this field) of images x [N, H, W, C] with weights [K, C, kh, kw], without a
-// bias: [N, ⌊(H+2·pad−kh)/stride⌋+1, ⌊(W+2·pad−kw)/stride⌋+1, K]. pad rows and
-// columns of zeros are thought on each side of an image; 1 ≤ stride, 0 ≤ pad.
+// Conv2d returns the convolution (strictly the cross-correlation, as in all deep
+// learning) of images x [N, H, W, C] with weights [K, C, kh, kw], without a
+// bias: [N, ⌊(H+2·pad−kh)/stride⌋+1, ⌊(W+2·pad−kw)/stride⌋+1, K]. Images are padded by
+// pad rows and columns of zeros on each side; 1 ≤ stride, 0 ≤ pad.
 //
-// The images have their channels last, so that all kernels of a network work on
-// vectors of channels; ChannelsLast makes them of images as files and PyTorch
-// have them. The weights have PyTorch's order.
+// Channels come last in the images, so that all kernels work on vectors of channels;
+// ChannelsLast converts from the layout of files and PyTorch. The weights are in
+// PyTorch's layout.
 //
 // In float32, convolutions of 3×3 with stride 1 and padding 1 between multiples
 // of 16 channels are computed by Winograd's minimal filtering, with a quarter of
 // the multiplications; their errors are some 10⁻⁶ of the largest result. All
-// others are matrix products with the patches that the windows see, of which no
-// more are laid out at a time than stay in the cache.
+// others are computed by im2col, as much of it at a time as stays in the cache.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int) (*gorgonia.Node, error) {
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
 		return nil, fmt.Errorf("op: conv2d cannot have stride %d and padding %d; the stride is from 1 to %d, the padding from 0", stride, pad, MaxConvSize)
@@ -39,7 +38,7 @@ type conv2d struct {
 	base
 	stride, pad int
 	convolution
-	remote remoteConv
+	onDevice deviceConv
 }
 
 func (o *conv2d) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -87,7 +86,7 @@ type convGrad struct {
 	of          convPart // convImages or convWeights
 	stride, pad int
 	convolution
-	remote remoteConv
+	onDevice deviceConv
 }
 
 func (o *convGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
@@ -118,8 +117,8 @@ func (o *convGrad) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// A convPart is one of the three arrays of a convolution; two of them, or their
-// gradients, give that of the third.
+// A convPart is one of the three arrays of a convolution: the one that is computed,
+// or whose gradient is, from the other two.
 type convPart int
 
 const (
@@ -128,21 +127,21 @@ const (
 	convResult
 )
 
-// A convolution computes one part by the method that suits.
+// A convolution computes one part by the method that is fastest for its sizes.
 type convolution struct {
-	single patches[float32]
-	double patches[float64]
+	single im2col[float32]
+	double im2col[float64]
 	tiles  winograd
 }
 
 func (c *convolution) run(g windows, part convPart, images, weights, result *Array) {
 	switch {
 	case images.dtype == tensor.Float64:
-		c.double.run(&doublePatches, g, part, images.f64, weights.f64, result.f64)
+		c.double.run(&doubleIm2col, g, part, images.f64, weights.f64, result.f64)
 	case g.tiled():
 		c.tiles.run(g, part, images.f32, weights.f32, result.f32)
 	default:
-		c.single.run(&singlePatches, g, part, images.f32, weights.f32, result.f32)
+		c.single.run(&singleIm2col, g, part, images.f32, weights.f32, result.f32)
 	}
 }
 

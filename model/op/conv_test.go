@@ -182,7 +182,7 @@ func TestConv2dFloat32(t *testing.T) {
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			g := newConvGraph(t, c, dtype)
 			g.let(t, normals(volume(g.shapeX), 1), normals(volume(g.shapeW), 2), normals(volume(g.shapeY), 3))
-			p, err := vm.Compile(g.y, g.dx, g.dw)
+			p, err := vm.Compile(nil, g.y, g.dx, g.dw)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func TestConv2dIsGorgonias(t *testing.T) {
 func convProgram(t testing.TB, c convCase) (*convGraph, *vm.Program) {
 	t.Helper()
 	g := newConvGraph(t, c, tensor.Float32)
-	p, err := vm.Compile(g.y, g.dx, g.dw)
+	p, err := vm.Compile(nil, g.y, g.dx, g.dw)
 	if err != nil {
 		t.Fatal(err)
 	}

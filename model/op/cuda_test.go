@@ -36,7 +36,7 @@ func onBoth(t *testing.T, d *device.Device, within float64, build func(g *gorgon
 // computed runs a graph on a device and returns its outputs.
 func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes) (results []*op.Array) {
 	t.Helper()
-	p, err := vm.CompileOn(on, out...)
+	p, err := vm.Compile(on, out...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, 
 		}
 	}
 	for _, o := range out {
-		here, err := op.NewArray(o.Dtype())
+		here, err := op.NewArray(nil, o.Dtype())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func compareArrays(t *testing.T, what string, got, want *op.Array, within float6
 // filled returns an array of normally distributed numbers.
 func filled(t testing.TB, seed uint64, shape ...int) *op.Array {
 	t.Helper()
-	a, err := op.NewArray(tensor.Float32, shape...)
+	a, err := op.NewArray(nil, tensor.Float32, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ package op
 // SetPatchBytes sets how many bytes of patches are laid out at a time on a device,
 // until restore is called.
 func SetPatchBytes(n int) (restore func()) {
-	before := patchBytes
-	patchBytes = n
-	return func() { patchBytes = before }
+	before := im2colBytes
+	im2colBytes = n
+	return func() { im2colBytes = before }
 }

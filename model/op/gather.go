@@ -61,16 +61,16 @@ func (o *gather) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *gather) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *gather) Launch(d *Device, dst *Array, in []*Array) error {
 	return gatherRows(d, dst.Pointer(), in[0], in[1], 0, dst.shape[0])
 }
 
 // gatherRows writes the rows of a matrix that n elements of an index name, from
 // first on, on an accelerator.
-func gatherRows(d *device.Device, dst device.Pointer, points, index *Array, first, n int) error {
+func gatherRows(d *Device, dst Pointer, points, index *Array, first, n int) error {
 	cols := points.shape[1]
 	lanes := device.Lanes(cols)
-	return d.Each("gather_rows", n<<lanes, device.Arg(dst), points.Arg(), device.Arg(index.Pointer().At(first, elementSize)),
+	return d.Each("gather_rows", n<<lanes, Arg(dst), points.Arg(), Arg(index.Pointer().At(first, elementSize)),
 		device.Int(n), device.Int(cols), device.Int(lanes))
 }
 
@@ -126,7 +126,7 @@ const mostTogether = 5000
 
 // Launch implements Launcher. The sums are of integers, so that the order in which
 // an accelerator's threads add to them does not matter.
-func (o *scatterAdd) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 	x, index := in[0], in[1]
 	rows, cols, n := x.shape[0], x.shape[1], dst.Len()
 	if rows == 0 || n == 0 {
@@ -144,7 +144,7 @@ func (o *scatterAdd) Launch(d *device.Device, dst *Array, in []*Array) error {
 	if err := sums.Zero(); err != nil {
 		return err
 	}
-	most := device.Arg(sums.Pointer().At(2*n, elementSize))
+	most := Arg(sums.Pointer().At(2*n, elementSize))
 	if err := d.Launch("scatter_largest", device.Launch{Grid: blocksFor(x.Len()), Block: 256}, most, x.Arg(), device.Int(x.Len())); err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func (g *lossGraph) let(t *testing.T, features []float64, theta float64) {
 // machines are the executors every op must give the same results under.
 var machines = map[string]func(t *testing.T, g *gorgonia.ExprGraph, outputs ...*gorgonia.Node) gorgonia.VM{
 	"vm": func(t *testing.T, _ *gorgonia.ExprGraph, outputs ...*gorgonia.Node) gorgonia.VM {
-		p, err := vm.Compile(outputs...)
+		p, err := vm.Compile(nil, outputs...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,19 +49,19 @@ func TestBatchNormOnDevice(t *testing.T) {
 		evaluate bool
 		within   float64
 	}{
-		{[4]int{2, 1, 1, 1}, 0, op.Identity, false, 1e-4},
-		{[4]int{1, 1, 5, 4}, 0, op.ReLU, false, 1e-4},
-		{[4]int{3, 5, 3, 3}, 1, op.ReLU, false, 2e-5},
-		{[4]int{3, 5, 3, 8}, 1, op.Identity, false, 2e-5},
-		{[4]int{5, 7, 3, 257}, 0, op.ReLU, false, 2e-5}, // more than one strip
-		{[4]int{2, 3, 5, 132}, 0, op.ReLU, false, 2e-5},
-		{[4]int{9, 16, 16, 4}, 0, op.ReLU, false, 2e-5}, // several parts
-		{[4]int{3, 17, 17, 6}, 0, op.Identity, false, 2e-5},
-		{[4]int{4, 8, 8, 8}, 3000, op.ReLU, false, 2e-5}, // far from 0
-		{[4]int{4, 8, 8, 8}, 3000, op.Identity, false, 2e-5},
-		{[4]int{3, 5, 3, 3}, 1, op.ReLU, true, 2e-5},
-		{[4]int{3, 5, 3, 12}, 1, op.Identity, true, 2e-5},
-		{[4]int{0, 5, 3, 12}, 0, op.ReLU, true, 0},
+		{[4]int{2, 1, 1, 1}, 0, op.NoActivation, false, 1e-4},
+		{[4]int{1, 1, 5, 4}, 0, op.ReLUActivation, false, 1e-4},
+		{[4]int{3, 5, 3, 3}, 1, op.ReLUActivation, false, 2e-5},
+		{[4]int{3, 5, 3, 8}, 1, op.NoActivation, false, 2e-5},
+		{[4]int{5, 7, 3, 257}, 0, op.ReLUActivation, false, 2e-5}, // more than one strip
+		{[4]int{2, 3, 5, 132}, 0, op.ReLUActivation, false, 2e-5},
+		{[4]int{9, 16, 16, 4}, 0, op.ReLUActivation, false, 2e-5}, // several parts
+		{[4]int{3, 17, 17, 6}, 0, op.NoActivation, false, 2e-5},
+		{[4]int{4, 8, 8, 8}, 3000, op.ReLUActivation, false, 2e-5}, // far from 0
+		{[4]int{4, 8, 8, 8}, 3000, op.NoActivation, false, 2e-5},
+		{[4]int{3, 5, 3, 3}, 1, op.ReLUActivation, true, 2e-5},
+		{[4]int{3, 5, 3, 12}, 1, op.NoActivation, true, 2e-5},
+		{[4]int{0, 5, 3, 12}, 0, op.ReLUActivation, true, 0},
 	} {
 		t.Run(fmt.Sprint(c.shape, c.by, c.act, c.evaluate), func(t *testing.T) {
 			channels := c.shape[3]
@@ -74,7 +74,7 @@ func TestBatchNormOnDevice(t *testing.T) {
 			var stats []*op.BatchStats
 			where := []*device.Device{device.CPU(), d}
 			onBoth(t, d, c.within, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
-				s, err := op.NewBatchStatsOn(where[len(stats)], tensor.Float32, channels)
+				s, err := op.NewBatchStats(where[len(stats)], tensor.Float32, channels)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +108,7 @@ func TestBatchNormOnDevice(t *testing.T) {
 // onHost returns a copy of an array in the program's memory.
 func onHost(t *testing.T, a *op.Array) *op.Array {
 	t.Helper()
-	here, err := op.NewArray(a.Dtype())
+	here, err := op.NewArray(nil, a.Dtype())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestImageLayoutsOnDevice(t *testing.T) {
 			other, g := filled(t, 2, shape...), filled(t, 3, shape...)
 			onBoth(t, d, 0, func(graph *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 				a, b, of := nodeOf(graph, x, "a"), nodeOf(graph, other, "b"), nodeOf(graph, g, "g")
-				y := gorgonia.Must(op.AddReLU(a, gorgonia.Must(op.Rectify(b))))
+				y := gorgonia.Must(op.AddReLU(a, gorgonia.Must(op.ReLU(b))))
 				return map[*gorgonia.Node]*op.Array{a: x, b: other, of: g}, append(gorgonia.Nodes{y}, weighted(t, y, of, a, b)...)
 			})
 		})
@@ -235,7 +235,7 @@ func TestViewKeepsMemoryOnDevice(t *testing.T) {
 		var arrays [3]*op.Array
 		for i := range arrays {
 			var err error
-			if arrays[i], err = op.NewArrayOn(d, tensor.Float32, 4, 3); err != nil {
+			if arrays[i], err = op.NewArray(d, tensor.Float32, 4, 3); err != nil {
 				t.Fatal(err)
 			}
 		}

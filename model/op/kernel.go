@@ -9,8 +9,6 @@ import (
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
-
-	"cne/internal/device"
 )
 
 // A Kernel is an operation that computes into memory it is given. All
@@ -29,9 +27,9 @@ type Kernel interface {
 	Run(dst *Array, in []*Array) error
 }
 
-// A Recomputer is a kernel whose result a program may drop and compute again
-// when it is needed once more, to save memory: it takes little time compared
-// with what the result is used for.
+// A Recomputer is a kernel whose result a program may drop, to save memory, and compute
+// again when it is next needed, because that takes little time compared with what the
+// result is used for.
 type Recomputer interface {
 	Kernel
 
@@ -40,7 +38,7 @@ type Recomputer interface {
 	RunAgain(dst *Array, in []*Array) error
 
 	// LaunchAgain is RunAgain on an accelerator: see Launcher.
-	LaunchAgain(d *device.Device, dst *Array, in []*Array) error
+	LaunchAgain(d *Device, dst *Array, in []*Array) error
 }
 
 // The types from which operations' signatures are made. Indices are int32
@@ -54,9 +52,8 @@ var (
 	table   = gorgonia.TensorType{Dims: 2, Of: tensor.Int32}
 )
 
-// base carries what the operations of this package have in common towards
-// Gorgonia. An operation embeds it and passes itself where its kernel is
-// needed.
+// base implements the methods of gorgonia.Op that all operations of this package have
+// in common. An operation embeds it.
 type base struct {
 	name  string
 	arity int
@@ -98,9 +95,9 @@ func do(k Kernel, values []gorgonia.Value) (gorgonia.Value, error) {
 		return nil, err
 	}
 	if in[0].on.device != nil {
-		return doRemotely(k, shape, in)
+		return doOnDevice(k, shape, in)
 	}
-	dst, err := NewArray(in[0].Dtype(), shape...)
+	dst, err := NewArray(nil, in[0].Dtype(), shape...)
 	if err != nil {
 		return nil, err
 	}
@@ -134,3 +131,10 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	}
 	return tensor.Shape(shape), nil
 }
+
+// elementsPerPiece is from how many elements on an elementwise operation is worth
+// waking another core for.
+const elementsPerPiece = 1 << 16
+
+// itemsPerPiece is the same for items of so many elements each.
+func itemsPerPiece(elements int) int { return max(1, elementsPerPiece/max(1, elements)) }

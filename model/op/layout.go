@@ -53,7 +53,7 @@ func (o *relayout) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *relayout) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *relayout) Launch(d *Device, dst *Array, in []*Array) error {
 	s := in[0].shape
 	rows, cols := s[1], s[2]*s[3]
 	if o.back {
@@ -64,7 +64,7 @@ func (o *relayout) Launch(d *device.Device, dst *Array, in []*Array) error {
 
 // transposeEach writes the transposes of matrices of so many rows and columns, one
 // after the other, to dst.
-func transposeEach(d *device.Device, dst, x *Array, rows, cols int) error {
+func transposeEach(d *Device, dst, x *Array, rows, cols int) error {
 	return d.Each("transpose_each", dst.Len(), dst.Arg(), x.Arg(), device.Int(rows), device.Int(cols), device.Int(dst.Len()))
 }
 

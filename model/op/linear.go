@@ -13,18 +13,18 @@ import (
 	"cne/internal/simd"
 )
 
-// An Activation is what a layer does to its sums.
+// An Activation is the function that a layer applies to its sums.
 type Activation int
 
 const (
-	// Identity leaves them.
-	Identity Activation = iota
-	// ReLU replaces negative ones by 0. Its derivative at 0 is 0.
-	ReLU
+	// NoActivation leaves them as they are.
+	NoActivation Activation = iota
+	// ReLUActivation is max(0, x), with derivative 0 at 0: see ReLU.
+	ReLUActivation
 )
 
 func checkActivation(act Activation) error {
-	if act != Identity && act != ReLU {
+	if act != NoActivation && act != ReLUActivation {
 		return fmt.Errorf("op: no activation %d", int(act))
 	}
 	return nil
@@ -63,7 +63,7 @@ func newLinear(act Activation, indexed bool) (*linear, error) {
 		return nil, err
 	}
 	o := &linear{base: base{name: "linear"}, act: act, indexed: indexed}
-	if act == ReLU {
+	if act == ReLUActivation {
 		o.name = "linear_relu"
 	}
 	if indexed {
@@ -114,12 +114,12 @@ func (o *linear) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *linear) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *linear) Launch(d *Device, dst *Array, in []*Array) error {
 	x, index, w, b := o.operands(in)
 	if w.Rows() <= mostNarrow {
 		return linearNarrow(d, dst, x, index, w, b, o.act)
 	}
-	err := o.block.each(d, x, index, func(x device.Pointer, first, n int) error {
+	err := o.block.each(d, x, index, func(x Pointer, first, n int) error {
 		return weightRows(d, dst, first, n, x, w)
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func rowsOf(name string, n int, index *Array) ([]int32, error) {
 
 func linearTo[T Float](shape *Array, x []T, rows []int32, w, b, y []T, width int, act Activation) {
 	m, n := shape.shape[0], shape.shape[1]
-	blas.Linear(m, n, width, x, width, rows, w, width, b, act == ReLU, y, n)
+	blas.Linear(m, n, width, x, width, rows, w, width, b, act == ReLUActivation, y, n)
 }
 
 func (o *linear) DiffWRT(int) []bool {
@@ -157,7 +157,7 @@ func (o *linear) DiffWRT(int) []bool {
 
 func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
-	if o.act == ReLU {
+	if o.act == ReLUActivation {
 		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
@@ -166,7 +166,7 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 	if o.indexed {
 		weights = in[2]
 	}
-	dx, err := gorgonia.ApplyOp(newProduct(), grad, weights)
+	dx, err := gorgonia.ApplyOp(newInputGrad(), grad, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -191,72 +191,19 @@ func (o *linear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.
 	return gorgonia.Nodes{dx, dw, db}, nil
 }
 
-// elementsPerPiece is how many elements make it worth to wake another core in
-// an elementwise operation.
-const elementsPerPiece = 1 << 16
-
-// itemsPerPiece is how many items of so many elements make it worth.
-func itemsPerPiece(elements int) int { return max(1, elementsPerPiece/max(1, elements)) }
-
-// reluGrad takes a rectified output y and the gradient g that comes in, of the
-// same shape: g where y is positive, else 0.
-type reluGrad struct {
-	base
-	loop parallel.Loop
-	y, g *Array
-	dst  *Array
-}
-
-// newReLUGrad returns one for nodes of a type.
-func newReLUGrad(t hm.Type) *reluGrad {
-	o := &reluGrad{base: base{name: "relu_grad", arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}}
-	o.loop.Body = o.piece
-	return o
-}
-
-func (o *reluGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
-
-func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
-
-func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
-	if in[0].Len() != in[1].Len() {
-		return nil, fmt.Errorf("op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
-	}
-	return append(dst, in[0].Shape()...), nil
-}
-
-func (o *reluGrad) Run(dst *Array, in []*Array) error {
-	o.dst, o.y, o.g = dst, in[0], in[1]
-	o.loop.Run(dst.Len(), elementsPerPiece)
-	return nil
-}
-
-// Launch implements Launcher.
-func (o *reluGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
-	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
-}
-
-func (o *reluGrad) piece(_, lo, hi int) {
-	if o.dst.dtype == tensor.Float64 {
-		simd.MaskPositive(o.dst.f64[lo:hi], o.y.f64[lo:hi], o.g.f64[lo:hi])
-	} else {
-		simd.MaskPositive(o.dst.f32[lo:hi], o.y.f32[lo:hi], o.g.f32[lo:hi])
-	}
-}
-
-// product is the gradient of a layer's input: g [n, out] times the weights
+// inputGrad is the gradient of a layer's input: g [n, out] times the weights
 // [out, in].
-type product struct{ base }
+type inputGrad struct{ base }
 
-func newProduct() *product {
-	return &product{base{name: "product", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}}
+func newInputGrad() *inputGrad {
+	return &inputGrad{base{name: "product", arity: 2, typ: hm.NewFnType(matrix, matrix, matrix)}}
 }
 
-func (o *product) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+func (o *inputGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
 
-func (o *product) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+func (o *inputGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
-func (o *product) ResultShape(dst []int, in []*Array) ([]int, error) {
+func (o *inputGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 2 || in[0].shape[1] != in[1].shape[0] {
 		return nil, fmt.Errorf("op: there is no product of shapes %v and %v", in[0].Shape(), in[1].Shape())
 	}
@@ -264,7 +211,7 @@ func (o *product) ResultShape(dst []int, in []*Array) ([]int, error) {
 }
 
 // Launch implements Launcher.
-func (o *product) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *inputGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	g, w := in[0], in[1]
 	rows, cols, out := dst.shape[0], dst.shape[1], w.shape[0]
 	if out <= mostNarrow {
@@ -276,16 +223,16 @@ func (o *product) Launch(d *device.Device, dst *Array, in []*Array) error {
 		A: g.Pointer(), LDA: out, B: w.Pointer(), LDB: cols, C: dst.Pointer(), LDC: cols})
 }
 
-func (o *product) Run(dst *Array, in []*Array) error {
+func (o *inputGrad) Run(dst *Array, in []*Array) error {
 	if dst.dtype == tensor.Float64 {
-		productTo(dst, in[0].f64, in[1].f64, dst.f64, in[0].shape[1])
+		inputGradTo(dst, in[0].f64, in[1].f64, dst.f64, in[0].shape[1])
 	} else {
-		productTo(dst, in[0].f32, in[1].f32, dst.f32, in[0].shape[1])
+		inputGradTo(dst, in[0].f32, in[1].f32, dst.f32, in[0].shape[1])
 	}
 	return nil
 }
 
-func productTo[T Float](shape *Array, a, b, c []T, k int) {
+func inputGradTo[T Float](shape *Array, a, b, c []T, k int) {
 	m, n := shape.shape[0], shape.shape[1]
 	blas.Gemm(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
 }
@@ -345,7 +292,7 @@ func (o *weightGrad) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *weightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *weightGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	g, x := in[0], in[1]
 	var index *Array
 	if o.indexed {
@@ -357,7 +304,7 @@ func (o *weightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
 	if g.Rows() == 0 {
 		return dst.Zero()
 	}
-	return o.block.each(d, x, index, func(x device.Pointer, first, n int) error {
+	return o.block.each(d, x, index, func(x Pointer, first, n int) error {
 		return addWeightGrad(d, dst, g, first, n, x)
 	})
 }
@@ -424,7 +371,7 @@ func (o *columnSums) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *columnSums) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *columnSums) Launch(d *Device, dst *Array, in []*Array) error {
 	return o.sums.launch(d, dst, nil, in[0], nil)
 }
 

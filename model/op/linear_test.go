@@ -48,10 +48,10 @@ func TestLinearByFiniteDifferences(t *testing.T) {
 		act     op.Activation
 		indexed bool
 	}{
-		"linear":         {op.Identity, false},
-		"relu":           {op.ReLU, false},
-		"linear of rows": {op.Identity, true},
-		"relu of rows":   {op.ReLU, true},
+		"linear":         {op.NoActivation, false},
+		"relu":           {op.ReLUActivation, false},
+		"linear of rows": {op.NoActivation, true},
+		"relu of rows":   {op.ReLUActivation, true},
 	} {
 		for machine, newMachine := range machines {
 			t.Run(name+"/"+machine, func(t *testing.T) {
@@ -124,9 +124,9 @@ func TestLinearMatchesGoldenMLP(t *testing.T) {
 				shape := f.Tensors[layer+".weight"].Shape
 				w := matrixOf(g, dtype, layer+".weight", shape[0], shape[1], read(layer+".weight"))
 				b := vectorOf(g, dtype, layer+".bias", read(layer+".bias"))
-				act := op.ReLU
+				act := op.ReLUActivation
 				if l == 3 {
-					act = op.Identity
+					act = op.NoActivation
 				}
 				if y, err = op.Linear(y, w, b, act); err != nil {
 					t.Fatal(err)
@@ -139,7 +139,7 @@ func TestLinearMatchesGoldenMLP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := vm.Compile(append(gorgonia.Nodes{y}, grads...)...)
+			p, err := vm.Compile(nil, append(gorgonia.Nodes{y}, grads...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,9 +170,9 @@ func TestLinearRowsIsLinearOfGather(t *testing.T) {
 		var y *gorgonia.Node
 		var err error
 		if gathered {
-			y, err = op.Linear(gorgonia.Must(op.Gather(x, indexOf(g, index))), w, b, op.ReLU)
+			y, err = op.Linear(gorgonia.Must(op.Gather(x, indexOf(g, index))), w, b, op.ReLUActivation)
 		} else {
-			y, err = op.LinearRows(x, indexOf(g, index), w, b, op.ReLU)
+			y, err = op.LinearRows(x, indexOf(g, index), w, b, op.ReLUActivation)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestLinearRowsIsLinearOfGather(t *testing.T) {
 			t.Fatal(err)
 		}
 		outputs := append(gorgonia.Nodes{y}, grads...)
-		p, err := vm.Compile(outputs...)
+		p, err := vm.Compile(nil, outputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,12 +214,12 @@ func TestLinearSameBitsOnAnyNumberOfCores(t *testing.T) {
 		x := matrixOf(g, tensor.Float32, "x", n, in, normals(n*in, 1))
 		w := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2))
 		b := vectorOf(g, tensor.Float32, "b", normals(out, 3))
-		y := gorgonia.Must(op.Linear(x, w, b, op.ReLU))
+		y := gorgonia.Must(op.Linear(x, w, b, op.ReLUActivation))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{incoming(g, y)}, gorgonia.Nodes{x, w, b})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := vm.Compile(append(gorgonia.Nodes{y}, grads...)...)
+		p, err := vm.Compile(nil, append(gorgonia.Nodes{y}, grads...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,15 +259,15 @@ func TestLinearRefuses(t *testing.T) {
 		apply func() (*gorgonia.Node, error)
 		want  string
 	}{
-		"width":      {func() (*gorgonia.Node, error) { return op.Linear(x, narrow, b, op.ReLU) }, "linear_relu takes rows [n,in]"},
-		"bias":       {func() (*gorgonia.Node, error) { return op.Linear(x, w, short, op.Identity) }, "linear takes rows [n,in]"},
+		"width":      {func() (*gorgonia.Node, error) { return op.Linear(x, narrow, b, op.ReLUActivation) }, "linear_relu takes rows [n,in]"},
+		"bias":       {func() (*gorgonia.Node, error) { return op.Linear(x, w, short, op.NoActivation) }, "linear takes rows [n,in]"},
 		"activation": {func() (*gorgonia.Node, error) { return op.Linear(x, w, b, 7) }, "no activation 7"},
 		"index": {func() (*gorgonia.Node, error) {
-			y, err := op.LinearRows(x, outside, w, b, op.ReLU)
+			y, err := op.LinearRows(x, outside, w, b, op.ReLUActivation)
 			if err != nil {
 				return nil, err
 			}
-			p, err := vm.Compile(y)
+			p, err := vm.Compile(nil, y)
 			if err != nil {
 				return nil, err
 			}
@@ -328,10 +328,10 @@ func TestLinearOfSparse(t *testing.T) {
 			return all
 		}
 		got := run(func(index, w, b *gorgonia.Node, _ *gorgonia.ExprGraph) (*gorgonia.Node, error) {
-			return op.LinearOfSparse(sparse, index, w, b, op.ReLU)
+			return op.LinearOfSparse(sparse, index, w, b, op.ReLUActivation)
 		})
 		want := run(func(index, w, b *gorgonia.Node, g *gorgonia.ExprGraph) (*gorgonia.Node, error) {
-			return op.LinearRows(matrixOf(g, tensor.Float32, "x", n, in, exact), index, w, b, op.ReLU)
+			return op.LinearRows(matrixOf(g, tensor.Float32, "x", n, in, exact), index, w, b, op.ReLUActivation)
 		})
 		for i, what := range []string{"loss", "gradient of w", "gradient of b"} {
 			closeTo(t, machine+": "+what, got[i], want[i], 1e-5)
@@ -339,14 +339,14 @@ func TestLinearOfSparse(t *testing.T) {
 	}
 	g := gorgonia.NewGraph()
 	w, b := matrixOf(g, tensor.Float32, "w", out, in, normals(out*in, 2)), vectorOf(g, tensor.Float32, "b", normals(out, 3))
-	if _, err := op.LinearOfSparse(sparse, indexOf(g, index), w, vectorOf(g, tensor.Float32, "short", normals(2, 1)), op.ReLU); err == nil {
+	if _, err := op.LinearOfSparse(sparse, indexOf(g, index), w, vectorOf(g, tensor.Float32, "short", normals(2, 1)), op.ReLUActivation); err == nil {
 		t.Error("a bias of 2 was taken for 7 outputs")
 	}
-	y, err := op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLU)
+	y, err := op.LinearOfSparse(sparse, indexOf(g, []int32{30}), w, b, op.ReLUActivation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := vm.Compile(y)
+	p, err := vm.Compile(nil, y)
 	if err != nil {
 		t.Fatal(err)
 	}

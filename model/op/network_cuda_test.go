@@ -89,7 +89,7 @@ func TestScatterAddOfAnySizeOnDevice(t *testing.T) {
 		}
 		var in []*op.Array
 		for _, a := range []*op.Array{x, index, like} {
-			there, err := op.NewArrayOn(d, a.Dtype())
+			there, err := op.NewArray(d, a.Dtype())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestTF32OnDevice(t *testing.T) {
 				n := nodeOf(g, a, fmt.Sprint("in", i))
 				values[n], in = a, append(in, n)
 			}
-			y := gorgonia.Must(op.Linear(in[0], in[1], in[2], op.Identity))
+			y := gorgonia.Must(op.Linear(in[0], in[1], in[2], op.NoActivation))
 			return values, append(gorgonia.Nodes{y}, weighted(t, y, in[3], in[:3]...)...)
 		}
 	}
@@ -198,7 +198,7 @@ func compareTF32(t *testing.T, d *device.Device, unit float64, cases map[string]
 func TestLinearOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, s := range layers {
-		for _, act := range []op.Activation{op.Identity, op.ReLU} {
+		for _, act := range []op.Activation{op.NoActivation, op.ReLUActivation} {
 			t.Run(fmt.Sprint(s, act), func(t *testing.T) {
 				w, b := filled(t, 2, s.out, s.in), filled(t, 3, s.out)
 				gradientsOnBoth(t, d, 2e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Linear(in[0], in[1], in[2], act) }, 3,
@@ -214,7 +214,7 @@ func TestLinearOnDevice(t *testing.T) {
 func TestLinearOfSparseOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, s := range layers[1:] {
-		for _, act := range []op.Activation{op.Identity, op.ReLU} {
+		for _, act := range []op.Activation{op.NoActivation, op.ReLUActivation} {
 			t.Run(fmt.Sprint(s, act), func(t *testing.T) {
 				x := slices.Clone(op.Data[float32](filled(t, 1, s.points, s.in)))
 				for i, v := range x {
@@ -242,7 +242,7 @@ func TestLinearByBlocksOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	const points, in, out = 6, 3000, 5
 	gradientsOnBoth(t, d, 1e-4, func(in gorgonia.Nodes) (*gorgonia.Node, error) {
-		return op.LinearRows(in[2], in[3], in[0], in[1], op.ReLU)
+		return op.LinearRows(in[2], in[3], in[0], in[1], op.ReLUActivation)
 	}, 2, filled(t, 2, out, in), filled(t, 3, out), filled(t, 1, points, in), drawnRows(t, 4, 2900, points))
 }
 
@@ -251,16 +251,18 @@ func TestColumnSumsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, s := range [][2]int{{1, 1}, {257, 1}, {9000, 2}, {2000, 100}, {3, 1000}, {40, 33}} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
-			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Linear(in[1], in[2], in[0], op.Identity) }, 1,
+			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) {
+				return op.Linear(in[1], in[2], in[0], op.NoActivation)
+			}, 1,
 				filled(t, 1, s[1]), filled(t, 2, s[0], 1), filled(t, 3, s[1], 1))
 		})
 	}
 }
 
-func TestRectifyOnDevice(t *testing.T) {
+func TestReLUOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, shape := range append([][]int{{257}, {0, 3}}, anyShape...) {
-		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Rectify(in[0]) }, 1, filled(t, 1, shape...))
+		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.ReLU(in[0]) }, 1, filled(t, 1, shape...))
 		gradientsOnBoth(t, d, 0, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.AddReLU(in[0], in[1]) }, 2,
 			filled(t, 1, shape...), filled(t, 2, shape...))
 	}
@@ -293,7 +295,7 @@ func TestTemperOnDevice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.Temper(in[0], in[1]) }, 2,
+			gradientsOnBoth(t, d, 1e-5, func(in gorgonia.Nodes) (*gorgonia.Node, error) { return op.ScaleByTemperature(in[0], in[1]) }, 2,
 				filled(t, 1, shape...), tau)
 		}
 	}
@@ -328,7 +330,7 @@ func TestTapeMachineOnDevice(t *testing.T) {
 			}
 			in = append(in, n)
 		}
-		y := gorgonia.Must(op.Normalize(gorgonia.Must(op.LinearRows(in[0], in[3], in[1], in[2], op.ReLU))))
+		y := gorgonia.Must(op.Normalize(gorgonia.Must(op.LinearRows(in[0], in[3], in[1], in[2], op.ReLUActivation))))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, in[4:], in[:3])
 		if err != nil {
 			t.Fatal(err)
@@ -345,7 +347,7 @@ func TestTapeMachineOnDevice(t *testing.T) {
 			m.Reset()
 		}
 		for _, n := range append(gorgonia.Nodes{y}, grads...) {
-			here, err := op.NewArray(tensor.Float32)
+			here, err := op.NewArray(nil, tensor.Float32)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,13 +379,13 @@ func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 	}
 	w1, w2 := node(filled(t, 2, 8, 9), "w1"), node(filled(t, 3, 2, 8), "w2")
 	slots := node(drawnRows(t, 5, 200, 70), "slots")
-	hidden := gorgonia.Must(op.LinearRows(node(x, "x"), node(index, "rows"), w1, node(filled(t, 6, 8), "b1"), op.ReLU))
-	y := gorgonia.Must(op.Gather(gorgonia.Must(op.Linear(hidden, w2, node(filled(t, 7, 2), "b2"), op.Identity)), slots))
+	hidden := gorgonia.Must(op.LinearRows(node(x, "x"), node(index, "rows"), w1, node(filled(t, 6, 8), "b1"), op.ReLUActivation))
+	y := gorgonia.Must(op.Gather(gorgonia.Must(op.Linear(hidden, w2, node(filled(t, 7, 2), "b2"), op.NoActivation)), slots))
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{node(filled(t, 8, 200, 2), "grad")}, gorgonia.Nodes{w1, w2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := vm.CompileOn(d, grads...)
+	p, err := vm.Compile(d, grads...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +400,7 @@ func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 		t.Fatal(err)
 	}
 	here := func() *op.Array {
-		a, err := op.NewArray(tensor.Float32)
+		a, err := op.NewArray(nil, tensor.Float32)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -435,12 +437,12 @@ func TestBatchesOfAnySizeOnDevice(t *testing.T) {
 		g := gorgonia.NewGraph()
 		points, weights, bias := nodeOf(g, x, "x"), nodeOf(g, w, "w"), nodeOf(g, b, "b")
 		rows, grad := nodeOf(g, drawnRows(t, 4, 5, 30), "rows"), nodeOf(g, filled(t, 5, 5, 3), "grad")
-		y := gorgonia.Must(op.LinearRows(points, rows, weights, bias, op.ReLU))
+		y := gorgonia.Must(op.LinearRows(points, rows, weights, bias, op.ReLUActivation))
 		grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, gorgonia.Nodes{points, weights, bias})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := vm.CompileOn(on, grads...)
+		p, err := vm.Compile(on, grads...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -470,7 +472,7 @@ func TestBatchesOfAnySizeOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range nodes[i][2:] {
-				here, err := op.NewArray(tensor.Float32)
+				here, err := op.NewArray(nil, tensor.Float32)
 				if err != nil {
 					t.Fatal(err)
 				}

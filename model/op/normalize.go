@@ -46,7 +46,7 @@ func (o *normalize) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *normalize) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *normalize) Launch(d *Device, dst *Array, in []*Array) error {
 	rows, cols := dst.shape[0], dst.shape[1]
 	lanes := device.Lanes(cols)
 	return d.Each("normalize_rows", rows<<lanes, dst.Arg(), in[0].Arg(), device.F32(minNorm),
@@ -84,7 +84,7 @@ func (o *normalizeGrad) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *normalizeGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *normalizeGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	rows, cols := dst.shape[0], dst.shape[1]
 	lanes := device.Lanes(cols)
 	return d.Each("normalize_grad", rows<<lanes, dst.Arg(), in[0].Arg(), in[1].Arg(), in[2].Arg(), device.F32(minNorm),

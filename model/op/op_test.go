@@ -146,7 +146,7 @@ func TestContrastiveByFiniteDifferences(t *testing.T) {
 					}
 				}
 				g := newLossGraph(t, tensor.Float64, features, size.d, negatives, size.b, theta[0], o)
-				p, err := vm.Compile(g.loss, g.gradFeatures, g.gradOfTheta)
+				p, err := vm.Compile(nil, g.loss, g.gradFeatures, g.gradOfTheta)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +225,7 @@ func TestDenseByFiniteDifferences(t *testing.T) {
 func lossAndGrad(t *testing.T, dtype tensor.Dtype, features []float64, d int, negatives []int32, b int, theta float64, o op.ContrastiveOptions) (loss float64, grad []float64) {
 	t.Helper()
 	g := newLossGraph(t, dtype, features, d, negatives, b, theta, o)
-	p, err := vm.Compile(g.loss, g.gradFeatures)
+	p, err := vm.Compile(nil, g.loss, g.gradFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestNoNegatives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := vm.Compile(loss, grads[0])
+			p, err := vm.Compile(nil, loss, grads[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -417,7 +417,7 @@ func TestNormalizeZeroRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := vm.Compile(y, grads[0])
+	p, err := vm.Compile(nil, y, grads[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -517,7 +517,7 @@ func runDense(runs []int32) func(g *gorgonia.ExprGraph) error {
 		if err != nil {
 			return err
 		}
-		p, err := vm.Compile(y)
+		p, err := vm.Compile(nil, y)
 		if err != nil {
 			return err
 		}
@@ -576,7 +576,7 @@ func TestBadOperands(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			p, err := vm.Compile(y)
+			p, err := vm.Compile(nil, y)
 			if err != nil {
 				return err
 			}
@@ -589,7 +589,7 @@ func TestBadOperands(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			p, err := vm.Compile(y)
+			p, err := vm.Compile(nil, y)
 			if err != nil {
 				return err
 			}

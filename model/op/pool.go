@@ -46,7 +46,7 @@ func (o *globalAvgPool) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *globalAvgPool) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *globalAvgPool) Launch(d *Device, dst *Array, in []*Array) error {
 	pixels := in[0].shape[1] * in[0].shape[2]
 	return d.Each("pixel_means", dst.Len(), dst.Arg(), in[0].Arg(), device.Int(pixels), device.Int(in[0].shape[3]), device.Int(dst.Len()))
 }
@@ -107,7 +107,7 @@ func (o *globalAvgPoolGrad) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *globalAvgPoolGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *globalAvgPoolGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	pixels := dst.shape[1] * dst.shape[2]
 	return d.Each("pixel_means_grad", dst.Len(), dst.Arg(), in[1].Arg(), device.Int(pixels), device.Int(dst.shape[3]), device.Int(dst.Len()))
 }

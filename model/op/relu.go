@@ -13,17 +13,17 @@ import (
 	"cne/internal/simd"
 )
 
-// Rectify returns the elements of x, of any shape, with 0 in place of negative
+// ReLU returns the elements of x, of any shape, with 0 in place of negative
 // ones: the ReLU of a layer that is not Linear. A NaN stays one. The derivative
 // at 0 is 0.
-func Rectify(x *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(newRectifier("relu", 1, x), x)
+func ReLU(x *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(newReLU("relu", 1, x), x)
 }
 
-// AddReLU returns Rectify(a+b) of two nodes of one shape, in one sweep: the end
+// AddReLU returns ReLU(a+b) of two nodes of one shape, in one sweep: the end
 // of a residual block.
 func AddReLU(a, b *gorgonia.Node) (*gorgonia.Node, error) {
-	return gorgonia.ApplyOp(newRectifier("add_relu", 2, a), a, b)
+	return gorgonia.ApplyOp(newReLU("add_relu", 2, a), a, b)
 }
 
 // typeOf returns the type of nodes with n dimensions.
@@ -34,34 +34,34 @@ func typeOf(n int) hm.Type {
 	return gorgonia.TensorType{Dims: n, Of: real}
 }
 
-// rectifier is Rectify of the sum of its one or two inputs.
-type rectifier struct {
+// relu is the ReLU of its input, or of the sum of its two.
+type relu struct {
 	base
 	loop parallel.Loop
 	dst  *Array
 	a, b *Array // b is nil if there is one input
 }
 
-func newRectifier(name string, arity int, x *gorgonia.Node) *rectifier {
+func newReLU(name string, arity int, x *gorgonia.Node) *relu {
 	t := typeOf(x.Dims())
 	types := []hm.Type{t, t, t}[:arity+1]
-	o := &rectifier{base: base{name: name, arity: arity, typ: hm.NewFnType(types...), id: newID()}}
+	o := &relu{base: base{name: name, arity: arity, typ: hm.NewFnType(types...), id: newID()}}
 	o.loop.Body = o.piece
 	return o
 }
 
-func (o *rectifier) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+func (o *relu) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
 
-func (o *rectifier) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+func (o *relu) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
 
-func (o *rectifier) ResultShape(dst []int, in []*Array) ([]int, error) {
+func (o *relu) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if o.arity == 2 && !slices.Equal(in[0].Shape(), in[1].Shape()) {
 		return nil, fmt.Errorf("op: %s takes two arrays of one shape, not shapes %v and %v", o.name, in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
 
-func (o *rectifier) Run(dst *Array, in []*Array) error {
+func (o *relu) Run(dst *Array, in []*Array) error {
 	o.dst, o.a, o.b = dst, in[0], nil
 	if o.arity == 2 {
 		o.b = in[1]
@@ -71,7 +71,7 @@ func (o *rectifier) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *rectifier) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *relu) Launch(d *Device, dst *Array, in []*Array) error {
 	if o.arity == 2 {
 		return eachByFours(d, "add_relu_4", "add_relu", dst, in[0], in[1])
 	}
@@ -79,10 +79,10 @@ func (o *rectifier) Launch(d *device.Device, dst *Array, in []*Array) error {
 }
 
 // eachByFours runs one of two kernels on the elements of arrays of one size.
-func eachByFours(d *device.Device, fours, ones string, dst *Array, in ...*Array) error {
+func eachByFours(d *Device, fours, ones string, dst *Array, in ...*Array) error {
 	n := dst.Len()
 	kernel, width := byFours(fours, ones, n, append(in, dst)...)
-	args := []device.Arg{dst.Arg()}
+	args := []Arg{dst.Arg()}
 	for _, a := range in {
 		args = append(args, a.Arg())
 	}
@@ -104,7 +104,7 @@ func byFours(fours, ones string, n int, arrays ...*Array) (kernel string, width 
 	return fours, 4
 }
 
-func (o *rectifier) piece(_, lo, hi int) {
+func (o *relu) piece(_, lo, hi int) {
 	switch double := o.dst.dtype == tensor.Float64; {
 	case double && o.b != nil:
 		simd.AddRectify(o.dst.f64[lo:hi], o.a.f64[lo:hi], o.b.f64[lo:hi])
@@ -117,9 +117,55 @@ func (o *rectifier) piece(_, lo, hi int) {
 	}
 }
 
-func (o *rectifier) DiffWRT(int) []bool { return []bool{true, true}[:o.arity] }
+func (o *relu) DiffWRT(int) []bool { return []bool{true, true}[:o.arity] }
 
-func (o *rectifier) SymDiff(_ gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+func (o *relu) SymDiff(_ gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	n, err := gorgonia.ApplyOp(newReLUGrad(typeOf(out.Dims())), out, grad)
 	return gorgonia.Nodes{n, n}[:o.arity], err
+}
+
+// reluGrad takes the output y of a ReLU and the incoming gradient g, of the same shape:
+// g where y is positive, else 0.
+type reluGrad struct {
+	base
+	loop parallel.Loop
+	y, g *Array
+	dst  *Array
+}
+
+// newReLUGrad returns one for nodes of a type.
+func newReLUGrad(t hm.Type) *reluGrad {
+	o := &reluGrad{base: base{name: "relu_grad", arity: 2, typ: hm.NewFnType(t, t, t), id: newID()}}
+	o.loop.Body = o.piece
+	return o
+}
+
+func (o *reluGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return inferShape(o, s) }
+
+func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].Len() != in[1].Len() {
+		return nil, fmt.Errorf("op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[0].Shape()...), nil
+}
+
+func (o *reluGrad) Run(dst *Array, in []*Array) error {
+	o.dst, o.y, o.g = dst, in[0], in[1]
+	o.loop.Run(dst.Len(), elementsPerPiece)
+	return nil
+}
+
+// Launch implements Launcher.
+func (o *reluGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	return eachByFours(d, "relu_grad_4", "relu_grad", dst, in[0], in[1])
+}
+
+func (o *reluGrad) piece(_, lo, hi int) {
+	if o.dst.dtype == tensor.Float64 {
+		simd.MaskPositive(o.dst.f64[lo:hi], o.y.f64[lo:hi], o.g.f64[lo:hi])
+	} else {
+		simd.MaskPositive(o.dst.f32[lo:hi], o.y.f32[lo:hi], o.g.f32[lo:hi])
+	}
 }

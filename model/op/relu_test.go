@@ -16,8 +16,8 @@ import (
 // anyShape are shapes of all numbers of dimensions but none.
 var anyShape = [][]int{{1}, {37}, {5, 7}, {2, 3, 9}, {3, 2, 5, 7}}
 
-// AddReLU and Rectify and their gradients against Gorgonia's own operations.
-func TestRectifyMatchesGorgonia(t *testing.T) {
+// AddReLU and ReLU and their gradients against Gorgonia's own operations.
+func TestReLUMatchesGorgonia(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		for _, shape := range anyShape {
 			for machine, newMachine := range machines {
@@ -51,7 +51,7 @@ func TestRectifyMatchesGorgonia(t *testing.T) {
 						}
 						return all
 					}
-					got := run(func(a, _ *gorgonia.Node) (*gorgonia.Node, error) { return op.Rectify(a) }, op.AddReLU)
+					got := run(func(a, _ *gorgonia.Node) (*gorgonia.Node, error) { return op.ReLU(a) }, op.AddReLU)
 					want := run(func(a, _ *gorgonia.Node) (*gorgonia.Node, error) { return gorgonia.Rectify(a) },
 						func(a, b *gorgonia.Node) (*gorgonia.Node, error) {
 							return gorgonia.Rectify(gorgonia.Must(gorgonia.Add(a, b)))
@@ -65,7 +65,7 @@ func TestRectifyMatchesGorgonia(t *testing.T) {
 	}
 }
 
-func TestRectifyByFiniteDifferences(t *testing.T) {
+func TestReLUByFiniteDifferences(t *testing.T) {
 	for _, shape := range anyShape {
 		for machine, newMachine := range machines {
 			t.Run(fmt.Sprintf("%v/%s", shape, machine), func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRectifyByFiniteDifferences(t *testing.T) {
 				n := product(shape)
 				as, bs := normals(n, 1), normals(n, 2)
 				a, b := imagesOf(g, tensor.Float64, "a", as, shape...), imagesOf(g, tensor.Float64, "b", bs, shape...)
-				y := gorgonia.Must(op.AddReLU(gorgonia.Must(op.Rectify(a)), b))
+				y := gorgonia.Must(op.AddReLU(gorgonia.Must(op.ReLU(a)), b))
 				c := imagesOf(g, tensor.Float64, "c", normals(n, 3), shape...)
 				loss := gorgonia.Must(gorgonia.Sum(gorgonia.Must(gorgonia.HadamardProd(y, c))))
 				grads, err := gorgonia.Grad(loss, a, b)
@@ -98,12 +98,12 @@ func TestRectifyByFiniteDifferences(t *testing.T) {
 	}
 }
 
-// A block's sum of a node and itself gets both gradients, a scalar is rectified
+// A block's sum of a node and itself gets both gradients, a scalar has a ReLU
 // as well, and a NaN stays in sight.
-func TestRectifyOfSpecialCases(t *testing.T) {
+func TestReLUOfSpecialCases(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := vectorOf(g, tensor.Float64, "x", []float64{1, -1, 0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1)})
-	outputs := append(gorgonia.Nodes{gorgonia.Must(op.Rectify(x))}, incomingTo(t, gorgonia.Must(op.AddReLU(x, x)), x)...)
+	outputs := append(gorgonia.Nodes{gorgonia.Must(op.ReLU(x))}, incomingTo(t, gorgonia.Must(op.AddReLU(x, x)), x)...)
 	all := runOn(t, 1, outputs)
 	in := normals(7, 9)
 	for i, want := range [][]float64{
@@ -117,18 +117,18 @@ func TestRectifyOfSpecialCases(t *testing.T) {
 	}
 	for v, want := range map[float64]float64{-2: 0, 3: 3} {
 		s := gorgonia.NewScalar(gorgonia.NewGraph(), tensor.Float64, gorgonia.WithValue(v), gorgonia.WithName("s"))
-		if got := runOn(t, 1, gorgonia.Nodes{gorgonia.Must(op.Rectify(s))}); got[0][0] != want {
+		if got := runOn(t, 1, gorgonia.Nodes{gorgonia.Must(op.ReLU(s))}); got[0][0] != want {
 			t.Errorf("the scalar %g becomes %g", v, got[0][0])
 		}
 	}
 }
 
-func TestRectifySameBitsOnAnyNumberOfCores(t *testing.T) {
+func TestReLUSameBitsOnAnyNumberOfCores(t *testing.T) {
 	run := func(procs int) [][]float64 {
 		shape := []int{3, 5, 83, 101}
 		g := gorgonia.NewGraph()
 		a, b := imagesOf(g, tensor.Float32, "a", normals(product(shape), 1), shape...), imagesOf(g, tensor.Float32, "b", normals(product(shape), 2), shape...)
-		return runOn(t, procs, incomingTo(t, gorgonia.Must(op.AddReLU(gorgonia.Must(op.Rectify(a)), b)), a, b))
+		return runOn(t, procs, incomingTo(t, gorgonia.Must(op.AddReLU(gorgonia.Must(op.ReLU(a)), b)), a, b))
 	}
 	want := run(1)
 	for _, procs := range []int{2, 7} {
@@ -140,7 +140,7 @@ func TestRectifySameBitsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-func TestRectifyRefuses(t *testing.T) {
+func TestReLURefuses(t *testing.T) {
 	g := gorgonia.NewGraph()
 	a := imagesOf(g, tensor.Float64, "a", normals(24, 1), 2, 3, 2, 2)
 	wide := imagesOf(g, tensor.Float64, "wide", normals(24, 1), 2, 3, 1, 4)
@@ -149,7 +149,7 @@ func TestRectifyRefuses(t *testing.T) {
 	if want := "add_relu takes two arrays of one shape, not shapes [2 3 2 2] and [2 3 1 4]"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
-	_, err = op.Rectify(five)
+	_, err = op.ReLU(five)
 	if want := "has more than 4 dimensions"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}

@@ -26,14 +26,14 @@ const sparseWidth = 4096
 type Sparse struct {
 	matrix *blas.Sparse
 
-	// remote is the matrix on an accelerator, once it was needed there.
-	mu     sync.Mutex
-	remote *remoteSparse
+	// there is the matrix on an accelerator; nil until it is needed.
+	mu    sync.Mutex
+	there *deviceSparse
 }
 
-// A remoteSparse is a sparse matrix in an accelerator's memory.
-type remoteSparse struct {
-	device         *device.Device
+// A deviceSparse is a sparse matrix in an accelerator's memory.
+type deviceSparse struct {
+	device         *Device
 	start, columns *device.Memory // int64, uint16
 	values         *device.Memory // float32
 }
@@ -49,14 +49,14 @@ func NewSparse(x []float32, width int) *Sparse {
 }
 
 // on returns the matrix in an accelerator's memory. The first call copies it.
-func (s *Sparse) on(d *device.Device) (*remoteSparse, error) {
+func (s *Sparse) on(d *Device) (*deviceSparse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.remote != nil && s.remote.device == d {
-		return s.remote, nil
+	if s.there != nil && s.there.device == d {
+		return s.there, nil
 	}
 	start, columns, values := s.matrix.Elements()
-	r := &remoteSparse{device: d}
+	r := &deviceSparse{device: d}
 	var err error
 	if r.start, err = upload(d, start); err != nil {
 		return nil, err
@@ -67,11 +67,11 @@ func (s *Sparse) on(d *device.Device) (*remoteSparse, error) {
 	if r.values, err = upload(d, values); err != nil {
 		return nil, err
 	}
-	s.remote = r
+	s.there = r
 	return r, nil
 }
 
-func upload[T any](d *device.Device, elements []T) (*device.Memory, error) {
+func upload[T any](d *Device, elements []T) (*device.Memory, error) {
 	m, err := d.Alloc(len(elements) * int(unsafe.Sizeof(*new(T))))
 	if err != nil {
 		return nil, err
@@ -80,19 +80,19 @@ func upload[T any](d *device.Device, elements []T) (*device.Memory, error) {
 }
 
 // each calls use for the rows that an index names, as rowBlock.each does, each
-// with its zeros. An accelerator multiplies them in less time than it takes to add up
-// rows of the weights for the other elements, of which the first-level caches hold
-// too few; what the sparse form saves there is memory.
-func (s *Sparse) each(d *device.Device, b *rowBlock, index *Array, use func(x device.Pointer, first, n int) error) error {
+// expanded to dense form. On an accelerator the dense product is faster than adding up
+// rows of the weights, which do not fit into the first-level caches; the sparse form
+// saves memory there, not time.
+func (s *Sparse) each(d *Device, b *rowBlock, index *Array, use func(x Pointer, first, n int) error) error {
 	m, err := s.on(d)
 	if err != nil {
 		return err
 	}
 	_, width := s.matrix.Size()
-	return b.fill(d, index.Rows(), width, func(x device.Pointer, first, n int) error {
+	return b.fill(d, index.Rows(), width, func(x Pointer, first, n int) error {
 		if err := d.Launch("expand_rows", device.Launch{Grid: n, Block: 128, Shared: width * elementSize},
-			device.Arg(x), device.Arg(m.start.Pointer()), device.Arg(m.columns.Pointer()), device.Arg(m.values.Pointer()),
-			device.Arg(index.Pointer().At(first, elementSize)), device.Int(width)); err != nil {
+			Arg(x), Arg(m.start.Pointer()), Arg(m.columns.Pointer()), Arg(m.values.Pointer()),
+			Arg(index.Pointer().At(first, elementSize)), device.Int(width)); err != nil {
 			return err
 		}
 		return use(x, first, n)
@@ -145,14 +145,14 @@ func (o *sparseLinear) Run(dst *Array, in []*Array) error {
 		return err
 	}
 	n := dst.shape[1]
-	o.points.matrix.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLU, dst.f32, n)
+	o.points.matrix.Linear(rows, n, in[0].f32, in[0].shape[1], in[1].f32, o.act == ReLUActivation, dst.f32, n)
 	return nil
 }
 
 // Launch implements Launcher.
-func (o *sparseLinear) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *sparseLinear) Launch(d *Device, dst *Array, in []*Array) error {
 	w, b, index := in[0], in[1], in[2]
-	err := o.points.each(d, &o.block, index, func(x device.Pointer, first, n int) error {
+	err := o.points.each(d, &o.block, index, func(x Pointer, first, n int) error {
 		return weightRows(d, dst, first, n, x, w)
 	})
 	if err != nil {
@@ -165,7 +165,7 @@ func (o *sparseLinear) DiffWRT(int) []bool { return []bool{true, true, false} }
 
 func (o *sparseLinear) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	var err error
-	if o.act == ReLU {
+	if o.act == ReLUActivation {
 		if grad, err = gorgonia.ApplyOp(newReLUGrad(matrix), out, grad); err != nil {
 			return nil, err
 		}
@@ -216,12 +216,12 @@ func (o *sparseWeightGrad) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *sparseWeightGrad) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *sparseWeightGrad) Launch(d *Device, dst *Array, in []*Array) error {
 	g, index := in[0], in[1]
 	if index.Rows() == 0 {
 		return dst.Zero()
 	}
-	return o.points.each(d, &o.block, index, func(x device.Pointer, first, n int) error {
+	return o.points.each(d, &o.block, index, func(x Pointer, first, n int) error {
 		return addWeightGrad(d, dst, g, first, n, x)
 	})
 }

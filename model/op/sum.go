@@ -9,15 +9,13 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
 
-// KernelOf returns a kernel that computes a node: its operation, if that is one,
-// or one that does the same as Gorgonia's elementwise sum, by which it adds up
-// the gradients of a node that is used more than once. It is nil for all other
-// operations.
+// KernelOf returns a kernel that computes a node: its operation, if that is one, or
+// for Gorgonia's own elementwise sum, by which it adds up the gradients of a node that
+// is used more than once, a kernel that does the same. It is nil for other operations.
 func KernelOf(n *gorgonia.Node) Kernel {
 	if k, ok := n.Op().(Kernel); ok {
 		return k
@@ -28,8 +26,8 @@ func KernelOf(n *gorgonia.Node) Kernel {
 	return nil
 }
 
-// isSum tells whether a node is Gorgonia's sum of two arrays of its type and
-// number of dimensions: whether its operation is that of such a sum.
+// isSum tells whether a node's operation is Gorgonia's sum of two arrays, which has no
+// exported type: it is compared with that of such a sum.
 func isSum(n *gorgonia.Node) bool {
 	g := gorgonia.NewGraph()
 	shape := slices.Repeat([]int{2}, n.Dims())
@@ -71,7 +69,7 @@ func (o *sum) Run(dst *Array, in []*Array) error {
 }
 
 // Launch implements Launcher.
-func (o *sum) Launch(d *device.Device, dst *Array, in []*Array) error {
+func (o *sum) Launch(d *Device, dst *Array, in []*Array) error {
 	return eachByFours(d, "sum_4", "sum", dst, in[0], in[1])
 }
 

@@ -25,7 +25,7 @@ func TestKernelOf(t *testing.T) {
 				"product":     {gorgonia.Must(gorgonia.HadamardProd(a, b)), false},
 				"with scalar": {gorgonia.Must(gorgonia.Add(a, gorgonia.NewScalar(g, dtype, gorgonia.WithName("s")))), false},
 				"total":       {gorgonia.Must(gorgonia.Sum(a)), false},
-				"ours":        {gorgonia.Must(op.Rectify(a)), true},
+				"ours":        {gorgonia.Must(op.ReLU(a)), true},
 			} {
 				if k := op.KernelOf(tc.node); (k != nil) != tc.want {
 					t.Errorf("%v %v: %s has kernel %v", dtype, shape, name, k)
@@ -39,7 +39,7 @@ func TestKernelOf(t *testing.T) {
 func TestSumOfGradients(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		x := imagesOf(gorgonia.NewGraph(), dtype, "x", normals(3*70*80, 1), 3, 70, 80, 1)
-		twice := incomingTo(t, gorgonia.Must(op.AddReLU(gorgonia.Must(op.Rectify(x)), x)), x)
+		twice := incomingTo(t, gorgonia.Must(op.AddReLU(gorgonia.Must(op.ReLU(x)), x)), x)
 		if n := steady(t, twice...); n > 10 {
 			t.Errorf("%v: %d allocations in 20 runs", dtype, n)
 		}

@@ -35,10 +35,10 @@ type winograd struct {
 	gather, finish    parallel.Loop
 }
 
-// winogradMemory is what there is once of a convolution.
+// winogradMemory is what all pieces of a convolution share.
 type winogradMemory struct {
 	u     []float32     // transformed weights, [36] of [in, out], or sums of their gradients
-	block winogradBlock // on which all cores work; apart from theirs, which stay small
+	block winogradBlock // on which all cores work together; their own stay small
 }
 
 // A winogradBlock is a run of tiles with their transforms.
@@ -49,7 +49,7 @@ type winogradBlock struct {
 	taps         [9 * 16]float32
 }
 
-// The memory is all convolutions', since one runs at a time.
+// All convolutions share the memory, since one runs at a time.
 var (
 	winogradMemories = parallel.Pool[winogradMemory]{}
 	winogradBlocks   = parallel.Pool[winogradBlock]{}
@@ -65,16 +65,16 @@ const (
 	productRows = 12
 	// sharedTiles is how many tiles make a block on which all cores work.
 	sharedTiles = 192
-	// A block is one core's only if there are manyBlocks of them, and the
-	// weights are no more than fewWeights.
+	// Each core has a block of its own only if there are manyBlocks, and no more
+	// than fewWeights.
 	manyBlocks, fewWeights = 8, 128 * 128
 	// apart keeps what belongs to different points of a tile from meeting in
 	// the same few places of the cache.
 	apart = 16
 )
 
-// tiled tells whether the convolution is computed by Winograd's method. Images of
-// up to 2×2 pixels are not: they have no fewer multiplications then.
+// tiled tells whether Winograd's method is used. It saves no multiplications for
+// images of up to 2×2 pixels.
 func (g *windows) tiled() bool {
 	return g.h*g.w > 4 && g.kh == 3 && g.kw == 3 && g.stride == 1 && g.pad == 1 && g.c%16 == 0 && g.k%16 == 0
 }
@@ -98,11 +98,11 @@ func (c *winograd) run(g windows, part convPart, images, weights, result []float
 		c.convolve(shared)
 	}
 	winogradMemories.Put(c.memory)
-	c.images, c.result, c.weights, c.memory = nil, nil, nil, nil // are not held
+	c.images, c.result, c.weights, c.memory = nil, nil, nil, nil // for the garbage collector
 }
 
-// prepare finds which elements of the tiles are inside the images, and what the
-// loops do: a convolution computes the same part for all its life.
+// prepare finds which elements of the tiles are inside the images, and sets the
+// bodies of the loops: a convolution always computes the same part.
 func (c *winograd) prepare(part convPart, h, w int) {
 	if c.transform.Body == nil {
 		c.transform.Body, c.finish.Body = c.transformWeights, c.finishWeights
@@ -202,8 +202,8 @@ func (c *winograd) setBlock(b *winogradBlock, first, end int) {
 	b.m = grow(b.m, simd.WinogradPoints*c.resultStride(b))
 }
 
-// row returns the distance between the transforms of tiles of some channels:
-// rows that are a large power of two apart would meet in the cache.
+// row returns the distance between the transforms of two tiles of some channels. Rows
+// a large power of two apart would evict each other from the cache.
 func row(channels int) int {
 	if channels%128 == 0 {
 		return channels + apart

@@ -1,12 +1,11 @@
-// Package vm runs Gorgonia graphs. Compile lays the nodes that some outputs
-// depend on out in a fixed order, with memory of their own; Run then computes
-// them one after the other, without allocating, locking or switching
-// goroutines between operations, which makes graphs of small batches fast.
+// Package vm runs Gorgonia graphs. Compile puts the nodes on which some outputs depend
+// into a fixed order and gives them memory; Run then computes one after the other,
+// without allocating, locking or switching goroutines in between, which makes small
+// batches fast.
 //
-// Operations that are op.Kernels write straight into the program's memory, and
-// let batches differ in size from one run to the next. Any other Gorgonia
-// operation but the sums of gradients that Gorgonia makes runs through its Do
-// method, and its result is copied.
+// Operations that are op.Kernels write straight into the program's memory, and batches
+// may differ in size from run to run. So do the sums of gradients that Gorgonia makes.
+// Any other Gorgonia operation runs through its Do method, and its result is copied.
 //
 // A Program is also a gorgonia.VM: RunAll takes the values that gorgonia.Let
 // bound to the inputs and binds the outputs' values to their nodes. What does
@@ -17,13 +16,12 @@ package vm
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"cne/internal/device"
+	"cne/internal/finite"
 	"cne/model/op"
 )
 
@@ -50,7 +48,7 @@ func (e *NonFiniteError) Error() string {
 // goroutines at once, nor beside another program of the same graph:
 // operations keep state from one step to the next.
 type Program struct {
-	device  *device.Device
+	device  *op.Device
 	steps   []step
 	inputs  []input
 	outputs gorgonia.Nodes
@@ -61,15 +59,15 @@ type Program struct {
 type step struct {
 	op       gorgonia.Op
 	kernel   op.Kernel // nil for operations that are none
-	device   *device.Device
+	device   *op.Device
 	launcher op.Launcher   // nil on the CPU
-	again    op.Recomputer // what is computed once more; nil the first time
+	again    op.Recomputer // if the step computes a result again that was dropped
 	in       []*op.Array
 	out      *op.Array
 	shape    [op.MaxDims]int
 
-	// size is that of the node as it was compiled, and most that of the largest
-	// node that has the same array.
+	// size is the node's when it was compiled, and most that of the largest node that
+	// uses the same array.
 	size, most int
 }
 
@@ -78,18 +76,15 @@ type input struct {
 	array *op.Array
 }
 
-// Compile is CompileOn for the CPU.
-func Compile(outputs ...*gorgonia.Node) (*Program, error) {
-	return CompileOn(device.CPU(), outputs...)
-}
-
-// CompileOn makes a program that computes the outputs, which belong to one
-// graph, on a device: its arrays are there. An accelerator runs op.Launchers alone.
-// Nodes that no output depends on are left out. Nodes whose lifetimes
-// do not overlap, and whose sizes are about the same, share memory; outputs have
-// their own. What an op.Recomputer has computed is dropped where it is not needed
-// for long, and computed again.
-func CompileOn(d *device.Device, outputs ...*gorgonia.Node) (*Program, error) {
+// Compile makes a program that computes the outputs, nodes of one graph, on a device
+// (nil: the CPU), where its arrays are then. On an accelerator every operation must be
+// an op.Launcher.
+//
+// Nodes that no output depends on are left out. Nodes that are not needed at the same
+// time, and are of about the same size, share memory; outputs have memory of their
+// own. The result of an op.Recomputer is dropped, and computed again, if it is not
+// needed for long.
+func Compile(d *op.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("vm: no outputs to compile")
 	}
@@ -103,7 +98,7 @@ func CompileOn(d *device.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	for i, n := range order {
 		dtype := n.Dtype()
 		if !computed(n) {
-			a, err := op.NewArrayOn(d, dtype)
+			a, err := op.NewArray(d, dtype)
 			if err != nil {
 				return nil, fmt.Errorf("vm: node %v: %w", n, err)
 			}
@@ -139,8 +134,8 @@ func CompileOn(d *device.Device, outputs ...*gorgonia.Node) (*Program, error) {
 	return p, nil
 }
 
-// compute adds the step of a node, with an array for its result. If there is one
-// already, the node is computed once more.
+// compute adds the step of a node, with an array for its result. A node that has one
+// already is computed again.
 func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 	s := step{op: n.Op(), kernel: op.KernelOf(n), device: p.device}
 	if !p.device.OnHost() {
@@ -156,9 +151,9 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 		s.in = append(s.in, p.arrays[c])
 	}
 	if slices.Contains(p.outputs, n) {
-		// It is never free again: the gradient of some weights must not keep the
-		// array of a batch of images, which was as small when the graph was made.
-		s.out, err = op.NewArrayOn(p.device, n.Dtype())
+		// An output keeps its array. That must not be one of a batch of images, which
+		// was as small as some gradient of weights when the graph was made.
+		s.out, err = op.NewArray(p.device, n.Dtype())
 	} else {
 		s.out, err = spare.take(n.Dtype(), n.Shape().TotalSize())
 	}
@@ -171,15 +166,14 @@ func (p *Program) compute(n *gorgonia.Node, spare *spares) (err error) {
 	return nil
 }
 
-// A use says which steps need a node's result: the last of all and, if it is
-// dropped in between, the one before that, and the one for which it is computed
-// again; these are −1 if it is not. It is dropped once at most, for the longest
-// time.
+// A use says which steps need a node's result: last is the last of them. If the result
+// is dropped in between, which happens once at most, for the longest gap, before is the
+// last step before the gap and again the first after it; otherwise both are −1.
 type use struct{ last, before, again int }
 
-// droppedFor is for how many steps at least a result is not needed that is
-// dropped: more than from a layer to its neighbours, and fewer than from the
-// forward to the backward pass but for the last layers, whose results are small.
+// droppedFor is the shortest gap, in steps, for which a result is dropped: longer than
+// from a layer to its neighbours, and shorter than from the forward to the backward
+// pass, except for the last layers, whose results are small.
 const droppedFor = 8
 
 // usesOf finds the uses of nodes in order. Outputs are read after all steps.
@@ -212,7 +206,7 @@ func usesOf(order, outputs gorgonia.Nodes) map[*gorgonia.Node]use {
 	return uses
 }
 
-// outlive tells whether the operands of a node, whose uses are known, are there
+// outlive tells whether the operands of a node, whose uses are known, are still there
 // in a step anyway.
 func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	for _, c := range childrenOf(n) {
@@ -223,16 +217,16 @@ func outlive(n *gorgonia.Node, uses map[*gorgonia.Node]use, step int) bool {
 	return true
 }
 
-// spares are arrays that no node needs any more, with the sizes of the largest
-// nodes they have been given to.
+// spares are arrays that no node needs any more. sizes are those of the largest nodes
+// that have used them.
 type spares struct {
-	device *device.Device
+	device *op.Device
 	free   []*op.Array
 	sizes  map[*op.Array]int
 }
 
-// take returns a spare array for a node, or a new one. It is one of about the
-// node's size: a small node would keep a large array from the large ones.
+// take returns a spare array of about the node's size, or a new one. A small node must
+// not take a large array from large nodes.
 func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 	best := -1
 	for i, a := range s.free {
@@ -242,7 +236,7 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 		}
 	}
 	if best < 0 {
-		a, err := op.NewArrayOn(s.device, dtype)
+		a, err := op.NewArray(s.device, dtype)
 		s.sizes[a] = size
 		return a, err
 	}
@@ -255,12 +249,11 @@ func (s *spares) take(dtype tensor.Dtype, size int) (*op.Array, error) {
 // farther tells whether a differs more from size than b.
 func farther(a, b, size int) bool { return max(a-size, size-a) > max(b-size, size-b) }
 
-// computed tells whether a node takes a step, and is no input or constant.
+// computed tells whether a node takes a step; inputs and constants do not.
 func computed(n *gorgonia.Node) bool { return n.Op() != nil && n.Op().Arity() != 0 }
 
-// executionOrder returns the nodes that the outputs depend on, each after its
-// children, and first those that take no step: places in the order are then as
-// far from each other as the steps.
+// executionOrder returns the nodes that the outputs depend on, each after its children.
+// Those without a step come first, so that distances in the order are numbers of steps.
 func executionOrder(outputs gorgonia.Nodes) (gorgonia.Nodes, error) {
 	g := outputs[0].Graph()
 	needed := map[*gorgonia.Node]bool{}
@@ -421,9 +414,9 @@ func (s *step) run() error {
 	return s.kernel.Run(s.out, s.in)
 }
 
-// reserve makes an array at once as large as the largest of its nodes needs it,
-// if that grows with the batch as this one does: what is outgrown would stay for
-// a while beside what is in use.
+// reserve makes an array as large at once as the largest of its nodes will need,
+// assuming that this grows with the batch as the step's own node does. Growing step by
+// step would leave outgrown memory beside the memory in use for a while.
 func (s *step) reserve(shape []int) error {
 	n := 1
 	for _, d := range shape {
@@ -459,7 +452,7 @@ func (s *step) runForeign() error {
 // nonFinite returns the first row of a that holds a NaN or an infinity, or −1.
 func nonFinite(a *op.Array) (int, error) {
 	if !a.Device().OnHost() {
-		here, err := op.NewArray(a.Dtype())
+		here, err := op.NewArray(nil, a.Dtype())
 		if err != nil {
 			return 0, err
 		}
@@ -468,18 +461,11 @@ func nonFinite(a *op.Array) (int, error) {
 		}
 		a = here
 	}
-	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	for i, v := range op.Data[float32](a) {
-		if bad(float64(v)) {
-			return i / max(1, a.Cols()), nil
-		}
+	at := max(finite.First(op.Data[float32](a)), finite.First(op.Data[float64](a))) // one of them is empty
+	if at < 0 {
+		return -1, nil
 	}
-	for i, v := range op.Data[float64](a) {
-		if bad(v) {
-			return i / max(1, a.Cols()), nil
-		}
-	}
-	return -1, nil
+	return at / max(1, a.Cols()), nil
 }
 
 // RunAll runs the program on the values that are bound to the input nodes and
@@ -522,7 +508,7 @@ func (p *Program) Close() error {
 	return nil
 }
 
-// Device returns where the program runs.
-func (p *Program) Device() *device.Device { return p.device }
+// Device returns where the program runs, as Compile was told.
+func (p *Program) Device() *op.Device { return p.device }
 
 var _ gorgonia.VM = (*Program)(nil)

@@ -44,7 +44,7 @@ func TestForeignGraphAgainstTapeMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, got := build()
-	p, err := vm.Compile(got...)
+	p, err := vm.Compile(nil, got...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (n *table) fill(p *vm.Program, b, m int) {
 // fresh program gives.
 func TestShapesFollowTheInputs(t *testing.T) {
 	n := newTable(t)
-	p, err := vm.Compile(n.loss, n.grad)
+	p, err := vm.Compile(nil, n.loss, n.grad)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestShapesFollowTheInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := newTable(t)
-		fresh, err := vm.Compile(other.loss, other.grad)
+		fresh, err := vm.Compile(nil, other.loss, other.grad)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestShapesFollowTheInputs(t *testing.T) {
 
 func TestRunDoesNotAllocate(t *testing.T) {
 	n := newTable(t)
-	p, err := vm.Compile(n.loss, n.grad)
+	p, err := vm.Compile(nil, n.loss, n.grad)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestRunCheckedNamesTheCulprit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := vm.Compile(gorgonia.Must(gorgonia.Log(unit)))
+	p, err := vm.Compile(nil, gorgonia.Must(gorgonia.Log(unit)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestRunAllRefusesOtherLayouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := vm.Compile(y)
+		p, err := vm.Compile(nil, y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestRunAllRefusesOtherLayouts(t *testing.T) {
 
 func TestShareChecks(t *testing.T) {
 	n := newTable(t)
-	p, err := vm.Compile(n.loss)
+	p, err := vm.Compile(nil, n.loss)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,20 +251,20 @@ func TestShareChecks(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := op.NewArray(tensor.Float32, -3, 2); err == nil {
+	if _, err := op.NewArray(nil, tensor.Float32, -3, 2); err == nil {
 		t.Error("a negative dimension is accepted")
 	}
 }
 
 func TestErrors(t *testing.T) {
-	if _, err := vm.Compile(); err == nil {
+	if _, err := vm.Compile(nil); err == nil {
 		t.Error("a program of nothing compiles")
 	}
-	if _, err := vm.Compile(newTable(t).loss, newTable(t).loss); err == nil || !strings.Contains(err.Error(), "another graph") {
+	if _, err := vm.Compile(nil, newTable(t).loss, newTable(t).loss); err == nil || !strings.Contains(err.Error(), "another graph") {
 		t.Errorf("outputs of two graphs: error %v", err)
 	}
 	n := newTable(t)
-	p, err := vm.Compile(n.loss)
+	p, err := vm.Compile(nil, n.loss)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func BenchmarkOverhead(b *testing.B) {
 		y = n
 	}
 	b.Run("vm", func(b *testing.B) {
-		p, err := vm.Compile(y)
+		p, err := vm.Compile(nil, y)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -331,10 +331,10 @@ func TestMemoryIsSharedBySize(t *testing.T) {
 	small := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("small"), gorgonia.WithValue(dense([]int{2, 100}, make([]float32, 200))))
 	y, z := x, small
 	for range 6 {
-		y = gorgonia.Must(op.Linear(y, w, b, op.ReLU))
-		z = gorgonia.Must(op.Linear(z, w, b, op.ReLU))
+		y = gorgonia.Must(op.Linear(y, w, b, op.ReLUActivation))
+		z = gorgonia.Must(op.Linear(z, w, b, op.ReLUActivation))
 	}
-	p, err := vm.Compile(y, z)
+	p, err := vm.Compile(nil, y, z)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,13 +361,13 @@ func TestMemoryFollowsTheBatch(t *testing.T) {
 		for i := range 4 {
 			w := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName(fmt.Sprint("w", i)), gorgonia.WithShape(width, width))
 			weights = append(weights, w)
-			y = gorgonia.Must(op.Linear(y, w, b, op.ReLU))
+			y = gorgonia.Must(op.Linear(y, w, b, op.ReLUActivation))
 		}
 		outputs, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{grad}, weights)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := vm.Compile(outputs...)
+		p, err := vm.Compile(nil, outputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -418,10 +418,10 @@ func (r *recomputed) LaunchAgain(d *device.Device, dst *op.Array, in []*op.Array
 	return r.Kernel.(op.Launcher).Launch(d, dst, in)
 }
 
-// recompute adds a recomputed Rectify of a matrix to its graph.
+// recompute adds a recomputed ReLU of a matrix to its graph.
 func recompute(x *gorgonia.Node, clock *int) (*gorgonia.Node, *recomputed) {
 	elsewhere := gorgonia.NewMatrix(gorgonia.NewGraph(), tensor.Float32, gorgonia.WithShape(2, 2), gorgonia.WithName("x"))
-	r := &recomputed{Kernel: gorgonia.Must(op.Rectify(elsewhere)).Op().(op.Kernel), clock: clock}
+	r := &recomputed{Kernel: gorgonia.Must(op.ReLU(elsewhere)).Op().(op.Kernel), clock: clock}
 	return gorgonia.Must(gorgonia.ApplyOp(r, x)), r
 }
 
@@ -444,7 +444,7 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gorgonia.NewGraph()
 			x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
-			operand := gorgonia.Must(op.Rectify(x)) // not an input, which is there always
+			operand := gorgonia.Must(op.ReLU(x)) // not an input, which is there always
 			y, r := recompute(operand, new(int))
 			z := y
 			for i := range tc.steps {
@@ -452,7 +452,7 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 					zero := dense([]int{2, 2}, make([]float32, 4))
 					z = gorgonia.Must(op.AddReLU(z, gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName(fmt.Sprint("zero", i)), gorgonia.WithValue(zero))))
 				} else {
-					z = gorgonia.Must(op.Rectify(z))
+					z = gorgonia.Must(op.ReLU(z))
 				}
 			}
 			sum := gorgonia.Must(op.AddReLU(z, y))
@@ -463,7 +463,7 @@ func TestLongUnusedResultsAreComputedAgain(t *testing.T) {
 			if tc.output {
 				outputs = append(outputs, y)
 			}
-			p, err := vm.Compile(outputs...)
+			p, err := vm.Compile(nil, outputs...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -490,18 +490,18 @@ func TestOperandsAreNotDropped(t *testing.T) {
 	for range 20 { // it must not depend on the order of a map
 		g := gorgonia.NewGraph()
 		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
-		operand := gorgonia.Must(op.Rectify(x))
+		operand := gorgonia.Must(op.ReLU(x))
 		a, first := recompute(operand, new(int))
 		b, second := recompute(a, new(int))
 		z := b
 		for range 12 {
-			z = gorgonia.Must(op.Rectify(gorgonia.Must(op.AddReLU(z, z)))) // other numbers in each array
+			z = gorgonia.Must(op.ReLU(gorgonia.Must(op.AddReLU(z, z)))) // other numbers in each array
 		}
 		sum := gorgonia.Must(op.AddReLU(z, b))
 		for _, n := range []*gorgonia.Node{gorgonia.Must(op.AddReLU(a, a)), operand} {
 			sum = gorgonia.Must(op.AddReLU(sum, n))
 		}
-		p, err := vm.Compile(sum)
+		p, err := vm.Compile(nil, sum)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -523,7 +523,7 @@ func TestTheLongestWaitIsSpared(t *testing.T) {
 	for _, waits := range [][2]int{{10, 20}, {20, 10}} {
 		g, clock := gorgonia.NewGraph(), new(int)
 		x := gorgonia.NewMatrix(g, tensor.Float32, gorgonia.WithName("x"), gorgonia.WithValue(dense([]int{2, 2}, []float32{1, -2, 3, 4})))
-		operand := gorgonia.Must(op.Rectify(x))
+		operand := gorgonia.Must(op.ReLU(x))
 		y, r := recompute(operand, clock)
 		z := y
 		for _, n := range waits {
@@ -533,7 +533,7 @@ func TestTheLongestWaitIsSpared(t *testing.T) {
 			z = gorgonia.Must(op.AddReLU(z, y))
 		}
 		z = gorgonia.Must(op.AddReLU(z, operand))
-		p, err := vm.Compile(z)
+		p, err := vm.Compile(nil, z)
 		if err != nil {
 			t.Fatal(err)
 		}

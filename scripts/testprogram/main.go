@@ -7,7 +7,7 @@
 //
 // Packages are folders of this module, such as model/op, and must not be programs; what
 // is built runs the tests and benchmarks of the package that its first argument names,
-// as go test would. In it are those of which the names contain Device or Remote, with
+// as go test would. In it are those of which the names contain Device, with
 // the build tag cu.
 //
 // It compiles a module that differs from this one in that files named *_test.go belong
@@ -88,7 +88,7 @@ type listed struct {
 }
 
 // declared finds the tests and benchmarks of a file that are wanted.
-var declared = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)[A-Za-z0-9_]*(?:Device|Remote)[A-Za-z0-9_]*)\(`)
+var declared = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)[A-Za-z0-9_]*Device[A-Za-z0-9_]*)\(`)
 
 // overlayOf returns which files of the module stand for which, and the text of the
 // program's main package.

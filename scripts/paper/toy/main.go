@@ -18,10 +18,10 @@ import (
 	"os"
 
 	"cne/internal/plot"
-	"cne/internal/quality"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
+	"cne/train/quality"
 )
 
 func main() {
@@ -89,5 +89,5 @@ func embed(zBar float64, epochs int, lr float64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return quality.PartitionFunction(m.Table(), 2)
+	return quality.PartitionFunction(context.Background(), m.Table(), 2, nil)
 }

@@ -1,4 +1,4 @@
-// What package internal/quality measures over all pairs of points.
+// What package train/quality measures over all pairs of points.
 #include "kernel.h"
 
 enum { rows = 256, step = 128 }; // of a block; columns in shared memory at a time

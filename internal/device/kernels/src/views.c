@@ -38,7 +38,7 @@ DEVICE double exponential_d(double x) {
 
 // views_draw: choices [count, CHOICE] of the views of points, which are those of the
 // n images that rows names, first one of each and then another. key is that of the
-// epoch's stream; how are the numbers that simclr/views_remote.go lists. A thread for
+// epoch's stream; how are the numbers that simclr/views_device.go lists. A thread for
 // each view.
 KERNEL(views_draw)(u32 *choices, const int *points, const int *rows, const double *how, int count, int n, u64 key, int height, int width) {
   long i = index_of_thread();

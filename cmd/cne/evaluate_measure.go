@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"cne/configs"
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/rundir"
+	"cne/internal/version"
+	"cne/model/op"
+	"cne/train"
+	"cne/train/quality"
+)
+
+// stopwatch adds the time since it was made to a sum.
+func stopwatch(sum *float64) func() {
+	start := time.Now()
+	return func() { *sum += time.Since(start).Seconds() }
+}
+
+// evaluate measures all embeddings.
+func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
+	e := &Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
+	stop := stopwatch(&e.Seconds.Prepare)
+	var all []*candidate
+	for _, path := range a.inputs {
+		s, err := a.openCandidate(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	var other *candidate
+	compared := all
+	if a.against != "" {
+		var err error
+		if other, err = a.openCandidate(ctx, a.against); err != nil {
+			return nil, err
+		}
+		compared = append(slices.Clone(all), other)
+	}
+	e.N = all[0].positions.N
+	for _, s := range compared[1:] {
+		if s.positions.N != e.N {
+			return nil, fmt.Errorf("%s has %d points, but %s has %d; give embeddings of the same points", s.file, s.positions.N, all[0].file, e.N)
+		}
+	}
+	if e.N < 2 {
+		return nil, fmt.Errorf("%s has a single point, which has no neighbours; give an embedding of more", all[0].file)
+	}
+	if e.N <= e.K {
+		return nil, fmt.Errorf("the %d points of %s do not have %d neighbours each; set quality.k below %d", e.N, all[0].file, e.K, e.N)
+	}
+	y, err := a.prepare(ctx, e, all[0])
+	if err != nil {
+		return nil, err
+	}
+	a.constants(e)
+	y.Losses = quality.LossOptions{Negatives: e.Negatives, Rho: e.Rho, Clamp: a.config.Loss.Clamp}
+	if e.ZBar != nil {
+		y.Losses.ZBar = *e.ZBar
+	}
+	stop()
+
+	for _, s := range compared {
+		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Device: a.device}); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range all {
+		a.Log.Info("measuring", "embedding", s.path)
+		f, err := a.measure(ctx, e, s, other, y)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.file, err)
+		}
+		e.Embeddings = append(e.Embeddings, *f)
+	}
+	return e, nil
+}
+
+// A reference is what embeddings are measured by.
+type reference struct {
+	points *data.Matrix // the space in which neighbours are near; nil if it is not known
+	quality.Options
+}
+
+// prepare reads the data, if they are known, and makes what the embeddings are
+// measured by; first is one of them.
+func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candidate) (*reference, error) {
+	q := &a.config.Quality
+	y := &reference{Options: quality.Options{K: q.K, Sample: q.Spearman, Seed: a.config.Seed, Device: a.device}}
+	if !a.dataKnown {
+		if a.config.Graph.File == nil {
+			return y, nil
+		}
+		var err error
+		if y.Graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
+			return nil, err
+		}
+		e.Edges = y.Graph.Edges()
+		return y, nil
+	}
+	in, err := readInputs(ctx, a.config)
+	if err != nil {
+		return nil, err
+	}
+	if n := in.points.Points.N; n != e.N {
+		left := ""
+		if in.held != nil && in.heldRows != nil {
+			left = " once data.holdout has taken its share"
+		}
+		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
+			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
+	}
+	e.Data = in.points.Name
+	o := a.config.Options()
+	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
+	near, err := prepare(ctx, a.config, &o, rundir.View(a.folder), a.Log, in)
+	if err != nil {
+		return nil, err
+	}
+	y.points, y.Neighbors, y.Graph, y.Labels = near.Points, near.Nearest, near.Graph, in.points.Labels
+	e.Edges = y.Graph.Edges()
+	return y, nil
+}
+
+// constants fills in those of the losses.
+func (a *evaluationRun) constants(e *Evaluation) {
+	stages := a.config.Stages()
+	last, loss := stages[len(stages)-1], a.config.Loss.Name
+	e.Negatives = a.negatives
+	if e.Negatives == 0 {
+		e.Negatives = int(last.Negatives)
+		if last.Negatives == configs.Full {
+			e.Negatives = 2*a.config.Train.BatchSize - 2
+		}
+	}
+	if a.withS || a.withZBar {
+		last.S, last.ZBar = nil, nil
+		if a.withS {
+			last.S = &a.s
+		} else {
+			fixed := configs.ZBar(a.zBar)
+			last.ZBar = &fixed
+		}
+	}
+	if last.S != nil && (a.withS || loss == op.Neg) {
+		z := train.Normalization{N: e.N}.ZBar(*last.S)
+		e.ZBar = &z
+	}
+	if last.ZBar != nil && *last.ZBar != configs.Uniform && (a.withZBar || loss == op.Neg) {
+		z := float64(*last.ZBar)
+		e.ZBar = &z
+	}
+	e.Rho = 1
+	if last.S != nil && (a.withS || loss == op.InfoNC) {
+		e.Rho = math.Pow(4, *last.S)
+	}
+}
+
+// measure measures one embedding.
+func (a *evaluationRun) measure(ctx context.Context, e *Evaluation, s, other *candidate, y *reference) (*EvaluatedFigures, error) {
+	f := &EvaluatedFigures{Path: s.path, Dim: s.positions.D}
+	o := y.Options
+	if o.Labels == nil {
+		o.Labels = s.labels
+	}
+	o.Found = s.found
+	if s.z != nil {
+		o.Losses.LearntZ = *s.z
+	}
+	o.Measured = func(m quality.Metric, took time.Duration) {
+		switch seconds := took.Seconds(); m {
+		case quality.MetricTrustworthiness:
+			e.Seconds.Trustworthiness += seconds
+		case quality.MetricLosses:
+			e.Seconds.Losses += seconds
+		default:
+			e.Seconds.Figures += seconds
+		}
+	}
+	figures, err := quality.Measure(ctx, y.points, s.positions, o)
+	if err != nil {
+		return nil, err
+	}
+	f.Figures = *figures
+	if other != nil {
+		defer stopwatch(&e.Seconds.Against)()
+		// The other embedding takes the place of the data.
+		alike, err := quality.Measure(ctx, other.positions, s.positions, quality.Options{
+			K: o.K, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
+			Skip: ^(quality.MetricRecall | quality.MetricSpearman),
+		})
+		if err != nil {
+			return nil, err
+		}
+		f.Against = &Comparison{KNNRecall: *alike.KNNRecall, Spearman: alike.Spearman}
+	}
+	return f, nil
+}

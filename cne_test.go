@@ -1,0 +1,291 @@
+package cne_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"cne"
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// points returns the coordinates of two rings.
+func points(t *testing.T, n int) *data.Matrix {
+	t.Helper()
+	m, err := data.FromMat(rings(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func embed(t *testing.T, m *data.Matrix, o cne.Options) *cne.Embedding {
+	t.Helper()
+	e, err := cne.Embed(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// few are options of a short run.
+func few(change func(*cne.Options)) cne.Options {
+	o := cne.Options{Epochs: 4, Neighbors: 5}
+	if change != nil {
+		change(&o)
+	}
+	return o
+}
+
+// What stands for a default is that default.
+func TestZeroValueIsTheDefaultRun(t *testing.T) {
+	m := points(t, 60)
+	want := embed(t, m, cne.Options{
+		Scaling: data.ScaleUnit, Components: cne.DefaultComponents, Neighbors: cne.DefaultNeighbors, Dim: cne.DefaultDim, StartStd: 1,
+		Loss: op.Neg, Temperature: 0.5, Negatives: cne.DefaultNegatives, Scale: 1, Clamp: cne.DefaultClamp,
+		Epochs: cne.DefaultTableEpochs, BatchSize: cne.DefaultBatchSize, SGD: true, LR: cne.DefaultTableLR, LRZ: 0.001, Clip: cne.DefaultClip,
+	})
+	if got := embed(t, m, cne.Options{}); !slices.Equal(got.Positions.X, want.Positions.X) || got.Result.Epochs != 750 {
+		t.Error("the zero value embeds otherwise")
+	}
+}
+
+// Embedding, saving, loading and projecting go together, for each kind of model, and
+// nothing changes the caller's points.
+func TestRoundTrip(t *testing.T) {
+	for name, change := range map[string]func(*cne.Options){
+		"table":               nil,
+		"float64 table":       func(o *cne.Options) { o.Float64 = true },
+		"cosine table":        func(o *cne.Options) { o.Loss, o.Metric, o.Dim = op.InfoNC, op.Cosine, 3 },
+		"network":             func(o *cne.Options) { o.Hidden = []int{8} },
+		"linear network":      func(o *cne.Options) { o.Hidden = []int{} },
+		"float64 network":     func(o *cne.Options) { o.Hidden, o.Float64 = []int{8}, true },
+		"network of PCA":      func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, 2 },
+		"table by components": func(o *cne.Options) { o.Components, o.Scaling = 2, data.ScaleStandard },
+		"random start":        func(o *cne.Options) { o.RandomStart, o.StartStd = true, 0.1 },
+		"mean":                func(o *cne.Options) { o.Mean, o.LR = true, 100 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := points(t, 40)
+			before := slices.Clone(m.X)
+			e := embed(t, m, few(change))
+			path := filepath.Join(t.TempDir(), "e.safetensors")
+			if err := e.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := cne.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := e.Project(t.Context(), m.Rows(3, 20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := loaded.Project(t.Context(), m.Rows(3, 20))
+			if err != nil || !slices.Equal(got.X, want.X) {
+				t.Errorf("the loaded embedding places points elsewhere (%v)", err)
+			}
+			again := filepath.Join(t.TempDir(), "again.safetensors")
+			if err := loaded.Save(again); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(m.X, before) {
+				t.Error("the points have changed")
+			}
+		})
+	}
+}
+
+// A start, neighbours and a graph of one's own are taken.
+func TestOwnParts(t *testing.T) {
+	m := points(t, 30)
+	start := data.NewMatrix(m.N, 2)
+	for i := range start.X {
+		start.X[i] = float32(i%7) + 1 // no zero, which any step would move
+	}
+	still := embed(t, m, few(func(o *cne.Options) { o.Start, o.Epochs, o.LR = start, 1, 1e-20 }))
+	if !slices.Equal(still.Positions.X, start.X) {
+		t.Error("the table does not start where it should")
+	}
+	nearest, err := neighbors.KNN(t.Context(), m, 3, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := neighbors.FromNeighbors(nearest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := embed(t, m, few(func(o *cne.Options) { o.Graph = graph }))
+	if e.Neighborhood.Graph != graph || e.Neighborhood.Nearest != nil || e.Result.Edges != graph.Edges() {
+		t.Error("the graph is another")
+	}
+	h := &cne.Neighborhood{Input: m, Points: m, Nearest: nearest}
+	o := few(func(o *cne.Options) { o.Neighbors = 3 })
+	if err := h.Complete(t.Context(), &o, 0); err != nil || !slices.Equal(h.Graph.Indices, graph.Indices) {
+		t.Errorf("the neighbours were looked for again (%v)", err)
+	}
+}
+
+// The embeddings of a spectrum are those of runs of their own.
+func TestSpectrumIsSeparateRuns(t *testing.T) {
+	m := points(t, 300)
+	o := few(func(o *cne.Options) { o.Epochs = 6 })
+	last := []train.Phase{{Place: train.AtZBar(1e3)}, {Place: train.AtZBar(1e4), Negatives: 3}}
+	spectrum, err := cne.Spectrum(t.Context(), m, last, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each, shared := o.SpectrumOptions(last)
+	if shared != 1 || each[0].Phases[0].Epochs != 2 || each[0].Phases[1].Epochs != 4 {
+		t.Errorf("%d phases are shared; the phases are %+v", shared, each[0].Phases)
+	}
+	for i := range each {
+		if alone := embed(t, m, each[i]); !slices.Equal(alone.Positions.X, spectrum[i].Positions.X) {
+			t.Errorf("embedding %d differs from that of a run of its own", i)
+		}
+	}
+	var failed *cne.SpectrumError
+	if _, err := cne.Spectrum(t.Context(), m, []train.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A run that is interrupted returns what it has learnt, and goes on from its last
+// checkpoint to the same end.
+func TestInterruptedRunGoesOn(t *testing.T) {
+	m := points(t, 50)
+	want := embed(t, m, few(nil))
+	var kept *train.Checkpoint
+	ctx, cancel := context.WithCancel(t.Context())
+	o := few(func(o *cne.Options) {
+		o.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+			kept, err = c.Clone()
+			return err
+		}}
+		o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+			if s.Epoch == 2 {
+				cancel()
+			}
+			return nil
+		})}
+	})
+	e, err := cne.Embed(ctx, m, o)
+	if !errors.Is(err, context.Canceled) || e == nil || e.Result.Epochs != 2 || kept == nil {
+		t.Fatalf("%v; the embedding is %v", err, e)
+	}
+	if got := embed(t, m, few(func(o *cne.Options) { o.Resume = kept })); !slices.Equal(got.Positions.X, want.Positions.X) {
+		t.Error("the run that went on ends elsewhere")
+	}
+	if e, err := cne.Embed(ctx, m, few(nil)); !errors.Is(err, context.Canceled) || e != nil {
+		t.Errorf("before it began: %v, %v", e, err)
+	}
+}
+
+// Bad input is an error that says so, and never a panic.
+func TestBadInput(t *testing.T) {
+	m := points(t, 20)
+	nan := &data.Matrix{N: 40, D: 3, X: slices.Clone(m.X)}
+	nan.X[17] = float32(math.NaN())
+	for name, x := range map[string]struct {
+		points *data.Matrix
+		change func(*cne.Options)
+		cause  error
+	}{
+		"no points":             {nil, nil, cne.ErrPoints},
+		"empty":                 {new(data.Matrix), nil, cne.ErrPoints},
+		"sizes that do not fit": {&data.Matrix{N: 40, D: 3, X: m.X[:7]}, nil, cne.ErrPoints},
+		"NaN":                   {nan, nil, cne.ErrPoints},
+		"too few points":        {m.Rows(0, 5), nil, cne.ErrPoints},
+		"one point":             {m.Rows(0, 1), nil, cne.ErrPoints},
+		"unknown scaling":       {m, func(o *cne.Options) { o.Scaling = "large" }, data.ErrOption},
+		"neighbours":            {m, func(o *cne.Options) { o.Neighbors = -3 }, cne.ErrOption},
+		"components":            {m, func(o *cne.Options) { o.Components = -2 }, cne.ErrOption},
+		"dimensions":            {m, func(o *cne.Options) { o.Dim = -2 }, cne.ErrOption},
+		"two methods":           {m, func(o *cne.Options) { o.Adam, o.SGD = true, true }, cne.ErrOption},
+		"Adam with momentum":    {m, func(o *cne.Options) { o.Adam, o.Momentum = true, 0.9 }, cne.ErrOption},
+		"a table of PCA":        {m, func(o *cne.Options) { o.OnComponents = true }, cne.ErrOption},
+		"epochs":                {m, func(o *cne.Options) { o.Epochs = -1 }, cne.ErrOption},
+		"negatives":             {m, func(o *cne.Options) { o.Negatives = -2 }, cne.ErrOption},
+		"clamp":                 {m, func(o *cne.Options) { o.Clamp = 2 }, cne.ErrOption},
+		"clip":                  {m, func(o *cne.Options) { o.Clip = math.NaN() }, cne.ErrOption},
+		"place":                 {m, func(o *cne.Options) { o.Loss, o.Place = op.UMAP, train.AtS(1) }, cne.ErrOption},
+		"start of another size": {m, func(o *cne.Options) { o.Start = data.NewMatrix(3, 2) }, cne.ErrOption},
+		"graph of others":       {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 3, Indptr: make([]int64, 4)} }, cne.ErrOption},
+		"graph without edges":   {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 40, Indptr: make([]int64, 41)} }, cne.ErrOption},
+		"width of a layer":      {m, func(o *cne.Options) { o.Hidden = []int{0} }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := cne.Embed(t.Context(), x.points, few(x.change))
+			if err == nil || e != nil || x.cause != nil && !errors.Is(err, x.cause) {
+				t.Errorf("the error is %v, the embedding %v", err, e)
+			}
+		})
+	}
+
+	e := embed(t, m, few(nil))
+	for name, p := range map[string]*data.Matrix{"none": nil, "width": data.NewMatrix(2, 5), "NaN": nan} {
+		if _, err := e.Project(t.Context(), p); !errors.Is(err, cne.ErrPoints) {
+			t.Errorf("projecting %s: the error is %v", name, err)
+		}
+	}
+	var bad *cne.PointError
+	if _, err := e.Project(t.Context(), nan); !errors.As(err, &bad) || bad.Row != 5 {
+		t.Errorf("the error is %v", err)
+	}
+	skipped := make([]bool, nan.N)
+	positions := data.NewMatrix(nan.N, 2)
+	if n, err := e.ProjectBlock(t.Context(), positions, &data.Matrix{N: 40, D: 3, X: slices.Clone(nan.X)}, skipped); err != nil || n != 1 || !skipped[5] || !math.IsNaN(float64(positions.Row(5)[0])) || math.IsNaN(float64(positions.Row(6)[0])) {
+		t.Errorf("%d points are skipped (%v)", n, err)
+	}
+	if _, err := cne.Load(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that is not there was loaded")
+	}
+}
+
+// A table that was saved without its training points says so, and takes them.
+func TestTableWithoutItsPoints(t *testing.T) {
+	m := points(t, 30)
+	h, err := cne.Prepare(t.Context(), m, few(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := h.Fit(t.Context(), few(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := model.NewEmbedding(e.Positions.X, 2, e.Description.Training.Objective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "e.safetensors")
+	if err := table.Save(path, &e.Description); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := cne.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loaded.Project(t.Context(), m); !errors.Is(err, cne.ErrNoTrainingPoints) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := loaded.UseTrainingPoints(m.Rows(0, 3)); !errors.Is(err, cne.ErrPoints) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := loaded.UseTrainingPoints(h.Points); err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.Project(t.Context(), m.Rows(0, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loaded.Project(t.Context(), m.Rows(0, 4)); err != nil || !slices.Equal(got.X, want.X) {
+		t.Errorf("the points are placed elsewhere (%v)", err)
+	}
+}

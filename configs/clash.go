@@ -1,0 +1,130 @@
+package configs
+
+import (
+	"fmt"
+
+	"cne/model/op"
+)
+
+// A clash is a value that another value of the configuration forbids.
+type clash struct {
+	found  bool
+	key    string // the offending key
+	part   string // of the key's value, such as "s of phase 2"; "" for the whole
+	value  any    // of the part
+	other  string // the key that forbids it
+	remedy string
+}
+
+// when is a clash of whole values.
+func when(found bool, key, other, remedy string) clash {
+	return clash{found: found, key: key, other: other, remedy: remedy}
+}
+
+// check refuses values that are right by themselves and wrong together. Faults
+// are of the type *Error.
+func (s *Schema[C]) check(c *C, origins Origins) error {
+	for _, x := range s.clashes(c) {
+		if !x.found {
+			continue
+		}
+		name, v := x.key+": "+x.part, x.value
+		if x.part == "" {
+			name, v = x.key, s.value(c, x.key)
+		}
+		source, other := origins[x.key], origins[x.other]
+		text, otherText := inline(v), inline(s.value(c, x.other))
+		switch {
+		case source == other:
+		case origins.IsDefault(x.key): // the fault shows where something was set
+			text += " (" + source + ")"
+			source = other
+		default:
+			otherText += " (" + other + ")"
+		}
+		return &Error{source, name, fmt.Sprintf("is %s, but %s is %s; %s", text, x.other, otherText, x.remedy)}
+	}
+	return nil
+}
+
+// value returns the value of a key by its name; nil stands for null.
+func (s *Schema[C]) value(c *C, name string) any {
+	k, _ := find(s.keys, name) // clashes name keys that exist
+	return value(c, k)
+}
+
+// clashes lists what can clash in a loss by itself.
+func (loss *Loss) clashes() []clash {
+	return []clash{
+		when(loss.S != nil && !loss.HasSpectrum(), "loss.s", "loss.name",
+			"only neg and infonce have a spectrum, so set loss.s to null or choose one of them"),
+		when(loss.ZBar != nil && loss.Name != op.Neg, "loss.z_bar", "loss.name",
+			"only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg"),
+		when(loss.S != nil && loss.ZBar != nil, "loss.z_bar", "loss.s",
+			"they exclude each other, so set one of them to null"),
+		when(loss.Metric == op.Cosine && loss.Name == op.UMAP, "loss.metric", "loss.name",
+			"umap needs the metric euclidean"),
+		when(!loss.PositiveInDenominator && loss.Name != op.InfoNC, "loss.positive_in_denominator", "loss.name",
+			"only infonce has such a denominator, so set it to true or choose infonce"),
+		when(!loss.LearnZ && loss.Name != op.NC, "loss.learn_z", "loss.name",
+			"only nc learns a normalisation constant, so set it to true or choose nc"),
+		when(loss.LogZ != 0 && loss.Name != op.NC, "loss.log_z", "loss.name",
+			"only nc learns a normalisation constant, so set it to 0 or choose nc"),
+	}
+}
+
+// clashes lists what can clash.
+func (c *Config) clashes() []clash {
+	loss, train := &c.Loss, &c.Train
+	phased := len(train.Phases) > 0
+
+	list := append(loss.clashes(), []clash{
+		when(c.Model.DType == "float64" && c.Device.Name != "auto" && c.Device.Name != "cpu", "model.dtype", "device.name",
+			"a GPU computes in float32, so take that or the device cpu"),
+		when(loss.Metric == op.Cosine && c.Model.Dim == 1, "model.dim", "loss.metric",
+			"in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean"),
+		when(train.EarlyExaggeration != "none" && !loss.HasSpectrum(), "train.early_exaggeration", "loss.name",
+			"only neg and infonce have a spectrum, so set it to none or choose one of them"),
+		when(train.EarlyExaggeration != "none" && phased, "train.early_exaggeration", "train.phases",
+			"write the exaggeration as a phase, or set train.phases to []"),
+		when(train.EarlyExaggeration != "none" && loss.S == nil, "train.early_exaggeration", "loss.s",
+			"set loss.s, for example to 0"),
+		when(train.Momentum != 0 && train.Optimizer != "sgd", "train.momentum", "train.optimizer",
+			"only sgd has a momentum, so set it to 0 or train.optimizer to sgd"),
+		when(!phased && train.WarmUp >= train.Epochs, "train.warm_up", "train.epochs",
+			"take fewer epochs to warm up than there are"),
+		when(c.Model.Input == "pca" && c.Graph.PCA == 0, "model.input", "graph.pca",
+			"set graph.pca to the number of principal components"),
+		when(c.Model.Input == "pca" && c.Model.Kind == "table", "model.input", "model.kind",
+			"only an mlp has an input, so leave it at points or choose mlp"),
+		when(c.Model.KeepData && c.Model.Kind != "table", "model.keep_data", "model.kind",
+			"only a table needs the training points to place new ones, so set it to false"),
+		when(len(c.Data.HoldoutLabels) > 0 && (c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0), "data.holdout_labels", "data.holdout",
+			"give the paths of the held-out points there, or set data.holdout_labels to []"),
+		when(c.Data.Holdout != nil && c.Graph.File != nil, "data.holdout", "graph.file",
+			"the graph of the points that are left is not known, so set one of them to null"),
+		when(phased && train.Epochs != TotalEpochs(train.Phases), "train.epochs", "train.phases",
+			"the phases say how many epochs are run, so leave train.epochs out or set train.phases to []"),
+	}...)
+	stages := c.Stages()
+	for i, p := range train.Phases {
+		list = append(list,
+			clash{
+				found: p.WarmUp == nil && stages[i].WarmUp >= stages[i].Epochs,
+				key:   "train.phases", part: fmt.Sprintf("epochs of phase %d", i+1), value: p.Epochs, other: "train.warm_up",
+				remedy: "take fewer epochs to warm up than there are, for example warm_up: 0 in the phase",
+			},
+			clash{
+				found: p.S != nil && !loss.HasSpectrum(),
+				key:   "train.phases", part: fmt.Sprintf("s of phase %d", i+1), value: p.S, other: "loss.name",
+				remedy: "only neg and infonce have a spectrum, so leave it out or choose one of them",
+			},
+			clash{
+				found: p.ZBar != nil && loss.Name != op.Neg,
+				key:   "train.phases", part: fmt.Sprintf("z_bar of phase %d", i+1), value: p.ZBar, other: "loss.name",
+				remedy: "only neg has a fixed normalisation constant, so leave it out or choose neg",
+			},
+		)
+	}
+	return list
+}

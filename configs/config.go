@@ -1,0 +1,271 @@
+package configs
+
+import (
+	"cmp"
+
+	"cne/data"
+	"cne/model/op"
+	"cne/train"
+)
+
+// Config is everything that cne train and cne spectrum can be told. Its keys,
+// their meaning and their defaults stand in default.yaml; a value of this type
+// that came from a Schema holds only what the tags and types of its fields allow
+// (see ruleOf). A nil pointer is the null of the file.
+type Config struct {
+	Seed       uint64       `key:"seed" in:"[0,inf)"` // below 2⁶³
+	Device     Device       `key:"device"`
+	Output     Output       `key:"output"`
+	Data       Data         `key:"data"`
+	Graph      Graph        `key:"graph"`
+	Model      Model        `key:"model"`
+	Loss       Loss         `key:"loss"`
+	Train      Optimization `key:"train"`
+	Checkpoint Checkpoint   `key:"checkpoint"`
+	Quality    Quality      `key:"quality"`
+	Plot       Plot         `key:"plot"`
+	Log        Log          `key:"log"`
+}
+
+// Device says where a run is computed.
+type Device struct {
+	Name string `key:"name" as:"device"` // auto, cpu, cuda or cuda:n
+	TF32 bool   `key:"tf32"`             // in an accelerator's matrix products
+}
+
+// Output says what is written, and where.
+type Output struct {
+	Dir  string `key:"dir" as:"nonempty"` // folder for the results
+	CSV  bool   `key:"csv"`               // embedding.csv
+	Plot bool   `key:"plot"`              // embedding.png
+	HTML bool   `key:"html"`              // embedding.html
+	// HTMLImages puts the images of the points into embedding.html.
+	HTMLImages bool `key:"html_images"`
+	Snapshots  int  `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
+	// MetricsEvery is after how many epochs the quality is measured; 0: never.
+	MetricsEvery int  `key:"metrics_every" in:"[0,inf)"`
+	TensorBoard  bool `key:"tensorboard"` // event files
+}
+
+// Data says where the points and their labels come from.
+type Data struct {
+	Path          []string     `key:"path" as:"nonempty"`
+	Labels        []string     `key:"labels"`
+	LabelColumn   *string      `key:"label_column" as:"column"` // name, or number counted from 1
+	Drop          []string     `key:"drop" as:"columns"`        // names or numbers
+	Header        data.Header  `key:"header"`
+	Genes         int          `key:"genes" in:"[1,inf)"` // of counts
+	Imbalance     *string      `key:"imbalance" words:"linear"`
+	Holdout       *Holdout     `key:"holdout"`
+	HoldoutLabels []string     `key:"holdout_labels"`
+	Scale         data.Scaling `key:"scale"`
+}
+
+// Holdout says which points are kept from training: a share of them, or those
+// of files of their own.
+type Holdout struct {
+	Share float64  // in (0, 1), or 0 if there are paths
+	Paths []string // empty if there is a share
+}
+
+// Graph describes the neighbour graph.
+type Graph struct {
+	K     int     `key:"k" in:"[1,inf)"`
+	PCA   int     `key:"pca" in:"[0,inf)"`   // principal components; 0: none
+	File  *string `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
+	Cache bool    `key:"cache"`              // keep it with the results
+}
+
+// Model describes what maps a point to its position.
+type Model struct {
+	Kind     string  `key:"kind" words:"table mlp"`
+	Hidden   []int   `key:"hidden" in:"[1,65536]"`    // mlp
+	Input    string  `key:"input" words:"points pca"` // mlp
+	Dim      int     `key:"dim" in:"[1,inf)"`
+	DType    string  `key:"dtype" words:"float32 float64"`
+	Init     string  `key:"init" words:"pca random"` // table
+	InitStd  float64 `key:"init_std" in:"(0,inf)"`   // table
+	KeepData bool    `key:"keep_data"`               // for projection
+}
+
+// SeesPoints tells whether the model is computed of the points themselves, not
+// of what the graph is built on.
+func (m *Model) SeesPoints() bool { return m.Kind != "table" && m.Input == "points" }
+
+// Loss describes the contrastive loss.
+type Loss struct {
+	Name                  op.Loss        `key:"name"`
+	Metric                op.Metric      `key:"metric"`
+	Temperature           float64        `key:"temperature" in:"(0,inf)"` // cosine
+	Negatives             Negatives      `key:"negatives"`
+	Draw                  train.Sampling `key:"draw"`
+	S                     *float64       `key:"s"`                  // neg and infonce
+	ZBar                  *ZBar          `key:"z_bar"`              // neg
+	Scale                 *float64       `key:"scale" in:"(0,inf)"` // see Factor
+	Clamp                 float64        `key:"clamp" in:"[0,1)"`
+	Reduction             string         `key:"reduction" words:"sum mean"`
+	PositiveInDenominator bool           `key:"positive_in_denominator"` // infonce
+	LearnZ                bool           `key:"learn_z"`                 // nc
+	LogZ                  float64        `key:"log_z"`                   // nc
+}
+
+// Factor returns what the loss is multiplied by: Scale if it is given, and
+// otherwise 0.5 for InfoNC-t-SNE, as in the paper's runs, and 1 for the others.
+func (l *Loss) Factor() float64 {
+	switch {
+	case l.Scale != nil:
+		return *l.Scale
+	case l.Name == op.InfoNC:
+		return 0.5
+	default:
+		return 1
+	}
+}
+
+// HasSpectrum tells whether the loss has places from t-SNE to UMAP.
+func (l *Loss) HasSpectrum() bool { return l.Name == op.Neg || l.Name == op.InfoNC }
+
+// Optimization describes how the parameters are moved. Epochs, Optimizer and LR
+// may be null in a file, but never are in a Config.
+type Optimization struct {
+	Epochs            int          `key:"epochs,null" in:"[1,inf)"` // of the whole run
+	BatchSize         int          `key:"batch_size" in:"[2,inf)"`  // edges
+	Optimizer         string       `key:"optimizer,null" words:"sgd adam"`
+	LR                float64      `key:"lr,null" in:"(0,inf)"`
+	Momentum          float64      `key:"momentum" in:"[0,1)"` // sgd
+	WeightDecay       float64      `key:"weight_decay" in:"[0,inf)"`
+	LRZ               float64      `key:"lr_z" in:"[0,inf)"` // nc
+	Anneal            train.Anneal `key:"anneal"`
+	WarmUp            int          `key:"warm_up" in:"[0,inf)"` // epochs, below Epochs
+	Clip              float64      `key:"clip" in:"[0,inf)"`    // 0: none
+	EarlyExaggeration string       `key:"early_exaggeration" words:"none third"`
+	Phases            []Phase      `key:"phases"` // see Config.Stages
+	LogEvery          int          `key:"log_every" in:"[1,inf)"`
+}
+
+// Checkpoint says when the state of a run is saved.
+type Checkpoint struct {
+	Minutes float64 `key:"minutes" in:"[0,inf)"` // 0: not by time
+	Epochs  int     `key:"epochs" in:"[0,inf)"`  // 0: not by epoch
+}
+
+// Quality says what is measured on the finished embedding.
+type Quality struct {
+	K         int  `key:"k" in:"[1,inf)"`
+	Recall    bool `key:"recall"`                       // kNN recall
+	Spearman  int  `key:"spearman" in:"0 or [3,20000]"` // points sampled; 0: off
+	Partition bool `key:"partition"`
+	KL        bool `key:"kl"` // Kullback–Leibler divergence
+	Accuracy  bool `key:"accuracy"`
+}
+
+// Plot describes the picture of the embedding.
+type Plot struct {
+	PointSize float64 `key:"point_size" in:"[0,100]"` // diameter in 1/72 inch; 0: chosen from n
+	Title     string  `key:"title"`
+	WidthCM   float64 `key:"width_cm" in:"[0,100]"`  // 0: chosen
+	HeightCM  float64 `key:"height_cm" in:"[0,100]"` // 0: chosen
+}
+
+// Log says how the program talks on stderr.
+type Log struct {
+	Format string `key:"format" words:"text json"`
+}
+
+// Negatives is a number of negative samples per edge, m: at least 1, or Full.
+type Negatives int
+
+// Full stands for the word full: every row of the batch but the edge's own two.
+const Full Negatives = train.Full
+
+// ZBar is a fixed normalisation constant of Neg-t-SNE, Z̄: above 0, or Uniform.
+type ZBar float64
+
+// Uniform stands for the word uniform: Z̄ = |X|/m, for which c = Z̄·m/|X| is 1
+// whatever the numbers of points and negatives are.
+const Uniform ZBar = -1
+
+// A Phase is one entry of train.phases as it stands in the file: what is nil
+// is inherited from the sections loss and train. S and ZBar are alternatives;
+// a phase that gives one of them inherits neither.
+type Phase struct {
+	Epochs    int           `key:"epochs" in:"[1,inf)"`
+	LR        *float64      `key:"lr" in:"(0,inf)"`
+	S         *float64      `key:"s"`
+	ZBar      *ZBar         `key:"z_bar"`
+	Negatives *Negatives    `key:"negatives"`
+	Anneal    *train.Anneal `key:"anneal"`
+	WarmUp    *int          `key:"warm_up" in:"[0,inf)"`
+}
+
+// TotalEpochs adds up the epochs of phases.
+func TotalEpochs(phases []Phase) int {
+	n := 0
+	for _, p := range phases {
+		n += p.Epochs
+	}
+	return n
+}
+
+// A Stage is a phase with all that it inherits filled in.
+type Stage struct {
+	Epochs    int      // at least 1
+	LR        float64  // at the stage's first epoch
+	S         *float64 // at most one of S and ZBar is given
+	ZBar      *ZBar
+	Negatives Negatives
+	Anneal    train.Anneal
+	WarmUp    int
+}
+
+// Stages returns what train runs one after the other: a stage per phase, or a
+// single one when there are no phases. The epochs of all stages add up to
+// Train.Epochs. Early exaggeration is not a stage, since the learning rate
+// does not start again after it.
+func (c *Config) Stages() []Stage {
+	whole := Stage{
+		Epochs:    c.Train.Epochs,
+		LR:        c.Train.LR,
+		S:         c.Loss.S,
+		ZBar:      c.Loss.ZBar,
+		Negatives: c.Loss.Negatives,
+		Anneal:    c.Train.Anneal,
+		WarmUp:    c.Train.WarmUp,
+	}
+	if len(c.Train.Phases) == 0 {
+		return []Stage{whole}
+	}
+	stages := make([]Stage, len(c.Train.Phases))
+	for i, p := range c.Train.Phases {
+		st := whole
+		st.Epochs = p.Epochs
+		st.LR = *cmp.Or(p.LR, &st.LR)
+		if p.S != nil || p.ZBar != nil {
+			st.S, st.ZBar = p.S, p.ZBar
+		}
+		st.Negatives = *cmp.Or(p.Negatives, &st.Negatives)
+		st.Anneal = *cmp.Or(p.Anneal, &st.Anneal)
+		st.WarmUp = *cmp.Or(p.WarmUp, &st.WarmUp)
+		stages[i] = st
+	}
+	return stages
+}
+
+// DrawsPoints tells whether the seed decides which points a run trains on.
+func (c *Config) DrawsPoints() bool {
+	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0
+}
+
+// complete fills in what depends on other values and was left null.
+func (c *Config) complete() {
+	epochs, optimizer, lr := 750, "sgd", 1.0
+	if c.Model.Kind != "table" {
+		epochs, optimizer = 50, "adam"
+	}
+	c.Train.Epochs = cmp.Or(c.Train.Epochs, TotalEpochs(c.Train.Phases), epochs)
+	c.Train.Optimizer = cmp.Or(c.Train.Optimizer, optimizer)
+	if c.Train.Optimizer == "adam" {
+		lr = 0.001
+	}
+	c.Train.LR = cmp.Or(c.Train.LR, lr)
+}

@@ -1,0 +1,314 @@
+package configs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"cne/internal/text"
+)
+
+// maxConfigSize is far above what a configuration needs, in bytes.
+const maxConfigSize = 1 << 20
+
+// envPrefix begins the environment variables that are read.
+const envPrefix = "CNE_"
+
+// otherVariables begin like those of the configuration without being among
+// them: for reports of crashes, of shell completion, of the driver of GPUs
+// (docs/gpu.md), and of scripts/cuda-sdk.
+var otherVariables = []string{
+	envPrefix + "DEBUG", envPrefix + "ACTIVE_HELP", envPrefix + "COMPLETION_DESCRIPTIONS",
+	envPrefix + "LIBCUDA", envPrefix + "LIBCUBLAS", envPrefix + "LIBCUDNN",
+	envPrefix + "CUDA_SDK", envPrefix + "DEBIAN_MIRROR",
+}
+
+// A layer is what one source sets.
+type layer struct {
+	value  map[string]any    // by key; in the types that the rules return
+	origin map[string]string // by key
+}
+
+func newLayer() *layer { return &layer{map[string]any{}, map[string]string{}} }
+
+// nested returns the values with a map for each section.
+func (l *layer) nested() map[string]any {
+	m := map[string]any{}
+	for k, v := range l.value {
+		section, name, ok := strings.Cut(k, ".")
+		if !ok {
+			m[k] = v
+			continue
+		}
+		inner, ok := m[section].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			m[section] = inner
+		}
+		inner[name] = v
+	}
+	return m
+}
+
+// readFile reads a configuration file; without a path it returns an empty
+// layer.
+func (s *keySet) readFile(path string) (*layer, error) {
+	if path == "" {
+		return newLayer(), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxConfigSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	if len(content) > maxConfigSize {
+		return nil, &Error{Source: path, Problem: fmt.Sprintf("a configuration has at most %d bytes, and this file has more; give the YAML file", maxConfigSize)}
+	}
+	return s.readYAML(path, content)
+}
+
+// readYAML reads the text of a configuration file. The path serves in errors.
+func (s *keySet) readYAML(path string, content []byte) (*layer, error) {
+	l := newLayer()
+	root, err := parse(content)
+	switch {
+	case errors.Is(err, errManyDocuments):
+		return nil, &Error{Source: path, Problem: "the file holds more than one YAML document; keep one, without a line ---"}
+	case err != nil:
+		return nil, syntaxError(path, err)
+	case isNull(root):
+		return l, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, &Error{Source: at(path, root), Problem: "the file must hold keys and values, such as seed: 1, but holds " + describe(root)}
+	}
+	if err := s.addMapping(l, path, root, ""); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// errManyDocuments is the error of parse for text with several documents.
+var errManyDocuments = errors.New("more than one YAML document")
+
+// parse returns the root of the one YAML document in a text, a null if there
+// is nothing in it.
+func parse(content []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := dec.Decode(&document); errors.Is(err, io.EOF) {
+		return scalar("!!null", "null"), nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := dec.Decode(new(yaml.Node)); err == nil {
+		return nil, errManyDocuments
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return resolve(document.Content[0]), nil
+}
+
+// syntaxError makes a sentence of an error of the YAML parser.
+func syntaxError(path string, err error) error {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		if line, what, ok := strings.Cut(rest, ": "); ok {
+			path, message = path+":"+line, what
+		}
+	}
+	return &Error{Source: path, Problem: "this is not valid YAML: " + strings.ReplaceAll(message, "\n", " ")}
+}
+
+// addMapping reads a mapping whose keys begin with prefix, the whole file or a
+// section of it, into a layer.
+func (s *keySet) addMapping(l *layer, path string, n *yaml.Node, prefix string) error {
+	lines := map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		name, node := n.Content[i], resolve(n.Content[i+1])
+		k := prefix + name.Value
+		if first, twice := lines[k]; twice {
+			return &Error{at(path, name), k, fmt.Sprintf("is given twice, first in line %d; keep one of them", first)}
+		}
+		lines[k] = name.Line
+
+		if prefix == "" && slices.Contains(s.sections(), k) {
+			if isNull(node) {
+				continue
+			}
+			if short := s.inFull(k); short != k && node.Kind == yaml.ScalarNode {
+				if err := s.add(l, path, name, node, short); err != nil {
+					return err
+				}
+				continue
+			}
+			if node.Kind != yaml.MappingNode {
+				return &Error{at(path, name), k, fmt.Sprintf("is %s, but must be a section with keys such as %s", describe(node), s.firstKey(k))}
+			}
+			if err := s.addMapping(l, path, node, k+"."); err != nil {
+				return err
+			}
+			continue
+		}
+		if section, rest, dotted := strings.Cut(name.Value, "."); dotted && s.Has(k) {
+			return &Error{at(path, name), k, fmt.Sprintf("is a key of the section %s; write \"%s: {%s: …}\"", section, section, rest)}
+		}
+		if err := s.add(l, path, name, node, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add checks the value of the key k and adds it to a layer. name is the node of
+// the key as it stands in the file.
+func (s *keySet) add(l *layer, path string, name, node *yaml.Node, k string) error {
+	known, ok := find(s.keys, k)
+	if !ok {
+		return s.unknownKey(at(path, name), k)
+	}
+	value, p := known.rule.value(node)
+	if p != nil {
+		where := name
+		if p.at != nil {
+			where = p.at
+		}
+		return p.error(at(path, where), k)
+	}
+	l.value[k], l.origin[k] = value, at(path, name)
+	return nil
+}
+
+// at returns the source of a node in a file.
+func at(path string, n *yaml.Node) string { return fmt.Sprintf("%s:%d", path, n.Line) }
+
+// error completes the problem to an Error.
+func (p *problem) error(source, key string) *Error {
+	if p.part != "" {
+		key += ": " + p.part
+	}
+	return &Error{source, key, p.text}
+}
+
+// variable returns the environment variable of a key: CNE_TRAIN_EPOCHS for
+// train.epochs.
+func variable(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// readEnvironment reads the variables whose names begin with envPrefix. A
+// variable that is set to nothing counts as not set; those of other commands'
+// keys are passed over.
+func (s *keySet) readEnvironment(environ []string) (*layer, error) {
+	byVariable := map[string]string{}
+	var variables, others []string
+	for _, k := range s.keys {
+		byVariable[variable(k.name)] = k.name
+		variables = append(variables, variable(k.name))
+	}
+	for short, k := range shorthands {
+		if s.inFull(short) == k {
+			byVariable[variable(short)] = k
+		}
+	}
+	for _, other := range keySets() {
+		for _, k := range other.keys {
+			others = append(others, variable(k.name))
+		}
+		for short := range shorthands {
+			others = append(others, variable(short))
+		}
+	}
+	l := newLayer()
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, envPrefix) || value == "" || slices.Contains(otherVariables, name) {
+			continue
+		}
+		k, ok := byVariable[name]
+		if !ok && slices.Contains(others, name) {
+			continue
+		}
+		if !ok {
+			problem := fmt.Sprintf("no key has this variable; unset it, or see %q for the keys", s.printer)
+			if near := text.Nearest(name, variables); near != "" {
+				problem = "no key has this variable; did you mean " + near + "?"
+			}
+			return nil, &Error{Source: text.Printable(name), Problem: problem}
+		}
+		if err := s.addText(l, name, k, value); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// readSettings reads single settings; the last of several for one key counts.
+func (s *keySet) readSettings(settings []Setting) (*layer, error) {
+	l := newLayer()
+	for _, x := range settings {
+		if err := s.addText(l, x.Source, x.Key, x.Value); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// addText sets a key of a layer to a value given as text.
+func (s *keySet) addText(l *layer, source, k, value string) error {
+	k = s.inFull(k)
+	known, ok := find(s.keys, k)
+	if !ok {
+		if slices.Contains(s.sections(), k) {
+			return &Error{source, k, "is a section; set one of its keys, such as " + s.firstKey(k)}
+		}
+		return s.unknownKey(source, k)
+	}
+	if !utf8.ValidString(value) {
+		return &Error{source, k, fmt.Sprintf("is %s, which is not text in UTF-8, the only encoding that a configuration can hold", text.Quote(value))}
+	}
+	n, err := textNode(known.rule, value)
+	if err != nil {
+		return &Error{source, k, fmt.Sprintf("is %s, which is not valid YAML", text.Quote(value))}
+	}
+	x, p := known.rule.value(n)
+	if p != nil {
+		return p.error(source, k)
+	}
+	l.value[k], l.origin[k] = x, source
+	return nil
+}
+
+// textNode turns text from outside a file into the node that would stand in
+// one. YAML decides what it is, except that text and paths are taken as they
+// stand.
+func textNode(r rule, value string) (*yaml.Node, error) {
+	trimmed := strings.TrimSpace(value)
+	literal := scalar("!!str", value)
+	switch {
+	case r.null && (trimmed == "" || trimmed == "null" || trimmed == "~"):
+		return scalar("!!null", "null"), nil
+	case r.text == asText && !strings.HasPrefix(trimmed, `"`) && !strings.HasPrefix(trimmed, "'"):
+		return literal, nil
+	case r.text == asList && trimmed == "":
+		return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}, nil
+	case r.text == asList && !strings.HasPrefix(trimmed, "["):
+		return literal, nil
+	}
+	n, err := parse([]byte(value))
+	if err != nil && r.text == asText { // it begins with a quotation
+		return literal, nil
+	}
+	return n, err
+}

@@ -1,0 +1,271 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+
+	"cne/internal/text"
+)
+
+// An Error is a fault in a configuration. Its text is one sentence.
+type Error struct {
+	Source  string // where the value comes from, such as "run.yaml:12", "CNE_TRAIN_LR" or "--set train.lr"; may be "" in one that was made by hand
+	Key     string // the key, such as "train.lr"; may be "" if the fault has none
+	Problem string // what is wrong with it and what is allowed
+}
+
+func (e *Error) Error() string {
+	message := e.Problem
+	if e.Key != "" {
+		message = e.Key + " " + message
+	}
+	if e.Source != "" {
+		message = e.Source + ": " + message
+	}
+	return message
+}
+
+// Origins tells for each key where its value comes from, in the words of
+// Error.Source.
+type Origins map[string]string
+
+// defaultOrigin is the origin of values that nothing has changed.
+const defaultOrigin = "default"
+
+// IsDefault tells whether nothing has set a key.
+func (o Origins) IsDefault(key string) bool { return o[key] == defaultOrigin }
+
+// A Setting is a single key with a value, as text.
+type Setting struct {
+	Source string // where it is given, as in Error.Source
+	Key    string
+	Value  string
+}
+
+// ParseSetting reads a setting of the form key=value. The source is the name
+// before it, such as "--set".
+func ParseSetting(source, setting string) (Setting, error) {
+	k, v, ok := strings.Cut(setting, "=")
+	k = strings.TrimSpace(k)
+	if !ok || k == "" {
+		return Setting{}, errors.New("it must have the form key=value")
+	}
+	return Setting{Source: source + " " + text.Printable(k), Key: k, Value: v}, nil
+}
+
+// Sources are the places beside the defaults from which a configuration comes,
+// each overriding the ones before.
+type Sources struct {
+	File     string    // path; "" for none
+	Environ  []string  // NAME=value, as from os.Environ
+	Settings []Setting // later ones override earlier ones
+}
+
+// A Schema is a kind of configuration: how the struct C comes of its sources.
+type Schema[C any] struct {
+	keySet
+	defaults string // a file with all keys and their meaning
+	// complete fills in what depends on other values and was left null.
+	complete func(*C)
+	// clashes lists what can clash, in the order in which it is reported.
+	clashes func(*C) []clash
+	common  func(*C) Common
+	// dir returns the folder for the results of data of one's own.
+	dir func(*C) string
+	// mayChange are the keys, or sections, that a run may be resumed with other
+	// values of: what is written and measured of it, how often, and where its
+	// data lie.
+	mayChange []string
+	// cannotExtend says why a run that was begun with one configuration cannot
+	// go on with another, which differs from it only where it may; "" if it can.
+	cannotExtend func(begun, now *C) string
+}
+
+// Common is the part of a configuration that those of all commands which train
+// have.
+type Common struct {
+	Dir              *string // output.dir, to be read and set
+	Epochs, LogEvery int     // train.epochs and train.log_every
+	Checkpoint       Checkpoint
+	Log              Log
+	Device           Device
+	DType            string // of what is computed: float32 or float64
+}
+
+// Common returns that part of a configuration.
+func (s *Schema[C]) Common(c *C) Common { return s.common(c) }
+
+// Command returns the command that takes the configuration, such as "cne train".
+func (s *Schema[C]) Command() string { return s.command }
+
+// WithCommand returns the schema of a command with other words in it, which
+// Write notes: "cne spectrum --s 0,1".
+func (s *Schema[C]) WithCommand(command string) *Schema[C] {
+	other := *s
+	other.command = command
+	return &other
+}
+
+// DefaultDir returns the output.dir of a configuration that does not set it,
+// which is named after the data.
+func (s *Schema[C]) DefaultDir(c *C) string { return s.dir(c) }
+
+// Load reads all sources, lays them over each other and over the defaults, and
+// checks the result. Faults of values, keys and combinations are of the type
+// *Error; other errors come from reading the file.
+func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
+	file, err := s.readFile(from.File)
+	if err != nil {
+		return nil, nil, err
+	}
+	environment, err := s.readEnvironment(from.Environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings, err := s.readSettings(from.Settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.merge(file, environment, settings)
+}
+
+// Parse reads a configuration from the text of a file alone. The name serves in
+// errors, which are those of Load.
+func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
+	l, err := s.readYAML(name, text)
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := s.merge(l)
+	return c, err
+}
+
+// Check refuses values that are right by themselves and wrong together, in a
+// configuration that was changed since it was loaded. Errors are of the type
+// *Error.
+func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
+
+// merge lays layers over the defaults and over each other, the last on top, and
+// checks the result. Viper merges; its own readers of files, variables and flags
+// stay unused because they pass over unknown and repeated keys, forget lines, and
+// cannot tell a null from a key that is not there.
+func (s *Schema[C]) merge(layers ...*layer) (*C, Origins, error) {
+	base, err := s.readYAML("the built-in defaults", []byte(s.defaults))
+	if err != nil {
+		return nil, nil, err
+	}
+	for k := range base.origin {
+		base.origin[k] = defaultOrigin
+	}
+	v := viper.New()
+	origins := Origins{}
+	for _, l := range append([]*layer{base}, layers...) {
+		if err := v.MergeConfigMap(l.nested()); err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(origins, l.origin)
+	}
+	var c C
+	if err := decode(v.AllSettings(), &c); err != nil {
+		return nil, nil, fmt.Errorf("decoding the configuration: %w", err)
+	}
+	s.complete(&c)
+	if err := s.check(&c, origins); err != nil {
+		return nil, nil, err
+	}
+	if origins.IsDefault("output.dir") {
+		*s.common(&c).Dir = s.dir(&c)
+	}
+	return &c, origins, nil
+}
+
+// decode fills a struct with key tags from values that already have the types of
+// its fields, or of what its pointers point to.
+func decode(values map[string]any, target any) error {
+	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: target, TagName: "key", ErrorUnused: true})
+	if err != nil {
+		return err
+	}
+	return d.Decode(values)
+}
+
+// value returns the value of a key of a configuration; nil stands for null.
+func value(c any, k key) any {
+	return deref(reflect.Indirect(reflect.ValueOf(c)).FieldByIndex(k.index).Interface())
+}
+
+// deref follows a pointer, and makes a nil pointer nil.
+func deref(v any) any {
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer {
+		return v
+	}
+	if p.IsNil() {
+		return nil
+	}
+	return p.Elem().Interface()
+}
+
+// A Difference is a key of which two configurations have different values.
+type Difference struct {
+	Key           string
+	First, Second string // the values, each as a line of YAML
+	// MayChange tells whether a run that was begun with the first value may go
+	// on with the second.
+	MayChange bool
+}
+
+// Compare returns the differences of two configurations, in the order of the
+// keys.
+func (s *Schema[C]) Compare(first, second *C) []Difference {
+	var list []Difference
+	for _, k := range s.keys {
+		if a, b := value(first, k), value(second, k); !reflect.DeepEqual(a, b) {
+			list = append(list, Difference{k.name, inline(a), inline(b), s.changeable(k.name, a, b)})
+		}
+	}
+	return list
+}
+
+// Violations lists in words, such as "train.lr 1.0, not 2.0 (--set train.lr)",
+// what a run that was begun with one configuration must not go on with in
+// another. The origins are those of the latter.
+func (s *Schema[C]) Violations(begun, now *C, origins Origins) []string {
+	var list []string
+	for _, d := range s.Compare(begun, now) {
+		if !d.MayChange {
+			list = append(list, fmt.Sprintf("%s %s, not %s (%s)", d.Key, d.First, d.Second, origins[d.Key]))
+		}
+	}
+	return list
+}
+
+// CannotExtend says why a run that was begun with one configuration cannot go on
+// with another of which there are no Violations; "" if it can.
+func (s *Schema[C]) CannotExtend(begun, now *C) string { return s.cannotExtend(begun, now) }
+
+// changeable tells whether the value of a key may become another. Files may
+// have moved, but a share of the points is not a file; epochs may be added.
+func (s *Schema[C]) changeable(key string, before, now any) bool {
+	section, _, _ := strings.Cut(key, ".")
+	switch key {
+	case "train.epochs":
+		a, okA := before.(int)
+		b, okB := now.(int)
+		return okA && okB && b > a
+	case "graph.file":
+		return before != nil && now != nil
+	case "data.holdout":
+		a, okA := before.(Holdout)
+		b, okB := now.(Holdout)
+		return okA && okB && a.Share == b.Share
+	}
+	return slices.Contains(s.mayChange, key) || slices.Contains(s.mayChange, section)
+}

@@ -1,0 +1,341 @@
+package configs
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/internal/text"
+	"cne/internal/version"
+	"cne/model/op"
+)
+
+func TestPrecedence(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "run.yaml", "# a comment\nseed: 1\nloss:\n  s: 0.25\ntrain:\n  lr: 2\n  epochs: 10\n  batch_size: 64\n")
+	c, origins, err := Train.Load(Sources{
+		File:    "run.yaml",
+		Environ: []string{"HOME=/", "CNE_TRAIN_EPOCHS=20", "CNE_TRAIN_BATCH_SIZE=128", "CNE_TRAIN_LR=", "CNE_DEBUG=1", "CNE_LIBCUDA=/x.so", "CNE_CUDA_SDK=/x"},
+		Settings: []Setting{
+			{"--set train.batch_size", "train.batch_size", "256"},
+			{"--set loss.s", "loss.s", "null"},
+			{"--seed", "seed", "5"},
+			{"--set seed", "seed", "6"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Seed != 6 || c.Train.LR != 2 || c.Train.Epochs != 20 || c.Train.BatchSize != 256 || c.Loss.S != nil || c.Graph.K != 15 {
+		t.Errorf("got %+v", c)
+	}
+	for k, want := range map[string]string{
+		"seed":             "--set seed",
+		"train.lr":         "run.yaml:6",
+		"train.epochs":     "CNE_TRAIN_EPOCHS",
+		"train.batch_size": "--set train.batch_size",
+		"loss.s":           "--set loss.s",
+		"graph.k":          "default",
+	} {
+		if origins[k] != want {
+			t.Errorf("the origin of %s is %q, want %q", k, origins[k], want)
+		}
+	}
+}
+
+// A value in place of the section device is the device's name, wherever it is given.
+func TestDeviceInShort(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "short.yaml", "device: cuda:1\n")
+	writeTestFile(t, "long.yaml", "device:\n  name: cuda\n  tf32: false\n")
+	for name, tc := range map[string]struct {
+		from   Sources
+		want   Device
+		origin string
+	}{
+		"a file":                 {Sources{File: "short.yaml"}, Device{"cuda:1", true}, "short.yaml:1"},
+		"a section":              {Sources{File: "long.yaml"}, Device{"cuda", false}, "long.yaml:2"},
+		"the environment":        {Sources{File: "long.yaml", Environ: []string{"CNE_DEVICE=cpu"}}, Device{"cpu", false}, "CNE_DEVICE"},
+		"the whole key there":    {Sources{Environ: []string{"CNE_DEVICE_NAME=cpu"}}, Device{"cpu", true}, "CNE_DEVICE_NAME"},
+		"the command line":       {Sources{File: "short.yaml", Settings: []Setting{{"--set device", "device", "auto"}}}, Device{"auto", true}, "--set device"},
+		"a flag after the short": {Sources{Settings: []Setting{{"--set device", "device", "cuda"}, {"--device", "device.name", "cpu"}}}, Device{"cpu", true}, "--device"},
+	} {
+		c, origins, err := Train.Load(tc.from)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.Device != tc.want || origins["device.name"] != tc.origin {
+			t.Errorf("%s: %+v from %q, want %+v from %q", name, c.Device, origins["device.name"], tc.want, tc.origin)
+		}
+		s, _, err := Pretrain.Load(tc.from)
+		if err != nil || s.Device != tc.want {
+			t.Errorf("%s, of cne simclr: %+v (%v)", name, s, err)
+		}
+	}
+}
+
+// Values from the environment and from flags are text that takes the type of
+// the key.
+func TestTextValues(t *testing.T) {
+	for _, tc := range []struct {
+		key, value string
+		want       any
+	}{
+		{"seed", "0x10", uint64(16)},
+		{"seed", "1e18", uint64(1e18)},
+		{"train.epochs", "1e3", 1000},
+		{"train.epochs", " 12.0 ", 12},
+		{"train.lr", "1e-3", 0.001},
+		{"output.csv", "false", false},
+		{"output.dir", "2024-01-01", "2024-01-01"},
+		{"output.dir", "a: b", "a: b"},
+		{"output.dir", "null", "null"},
+		{"plot.title", `"quoted # text"`, "quoted # text"},
+		{"plot.title", `"Cells" of the retina`, `"Cells" of the retina`},
+		{"plot.title", "", ""},
+		{"graph.file", "g.npz", "g.npz"},
+		{"graph.file", "null", nil},
+		{"graph.file", "", nil},
+		{"data.label_column", "-1", "-1"},
+		{"data.label_column", "cell type", "cell type"},
+		{"data.path", `C:\data\[1].csv`, []string{`C:\data\[1].csv`}},
+		{"data.path", "[a.npy, 'b c.npy']", []string{"a.npy", "b c.npy"}},
+		{"data.drop", "[id, 3]", []string{"id", "3"}},
+		{"data.labels", "", []string{}},
+		{"loss.negatives", "full", Full},
+		{"loss.negatives", "16", Negatives(16)},
+		{"loss.z_bar", "uniform", Uniform},
+		{"loss.z_bar", "1e6", ZBar(1e6)},
+		{"loss.s", "~", nil},
+		{"loss.name", "nc-tsne", op.NC},
+		{"data.header", "no", data.HeaderNone},
+		{"data.imbalance", "linear", "linear"},
+		{"train.phases", "[{epochs: 2, z_bar: uniform}, {epochs: 3}]", []Phase{{Epochs: 2, ZBar: ptr(Uniform)}, {Epochs: 3}}},
+	} {
+		c, err := loadSetting(t, tc.key, tc.value)
+		if err != nil {
+			t.Errorf("%s=%s: %v", tc.key, tc.value, err)
+		} else if got := Train.value(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s=%s: got %#v, want %#v", tc.key, tc.value, got, tc.want)
+		}
+		c, _, err = Train.Load(Sources{Environ: []string{variable(tc.key) + "=" + tc.value}})
+		if tc.value == "" {
+			continue // counts as not set in the environment
+		}
+		if err != nil {
+			t.Errorf("%s=%s: %v", variable(tc.key), tc.value, err)
+		} else if got := Train.value(c, tc.key); !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s=%s: got %#v, want %#v", variable(tc.key), tc.value, got, tc.want)
+		}
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	_, _, err := Train.Load(Sources{File: "no/such.yaml"})
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "no/such.yaml") {
+		t.Errorf("got %v", err)
+	}
+	dir := t.TempDir()
+	if _, _, err := Train.Load(Sources{File: dir}); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a folder: got %v", err)
+	}
+}
+
+func TestHugeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge.yaml")
+	writeTestFile(t, path, strings.Repeat("#", maxConfigSize+1))
+	var ce *Error
+	if _, _, err := Train.Load(Sources{File: path}); !errors.As(err, &ce) || ce.Source != path {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzConfigFile(f *testing.F) {
+	f.Add(defaults)
+	for _, tc := range badFiles {
+		f.Add(tc.text)
+	}
+	f.Add("loss: {z_bar: uniform}\ntrain: {phases: [{epochs: 2, lr: 1e-10}, {epochs: 3, s: -1.5}]}")
+	f.Add("\"a\\nb\": 1")
+	f.Add("a: &a [*a]\ntrain: {phases: &p [*p]}")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, _, err := loadText(t, text)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		if again := mustLoad(t, writeYAML(t, c)); !reflect.DeepEqual(c, again) {
+			t.Errorf("got\n%+v, want\n%+v", again, c)
+		}
+	})
+}
+
+func FuzzSetting(f *testing.F) {
+	for _, tc := range badSettings {
+		f.Add(tc.key + "=" + tc.value)
+	}
+	f.Add("train.phases=[{epochs: 1}]")
+	f.Add("data.path=[a, b]")
+	f.Add("plot.title='x'")
+	f.Fuzz(func(t *testing.T, text string) {
+		given, err := ParseSetting("--set", text)
+		if err != nil {
+			return
+		}
+		c, _, err := loadText(t, "", given)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		if again := mustLoad(t, writeYAML(t, c)); !reflect.DeepEqual(c, again) {
+			t.Errorf("got\n%+v, want\n%+v", again, c)
+		}
+	})
+}
+
+// Points of one's own do not go to the folder of the built-in ones.
+func TestDefaultFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tc := range []struct {
+		settings []Setting
+		want     string
+	}{
+		{nil, "runs/mnist10k"},
+		{[]Setting{{"--set", "data.path", "builtin:mnist10k"}}, "runs/mnist10k"},
+		{[]Setting{{"--set", "data.path", "some/points.csv.gz"}}, "runs/points"},
+		{[]Setting{{"--set", "data.path", "['a-0.5', 'b.npy']"}}, "runs/a-0.5"},
+		{[]Setting{{"--set", "data.path", "/"}}, "runs/points"},
+		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "here"}}, "here"},
+		{[]Setting{{"--set", "data.path", "points.npy"}, {"--output", "output.dir", "runs/mnist10k"}}, "runs/mnist10k"},
+	} {
+		c, _, err := Train.Load(Sources{Settings: tc.settings})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Output.Dir != tc.want {
+			t.Errorf("%v: folder %s, want %s", tc.settings, c.Output.Dir, tc.want)
+		}
+	}
+}
+
+func TestVariablesAreUnambiguous(t *testing.T) {
+	seen := map[string]string{}
+	for _, v := range keySets() {
+		for _, k := range names(v.keys) {
+			if other, there := seen[variable(k)]; there && other != k {
+				t.Errorf("%s and %s both have the variable %s", k, other, variable(k))
+			}
+			seen[variable(k)] = k
+		}
+	}
+}
+
+func TestYAMLRoundTrip(t *testing.T) {
+	for name, text := range map[string]string{
+		"defaults":   "",
+		"full":       "loss: {name: nc, negatives: full, learn_z: false, log_z: -3.25, scale: 1e-3}",
+		"uniform":    "loss: {z_bar: uniform, clamp: 0}",
+		"z_bar":      "loss: {z_bar: 1e12}",
+		"text":       "output: {dir: \"yes\"}\nplot: {title: \"a: b # c\\nsecond line\"}\ngraph: {file: '~'}\ndata: {path: ['-', '1', 'x y'], label_column: 3, drop: ['null', 7, \"a,b\"]}",
+		"phases":     "train: {phases: [{epochs: 2, lr: 1e-10, negatives: full}, {epochs: 3, s: -1.5, anneal: none}, {epochs: 1, z_bar: 3}]}",
+		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {epochs: 3}",
+		"linear":     "model: {kind: mlp, hidden: []}\ntrain: {optimizer: sgd, momentum: 0.9}",
+		"a share":    "data: {holdout: 0.25}",
+		"imbalance":  "data: {imbalance: linear}",
+		"held files": "data: {holdout: [a.npy, '0.5.npy'], holdout_labels: b.txt}",
+		"large seed": "seed: 9223372036854775807",
+		"aliases":    "graph: {k: &k 30}\nquality: {k: *k}\nlog: {format: json}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoad(t, text)
+			again := mustLoad(t, writeYAML(t, c))
+			if !reflect.DeepEqual(c, again) {
+				t.Errorf("got\n%+v, want\n%+v", again, c)
+			}
+		})
+	}
+}
+
+// But for its first paragraph, and for what was null and depends on the model,
+// what is written for the defaults is default.yaml, comments and empty lines
+// included.
+func TestWriteYAMLKeepsComments(t *testing.T) {
+	_, want, _ := strings.Cut(defaults, "\n\n")
+	want = strings.NewReplacer("epochs: null", "epochs: 750", "optimizer: null", "optimizer: sgd", " lr: null", " lr: 1.0").Replace(want)
+	header, got, _ := strings.Cut(writeYAML(t, mustLoad(t, "")), "\n\n")
+	if got != want {
+		t.Errorf("got:\n%s", got)
+	}
+	if !strings.HasPrefix(header, Header+version.String()) {
+		t.Errorf("header %q", header)
+	}
+}
+
+func loadSetting(t testing.TB, k, value string) (*Config, error) {
+	t.Helper()
+	given, err := ParseSetting("--set", k+"="+value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := loadText(t, "", given)
+	return c, err
+}
+
+// checkSentence checks what all errors of a configuration have in common.
+func checkSentence(t *testing.T, err error) {
+	t.Helper()
+	var ce *Error
+	if !errors.As(err, &ce) {
+		t.Errorf("not an Error: %v", err)
+		return
+	}
+	if ce.Source == "" || ce.Problem == "" || len(err.Error()) > 1000 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("not one sentence with its source: %q", err)
+	}
+}
+
+func writeTestFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeYAML(t testing.TB, c *Config) string {
+	t.Helper()
+	return writeYAMLAs(t, Train, c)
+}
+
+func writeYAMLAs[C any](t testing.TB, s *Schema[C], c *C) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Write(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestNearestKey(t *testing.T) {
+	for unknown, want := range map[string]string{
+		"train.epoch":               "train.epochs",
+		"trian.epochs":              "train.epochs",
+		"data.batch_size":           "train.batch_size",
+		"epochs":                    "train.epochs",
+		"quality.k":                 "quality.k",
+		"LOSS.NAME":                 "loss.name",
+		"loss.temperatur":           "loss.temperature",
+		"something.else":            "",
+		"train.epochs.nae":          "",
+		string(make([]byte, 1<<20)): "",
+	} {
+		if got := text.Nearest(unknown, names(Train.keys)); got != want {
+			t.Errorf("%q: %q, want %q", text.Shorten(unknown), got, want)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package configs
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/simclr"
+	"cne/train"
+)
+
+func mustLoadSimCLR(t testing.TB, text string, settings ...Setting) *SimCLR {
+	t.Helper()
+	c, _, err := loadTextAs(t, Pretrain, text, settings...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSimCLRKeysAgree(t *testing.T) {
+	inFile, bare := commentedKeys(t, simclrDefaults)
+	if want := names(Pretrain.keys); !slices.Equal(inFile, want) || len(bare) > 0 {
+		t.Errorf("simclr-default.yaml has the keys\n%q, SimCLR\n%q; without a comment are %q", inFile, want, bare)
+	}
+}
+
+// The defaults are the paper's run.
+func TestSimCLRDefaults(t *testing.T) {
+	c, origins, err := Pretrain.Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range names(Pretrain.keys) {
+		if origins[k] != defaultOrigin {
+			t.Errorf("the origin of %s is %q", k, origins[k])
+		}
+	}
+	got, want := c.Pretraining(), simclr.PaperPretraining()
+	want.Network.Width, want.Network.Hidden, want.Network.Out = 64, 1024, 128
+	want.Loss.Clamp, want.LRZ = 1e-10, 0.001 // of no consequence with cosine, and without log Z
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v, want\n%+v", got, want)
+	}
+	if c.SimCLR.PretrainOn != "all" || c.Evaluate.Split != "stratified" || c.Evaluate.Test != 10000 || !slices.Equal(c.Evaluate.Seeds, []uint64{0, 1, 2}) || c.Evaluate.K != 15 {
+		t.Errorf("not the paper's protocol: %+v", c)
+	}
+}
+
+func TestSimCLRDefaultsByOthers(t *testing.T) {
+	c := mustLoadSimCLR(t, "network: {width: 8}\ntrain: {batch_size: 128}\nsimclr: {pretrain_on: train}")
+	if c.Network.Hidden != 128 || c.Network.Out != 16 || c.Train.LR != 0.015 || c.Evaluate.Split != "official" {
+		t.Errorf("%+v", c)
+	}
+	c = mustLoadSimCLR(t, "network: {width: 8, hidden: 5, out: 6}\ntrain: {lr: 0.25}\nsimclr: {pretrain_on: train}\nevaluate: {split: stratified}")
+	if c.Network.Hidden != 5 || c.Network.Out != 6 || c.Train.LR != 0.25 || c.Evaluate.Split != "stratified" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestSimCLRPretrainingOptions(t *testing.T) {
+	p := mustLoadSimCLR(t, `
+views: {size: 24, min_scale: 0.1, max_scale: 0.9, min_ratio: 0.5, max_ratio: 2, flip: 0, jitter: 1, brightness: 0.1, contrast: 0.2, saturation: 0.3, hue: 0.05, grey: 0.4, mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}
+loss: {name: neg, metric: euclidean, s: 0.5, negatives: full, draw: runs, reduction: sum, scale: 3}
+train: {epochs: 7, batch_size: 12, lr: 2, momentum: 0, weight_decay: 0.1, decay_norms: false, anneal: none, warm_up: 2, clip: 0}
+seed: 9`).Pretraining()
+	a := simclr.Augmentation{Size: 24, MinScale: 0.1, MaxScale: 0.9, MinRatio: 0.5, MaxRatio: 2, Jitter: 1, Brightness: 0.1, Contrast: 0.2,
+		Saturation: 0.3, Hue: 0.05, Gray: 0.4, Mean: [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{1, 2, 3}}
+	if p.Augmentation != a {
+		t.Errorf("augmentation %+v, want %+v", p.Augmentation, a)
+	}
+	if p.Epochs != 7 || p.BatchSize != 12 || p.LR != 2 || p.Momentum != 0 || p.WeightDecay != 0.1 || !p.NoNormDecay || p.Anneal != train.Constant ||
+		p.WarmUp != 2 || p.Clip != 0 || p.Negatives != int(Full) || p.Sampling != train.SampleSharedRuns || p.Loss.Mean || p.Loss.Scale != 3 || p.Seed != 9 ||
+		p.Place != place(ptr(0.5), nil) {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestSimCLRFiles(t *testing.T) {
+	paths, err := filepath.Glob("simclr-*.yaml")
+	if err != nil || len(paths) != 3 {
+		t.Fatalf("found %q, error %v", paths, err)
+	}
+	dirs := map[string]string{}
+	for _, path := range paths {
+		c, _, err := Pretrain.Load(Sources{File: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, bare := commentedKeys(t, string(text)); len(bare) > 0 {
+			t.Errorf("%s: keys without a comment: %q", path, bare)
+		}
+		if other, twice := dirs[c.Output.Dir]; twice {
+			t.Errorf("%s and %s have the same output.dir", path, other)
+		}
+		dirs[c.Output.Dir] = path
+		if filepath.Base(path) == "simclr-cifar10.yaml" {
+			want := mustLoadSimCLR(t, "").Pretraining()
+			if got := c.Pretraining(); !reflect.DeepEqual(got, want) {
+				t.Errorf("not the paper's Settings: %+v", got)
+			}
+		}
+	}
+}
+
+func TestSimCLRYAMLRoundTrip(t *testing.T) {
+	for name, text := range map[string]string{
+		"defaults": "",
+		"lists":    "evaluate: {seeds: [3, 0x10, 1e3]}\nviews: {mean: [0, 1, -2.5], std: [1, 1e-3, 3]}",
+		"a seed":   "evaluate: {seeds: 4, split: official}",
+		"loss":     "loss: {name: nc, negatives: full, learn_z: false, log_z: -3.25, learn_temperature: true}",
+		"folder":   "data: {path: [a, b.npz], labels: l.txt, size: 48}\nmonitor: {every: 0}\nlog: {format: json}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoadSimCLR(t, text)
+			if again := mustLoadSimCLR(t, writeYAMLAs(t, Pretrain, c)); !reflect.DeepEqual(c, again) {
+				t.Errorf("got\n%+v, want\n%+v", again, c)
+			}
+		})
+	}
+}
+
+func TestSimCLRDefaultFolder(t *testing.T) {
+	for path, want := range map[string]string{
+		"data/cifar-10-binary.tar.gz": "runs/simclr-cifar-10-binary",
+		"photos/":                     "runs/simclr-photos",
+		"x.npz":                       "runs/simclr-x",
+	} {
+		if c := mustLoadSimCLR(t, "", Setting{"--set", "data.path", path}); c.Output.Dir != want {
+			t.Errorf("%s: folder %s, want %s", path, c.Output.Dir, want)
+		}
+	}
+}
+
+// badSimCLRFiles are configuration files with the sentence that each must give.
+var badSimCLRFiles = []struct{ text, want string }{
+	{"graph: {k: 15}", `run.yaml:1: graph is a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"loss: {metrik: cosine}", `run.yaml:1: loss.metrik is not a key; did you mean loss.metric?`},
+	{"colour: red", `run.yaml:1: colour is not a key; "cne simclr config" lists all keys`},
+	{"train: {optimizer: adam}", `run.yaml:1: train.optimizer is a key of "cne train", but this is a configuration of "cne simclr pretrain"`},
+	{"data: {path: []}", `run.yaml:1: data.path is an empty list, but must be a path or a list of at least one path`},
+	{"data: {size: 5000}", `run.yaml:1: data.size is 5000, but must be 0 or a whole number from 1 to 4096`},
+	{"simclr: {pretrain_on: test}", `run.yaml:1: simclr.pretrain_on is "test", but must be all or train`},
+	{"views: {size: 0}", `run.yaml:1: views.size is 0, but must be a whole number of at least 1`},
+	{"views: {size: 5000}", `run.yaml:1: views.size is 5000, but must be at most 4096`},
+	{"views: {min_scale: 0}", `run.yaml:1: views.min_scale is 0, but must be a number above 0 and at most 1`},
+	{"views: {flip: 1.5}", `run.yaml:1: views.flip is 1.5, but must be a number from 0 to 1`},
+	{"views: {hue: 0.6}", `run.yaml:1: views.hue is 0.6, but must be a number from 0 to 0.5`},
+	{"views: {mean: 0.5}", `run.yaml:1: views.mean is 0.5, but must be a list of three numbers, for red, green and blue`},
+	{"views: {mean: [0.5, 0.5]}", `run.yaml:1: views.mean is a list, but must be a list of three numbers, for red, green and blue`},
+	{"views:\n  std:\n    - 1\n    - 0\n    - 1", `run.yaml:4: views.std: item 2 is 0, but must be a number from 1e-6 to 1e6`},
+	{"network: {width: 0}", `run.yaml:1: network.width is 0, but must be a whole number of at least 1`},
+	{"network: {out: 0}", `run.yaml:1: network.out is 0, but must be a whole number of at least 1, or null`},
+	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives is 0, but must be a whole number from 1 to 2147483647, or full`},
+	{"loss: {temperature: -1}", `run.yaml:1: loss.temperature is -1, but must be a number above 0`},
+	{"train: {epochs: null}", `run.yaml:1: train.epochs is null, but must be a whole number of at least 1`},
+	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size is 1, but must be a whole number of at least 2`},
+	{"train: {lr: fast}", `run.yaml:1: train.lr is "fast", but must be a number above 0, or null`},
+	{"monitor: {every: -1}", `run.yaml:1: monitor.every is -1, but must be a whole number of at least 0`},
+	{"evaluate: {seeds: []}", `run.yaml:1: evaluate.seeds is an empty list, but must be a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
+	{"evaluate: {seeds: [0, -1]}", `run.yaml:1: evaluate.seeds: item 2 is -1, but must be a whole number of at least 0 or a list of them, such as [0, 1, 2]`},
+	{"evaluate: {seeds: [1, 2, 1]}", `run.yaml:1: evaluate.seeds: item 3 is 1, which the list has already; give each seed once`},
+	{"evaluate: {split: random}", `run.yaml:1: evaluate.split is "random", but must be official or stratified, or null`},
+
+	{"loss: {name: umap}", `run.yaml:1: loss.metric is cosine (default), but loss.name is umap; umap needs the metric euclidean`},
+	{"loss: {z_bar: 5}", `run.yaml:1: loss.z_bar is 5.0, but loss.name is infonce (default); only neg has a fixed normalisation constant, so set loss.z_bar to null or choose neg`},
+	{"loss: {metric: euclidean, learn_temperature: true}", `run.yaml:1: loss.learn_temperature is true, but loss.metric is euclidean; only the cosine similarity has a temperature, so set it to false or choose cosine`},
+	{"network: {out: 1}", `run.yaml:1: network.out is 1, but loss.metric is cosine (default); in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean`},
+	{"views: {min_scale: 0.5, max_scale: 0.4}", `run.yaml:1: views.min_scale is 0.5, but views.max_scale is 0.4; the former must not be larger`},
+	{"views: {max_ratio: 0.5}", `run.yaml:1: views.min_ratio is 0.75 (default), but views.max_ratio is 0.5; the former must not be larger`},
+	{"train: {epochs: 5}", `run.yaml:1: train.warm_up is 5 (default), but train.epochs is 5; take fewer epochs to warm up than there are`},
+	{"monitor: {train: 14}", `run.yaml:1: monitor.train is 14, but evaluate.k is 15 (default); take at least as many images as neighbours, or set monitor.every to 0`},
+}
+
+func TestBadSimCLRFiles(t *testing.T) {
+	for _, tc := range badSimCLRFiles {
+		_, _, err := loadTextAs(t, Pretrain, tc.text)
+		if err == nil {
+			t.Errorf("%q: accepted", tc.text)
+			continue
+		}
+		checkSentence(t, err)
+		if err.Error() != tc.want {
+			t.Errorf("%q:\n got %s\nwant %s", tc.text, err, tc.want)
+		}
+	}
+}
+
+// The variable of a key that another command has is not a mistake.
+func TestVariablesOfOtherCommands(t *testing.T) {
+	c, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_GRAPH_K=3", "CNE_TRAIN_EPOCHS=30"}})
+	if err != nil || c.Train.Epochs != 30 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, _, err := Train.Load(Sources{Environ: []string{"CNE_VIEWS_SIZE=many"}}); err != nil {
+		t.Error(err)
+	}
+	const want = `CNE_VIEWS_SIZ: no key has this variable; did you mean CNE_VIEWS_SIZE?`
+	if _, _, err := Pretrain.Load(Sources{Environ: []string{"CNE_VIEWS_SIZ=3"}}); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func FuzzSimCLRFile(f *testing.F) {
+	for _, tc := range badSimCLRFiles {
+		f.Add(tc.text)
+	}
+	f.Add(strings.ReplaceAll(simclrDefaults, "null", "3"))
+	f.Fuzz(func(t *testing.T, text string) {
+		c, _, err := loadTextAs(t, Pretrain, text)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		if again := mustLoadSimCLR(t, writeYAMLAs(t, Pretrain, c)); !reflect.DeepEqual(c, again) {
+			t.Errorf("got\n%+v, want\n%+v", again, c)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"cne"
+	"cne/data"
+	"cne/model"
+	"cne/model/op"
+	"cne/simclr"
+	"cne/train"
+)
+
+// Here, and nowhere else, configurations become the options of the packages that
+// do the work.
+
+// Options returns how the files are read.
+func (d *Data) Options() data.Options {
+	o := data.Options{Labels: d.Labels, Drop: d.Drop, Header: d.Header}
+	if d.LabelColumn != nil {
+		o.LabelColumn = *d.LabelColumn
+	}
+	return o
+}
+
+// Options returns how the files are read.
+func (d *ImageData) Options() data.ImageOptions {
+	return data.ImageOptions{Labels: d.Labels, Size: d.Size}
+}
+
+// Options returns the loss of a batch.
+func (l *Loss) Options() op.ContrastiveOptions {
+	return op.ContrastiveOptions{
+		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature,
+		Clamp: l.Clamp, Scale: l.Factor(), Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator,
+	}
+}
+
+// Options returns how the points of a run are embedded, but for what happens
+// meanwhile and where: hooks, checkpoints and the device. The phases are complete.
+func (c *Config) Options() cne.Options {
+	l, t := &c.Loss, &c.Train
+	o := cne.Options{
+		Scaling: c.Data.Scale, Components: orNone(c.Graph.PCA), Neighbors: c.Graph.K,
+		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
+		RandomStart: c.Model.Init == "random", StartStd: c.Model.InitStd,
+		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Draw, Scale: l.Factor(), Clamp: orNone(l.Clamp),
+		Mean: l.Reduction == "mean", ExcludePositive: !l.PositiveInDenominator, LogZ: l.LogZ, FixZ: !l.LearnZ || t.LRZ == 0,
+		BatchSize: t.BatchSize, Adam: t.Optimizer == "adam", SGD: t.Optimizer == "sgd", Momentum: t.Momentum, WeightDecay: t.WeightDecay,
+		LRZ: t.LRZ, Clip: orNone(t.Clip), Seed: c.Seed,
+	}
+	if c.Model.Kind != "table" {
+		o.Hidden = append([]int{}, c.Model.Hidden...) // an empty list is no nil
+	}
+	for _, s := range c.Stages() {
+		o.Phases = append(o.Phases, train.Phase{
+			Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: s.Anneal, WarmUp: s.WarmUp,
+			Place: place(s.S, s.ZBar), ExaggerateEarly: t.EarlyExaggeration == "third",
+		})
+	}
+	return o
+}
+
+// orNone returns a value of the configuration, where 0 means none.
+func orNone[T int | float64](v T) T {
+	if v == 0 {
+		return cne.None
+	}
+	return v
+}
+
+// place returns the place on the spectrum that s or z_bar say.
+func place(s *float64, zBar *ZBar) train.Place {
+	switch {
+	case s != nil:
+		return train.AtS(*s)
+	case zBar != nil && *zBar != Uniform:
+		return train.AtZBar(float64(*zBar))
+	}
+	return train.Place{}
+}
+
+// Options returns when the state of a run is saved, for save to do it.
+func (c *Checkpoint) Options(save func(*train.Checkpoint) error) *train.Checkpoints {
+	return &train.Checkpoints{Epochs: c.Epochs, Interval: time.Duration(c.Minutes * float64(time.Minute)), Save: save}
+}
+
+// Pretraining returns how the network is trained, but for what happens meanwhile:
+// hooks, checkpoints and the device.
+func (c *SimCLR) Pretraining() simclr.Pretraining {
+	return simclr.Pretraining{
+		Augmentation: c.Views.Augmentation(),
+		Network:      model.ResNetOptions{Width: c.Network.Width, Hidden: c.Network.Hidden, Out: c.Network.Out},
+		Loss:         c.Loss.Options(), LearnTemperature: c.Loss.LearnTemperature,
+		Place: place(c.Loss.S, c.Loss.ZBar),
+		LogZ:  c.Loss.LogZ, LRZ: c.Train.LRZ, FixZ: !c.Loss.LearnZ || c.Train.LRZ == 0,
+		BatchSize: c.Train.BatchSize, Negatives: int(c.Loss.Negatives), Sampling: c.Loss.Draw,
+		Epochs: c.Train.Epochs, WarmUp: c.Train.WarmUp, LR: c.Train.LR, Anneal: c.Train.Anneal,
+		Momentum: c.Train.Momentum, WeightDecay: c.Train.WeightDecay, NoNormDecay: !c.Train.DecayNorms,
+		Clip: c.Train.Clip, Seed: c.Seed,
+	}
+}
+
+// Augmentation returns how views are drawn.
+func (v *Views) Augmentation() simclr.Augmentation {
+	a := simclr.Augmentation{
+		Size:     v.Size,
+		MinScale: v.MinScale, MaxScale: v.MaxScale, MinRatio: v.MinRatio, MaxRatio: v.MaxRatio,
+		Flip:   v.Flip,
+		Jitter: v.Jitter, Brightness: v.Brightness, Contrast: v.Contrast, Saturation: v.Saturation, Hue: v.Hue,
+		Gray: v.Grey,
+	}
+	for c := range 3 {
+		a.Mean[c], a.Std[c] = float32(v.Mean[c]), float32(v.Std[c])
+	}
+	return a
+}
+
+// Evaluation returns how a representation is evaluated, but for what happens
+// meanwhile.
+func (e *Evaluate) Evaluation() *simclr.Evaluation {
+	o := &simclr.Evaluation{K: e.K, Test: e.Test}
+	if e.Split == "stratified" {
+		o.Seeds = e.Seeds
+	}
+	return o
+}
+
+// Rows returns the rows of the images that a network sees.
+func (p *Protocol) Rows(images *data.Images) ([]int32, error) {
+	if p.PretrainOn == "train" {
+		split, err := simclr.OfficialSplit(images)
+		if err != nil {
+			return nil, fmt.Errorf("%w; or set simclr.pretrain_on to all", err)
+		}
+		return split.Train, nil
+	}
+	rows := make([]int32, images.N)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows, nil
+}
+
+// FirstSplit returns the first split of an evaluation.
+func (e *Evaluate) FirstSplit(images *data.Images) (simclr.Split, error) {
+	if e.Split == "stratified" {
+		return simclr.StratifiedSplit(images, e.Test, e.Seeds[0])
+	}
+	return simclr.OfficialSplit(images)
+}
+
+// Explain adds to an error of an evaluation the key with which it can be mended.
+func (e *Evaluate) Explain(err error) error {
+	switch {
+	case errors.Is(err, simclr.ErrLabels):
+		return fmt.Errorf("%w (data.labels)", err)
+	case errors.Is(err, simclr.ErrOption):
+		return fmt.Errorf("%w (evaluate.k)", err)
+	case errors.Is(err, simclr.ErrSplit) && e.Split == "official":
+		return fmt.Errorf("%w (evaluate.split)", err)
+	case errors.Is(err, simclr.ErrSplit):
+		return fmt.Errorf("%w (evaluate.test)", err)
+	}
+	return err
+}

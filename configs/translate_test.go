@@ -1,0 +1,49 @@
+package configs
+
+import (
+	"reflect"
+	"testing"
+
+	"cne/model/op"
+	"cne/train"
+)
+
+// Every key of the configuration reaches the training.
+func TestFitOptions(t *testing.T) {
+	for _, tc := range []struct {
+		yaml string
+		loss op.ContrastiveOptions
+		fit  train.Options
+	}{
+		{"{}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+		{"{seed: 3, loss: {name: nc, log_z: -2, clamp: 0.5, scale: 3, reduction: mean}, train: {lr_z: 0.25, clip: 0, batch_size: 7, anneal: none, lr: 0.5, epochs: 9}}",
+			op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 0.5, Scale: 3, Mean: true},
+			train.Options{Seed: 3, LogZ: -2, BatchSize: 7, LRZ: 0.25, Phases: []train.Phase{{Epochs: 9, LR: 0.5, Negatives: 5, Anneal: train.Constant}}}},
+		{"{loss: {name: nc, learn_z: false}}", op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, FixZ: true, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+		{"{loss: {name: infonce, metric: cosine, temperature: 2, s: 0.5, positive_in_denominator: false, negatives: full}, train: {early_exaggeration: third}}",
+			op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 2, Clamp: 1e-10, Scale: 0.5, ExcludePositive: true},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: train.Full, Place: train.AtS(0.5), ExaggerateEarly: true}}}},
+		{"{loss: {s: 1}, train: {phases: [{epochs: 2, z_bar: uniform, anneal: none}, {epochs: 3, z_bar: 7, lr: 2, negatives: 4}, {epochs: 1}]}}",
+			op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{
+				{Epochs: 2, LR: 1, Negatives: 5, Anneal: train.Constant}, {Epochs: 3, LR: 2, Negatives: 4, Place: train.AtZBar(7)}, {Epochs: 1, LR: 1, Negatives: 5, Place: train.AtS(1)}}}},
+		{"{loss: {draw: runs, negatives: 10}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Sampling: train.SampleSharedRuns, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 10}}}},
+		{"{loss: {draw: singly}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Sampling: train.SamplePerHead, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+		{"{loss: {name: umap}}", op.ContrastiveOptions{Loss: op.UMAP, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 5}}}},
+	} {
+		c := mustLoad(t, tc.yaml)
+		o := c.Options()
+		if got := o.Objective(); got != tc.loss {
+			t.Errorf("%s: loss %+v, want %+v", tc.yaml, got, tc.loss)
+		}
+		tc.fit.Method, tc.fit.MethodZ = new(train.SGD), new(train.SGD)
+		if got := o.FitOptions(); !reflect.DeepEqual(got, tc.fit) {
+			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package configs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"cne/internal/version"
+)
+
+// Header begins every file that Write writes. By it they are told from other
+// files of the same name.
+const Header = "# cne "
+
+// CommandOf returns the command that the first line of such a file names; "" if
+// it is none of this program's.
+func CommandOf(line string) string {
+	for _, s := range keySets() {
+		if strings.Contains(line, "; "+s.command+" ") {
+			return s.command
+		}
+	}
+	return ""
+}
+
+// Write writes a configuration with every key, in the order and with the
+// comments of the defaults. What it writes loads again to the same value. The
+// first line holds the program's version and the command.
+func (s *Schema[C]) Write(w io.Writer, c *C) error {
+	values := map[string]any{}
+	for _, k := range s.keys {
+		values[k.name] = value(c, k)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(s.defaults), &document); err != nil {
+		return fmt.Errorf("the built-in defaults: %w", err)
+	}
+	document.HeadComment = ""
+	root := document.Content[0]
+	if err := fill(root, "", values); err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	enc := yaml.NewEncoder(&body)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(&document), enc.Close()); err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
+	}
+	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s --config takes it\n\n", Header, version.String(), s.command)
+	_, err := io.WriteString(w, text+separateSections(body.String()))
+	return err
+}
+
+// fill puts values in the place of those of a mapping whose keys begin with
+// prefix.
+func fill(n *yaml.Node, prefix string, values map[string]any) error {
+	for i := 0; i < len(n.Content); i += 2 {
+		k, old := prefix+n.Content[i].Value, n.Content[i+1]
+		if old.Kind == yaml.MappingNode {
+			if err := fill(old, k+".", values); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := valueNode(values[k])
+		if err != nil {
+			return err
+		}
+		n.Content[i+1] = v
+	}
+	return nil
+}
+
+// separateSections puts an empty line before each section, as in default.yaml;
+// the YAML library drops them.
+func separateSections(text string) string {
+	var b strings.Builder
+	afterComment := true // no empty line at the start
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, " ") && !afterComment {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+		afterComment = strings.HasPrefix(line, "#")
+	}
+	return b.String()
+}

@@ -1,0 +1,119 @@
+package data
+
+import (
+	"io"
+
+	"cne/internal/finite"
+)
+
+// An arrayReader reads the values of an array piece by piece, once the header has
+// been read.
+type arrayReader struct {
+	array
+	s     *byteSource
+	total int // values that the header announces
+	done  int // values read so far
+	buf   []byte
+}
+
+// newArrayReader begins to read n·d values, having checked that the source can hold
+// them as far as its size is known.
+func newArrayReader(a array, s *byteSource) (*arrayReader, error) {
+	n, d := a.rows()
+	r := &arrayReader{array: a, s: s, total: n * d}
+	if left := s.left(); left >= 0 && int64(r.total) > left/int64(a.size) {
+		return nil, errorf(ErrFormat, "the header announces %d values (shape %s, %d bytes each), but only %d bytes follow it; the file is truncated, fetch or write it again",
+			r.total, shapeText(a.shape), a.size, left)
+	}
+	return r, nil
+}
+
+// next returns the bytes of the next values, at most limit of them, and their
+// number; or io.EOF after the last one, if the file ends there too. The bytes
+// are valid until it is called again.
+func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
+	if r.done == r.total {
+		if err := r.s.atEnd(); err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, io.EOF
+	}
+	if r.buf == nil {
+		r.buf = make([]byte, readBuffer)
+	}
+	n = min(limit, r.total-r.done, len(r.buf)/r.size)
+	got, err := r.s.full(r.buf[:n*r.size])
+	if err == errShort {
+		return nil, 0, errorf(ErrFormat, "the file ends after %d of the %d values that its header announces (shape %s); it is truncated, fetch or write it again",
+			r.done+got/r.size, r.total, shapeText(r.shape))
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r.done += n
+	return r.buf, n, nil
+}
+
+// read implements valueReader.
+func (r *arrayReader) read(dst []float32) (int, error) {
+	for filled := 0; ; {
+		if filled == len(dst) && r.done < r.total {
+			return filled, nil
+		}
+		src, n, err := r.next(len(dst) - filled)
+		if err != nil {
+			return filled, err
+		}
+		r.float32s(dst[filled:filled+n], src)
+		filled += n
+	}
+}
+
+// step implements valueReader.
+func (r *arrayReader) step() int { return min(1, r.total-r.done) }
+
+// room implements valueReader. Without a size that vouches for the header,
+// room grows by doubling.
+func (r *arrayReader) room(done int) int {
+	if done == 0 {
+		return r.s.trusted(r.total)
+	}
+	return min(r.total-r.done, max(done, readBuffer))
+}
+
+// takeLabels implements valueReader: an array has none among its values.
+func (r *arrayReader) takeLabels() []string { return nil }
+
+// appendLabels reads values, at most limit of them, as labels; after the last
+// one it returns io.EOF, if the file ends there too.
+func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error) {
+	first := r.done
+	src, n, err := r.next(limit)
+	if err != nil {
+		return labels, err
+	}
+	for i := range n {
+		if r.kind == 'f' {
+			if v := r.float(src, i); !finite.Is(v) {
+				return labels, errorf(ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", first+i+1, v)
+			}
+		}
+		labels = append(labels, r.text(src, i))
+	}
+	return labels, nil
+}
+
+// readLabels reads all values as labels.
+func (r *arrayReader) readLabels() ([]string, error) {
+	labels := make([]string, 0, r.s.trusted(r.total))
+	for {
+		var err error
+		labels, err = r.appendLabels(labels, r.total)
+		if err == io.EOF {
+			return labels, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package data
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	// readBuffer is the number of bytes read, and converted, at a time.
+	readBuffer = 1 << 16
+	// freeValues is how many values a header may have room made for when
+	// nothing but the header speaks for them.
+	freeValues = 1 << 18
+	// valuesPerPackedByte bounds the room made in advance for a compressed
+	// file, whose size says little about its content: MNIST has 5 values for
+	// each byte, very sparse data some hundreds. Beyond the bound, memory
+	// grows as values arrive.
+	valuesPerPackedByte = 64
+)
+
+// A byteSource is a stream of bytes that knows how many it can still deliver. It
+// undoes gzip compression on its own.
+type byteSource struct {
+	r      *bufio.Reader
+	at     io.ReaderAt // the bytes in any order, nil if that is impossible
+	raw    *counter    // what is below decompression
+	size   int64       // bytes there at the beginning, -1 if unknown
+	packed bool        // the stream is compressed, so that size bounds nothing
+	taken  int64       // bytes read through full, after decompression
+}
+
+// A counter counts the bytes that are read through it, until a context ends.
+type counter struct {
+	ctx context.Context
+	r   io.Reader
+	n   int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// An archived is a file within an archive, whose errors are not those of a gzip
+// stream, though the archive may be compressed likewise.
+type archived struct{ r io.Reader }
+
+func (a archived) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = &archiveError{err}
+	}
+	return n, err
+}
+
+// An archiveError is the error of reading an archived file.
+type archiveError struct{ error }
+
+func (e *archiveError) Unwrap() error { return e.error }
+
+// A contextReaderAt reads until its context ends.
+type contextReaderAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.ReadAt(p, off)
+}
+
+// newByteSource prepares r for reading until a context ends. The error is that of a
+// damaged gzip header or of reading.
+func newByteSource(ctx context.Context, r io.Reader) (*byteSource, error) {
+	s := &byteSource{raw: &counter{ctx: ctx, r: r}, size: sizeOf(r)}
+	if at, ok := r.(io.ReaderAt); ok && s.size >= 0 {
+		s.at = contextReaderAt{ctx, at}
+	}
+	s.r = bufio.NewReaderSize(s.raw, readBuffer)
+	if magic, _ := s.r.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+		z, err := gzip.NewReader(s.r)
+		if err != nil {
+			return nil, explain(err)
+		}
+		s.r = bufio.NewReaderSize(z, readBuffer)
+		s.packed, s.at = true, nil
+	}
+	if _, err := s.r.Peek(1); err != nil && err != io.EOF {
+		return nil, explain(err)
+	}
+	return s, nil
+}
+
+// openByteSource opens a file; the caller closes it when it has been read. The
+// error names the file.
+func openByteSource(ctx context.Context, path string) (*byteSource, io.Closer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := newByteSource(ctx, f)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, f, nil
+}
+
+// sizeOf returns the number of bytes that r can still deliver, or -1.
+func sizeOf(r io.Reader) int64 {
+	switch r := r.(type) {
+	case interface{ Len() int }:
+		return int64(r.Len())
+	case *os.File:
+		info, err := r.Stat()
+		if err != nil || !info.Mode().IsRegular() {
+			return -1
+		}
+		at, err := r.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return -1
+		}
+		return max(0, info.Size()-at)
+	}
+	return -1
+}
+
+// head returns up to n of the bytes to come without taking them.
+func (s *byteSource) head(n int) []byte {
+	b, _ := s.r.Peek(n)
+	return b
+}
+
+// left returns how many bytes are still to come, or -1 if that is unknown.
+func (s *byteSource) left() int64 {
+	if s.packed || s.size < 0 {
+		return -1
+	}
+	return max(0, s.size-s.taken)
+}
+
+// errShort tells that a stream ended before all that was asked for came.
+var errShort = errors.New("the file ends early")
+
+// full fills p, or returns how much of it came and errShort or another error.
+func (s *byteSource) full(p []byte) (int, error) {
+	n, err := io.ReadFull(s.r, p)
+	s.taken += int64(n)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return n, errShort
+	}
+	if err != nil {
+		return n, explain(err)
+	}
+	return n, nil
+}
+
+// atEnd returns nil if there is nothing more to read. With gzip this is also
+// when the checksum is verified.
+func (s *byteSource) atEnd() error {
+	switch _, err := s.r.ReadByte(); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return errorf(ErrFormat, "there is more in the file than its header says; the header or the end of the file is wrong, write the file again")
+	default:
+		return explain(err)
+	}
+}
+
+// trusted returns for how many values out of a header's number room may be
+// made at once.
+func (s *byteSource) trusted(values int) int {
+	switch {
+	case s.left() >= 0:
+		return values // the caller has compared them with the size
+	case s.packed && s.size >= 0:
+		return min(values, max(freeValues, int(s.size)*valuesPerPackedByte))
+	}
+	return min(values, freeValues)
+}
+
+// room returns how many values to make room for when the text of a table has
+// given done values so far: as many as the part of the file that has been
+// read lets expect, with a quarter to spare, because room that is never
+// written to takes no memory.
+func (s *byteSource) room(done int) int {
+	limit := int64(s.size/2 + 1) // a value takes a digit and a separator
+	if s.packed {
+		limit = s.size * valuesPerPackedByte
+	}
+	if s.size <= 0 || s.raw.n <= 0 || done < freeValues {
+		return 2 * done
+	}
+	expected := 1.25 * float64(done) * float64(s.size) / float64(s.raw.n)
+	return max(done+done/8, int(min(expected, float64(limit))))
+}
+
+// explain turns an error of reading into a sentence.
+func explain(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.As(err, new(*archiveError)):
+		return errorf(ErrFormat, "the archive is damaged or ends early (%w); fetch or write it again", err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errorf(ErrFormat, "the gzip stream ends early; fetch the file again")
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
+		return errorf(ErrFormat, "the gzip stream is damaged (%w); fetch the file again", err)
+	}
+	return fmt.Errorf("reading failed: %w", err)
+}

@@ -1,0 +1,199 @@
+package data_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cne/data"
+)
+
+// A Matrix is one of gonum's.
+var _ mat.Matrix = (*data.Matrix)(nil)
+
+func TestMatrixIsGonums(t *testing.T) {
+	m := &data.Matrix{N: 2, D: 3, X: []float32{1, 2, 3, 4, 5, 6}}
+	var product mat.Dense
+	product.Mul(m, m.T())
+	if want := mat.NewDense(2, 2, []float64{14, 32, 32, 77}); !mat.Equal(&product, want) {
+		t.Errorf("m·mᵀ is\n%v", mat.Formatted(&product))
+	}
+	for _, at := range [][2]int{{2, 0}, {-1, 0}, {0, 3}, {0, -1}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("there is a value at %v", at)
+				}
+			}()
+			m.At(at[0], at[1])
+		}()
+	}
+}
+
+func TestFromRowsAndMat(t *testing.T) {
+	want := &data.Matrix{N: 2, D: 3, X: []float32{1, 2, 3, 4, 5, 0.1}}
+	rows := [][]float64{{1, 2, 3}, {4, 5, 0.1}}
+	dense := mat.NewDense(2, 3, slices.Concat(rows...))
+	padded := mat.NewDense(4, 5, nil)
+	padded.Slice(1, 3, 1, 4).(*mat.Dense).Copy(dense)
+	for name, make := range map[string]func() (*data.Matrix, error){
+		"rows":       func() (*data.Matrix, error) { return data.FromRows(rows) },
+		"dense":      func() (*data.Matrix, error) { return data.FromMat(dense) },
+		"part":       func() (*data.Matrix, error) { return data.FromMat(padded.Slice(1, 3, 1, 4)) },
+		"transposed": func() (*data.Matrix, error) { return data.FromMat(mat.DenseCopyOf(dense.T()).T()) },
+		"own":        func() (*data.Matrix, error) { return data.FromMat(want) },
+	} {
+		got, err := make()
+		if err != nil || got == want || got.N != want.N || got.D != want.D || !slices.Equal(got.X, want.X) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestFromMemoryRefuses(t *testing.T) {
+	rows := func(r ...[]float64) error {
+		_, err := data.FromRows(r)
+		return err
+	}
+	of := func(m mat.Matrix) error {
+		_, err := data.FromMat(m)
+		return err
+	}
+	grey, colour := image.NewGray(image.Rect(0, 0, 2, 2)), opaque(2, 2)
+	pictures := func(size int, m ...image.Image) error {
+		_, err := data.FromImages(m, size)
+		return err
+	}
+	for name, tc := range map[string]struct {
+		err, is error
+		want    string
+	}{
+		"no rows":        {rows(), data.ErrEmpty, "no rows"},
+		"no values":      {rows(nil, nil), data.ErrEmpty, "without values"},
+		"ragged":         {rows([]float64{1, 2}, []float64{1}), data.ErrShape, "row 2 (counted from 1) has 1 values, the first has 2"},
+		"NaN":            {rows([]float64{1, 2}, []float64{1, math.NaN()}), data.ErrNotFinite, "row 2, column 2 (counted from 1) is NaN"},
+		"too large":      {rows([]float64{1e300}), data.ErrNotFinite, "+Inf as a float32"},
+		"no matrix":      {of(nil), data.ErrEmpty, "no matrix"},
+		"nil matrix":     {of((*mat.Dense)(nil)), data.ErrEmpty, "no matrix"},
+		"empty matrix":   {of(&mat.Dense{}), data.ErrEmpty, "0 rows and 0 columns"},
+		"infinite":       {of(mat.NewDense(1, 1, []float64{math.Inf(-1)})), data.ErrNotFinite, "-Inf"},
+		"broken":         {of(&data.Matrix{N: 2, D: 2, X: make([]float32, 3)}), data.ErrShape, "2×2 has 3 values"},
+		"no images":      {pictures(0), data.ErrEmpty, "no images"},
+		"nil image":      {pictures(0, nil), data.ErrEmpty, "image 1"},
+		"empty image":    {pictures(4, colour, &image.RGBA{}), data.ErrEmpty, "image 2"},
+		"sizes":          {pictures(0, colour, opaque(2, 3)), data.ErrSizes, "image 2 (counted from 1) is 2×3 in colour, the first is 2×2"},
+		"grey, coloured": {pictures(4, grey, colour), data.ErrShape, "convert all"},
+		"transparent":    {pictures(0, image.NewRGBA(image.Rect(0, 0, 1, 1))), data.ErrUnsupported, "image 1 (counted from 1) cannot be used: it is transparent"},
+		"size":           {pictures(-1, colour), data.ErrOption, "-1 pixels"},
+	} {
+		if !errors.Is(tc.err, tc.is) || !strings.HasPrefix(tc.err.Error(), "data: ") || !strings.Contains(tc.err.Error(), tc.want) {
+			t.Errorf("%s: %v, want an error with %q", name, tc.err, tc.want)
+		}
+	}
+}
+
+// opaque returns an image in which each pixel has another colour.
+func opaque(w, h int) *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			m.Set(x, y, color.RGBA{uint8(10 * x), uint8(20 * y), 7, 255})
+		}
+	}
+	return m
+}
+
+func TestFromImages(t *testing.T) {
+	m := opaque(4, 3)
+	wide, err := data.FromImages([]image.Image{m.SubImage(image.Rect(1, 1, 3, 3)), m.SubImage(image.Rect(0, 0, 2, 2))}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{10, 20, 7, 20, 20, 7, 10, 40, 7, 20, 40, 7, 0, 0, 7, 10, 0, 7, 0, 20, 7, 10, 20, 7}; wide.N != 2 || wide.H != 2 || wide.W != 2 || wide.C != 3 || !slices.Equal(wide.Pixels, want) {
+		t.Errorf("%+v, want the pixels %v", wide, want)
+	}
+	grey := image.NewGray16(image.Rect(0, 0, 2, 1))
+	grey.Set(1, 0, color.Gray16{0x8000})
+	if got, err := data.FromImages([]image.Image{grey}, 0); err != nil || got.C != 1 || !slices.Equal(got.Pixels, []byte{0, 0x80}) {
+		t.Errorf("grey: %+v, %v", got, err)
+	}
+}
+
+// Decoded images are what OpenImages reads of their files.
+func TestFromImagesIsOpenImages(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "class"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var images []image.Image
+	for i, size := range []image.Point{{9, 7}, {8, 8}, {5, 16}} {
+		file := jpegOf(opaque(size.X, size.Y))
+		put(t, filepath.Join(folder, "class"), fmt.Sprintf("%d.jpg", i), file)
+		m, err := jpeg.Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		images = append(images, m)
+	}
+	want, err := data.OpenImages(t.Context(), []string{folder}, data.ImageOptions{Size: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := data.FromImages(images, 6)
+	if err != nil || got.N != 3 || got.H != 6 || got.W != 6 || got.C != 3 || !bytes.Equal(got.Pixels, want.Pixels) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Nothing was done to the points, so nothing is done to others.
+func TestNilPreprocessing(t *testing.T) {
+	var p *data.Preprocessing
+	m := matrix(1, 2, 3, 4)
+	if got, err := p.Apply(t.Context(), m, nil); got != m || err != nil || p.Check() != nil || p.Out() != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := (&data.Preprocessing{Width: 2}).Apply(t.Context(), nil, nil); !errors.Is(err, data.ErrEmpty) {
+		t.Errorf("without points the error is %v", err)
+	}
+}
+
+func TestLabelsOfSeveralSets(t *testing.T) {
+	ages := data.NewLabels([]string{"31", "", "7", "NaN"})
+	points, known := ages.Known()
+	if !slices.Equal(points, []int{0, 2}) || known.Value == nil || known.Value[0] != 31 {
+		t.Errorf("points %v have the labels %+v", points, known)
+	}
+	if points, known := (*data.Labels)(nil).Known(); points != nil || known != nil {
+		t.Errorf("no labels: %v, %v", points, known)
+	}
+	all := data.JoinLabels(ages, nil, data.NewLabels([]string{"cat", "7"}))
+	if !slices.Equal(all.Class, []int32{1, 0, 2, 3, 4, 2}) || len(all.Names) != 5 {
+		t.Errorf("%+v", all)
+	}
+	for name, tc := range map[string]struct {
+		l  *data.Labels
+		ok bool
+	}{
+		"none":       {nil, true},
+		"fitting":    {data.NewLabels([]string{"a", "b"}), true},
+		"too few":    {data.NewLabels([]string{"a"}), false},
+		"no name":    {&data.Labels{Class: []int32{0, 1}, Names: []string{"a"}}, false},
+		"negative":   {&data.Labels{Class: []int32{0, -1}, Names: []string{"a"}}, false},
+		"too few of": {&data.Labels{Class: []int32{0, 0}, Names: []string{"1"}, Value: []float64{1}}, false},
+	} {
+		if err := tc.l.Check(2); (err == nil) != tc.ok || err != nil && !errors.Is(err, data.ErrLabels) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

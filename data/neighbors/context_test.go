@@ -1,0 +1,69 @@
+package neighbors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"cne/data"
+)
+
+// expiring is a context that ends after so many calls of Err.
+type expiring struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (e *expiring) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// testContext ends the context of each search at many of the places where it is
+// looked at: the error is then the context's, and there is no result.
+func testContext(t *testing.T, opt Options) {
+	t.Helper()
+	for _, m := range []*data.Matrix{normal(700, 12, 1), normal(700, 3, 2), data.NewMatrix(700, 12)} {
+		index := someOthers(m.N, 2, rand.New(rand.NewPCG(1, 1)))
+		for name, search := range map[string]func(ctx context.Context) (none bool, err error){
+			"KNN": func(ctx context.Context) (bool, error) {
+				nb, err := KNN(ctx, m, 5, opt)
+				return nb == nil, err
+			},
+			"Search": func(ctx context.Context) (bool, error) {
+				nb, err := Search(ctx, m, m, 5, opt)
+				return nb == nil, err
+			},
+			"Ranks": func(ctx context.Context) (bool, error) {
+				ranks, err := Ranks(ctx, m, index, 2, opt)
+				return ranks == nil, err
+			},
+		} {
+			t.Run(fmt.Sprintf("%s, D=%d", name, m.D), func(t *testing.T) {
+				ended := 0
+				for left := int64(0); ; left = 2*left + 1 {
+					ctx := &expiring{Context: t.Context()}
+					ctx.left.Store(left)
+					none, err := search(ctx)
+					if err == nil && !none {
+						break
+					}
+					ended++
+					if !none || !errors.Is(err, context.Canceled) {
+						t.Fatalf("after %d looks at the context the error is %v, no result: %v", left, err, none)
+					}
+				}
+				if ended < 2 {
+					t.Errorf("the context is looked at less than twice")
+				}
+			})
+		}
+	}
+}
+
+func TestContext(t *testing.T) { testContext(t, Options{}) }

@@ -1,0 +1,180 @@
+package neighbors
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"cne/data"
+	"cne/internal/parallel"
+)
+
+// The exact search ranks, proves and improves.
+//
+// A source of candidates names, for each query, a few base points that are
+// probably its nearest, and a threshold that all others exceed. The candidates
+// are ranked in float64; the threshold proves, with a bound on the rounding
+// errors, that no other base point can be nearer; and the queries for which
+// that fails are searched in a tree.
+
+// slack is how many candidates a source keeps beyond k. The distance of the
+// last one has to exceed that of the k-th neighbour by more than the rounding
+// error, typically 10⁻⁴ of it.
+const slack = 16
+
+// beyond is more than every s of points that can be candidates of each other,
+// s ≤ 2D for coordinates up to 1. As a threshold it says that every base point
+// is a candidate, or that the source vouches for those that are not.
+const beyond = 0x1p100
+
+// candidates is a source of candidates among base points. Several goroutines
+// may use one at once.
+type candidates interface {
+	// search finds candidates for searches of k neighbours of the queries. It
+	// calls rank for each block of queries, lo to hi−1 with lo a multiple of
+	// blockSize, perhaps for several blocks at once, and returns once all
+	// these calls have.
+	search(ctx context.Context, queries *data.Matrix, k int, rank ranker) error
+	// join does the same for the base points themselves, none of which is its
+	// own candidate.
+	join(ctx context.Context, k int, rank ranker) error
+	// free gives back what Go does not reclaim by itself.
+	free()
+}
+
+// A ranker takes the candidates of queries lo to hi−1, which are valid until it
+// returns.
+type ranker func(lo, hi int, s *shortlists)
+
+// shortlists are the candidates of some queries.
+type shortlists struct {
+	room      int      // how many keys there is room for, per query
+	keys      []uint64 // [queries, room]: the bits of s in float32, then the index of the base point
+	count     []int32  // [queries]: how many keys there are
+	threshold []uint32 // [queries]: the bits of an s below which all base points are candidates
+	norm      []float64
+}
+
+// of returns the candidates of query r of the block, its threshold and ‖z‖.
+func (s *shortlists) of(r int) (keys []uint64, threshold float32, norm float64) {
+	return s.keys[r*s.room : r*s.room+int(s.count[r])], math.Float32frombits(s.threshold[r]), s.norm[r]
+}
+
+// farQuery bounds the norm of queries that have candidates: z ≤ 2⁴⁰ keeps s
+// below beyond, and far from overflow. Queries that are farther from the base,
+// on its own scale, are searched in the tree.
+const farQuery = 0x1p40
+
+// far tells whether a query of that norm is so far.
+func far(norm float64) bool { return !(norm <= farQuery) }
+
+// noSelf is the point to exclude when there is none.
+const noSelf = -1
+
+// tooFew tells that a search for k neighbours among n points has no use for
+// candidates, which pay if they are few out of many.
+func tooFew(n, k int) bool { return n/4-slack < k }
+
+// find sets nb to the nearest neighbours of the queries. Own says that these
+// are the base points, none of which is its own neighbour.
+func (x *Index) find(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
+	if x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K) {
+		return x.findInTree(ctx, nb, queries, own)
+	}
+	_, err := x.findAmongCandidates(ctx, nb, queries, own)
+	return err
+}
+
+// findInTree is find by searching the tree for all queries.
+func (x *Index) findInTree(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
+	var rows []int32
+	if own {
+		rows = x.tree().index // in the tree's order, consecutive searches visit the same nodes
+	} else {
+		rows = make([]int32, queries.N)
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+	}
+	for i := range rows {
+		nb.unlimit(i)
+	}
+	return x.improve(ctx, nb, queries, own, rows)
+}
+
+// findAmongCandidates is find by ranking candidates. It also returns how many
+// queries had to be searched in the tree, too.
+func (x *Index) findAmongCandidates(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) (improved int, err error) {
+	unproved := make([][]int32, parallel.Pieces(queries.N, blockSize))
+	rank := func(lo, hi int, s *shortlists) {
+		parallel.For(hi-lo, blockSize, func(piece, from, to int) {
+			if ctx.Err() != nil {
+				return // improve reports it
+			}
+			best := newTopK(nb.K)
+			for r := from; r < to; r++ {
+				if i := lo + r; !x.rank(best, nb, i, queries.Row(i), s, r) {
+					unproved[lo/blockSize+piece] = append(unproved[lo/blockSize+piece], int32(i))
+				}
+			}
+		})
+	}
+	if own {
+		err = x.candidates.join(ctx, nb.K, rank)
+	} else {
+		err = x.candidates.search(ctx, queries, nb.K, rank)
+	}
+	if err != nil {
+		return 0, err
+	}
+	rows := slices.Concat(unproved...)
+	return len(rows), x.improve(ctx, nb, queries, own, rows)
+}
+
+// rank sets row i of nb to the nearest of the candidates of query r of a block,
+// and reports whether they are certainly the nearest of all base points.
+func (x *Index) rank(best *topK, nb *Neighbors, i int, query []float32, s *shortlists, r int) bool {
+	keys, threshold, norm := s.of(r)
+	if far(norm) {
+		nb.unlimit(i)
+		return false
+	}
+	best.resetAll()
+	for _, key := range keys {
+		j := int32(uint32(key))
+		best.offer(dist2(query, x.base.Row(int(j)), best.limit), j)
+	}
+	proved := threshold == beyond || x.frame.proves(threshold, norm, best.limit)
+	best.store(nb, i)
+	return proved
+}
+
+// unlimit makes row i of nb one that improve searches without a limit.
+func (nb *Neighbors) unlimit(i int) { nb.Dist2[(i+1)*nb.K-1] = math.Inf(1) }
+
+// searchGrain is the number of queries that are searched in a tree in one
+// piece.
+const searchGrain = 16
+
+// improve sets some rows of nb to what a search of the tree finds. What is the
+// last of a row already limits its search.
+func (x *Index) improve(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool, rows []int32) error {
+	if len(rows) == 0 {
+		return ctx.Err()
+	}
+	t := x.tree()
+	return parallel.ForContext(ctx, len(rows), searchGrain, func(_, lo, hi int) {
+		best := newTopK(nb.K)
+		for _, row := range rows[lo:hi] {
+			self := int32(noSelf)
+			if own {
+				self = row
+			}
+			i := int(row)
+			last := (i+1)*nb.K - 1
+			best.reset(nb.Dist2[last], nb.Index[last]+1) // the last may be a neighbour itself
+			t.search(best, queries.Row(i), self, 0)
+			best.store(nb, i)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// expiring is a context that ends after so many calls of Err.
+type expiring struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (e *expiring) Err() error {
+	if e.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// testPCAContext ends the context at each place where it is looked at: the error
+// is then the context's, and there is no result.
+func testPCAContext(t *testing.T, on *Device) {
+	t.Helper()
+	fit := func(m *Matrix) func(ctx context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			p, err := FitPCA(ctx, m, 2, on)
+			return p == nil, err
+		}
+	}
+	tall, wide, bytes := NewMatrix(20000, 3), NewMatrix(20, 300), NewMatrix(3000, 4)
+	for _, m := range []*Matrix{tall, wide, bytes} {
+		s := rng.New(1, rng.Init)
+		for i := range m.X {
+			if m.X[i] = float32(s.Normal()); m == bytes {
+				m.X[i] = float32(s.IntN(256))
+			}
+		}
+	}
+	p, err := FitPCA(t.Context(), tall, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, compute := range map[string]func(ctx context.Context) (none bool, err error){
+		"tall": fit(tall), "wide": fit(wide), "bytes": fit(bytes),
+		"Transform": func(ctx context.Context) (bool, error) {
+			y, err := p.Transform(ctx, tall, on)
+			return y == nil, err
+		},
+	} {
+		for left := int64(0); ; left++ {
+			ctx := &expiring{Context: t.Context()}
+			ctx.left.Store(left)
+			none, err := compute(ctx)
+			if err == nil && !none && left > 0 {
+				break
+			}
+			if !none || !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s: after %d looks at the context the error is %v, no result: %v", name, left, err, none)
+			}
+		}
+	}
+}
+
+func TestPCAContext(t *testing.T) { testPCAContext(t, nil) }
+
+// LAPACK does not look at the context, but is not waited for.
+func TestLargestEigenContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const n = 300
+	a := make([]float64, n*n)
+	for i := range n {
+		a[i*n+i] = float64(i)
+	}
+	if values, vectors, err := largestEigen(ctx, a, n, 2); values != nil || vectors != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -1,0 +1,121 @@
+package data
+
+import (
+	"context"
+
+	"cne/internal/device"
+)
+
+// A device computes the products in float64, too, from points that are uploaded as
+// they are: GPUs for computation multiply float64 at half of float32's rate, and the
+// small eigenvalues would be lost in float32.
+const (
+	// deviceTile is the width of the tiles in which products are computed.
+	deviceTile    = 64
+	deviceThreads = 256 // for each
+	// With fewer tiles than deviceBlocks the rows are cut into slices, of sliceRows
+	// rows or more, so that there is work for all multiprocessors.
+	deviceBlocks = 512
+	sliceRows    = 256
+)
+
+// deviceBytes is how many bytes of points a device holds at a time, at most; a
+// variable for tests.
+var deviceBytes = 256 << 20
+
+// deviceProducts is upperProducts on a device: of the points without their
+// constant columns, less the shift, or of the transpose of that.
+func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64, error) {
+	d, m := f.device, f.m
+	rows, width := m.N, len(f.columns)
+	chunk := min(rows, max(sliceRows, deviceBytes/(4*m.D))) // points uploaded at a time
+	across := 0
+	if transposed {
+		rows, width, chunk, across = len(f.columns), m.N, m.N, 1
+	}
+	tiles := (width + deviceTile - 1) / deviceTile
+	tiles = tiles * (tiles + 1) / 2
+	n := rows // of A, in a chunk
+	if !transposed {
+		n = chunk
+	}
+	slices := max(1, min((deviceBlocks+tiles-1)/tiles, n/sliceRows))
+	each := (n + slices - 1) / slices
+
+	columns := make([]int32, len(f.columns))
+	for b, j := range f.columns {
+		columns[b] = int32(j)
+	}
+	memory, err := d.AllocPieces(slices*width*width*8, chunk*m.D*4, len(columns)*4, len(f.shift)*8)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Free()
+	sums, x := memory.At(0), memory.At(1)
+	if err := device.Upload(d, memory.At(2), columns); err != nil {
+		return nil, err
+	}
+	if err := device.Upload(d, memory.At(3), f.shift); err != nil {
+		return nil, err
+	}
+	l := device.Launch{Grid: tiles * slices, Block: deviceThreads}
+	for lo := 0; lo < m.N; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		points := m.Rows(lo, min(m.N, lo+chunk))
+		if err := device.Upload(d, x, points.X); err != nil {
+			return nil, err
+		}
+		if !transposed {
+			rows = points.N
+		}
+		more := min(lo, 1)
+		if err := d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
+			device.Int(m.D), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more)); err != nil {
+			return nil, err
+		}
+	}
+	if slices > 1 {
+		if err := d.Each("components_gather", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
+			return nil, err
+		}
+	}
+	c := make([]float64, width*width)
+	return c, device.Download(d, c, sums)
+}
+
+// transformOnDevice is TransformTo on a device for checked arguments. Origin are the
+// coordinates of the mean.
+func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst, m *Matrix, origin []float64) error {
+	chunk := min(m.N, max(1, deviceBytes/(4*p.D)))
+	memory, err := d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8)
+	if err != nil {
+		return err
+	}
+	defer memory.Free()
+	if err := device.Upload(d, memory.At(2), p.Axes); err != nil {
+		return err
+	}
+	if err := device.Upload(d, memory.At(3), origin); err != nil {
+		return err
+	}
+	for lo := 0; lo < m.N; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		points := m.Rows(lo, min(m.N, lo+chunk))
+		if err := device.Upload(d, memory.At(1), points.X); err != nil {
+			return err
+		}
+		grid := (points.N + deviceTile - 1) / deviceTile * ((p.K + deviceTile - 1) / deviceTile)
+		if err := d.Launch("components_project", device.Launch{Grid: grid, Block: deviceThreads}, device.Arg(memory.At(0)), device.Arg(memory.At(1)),
+			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
+			return err
+		}
+		if err := device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

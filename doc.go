@@ -1,0 +1,30 @@
+// Package cne embeds points in few dimensions so that neighbours stay
+// neighbours, with the contrastive losses of the paper "From t-SNE to UMAP with
+// contrastive learning" (Damrich, Böhm, Hamprecht, Kobak, ICLR 2023).
+//
+//	points, err := data.FromRows(rows)                        // or FromMat, or data.Open
+//	e, err := cne.Embed(ctx, points, cne.Options{})           // a table of positions
+//	e.Positions                                               // a *data.Matrix, one row per point
+//
+// The zero value of [Options] is what the program "cne train" does by default.
+// With hidden layers, a network learns to embed instead of a table:
+//
+//	e, err := cne.Embed(ctx, points, cne.Options{Hidden: model.DefaultHidden})
+//
+// Both place further points of the same kind, and both can be kept:
+//
+//	positions, err := e.Project(ctx, more)
+//	err = e.Save("model.safetensors")
+//	e, err = cne.Load("model.safetensors")
+//
+// [Spectrum] makes several embeddings between t-SNE and UMAP from one early phase
+// that they share. How good an embedding is, package train/quality tells.
+//
+// The steps of Embed can be taken one by one, to look at what lies between them or
+// to put something of one's own there: [Prepare] scales the points and finds their
+// neighbours, [Neighborhood.Fit] trains. Underneath are the packages data (points),
+// data/neighbors (graphs), model (tables and networks as Gorgonia graphs) and train
+// (the loop, optimisers, checkpoints); simclr learns from images. This package
+// reads no configuration, prints nothing, and writes no file that it is not asked
+// for.
+package cne

@@ -1,0 +1,191 @@
+package cne
+
+import (
+	"context"
+
+	"cne/data"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// An Embedding is points and their positions, and places further points.
+type Embedding struct {
+	// Positions [n, Dim] are those of the points, in their order; nil for a network
+	// that was loaded, which does not know its training points, and where a device
+	// has failed that had them.
+	Positions *data.Matrix
+	// Neighborhood is what it was made of; nil where it was loaded.
+	Neighborhood *Neighborhood
+	// Result is how the training ended.
+	Result train.Result
+	// Description is what is saved with it, and can be changed before: the names of
+	// classes, the configuration and the version of a program.
+	Description model.Description
+	// Foreign tells that it was loaded from a file of PyTorch's, which has no
+	// Description: points are taken as they are.
+	Foreign bool
+
+	model  saver        // what is saved
+	mapper model.Mapper // what places new points; nil until a table is asked to
+	beside *data.Matrix // the training points of a table, as the graph saw them
+}
+
+// Trainable is a model of points that can be trained and saved: a table
+// (*model.Embedding) or a network (*model.Parametric).
+type Trainable interface {
+	model.Model
+	saver
+}
+
+// A saver writes itself to a file.
+type saver interface {
+	Save(path string, d *model.Description) error
+}
+
+// Embed embeds points [n, D], which it does not change. The options' zero value is
+// the default run of "cne train".
+//
+// When ctx ends, Embed returns its error soon; if training had begun, with the
+// embedding so far. So it does if the run diverges (train.DivergedError), and if a
+// hook fails. Other errors wrap ErrPoints or ErrOption where points or options are
+// to blame.
+func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
+	h, err := Prepare(ctx, points, o)
+	if err != nil {
+		return nil, err
+	}
+	return h.Fit(ctx, o)
+}
+
+// Fit trains a model to preserve the neighbourhood: Embed after Prepare.
+func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
+	m, err := h.NewModel(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	return h.FitModel(ctx, m, o)
+}
+
+// FitModel is Fit of a model that NewModel has made.
+func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*Embedding, error) {
+	heads, tails := h.Graph.EdgeList()
+	return h.fitModel(ctx, m, heads, tails, &o)
+}
+
+func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
+	result, fitted := train.Fit(ctx, m, heads, tails, o.FitOptions())
+	e := &Embedding{
+		Neighborhood: h, Result: result, model: m,
+		Description: model.Description{Preprocessing: h.preprocessing(o), Training: h.training(o, result)},
+	}
+	switch m := m.(type) {
+	case *model.Parametric[float32]:
+		e.mapper = m.Network()
+	case *model.Parametric[float64]:
+		e.mapper = m.Network()
+	default:
+		e.beside = h.Points
+	}
+	n, d := m.Points()
+	positions := data.NewMatrix(n, d)
+	err := m.EmbedTo(positions.X)
+	if err == nil {
+		e.Positions = positions
+	}
+	if fitted != nil {
+		return e, fitted // which says why the positions cannot be had, if so
+	}
+	return e, err
+}
+
+// NewModel returns the model that Fit trains, at its start.
+func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (Trainable, error) {
+	if o.Float64 {
+		return newModel[float64](ctx, h, o)
+	}
+	return newModel[float32](ctx, h, o)
+}
+
+func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Trainable, error) {
+	dim := orElse(o.Dim, DefaultDim)
+	if !o.network() {
+		table, err := startingTable[T](ctx, h, o, dim)
+		if err != nil {
+			return nil, err
+		}
+		return model.NewEmbedding(table, dim, o.Objective())
+	}
+	points := h.Input
+	if o.OnComponents {
+		points = h.Points
+	}
+	network, err := model.NewMLP[T](points.D, o.Hidden, dim, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return model.NewParametric(network, convert[T](points.X), o.Objective())
+}
+
+// convert returns numbers as those of another type, or the very same.
+func convert[T op.Float](x []float32) []T {
+	if same, ok := any(x).([]T); ok {
+		return same
+	}
+	converted := make([]T, len(x))
+	for i, v := range x {
+		converted[i] = T(v)
+	}
+	return converted
+}
+
+// startingTable returns the positions from which a table begins.
+func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
+	if o.Start != nil {
+		table := make([]T, len(o.Start.X))
+		for i, v := range o.Start.X {
+			table[i] = T(v)
+		}
+		return table, nil
+	}
+	std := orElse(o.StartStd, 1)
+	if o.RandomStart {
+		return model.InitNormal[T](h.Points.N, dim, std, o.Seed)
+	}
+	// Points that are principal components already come out as they are.
+	pca, err := data.FitPCA(ctx, h.Points, min(dim, h.Points.D, h.Points.N), nil)
+	if err != nil {
+		return nil, err
+	}
+	components, err := pca.Transform(ctx, h.Points, nil)
+	if err != nil {
+		return nil, err
+	}
+	return model.InitFrom[T](components.X, components.D, dim, std, o.Seed)
+}
+
+// preprocessing returns what is done to points before the model sees them; of a
+// table, before their neighbours are looked for.
+func (h *Neighborhood) preprocessing(o *Options) *data.Preprocessing {
+	var p data.Preprocessing
+	if h.Before != nil {
+		p = *h.Before
+	}
+	if o.releasesInput() {
+		p.PCA = h.PCA
+	}
+	return &p
+}
+
+// training returns what the end of a run leaves to new points.
+func (h *Neighborhood) training(o *Options, r train.Result) model.FitInfo {
+	phases := o.phases()
+	lr := phases[len(phases)-1].LR
+	if o.Mean { // new points are placed by the sum
+		lr /= float64(min(orElse(o.BatchSize, DefaultBatchSize), h.Graph.Edges()))
+	}
+	return model.FitInfo{
+		Objective: o.Objective(), LogConst: r.LogConst, Negatives: r.Negatives,
+		Neighbors: orElse(o.Neighbors, DefaultNeighbors), LR: lr, Clip: orNone(o.Clip, DefaultClip), Seed: o.Seed,
+	}
+}

@@ -1,0 +1,146 @@
+package cne_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cne"
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/train"
+	"cne/train/quality"
+)
+
+// rings returns n points on each of two circles in space, one after the other.
+func rings(n int) *mat.Dense {
+	m := mat.NewDense(2*n, 3, nil)
+	for i := range 2 * n {
+		a := 2 * math.Pi * float64(i%n) / float64(n)
+		m.SetRow(i, []float64{math.Cos(a), math.Sin(a), float64(3 * (i / n))})
+	}
+	return m
+}
+
+// Points become an embedding in one call; how good it is says train/quality.
+func Example() {
+	ctx := context.Background()
+	points, err := data.FromMat(rings(200))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := cne.Embed(ctx, points, cne.Options{Epochs: 100})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	figures, err := quality.Measure(ctx, points, e.Positions, quality.Options{K: 15})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	n, d := e.Positions.Dims()
+	fmt.Printf("%d points in %d dimensions keep more than half of their neighbours: %t\n", n, d, *figures.KNNRecall > 0.5)
+	// Output: 400 points in 2 dimensions keep more than half of their neighbours: true
+}
+
+// A network learns to embed, is saved, loaded, and places points that it has not
+// seen: here the very ones, which come to lie where they were.
+func Example_network() {
+	ctx := context.Background()
+	points, err := data.FromMat(rings(100))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := cne.Embed(ctx, points, cne.Options{Hidden: []int{32, 32}, Epochs: 20, Scaling: data.ScaleStandard})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	folder, err := os.MkdirTemp("", "cne")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "model.safetensors")
+	if err := e.Save(path); err != nil {
+		fmt.Println(err)
+		return
+	}
+	loaded, err := cne.Load(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	positions, err := loaded.Project(ctx, points)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mat.Equal(positions, e.Positions))
+	// Output: true
+}
+
+// Embeddings along the spectrum share their early phase: towards UMAP clusters
+// shrink and what is between them grows.
+func ExampleSpectrum() {
+	points, err := data.FromMat(rings(300))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	places := cne.Places(train.AtS(0), train.AtS(0.5), train.AtS(1))
+	embeddings, err := cne.Spectrum(context.Background(), points, places, cne.Options{Epochs: 60})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, e := range embeddings {
+		fmt.Println(e.Positions.Dims())
+	}
+	// Output:
+	// 600 2
+	// 600 2
+	// 600 2
+}
+
+// A run can be looked at while it is trained, and can have a graph of one's own.
+func ExampleOptions() {
+	points, err := data.FromMat(rings(50))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	nearest, err := neighbors.KNN(ctx, points, 4, neighbors.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	graph, err := neighbors.FromNeighbors(nearest)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = cne.Embed(ctx, points, cne.Options{
+		Graph: graph, Epochs: 30, Seed: 1,
+		Hooks: []train.Hook{train.EveryEpochs(10, train.HookFunc(func(s *train.State) error {
+			fmt.Printf("epoch %d of %d\n", s.Epoch, s.Epochs)
+			return nil
+		}))},
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// epoch 10 of 30
+	// epoch 20 of 30
+	// epoch 30 of 30
+}

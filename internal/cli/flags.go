@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cne/configs"
+	"cne/internal/console"
+	"cne/internal/rundir"
+	"cne/internal/text"
+)
+
+// AddFlags gives a command the flags from which Config reads.
+func AddFlags[C any](s *configs.Schema[C], cmd *cobra.Command) {
+	given := AddSourceFlags(s, cmd, "configuration, a YAML `file` with the keys that differ from the defaults")
+	flags := cmd.Flags()
+	AddSeedFlag(cmd, given, "same as --set seed=`n`")
+	flags.VarP(&settingFlag{name: "--output", key: "output.dir", list: given}, "output", "o", "same as --set output.dir=`folder`")
+	flags.Var(&settingFlag{name: "--device", key: "device.name", list: given}, "device", "same as --set device=`name`: auto, cpu, cuda or cuda:1")
+	flags.Var(&settingFlag{name: "--epochs", key: "train.epochs", list: given}, "epochs", "same as --set train.epochs=`n`")
+	if s.Has("output.html") {
+		flags.VarPF(&switchFlag{settingFlag{name: "--html", key: "output.html", list: given}}, "html", "", "same as --set output.html=true").NoOptDefVal = "true"
+	}
+	MustComplete(cmd, "output", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// AddSourceFlags gives a command those of them that say where a configuration
+// comes from, and returns the list of what is set.
+func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config string) *[]configs.Setting {
+	given := new([]configs.Setting)
+	flags := cmd.Flags()
+	flags.StringP("config", "c", "", config)
+	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	MustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
+	MustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	})
+	return given
+}
+
+// AddSeedFlag gives a command the flag --seed, which adds to what is set.
+func AddSeedFlag(cmd *cobra.Command, given *[]configs.Setting, usage string) {
+	cmd.Flags().Var(&settingFlag{name: "--seed", key: "seed", list: given}, "seed", usage)
+}
+
+// MustComplete says how the shell completes a flag.
+func MustComplete(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
+	// This fails only for a flag that does not exist or has a function already.
+	if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
+		panic(err)
+	}
+}
+
+// A settingFlag is a flag that adds to a list of settings, which it shares
+// with others so that the order on the command line is kept.
+type settingFlag struct {
+	name string // as in "--epochs"; "" for --set, whose values are key=value
+	key  string
+	list *[]configs.Setting
+}
+
+// Set adds a value to the list.
+func (f *settingFlag) Set(value string) error {
+	s := configs.Setting{Source: f.name, Key: f.key, Value: value}
+	if f.name == "" {
+		var err error
+		if s, err = configs.ParseSetting("--set", value); err != nil {
+			return err
+		}
+	}
+	*f.list = append(*f.list, s)
+	return nil
+}
+
+// String returns "", the value of a flag that was not given.
+func (f *settingFlag) String() string { return "" }
+
+// Type returns the word that stands for the value in the help.
+func (f *settingFlag) Type() string { return "key=value" }
+
+// A switchFlag is a settingFlag for true or false, of which true needs no value.
+type switchFlag struct{ settingFlag }
+
+// Type returns that of pflag's own switches, so that the help shows no value.
+func (f *switchFlag) Type() string { return "bool" }
+
+// Config returns the configuration of a command that has the flags of
+// AddFlags, and where each of its values comes from. The errors are those of
+// Schema.Load.
+func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
+	from, err := Sources(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Load(from)
+}
+
+// Sources returns where the configuration of a command with the flags of
+// AddSourceFlags comes from.
+func Sources(cmd *cobra.Command) (configs.Sources, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return configs.Sources{}, err
+	}
+	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
+	if !ok {
+		return configs.Sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
+	}
+	settings := slices.Clone(*set.list)
+	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
+		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
+	}
+	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
+}
+
+// devices are what shell completion offers after --device.
+var devices = []string{"auto", "cpu", "cuda"}
+
+// AddDeviceFlag gives a command without a configuration the flag --device.
+func AddDeviceFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "device", "auto", "compute on a `device`: auto (a GPU if there is one), cpu, cuda or cuda:1")
+	MustComplete(cmd, "device", cobra.FixedCompletions(devices, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// AddProfileFlag gives a command the flag from which Profile reads.
+func AddProfileFlag(cmd *cobra.Command) {
+	cmd.Flags().String("cpuprofile", "", "write a CPU profile to a `file`, for go tool pprof")
+}
+
+// AddReportFlags gives a root command, and with it all, the flags that Reporter and
+// LogFormat read.
+func AddReportFlags(root *cobra.Command) {
+	root.PersistentFlags().String("log-format", "", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
+	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and no messages but warnings and errors")
+}
+
+// Reporter returns what reports on a command's stderr in a format.
+func Reporter(cmd *cobra.Command, format string) *console.Reporter {
+	return console.NewReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
+}
+
+// Quiet tells whether --quiet was given to a command.
+func Quiet(cmd *cobra.Command) bool {
+	quiet, err := cmd.Flags().GetBool("quiet")
+	return err == nil && quiet
+}
+
+// LogFormat returns the form of messages of a command without a configuration.
+func LogFormat(cmd *cobra.Command) (string, error) {
+	f := cmd.Flags().Lookup("log-format")
+	if f == nil || !f.Changed {
+		return "text", nil
+	}
+	if format := f.Value.String(); format == "text" || format == "json" {
+		return format, nil
+	}
+	return "", Usage(cmd, fmt.Errorf("--log-format is %s, but must be text or json", text.Quote(f.Value.String())))
+}
+
+// Profile has a CPU profile written to the file of --cpuprofile, if that is given,
+// until stop is called.
+func Profile(cmd *cobra.Command) (stop func(), err error) {
+	path, err := cmd.Flags().GetString("cpuprofile")
+	if err != nil || path == "" {
+		return func() {}, err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, nil
+}
+
+// CheckEnding returns an error unless the file that a flag names has one of the
+// endings.
+func CheckEnding(flag, path string, endings ...string) error {
+	if slices.Contains(endings, strings.ToLower(filepath.Ext(path))) {
+		return nil
+	}
+	return fmt.Errorf("%s is %s, but must end in %s", flag, text.Quote(path), text.Enumerate(endings))
+}
+
+// CheckOutput finds what would keep the file that a flag names from being
+// written, and whether it would replace an input, before any work is done.
+func CheckOutput(flag, path string, inputs ...string) error {
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is %s, but there is no folder %s; make it, or choose another file", flag, path, folder)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is %s, which is not a regular file; choose another", flag, path)
+	}
+	for _, input := range inputs {
+		if rundir.SameFile(input, path) {
+			return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, flag)
+		}
+	}
+	return nil
+}

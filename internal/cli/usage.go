@@ -1,0 +1,111 @@
+// Package cli has what the commands of the program have in common on the command
+// line: errors of usage, flags that say where a configuration comes from, and checks of
+// the files that flags name.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cne/internal/text"
+)
+
+// A UsageError is a command line that cannot be carried out as written: an
+// unknown command or flag, a flag's value of the wrong form, or arguments too
+// few or too many.
+type UsageError struct {
+	command string // whose help to see, such as "cne train"
+	err     error
+}
+
+// Usage makes an error one of the usage of a command; nil stays nil.
+func Usage(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UsageError{cmd.CommandPath(), err}
+}
+
+func (e *UsageError) Error() string {
+	return fmt.Sprintf("%v; see \"%s --help\"", e.err, e.command)
+}
+
+func (e *UsageError) Unwrap() error { return e.err }
+
+// Complete adds to a root command that has its subcommands what cobra has, help and
+// completion, and makes what the checks of flags and arguments report usage errors.
+func Complete(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usage(cmd, errors.New(strings.ReplaceAll(err.Error(), "\n", " ")))
+	})
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = knownTopic
+		case "completion": // alone it prints its help, as the root does
+			c.Args, c.RunE = KnownCommand, ShowHelp
+		}
+		markUsageErrors(c)
+	}
+	markUsageErrors(root)
+}
+
+// markUsageErrors turns what the argument checks of a command and of its
+// subcommands report into usage errors.
+func markUsageErrors(c *cobra.Command) {
+	if validate := c.Args; validate != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error { return Usage(cmd, validate(cmd, args)) }
+	}
+	if c.HasParent() {
+		for _, sub := range c.Commands() {
+			markUsageErrors(sub)
+		}
+	}
+}
+
+// ShowHelp is what a command with subcommands does by itself.
+func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// NoArguments accepts a command line with flags alone.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, but got %s", cmd.CommandPath(), text.Quote(args[0]))
+	}
+	return nil
+}
+
+// KnownCommand is the check of a command with subcommands; it gets arguments
+// only if the first of them names no subcommand.
+func KnownCommand(parent *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, c := range parent.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			known = append(known, c.Name())
+		}
+	}
+	name := strings.TrimPrefix(parent.CommandPath()+" "+args[0], parent.Root().Name()+" ")
+	if near := text.Nearest(args[0], known); near != "" {
+		return fmt.Errorf("there is no command %s; did you mean %s?", text.Quote(name), near)
+	}
+	return fmt.Errorf("there is no command %s", text.Quote(name))
+}
+
+// knownTopic accepts the path of a command after "cne help".
+func knownTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return KnownCommand(found, rest)
+	}
+	return nil
+}

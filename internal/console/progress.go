@@ -1,0 +1,219 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"cne/train"
+)
+
+// Progress tells somebody how far training is. Start comes first, Epoch after
+// each epoch, and Done last, also when training has failed. Where epochs take
+// long, Part comes within them.
+type Progress interface {
+	Start(epochs int)
+	Part(e EpochReport)
+	Epoch(e EpochReport)
+	Done()
+}
+
+// An EpochReport is what is known after an epoch, or within one.
+type EpochReport struct {
+	Epoch  int     // epochs done, counted from 1
+	Part   float64 // share of the next epoch that is done, below 1
+	Epochs int     // epochs in all
+	Loss   float64 // of the epoch, in the unit in which it is logged
+	Unit   string  // of the speed: edges or images
+	Speed  float64 // that many per second
+	// Accuracy is that of a classifier that watches, nil if it has not looked
+	// or there is none.
+	Accuracy *float64
+	Left     time.Duration // estimated time to the end; negative if unknown
+}
+
+// numbers returns the report but for the epoch, as in
+// "loss 3.4123  41.2 M edges/s  1m20s left".
+func (e EpochReport) numbers() string {
+	s := fmt.Sprintf("loss %.5g", e.Loss)
+	if e.Accuracy != nil {
+		s += fmt.Sprintf("  accuracy %.4f", *e.Accuracy)
+	}
+	s += fmt.Sprintf("  %s %s/s", formatCount(e.Speed), e.Unit)
+	if e.Epoch < e.Epochs && e.Left >= 0 {
+		s += "  " + formatDuration(e.Left) + " left"
+	}
+	return s
+}
+
+func (e EpochReport) count() string {
+	digits := len(fmt.Sprint(e.Epochs))
+	if e.Part > 0 {
+		return fmt.Sprintf("epoch %*.2f/%d", digits+3, float64(e.Epoch)+e.Part, e.Epochs)
+	}
+	return fmt.Sprintf("epoch %*d/%d", digits, e.Epoch, e.Epochs)
+}
+
+// formatCount writes a large number with three digits and a unit prefix.
+func formatCount(x float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		// What %.3g would round up to 1000 belongs to the next larger unit.
+		if x >= 0.9995*unit.size {
+			return fmt.Sprintf("%.3g%s", x/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+// redrawEvery limits how often the bar is drawn.
+const redrawEvery = 100 * time.Millisecond
+
+// barProgress keeps one line on a terminal up to date.
+type barProgress struct {
+	con  *console
+	now  func() time.Time
+	last time.Time // when the bar was drawn
+}
+
+func (p *barProgress) Start(epochs int) {
+	p.draw(EpochReport{Epochs: epochs}, "")
+}
+
+func (p *barProgress) Epoch(e EpochReport) {
+	if e.Epoch == e.Epochs || p.now().Sub(p.last) >= redrawEvery {
+		p.draw(e, e.numbers())
+	}
+}
+
+func (p *barProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= redrawEvery {
+		p.draw(e, e.numbers())
+	}
+}
+
+func (p *barProgress) Done() { p.con.endBar() }
+
+func (p *barProgress) draw(e EpochReport, numbers string) {
+	share := (float64(e.Epoch) + e.Part) / float64(max(1, e.Epochs))
+	p.con.drawBar(fmt.Sprintf("%s %s %3.0f %%  %s", e.count(), bar(share, 20), 100*share, numbers))
+	p.last = p.now()
+}
+
+// Lines are written no more often than this where no bar can stand, and within
+// an epoch than that.
+const (
+	printEvery     = 5 * time.Second
+	printPartEvery = time.Minute
+)
+
+// lineProgress writes a line every few seconds, and one for the last epoch.
+type lineProgress struct {
+	w       io.Writer
+	now     func() time.Time
+	last    time.Time   // of the last line, or of the start
+	pending EpochReport // the newest report, if it has not been written
+}
+
+func (p *lineProgress) Start(int) { p.last = p.now() }
+
+func (p *lineProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= printPartEvery {
+		p.pending = e
+		p.print()
+	}
+}
+
+func (p *lineProgress) Epoch(e EpochReport) {
+	p.pending = e
+	if p.now().Sub(p.last) >= printEvery {
+		p.print()
+	}
+}
+
+// Done writes the last report unless that has been done.
+func (p *lineProgress) Done() {
+	if p.pending.Epoch > 0 {
+		p.print()
+	}
+}
+
+func (p *lineProgress) print() {
+	// Nothing hangs on whether anybody reads this.
+	_, _ = fmt.Fprintf(p.w, "%s  %s\n", p.pending.count(), p.pending.numbers())
+	p.pending, p.last = EpochReport{}, p.now()
+}
+
+// recordProgress logs a record for each epoch, and every minute within one.
+type recordProgress struct {
+	log  *slog.Logger
+	now  func() time.Time
+	last time.Time // of the last record
+}
+
+func (p *recordProgress) Start(epochs int) {
+	p.log.Info("training starts", "epochs", epochs)
+	p.last = p.now()
+}
+
+func (p *recordProgress) Part(e EpochReport) {
+	if p.now().Sub(p.last) >= printPartEvery {
+		p.record("within an epoch", e, "part", e.Part)
+	}
+}
+
+func (p *recordProgress) Epoch(e EpochReport) { p.record("epoch", e) }
+
+func (p *recordProgress) record(what string, e EpochReport, more ...any) {
+	attrs := []any{"epoch", e.Epoch, "epochs", e.Epochs, "loss", e.Loss, e.Unit + "_per_second", e.Speed}
+	if e.Accuracy != nil {
+		attrs = append(attrs, "accuracy", *e.Accuracy)
+	}
+	if e.Left >= 0 {
+		attrs = append(attrs, "seconds_left", e.Left.Seconds())
+	}
+	p.log.Info(what, append(attrs, more...)...)
+	p.last = p.now()
+}
+
+func (p *recordProgress) Done() { p.log.Info("training ends") }
+
+// EpochHook returns a hook that reports every epoch of a run, of which done were
+// over before this process began. unit is what an epoch consists of: edges or
+// images. accuracy, unless it is nil, returns what was measured last.
+func (r *Reporter) EpochHook(unit string, done int, accuracy func() *float64) train.Hook {
+	began := time.Now()
+	return train.HookFunc(func(s *train.State) error {
+		perEpoch := time.Since(began) / time.Duration(s.Epoch-done)
+		report := EpochReport{Epoch: s.Epoch, Epochs: s.Epochs, Loss: s.Loss, Unit: unit, Speed: s.EdgesPerSecond,
+			Left: time.Duration(s.Epochs-s.Epoch) * perEpoch}
+		if accuracy != nil {
+			report.Accuracy = accuracy()
+		}
+		r.Progress.Epoch(report)
+		return nil
+	})
+}
+
+// BatchWatch returns a function for train.Options.Watch that reports the progress
+// within the epochs of a run, each of whose batches has so many units. accuracy is
+// that of EpochHook.
+func (r *Reporter) BatchWatch(unit string, epochs, perBatch int, accuracy func() *float64) func(epoch, done, batches int, loss float64) {
+	began, start := time.Now(), -1 // of this process, in batches
+	return func(epoch, done, batches int, loss float64) {
+		at := (epoch-1)*batches + done
+		if start < 0 {
+			start = at - 1
+		}
+		if done == batches {
+			return // the hook of the epoch comes next
+		}
+		elapsed := time.Since(began)
+		each := elapsed / time.Duration(at-start)
+		r.Progress.Part(EpochReport{Epoch: epoch - 1, Part: float64(done) / float64(batches), Epochs: epochs, Loss: loss, Unit: unit,
+			Speed: float64(perBatch*(at-start)) / elapsed.Seconds(), Accuracy: accuracy(), Left: time.Duration(epochs*batches-at) * each})
+	}
+}

@@ -1,0 +1,51 @@
+// Package enum gives the constants of an enumeration their words: a type of
+// integers whose constants count from 0 has one Names, to which its methods
+// String, MarshalText, UnmarshalText and Words pass on.
+package enum
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Names holds the words of an enumeration T.
+type Names[T ~int] struct {
+	Package, Type string // as in errors: "op" and "Loss"
+	What          string // in plain words: "loss"
+	Words         []string
+	// Aliases are further words that Parse takes.
+	Aliases map[string]T
+}
+
+// Valid tells whether v is one of the constants.
+func (n *Names[T]) Valid(v T) bool { return v >= 0 && int(v) < len(n.Words) }
+
+// String returns the word of v, or the like of "Loss(7)".
+func (n *Names[T]) String(v T) string {
+	if !n.Valid(v) {
+		return fmt.Sprintf("%s(%d)", n.Type, int(v))
+	}
+	return n.Words[v]
+}
+
+// Text returns the word of v.
+func (n *Names[T]) Text(v T) ([]byte, error) {
+	if !n.Valid(v) {
+		return nil, fmt.Errorf("%s: no %s %d", n.Package, n.What, int(v))
+	}
+	return []byte(n.Words[v]), nil
+}
+
+// Parse sets v to the constant of a word.
+func (n *Names[T]) Parse(v *T, word []byte) error {
+	if i := slices.Index(n.Words, string(word)); i >= 0 {
+		*v = T(i)
+		return nil
+	}
+	alias, ok := n.Aliases[string(word)]
+	if !ok {
+		return fmt.Errorf("%s: no %s is named %q", n.Package, n.What, word)
+	}
+	*v = alias
+	return nil
+}

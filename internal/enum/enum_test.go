@@ -1,0 +1,43 @@
+package enum
+
+import "testing"
+
+type colour int
+
+var names = Names[colour]{Package: "paint", Type: "Colour", What: "colour", Words: []string{"red", "green"}, Aliases: map[string]colour{"lime": 1}}
+
+func TestNames(t *testing.T) {
+	for _, tc := range []struct {
+		v        colour
+		word     string
+		textFail string
+	}{
+		{0, "red", ""},
+		{1, "green", ""},
+		{2, "Colour(2)", "paint: no colour 2"},
+		{-1, "Colour(-1)", "paint: no colour -1"},
+	} {
+		if got := names.String(tc.v); got != tc.word {
+			t.Errorf("%d: word %s, want %s", tc.v, got, tc.word)
+		}
+		text, err := names.Text(tc.v)
+		if tc.textFail != "" {
+			if err == nil || err.Error() != tc.textFail {
+				t.Errorf("%d: error %v, want %s", tc.v, err, tc.textFail)
+			}
+			continue
+		}
+		var back colour
+		if err != nil || names.Parse(&back, text) != nil || back != tc.v {
+			t.Errorf("%d: %q (%v) reads back as %d", tc.v, text, err, back)
+		}
+	}
+	v := colour(0)
+	if err := names.Parse(&v, []byte("lime")); err != nil || v != 1 {
+		t.Errorf("an alias: %d, %v", v, err)
+	}
+	const want = `paint: no colour is named "blue"`
+	if err := names.Parse(&v, []byte("blue")); err == nil || err.Error() != want || v != 1 {
+		t.Errorf("an unknown word: %d, %v", v, err)
+	}
+}

@@ -1,0 +1,179 @@
+package figures
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/plot"
+	"cne/internal/rundir"
+	"cne/train/quality"
+)
+
+// Page returns the explorer of what a picture shows. The title defaults to a
+// name. images may be nil.
+func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Images) *explorer.Page {
+	return &explorer.Page{
+		Title:      cmp.Or(s.Title, name),
+		Views:      []explorer.View{{Embedding: s.Embedding, Facts: facts}},
+		Classes:    s.Classes,
+		ClassNames: s.ClassNames,
+		Values:     s.Values,
+		HeldOut:    s.HeldOut,
+		Images:     images,
+	}
+}
+
+// RunPage returns the explorer of the embedding in a run folder, of which s is the
+// picture. The images are given, or nil for those of the run if it wants them and
+// withImages says so.
+func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool) (*explorer.Page, error) {
+	// Of a run that left points out, rows says which are there.
+	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	if s.HeldOut != nil {
+		largest := s.Embedding.N
+		if rows != nil {
+			largest = math.MaxInt32
+		}
+		path := filepath.Join(folder, rundir.HeldRowsFile)
+		heldRows, err := rundir.ReadRows(path, largest)
+		if err != nil {
+			return nil, err
+		}
+		if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
+			return nil, fmt.Errorf("%s has %d rows, but there are %d points that were held out; remove the file if it does not belong to the run", path, len(heldRows), held)
+		}
+		if rows != nil {
+			rows = slices.Concat(rows, heldRows)
+		} else if heldRows != nil {
+			InputOrder(s, heldRows)
+		}
+	}
+	if images == nil && withImages {
+		c, _, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+		switch {
+		case err != nil:
+			log.Warn("the images of the points are left out of the page", "reason", err)
+		case c.Output.HTMLImages:
+			images = RunImages(ctx, log, c, s.Embedding.N, rows)
+		}
+	}
+	m := rundir.ReadMetrics(folder)
+	return Page(s, name, Facts(&m.Figures, m.Z), images), nil
+}
+
+// Facts returns what is known of an embedding's quality, for an explorer. z is the
+// constant that NC-t-SNE has learnt; it may be nil.
+func Facts(f *quality.Figures, z *float64) []explorer.Fact {
+	var facts []explorer.Fact
+	for _, x := range []struct {
+		name, format string // "" for a figure of any size
+		value        *float64
+	}{
+		{"kNN recall", "%.3f", f.KNNRecall},
+		{"Spearman", "%.3f", f.Spearman},
+		{"kNN accuracy", "%.3f", f.Accuracy},
+		{"partition function", "", f.PartitionFunction},
+		{"KL divergence", "%.3f", f.KL},
+		{"learnt Z", "", z},
+	} {
+		switch {
+		case x.value == nil:
+		case x.format == "":
+			facts = append(facts, roundedFact(x.name, *x.value))
+		default:
+			facts = append(facts, explorer.Fact{Name: x.name, Value: fmt.Sprintf(x.format, *x.value)})
+		}
+	}
+	return facts
+}
+
+// roundedFact returns a figure of any size with three digits.
+func roundedFact(name string, value float64) explorer.Fact {
+	v, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 3, 64), 64) // of what was a number just now
+	return explorer.Fact{Name: name, Value: plot.Number(v)}
+}
+
+// OpenImages reads images, also those that come with the program.
+func OpenImages(ctx context.Context, paths []string) (*data.Images, error) {
+	if name, ok := strings.CutPrefix(paths[0], configs.BuiltinPrefix); ok && len(paths) == 1 {
+		return data.BuiltinImages(name)
+	}
+	return data.OpenImages(ctx, paths, data.ImageOptions{})
+}
+
+// RunImages returns the images that the points of a run are, of which there are n,
+// or those of the given rows of data.path and data.holdout if rows is not nil; nil
+// if the points are no images. A page without images is better than none: what
+// keeps them from being read is said and no error.
+func RunImages(ctx context.Context, log *slog.Logger, c *configs.Config, n int, rows []int) *data.Images {
+	images, err := allImages(ctx, c)
+	if err == nil && images != nil && rows != nil {
+		images, err = takeImages(images, rows)
+	}
+	if err == nil && images != nil && images.N != n {
+		err = fmt.Errorf("data.path has %d images now, but the embedding %d points", images.N, n)
+	}
+	if err != nil {
+		log.Warn("the images of the points are left out of the page", "reason", err)
+		return nil
+	}
+	return images
+}
+
+// allImages returns the images of all points of a run: of those of data.path,
+// and behind them of those of data.holdout if these have files of their own.
+// They are nil unless all are images of one size.
+func allImages(ctx context.Context, c *configs.Config) (*data.Images, error) {
+	images, err := imagesOf(ctx, c.Data.Path)
+	if images == nil || c.Data.Holdout == nil || len(c.Data.Holdout.Paths) == 0 {
+		return images, err
+	}
+	held, err := imagesOf(ctx, c.Data.Holdout.Paths)
+	if held == nil || held.H != images.H || held.W != images.W || held.C != images.C {
+		return nil, err
+	}
+	images.Pixels = slices.Concat(images.Pixels, held.Pixels)
+	images.N += held.N
+	images.Labels, images.Train = nil, nil
+	return images, nil
+}
+
+// imagesOf returns the images that the points of files are, in the order of the
+// points, or nil if they are none. It reads the files again, since the points that
+// were read from them are scaled.
+func imagesOf(ctx context.Context, paths []string) (*data.Images, error) {
+	if slices.ContainsFunc(paths, data.IsCounts) {
+		return nil, nil
+	}
+	images, err := OpenImages(ctx, paths)
+	if errors.Is(err, data.ErrUnsupported) || errors.Is(err, data.ErrShape) {
+		return nil, nil
+	}
+	return images, err
+}
+
+// takeImages returns the images of the given rows, without labels.
+func takeImages(images *data.Images, rows []int) (*data.Images, error) {
+	taken := &data.Images{Name: images.Name, N: len(rows), H: images.H, W: images.W, C: images.C}
+	for _, i := range rows {
+		if i < 0 || i >= images.N {
+			return nil, fmt.Errorf("data.path has %d images now, but row %d was embedded", images.N, i)
+		}
+		taken.Pixels = append(taken.Pixels, images.Image(i)...)
+	}
+	return taken, nil
+}

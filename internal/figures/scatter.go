@@ -1,0 +1,137 @@
+// Package figures draws what runs have made: pictures of embeddings, the curves of
+// their training, films of their snapshots, and pages that explore them.
+package figures
+
+import (
+	"math"
+	"slices"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/plot"
+)
+
+// centimetres in an inch.
+const centimetres = 2.54
+
+// Scatter returns the picture of an embedding. Labels, which may be nil,
+// colour the points as classes or on a continuous scale; points whose label is
+// missing are grey.
+func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.Scatter {
+	s := &plot.Scatter{
+		Embedding: embedding,
+		Title:     p.Title,
+		PointSize: p.PointSize,
+		Width:     p.WidthCM / centimetres,
+		Height:    p.HeightCM / centimetres,
+	}
+	if labels == nil {
+		return s
+	}
+	rows, known := labels.Known()
+	switch {
+	case len(rows) == 0:
+	case known.Categorical():
+		s.Classes = slices.Repeat([]int32{-1}, embedding.N)
+		for k, i := range rows {
+			s.Classes[i] = known.Class[k]
+		}
+		s.ClassNames = known.Names
+	default:
+		s.Values = slices.Repeat([]float64{math.NaN()}, embedding.N)
+		for k, i := range rows {
+			s.Values[i] = known.Value[k]
+		}
+	}
+	return s
+}
+
+// orMissing returns labels, or for nil those of n points whose label is missing.
+func orMissing(l *data.Labels, n int) *data.Labels {
+	if l != nil {
+		return l
+	}
+	return &data.Labels{Class: make([]int32, n), Names: []string{""}}
+}
+
+// ScatterWithHeldOut returns the picture of the training points with those that
+// were held out among them. Either may be without labels.
+func ScatterWithHeldOut(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p configs.Plot) *plot.Scatter {
+	both := data.NewMatrix(embedding.N+held.N, embedding.D)
+	copy(both.X, embedding.X)
+	copy(both.X[len(embedding.X):], held.X)
+	var joined *data.Labels
+	if labels != nil || heldLabels != nil {
+		joined = data.JoinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))
+	}
+	s := Scatter(both, joined, p)
+	s.HeldOut = make([]bool, both.N)
+	for i := embedding.N; i < both.N; i++ {
+		s.HeldOut[i] = true
+	}
+	return s
+}
+
+// Strip returns the picture of several embeddings side by side, each with a title,
+// with one legend: a class has one colour in all of them.
+func Strip(sets []*data.Dataset, titles []string) *plot.Strip {
+	var labels []*data.Labels
+	points := 0
+	for _, set := range sets {
+		labels = append(labels, orMissing(set.Labels, set.Points.N))
+		points += set.Points.N
+	}
+	all := Scatter(&data.Matrix{N: points}, data.JoinLabels(labels...), configs.Plot{})
+	strip := &plot.Strip{}
+	first := 0
+	for i, set := range sets {
+		end := first + set.Points.N
+		panel := &plot.Scatter{Embedding: set.Points, Title: titles[i], ClassNames: all.ClassNames}
+		if all.Classes != nil {
+			panel.Classes = all.Classes[first:end]
+		}
+		if all.Values != nil {
+			panel.Values = all.Values[first:end]
+		}
+		strip.Panels = append(strip.Panels, panel)
+		first = end
+	}
+	return strip
+}
+
+// InputOrder puts the rows of a picture of the training points and, behind them,
+// those held out into the order that they had in the input: heldRows says which of
+// its rows were held out, in increasing order. Numbers of rows that somebody takes
+// from an explorer are then those of the input.
+func InputOrder(s *plot.Scatter, heldRows []int) {
+	n := s.Embedding.N
+	train, held := 0, n-len(heldRows)
+	from := make([]int, n)
+	for i := range from {
+		if k := held - (n - len(heldRows)); k < len(heldRows) && heldRows[k] == i {
+			from[i] = held
+			held++
+		} else {
+			from[i] = train
+			train++
+		}
+	}
+	embedding := data.NewMatrix(n, s.Embedding.D)
+	for to, i := range from {
+		copy(embedding.Row(to), s.Embedding.Row(i))
+	}
+	s.Embedding = embedding
+	s.Classes, s.Values, s.HeldOut = reorder(s.Classes, from), reorder(s.Values, from), reorder(s.HeldOut, from)
+}
+
+// reorder returns the values that were at places; nil for nil.
+func reorder[T any](values []T, from []int) []T {
+	if values == nil {
+		return nil
+	}
+	out := make([]T, len(from))
+	for to, i := range from {
+		out[to] = values[i]
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package rundir
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"unsafe"
+
+	"cne"
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/safetensors"
+	"cne/internal/version"
+)
+
+// What marks a file as a cache, and its form.
+const (
+	cacheKind   = "cache"
+	cacheFormat = 2
+)
+
+// LoadCache fills h, of which the input is known, from the cache if that has the key;
+// reduced says that the points are principal components, and k how many neighbours are
+// wanted. A cache that cannot be read is as good as none: it is written anew.
+func (d *Dir) LoadCache(key string, h *cne.Neighborhood, reduced bool, k int) bool {
+	f, err := safetensors.ReadFile(d.Path(CacheFile))
+	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != key {
+		return false
+	}
+	n := h.Input.N
+	found := cne.Neighborhood{Input: h.Input, Before: h.Before, Points: h.Input}
+	if reduced {
+		points := f.Tensors["points"]
+		x, err := points.Float32s()
+		if err != nil || len(points.Shape) != 2 || points.Shape[0] != n {
+			return false
+		}
+		found.Points = &data.Matrix{N: n, D: points.Shape[1], X: x}
+		found.PCA = new(data.PCA)
+		if json.Unmarshal([]byte(f.Metadata["pca"]), found.PCA) != nil || found.PCA.K != found.Points.D {
+			return false
+		}
+	}
+	if k > 0 {
+		index, err := f.Tensors["neighbors"].Int32s()
+		if err != nil || len(index) != n*k {
+			return false
+		}
+		dist2, err := f.Tensors["squared_distances"].Float64s()
+		if err != nil || len(dist2) != n*k {
+			return false
+		}
+		found.Nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
+	}
+	*h = found
+	return true
+}
+
+// SaveCache writes what LoadCache reads.
+func (d *Dir) SaveCache(key string, h *cne.Neighborhood) error {
+	f := &safetensors.File{
+		Metadata: map[string]string{"key": key, "version": version.String()},
+		Tensors:  map[string]safetensors.Tensor{},
+	}
+	if h.PCA != nil {
+		text, err := json.Marshal(h.PCA)
+		if err != nil {
+			return fmt.Errorf("the principal components cannot be kept: %w", err)
+		}
+		f.Metadata["pca"] = string(text)
+		f.Tensors["points"] = safetensors.New(h.Points.X, h.Points.N, h.Points.D)
+	}
+	if nb := h.Nearest; nb != nil {
+		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
+		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
+	}
+	f.Seal(cacheKind, cacheFormat)
+	return f.WriteFile(d.Path(CacheFile))
+}
+
+// PointsKey identifies points.
+func PointsKey(m *data.Matrix) string {
+	hash := sha256.New()
+	for _, v := range []int{m.N, m.D} {
+		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
+	}
+	if len(m.X) > 0 {
+		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&m.X[0])), 4*len(m.X)))
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// GraphKey identifies a graph.
+func GraphKey(g *neighbors.Graph) string {
+	hash := sha256.New()
+	_ = binary.Write(hash, binary.LittleEndian, int64(g.N)) // a hash never fails
+	for i := range g.N {
+		tails := g.Tails(i)
+		_ = binary.Write(hash, binary.LittleEndian, int64(len(tails)))
+		if len(tails) > 0 {
+			hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&tails[0])), 4*len(tails)))
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// ImagesKey identifies images and those of them that are trained on. Labels do
+// not count.
+func ImagesKey(images *data.Images, rows []int32) string {
+	hash := sha256.New()
+	for _, v := range []int{images.N, images.H, images.W, images.C} {
+		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
+	}
+	hash.Write(images.Pixels)
+	_ = binary.Write(hash, binary.LittleEndian, rows)
+	return hex.EncodeToString(hash.Sum(nil))
+}

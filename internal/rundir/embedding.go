@@ -1,0 +1,147 @@
+package rundir
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/text"
+	"cne/model"
+)
+
+// EmbeddingFile returns the path itself if it is that of a file, and the
+// embedding in the folder if it is that of a run folder. The table comes before
+// the array because it has the labels.
+func EmbeddingFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("the embedding cannot be read (%w); check the path", err)
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	for _, name := range []string{"embedding.csv", "embedding.npy"} {
+		file := filepath.Join(path, name)
+		if _, err := os.Stat(file); err == nil {
+			return file, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("the embedding cannot be read: %w", err)
+		}
+	}
+	if err := RefuseSpectrum(path); err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
+}
+
+// RefuseSpectrum returns an error that names an embedding if a folder is that of
+// a spectrum, in which there are several.
+func RefuseSpectrum(folder string) error {
+	text, err := os.ReadFile(filepath.Join(folder, SpectrumFigures))
+	var f struct {
+		Embeddings []struct {
+			Folder string `json:"folder"`
+		} `json:"embeddings"`
+	}
+	if err != nil || json.Unmarshal(text, &f) != nil || len(f.Embeddings) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
+}
+
+// LabelColumn is what data.WriteCSV calls the column of labels.
+const LabelColumn = "label"
+
+// OpenEmbedding reads an embedding. In a table, a column LabelColumn is never
+// a coordinate: it gives the labels unless o has others.
+func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Dataset, error) {
+	first := o
+	if o.LabelColumn == "" && len(o.Labels) == 0 {
+		first.LabelColumn = LabelColumn
+	} else {
+		first.Drop = append(slices.Clone(o.Drop), LabelColumn)
+	}
+	set, err := data.Open(ctx, []string{path}, first)
+	if errors.Is(err, data.ErrOption) {
+		// The file is an array, has no such column, or o itself names the
+		// column. If o is at fault, the error is the same again.
+		set, err = data.Open(ctx, []string{path}, o)
+	}
+	return set, err
+}
+
+// OpenHeldOut reads the positions of the points that a run has held out, which lie
+// beside its embedding; nil if there are none.
+func OpenHeldOut(ctx context.Context, embedding string, o data.Options) (*data.Dataset, error) {
+	path := filepath.Join(filepath.Dir(embedding), "holdout"+filepath.Ext(embedding))
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	o.Labels = nil // they are those of the embedding
+	return OpenEmbedding(ctx, path, o)
+}
+
+// ReadRows reads which rows of an input of at most n rows some points are, in
+// increasing order, from a file that a run has written; nil if there is none.
+func ReadRows(path string, n int) ([]int, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var rows []int
+	lines := bufio.NewScanner(f)
+	for line := 1; lines.Scan(); line++ {
+		if line == 1 && lines.Text() == "row" {
+			continue
+		}
+		row, err := strconv.Atoi(lines.Text())
+		if err != nil || row < 0 || row >= n || len(rows) > 0 && row <= rows[len(rows)-1] {
+			return nil, fmt.Errorf("%s: line %d is %s, but must be a row of the input, counted from 0, above that before it and below %d; remove the file if it does not belong to the run", path, line, text.Quote(lines.Text()), n)
+		}
+		rows = append(rows, row)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s, behind row %d: %w; remove the file if it does not belong to the run", path, len(rows), err)
+	}
+	return rows, nil
+}
+
+// LoadImageNetwork loads the network of a run of cne simclr pretrain, or the file of
+// one, and warns if the run has not ended.
+func LoadImageNetwork(log *slog.Logger, path string) (*model.Saved, error) {
+	file, command := path, configs.Pretrain.Command()
+	info, err := os.Stat(path)
+	isRun := err == nil && info.IsDir()
+	if isRun {
+		file = filepath.Join(path, ModelFile)
+	}
+	saved, err := model.Load(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && isRun:
+		return nil, fmt.Errorf("there is no %s yet, which is written when the run ends; \"%s --resume %s\" goes on", file, command, path)
+	case err != nil:
+		return nil, err
+	case saved.ResNet == nil:
+		return nil, fmt.Errorf("%s holds a model of points, not one of images; give a run of %q", file, command)
+	}
+	if isRun {
+		if _, err := os.Stat(filepath.Join(path, MetricsFile)); errors.Is(err, fs.ErrNotExist) {
+			log.Warn("the run has not ended; its network is what was learnt when it was interrupted", "run", path)
+		}
+	}
+	return saved, nil
+}

@@ -1,0 +1,155 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The files of a run.
+const (
+	// ConfigFile marks a folder as that of a run.
+	ConfigFile = "config.yaml"
+
+	ModelFile      = "model.safetensors"
+	PointsFile     = "training_points.safetensors" // beside a table, to place new points
+	checkpointFile = "checkpoint.safetensors"
+	previousFile   = "checkpoint.previous.safetensors"
+
+	// RecordsFile holds the records of the epochs, MetricsFile the figures of
+	// the finished run.
+	RecordsFile = "metrics.jsonl"
+	MetricsFile = "metrics.json"
+
+	// RowsFile says which rows of the input the points of the embedding are.
+	RowsFile = "rows.csv"
+	// HeldRowsFile says which were held out, if a share of them was.
+	HeldRowsFile = "holdout_rows.csv"
+
+	// PageFile is the explorer of the embedding.
+	PageFile = "embedding.html"
+
+	// EvaluationFile says how good a representation of images is.
+	EvaluationFile = "evaluation.json"
+	PixelsFile     = "evaluation-pixels.json" // and pixels, to compare with
+
+	// CacheFile keeps principal components and neighbours from one run to the
+	// next in the same folder; GraphFile is the graph for other programs, and for
+	// graph.file of other runs.
+	CacheFile = "cache.safetensors"
+	GraphFile = "graph.npz"
+
+	// What a spectrum has of all its embeddings.
+	SpectrumTable    = "spectrum.csv"
+	SpectrumFigures  = "spectrum.json"
+	SpectrumStrip    = "spectrum.png"
+	SpectrumCurves   = "curves.png"
+	SpectrumExplorer = "explorer.html"
+
+	// Snapshots is the folder of the embeddings on the way (see SnapshotName).
+	Snapshots = "snapshots"
+
+	// eventFiles is how the names of TensorBoard's files begin; the time at
+	// which they were begun follows, in seconds since 1970.
+	eventFiles = "events.out.tfevents."
+)
+
+// runFiles are the files that a run writes into its folder. config.yaml marks
+// the folder as that of a run: it is written first and removed last. The cache
+// is not among them, so that it outlives the run.
+var runFiles = slices.Concat([]string{
+	RecordsFile,
+	MetricsFile,
+	"embedding.npy",
+	"embedding.csv",
+	"embedding.png",
+	"embedding.svg",
+	PageFile,
+	EvaluationFile,
+	PixelsFile,
+	ModelFile,
+	PointsFile,
+	checkpointFile,
+	previousFile,
+	"holdout.npy",
+	"holdout.csv",
+	HeldRowsFile,
+	RowsFile,
+	Snapshots + "/epoch-*.npy",
+	eventFiles + "*",
+	"curves.svg",
+	"animation.gif",
+	"animation.html",
+	SpectrumTable,
+	SpectrumFigures,
+	SpectrumStrip,
+	SpectrumCurves,
+	SpectrumExplorer,
+}, sweepFiles(), []string{
+	GraphFile,
+	ConfigFile,
+})
+
+// sweepFolders are the names of the folders in which a spectrum has its
+// embeddings.
+var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
+
+// sweepFiles returns the files that a spectrum writes into those.
+func sweepFiles() []string {
+	var files []string
+	for _, folder := range sweepFolders {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", PageFile, RowsFile, MetricsFile, ConfigFile} {
+			files = append(files, folder+"/"+name)
+		}
+	}
+	return files
+}
+
+// lateFiles are those of runFiles that are made when a run has ended.
+var lateFiles = []string{
+	MetricsFile, "holdout.npy", "holdout.csv", HeldRowsFile, RowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
+	"animation.html", PageFile, EvaluationFile,
+}
+
+// SnapshotName returns the name of the embedding after an epoch, in the folder
+// Snapshots.
+func SnapshotName(epoch int) string { return fmt.Sprintf("epoch-%04d.npy", epoch) }
+
+// SnapshotEpochs returns the epochs, ascending, of which there are snapshots in
+// such a folder.
+func SnapshotEpochs(folder string) ([]int, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the snapshots cannot be read: %w", err)
+	}
+	var epochs []int
+	for _, e := range entries {
+		number := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "epoch-"), ".npy")
+		if epoch, err := strconv.Atoi(number); err == nil && e.Name() == SnapshotName(epoch) {
+			epochs = append(epochs, epoch)
+		}
+	}
+	slices.Sort(epochs)
+	return epochs, nil
+}
+
+// CreateEvents creates a file for TensorBoard, which reads all of a folder in
+// the order of their names: that of a run that goes on has a later time than
+// those before.
+func (d *Dir) CreateEvents(now time.Time) (*os.File, error) {
+	for seconds := now.Unix(); ; seconds++ {
+		f, err := os.OpenFile(d.Path(fmt.Sprintf("%s%010d.cne", eventFiles, seconds)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot write the TensorBoard events: %w", err)
+		}
+		return f, nil
+	}
+}

@@ -1,0 +1,80 @@
+package rundir
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"cne/train/quality"
+)
+
+// Metrics is the content of metrics.json: how good an embedding is, and what
+// it took. What was not asked for, or is not defined for the run, is left out.
+type Metrics struct {
+	quality.Figures
+	// Holdout is about the points that were held out.
+	Holdout *quality.HeldOutFigures `json:"holdout,omitempty"`
+	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
+	// partition function.
+	Z     *float64 `json:"z,omitempty"`
+	Loss  float64  `json:"loss"` // of the last epoch, per edge
+	N     int      `json:"n"`
+	Edges int      `json:"edges"` // directed
+
+	Epochs       int     `json:"epochs"`
+	Seconds      Seconds `json:"seconds"`
+	PeakRSSBytes int64   `json:"peak_rss_bytes"`
+	Device       string  `json:"device"` // on which it was trained, at the end
+	Seed         uint64  `json:"seed"`
+	Version      string  `json:"version"`
+}
+
+// Seconds says where the time of a run went. PCA and Graph are next to nothing
+// when they come from the cache. Of a run that was resumed, Optimize and Total
+// count the epochs before that, and the others the last process alone.
+type Seconds struct {
+	Load     float64 `json:"load"`
+	PCA      float64 `json:"pca"`
+	Graph    float64 `json:"graph"`
+	Optimize float64 `json:"optimize"`
+	Project  float64 `json:"project,omitempty"` // of held-out points
+	Quality  float64 `json:"quality"`
+	Total    float64 `json:"total"`
+}
+
+// SpectrumMetrics is the content of spectrum.json.
+type SpectrumMetrics struct {
+	Axis    string        `json:"axis"` // s, zbar or m
+	Loss    string        `json:"loss"`
+	N       int           `json:"n"`
+	Edges   int           `json:"edges"`
+	Shared  int           `json:"shared_epochs"`
+	Seed    uint64        `json:"seed"`
+	Version string        `json:"version"`
+	Stops   []StopMetrics `json:"embeddings"` // by ascending value
+}
+
+// StopMetrics says how good one of the embeddings of a spectrum is.
+type StopMetrics struct {
+	Value string `json:"value"` // of the axis
+	// ZBar is Neg-t-SNE's normalisation constant there, however it was given.
+	ZBar *float64 `json:"z_bar,omitempty"`
+	// Scale is the factor by which the embedding would have to be stretched to
+	// fit the one before best, and Disparity what would then be left of it,
+	// from 0 to 1.
+	Scale     *float64 `json:"scale_to_previous,omitempty"`
+	Disparity *float64 `json:"disparity_to_previous,omitempty"`
+	Folder    string   `json:"folder"`
+	Metrics
+}
+
+// ReadMetrics returns the metrics of a finished run. Of one that has not ended, or
+// whose metrics.json cannot be read, they are empty.
+func ReadMetrics(folder string) Metrics {
+	var m Metrics
+	text, err := os.ReadFile(filepath.Join(folder, MetricsFile))
+	if err != nil || json.Unmarshal(text, &m) != nil {
+		return Metrics{}
+	}
+	return m
+}

@@ -1,0 +1,173 @@
+package rundir
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"cne/configs"
+	"cne/train"
+)
+
+// A FlagError is about a flag that contradicts the folder of a run to be resumed.
+type FlagError struct{ message string }
+
+func (e *FlagError) Error() string { return e.message }
+
+// Resume opens the folder of a run that is to go on, and finds out where: from is
+// nil if at its beginning. The configuration is that in the folder, unless given
+// names a file, with the environment and the settings of given on top; it must not
+// differ from the one the run was begun with in what the result depends on. No
+// other process opens the folder until unlock is called.
+func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint, unlock func(), err error) {
+	if d, err = resumable(s, folder); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	if unlock, err = d.Lock(); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	if from, err = d.LastCheckpoint(); err == nil {
+		c, err = resumedConfig(s, folder, given, from)
+	}
+	if err != nil {
+		unlock()
+		return nil, nil, nil, nil, err
+	}
+	return d, c, from, unlock, nil
+}
+
+// resumable returns the folder of a run of the schema's command.
+func resumable[C any](s *configs.Schema[C], folder string) (*Dir, error) {
+	contents, command, err := Inspect(folder)
+	if err != nil {
+		return nil, err
+	}
+	if contents == NoRun || contents == Begun {
+		return nil, fmt.Errorf("there is no run in %s to be resumed; start one with %q", folder, s.Command())
+	}
+	d, err := Reopen(folder)
+	if err != nil {
+		return nil, err
+	}
+	if command != "" && command != s.Command() {
+		return nil, fmt.Errorf("the run in %s is one of %q, which %q cannot resume", folder, command, s.Command())
+	}
+	if at, err := filepath.Abs(folder); err == nil && RefuseSpectrum(filepath.Dir(at)) != nil {
+		return nil, fmt.Errorf("%s is an embedding of a spectrum and no run to be resumed; begin one with \"%s --config %s\" and a folder of its own", folder, s.Command(), d.Path(ConfigFile))
+	}
+	return d, nil
+}
+
+// resumedConfig returns the configuration of a run to be resumed, checked.
+func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sources, from *train.Checkpoint) (*C, error) {
+	c, origins, err := loadOver(s, folder, given)
+	if err != nil {
+		return nil, err
+	}
+	dir := s.Common(c).Dir
+	if o := origins["output.dir"]; strings.HasPrefix(o, "-") && !SameFile(*dir, folder) {
+		return nil, &FlagError{fmt.Sprintf("--resume %s continues in that folder, but %s says %s; leave it out", folder, o, *dir)}
+	}
+	*dir = folder
+	var begun *C
+	if from == nil {
+		begun, _, err = s.Load(configs.Sources{File: filepath.Join(folder, ConfigFile)})
+	} else {
+		begun, err = s.Parse("the configuration in the checkpoint", []byte(from.Notes[configNote]))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the run in %s cannot be resumed: %w", folder, err)
+	}
+	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
+		return nil, fmt.Errorf("the run in %s was begun with %s; leave that as it was, or start another run", folder, strings.Join(changed, ", and with "))
+	}
+	if problem := s.CannotExtend(begun, c); problem != "" {
+		return nil, fmt.Errorf("the run in %s %s; start another run", folder, problem)
+	}
+	return c, nil
+}
+
+// loadOver loads the configuration in a folder, or another file that is given,
+// with what is given on top.
+func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources) (*C, configs.Origins, error) {
+	if given.File == "" {
+		given.File = filepath.Join(folder, ConfigFile)
+	}
+	return s.Load(given)
+}
+
+// ConfigOf returns the configuration of a run of the schema's command, as Resume
+// does, for a command that looks at its results; what may be changed of it is not
+// refused, nor what ignore makes equal.
+func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, ignore func(begun, now *C)) (*C, error) {
+	contents, command, err := Inspect(folder)
+	switch {
+	case err != nil:
+		return nil, err
+	case contents != Run:
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it", folder)
+	case command != "" && command != s.Command():
+		return nil, fmt.Errorf("the run in %s is one of %q; give one of %q", folder, command, s.Command())
+	}
+	begun, _, err := s.Load(configs.Sources{File: filepath.Join(folder, ConfigFile)})
+	if err != nil {
+		return nil, err
+	}
+	c, origins, err := loadOver(s, folder, given)
+	if err != nil {
+		return nil, err
+	}
+	ignore(begun, c)
+	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
+		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
+	}
+	return c, nil
+}
+
+// An Identity is what the checkpoints of a run note of its data.
+type Identity struct {
+	Note  string // its key
+	What  string // in words
+	Value string // "" if there is nothing
+}
+
+// Notes of a checkpoint.
+const (
+	configNote = "config" // the configuration of the run
+	PointsNote = "points" // identifies the points, or images,
+	HeldNote   = "held"   // those held out,
+	GraphNote  = "graph"  // and the graph
+)
+
+// Notes returns what the checkpoints of a run note: its configuration and its
+// data. It refuses other data than those of the checkpoint from which the run goes
+// on, unless that is nil.
+func Notes(from *train.Checkpoint, config string, data ...Identity) (map[string]string, error) {
+	notes := map[string]string{configNote: config}
+	for _, x := range data {
+		if x.Value != "" {
+			notes[x.Note] = x.Value
+		}
+		if from != nil && from.Notes[x.Note] != x.Value {
+			return nil, fmt.Errorf("the %s are not those that the run was begun with; a run can only be resumed on the same data", x.What)
+		}
+	}
+	return notes, nil
+}
+
+// BeginAgain prepares the folder of a run of so many epochs that goes on from a
+// checkpoint, or, if that is nil, begins again: what is damaged, and what will be
+// of an earlier state than the model, goes.
+func (d *Dir) BeginAgain(log *slog.Logger, from *train.Checkpoint, epochs int) error {
+	if from == nil {
+		log.Warn("there is no checkpoint in the run folder; the run begins again")
+	}
+	if err := d.removeDamaged(log); err != nil {
+		return err
+	}
+	if from != nil && from.Progress.Epochs == epochs {
+		return nil
+	}
+	return d.remove(lateFiles)
+}

@@ -1,0 +1,245 @@
+// Package rundir keeps the folders of runs: which files a run writes there, that
+// no run overwrites another's, or somebody else's, that no two processes work in
+// one, and what is left in it where a run begins, ends early or goes on.
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"cne/internal/atomicfile"
+)
+
+// ErrExists is the cause of the refusal of a folder that holds a run.
+var ErrExists = errors.New("the folder holds the files of another run")
+
+// A Dir is the folder of one run.
+type Dir struct {
+	path     string
+	old      []string // files of an earlier run, which this one replaces
+	damaged  []string // checkpoints that cannot be read
+	readOnly bool
+}
+
+// At returns the folder at a path as it is, without looking whether it exists.
+func At(path string) *Dir { return &Dir{path: path} }
+
+// View returns the folder of a run that is only to be looked at, which is for its
+// users to heed: see ReadOnly.
+func View(path string) *Dir { return &Dir{path: path, readOnly: true} }
+
+// ReadOnly tells whether nothing may be kept in the folder.
+func (d *Dir) ReadOnly() bool { return d.readOnly }
+
+// Open returns the run folder at a path, and makes it if it is missing. A folder
+// with any of the files that a run writes is refused (ErrExists), unless force is
+// given: then Begin removes those files, and no others. They stay, whatever force
+// says, if there is no config.yaml written by this program beside them, because
+// then they are somebody else's. They also stay, and the folder is refused, if
+// one of them is an input of the new run.
+func Open(path string, force bool, inputs ...string) (*Dir, error) {
+	d := At(path)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", path)
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, fmt.Errorf("cannot make the run folder %s (%w); choose another output.dir", path, err)
+	}
+	existing, err := d.existing()
+	if err != nil {
+		return nil, err
+	}
+	if len(existing) > 0 {
+		contents, _, err := Inspect(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case contents != Run && contents != Begun:
+			return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne; choose another output.dir", path, existing[0])
+		case !force:
+			return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them", ErrExists, path)
+		}
+	}
+	if err := d.probe(); err != nil {
+		return nil, err
+	}
+	d.old = existing
+	for _, name := range existing {
+		for _, input := range inputs {
+			if SameFile(d.Path(name), input) {
+				return nil, fmt.Errorf("%s is an input of this run and would be replaced by its results; choose another output.dir", input)
+			}
+		}
+	}
+	return d, nil
+}
+
+// Reopen returns the folder of a run that is to go on.
+func Reopen(path string) (*Dir, error) {
+	d := At(path)
+	contents, _, err := Inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	if contents != Run && contents != Begun {
+		return nil, fmt.Errorf("the folder %s holds no config.yaml written by cne, so that there is no run in it to be resumed", path)
+	}
+	return d, d.probe()
+}
+
+// SameFile tells whether two paths are those of one file that exists.
+func SameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// Begin removes the files of the earlier run and takes the folder for this
+// one: of two runs that found it free, the second is told.
+func (d *Dir) Begin() error {
+	if err := d.remove(d.old); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.Path(ConfigFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s, where one has begun meanwhile; choose another output.dir", ErrExists, d.path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write in the run folder: %w", err)
+	}
+	return f.Close()
+}
+
+// RemoveStale removes what a process that was killed has left unfinished. The
+// folder must be locked.
+func (d *Dir) RemoveStale() error {
+	folders := []string{"", Snapshots}
+	for _, pattern := range sweepFolders {
+		found, err := d.matches("", pattern)
+		if err != nil {
+			return err
+		}
+		folders = append(folders, found...)
+	}
+	for _, folder := range folders {
+		if err := atomicfile.RemoveStale(d.Path(folder), 0); err != nil {
+			return fmt.Errorf("cannot remove a file that was left unfinished: %w", err)
+		}
+	}
+	return nil
+}
+
+// Clear removes the files that a run has written, so that the folder is free
+// for another.
+func (d *Dir) Clear() error {
+	existing, err := d.existing()
+	if err != nil {
+		return err
+	}
+	return d.remove(existing)
+}
+
+func (d *Dir) remove(names []string) error {
+	for _, name := range names {
+		if err := os.Remove(d.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot remove a file of the run: %w", err)
+		}
+		if folder := filepath.Dir(filepath.FromSlash(name)); folder != "." {
+			_ = os.Remove(d.Path(folder)) // which fails if there is something in it still
+		}
+	}
+	return nil
+}
+
+// Root returns the path of the folder, as it was given.
+func (d *Dir) Root() string { return d.path }
+
+// Path returns the path of a file in the folder.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// WriteFile writes a file of the folder, which takes its name only when it is
+// complete: an error leaves the old file, or none. Folders in the name are
+// made. The writer that write gets is buffered.
+func (d *Dir) WriteFile(name string, write func(w io.Writer) error) error {
+	path := d.Path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	if err := atomicfile.Write(path, write); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteJSON writes a value to a file of the folder.
+func (d *Dir) WriteJSON(name string, v any) error {
+	return d.WriteFile(name, func(w io.Writer) error { return EncodeJSON(w, v) })
+}
+
+// EncodeJSON writes a value for people to read, too.
+func EncodeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// existing returns the names of the files that the folder has of runFiles, in
+// their order.
+func (d *Dir) existing() ([]string, error) {
+	var found []string
+	for _, pattern := range runFiles {
+		folder, base := path.Split(pattern)
+		folders := []string{""}
+		if folder != "" {
+			var err error
+			if folders, err = d.matches("", strings.TrimSuffix(folder, "/")); err != nil {
+				return nil, err
+			}
+		}
+		for _, folder := range folders {
+			files, err := d.matches(folder, base)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, files...)
+		}
+	}
+	return found, nil
+}
+
+// matches returns the names, from the run folder on, of what one of its folders
+// ("" for itself) holds under names of that pattern.
+func (d *Dir) matches(folder, pattern string) ([]string, error) {
+	entries, err := os.ReadDir(d.Path(folder))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	var found []string
+	for _, e := range entries {
+		if ok, _ := path.Match(pattern, e.Name()); ok {
+			found = append(found, path.Join(folder, e.Name()))
+		}
+	}
+	return found, nil
+}
+
+// probe finds out whether files can be written before a run spends hours on
+// what to write.
+func (d *Dir) probe() error {
+	f, err := os.CreateTemp(d.path, ".cne-*.tmp")
+	if err != nil {
+		return fmt.Errorf("cannot write in the run folder %s (%w); choose another output.dir", d.path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

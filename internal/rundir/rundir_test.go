@@ -1,0 +1,294 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/configs"
+)
+
+// listFiles returns the files below a folder by their relative paths, sorted.
+func listFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(dir, path)
+			found = append(found, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestOpen(t *testing.T) {
+	ours := configText(t)
+	for _, tc := range []struct {
+		name    string
+		files   []string // config.yaml is ours, config.yaml:other is not
+		force   bool
+		remain  []string
+		wantErr string // part of it
+		exists  bool   // the error is ErrExists
+	}{
+		{name: "empty"},
+		{name: "other files", files: []string{"notes.txt"}, remain: []string{"notes.txt"}},
+		{name: "only a cache", files: []string{"cache.safetensors"}, remain: []string{"cache.safetensors"}},
+		{name: "somebody's graph", files: []string{"graph.npz"}, remain: []string{"graph.npz"}, wantErr: "graph.npz that a run would overwrite"},
+		{name: "a run", files: []string{"config.yaml", "metrics.json"}, remain: []string{"config.yaml", "metrics.json"},
+			wantErr: "give --force to replace them", exists: true},
+		{name: "a run, forced",
+			files: []string{"cache.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "graph.npz", "metrics.json", "metrics.jsonl",
+				"notes.txt", "pca.npy", "snapshots/epoch-0010.npy", "snapshots/mine.npy"},
+			force:  true,
+			remain: []string{"cache.safetensors", "notes.txt", "pca.npy", "snapshots/mine.npy"}},
+		{name: "forced and empty", force: true},
+		{name: "somebody's configuration", files: []string{"config.yaml:other"}, remain: []string{"config.yaml"},
+			wantErr: "holds a file config.yaml that a run would overwrite, and no config.yaml written by cne"},
+		{name: "somebody's configuration, forced", files: []string{"config.yaml:other", "metrics.json"}, force: true,
+			remain: []string{"config.yaml", "metrics.json"}, wantErr: "no config.yaml written by cne"},
+		{name: "somebody's embedding, forced", files: []string{"embedding.npy"}, force: true,
+			remain: []string{"embedding.npy"}, wantErr: "holds a file embedding.npy"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "runs", "a")
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range tc.files {
+				name, other, _ := strings.Cut(f, ":")
+				path := filepath.Join(dir, filepath.FromSlash(name))
+				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				text := "content"
+				if name == "config.yaml" && other == "" {
+					text = ours
+				}
+				writeTestFile(t, path, text)
+			}
+			before := listFiles(t, dir)
+			d, err := Open(dir, tc.force)
+			if tc.wantErr == "" && err != nil {
+				t.Fatal(err)
+			}
+			if got := listFiles(t, dir); !slices.Equal(got, before) {
+				t.Errorf("opening the folder changed %q to %q", before, got)
+			}
+			if err == nil {
+				if err := d.Begin(); err != nil {
+					t.Fatal(err)
+				}
+				if err := d.Clear(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || !strings.Contains(err.Error(), dir)) {
+				t.Errorf("got the error %v", err)
+			}
+			if errors.Is(err, ErrExists) != tc.exists {
+				t.Errorf("%v is ErrExists: %v", err, !tc.exists)
+			}
+			if got := listFiles(t, dir); !slices.Equal(got, tc.remain) {
+				t.Errorf("the folder holds %q, want %q", got, tc.remain)
+			}
+			if err == nil && d.Path("snapshots/x.npy") != filepath.Join(dir, "snapshots", "x.npy") {
+				t.Errorf("path %s", d.Path("snapshots/x.npy"))
+			}
+		})
+	}
+}
+
+// configText returns a config.yaml as a run writes it.
+func configText(t *testing.T) string {
+	t.Helper()
+	c, _, err := configs.Train.Load(configs.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := configs.Train.Write(&text, c); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func writeTestFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	writeTestFile(t, file, "")
+	for path, want := range map[string]string{
+		file:                     "the run folder " + file + " is a file; choose another output.dir",
+		filepath.Join(file, "x"): "cannot make the run folder " + filepath.Join(file, "x"),
+	} {
+		if _, err := Open(path, true); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		t.Skip("root can write everywhere")
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o777) }) // so that it can be removed
+	if _, err := Open(dir, false); err == nil || !strings.HasPrefix(err.Error(), "cannot write in the run folder "+dir) {
+		t.Errorf("a folder without write permission: got %v", err)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	d := At(dir)
+	const name = "snapshots/a.txt"
+	write := func(text string) func(io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}
+	}
+	content := func() string {
+		b, err := os.ReadFile(d.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, text := range []string{"first", strings.Repeat("second", 100_000), ""} {
+		if err := d.WriteFile(name, write(text)); err != nil {
+			t.Fatal(err)
+		}
+		if content() != text {
+			t.Errorf("wrote %d bytes, read %d", len(text), len(content()))
+		}
+	}
+
+	// A failure, and even a panic, leaves the old content and nothing else.
+	if err := d.WriteFile(name, write("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := d.WriteFile(name, func(w io.Writer) error {
+		fmt.Fprint(w, strings.Repeat("x", 1<<17))
+		return broken
+	})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), d.Path(name)) {
+		t.Errorf("got %v", err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = d.WriteFile(name, func(io.Writer) error { panic("bug") })
+	}()
+	if content() != "old" {
+		t.Errorf("the file holds %q", content())
+	}
+	if got := listFiles(t, dir); !slices.Equal(got, []string{name}) {
+		t.Errorf("the folder holds %q", got)
+	}
+	for path, want := range map[string]string{
+		"snapshots":       "cannot write " + d.Path("snapshots") + ": not a regular file",
+		name + "/below/x": "cannot write " + d.Path(name+"/below/x") + ": ",
+	} {
+		if err := d.WriteFile(path, write("")); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+}
+
+// Of two runs that found the folder free, one gets it.
+func TestBeginClaimsTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	first, err := Open(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Begin(); !errors.Is(err, ErrExists) {
+		t.Errorf("the second run got %v", err)
+	}
+	if got := listFiles(t, dir); !slices.Equal(got, []string{"config.yaml"}) {
+		t.Errorf("the folder holds %q", got)
+	}
+}
+
+func TestRecordsUpTo(t *testing.T) {
+	const lines = "{\"epoch\": 1}\n{\"epoch\": 2}\n{\"epoch\": 3}\n{\"epo"
+	for epoch, want := range map[int]int{0: 0, 1: 13, 2: 26, 3: 39, 9: 39} {
+		if got := recordsUpTo([]byte(lines), epoch); string(got) != lines[:want] {
+			t.Errorf("up to epoch %d: %q", epoch, got)
+		}
+	}
+}
+
+func TestInspect(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config  string // "" is an empty file, "-" none, "/" a folder
+		want    Contents
+		command string
+	}{
+		"none":            {"-", NoRun, ""},
+		"killed":          {"", Begun, ""},
+		"a folder":        {"/", Foreign, ""},
+		"somebody's":      {"seed: 1\n", Foreign, ""},
+		"too short":       {"# c", Foreign, ""},
+		"train":           {configText(t), Run, "cne train"},
+		"a later version": {configs.Header + "9: of a run; cne fly --config takes it\n", Run, ""},
+		"a spectrum":      {configs.Header + "1: of a run; cne spectrum --s 0,1 --config takes it\n", Run, "cne spectrum"},
+		"images":          {configs.Header + "1: of a run; cne simclr pretrain --config takes it", Run, "cne simclr pretrain"},
+	} {
+		dir := t.TempDir()
+		switch path := filepath.Join(dir, ConfigFile); tc.config {
+		case "-":
+		case "/":
+			if err := os.Mkdir(path, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			writeTestFile(t, path, tc.config)
+		}
+		if got, command, err := Inspect(dir); got != tc.want || command != tc.command || err != nil {
+			t.Errorf("%s: %v of %q (%v), want %v of %q", name, got, command, err, tc.want, tc.command)
+		}
+	}
+}
+
+func TestSnapshotEpochs(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"epoch-0002.npy", "epoch-0010.npy", "epoch-12345.npy", "epoch-3.npy", "epoch-0004.npz", "epoch-0005.npy.tmp", "x.npy", "epoch-.npy"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := SnapshotEpochs(folder); err != nil || !slices.Equal(got, []int{2, 10, 12345}) {
+		t.Errorf("%v (%v)", got, err)
+	}
+	if got, err := SnapshotEpochs(filepath.Join(folder, "none")); err != nil || got != nil {
+		t.Errorf("of a folder that is not there: %v (%v)", got, err)
+	}
+}

@@ -1,0 +1,142 @@
+package rundir
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cne/configs"
+	"cne/train"
+)
+
+// Contents says what a folder holds.
+type Contents int
+
+const (
+	// NoRun is a folder without a config.yaml, or none.
+	NoRun Contents = iota
+	// Begun is that of a run which was killed as it began: config.yaml is empty.
+	Begun
+	// Run is that of a run.
+	Run
+	// Foreign has a config.yaml that this program has not written.
+	Foreign
+)
+
+// Inspect tells what a folder holds, and of a Run the command that began it, such
+// as "cne train"; "" if that is none of this version's.
+func Inspect(folder string) (Contents, string, error) {
+	f, err := os.Open(filepath.Join(folder, ConfigFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return NoRun, "", nil
+	}
+	if err != nil {
+		return NoRun, "", fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 1000)).ReadString('\n')
+	switch {
+	case line == "" && err == io.EOF:
+		return Begun, "", nil
+	case !strings.HasPrefix(line, configs.Header): // or a folder of that name
+		return Foreign, "", nil
+	}
+	return Run, configs.CommandOf(line), nil
+}
+
+// LastCheckpoint returns the last checkpoint in the folder that can be read, nil
+// if there is none. Those that are damaged are left to removeDamaged.
+func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
+	var damaged error
+	for _, name := range []string{checkpointFile, previousFile} {
+		c, err := train.ReadCheckpoint(d.Path(name))
+		switch {
+		case err == nil:
+			return c, nil
+		case errors.Is(err, train.ErrCheckpoint):
+			d.damaged = append(d.damaged, d.Path(name))
+			if damaged == nil {
+				damaged = err
+			}
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("the checkpoint cannot be read: %w", err)
+		}
+	}
+	if damaged != nil {
+		return nil, fmt.Errorf("%w; to start the run from the beginning, remove %s", damaged, strings.Join(d.damaged, " and "))
+	}
+	return nil, nil
+}
+
+// removeDamaged removes the checkpoints that LastCheckpoint could not read, with
+// a warning about each.
+func (d *Dir) removeDamaged(log *slog.Logger) error {
+	for _, path := range d.damaged {
+		log.Warn("a checkpoint is damaged; going on from the one before", "file", path)
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("cannot remove the damaged checkpoint: %w", err)
+		}
+	}
+	return nil
+}
+
+// KeepCheckpoint writes a checkpoint and keeps the one before it.
+func (d *Dir) KeepCheckpoint(c *train.Checkpoint) error {
+	if err := os.Rename(d.Path(checkpointFile), d.Path(previousFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot keep the checkpoint before: %w", err)
+	}
+	return c.WriteFile(d.Path(checkpointFile))
+}
+
+// OpenRecords opens metrics.jsonl to add to it. Of a run that goes on from a
+// checkpoint (nil: it begins) it keeps the records up to there, and no part of a
+// line; it returns them. If there are fewer than one for every so many epochs, it
+// warns.
+func (d *Dir) OpenRecords(log *slog.Logger, from *train.Checkpoint, every int) (f *os.File, kept []byte, err error) {
+	path := d.Path(RecordsFile)
+	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	if from == nil {
+		flags |= os.O_TRUNC
+	} else {
+		old, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("cannot read the metrics so far: %w", err)
+		}
+		kept = recordsUpTo(old, from.Progress.Epochs)
+		if have, want := bytes.Count(kept, []byte("\n")), from.Progress.Epochs/every; have < want {
+			log.Warn("metrics.jsonl lacks records of the run so far", "records", have, "of", want)
+		}
+		if err := d.WriteFile(RecordsFile, func(w io.Writer) error {
+			_, err := w.Write(kept)
+			return err
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f, err = os.OpenFile(path, flags, 0o666); err != nil {
+		return nil, nil, fmt.Errorf("cannot write the metrics: %w", err)
+	}
+	return f, kept, nil
+}
+
+// recordsUpTo returns the lines of metrics.jsonl up to an epoch.
+func recordsUpTo(lines []byte, epoch int) []byte {
+	var kept []byte
+	for line := range bytes.Lines(lines) {
+		var r struct {
+			Epoch int `json:"epoch"`
+		}
+		if json.Unmarshal(line, &r) == nil && r.Epoch <= epoch && bytes.HasSuffix(line, []byte("\n")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}

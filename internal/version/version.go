@@ -1,0 +1,43 @@
+// Package version knows the version of the program, which what it writes is
+// marked with.
+package version
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// development is the version of a program that was not built from a released
+// module.
+const development = "0.1.0-dev"
+
+// String returns the version of the program: that of the module if it was
+// installed as a release, and otherwise a constant with the commit appended
+// where the build recorded it.
+func String() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return development
+	}
+	return of(info)
+}
+
+func of(info *debug.BuildInfo) string {
+	// Besides releases, a module can have the version "(devel)", and a pseudo
+	// version that only spells the commit.
+	if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") {
+		return strings.TrimPrefix(v, "v")
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	v := development
+	if revision := settings["vcs.revision"]; revision != "" {
+		v += "+" + revision[:min(12, len(revision))]
+		if settings["vcs.modified"] == "true" {
+			v += ".dirty"
+		}
+	}
+	return v
+}

@@ -1,0 +1,162 @@
+package op
+
+import (
+	"fmt"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+)
+
+// deviceNorm is what a BatchNorm keeps on an accelerator: see the kernels.
+type deviceNorm struct {
+	floor   float64 // 0 for a ReLU and −∞ without
+	state   *Array  // [normState, c]
+	partial *Array  // [parts·2, c], sums over parts of the rows
+}
+
+// The rows of the state, as the kernels number them.
+const (
+	normSumG  = 9  // the gradient of the shift
+	normSumGZ = 10 // that of the scale
+	normState = 11
+)
+
+const (
+	// normThreads and normBlocks are how many threads a block of the kernels
+	// has, and how many blocks there are at most: as many as a large GPU runs at
+	// once.
+	normThreads, normBlocks = 256, 384
+	// normLanes is how many threads at most work on one row.
+	normLanes = 32
+	// normRows is the least number of rows per thread.
+	normRows = 4
+)
+
+// A normLayout is how the work on images is divided among blocks and threads, by their
+// size alone.
+type normLayout struct {
+	rows, c              int
+	fours                bool
+	lanes, strips, parts int
+}
+
+func newNormLayout(x *Array, others ...*Array) normLayout {
+	l := normLayout{rows: x.shape[0] * x.shape[1] * x.shape[2], c: x.shape[3], lanes: 1}
+	groups := l.c
+	if _, width := byFours("", "", l.c, append(others, x)...); width == 4 {
+		groups, l.fours = l.c/4, true
+	}
+	for l.lanes < min(groups, normLanes) {
+		l.lanes *= 2
+	}
+	l.strips = (groups + l.lanes - 1) / l.lanes
+	rows := normRows * normThreads / l.lanes
+	l.parts = max(1, min(normBlocks/l.strips, (l.rows+rows-1)/rows))
+	return l
+}
+
+// launch runs one of a pair of kernels, whose last arguments are the layout's.
+func (l normLayout) launch(d *Device, fours, ones string, args ...Arg) error {
+	kernel := ones
+	if l.fours {
+		kernel = fours
+	}
+	args = append(args, device.Int(l.rows), device.Int(l.c), device.Int(l.lanes), device.Int(l.strips))
+	return d.Launch(kernel, device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
+}
+
+// finish runs a kernel that adds up the sums of the parts.
+func (l normLayout) finish(d *Device, kernel string, args ...Arg) error {
+	return d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...)
+}
+
+// reserve makes room for the state and for the sums of the parts.
+func (n *deviceNorm) reserve(d *Device, l normLayout) (err error) {
+	if n.state == nil {
+		if n.state, err = NewArray(d, tensor.Float32, normState, l.c); err != nil {
+			return err
+		}
+		if n.partial, err = NewArray(d, tensor.Float32); err != nil {
+			return err
+		}
+	}
+	if n.state.Device() != d {
+		return fmt.Errorf("op: a batch_norm that has run on %s cannot run on %s; make another", n.state.Device().Name(), d.Name())
+	}
+	return n.partial.Resize([]int{2 * l.parts, l.c})
+}
+
+// row returns the address of a row of the state.
+func (n *deviceNorm) row(k int) Pointer {
+	return n.state.Pointer().At(k*n.state.shape[1], elementSize)
+}
+
+// Launch implements Launcher.
+func (o *batchNorm) Launch(d *Device, dst *Array, in []*Array) error {
+	x, scale, shift := in[0], in[1], in[2]
+	mean, variance := o.stats.Mean, o.stats.Var
+	if mean.Device() != d || variance.Device() != d {
+		return fmt.Errorf("op: batch_norm runs on %s, and its statistics are on %s; NewBatchStats makes them there", d.Name(), mean.Device().Name())
+	}
+	if err := o.begin(x); err != nil {
+		return err
+	}
+	l := newNormLayout(x)
+	if err := o.onDevice.reserve(d, l); err != nil {
+		return err
+	}
+	state, partial, c := o.onDevice.state.Arg(), o.onDevice.partial.Arg(), device.Int(l.c)
+	var err error
+	if o.evaluated {
+		err = d.Each("norm_running", l.c, state, mean.Arg(), variance.Arg(), scale.Arg(), shift.Arg(), c)
+	} else if err = l.launch(d, "norm_moments_4", "norm_moments_1", partial, state, x.Arg()); err == nil {
+		err = l.finish(d, "norm_batch", state, mean.Arg(), variance.Arg(), partial, scale.Arg(), shift.Arg(), device.Int(l.parts), c, device.Int(l.rows))
+	}
+	if err != nil {
+		return err
+	}
+	return o.LaunchAgain(d, dst, in)
+}
+
+// LaunchAgain implements Recomputer.
+func (o *batchNorm) LaunchAgain(d *Device, dst *Array, in []*Array) error {
+	return newNormLayout(dst, in[0]).launch(d, "norm_apply_4", "norm_apply_1", dst.Arg(), in[0].Arg(), o.onDevice.state.Arg(), device.F32(o.onDevice.floor))
+}
+
+// Launch implements Launcher.
+func (o *batchNormDone) Launch(_ *Device, dst *Array, _ []*Array) error { return dst.Zero() }
+
+// Launch implements Launcher.
+func (o *batchNormGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	x, scale, g := in[0], in[1], in[2]
+	n := &o.of.onDevice
+	if n.state == nil || n.state.shape[1] != x.shape[3] {
+		return errNotRun
+	}
+	evaluated := 0
+	if o.of.evaluated {
+		evaluated = 1
+	}
+	l := newNormLayout(x, g, dst)
+	if err := n.reserve(d, l); err != nil {
+		return err
+	}
+	state, partial, floor := n.state.Arg(), n.partial.Arg(), device.F32(n.floor)
+	if err := l.launch(d, "norm_products_4", "norm_products_1", partial, g.Arg(), x.Arg(), state, floor); err != nil {
+		return err
+	}
+	if err := l.finish(d, "norm_blend", state, partial, scale.Arg(), device.Int(l.parts), device.Int(l.c), device.Int(l.rows), device.Int(evaluated)); err != nil {
+		return err
+	}
+	return l.launch(d, "norm_gradient_4", "norm_gradient_1", dst.Arg(), g.Arg(), x.Arg(), state, floor)
+}
+
+// Launch implements Launcher.
+func (o *batchNormSums) Launch(d *Device, dst *Array, _ []*Array) error {
+	row := normSumG
+	if o.scale {
+		row = normSumGZ
+	}
+	return d.Copy(dst.Pointer(), o.of.onDevice.row(row), dst.Len()*elementSize)
+}

@@ -1,0 +1,228 @@
+package op
+
+import (
+	"fmt"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// A deviceSweep computes a contrastive loss on an accelerator, and keeps what its
+// gradients are made of.
+//
+// Only the device knows the contents of runs, so the kernel is chosen by the shapes
+// alone: runs of more than one number, or negatives without rows (as package train has
+// them where none are listed), hint that the negatives are whole stretches of rows.
+// The choice affects the speed alone: each kernel reads runs on the device and handles
+// all that they can say of inputs of its shapes.
+type deviceSweep struct {
+	// gradient [rows, d] is that of the last batch without norm, as fixed-point
+	// numbers or, if inFloats, as floats. parts [blocks, 2] are sums of losses and
+	// of derivatives with respect to theta, and pairs [tile, rows] a tile of
+	// cosines over τ.
+	gradient, floats, parts, pairs *Array
+	inFloats                       bool
+	dTheta                         *Array
+	norm                           float64 // scale, and 1/b for the mean
+	ready                          bool    // there is a gradient
+}
+
+const (
+	// threadsPerBlock is how many threads a block of heads, or of rows, has.
+	threadsPerBlock = 128
+	// threadsOfTotal is how many the block has that adds up what they leave.
+	threadsOfTotal = 1024
+	// devicePairs bounds the pairs of a tile of cosines over τ: 256 MiB.
+	devicePairs = 1 << 26
+	// maxThreadWidth is the width up to which one thread works on a head.
+	maxThreadWidth = 4
+)
+
+// The options, as bits for the kernels.
+const (
+	flagGradient = 1 << iota
+	flagExcludePositive
+)
+
+// on makes the arrays on a device, unless they are there.
+func (s *deviceSweep) on(d *Device) error {
+	if s.parts != nil && s.parts.Device() == d {
+		return nil
+	}
+	for _, a := range []**Array{&s.gradient, &s.floats, &s.parts, &s.pairs, &s.dTheta} {
+		if *a != nil {
+			(*a).Free()
+		}
+		var err error
+		// No elements yet, but for the derivative.
+		if *a, err = NewArray(d, tensor.Float32, 0); err != nil {
+			return err
+		}
+	}
+	return s.dTheta.Resize([]int{1})
+}
+
+// Launch implements Launcher.
+func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
+	s := &o.onDevice
+	if err := s.on(d); err != nil {
+		return err
+	}
+	f, n, runs, theta := in[0], in[1], in[2], in[3]
+	b := n.shape[1]
+	s.norm = o.options.Scale
+	if o.options.Mean {
+		s.norm /= float64(b)
+	}
+	dense := runs.Len() > 1 || n.shape[0] == 0
+	s.inFloats = dense && o.options.Metric == Cosine
+	s.ready = o.differentiated
+	var blocks int
+	var err error
+	switch {
+	case s.inFloats:
+		blocks = b
+		err = o.launchGemm(d, f, runs, theta, b)
+	default:
+		blocks, err = o.launchPairs(d, f, n, runs, theta, dense)
+	}
+	if err != nil {
+		return err
+	}
+	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), s.dTheta.Arg(), s.parts.Arg(), device.Int(blocks), device.F32(s.norm))
+}
+
+// flags returns what the kernels are told of the options.
+func (o *contrastive) flags() (flags int) {
+	if o.differentiated {
+		flags |= flagGradient
+	}
+	if o.options.ExcludePositive {
+		flags |= flagExcludePositive
+	}
+	return flags
+}
+
+// launchPairs launches a kernel that adds up the gradient as fixed-point numbers, and
+// returns how many blocks it has.
+func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense bool) (blocks int, err error) {
+	s, rows, width, m, b := &o.onDevice, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
+	kernel, args := "contrast_warps", []Arg(nil)
+	blocks = parallel.Pieces(b, threadsPerBlock/32)
+	grouped := dense && width <= maxThreadWidth
+	switch {
+	case grouped && o.options.Loss == InfoNC:
+		kernel = fmt.Sprintf("contrast_info_groups_%d", width)
+	case grouped:
+		kernel = fmt.Sprintf("contrast_groups_%d", width)
+	case width <= maxThreadWidth:
+		kernel = fmt.Sprintf("contrast_heads_%d", width)
+		blocks = parallel.Pieces(b, threadsPerBlock)
+	}
+	if grouped {
+		blocks = parallel.Pieces(b, groupHeads/2)
+	}
+	if err := s.parts.Resize([]int{blocks, 2}); err != nil {
+		return 0, err
+	}
+	if o.differentiated {
+		if err := s.gradient.Resize([]int{rows, width, 2}); err != nil {
+			return 0, err
+		}
+		if err := s.gradient.Zero(); err != nil {
+			return 0, err
+		}
+	}
+	limit := device.F32(float64(1 / simd.BoundOf[float32](o.options.Clamp).Clamp()))
+	loss, flags := device.Int(int(o.options.Loss)), device.Int(o.flags())
+	args = []Arg{s.gradient.Arg(), s.parts.Arg(), f.Arg()}
+	if grouped {
+		args = append(args, runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), loss, flags, limit)
+	} else {
+		args = append(args, n.Arg(), runs.Arg(), theta.Arg(), device.Int(rows), device.Int(b), device.Int(m),
+			loss, device.Int(int(o.options.Metric)), flags, limit, device.F32(1/o.options.Temperature))
+		if width > maxThreadWidth {
+			args = append(args, device.Int(width))
+		}
+	}
+	return blocks, d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...)
+}
+
+// launchGemm computes cosines over τ as matrix products, tile by tile of the
+// heads, and the gradient as products of their derivatives with the features.
+func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error {
+	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
+	if err := s.parts.Resize([]int{b, 2}); err != nil {
+		return err
+	}
+	tile := min(b, max(1, devicePairs/rows))
+	if err := s.pairs.Resize([]int{tile, rows}); err != nil {
+		return err
+	}
+	if o.differentiated {
+		if err := s.floats.Resize([]int{rows, width}); err != nil {
+			return err
+		}
+	}
+	invTau := float32(1 / o.options.Temperature)
+	for from := 0; from < b; from += tile {
+		heads := f.Pointer().At(from*width, elementSize)
+		count := min(tile, b-from)
+		if err := d.Multiply(device.Product{TransB: true, M: count, N: rows, K: width, Alpha: invTau,
+			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}); err != nil {
+			return err
+		}
+		if err := d.Launch("contrast_cosines", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
+			Arg(s.parts.Pointer().At(2*from, elementSize)), runs.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
+			device.Int(int(o.options.Loss)), device.Int(o.flags())); err != nil {
+			return err
+		}
+		if !o.differentiated {
+			continue
+		}
+		var beta float32
+		if from > 0 {
+			beta = 1
+		}
+		if err := d.Multiply(device.Product{TransA: true, M: rows, N: width, K: count, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
+			B: heads, LDB: width, Beta: beta, C: s.floats.Pointer(), LDC: width}); err != nil {
+			return err
+		}
+		if err := d.Multiply(device.Product{M: count, N: width, K: rows, Alpha: invTau, A: s.pairs.Pointer(), LDA: rows,
+			B: f.Pointer(), LDB: width, Beta: 1, C: s.floats.Pointer().At(from*width, elementSize), LDC: width}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Launch implements Launcher.
+func (o *contrastiveGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	s := &o.of.onDevice
+	kernel, from := "contrast_gradient", s.gradient
+	if s.inFloats {
+		kernel, from = "contrast_gradient_f", s.floats
+	}
+	if !s.ready {
+		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
+	}
+	return d.Each(kernel, dst.Len(), dst.Arg(), from.Arg(), in[2].Arg(), device.F32(s.norm), device.Int(dst.Len()))
+}
+
+// Launch implements Launcher.
+func (o *contrastiveGradTheta) Launch(d *Device, dst *Array, in []*Array) error {
+	s := &o.of.onDevice
+	if !s.ready {
+		return fmt.Errorf("op: the derivative of a contrastive loss was asked for before the loss was computed")
+	}
+	return d.Launch("contrast_theta", device.Launch{Grid: 1, Block: 32}, dst.Arg(), s.dTheta.Arg(), in[2].Arg())
+}
+
+var (
+	_ Launcher = (*contrastive)(nil)
+	_ Launcher = (*contrastiveGrad)(nil)
+	_ Launcher = (*contrastiveGradTheta)(nil)
+)

@@ -1,0 +1,172 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+)
+
+// deviceConv computes a part of a convolution on an accelerator: as a matrix product
+// where windows are single pixels, else by the device's library (cuDNN) or, where
+// there is none or it does not know the convolution, by im2col as on the CPU.
+type deviceConv struct {
+	// weights are those, or their gradient, with their channels last [K, kh, kw, C].
+	weights *Array
+}
+
+// im2colBytes bounds the matrix of patches, which has those of one image at least: small
+// enough for the second-level cache, large enough to keep a GPU busy. Tests make it
+// smaller.
+var im2colBytes = 32 << 20
+
+// Launch implements Launcher.
+func (o *conv2d) Launch(d *Device, dst *Array, in []*Array) error {
+	g, err := newWindows(in[0], in[1], o.stride, o.pad)
+	if err != nil {
+		return err
+	}
+	return o.onDevice.launch(d, g, convResult, in[0], in[1], dst)
+}
+
+// Launch implements Launcher.
+func (o *convGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	g, err := newWindows(in[0], in[1], o.stride, o.pad)
+	if err != nil {
+		return err
+	}
+	if o.of == convImages {
+		return o.onDevice.launch(d, g, convImages, dst, in[1], in[2])
+	}
+	return o.onDevice.launch(d, g, convWeights, in[0], dst, in[2])
+}
+
+func (c *deviceConv) launch(d *Device, g windows, part convPart, images, weights, result *Array) error {
+	if g.n == 0 {
+		if part == convWeights {
+			return weights.Zero()
+		}
+		return nil
+	}
+	taps := g.kh * g.kw
+	last := weights
+	if taps > 1 {
+		if err := c.reserve(d, g); err != nil {
+			return err
+		}
+		last = c.weights
+		if part != convWeights {
+			if err := transposeEach(d, last, weights, g.c, taps); err != nil {
+				return err
+			}
+		}
+	}
+	err := device.ErrNoConvolution
+	if !g.plain() {
+		err = d.Convolve(g.convolution(part, images, last, result))
+	}
+	if errors.Is(err, device.ErrNoConvolution) {
+		err = g.multiply(d, part, images.Pointer(), last.Pointer(), result.Pointer())
+	}
+	if err == nil && part == convWeights && taps > 1 {
+		err = transposeEach(d, weights, last, taps, g.c)
+	}
+	return err
+}
+
+// reserve makes room for the weights with their channels last.
+func (c *deviceConv) reserve(d *Device, g windows) (err error) {
+	if c.weights == nil || c.weights.Device() != d {
+		if c.weights, err = NewArray(d, tensor.Float32); err != nil {
+			return err
+		}
+	}
+	shape := [...]int{g.k, g.kh, g.kw, g.c}
+	return c.weights.Resize(shape[:])
+}
+
+// convolution describes the convolution to the device's library.
+func (g *windows) convolution(part convPart, images, weights, result *Array) device.Convolution {
+	c := device.Convolution{
+		N: g.n, H: g.h, W: g.w, C: g.c, K: g.k, KH: g.kh, KW: g.kw, OH: g.oh, OW: g.ow, Stride: g.stride, Pad: g.pad,
+		Images: images.Pointer(), Weights: weights.Pointer(), Result: result.Pointer(),
+	}
+	switch part {
+	case convImages:
+		c.Part = device.ConvolutionImages
+	case convWeights:
+		c.Part = device.ConvolutionWeights
+	default:
+		c.Part = device.ConvolutionResult
+	}
+	return c
+}
+
+// multiply computes a part by im2col, for some images at a time, or for all at once
+// where the patches are the images themselves.
+func (g *windows) multiply(d *Device, part convPart, images, weights, result Pointer) error {
+	if g.plain() {
+		return g.multiplySome(d, part, g.n, images, weights, result, 0)
+	}
+	perImage := g.oh * g.ow * g.size()
+	if max(perImage, g.h*g.w*g.c) > math.MaxInt32 {
+		return fmt.Errorf("op: conv2d on %s: the patches of one image of %d×%d are %d numbers; they must be fewer than 2³¹", d.Name(), g.h, g.w, perImage)
+	}
+	some := min(g.n, max(1, im2colBytes/elementSize/max(perImage, g.h*g.w*g.c)))
+	return d.Scratch(some*perImage*elementSize, func(patches Pointer) error {
+		beta := float32(0)
+		for first := 0; first < g.n; first += some {
+			count := min(some, g.n-first)
+			from := images.At(first*g.h*g.w*g.c, elementSize)
+			if part != convImages {
+				if err := g.im2colKernel(d, "conv_patches_4", "conv_patches_1", patches, from, count*perImage); err != nil {
+					return err
+				}
+			}
+			if err := g.multiplySome(d, part, count, patches, weights, result.At(first*g.oh*g.ow*g.k, elementSize), beta); err != nil {
+				return err
+			}
+			if part == convImages {
+				if err := g.im2colKernel(d, "conv_gather_4", "conv_gather_1", from, patches, count*g.h*g.w*g.c); err != nil {
+					return err
+				}
+			}
+			if part == convWeights {
+				beta = 1
+			}
+		}
+		return nil
+	})
+}
+
+// multiplySome computes a part from the patches of some images, or their gradient,
+// and adds beta times what was there.
+func (g *windows) multiplySome(d *Device, part convPart, images int, patches, weights, result Pointer, beta float32) error {
+	rows, size := images*g.oh*g.ow, g.size()
+	p := device.Product{Alpha: 1, Beta: beta}
+	switch part {
+	case convResult:
+		p.TransB, p.M, p.N, p.K = true, rows, g.k, size
+		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = patches, size, weights, size, result, g.k
+	case convImages:
+		p.M, p.N, p.K = rows, size, g.k
+		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = result, g.k, weights, size, patches, size
+	case convWeights:
+		p.TransA, p.M, p.N, p.K = true, g.k, size, rows
+		p.A, p.LDA, p.B, p.LDB, p.C, p.LDC = result, g.k, patches, size, weights, size
+	}
+	return d.Multiply(p)
+}
+
+// im2colKernel runs a kernel between patches and images, for the n elements of dst.
+func (g *windows) im2colKernel(d *Device, fours, ones string, dst, from Pointer, n int) error {
+	kernel, width := ones, 1
+	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {
+		kernel, width = fours, 4
+	}
+	return d.Each(kernel, n/width, Arg(dst), Arg(from), device.Int(n/width), device.Int(g.h), device.Int(g.w), device.Int(g.c),
+		device.Int(g.kh), device.Int(g.kw), device.Int(g.oh), device.Int(g.ow), device.Int(g.stride), device.Int(g.pad))
+}

@@ -1,0 +1,585 @@
+package op
+
+import (
+	"math"
+	"math/bits"
+
+	"cne/internal/blas"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+const (
+	// gemmBlock bounds the elements of the block of pairs that is worked
+	// on at a time, as long as it holds groupHeads heads.
+	gemmBlock = 1 << 21
+	// gemmGrain is from how many pairs on their losses are worth another core.
+	gemmGrain = 1 << 13
+	// finishGrain is how many elements of the gradient are finished at a time.
+	finishGrain = 1 << 14
+)
+
+// A gemmSweep computes what a sweep does by matrix products, which pays where a head
+// is contrasted with many rows that are next to each other. The inner products of
+// heads with rows are a block X = H·Yᵀ.
+// Its elements become squared distances or cosines over τ, and these the
+// derivatives W of the loss with respect to them. With the derivatives, the
+// gradient of the cosine metric is W·Y and Wᵀ·H. That of the Euclidean metric
+// is 2·(yᵢ·Σⱼ wᵢⱼ − Σⱼ wᵢⱼ·yⱼ) and the same with Wᵀ, where a column of ones in Y
+// and H gives the first sum.
+//
+// A squared distance |a|²+|b|²−2·a·b cancels where a and b are near each other,
+// and so does the gradient. The rows are centred first, and pairs that are still close
+// together, like the positive pairs, are taken out of the products and computed one by
+// one.
+type gemmSweep[T Float] struct {
+	options ContrastiveOptions
+	bound   simd.Bound[T]
+	clamp   T
+
+	features   []T
+	d, rows, b int
+	m          int
+	runs       []int32 // where those of the groups begin; empty: every row
+	theta      float64
+	withGrad   bool
+	grad       []T
+
+	c     T // of Neg and NC on Euclidean distances
+	logC  T // of Neg and NC on cosines
+	share T // exp −θ of InfoNC
+	// slack and near say which pairs are near each other: see
+	// simd.RowDistances.
+	slack, near T
+
+	mean []T
+	// y is the matrix that is multiplied, [rows, ldy]: the features, or the
+	// centred features and a one. sums is its product with the derivatives, of
+	// the same shape.
+	y, centered, sums []T
+	ldy               int
+	norms             []T // [ld] of the rows of y, 0 beyond
+	block             []T // [tile, ld]
+	ld, tile          int
+	head, count       int // the tile's heads
+	whole             [1]segment
+	positive          []T // [b] of positive pairs: distances or cosines, then derivatives
+	pieces            []gemmPiece[T]
+	used              int // how many pieces
+	total             simd.Sum
+
+	centerLoop, rowLoop, groupLoop, finishLoop parallel.Loop
+}
+
+// A gemmPiece is what one share of the heads leaves behind, and its scratch.
+type gemmPiece[T Float] struct {
+	sum simd.Sum
+	// grad is the gradient of pairs near each other, [rows, d]; hasGrad tells
+	// whether there were any.
+	grad    []T
+	hasGrad bool
+	found   []uint64
+	nearby  []pair
+	// Of a group of heads with negatives of its own:
+	segments []segment
+	block    []T // [groupHeads, ld]
+	norms    []T // [ld]
+	sums     []T // of the shape of gemmSweep.y
+	_        [64]byte
+}
+
+// A segment says that columns [column, column+n) of a block are the rows
+// [row, row+n).
+type segment struct{ row, n, column int }
+
+// A pair is a column of a block and the row that it stands for.
+type pair struct{ column, row int }
+
+func (s *gemmSweep[T]) init(options ContrastiveOptions) {
+	s.options = options
+	s.bound = simd.BoundOf[T](options.Clamp)
+	s.clamp = s.bound.Clamp()
+	// The products' squared distances are good to some ε/near.
+	s.near = 1e-4
+	if _, single := any(s.near).(float32); single {
+		s.near = 1e-2
+	}
+	// All similarities but UMAP's are functions of 1+x.
+	s.slack = 1
+	if options.Loss == UMAP {
+		s.slack = 0
+	}
+	s.centerLoop.Body = s.center
+	s.rowLoop.Body = s.headRows
+	s.groupLoop.Body = s.groups
+	s.finishLoop.Body = s.finish
+}
+
+// run computes the loss of the batch and, if withGrad, overwrites grad
+// [rows, d] with its gradient; neither has the factor Scale or 1/b.
+//
+// features is [rows, d], rows ≥ 2b, and runs are those of Contrastive, not 0.
+func (s *gemmSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+	s.features, s.d, s.rows, s.b = features[:rows*d], d, rows, b
+	s.theta, s.withGrad, s.grad = theta, withGrad, grad
+	s.m, s.runs = decode(runs, rows)
+	s.setConstants()
+	s.setMatrix()
+	s.positive = grow(s.positive, b)
+	s.used, s.total = 0, simd.Sum{}
+	if len(s.runs) > 0 {
+		s.byGroups()
+	} else {
+		s.byTiles()
+	}
+	if withGrad {
+		s.finishLoop.Run(rows, max(1, finishGrain/d))
+	}
+	return s.total
+}
+
+// setConstants sets what follows from theta.
+func (s *gemmSweep[T]) setConstants() {
+	s.c, s.logC = constant[T](s.options.Loss, s.theta, s.m), T(s.theta)
+	if s.options.Loss == NC {
+		s.logC = T(s.theta + math.Log(float64(s.m)))
+	}
+	s.share = T(math.Exp(-s.theta))
+}
+
+// setMatrix sets y.
+func (s *gemmSweep[T]) setMatrix() {
+	if s.options.Metric == Cosine {
+		s.y, s.ldy = s.features, s.d
+		return
+	}
+	s.ldy = s.d + 1
+	s.centered = grow(s.centered, s.rows*s.ldy)
+	s.y = s.centered
+	s.mean = grow(s.mean, s.d)
+	clear(s.mean)
+	of := s.features
+	if s.rows > 2*s.b {
+		// With negatives from elsewhere the centre is theirs, so that the bits
+		// of an edge do not depend on the other edges.
+		of = of[2*s.b*s.d:]
+	}
+	simd.ColumnSums(s.mean, of, s.d)
+	simd.Scale(s.mean, T(s.d)/T(len(of)))
+	padded := stride(s.rows)
+	s.norms = grow(s.norms, padded)
+	clear(s.norms[s.rows:])
+	s.centerLoop.Run(s.rows, max(1, finishGrain/s.d))
+}
+
+// stride returns how far apart rows of n pairs are: a multiple of 16, so that
+// vectors fill them, but not one of 256, where rows would meet in the same
+// places of the first-level cache.
+func stride(n int) int {
+	ld := (n + 15) &^ 15
+	if ld%256 == 0 {
+		ld += 16
+	}
+	return ld
+}
+
+// center fills rows [lo, hi) of the centred features, and their norms.
+func (s *gemmSweep[T]) center(_, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		from, to := s.features[i*s.d:(i+1)*s.d], s.centered[i*s.ldy:(i+1)*s.ldy]
+		var norm T
+		for k, m := range s.mean {
+			v := from[k] - m
+			to[k] = v
+			norm += v * v
+		}
+		to[s.d] = 1
+		s.norms[i] = norm
+	}
+}
+
+// setPieces cuts n items of so many pairs each into pieces, whose sums it clears, and
+// returns the grain.
+func (s *gemmSweep[T]) setPieces(n, work int) (grain int) {
+	grain = parallel.Pieces(n, min(maxPieces, 1+n*work/gemmGrain))
+	count := parallel.Pieces(n, grain)
+	for len(s.pieces) < count {
+		s.pieces = append(s.pieces, gemmPiece[T]{})
+	}
+	for ; s.used < count; s.used++ {
+		s.pieces[s.used].hasGrad = false
+	}
+	for i := range count {
+		s.pieces[i].sum = simd.Sum{}
+	}
+	return grain
+}
+
+// addSums adds what the first pieces have added up to the total.
+func (s *gemmSweep[T]) addSums(pieces int) {
+	for i := range pieces {
+		s.total.Add(s.pieces[i].sum)
+	}
+}
+
+// byTiles contrasts each head with all rows.
+func (s *gemmSweep[T]) byTiles() {
+	s.ld = stride(s.rows)
+	tiles := parallel.Pieces(s.b, max(groupHeads, gemmBlock/s.ld))
+	s.tile = parallel.Pieces(s.b, tiles) // tiles of a size
+	s.whole[0] = segment{row: 0, n: s.rows}
+	s.block = grow(s.block, s.tile*s.ld)
+	sums := s.grad
+	if s.options.Metric == Euclidean && s.withGrad {
+		s.sums = grow(s.sums, s.rows*s.ldy)
+		sums = s.sums
+	}
+	for s.head = 0; s.head < s.b; s.head += s.tile {
+		s.count = min(s.tile, s.b-s.head)
+		heads := s.y[s.head*s.ldy:]
+		if s.m > 0 {
+			blas.Gemm(false, true, s.count, s.rows, s.d, s.factor(), heads, s.ldy, s.y, s.ldy, 0, s.block, s.ld)
+		}
+		grain := s.setPieces(s.count, s.ld)
+		s.rowLoop.Run(s.count, grain)
+		s.addSums(parallel.Pieces(s.count, grain))
+		if !s.withGrad {
+			continue
+		}
+		var beta T
+		if s.head > 0 {
+			beta = 1
+		}
+		if s.m == 0 {
+			clear(sums)
+			continue
+		}
+		alpha := s.gradFactor()
+		blas.Gemm(true, false, s.rows, s.ldy, s.count, alpha, s.block, s.ld, heads, s.ldy, beta, sums, s.ldy)
+		blas.Gemm(false, false, s.count, s.ldy, s.rows, alpha, s.block, s.ld, s.y, s.ldy, 1, sums[s.head*s.ldy:], s.ldy)
+	}
+}
+
+// factor is what inner products are multiplied by.
+func (s *gemmSweep[T]) factor() T {
+	if s.options.Metric == Euclidean {
+		return -2
+	}
+	return T(1 / s.options.Temperature)
+}
+
+// gradFactor is what products with the derivatives are multiplied by.
+func (s *gemmSweep[T]) gradFactor() T {
+	if s.options.Metric == Euclidean {
+		return 1
+	}
+	return T(1 / s.options.Temperature)
+}
+
+// headRows works on the tile's heads [lo, hi).
+func (s *gemmSweep[T]) headRows(number, lo, hi int) {
+	p := &s.pieces[number]
+	s.positives(s.head+lo, s.head+hi)
+	for r := lo; r < hi; r++ {
+		x := s.block[r*s.ld : (r+1)*s.ld]
+		if s.m == 0 {
+			x = nil
+		}
+		s.row(p, s.head+r, x, s.rows, s.norms, s.whole[:])
+	}
+	s.finishPositives(p, s.head+lo, s.head+hi)
+}
+
+// byGroups contrasts each group of heads with a run of rows.
+func (s *gemmSweep[T]) byGroups() {
+	s.ld = stride(s.m)
+	n := parallel.Pieces(s.b, groupHeads)
+	s.groupLoop.Run(n, s.setPieces(n, groupHeads*s.ld*(1+s.d/16)))
+	s.addSums(s.used)
+}
+
+// groups works on the groups [lo, hi).
+func (s *gemmSweep[T]) groups(number, lo, hi int) {
+	p := &s.pieces[number]
+	p.block = grow(p.block, groupHeads*s.ld)
+	if s.withGrad {
+		p.sums = grow(p.sums, s.rows*s.ldy)
+		clear(p.sums)
+	}
+	s.positives(groupHeads*lo, min(s.b, groupHeads*hi))
+	for g := lo; g < hi; g++ {
+		s.group(p, g)
+	}
+	s.finishPositives(p, groupHeads*lo, min(s.b, groupHeads*hi))
+}
+
+// group works on group g.
+func (s *gemmSweep[T]) group(p *gemmPiece[T], g int) {
+	lo, hi := groupHeads*g, min(s.b, groupHeads*(g+1))
+	p.segments = p.segments[:0]
+	column := 0
+	overRun(lo, hi, s.b, s.rows, int(s.runs[g]), s.m, func(from, to int) {
+		p.segments = append(p.segments, segment{row: from, n: to - from, column: column})
+		column += to - from
+	})
+	heads := s.y[lo*s.ldy:]
+	for _, q := range p.segments {
+		blas.GemmAlone(false, true, hi-lo, q.n, s.d, s.factor(), heads, s.ldy, s.y[q.row*s.ldy:], s.ldy, 0, p.block[q.column:], s.ld)
+	}
+	if s.options.Metric == Euclidean {
+		p.norms = grow(p.norms, s.ld)
+		for _, q := range p.segments {
+			copy(p.norms[q.column:], s.norms[q.row:q.row+q.n])
+		}
+		clear(p.norms[s.m:])
+	}
+	for i := lo; i < hi; i++ {
+		s.row(p, i, p.block[(i-lo)*s.ld:(i-lo+1)*s.ld], s.m, p.norms, p.segments)
+	}
+	if !s.withGrad {
+		return
+	}
+	alpha := s.gradFactor()
+	for _, q := range p.segments {
+		w, y := p.block[q.column:], s.y[q.row*s.ldy:]
+		blas.GemmAlone(true, false, q.n, s.ldy, hi-lo, alpha, w, s.ld, heads, s.ldy, 1, p.sums[q.row*s.ldy:], s.ldy)
+		blas.GemmAlone(false, false, hi-lo, s.ldy, q.n, alpha, w, s.ld, y, s.ldy, 1, p.sums[lo*s.ldy:], s.ldy)
+	}
+}
+
+// positives computes the squared distances, or cosines over τ, of the
+// positive pairs of heads [lo, hi).
+func (s *gemmSweep[T]) positives(lo, hi int) {
+	tau := T(1 / s.options.Temperature)
+	for i := lo; i < hi; i++ {
+		if s.options.Metric == Euclidean {
+			s.positive[i] = s.squared(i, s.b+i)
+			continue
+		}
+		var sum T
+		tail := s.features[(s.b+i)*s.d:][:s.d]
+		for k, v := range s.features[i*s.d:][:s.d] {
+			sum += v * tail[k]
+		}
+		s.positive[i] = tau * sum
+	}
+}
+
+// squared returns the squared distance of rows i and j.
+func (s *gemmSweep[T]) squared(i, j int) (sum T) {
+	o := s.features[j*s.d:][:s.d]
+	for k, v := range s.features[i*s.d:][:s.d] {
+		sum += (v - o[k]) * (v - o[k])
+	}
+	return sum
+}
+
+// finishPositives turns positive into derivatives, for the losses in which these do
+// not depend on the negatives.
+func (s *gemmSweep[T]) finishPositives(p *gemmPiece[T], lo, hi int) {
+	x := s.positive[lo:hi]
+	switch {
+	case s.options.Loss == InfoNC:
+	case s.options.Loss == UMAP:
+		p.sum.Loss += simd.UMAPPositive(x, s.bound)
+	case s.options.Metric == Euclidean:
+		p.sum.Add(simd.NegPositive(x, s.c, s.bound))
+	default:
+		p.sum.Add(simd.LogisticPositive(x, s.logC))
+	}
+}
+
+// row turns the inner products of a head with n rows into derivatives. The
+// elements from n on belong to no pair and become 0.
+func (s *gemmSweep[T]) row(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+	if s.options.Metric == Cosine {
+		s.exclude(x, head, n, T(math.Inf(-1)))
+		s.cosine(p, head, x)
+		return
+	}
+	p.nearby = p.nearby[:0]
+	if len(x) > 0 {
+		s.distances(p, head, x, n, norms, segments)
+	}
+	s.euclidean(p, head, x, n)
+	if s.withGrad && len(p.nearby) > 0 {
+		s.spread(p, head, x)
+	}
+}
+
+// exclude marks the elements of a row that are no negative pairs.
+func (s *gemmSweep[T]) exclude(x []T, head, n int, mark T) {
+	if len(x) == 0 {
+		return
+	}
+	if len(s.runs) == 0 {
+		x[head], x[s.b+head] = mark, mark
+	}
+	for j := n; j < len(x); j++ {
+		x[j] = mark
+	}
+}
+
+// distances turns inner products into squared distances, and notes which pairs
+// are near each other.
+func (s *gemmSweep[T]) distances(p *gemmPiece[T], head int, x []T, n int, norms []T, segments []segment) {
+	p.found = grow(p.found, (len(x)+63)/64)
+	simd.RowDistances(x, norms, s.norms[head], s.slack, s.near, p.found)
+	at := 0
+	for w, word := range p.found {
+		for ; word != 0; word &= word - 1 {
+			j := 64*w + bits.TrailingZeros64(word)
+			if j >= n {
+				break
+			}
+			for j >= segments[at].column+segments[at].n {
+				at++
+			}
+			r := segments[at].row + j - segments[at].column
+			if r == head || r == s.b+head {
+				continue
+			}
+			x[j] = s.squared(head, r)
+			p.nearby = append(p.nearby, pair{j, r})
+		}
+	}
+}
+
+// spread adds the gradient of the pairs near each other, and takes them out of
+// the row.
+func (s *gemmSweep[T]) spread(p *gemmPiece[T], head int, x []T) {
+	d := s.d
+	if !p.hasGrad {
+		p.grad, p.hasGrad = grow(p.grad, s.rows*d), true
+		clear(p.grad)
+	}
+	h, gh := s.features[head*d:][:d], p.grad[head*d:][:d]
+	for _, q := range p.nearby {
+		w := 2 * x[q.column]
+		x[q.column] = 0
+		o, gt := s.features[q.row*d:][:d], p.grad[q.row*d:][:d]
+		for k, v := range h {
+			f := w * (v - o[k])
+			gh[k] += f
+			gt[k] -= f
+		}
+	}
+}
+
+// euclidean turns a head's squared distances into derivatives.
+func (s *gemmSweep[T]) euclidean(p *gemmPiece[T], head int, x []T, n int) {
+	switch s.options.Loss {
+	case Neg, NC:
+		s.exclude(x, head, n, T(math.Inf(1)))
+		p.sum.Add(simd.RowNeg(x, s.c, s.bound))
+	case UMAP:
+		s.exclude(x, head, n, T(math.Inf(1)))
+		p.sum.Loss += simd.RowUMAP(x, s.bound)
+	case InfoNC:
+		s.exclude(x, head, n, -1)
+		q := max(s.clamp, 1/(1+s.positive[head]))
+		total, inTotal := simd.RowSimilarities(x, s.clamp), T(1)
+		if s.options.ExcludePositive {
+			inTotal = 0
+		} else {
+			total += float64(q)
+		}
+		var share T // where there is nothing to contrast with, the sum drops out
+		if inTotal != 0 || s.m > 0 {
+			logs := float64(s.share) * math.Log(total)
+			p.sum.Loss += logs
+			p.sum.DTheta -= logs
+			share = T(float64(s.share) / total)
+		}
+		p.sum.Loss -= math.Log(float64(q))
+		if q > s.clamp {
+			s.positive[head] = q - inTotal*(q*(q*share))
+		} else {
+			s.positive[head] = 0
+		}
+		if s.withGrad {
+			simd.RowInfoNC(x, share, s.clamp)
+		}
+	}
+}
+
+// cosine turns a head's cosines over τ into derivatives.
+func (s *gemmSweep[T]) cosine(p *gemmPiece[T], head int, x []T) {
+	if s.options.Loss != InfoNC {
+		p.sum.Add(simd.RowLogistic(x, s.logC))
+		return
+	}
+	own := s.positive[head]
+	p.sum.Loss -= float64(own)
+	s.positive[head] = -1
+	if s.options.ExcludePositive {
+		if s.m == 0 {
+			return
+		}
+		own = T(math.Inf(-1))
+	}
+	top := simd.RowMax(x, own)
+	own = T(math.Exp(float64(own - top)))
+	total := simd.RowExp(x, top) + float64(own)
+	logs := float64(s.share) * (float64(top) + math.Log(total))
+	p.sum.Loss += logs
+	p.sum.DTheta -= logs
+	if s.withGrad {
+		share := T(float64(s.share) / total)
+		simd.Scale(x, share)
+		s.positive[head] += share * own
+	}
+}
+
+// finish writes rows [lo, hi) of the gradient from the sums, and adds what the
+// positive pairs and those near each other contribute.
+func (s *gemmSweep[T]) finish(_, lo, hi int) {
+	d := s.d
+	euclidean := s.options.Metric == Euclidean
+	if len(s.runs) > 0 {
+		sums := s.pieces[0].sums[lo*s.ldy : hi*s.ldy]
+		for i := 1; i < s.used; i++ {
+			simd.Add(sums, s.pieces[i].sums[lo*s.ldy:hi*s.ldy])
+		}
+		if !euclidean {
+			copy(s.grad[lo*d:hi*d], sums)
+		}
+	}
+	for i := lo; i < hi; i++ {
+		g := s.grad[i*d : (i+1)*d]
+		if euclidean {
+			sums := s.sums
+			if len(s.runs) > 0 {
+				sums = s.pieces[0].sums
+			}
+			sums = sums[i*s.ldy : (i+1)*s.ldy]
+			of := sums[d]
+			for k, v := range s.y[i*s.ldy:][:d] {
+				g[k] = 2 * (of*v - sums[k])
+			}
+		}
+		if i >= 2*s.b {
+			continue
+		}
+		other := i + s.b
+		if i >= s.b {
+			other = i - s.b
+		}
+		o, w := s.features[other*d:][:d], s.positive[min(i, other)]
+		if euclidean {
+			for k, v := range s.features[i*d:][:d] {
+				g[k] += 2 * w * (v - o[k])
+			}
+		} else {
+			w *= T(1 / s.options.Temperature)
+			for k, v := range o {
+				g[k] += w * v
+			}
+		}
+	}
+	for i := range s.used {
+		if p := &s.pieces[i]; p.hasGrad {
+			simd.Add(s.grad[lo*d:hi*d], p.grad[lo*d:hi*d])
+		}
+	}
+}

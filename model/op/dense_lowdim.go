@@ -1,0 +1,578 @@
+package op
+
+import (
+	"math"
+
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// groupHeads is the number of consecutive heads that share what they are
+// contrasted with. The last group of a batch may be smaller.
+const groupHeads = 16
+
+const (
+	// maxParts is how many parts the negatives of a group can have: the rows outside
+	// the group are five stretches, and a run may begin and end within one of them.
+	maxParts = 6
+	// maxMasks is how many masks of its own a group may need: for the ends of its
+	// stretches (fewer than 10), for its own edges in each quad, and for all
+	// stretches in a quad with fewer than four heads.
+	maxMasks = 10 + groupHeads/simd.QuadHeads + 22
+)
+
+// A soaSweep computes a loss on Euclidean distances in at most simd.MaxDenseWidth
+// dimensions where the negatives of a head are whole stretches of rows. The coordinates
+// are held as a structure of arrays, one plane per dimension, and four heads at a time
+// pass along a stretch: no row is looked up, and hardly anything is stored per pair.
+//
+// Where every row is a negative, and the weight of a pair does not depend on which of
+// its two points is the head (all losses but InfoNC), a pair of heads is computed once
+// and counted twice.
+type soaSweep[T Float] struct {
+	options ContrastiveOptions
+	bound   simd.Bound[T]
+	loop    parallel.Loop
+	pieces  []soaPiece[T]
+	used    int // how many pieces
+	scratch parallel.Pool[soaScratch[T]]
+
+	// finishing adds up the pieces, columns by columns.
+	finishing      parallel.Loop
+	features, grad []T
+
+	d, rows, b, m int
+	runs          []int32 // where those of the groups begin; empty: every row
+	c             T       // of Neg and NC
+	weight        T       // 1/ρ of InfoNC
+
+	// planes [d, stride] are the coordinates: of the heads, of the tails from
+	// column tails on, and of the other rows from column others on, each part padded
+	// with zeros to whole vectors. InfoNC's sums of products are about the center.
+	planes                []T
+	stride, tails, others int
+	center                [simd.MaxDenseWidth]T
+	boxes                 [2]box[T] // of all rows and of the others
+
+	// Of the positive pairs: squared distances, which become derivatives, the
+	// tails' rows, and scratch.
+	x, dx, dy []T
+	own       []int32
+	share     []T // InfoNC: the sums of similarities, which become shares
+	headGrad  []T // planes [d, tails]
+	grain     int
+}
+
+// A box holds points. The first d numbers of its corners, and of the sum of the
+// points, are coordinates, the others scratch.
+type box[T Float] struct{ least, most, sum []T }
+
+// A soaPiece is what one share of the groups leaves behind: its loss, and
+// planes of the gradient of pairs that count once and twice. Of InfoNC once
+// holds the planes of simd.DenseSpread.
+type soaPiece[T Float] struct {
+	sum         simd.Sum
+	once, twice []T
+	_           [64]byte // keeps two pieces out of one cache line
+}
+
+// A soaScratch is the memory for work on a piece. As it is large, the pieces do not have
+// one each: the next piece on the same core uses it.
+type soaScratch[T Float] struct {
+	*soaPiece[T]
+	quad simd.Quad[T]
+	// onceSums and twiceSums are what the kernels add up of the pairs that
+	// count once and twice.
+	onceSums, twiceSums sums[T]
+
+	heads   []T // [groupHeads, d]
+	squares []T // InfoNC: [groupHeads, width]
+	width   int
+	factors []T // InfoNC: the coefficients of simd.DenseSpread
+	folded  []T
+	// stretches are what the group at hand meets: first pairs that count once,
+	// then those that count twice. If every row is a negative, own and own+1
+	// are the group's own edges. masks are for those that need their own.
+	stretches []simd.Stretch
+	own       int
+	masks     []simd.Masks
+}
+
+// sums are what the kernels add up beside the planes of the gradient.
+type sums[T Float] struct{ heads, state []T }
+
+func (u *sums[T]) resize(heads int) {
+	u.heads = grow(u.heads, heads)
+	u.state = grow(u.state, 3*simd.Lanes)
+}
+
+func (s *soaSweep[T]) init(options ContrastiveOptions) {
+	s.options = options
+	s.bound = simd.BoundOf[T](options.Clamp)
+	s.loop.Body = s.piece
+	s.finishing.Body = s.finish
+}
+
+// run computes the loss of the batch and, if withGrad, its gradient [rows, d];
+// neither has the factor Scale or 1/b. runs are those of Contrastive, not 0.
+func (s *soaSweep[T]) run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum {
+	s.d, s.rows, s.b = d, rows, b
+	s.m, s.runs = decode(runs, rows)
+	s.c, s.weight = constant[T](s.options.Loss, theta, s.m), T(math.Exp(-theta))
+	s.transpose(features)
+	sum := s.positives(features)
+
+	groups := parallel.Pieces(b, groupHeads)
+	count := min(maxPieces, 1+b*(1+s.m)*d/pieceWork)
+	s.grain = parallel.Pieces(groups, count)
+	count = parallel.Pieces(groups, s.grain)
+	for len(s.pieces) < count {
+		s.pieces = append(s.pieces, soaPiece[T]{})
+	}
+	s.loop.Run(groups, s.grain)
+	for i := range count {
+		sum.Add(s.pieces[i].sum)
+	}
+	if s.options.Loss == InfoNC {
+		inTotal := T(1)
+		if s.options.ExcludePositive {
+			inTotal = 0
+		}
+		sum.Loss += simd.InfoNCPositive(s.x, s.share, s.bound.Clamp(), inTotal)
+	}
+	if withGrad {
+		s.features, s.grad, s.used = features, grad, count
+		s.finishing.Run(s.stride, finishColumns)
+	}
+	return sum
+}
+
+// transpose fills the planes from rows.
+func (s *soaSweep[T]) transpose(features []T) {
+	d := s.d
+	for i, rows := range [2][]T{features, features[2*s.b*d:]} {
+		if x := &s.boxes[i]; len(rows) > 0 {
+			x.least, x.most, x.sum = grow(x.least, d*simd.Lanes), grow(x.most, d*simd.Lanes), grow(x.sum, d*simd.Lanes)
+			simd.Extents(x.least, x.most, x.sum, rows, d)
+			// With negatives from elsewhere the centre is theirs, so that the
+			// bits of an edge do not depend on the other edges.
+			for k := range d {
+				s.center[k] = x.sum[k] * T(d) / T(len(rows))
+			}
+		}
+	}
+	s.tails = wholeVectors(s.b)
+	s.others = 2 * s.tails
+	// A stretch that does not end with a vector is read beyond its end.
+	s.stride = s.others + wholeVectors(s.rows-2*s.b) + simd.Lanes
+	s.planes = grow(s.planes, d*s.stride)
+	for part, column := range [4]int{0, s.tails, s.others, s.stride} {
+		if part > 0 {
+			for k := range d { // from the end of the part before
+				end := [3]int{s.b, s.tails + s.b, s.others + s.rows - 2*s.b}[part-1]
+				clear(s.planes[k*s.stride+end : k*s.stride+column])
+			}
+		}
+		if part == 3 {
+			break
+		}
+		rows := features[part*s.b*d:]
+		if part < 2 {
+			rows = rows[:s.b*d]
+		}
+		simd.Planes(s.planes[column:], s.stride, rows, d)
+	}
+}
+
+func wholeVectors(n int) int { return (n + simd.Lanes - 1) / simd.Lanes * simd.Lanes }
+
+// positives computes what does not depend on the negatives of the positive pairs.
+func (s *soaSweep[T]) positives(features []T) (sum simd.Sum) {
+	s.x = grow(s.x, s.b)
+	s.own = tailsOf(s.own, s.b)
+	if s.d == 2 {
+		s.dx, s.dy = grow(s.dx, s.b), grow(s.dy, s.b)
+		simd.Pairs2(s.x, s.dx, s.dy, features, 0, s.own)
+	} else {
+		simd.Pairs(s.x, features, s.d, 0, s.own)
+	}
+	s.headGrad = grow(s.headGrad, s.d*s.tails)
+	clear(s.headGrad)
+	switch s.options.Loss {
+	case Neg, NC:
+		return simd.NegPositive(s.x, s.c, s.bound)
+	case UMAP:
+		sum.Loss = simd.UMAPPositive(s.x, s.bound)
+	case InfoNC:
+		s.share = grow(s.share, s.b)
+		clear(s.share)
+		simd.Similarities(s.x, s.share, s.bound.Clamp())
+		if s.options.ExcludePositive {
+			clear(s.share)
+		}
+	}
+	return sum
+}
+
+// piece works on the groups [lo, hi).
+func (s *soaSweep[T]) piece(number, lo, hi int) {
+	p := s.scratch.Get()
+	p.soaPiece = &s.pieces[number]
+	p.sum = simd.Sum{}
+	// Masks must stay where they are while the stretches refer to them.
+	p.masks = grow(p.masks, maxMasks)
+	p.heads = grow(p.heads, groupHeads*s.d)
+	p.quad = simd.Quad[T]{D: s.d, Columns: s.planes, Stride: s.stride}
+	slots, work := s.d, s.group
+	if s.options.Loss == InfoNC {
+		slots, work = 1+s.d, s.totals
+		p.width = s.stride + maxParts*simd.Lanes
+		p.squares = grow(p.squares, groupHeads*p.width)
+		p.factors = grow(p.factors, groupHeads*slots)
+	}
+	if s.countsTwice() {
+		p.twice = grow(p.twice, slots*s.stride)
+		clear(p.twice)
+	}
+	p.once = grow(p.once, slots*s.stride)
+	clear(p.once)
+	p.onceSums.resize(simd.QuadHeads * slots * simd.Lanes)
+	p.twiceSums.resize(simd.QuadHeads * slots * simd.Lanes)
+	p.folded = grow(p.folded, simd.QuadHeads*slots)
+	for g := lo; g < hi; g++ {
+		work(p, g)
+	}
+	p.soaPiece = nil
+	s.scratch.Put(p)
+}
+
+// countsTwice tells whether a pair of heads is computed once and counted twice.
+func (s *soaSweep[T]) countsTwice() bool { return len(s.runs) == 0 && s.options.Loss != InfoNC }
+
+// place puts the coordinates of a group's heads side by side, with zeros for the heads
+// that a smaller group lacks.
+func (s *soaSweep[T]) place(p *soaScratch[T], group int) (first, size int) {
+	first = group * groupHeads
+	size = min(groupHeads, s.b-first)
+	clear(p.heads)
+	for i := range size {
+		for k := range s.d {
+			p.heads[i*s.d+k] = s.planes[k*s.stride+first+i]
+		}
+	}
+	return first, size
+}
+
+// group adds up the pairs of a group's heads, of all losses but InfoNC.
+func (s *soaSweep[T]) group(p *soaScratch[T], group int) {
+	first, size := s.place(p, group)
+	once := s.meet(p, group)
+	for _, to := range [2]*sums[T]{&p.onceSums, &p.twiceSums} {
+		p.quad.Sums, p.quad.State = to.heads, to.state
+		p.quad.Fresh(true)
+	}
+	for head := 0; head < size; head += simd.QuadHeads {
+		heads := s.enter(p, head, size)
+		if once < len(p.stretches) {
+			s.along(p, &p.twiceSums, p.twice, p.stretches[once:])
+			s.toHeads(p.folded, first+head, heads, s.d, 4)
+		}
+		s.along(p, &p.onceSums, p.once, p.stretches[:once])
+		s.toHeads(p.folded, first+head, heads, s.d, 2)
+		for _, v := range p.folded {
+			// A sum that is not a number must make the loss one, too, which infinite
+			// distances, or a NaN in the AVX2 kernel, would not do by themselves.
+			p.sum.Loss += 0 * float64(v)
+		}
+	}
+	p.sum.Add(p.onceSums.sum(1))
+	p.sum.Add(p.twiceSums.sum(2))
+}
+
+// toHeads adds a factor times sums, [heads, slots], of which the first d count,
+// to the gradient of some heads from the first on.
+func (s *soaSweep[T]) toHeads(sums []T, first, heads, slots int, factor T) {
+	for h := range heads {
+		for k := range s.d {
+			s.headGrad[k*s.tails+first+h] += factor * sums[h*slots+k]
+		}
+	}
+}
+
+// along computes the pairs of the quad's heads with some stretches and folds the sums.
+func (s *soaSweep[T]) along(p *soaScratch[T], to *sums[T], gradient []T, stretches []simd.Stretch) {
+	q := &p.quad
+	q.Stretches, q.Gradient, q.Sums, q.State = stretches, gradient, to.heads, to.state
+	q.Fresh(false)
+	if s.options.Loss == UMAP {
+		simd.DenseUMAP(q, s.bound)
+	} else {
+		simd.DenseNeg(q, s.c, s.bound)
+	}
+	simd.Fold(p.folded, q.Sums)
+}
+
+// sum returns the loss of the pairs, times a factor.
+func (u *sums[T]) sum(factor float64) simd.Sum {
+	sum := (&simd.Quad[T]{State: u.state}).Sum()
+	return simd.Sum{Loss: factor * sum.Loss, DTheta: factor * sum.DTheta}
+}
+
+// meet sets what a group's heads are contrasted with, and returns how many
+// stretches count once.
+func (s *soaSweep[T]) meet(p *soaScratch[T], group int) (once int) {
+	p.stretches, p.masks = p.stretches[:0], p.masks[:0]
+	first := group * groupHeads
+	next := min(s.b, first+groupHeads)
+	rest := s.rows - 2*s.b
+	if len(s.runs) > 0 {
+		overRun(first, next, s.b, s.rows, int(s.runs[group]), s.m, func(from, to int) {
+			shift := 0 // from rows to columns
+			switch {
+			case from >= 2*s.b:
+				shift = s.others - 2*s.b
+			case from >= s.b:
+				shift = s.tails - s.b
+			}
+			p.add(from+shift, to+shift)
+		})
+		// Stretches may follow each other within a vector, squares must not.
+		end := 0
+		for i := range p.stretches {
+			p.stretches[i].At = end
+			end += p.stretches[i].N
+		}
+		return len(p.stretches)
+	}
+	if s.options.Loss == InfoNC {
+		p.add(0, first)
+		p.add(next, s.b)
+	}
+	p.add(s.tails, s.tails+first)
+	p.add(s.tails+next, s.tails+s.b)
+	p.add(s.others, s.others+rest)
+	p.own = len(p.stretches)
+	for _, column := range [2]int{first, s.tails + first} {
+		p.stretches = append(p.stretches, simd.Stretch{First: column, N: simd.Lanes, At: column})
+	}
+	once = len(p.stretches)
+	if s.countsTwice() {
+		// The groups stand in a circle, and each meets the half that follows it. If
+		// their number is even, those of the first half meet the opposite one, too.
+		groups := parallel.Pieces(s.b, groupHeads)
+		half := (groups - 1) / 2
+		if groups%2 == 0 && group < groups/2 {
+			half++
+		}
+		last := group + 1 + half
+		p.add(next, min(s.b, last*groupHeads))
+		p.add(0, min(s.b, (last-groups)*groupHeads))
+	}
+	return once
+}
+
+// add appends the columns [lo, hi) to the stretches: those that fill vectors and
+// the rest.
+func (p *soaScratch[T]) add(lo, hi int) {
+	if hi <= lo {
+		return
+	}
+	whole := (hi - lo) / simd.Lanes * simd.Lanes
+	if last := len(p.stretches) - 1; whole > 0 {
+		if last >= 0 && p.stretches[last].Masks == &allMasks && p.stretches[last].First+p.stretches[last].N == lo {
+			p.stretches[last].N += whole
+		} else {
+			p.stretches = append(p.stretches, simd.Stretch{First: lo, N: whole, At: lo, Masks: &allMasks})
+		}
+	}
+	if lo += whole; lo < hi {
+		m := p.mask()
+		for j := range m {
+			m[j] = 0
+			if j%simd.Lanes < hi-lo {
+				m[j] = -1
+			}
+		}
+		p.stretches = append(p.stretches, simd.Stretch{First: lo, N: simd.Lanes, At: lo, Masks: m})
+	}
+}
+
+// mask returns masks for a stretch. Of a piece there are enough of them.
+func (p *soaScratch[T]) mask() *simd.Masks {
+	p.masks = p.masks[:len(p.masks)+1]
+	return &p.masks[len(p.masks)-1]
+}
+
+// reach returns at least 1 + the largest squared distance between a head of the
+// quad and a column of its stretches.
+func (s *soaSweep[T]) reach(p *soaScratch[T]) T {
+	of := &s.boxes[0]
+	if len(s.runs) > 0 && p.stretches[0].First >= s.others && p.stretches[len(p.stretches)-1].First >= s.others {
+		of = &s.boxes[1]
+	}
+	reach := T(1)
+	for k := range s.d {
+		least, most := p.quad.Heads[k], p.quad.Heads[k]
+		for h := 1; h < simd.QuadHeads; h++ {
+			v := p.quad.Heads[h*s.d+k]
+			least, most = min(least, v), max(most, v)
+		}
+		farthest := max(most-of.least[k], of.most[k]-least)
+		reach += farthest * farthest
+	}
+	return reach * (1 + 1e-5) // for rounding
+}
+
+// Masks that are used over and over: all ones, and for the four quads of a whole
+// group those that exclude each head's own column.
+var (
+	allMasks simd.Masks
+	ownMasks [groupHeads / simd.QuadHeads]simd.Masks
+)
+
+func init() {
+	for i := range allMasks {
+		allMasks[i] = -1
+	}
+	for quad := range ownMasks {
+		ownMasks[quad] = allMasks
+		for h := range simd.QuadHeads {
+			ownMasks[quad][h*simd.Lanes+quad*simd.QuadHeads+h] = 0
+		}
+	}
+}
+
+// enter makes four heads of a group, of which there are size, the quad's, and
+// returns how many of them there are. head is the number of the first of them.
+func (s *soaSweep[T]) enter(p *soaScratch[T], head, size int) (heads int) {
+	p.quad.Heads = p.heads[head*s.d : (head+simd.QuadHeads)*s.d]
+	p.quad.Most = s.reach(p)
+	heads = min(simd.QuadHeads, size-head)
+	if len(s.runs) == 0 {
+		own := &ownMasks[head/simd.QuadHeads]
+		if size < groupHeads {
+			own = p.mask()
+			*own = ownMasks[head/simd.QuadHeads]
+			for j := range own {
+				if j%simd.Lanes >= size {
+					own[j] = 0
+				}
+			}
+		}
+		p.stretches[p.own].Masks, p.stretches[p.own+1].Masks = own, own
+	}
+	if heads < simd.QuadHeads {
+		for i := range p.stretches {
+			m := p.mask()
+			copy(m[:heads*simd.Lanes], p.stretches[i].Masks[:])
+			clear(m[heads*simd.Lanes:])
+			p.stretches[i].Masks = m
+		}
+	}
+	return heads
+}
+
+// totals adds up the pairs of a group's heads for InfoNC.
+func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
+	first, size := s.place(p, group)
+	s.meet(p, group)
+	slots := 1 + s.d
+	for head := 0; head < size; head += simd.QuadHeads {
+		heads := s.enter(p, head, size)
+		p.quad.Stretches, p.quad.Sums = p.stretches, p.onceSums.heads
+		p.quad.Fresh(false)
+		simd.DenseTotals(&p.quad, p.squares[head*p.width:], p.width, s.bound)
+		simd.Fold(p.folded, p.onceSums.heads)
+		s.toHeads(p.folded, first+head, heads, slots, 2)
+		for h := range heads {
+			s.share[first+head+h] += p.folded[h*slots+s.d]
+		}
+	}
+	share := s.share[first : first+size]
+	if s.options.ExcludePositive && s.m == 0 {
+		return // nothing to contrast with: the sum drops out
+	}
+	// The totals alone might hide a NaN among what is spread.
+	p.sum.Loss += 0 * float64(p.quad.Most)
+	logs := simd.LogTotals(share, s.weight)
+	p.sum.Loss += logs
+	p.sum.DTheta -= logs
+	for i, v := range share {
+		for k := range s.d {
+			s.headGrad[k*s.tails+first+i] *= v
+			p.factors[i*slots+1+k] = v * (p.heads[i*s.d+k] - s.center[k])
+		}
+		p.factors[i*slots] = v
+	}
+	if len(s.runs) == 0 {
+		// The stretches follow each other without a gap.
+		p.stretches = append(p.stretches[:0], simd.Stretch{N: s.others + wholeVectors(s.rows-2*s.b)})
+	}
+	for _, t := range p.stretches {
+		simd.DenseSpread(p.once[t.First:], s.d, t.N, s.stride, p.squares[t.At:], p.width, p.factors[:size*slots])
+	}
+}
+
+// finishColumns is how many columns of the planes are finished at a time.
+const finishColumns = 512
+
+// finish writes the gradient of the rows that columns [lo, hi) hold, from what
+// the pieces have left and the positive pairs.
+func (s *soaSweep[T]) finish(_, lo, hi int) {
+	d, factor, slots := s.d, T(-2), s.d
+	if s.options.Loss == InfoNC {
+		factor, slots = 2, 1+s.d
+	}
+	once := s.pieces[0].once
+	for k := range slots {
+		sum := once[k*s.stride+lo:][:hi-lo]
+		for _, p := range s.pieces[1:s.used] {
+			simd.Add(sum, p.once[k*s.stride+lo:][:hi-lo])
+		}
+		if !s.countsTwice() {
+			continue
+		}
+		for _, p := range s.pieces[:s.used] {
+			twice := p.twice[k*s.stride+lo:][:hi-lo]
+			simd.Scale(twice, 2)
+			simd.Add(sum, twice)
+		}
+	}
+	for part, column := range [3]int{0, s.tails, s.others} {
+		count := s.b
+		if part == 2 {
+			count = s.rows - 2*s.b
+		}
+		from, to := max(lo, column), min(hi, column+count)
+		if from >= to {
+			continue
+		}
+		first := from - column // in its part
+		for k := range d {
+			at := k*s.stride + from
+			x, g := s.planes[at:][:to-from], once[at:][:to-from]
+			if s.options.Loss == InfoNC {
+				g = once[at+s.stride:][:to-from]
+				simd.LessProduct(g, x, once[from:], s.center[k])
+			}
+			simd.Scale(g, factor)
+			// A head is pulled towards its tail, and the tail towards the head.
+			switch part {
+			case 0:
+				simd.Add(g, s.headGrad[k*s.tails+first:][:to-from])
+				simd.Pull(g, s.x[first:], x, s.planes[at+s.tails:], 2)
+			case 1:
+				simd.Pull(g, s.x[first:], x, s.planes[at-s.tails:], 2)
+			}
+			s.interleave(g, part*s.b+first, k)
+		}
+	}
+}
+
+// interleave writes coordinate k of the gradient of rows from the first one on.
+func (s *soaSweep[T]) interleave(g []T, first, k int) {
+	grad := s.grad[first*s.d+k:]
+	for i, v := range g {
+		grad[i*s.d] = v
+	}
+}

@@ -1,0 +1,343 @@
+package op
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"cne/internal/rng"
+	"cne/internal/simd"
+)
+
+// inRuns returns runs of m rows that begin with random ones.
+func inRuns(b, rows, m int, s *rng.Stream) []int32 {
+	runs := []int32{int32(m)}
+	for head := 0; head < b; head += groupHeads {
+		runs = append(runs, int32(s.IntN(rows-2*min(groupHeads, b-head))))
+	}
+	return runs
+}
+
+// named names [m, b] the rows that heads are contrasted with by runs, as the
+// definition in Contrastive's documentation says.
+func named(runs []int32, b, rows int) []int32 {
+	columns := make([][]int32, b)
+	for i := range columns {
+		lo, hi := i, i+1
+		if runs[0] != allRows {
+			lo = i / groupHeads * groupHeads
+			hi = min(b, lo+groupHeads)
+		}
+		var outside []int32
+		for r := range rows {
+			if !(r >= lo && r < hi || r >= b+lo && r < b+hi) {
+				outside = append(outside, int32(r))
+			}
+		}
+		if runs[0] == allRows {
+			columns[i] = outside
+			continue
+		}
+		count, first := runs[0], runs[1+i/groupHeads]
+		for t := range count {
+			columns[i] = append(columns[i], outside[int(first+t)%len(outside)])
+		}
+	}
+	list := make([]int32, 0, len(columns[0])*b)
+	for j := range columns[0] {
+		for i := range columns {
+			list = append(list, columns[i][j])
+		}
+	}
+	return list
+}
+
+// A denseSweep goes over a batch whose heads are contrasted with stretches of
+// rows.
+type denseSweep[T Float] interface {
+	init(options ContrastiveOptions)
+	run(features []T, d, rows, b int, runs []int32, theta float64, withGrad bool, grad []T) simd.Sum
+}
+
+// listed computes a batch by the sweep over negatives that are named one by one.
+func listed[T Float](o ContrastiveOptions, features []T, d, b int, runs []int32, theta float64) (simd.Sum, []T) {
+	var s sweep[T]
+	s.init(o)
+	sum := s.run(features, d, named(runs, b, len(features)/d), b, theta, true)
+	grad := make([]T, len(features))
+	for _, p := range s.pieces {
+		simd.Add(grad, p.grad)
+	}
+	return sum, grad
+}
+
+// sameAs compares with the largest magnitude.
+func sameAs[T Float](t *testing.T, what string, got, want []T, tol float64) {
+	t.Helper()
+	var most float64
+	for _, v := range want {
+		most = max(most, math.Abs(float64(v)))
+	}
+	for i := range want {
+		if diff := math.Abs(float64(got[i] - want[i])); !(diff <= tol*most+1e-30) {
+			t.Errorf("%s[%d]: %v, want %v; the largest is %g", what, i, got[i], want[i], most)
+			return
+		}
+	}
+}
+
+// completeOptions are all losses of a metric, with and without their options.
+func completeOptions(metric Metric, clamps ...float64) (all []ContrastiveOptions) {
+	for _, clamp := range clamps {
+		for _, loss := range []Loss{Neg, NC, InfoNC, UMAP} {
+			if loss == UMAP && metric == Cosine {
+				continue
+			}
+			o := ContrastiveOptions{Loss: loss, Metric: metric, Clamp: clamp, Temperature: 0.5, Scale: 1}
+			all = append(all, o)
+			if loss == InfoNC {
+				o.ExcludePositive = true
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// testDense compares a dense sweep with the one over listed negatives.
+func testDense[T Float](t *testing.T, s denseSweep[T], o ContrastiveOptions, d, b, extra int, tol float64) {
+	t.Helper()
+	random := rng.New(uint64(b*100+d), rng.Sample)
+	rows := 2*b + extra
+	features := make([]T, rows*d)
+	for i := range features {
+		features[i] = T(float32(2*random.Normal() + 5))
+	}
+	if b > 3 { // a point that is met twice, and one met by its own edge's tail
+		copy(features[3*d:4*d], features[:d])
+		copy(features[(b+2)*d:(b+3)*d], features[d:2*d])
+	}
+	if o.Metric == Cosine {
+		for i := range rows {
+			row := features[i*d : (i+1)*d]
+			var norm float64
+			for _, v := range row {
+				norm += float64(v) * float64(v)
+			}
+			for k := range row {
+				row[k] /= T(math.Sqrt(norm))
+			}
+		}
+	}
+	cases := map[string][]int32{"every row": {allRows}}
+	if outside := rows - 2*min(b, groupHeads); outside > 0 {
+		for _, m := range []int{1, 7, 16, 50, outside} {
+			if m <= outside {
+				cases[fmt.Sprintf("runs of %d", m)] = inRuns(b, rows, m, &random)
+			}
+		}
+	}
+	for name, runs := range cases {
+		what := fmt.Sprintf("%v %v clamp %g exclude %v, d=%d b=%d extra=%d %T, %s", o.Loss, o.Metric, o.Clamp, o.ExcludePositive, d, b, extra, T(0), name)
+		const theta = -0.3
+		s.init(o)
+		grad := make([]T, len(features))
+		for i := range grad {
+			grad[i] = 7 // whatever is there is written over
+		}
+		got := s.run(features, d, rows, b, runs, theta, true, grad)
+		want, wantGrad := listed(o, features, d, b, runs, theta)
+		sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, tol)
+		sameAs(t, what+": dTheta", []float64{got.DTheta}, []float64{want.DTheta}, tol)
+		sameAs(t, what+": gradient", grad, wantGrad, tol)
+		if again := s.run(features, d, rows, b, runs, theta, false, nil); again.Loss != got.Loss {
+			t.Errorf("%s: loss %g without the gradient, %g with it", what, again.Loss, got.Loss)
+		}
+	}
+}
+
+func TestSoASweepAgreeWithListedNegatives(t *testing.T) {
+	for _, o := range completeOptions(Euclidean, 1e-10, 0, 0.05) {
+		for d := 1; d <= simd.MaxDenseWidth; d++ {
+			for _, b := range []int{1, 2, 15, 16, 17, 33, 64, 100, 129} {
+				for _, extra := range []int{0, 1, 40} {
+					if o.Loss == UMAP && o.Clamp == 0 {
+						continue // coincident points weigh what the largest float allows
+					}
+					testDense[float64](t, &soaSweep[float64]{}, o, d, b, extra, 1e-9)
+					testDense[float32](t, &soaSweep[float32]{}, o, d, b, extra, 1e-4)
+				}
+			}
+		}
+	}
+}
+
+// Batches of several pieces, of whole groups and not.
+func TestSoASweepInPieces(t *testing.T) {
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		for _, b := range []int{300, 801, 1024} {
+			s := new(soaSweep[float32])
+			testDense(t, s, o, 2, b, 3, 1e-4)
+			if len(s.pieces) < 3 {
+				t.Errorf("b=%d: %d pieces; there is nothing to add up", b, len(s.pieces))
+			}
+		}
+	}
+}
+
+// Rows far from the origin, or some far from the others, cost no digits but
+// those of InfoNC's sums of products, whose error is that of rounding the
+// coordinates.
+func TestSoASweepOfFarRows(t *testing.T) {
+	const b, d = 200, 2
+	random := rng.New(7, rng.Sample)
+	for name, tc := range map[string]struct {
+		move   func(i int, v float64) float64
+		infonc float64 // its tolerance
+	}{
+		"one at 1e5":      {func(i int, v float64) float64 { return v + 1e5*float64(min(1, i/(2*b-1))) }, 1e-4},
+		"all at 1e3":      {func(_ int, v float64) float64 { return v + 1e3 }, 1e-5},
+		"tight clusters":  {func(i int, v float64) float64 { return 0.05*v + 200*float64(i%2*2-1) }, 1e-3},
+		"far clusters":    {func(i int, v float64) float64 { return v + 2e4*float64(i%2*2-1) }, 1e-2},
+		"beyond clamping": {func(i int, v float64) float64 { return v + 1e7*float64(i) }, 1e-5},
+		"farther still":   {func(i int, v float64) float64 { return v + 1e11*float64(i) }, 1e-5},
+	} {
+		features := make([]float32, 2*b*d)
+		for i := range features {
+			features[i] = float32(tc.move(i/d, random.Normal()))
+		}
+		for _, o := range completeOptions(Euclidean, 1e-10) {
+			var s soaSweep[float32]
+			s.init(o)
+			grad := make([]float32, len(features))
+			got := s.run(features, d, 2*b, b, []int32{allRows}, -0.3, true, grad)
+			double := make([]float64, len(features))
+			for i, v := range features {
+				double[i] = float64(v)
+			}
+			want, wantGrad := listed(o, double, d, b, []int32{allRows}, -0.3)
+			tol := 2e-6
+			if o.Loss == InfoNC {
+				tol = tc.infonc
+			}
+			what := fmt.Sprintf("%s, %v, exclude %v", name, o.Loss, o.ExcludePositive)
+			sameAs(t, what+": loss", []float64{got.Loss}, []float64{want.Loss}, 1e-4)
+			same := make([]float64, len(grad))
+			for i, v := range grad {
+				same[i] = float64(v)
+			}
+			sameAs(t, what+": gradient", same, wantGrad, tol)
+		}
+	}
+}
+
+// TestDenseSameBits: the bits of a dense sweep do not depend on how many cores
+// there are, nor on what was computed before.
+func TestDenseSameBits(t *testing.T) {
+	const b, rows = 300, 610
+	random := rng.New(3, rng.Sample)
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		for name, runs := range map[string][]int32{"every row": {allRows}, "runs": inRuns(b, rows, 133, &random)} {
+			for d := 1; d <= simd.MaxDenseWidth; d++ {
+				features := make([]float32, rows*d)
+				for i := range features {
+					features[i] = float32(3 * random.Normal())
+				}
+				var first []float32
+				var loss float64
+				var s soaSweep[float32]
+				s.init(o)
+				for _, procs := range []int{1, 2, 7} {
+					old := runtime.GOMAXPROCS(procs)
+					grad := make([]float32, len(features))
+					sum := s.run(features, d, rows, b, runs, 0, true, grad)
+					runtime.GOMAXPROCS(old)
+					if first == nil {
+						first, loss = grad, sum.Loss
+					}
+					if !slices.Equal(grad, first) || sum.Loss != loss {
+						t.Errorf("%v, %s, d=%d: other bits with %d processors", o.Loss, name, d, procs)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestDenseDoesNotAllocate(t *testing.T) {
+	const b, rows = 300, 600
+	features, grad := make([]float32, rows*2), make([]float32, rows*2)
+	for i := range features {
+		features[i] = float32(i % 13)
+	}
+	random := rng.New(3, rng.Sample)
+	all, runs := []int32{allRows}, inRuns(b, rows, 133, &random)
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		var s soaSweep[float32]
+		s.init(o)
+		step := func() {
+			s.run(features, 2, rows, b, all, 0, true, grad)
+			s.run(features, 2, rows, b, runs, 0, true, grad)
+		}
+		step()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 100 {
+			step()
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.Mallocs - before.Mallocs; n > 100 { // a worker or two may be new
+			t.Errorf("%v: %d allocations in 100 runs", o.Loss, n)
+		}
+	}
+}
+
+// A number that is none shows in the loss, also where it is no end of an edge.
+func TestDenseKeepsNaN(t *testing.T) {
+	for _, o := range completeOptions(Euclidean, 1e-10) {
+		for _, row := range []int{16, 100, 130} {
+			for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+				features := make([]float32, 2*140)
+				for i := range features {
+					features[i] = float32(i)
+				}
+				features[2*row+1] = float32(bad)
+				var s soaSweep[float32]
+				s.init(o)
+				grad := make([]float32, len(features))
+				sum := s.run(features, 2, 140, 64, []int32{allRows}, 0, true, grad)
+				if finite := !slices.ContainsFunc(grad, func(v float32) bool { return v-v != 0 }); sum.Loss-sum.Loss == 0 && (math.IsNaN(bad) || !finite) {
+					t.Errorf("%v: with %g in row %d the loss is %g; the gradient is finite: %v", o.Loss, bad, row, sum.Loss, finite)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkDenseSweep(b *testing.B) {
+	const edges = 1024
+	for d := 1; d <= simd.MaxDenseWidth; d++ {
+		random := rng.New(1, rng.Sample)
+		features, grad := make([]float32, 2*edges*d), make([]float32, 2*edges*d)
+		for i := range features {
+			features[i] = float32(20 * random.Normal())
+		}
+		for _, o := range completeOptions(Euclidean, 1e-10) {
+			if o.ExcludePositive {
+				continue
+			}
+			var s soaSweep[float32]
+			s.init(o)
+			for _, m := range []int{50, 500} {
+				runs := inRuns(edges, 2*edges, m, &random)
+				b.Run(fmt.Sprintf("d=%d/%v/m=%d", d, o.Loss, m), func(b *testing.B) {
+					for range b.N {
+						s.run(features, d, 2*edges, edges, runs, 0, true, grad)
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+)
+
+// A Device is where operations are computed: the CPU (nil), or an accelerator such as
+// a GPU. It is the same type as model.Device; model.OpenDevice opens one by name.
+type Device = device.Device
+
+// A Pointer is an address in an accelerator's memory.
+type Pointer = device.Pointer
+
+// An Arg is an argument of a kernel on an accelerator: a pointer or a number.
+type Arg = device.Arg
+
+// elementSize is the size of a float32 or int32, in bytes.
+const elementSize = 4
+
+// deviceMemory is where the elements of an array are on an accelerator; the zero value
+// is that of an array in the program's memory.
+type deviceMemory struct {
+	device   *Device
+	engine   *device.Engine // for Value; nil until it is needed
+	memory   *device.Memory // nil if the array does not own its memory
+	held     *device.Memory // of a view: keeps the owner's memory from being collected
+	at       Pointer
+	capacity int // bytes
+}
+
+// grow makes room for n elements.
+func (r *deviceMemory) grow(n int) error {
+	if n*elementSize <= r.capacity {
+		return nil
+	}
+	m, err := r.device.Alloc(n * elementSize)
+	if err != nil {
+		return err
+	}
+	if r.memory != nil {
+		r.memory.Free()
+	}
+	r.memory, r.at, r.capacity = m, m.Pointer(), n*elementSize
+	return nil
+}
+
+func (r *deviceMemory) toEngine() *device.Engine {
+	if r.engine == nil {
+		r.engine = device.NewEngine(r.device)
+	}
+	return r.engine
+}
+
+// Device returns where the elements are.
+func (a *Array) Device() *Device {
+	if a.on.device != nil {
+		return a.on.device
+	}
+	return device.CPU()
+}
+
+// Pointer returns the address of the elements of an array on an accelerator.
+func (a *Array) Pointer() Pointer { return a.on.at }
+
+// Arg returns the address of the elements as an argument of a kernel.
+func (a *Array) Arg() Arg { return Arg(a.on.at) }
+
+// Free gives back the memory that the array owns on an accelerator; the array is then
+// empty. It does nothing to an array on the CPU.
+func (a *Array) Free() {
+	if a.on.memory != nil {
+		a.on.memory.Free()
+		a.on.memory, a.on.at, a.on.capacity = nil, 0, 0
+	}
+}
+
+// View makes a an array of the given shape over the elements of another of its
+// type, from element first on, on the other's device. It is valid until the other
+// is resized or freed.
+func (a *Array) View(of *Array, first int, shape ...int) error {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	if a.dtype != of.dtype || len(shape) > MaxDims || first < 0 || n < 0 || first+n > of.Cap() {
+		return fmt.Errorf("op: elements %d to %d of an array for %d of %v are no array of %v of shape %v",
+			first, first+n, of.Cap(), of.dtype, a.dtype, slices.Clone(shape))
+	}
+	a.f32, a.f64, a.i32 = part(of.f32, first, n), part(of.f64, first, n), part(of.i32, first, n)
+	a.Free()
+	a.on = deviceMemory{device: of.on.device, held: of.on.held}
+	if of.on.memory != nil {
+		a.on.held = of.on.memory
+	}
+	if of.on.device != nil {
+		a.on.at, a.on.capacity = of.on.at.At(first, elementSize), n*elementSize
+	}
+	a.dims = copy(a.shape[:], shape)
+	return nil
+}
+
+func part[E any](s []E, first, n int) []E {
+	if s == nil {
+		return nil
+	}
+	return s[first : first+n : first+n]
+}
+
+// Copy gives dst the shape and the elements of src, wherever the two are. The
+// types must be equal.
+func Copy(dst, src *Array) error {
+	if src.dtype != dst.dtype {
+		return fmt.Errorf("op: a value of %v where %v is expected", src.dtype, dst.dtype)
+	}
+	if err := dst.Resize(src.Shape()); err != nil {
+		return err
+	}
+	to, from := dst.on.device, src.on.device
+	switch {
+	case to == nil && from == nil:
+		copy(dst.f32, src.f32)
+		copy(dst.f64, src.f64)
+		copy(dst.i32, src.i32)
+		return nil
+	case to == from:
+		return to.Copy(dst.on.at, src.on.at, src.Len()*elementSize)
+	case from == nil && src.dtype == tensor.Float32:
+		return device.Upload(to, dst.on.at, src.f32[:src.Len()])
+	case from == nil:
+		return device.Upload(to, dst.on.at, src.i32[:src.Len()])
+	case to == nil && src.dtype == tensor.Float32:
+		return device.Download(from, dst.f32[:src.Len()], src.on.at)
+	case to == nil:
+		return device.Download(from, dst.i32[:src.Len()], src.on.at)
+	}
+	var between Array
+	between.dtype = src.dtype
+	if err := Copy(&between, src); err != nil {
+		return err
+	}
+	return Copy(dst, &between)
+}
+
+// Zero clears the elements.
+func (a *Array) Zero() error {
+	if a.on.device != nil {
+		return a.on.device.Zero(a.on.at, a.Len()*elementSize)
+	}
+	clear(a.f32)
+	clear(a.f64)
+	clear(a.i32)
+	return nil
+}
+
+// A Launcher is a kernel that also runs on an accelerator, as all operations of this
+// package do. One that has no code for the accelerator may Copy its inputs to arrays
+// on the CPU, Run there and Copy the result back.
+type Launcher interface {
+	Kernel
+
+	// Launch computes what Run computes, in float32, where dst and all of in are
+	// in the memory of the accelerator d. It need not wait for the result. Row
+	// numbers among the inputs are not checked: they must be in range.
+	Launch(d *Device, dst *Array, in []*Array) error
+}
+
+// A scratch is an array that an operation uses on the accelerator on which it runs.
+type scratch struct{ array *Array }
+
+// of returns the array, with room for n elements. What they are is not defined.
+func (s *scratch) of(d *Device, dtype tensor.Dtype, n int) (*Array, error) {
+	shape := [1]int{n}
+	if s.array != nil && s.array.on.device == d {
+		return s.array, s.array.Resize(shape[:])
+	}
+	a, err := NewArray(d, dtype, n)
+	if err != nil {
+		return nil, err
+	}
+	s.array = a
+	return a, nil
+}
+
+// doOnDevice is do on values in an accelerator's memory. The result's memory is
+// kept by the engine of the first.
+func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
+	l, ok := k.(Launcher)
+	if !ok {
+		return nil, fmt.Errorf("op: %v does not run on %s", k, in[0].on.device.Name())
+	}
+	e := in[0].on.toEngine()
+	for i, a := range in {
+		if a.on.device != e.Device() {
+			return nil, fmt.Errorf("op: %v: input %d is on %s, and input 0 on %s", k, i, a.Device().Name(), e.Device().Name())
+		}
+	}
+	v := tensor.New(tensor.Of(in[0].dtype), tensor.WithShape(shape...), tensor.WithEngine(e))
+	var dst Array
+	if err := dst.SetValue(v); err != nil {
+		return nil, err
+	}
+	return v, l.Launch(e.Device(), &dst, in)
+}
+
+// Point makes a an array of the given shape over elements at an address of an
+// accelerator's memory, which must stay there for as long as a is used.
+func (a *Array) Point(d *Device, at Pointer, shape ...int) error {
+	if len(shape) > MaxDims {
+		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
+	}
+	a.Free()
+	a.f32, a.f64, a.i32 = nil, nil, nil
+	a.dims = copy(a.shape[:], shape)
+	a.on = deviceMemory{device: d, at: at, capacity: a.Len() * elementSize}
+	return nil
+}

@@ -1,0 +1,139 @@
+package op
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+)
+
+// MinTemperature and MaxTemperature bound the temperatures of ScaleByTemperature.
+const (
+	MinTemperature = 0.01
+	MaxTemperature = 100
+)
+
+// ScaleByTemperature returns x [n, d] divided by √τ, where log τ is a vector of one number:
+// the inner products of unit rows become cosines divided by the temperature τ,
+// which can be learnt in this way; Contrastive then takes them at temperature 1. τ is
+// clamped to [MinTemperature, MaxTemperature]; beyond a bound the gradient of log τ is
+// zero unless a descent step leads back.
+func ScaleByTemperature(x, logTemperature *gorgonia.Node) (*gorgonia.Node, error) {
+	return gorgonia.ApplyOp(&temperature{base{name: "scale_by_temperature", arity: 2, typ: hm.NewFnType(matrix, vector, matrix)}}, x, logTemperature)
+}
+
+type temperature struct{ base }
+
+func (o *temperature) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *temperature) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *temperature) ResultShape(dst []int, in []*Array) ([]int, error) {
+	if in[0].dims != 2 || in[1].dims != 1 || in[1].shape[0] != 1 {
+		return nil, fmt.Errorf("op: scale_by_temperature takes a matrix and a vector of one number, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+	}
+	return append(dst, in[0].shape[0], in[0].shape[1]), nil
+}
+
+func (o *temperature) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		scaleByTemperature(dst.f64, in[0].f64, in[1].f64[0])
+	} else {
+		scaleByTemperature(dst.f32, in[0].f32, in[1].f32[0])
+	}
+	return nil
+}
+
+// Launch implements Launcher.
+func (o *temperature) Launch(d *Device, dst *Array, in []*Array) error {
+	return d.Each("temper", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(),
+		device.F32(minLog), device.F32(maxLog), device.Int(dst.Len()))
+}
+
+func (o *temperature) DiffWRT(int) []bool { return []bool{true, true} }
+
+func (o *temperature) SymDiff(in gorgonia.Nodes, out, grad *gorgonia.Node) (gorgonia.Nodes, error) {
+	dx, err := ScaleByTemperature(grad, in[1])
+	if err != nil {
+		return nil, err
+	}
+	dLog, err := gorgonia.ApplyOp(&temperatureGrad{base: base{name: "scale_by_temperature_grad", arity: 3, typ: hm.NewFnType(vector, matrix, matrix, vector)}}, in[1], out, grad)
+	return gorgonia.Nodes{dx, dLog}, err
+}
+
+// temperatureGrad is the gradient with respect to log τ, −½·Σ y·g. Its inputs are
+// log τ, the result y and the incoming gradient g.
+type temperatureGrad struct {
+	base
+	sums scratch // float64, of an accelerator's blocks
+}
+
+func (o *temperatureGrad) Do(v ...gorgonia.Value) (gorgonia.Value, error) { return do(o, v) }
+
+func (o *temperatureGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
+	return inferShape(o, s)
+}
+
+func (o *temperatureGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
+	return append(dst, 1), nil
+}
+
+func (o *temperatureGrad) Run(dst *Array, in []*Array) error {
+	if dst.dtype == tensor.Float64 {
+		dst.f64[0] = temperatureSlope(in[0].f64[0], in[1].f64, in[2].f64)
+	} else {
+		dst.f32[0] = temperatureSlope(in[0].f32[0], in[1].f32, in[2].f32)
+	}
+	return nil
+}
+
+// mostBlocks is how many blocks of 256 threads add up an array at most: enough for
+// every accelerator.
+const mostBlocks = 512
+
+// blocksFor returns in how many blocks n elements are added up.
+func blocksFor(n int) int { return min(mostBlocks, (n+1023)/1024) }
+
+// Launch implements Launcher.
+func (o *temperatureGrad) Launch(d *Device, dst *Array, in []*Array) error {
+	n := in[1].Len()
+	blocks := blocksFor(n)
+	sums, err := o.sums.of(d, tensor.Int32, 2*blocks)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		if err := d.Launch("temper_products", device.Launch{Grid: blocks, Block: 256}, sums.Arg(), in[1].Arg(), in[2].Arg(), device.Int(n)); err != nil {
+			return err
+		}
+	}
+	return d.Launch("temper_slope", device.Launch{Grid: 1, Block: 256}, dst.Arg(), sums.Arg(), device.Int(blocks), in[0].Arg(),
+		device.F32(minLog), device.F32(maxLog))
+}
+
+var minLog, maxLog = math.Log(MinTemperature), math.Log(MaxTemperature)
+
+func scaleByTemperature[T Float](dst, x []T, logTemperature T) {
+	f := T(math.Exp(-min(max(float64(logTemperature), minLog), maxLog) / 2))
+	for i, v := range x {
+		dst[i] = f * v
+	}
+}
+
+func temperatureSlope[T Float](logTemperature T, y, g []T) T {
+	var sum float64
+	for i, v := range y {
+		sum += float64(v) * float64(g[i])
+	}
+	slope := -sum / 2
+	if t := float64(logTemperature); t <= minLog && slope > 0 || t >= maxLog && slope < 0 {
+		return 0
+	}
+	return T(slope)
+}

@@ -1,0 +1,150 @@
+package cne
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"cne/data"
+	"cne/data/neighbors"
+)
+
+// A Neighborhood is what an embedding is to preserve: points, and which of them are
+// neighbours.
+type Neighborhood struct {
+	// Input are the points as they were scaled; a network sees them, unless
+	// Options.OnComponents says otherwise.
+	Input *data.Matrix
+	// Points is the space in which neighbours are near: Input, or its principal
+	// components, which PCA then gives of any points.
+	Points *data.Matrix
+	PCA    *data.PCA
+	// Nearest has the nearest neighbours of each point, as many as the graph needs
+	// or more; nil if the graph is the caller's own.
+	Nearest *neighbors.Neighbors
+	// Graph is the symmetric kNN graph, or the caller's own.
+	Graph *neighbors.Graph
+	// Before is what was done to the points before they became Input; nil if
+	// nothing was. Embeddings keep it for new points.
+	Before *data.Preprocessing
+
+	// PCATime and GraphTime are what the principal components and the graph took.
+	PCATime, GraphTime time.Duration
+}
+
+// Prepare scales points, finds their neighbours and makes the graph, as the options
+// say. It does not change the points. Embed does it first.
+func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood, error) {
+	if err := checkPoints(points); err != nil {
+		return nil, err
+	}
+	if err := o.Check(points.N); err != nil {
+		return nil, err
+	}
+	set := &data.Dataset{Points: &data.Matrix{N: points.N, D: points.D, X: slices.Clone(points.X)}}
+	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+	}
+	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Scaler: scaler}}
+	if err := h.Complete(ctx, &o, 0); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// checkPoints refuses what is no matrix of points.
+func checkPoints(m *data.Matrix) error {
+	if m == nil || m.N < 1 || m.D < 1 || len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
+		return fmt.Errorf("%w: there are none, or N·D is not the length of X", ErrPoints)
+	}
+	return nil
+}
+
+// Complete finds what is nil of Points, Nearest and Graph, given Input and Before; what
+// is there already, such as what an earlier run has found, is taken as it is. Nearest
+// gets at least so many neighbours, which a measure of quality may want more of than
+// the graph. When ctx ends, so does Complete, with ctx.Err().
+func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) error {
+	n := h.Input.N
+	if err := o.checkGraph(n); err != nil {
+		return err
+	}
+	if o.Graph != nil {
+		h.Graph = o.Graph
+	}
+	k := atLeast
+	if h.Graph == nil {
+		k = max(k, orElse(o.Neighbors, DefaultNeighbors))
+	}
+	if n <= max(k, 1) {
+		return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points, or ask for fewer neighbours", ErrPoints, n, max(k, 1))
+	}
+	if h.Points == nil {
+		if err := h.reduce(ctx, o); err != nil {
+			return err
+		}
+	}
+	if o.releasesInput() {
+		h.Input = nil // the search for neighbours needs the memory more
+	}
+	start := time.Now()
+	defer func() { h.GraphTime = time.Since(start) }()
+	if h.Nearest == nil && k > 0 {
+		o.log("searching the nearest neighbours", "points", n, "k", k)
+		var err error
+		h.Nearest, err = neighbors.KNN(ctx, h.Points, k, neighbors.Options{Device: o.Device})
+		if errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil {
+			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if h.Graph == nil {
+		var err error
+		if h.Graph, err = neighbors.FromNeighbors(h.Nearest.Nearest(orElse(o.Neighbors, DefaultNeighbors))); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Reduces returns how many principal components the graph is built on for n points
+// of d values; 0 means the points themselves.
+func (o *Options) Reduces(n, d int) int {
+	if c := orElse(o.Components, DefaultComponents); c > 0 && c < d {
+		return min(c, n)
+	}
+	return 0
+}
+
+// reduce fills in Points.
+func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
+	start := time.Now()
+	defer func() { h.PCATime = time.Since(start) }()
+	h.Points = h.Input
+	components := o.Reduces(h.Input.N, h.Input.D)
+	if components == 0 {
+		return nil
+	}
+	o.log("computing principal components", "from", h.Input.D, "to", components)
+	if h.PCA, err = data.FitPCA(ctx, h.Input, components, o.Device); err != nil {
+		return err
+	}
+	h.Points, err = h.PCA.Transform(ctx, h.Input, o.Device)
+	return err
+}
+
+// releasesInput tells whether nothing needs the input once neighbours are to be
+// looked for: its n·D values may be most of the memory.
+func (o *Options) releasesInput() bool { return !o.network() || o.OnComponents }
+
+// log notes what takes long.
+func (o *Options) log(message string, args ...any) {
+	if o.Log != nil {
+		o.Log.Info(message, args...)
+	}
+}

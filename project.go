@@ -1,0 +1,240 @@
+package cne
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cne/data"
+	"cne/internal/finite"
+	"cne/internal/parallel"
+	"cne/model"
+	"cne/train"
+)
+
+// Save writes the embedding to a safetensors file, complete or not at all, with all
+// that Project needs: of a table that is its training points, too; of a network it
+// is its weights alone, with the names that PyTorch gives them.
+func (e *Embedding) Save(path string) error {
+	d := e.Description
+	d.Points = e.beside
+	return e.model.Save(path, &d)
+}
+
+// SaveModel is Save without the training points of a table, which may be large, or
+// not to be passed on: UseTrainingPoints gives them back to what is loaded.
+func (e *Embedding) SaveModel(path string) error { return e.model.Save(path, &e.Description) }
+
+// Load reads an embedding that Save, or the program, has written, or a network of
+// linear layers that PyTorch has. Errors name the file, and wrap model.ErrFile if
+// its contents are at fault.
+func Load(path string) (*Embedding, error) {
+	saved, err := model.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	e := &Embedding{Description: saved.Description, mapper: saved.Network, beside: saved.Points, Foreign: saved.Foreign}
+	switch network := saved.Network.(type) {
+	case saver:
+		e.model = network
+	case nil:
+		if saved.ResNet != nil {
+			return nil, fmt.Errorf("%w: %s", ErrImages, path)
+		}
+		e.Positions = &data.Matrix{N: saved.N, D: saved.D, X: saved.Table}
+		if e.model, err = model.NewEmbedding(slices.Clone(saved.Table), saved.D, saved.Training.Objective); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// UseTrainingPoints gives a table that was saved without its training points [n, p]
+// these, as its graph saw them.
+func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
+	if e.Positions == nil || points.N != e.Positions.N {
+		return fmt.Errorf("%w: %d training points for a table of others", ErrPoints, points.N)
+	}
+	if p := e.Description.Preprocessing; p != nil && p.Out() != points.D {
+		return fmt.Errorf("%w: the training points have %d values, but points are prepared to have %d", ErrPoints, points.D, p.Out())
+	}
+	e.beside, e.mapper = points, nil
+	return nil
+}
+
+// UseDevice has a network of float32 place points on a device from now on; tables and
+// networks of float64 stay on the CPU.
+func (e *Embedding) UseDevice(d *model.Device) error {
+	if network, ok := e.mapper.(*model.MLP[float32]); ok {
+		return network.UseDevice(d)
+	}
+	return nil
+}
+
+// Mapper returns what maps points, prepared as Description.Preprocessing says, to
+// their positions: the network, or for a table what finds a place beside its
+// training points, of which there must be some (ErrNoTrainingPoints).
+func (e *Embedding) Mapper() (model.Mapper, error) {
+	if e.mapper != nil {
+		return e.mapper, nil
+	}
+	if e.beside == nil {
+		return nil, ErrNoTrainingPoints
+	}
+	p, err := train.NewProjector(e.beside, e.Positions.X, e.Positions.D, e.Description.Training)
+	if err != nil {
+		return nil, err
+	}
+	e.mapper = p
+	return p, nil
+}
+
+// Width returns how many values the points have that Project takes.
+func (e *Embedding) Width() (int, error) {
+	if before := e.Description.Preprocessing; before != nil {
+		return before.Width, nil
+	}
+	mapper, err := e.Mapper()
+	if err != nil {
+		return 0, err
+	}
+	width, _ := mapper.Size()
+	return width, nil
+}
+
+// Dim returns how many dimensions the embedding has.
+func (e *Embedding) Dim() int {
+	if e.Positions != nil {
+		return e.Positions.D
+	}
+	_, d := e.mapper.Size()
+	return d
+}
+
+// projectedRows is how many points are placed between two looks at the context.
+const projectedRows = 1 << 13
+
+// Project places points [r, D] of the kind that the embedding was learnt from, and
+// returns their positions [r, Dim]. A network maps them; beside a table each starts
+// among its nearest training points and is then optimised, while all others stay.
+// The position of a point does not depend on the others. The points stay as they
+// are. A point of another width, or with a value that is no finite number, is an
+// error that wraps ErrPoints; its row counts from 0.
+func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
+	mapper, err := e.Mapper()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPoints(points); err != nil {
+		return nil, err
+	}
+	_, d := mapper.Size()
+	positions := data.NewMatrix(points.N, d)
+	block := data.NewMatrix(min(points.N, projectedRows), points.D)
+	for lo := 0; lo < points.N; lo += projectedRows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		hi := min(points.N, lo+projectedRows)
+		copy(block.X, points.X[lo*points.D:hi*points.D])
+		if _, err := e.ProjectBlock(ctx, positions.Rows(lo, hi), block.Rows(0, hi-lo), nil); err != nil {
+			if bad, ok := err.(*PointError); ok {
+				bad.Row += lo
+			}
+			return nil, err
+		}
+	}
+	return positions, nil
+}
+
+// A PointError is about a point that cannot be placed. It wraps ErrPoints.
+type PointError struct {
+	Row   int // counted from 0
+	Fault string
+}
+
+func (e *PointError) Error() string { return fmt.Sprintf("%v: row %d: %s", ErrPoints, e.Row, e.Fault) }
+
+// Unwrap returns ErrPoints.
+func (e *PointError) Unwrap() error { return ErrPoints }
+
+// ProjectBlock writes the positions of a block of points to dst, for callers who read
+// points block by block; it prepares them where they are. Without skipped, the first
+// point that cannot be placed is an error (*PointError); with it, of one element for
+// each point, such points are marked there, get NaNs as positions, and are counted.
+func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, skipped []bool) (bad int, err error) {
+	mapper, err := e.Mapper()
+	if err != nil {
+		return 0, err
+	}
+	width, err := e.Width()
+	if err != nil {
+		return 0, err
+	}
+	before := e.Description.Preprocessing
+	if points.D != width {
+		return 0, fmt.Errorf("%w: they have %d values, but the embedding was learnt from points of %d; give points of the same kind", ErrPoints, points.D, width)
+	}
+	clear(skipped)
+	if err := reject(points, skipped, func(row []float32) string {
+		at := slices.IndexFunc(row, func(v float32) bool { return !finite.Is(v) })
+		return fmt.Sprintf("value %d (counted from 1) is %v", at+1, row[at])
+	}); err != nil {
+		return 0, err
+	}
+	tooLarge := func([]float32) string { return "the values are too large for this model" }
+	x := points
+	if before != nil {
+		if x, err = before.Apply(ctx, points, nil); err != nil {
+			return 0, err
+		}
+		if err := reject(x, skipped, tooLarge); err != nil {
+			return 0, err
+		}
+	}
+	if err := mapper.ProjectTo(dst.X, x.X); err != nil {
+		return 0, err
+	}
+	if err := reject(dst, skipped, tooLarge); err != nil {
+		return 0, err
+	}
+	for i, skip := range skipped {
+		if !skip {
+			continue
+		}
+		bad++
+		for j, row := 0, dst.Row(i); j < len(row); j++ {
+			row[j] = float32(math.NaN())
+		}
+	}
+	return bad, nil
+}
+
+// reject marks the rows of m with a value that is not finite in skipped, and clears
+// them; or, where skipped is nil, returns the first as a PointError with its fault.
+func reject(m *data.Matrix, skipped []bool, fault func(row []float32) string) error {
+	grain := max(1, 1<<16/m.D)
+	first := make([]int, parallel.Pieces(m.N, grain))
+	parallel.For(m.N, grain, func(piece, lo, hi int) {
+		first[piece] = -1
+		for i := lo; i < hi; i++ {
+			row := m.Row(i)
+			if finite.All(row) {
+				continue
+			}
+			if first[piece] < 0 {
+				first[piece] = i
+			}
+			if skipped != nil {
+				skipped[i] = true
+				clear(row)
+			}
+		}
+	})
+	at := slices.IndexFunc(first, func(i int) bool { return i >= 0 })
+	if at < 0 || skipped != nil {
+		return nil
+	}
+	return &PointError{first[at], fault(m.Row(first[at]))}
+}

@@ -1,0 +1,171 @@
+package cne
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"cne/data"
+	"cne/model/op"
+	"cne/train"
+)
+
+// Spectrum makes several embeddings of points that share an early phase: at Z̄ =
+// |X|/m for Neg-t-SNE and at s = 1 for InfoNC-t-SNE, for the first third of the
+// epochs, or all of Options.Phases but the last. Each of last then runs to its end
+// from there. last are phases that differ in what shall be compared, such as their
+// Place or Negatives; where one has no Epochs, LR or Negatives, it takes those of
+// the options. The embeddings come in the order of last.
+//
+// Each is, bit for bit, what Embed gives with the shared phases and that one as
+// Options.Phases. Tables are trained a core's worth at a time. When ctx ends, or one
+// of the runs fails, there are no embeddings.
+func Spectrum(ctx context.Context, points *data.Matrix, last []train.Phase, o Options) ([]*Embedding, error) {
+	h, err := Prepare(ctx, points, o)
+	if err != nil {
+		return nil, err
+	}
+	return h.Spectrum(ctx, last, o)
+}
+
+// Places returns phases for Spectrum that differ in their place on the spectrum.
+func Places(at ...train.Place) []train.Phase {
+	phases := make([]train.Phase, len(at))
+	for i, place := range at {
+		phases[i].Place = place
+	}
+	return phases
+}
+
+// A SpectrumError says which embedding of a spectrum has failed.
+type SpectrumError struct {
+	// Index is that of its phase in last, −1 the shared phases.
+	Index int
+	Err   error
+}
+
+func (e *SpectrumError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("cne: the shared phases: %v", e.Err)
+	}
+	return fmt.Sprintf("cne: embedding %d of the spectrum (counted from 0): %v", e.Index, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *SpectrumError) Unwrap() error { return e.Err }
+
+// SpectrumOptions returns the options of each embedding of a spectrum as a run of its
+// own, and how many of their phases all share, which may be none.
+func (o Options) SpectrumOptions(last []train.Phase) (each []Options, shared int) {
+	whole := o
+	whole.Phases, whole.EarlyExaggeration = nil, false
+	end := whole.phases()[0]
+	var early []train.Phase
+	if n := len(o.Phases); n > 0 {
+		early, end = o.Phases[:n-1], o.Phases[n-1]
+	} else {
+		first := end
+		first.Epochs = max(1, end.Epochs/3)
+		end.Epochs -= first.Epochs
+		first.Place = train.Place{}
+		if o.Loss == op.InfoNC {
+			first.Place = train.AtS(1)
+		}
+		early = []train.Phase{first}
+	}
+	for _, p := range last {
+		x := o
+		x.EarlyExaggeration = false
+		p.Epochs, p.LR, p.Negatives = orElse(p.Epochs, end.Epochs), orElse(p.LR, end.LR), orElse(p.Negatives, end.Negatives)
+		if p.WarmUp == 0 && p.Anneal == train.Linear {
+			p.WarmUp, p.Anneal = end.WarmUp, end.Anneal
+		}
+		if p.Place == (train.Place{}) {
+			p.Place = end.Place
+		}
+		x.Phases = append(append([]train.Phase(nil), early...), p)
+		each = append(each, x)
+	}
+	return each, len(early)
+}
+
+// Spectrum is Spectrum after Prepare.
+func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Options) ([]*Embedding, error) {
+	each, shared := o.SpectrumOptions(last)
+	models := make([]Trainable, len(each))
+	for i := range each {
+		err := each[i].Check(h.Graph.N)
+		if err == nil {
+			// Gorgonia's graphs are made one after the other.
+			models[i], err = h.NewModel(ctx, &each[i])
+		}
+		if err != nil {
+			return nil, &SpectrumError{i, err}
+		}
+	}
+	if len(each) == 0 {
+		return nil, badOption("a spectrum of no embeddings")
+	}
+	heads, tails := h.Graph.EdgeList()
+	from, err := h.early(ctx, heads, tails, each[0], shared)
+	if err != nil {
+		return nil, &SpectrumError{-1, err}
+	}
+	// Networks keep all cores busy, and need much memory; so does a device.
+	atOnce := 1
+	if !o.network() && o.Device.OnHost() {
+		atOnce = min(len(each), runtime.GOMAXPROCS(0))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan int, len(each))
+	for i := range each {
+		queue <- i
+	}
+	close(queue)
+	embeddings := make([]*Embedding, len(each))
+	var workers sync.WaitGroup
+	for range atOnce {
+		workers.Go(func() {
+			for i := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				x := each[i]
+				x.Resume, x.Checkpoints = from, nil
+				e, err := h.fitModel(ctx, models[i], heads, tails, &x)
+				if err != nil {
+					cancel(&SpectrumError{i, err}) // the first is the cause
+					return
+				}
+				embeddings[i] = e
+			}
+		})
+	}
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return embeddings, nil
+}
+
+// early runs the phases that all embeddings share, and returns where they end; nil if
+// there are none.
+func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Options, shared int) (*train.Checkpoint, error) {
+	if shared == 0 {
+		return nil, nil
+	}
+	m, err := h.NewModel(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	o.Phases = o.Phases[:shared]
+	var end *train.Checkpoint
+	o.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+		end, err = c.Clone()
+		return err
+	}}
+	_, err = train.Fit(ctx, m, heads, tails, o.FitOptions())
+	return end, err
+}

@@ -1,0 +1,287 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gorgonia.org/tensor"
+
+	"cne/internal/device"
+	"cne/internal/rng"
+	"cne/model/op"
+)
+
+const (
+	// tileEdges is the number of consecutive edges, or ends of edges, that a block
+	// of tileThreads threads works on in the kernels for a whole epoch or a large
+	// batch.
+	tileEdges   = 2048
+	tileThreads = 256
+	// maxStaged bounds the edges of a bucket that is shuffled in a block's shared
+	// memory; each takes stagedBytes.
+	maxStaged   = 1 << 16
+	stagedBytes = 2
+	// staticShared is an upper bound of the shared memory, in bytes, that these
+	// kernels use besides.
+	staticShared = 4096
+	// controlWords is the size of a control block in words of 32 bits.
+	controlWords = 16
+)
+
+// A deviceBatcher makes the batches of a run on a device: those that a prefetcher
+// makes on the CPU from the same seed. None of its methods waits for the device.
+type deviceBatcher struct {
+	device *device.Device
+	edges  int
+	size   int // of a batch; the last may be smaller
+	fan    fanout
+	// staged is the number of a bucket's edges for which a block has shared memory. A
+	// bucket has more about once in 10¹⁵ times. The largest buckets, those of 2²³
+	// edges, need 67 KiB, which every GPU has.
+	staged int
+	seed   uint64
+
+	// An edge takes 24 bytes, and up to half a byte of counts: 10⁹ edges 24.5 GB.
+	list, scattered, order *device.Memory // [edges] u64: as given, in buckets, of the epoch
+	counts                 *device.Memory // [buckets, tiles] int32: see kernels/src/batches.c
+	totals                 *device.Memory // [buckets of the first level] int32
+	lists                  *device.Memory // [2, maxBuckets + 1] int32: where these lie
+
+	// bits is the binary logarithm of the size of the hash table with which a block
+	// finds the distinct points of a batch. It is 0 if such a table does not fit a
+	// block's memory: tables of all points are used instead.
+	bits          int
+	seen, localOf *device.Memory // [points] int32
+	fresh         *device.Memory // [tiles of a batch's ends] int32
+}
+
+// A deviceLayout holds, on a device, the distinct points of consecutive batches and
+// the ends of their edges, as model.Batch has them. A batch takes 2·size places, of
+// which its rows, and the ends of a smaller batch, fill only the first.
+type deviceLayout struct {
+	rows, local *op.Array // int32 [count, 2·size]
+	counts      *op.Array // int32 [count]: how many distinct points there are
+}
+
+// newDeviceBatcher returns a batcher for batches of so many edges of a graph of n points.
+func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *deviceBatcher, err error) {
+	f = &deviceBatcher{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
+	defer func() {
+		if err != nil {
+			f.close()
+			f = nil
+		}
+	}()
+	if len(edges) > math.MaxInt32 || size > math.MaxInt32/2 {
+		return f, fmt.Errorf("train: an accelerator takes up to %d edges, and %d in a batch, not %d and %d", math.MaxInt32, math.MaxInt32/2, len(edges), size)
+	}
+	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
+	// At least a third of the places stay empty, for speed.
+	if f.bits = bits.Len(uint(3*size - 1)); 8<<f.bits > d.Properties().SharedPerBlock-staticShared {
+		f.bits = 0
+	}
+	type part struct {
+		to    **device.Memory
+		bytes int
+	}
+	parts := []part{
+		{&f.list, 8 * len(edges)}, {&f.scattered, 8 * len(edges)}, {&f.order, 8 * len(edges)},
+		{&f.counts, 4 * max(fan.first*f.tiles(1), fan.second*f.tiles(fan.first))}, {&f.totals, 4 * fan.first}, {&f.lists, 4 * 2 * (maxBuckets + 1)},
+	}
+	if f.bits == 0 {
+		parts = append(parts, part{&f.seen, 4 * n}, part{&f.localOf, 4 * n}, part{&f.fresh, 4 * f.endTiles(size)})
+	}
+	for _, p := range parts {
+		if *p.to, err = d.Alloc(p.bytes); err != nil {
+			return f, err
+		}
+	}
+	if f.bits == 0 {
+		if err = d.Fill(f.seen.Pointer(), math.MaxUint32, n); err != nil {
+			return f, err
+		}
+	}
+	return f, device.Upload(d, f.list.Pointer(), edges)
+}
+
+// stagedOf returns the number of a bucket's edges for which a block gets some of its
+// shared bytes: the mean and eight standard deviations, if there are as many bytes.
+func stagedOf(edges int, fan fanout, shared int) int {
+	mean := float64(edges) / float64(fan.first*fan.second)
+	return min(edges, int(mean+8*math.Sqrt(mean))+1, maxStaged, (shared-staticShared)/stagedBytes)
+}
+
+// close gives the memory back.
+func (f *deviceBatcher) close() {
+	free(f.list, f.scattered, f.order, f.counts, f.totals, f.lists, f.seen, f.localOf, f.fresh)
+}
+
+func argOf(m *device.Memory) device.Arg { return device.Arg(m.Pointer()) }
+
+// endTiles returns how many tiles the ends of b edges make.
+func (f *deviceBatcher) endTiles(b int) int { return (2*b + tileEdges - 1) / tileEdges }
+
+// edgesOf returns how many edges a batch of the epoch has.
+func (f *deviceBatcher) edgesOf(batch int) int { return min(f.size, f.edges-batch*f.size) }
+
+// tiles returns how many blocks work on all edges, as so many lists.
+func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tileEdges + lists }
+
+// begin draws the order of an epoch's edges: see shuffler.
+func (f *deviceBatcher) begin(epoch int) error {
+	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
+	// With a second level, order holds the buckets of the first.
+	from := f.scattered
+	if f.fan.second > 1 {
+		from = f.order
+	}
+	if err := f.spread(from, f.list, 0, argOf(f.totals), 1, f.fan.first, key); err != nil {
+		return err
+	}
+	lists := argOf(f.lists)
+	if err := f.device.Launch("shuffle_lists", device.Launch{Grid: 1, Block: tileThreads}, lists, argOf(f.totals), device.Int(f.fan.first)); err != nil {
+		return err
+	}
+	if f.fan.second > 1 {
+		if err := f.spread(f.scattered, f.order, lists, 0, f.fan.first, f.fan.second, key); err != nil {
+			return err
+		}
+	}
+	return f.device.Launch("shuffle_buckets", device.Launch{Grid: f.fan.first * f.fan.second, Block: tileThreads, Shared: stagedBytes * f.staged},
+		argOf(f.order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
+}
+
+// spread distributes the edges of count lists, or of the one list of all edges if
+// lists is 0, over buckets. totals, unless it is 0, gets the number of edges in each
+// bucket.
+func (f *deviceBatcher) spread(to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
+	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
+	if err := f.device.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
+		counts, lists, key, edges, device.Int(buckets)); err != nil {
+		return err
+	}
+	if err := f.device.Launch("shuffle_scan", device.Launch{Grid: buckets, Block: min(1024, (tiles+31)/32*32)},
+		counts, totals, device.Int(tiles)); err != nil {
+		return err
+	}
+	return f.device.Launch("shuffle_scatter", device.Launch{Grid: tiles, Block: tileThreads},
+		argOf(to), argOf(from), counts, lists, key, edges, device.Int(buckets))
+}
+
+// newDeviceLayout returns a layout that distinct fills.
+func newDeviceLayout(d *device.Device) (l *deviceLayout, err error) {
+	l = new(deviceLayout)
+	return l, newArrays(d, tensor.Int32, 0, &l.rows, &l.local, &l.counts)
+}
+
+func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
+
+// batch makes rows and local views of the layout's k-th batch, which has so many edges
+// and distinct points.
+func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) error {
+	stride := l.rows.Cols()
+	if err := rows.View(l.rows, k*stride, distinct); err != nil {
+		return err
+	}
+	return local.View(l.local, k*stride, 2*edges)
+}
+
+// distinct finds the distinct points of count batches of the epoch, beginning with
+// number first, as a deduper does on the CPU. The layout grows where it is too small.
+func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
+	for _, a := range []*op.Array{to.rows, to.local} {
+		if err := a.Resize([]int{count, 2 * f.size}); err != nil {
+			return err
+		}
+	}
+	if err := to.counts.Resize([]int{count}); err != nil || count == 0 {
+		return err
+	}
+	order, edges, size := argOf(f.order), device.Int(f.edges), device.Int(f.size)
+	if f.bits > 0 {
+		return f.device.Launch("distinct_small", device.Launch{Grid: count, Block: min(1024, (2*f.size+31)/32*32), Shared: 8 << f.bits},
+			to.rows.Arg(), to.local.Arg(), to.counts.Arg(), order, edges, size, device.Int(first), device.Int(f.bits))
+	}
+	seen, localOf, fresh := argOf(f.seen), argOf(f.localOf), argOf(f.fresh)
+	for k := range count {
+		batch, ends := device.Int(first+k), 2*f.edgesOf(first+k)
+		rows, local := device.Arg(to.rows.Pointer().At(k*2*f.size, 4)), device.Arg(to.local.Pointer().At(k*2*f.size, 4))
+		tiles := f.endTiles(f.edgesOf(first + k))
+		if err := f.device.Each("distinct_see", ends, seen, order, edges, size, batch); err != nil {
+			return err
+		}
+		if err := f.device.Launch("distinct_count", device.Launch{Grid: tiles, Block: tileThreads}, fresh, seen, order, edges, size, batch); err != nil {
+			return err
+		}
+		if err := f.device.Launch("shuffle_scan", device.Launch{Grid: 1, Block: 1024},
+			fresh, device.Arg(to.counts.Pointer().At(k, 4)), device.Int(tiles)); err != nil {
+			return err
+		}
+		if err := f.device.Launch("distinct_number", device.Launch{Grid: tiles, Block: tileThreads},
+			rows, localOf, seen, fresh, order, edges, size, batch); err != nil {
+			return err
+		}
+		if err := f.device.Each("distinct_slots", ends, local, seen, localOf, order, edges, size, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drawOnDevice is negativeSampler's draw on a device, for the batch of b edges whose
+// control block is at an address: negatives becomes [m, b], or [0, b] if none are
+// named, and runs is as model.Batch has it. Both are int32.
+func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, b int, control device.Pointer) error {
+	m = how.count(m, b)
+	named, groups := 0, 0
+	switch {
+	case m == 2*b-2:
+	case how.inRuns(m):
+		groups = (b + op.GroupHeads - 1) / op.GroupHeads
+	default:
+		named = m
+	}
+	if err := negatives.Resize([]int{named, b}); err != nil {
+		return err
+	}
+	if err := runs.Resize([]int{1 + groups}); err != nil {
+		return err
+	}
+	switch {
+	case groups > 0:
+		return d.Launch("negatives_runs", device.Launch{Grid: 1, Block: min(1024, (groups+31)/32*32)},
+			runs.Arg(), device.Arg(control), device.Int(m), device.Int(b))
+	case named > 0:
+		return d.Each("negatives_singly", named*((b+1)/2), negatives.Arg(), runs.Arg(), device.Arg(control), device.Int(named), device.Int(b))
+	}
+	return d.Fill(runs.Pointer(), math.MaxUint32, 1)
+}
+
+// putControl writes the control block of a batch to dst [controlWords]: the state of
+// its stream of negatives, logConst, the numbers of the step, and the first four of
+// log Z's.
+func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, numbers, numbersZ stepNumbers) {
+	state := rng.New(seed, rng.Negatives, uint64(epoch), uint64(batch)).State()
+	dst[0], dst[1] = uint32(state), uint32(state>>32)
+	dst[2], dst[3] = math.Float32bits(float32(logConst)), 0
+	for i, v := range numbers {
+		dst[4+i] = math.Float32bits(v)
+	}
+	for i, v := range numbersZ[:4] {
+		dst[12+i] = math.Float32bits(v)
+	}
+}
+
+// controlAt returns the address of the i-th of control blocks on a device, and
+// logConstAt, numbersAt and numbersZAt those of its parts.
+func controlAt(blocks device.Pointer, i int) device.Pointer { return blocks.At(i, 4*controlWords) }
+func logConstAt(control device.Pointer) device.Pointer      { return control.At(2, 4) }
+func numbersAt(control device.Pointer) device.Pointer       { return control.At(4, 4) }
+func numbersZAt(control device.Pointer) device.Pointer      { return control.At(12, 4) }
+
+// endBatch sets losses[batch] to loss [1] times a factor. The first time that a loss is
+// not finite, it sets the int32 at status to 1 + batch.
+func endBatch(losses *op.Array, status device.Pointer, loss *op.Array, batch int, factor float64) error {
+	return losses.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, losses.Arg(), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
+}

@@ -1,0 +1,577 @@
+//go:build cu
+
+package train_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+)
+
+// A deviceRun is a short run that is computed on the CPU and on a device.
+type deviceRun struct {
+	network bool // an MLP in place of a table
+	loss    op.ContrastiveOptions
+	adam    bool
+	options train.Options
+	// moved is by how much of itself each coordinate of a network's points is off: up or
+	// down, as draws decide, or all in one direction.
+	moved       float32
+	inDirection bool
+}
+
+const (
+	devicePoints = 120
+	deviceWidth  = 7 // of the points of a network
+)
+
+// model makes the run's model at its start.
+func (r *deviceRun) model(t *testing.T) model.Model {
+	t.Helper()
+	if !r.network {
+		m, err := model.NewEmbedding(normal[float32](devicePoints, 2, 5), 2, r.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	network, err := model.NewMLP[float32](deviceWidth, []int{9, 8}, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, signs := normal[float32](devicePoints, deviceWidth, 6), normal[float32](devicePoints, deviceWidth, 7)
+	for i, s := range signs {
+		if r.inDirection {
+			s = 1
+		}
+		points[i] *= 1 + r.moved*float32(math.Copysign(1, float64(s)))
+	}
+	m, err := model.NewParametric(network, points, r.loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// fit runs it and returns the embedding, and the losses of the epochs.
+func (r *deviceRun) fit(t *testing.T, d *device.Device, change func(o *train.Options)) ([]float32, []float64, train.Result, error) {
+	t.Helper()
+	m := r.model(t)
+	o := r.options
+	o.Device, o.Method, o.MethodZ = d, new(train.SGD), new(train.SGD)
+	if r.adam {
+		o.Method = new(train.Adam)
+	}
+	var losses []float64
+	o.Hooks = append(slices.Clip(o.Hooks), train.HookFunc(func(s *train.State) error {
+		losses = append(losses, s.Loss)
+		return nil
+	}))
+	if change != nil {
+		change(&o)
+	}
+	heads, tails := ring(devicePoints, 3)
+	result, err := train.Fit(t.Context(), m, heads, tails, o)
+	y := make([]float32, 2*devicePoints)
+	if embed := m.EmbedTo(y); err == nil && embed != nil {
+		t.Fatal(embed)
+	}
+	return y, losses, result, err
+}
+
+// deviceRuns are runs whose steps take all forms that they can have on a device.
+var deviceRuns = map[string]deviceRun{
+	"table, Neg": {loss: op.ContrastiveOptions{Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Place: train.AtS(0.5), Negatives: 5}}}},
+	"table, whole epochs as batches": {loss: op.ContrastiveOptions{Clamp: 1e-10},
+		options: train.Options{BatchSize: 100000, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"table, UMAP": {loss: op.ContrastiveOptions{Loss: op.UMAP, Clamp: 1e-10},
+		options: train.Options{BatchSize: 64, Clip: 4, Phases: []train.Phase{{Epochs: 3, LR: 0.1, Negatives: 5}}}},
+	"table, InfoNC in runs": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10, Scale: 0.5},
+		options: train.Options{BatchSize: 64, Clip: 4, Sampling: train.SampleSharedRuns, Phases: []train.Phase{{Epochs: 3, LR: 0.1, Negatives: 40}}}},
+	"table, NC with a learnt Z": {loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, LRZ: 0.01, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"table, all negatives, mean": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10, Mean: true},
+		options: train.Options{BatchSize: 50, Phases: []train.Phase{{Epochs: 3, LR: 5, Negatives: train.Full}}}},
+	"table, cosine, Adam": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, adam: true,
+		options: train.Options{BatchSize: 100, Phases: []train.Phase{{Epochs: 3, LR: 0.01, Negatives: 5}}}},
+	"network": {network: true, loss: op.ContrastiveOptions{Clamp: 1e-10}, adam: true,
+		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5, Anneal: train.Cosine, WarmUp: 1}}}},
+	"network, two phases, batches dropped": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
+		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
+}
+
+// compareEmbeddings compares coordinates up to a translation, of which the losses
+// know nothing: the gradient of a network's last bias is rounding alone, and Adam
+// makes whole steps of that.
+func compareEmbeddings(t *testing.T, got, want []float32, within float64) {
+	t.Helper()
+	var mean [2]float64
+	for i, v := range want {
+		mean[i%2] += float64(got[i]-v) / devicePoints
+	}
+	if within == 0 {
+		mean = [2]float64{}
+	}
+	for i, v := range want {
+		if math.Abs(float64(got[i]-v)-mean[i%2]) > within {
+			t.Fatalf("coordinate %d is %g, want %g", i, got[i], v)
+		}
+	}
+}
+
+// The same seed draws the same edges and negatives, so that a run
+// on a device follows that on the CPU as far as rounding lets it.
+func TestRunsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range deviceRuns {
+		t.Run(name, func(t *testing.T) {
+			want, wantLosses, wantResult, err := r.fit(t, device.CPU(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, losses, result, err := r.fit(t, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range wantLosses {
+				if math.Abs(losses[i]-l) > 1e-4*math.Abs(l) {
+					t.Errorf("epoch %d: loss %g, want %g", i+1, losses[i], l)
+				}
+			}
+			compareEmbeddings(t, got, want, 2e-3)
+			if math.Abs(result.LogZ-wantResult.LogZ) > 1e-5 || result.LogConst != wantResult.LogConst && r.loss.Loss != op.NC || result.Negatives != wantResult.Negatives {
+				t.Errorf("result %+v, want %+v", result, wantResult)
+			}
+		})
+	}
+}
+
+// With TF32 a run of a network differs from that on the CPU as far as the rounding of
+// operands takes it. How far one such rounding does is what the CPU's own losses show, if
+// the points are off by as much: each up or down by chance, as rounding to the nearest
+// number has it, or all towards zero, as cutting digits off does, which averages out
+// nowhere. Of the matrices that a step multiplies, which are the
+// points, activations, weights and gradients of three layers, those that share a product
+// make 16 roundings at most: two in each of three products forwards, and in five backwards.
+func TestNetworkWithTF32OnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	r := deviceRuns["network"]
+	fit := func(t *testing.T, on *device.Device, moved float64, inDirection bool) []float64 {
+		t.Helper()
+		of := r
+		of.moved, of.inDirection = float32(moved), inDirection
+		_, losses, _, err := of.fit(t, on, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return losses
+	}
+	drift := func(got, want []float64) (sum float64) {
+		for i, w := range want {
+			sum += (got[i]/w - 1) * (got[i]/w - 1)
+		}
+		return math.Sqrt(sum / float64(len(want)))
+	}
+	want := fit(t, device.CPU(), 0, false)
+	fakecuda.TF32(t, d, func(t *testing.T, unit float64) {
+		directions := []bool{false}
+		if unit > 0x1p-11 { // more than rounding to the nearest number makes
+			directions = append(directions, true)
+		}
+		var rounding float64
+		for _, inDirection := range directions {
+			for _, moved := range []float64{-unit, unit} {
+				one := drift(fit(t, device.CPU(), moved, inDirection), want)
+				t.Logf("points moved by %.2g, all in one direction %t: the losses are off by %.2g", moved, inDirection, one)
+				rounding = max(rounding, one)
+			}
+		}
+		got := fit(t, d, 0, false)
+		far := drift(got, want)
+		t.Logf("with TF32 they are off by %.2g, %.2g times as much", far, far/rounding)
+		if rounding > 1e-2 {
+			t.Fatalf("moved points change the losses by %.2g of themselves: the run can be compared with none", rounding)
+		}
+		if !(far <= 16*rounding) {
+			t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", got, want, far, rounding)
+		}
+		if fakecuda.Here() && far < rounding/16 {
+			t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
+		}
+	})
+}
+
+// Sums on a device do not depend on what comes first: whatever the order in which
+// threads run, a run ends with the same bits.
+func TestRunsOnDeviceAreReproducible(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range deviceRuns {
+		first, _, _, err := r.fit(t, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, order := range []uint64{fakecuda.Backwards, 2, 3} {
+			fakecuda.Order(t, order)
+			if again, _, _, err := r.fit(t, d, nil); err != nil || !slices.Equal(again, first) {
+				t.Errorf("%s: another of two equal runs, with the threads in order %d, ends elsewhere (%v)", name, order, err)
+			}
+		}
+		fakecuda.Order(t, fakecuda.Forwards)
+	}
+}
+
+// A run can go on from a checkpoint where it was begun, with the same bits, and
+// elsewhere.
+func TestResumeOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range deviceRuns {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "phases") {
+				t.Skip("the schedule is one of the others'")
+			}
+			whole, _, _, err := r.fit(t, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, where := range []struct {
+				name        string
+				first, next *device.Device
+				within      float64
+			}{{"on the device", d, d, 0}, {"from the CPU", device.CPU(), d, 2e-3}, {"on the CPU", d, device.CPU(), 2e-3}} {
+				path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
+				stop := errors.New("stop")
+				_, _, _, err := r.fit(t, where.first, func(o *train.Options) {
+					o.Checkpoints = &train.Checkpoints{Epochs: 2, Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }}
+					o.Hooks = append(o.Hooks, train.HookFunc(func(s *train.State) error {
+						if s.Epoch == 3 {
+							return stop
+						}
+						return nil
+					}))
+				})
+				if !errors.Is(err, stop) {
+					t.Fatal(err)
+				}
+				c, err := train.ReadCheckpoint(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, _, err := r.fit(t, where.next, func(o *train.Options) { o.Resume = c })
+				if err != nil {
+					t.Fatalf("%s: %v", where.name, err)
+				}
+				t.Run(where.name, func(t *testing.T) { compareEmbeddings(t, got, whole, where.within) })
+			}
+		})
+	}
+}
+
+// The operations of a network's small batches are asked for one by one a few times,
+// and then as a whole.
+func TestSmallBatchesAreReplayedOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	if !fakecuda.Here() {
+		t.Skip("a GPU does not count launches")
+	}
+	r := deviceRuns["network"]
+	launches := func(epochs int) int {
+		before := fakecuda.Launches()
+		if _, _, _, err := r.fit(t, d, func(o *train.Options) {
+			o.BatchSize, o.DropLast = 20, true // 36 batches
+			o.Phases = []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 5}}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return fakecuda.Launches() - before
+	}
+	few, many := launches(10), launches(20)
+	if most := 36 * 10; many-few > most {
+		t.Errorf("10 epochs of 36 batches take %d launches, more than %d", many-few, most)
+	}
+}
+
+// Two runs share a device, and each ends as if it had had it alone.
+func TestTwoRunsOnOneDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	names := []string{"table, Neg", "network"}
+	var alone, together [2][]float32
+	for i, name := range names {
+		r := deviceRuns[name]
+		var err error
+		if alone[i], _, _, err = r.fit(t, d, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var runs sync.WaitGroup
+	for i, name := range names {
+		r := deviceRuns[name]
+		runs.Go(func() {
+			var err error
+			if together[i], _, _, err = r.fit(t, d, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
+	for i, name := range names {
+		if !slices.Equal(alone[i], together[i]) {
+			t.Errorf("%s: ends elsewhere beside another run", name)
+		}
+	}
+}
+
+// A run that diverges on a device says where, and nothing has moved since.
+func TestDivergenceOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, change := range map[string]func(o *train.Options){
+		"table, UMAP": func(o *train.Options) { o.Clip, o.Phases = 0, []train.Phase{{Epochs: 9, LR: 1e30, Negatives: 5}} },
+		"network":     func(o *train.Options) { o.Clip, o.Phases = 0, []train.Phase{{Epochs: 9, LR: 1e30, Negatives: 5}} },
+	} {
+		r := deviceRuns[name]
+		_, _, _, errHost := r.fit(t, device.CPU(), change)
+		_, _, _, err := r.fit(t, d, change)
+		var want, got *train.DivergedError
+		if !errors.As(errHost, &want) || !errors.As(err, &got) {
+			t.Errorf("%s: %v, and on the CPU %v", name, err, errHost)
+			continue
+		}
+		if got.Epoch != want.Epoch || got.Batch != want.Batch || got.Cause.Error() != want.Cause.Error() {
+			t.Errorf("%s: %v, but on the CPU %v", name, err, errHost)
+		}
+	}
+}
+
+// Wherever the memory is at an end, a run ends with one sentence about it, leaves
+// nothing on the device, and the next one is what it would have been without it.
+func TestDeviceWithTooLittleMemory(t *testing.T) {
+	if !fakecuda.Here() {
+		t.Skip("a GPU's memory cannot be changed")
+	}
+	for _, name := range []string{"table, Neg", "table, cosine, Adam", "network"} {
+		r := deviceRuns[name]
+		for _, unpooled := range []bool{true, false} {
+			d, err := device.Open("cuda")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.TF32, d.Unpooled = false, unpooled
+			want, _, _, err := r.fit(t, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failures := 0
+			for more := int64(0); ; more += 3<<10 + more/4 {
+				fresh, err := device.Open("cuda")
+				if err != nil {
+					t.Fatal(err)
+				}
+				fresh.TF32, fresh.Unpooled = false, unpooled
+				used, _ := fakecuda.Usage()
+				fakecuda.Memory(t, used+more)
+				_, _, _, failed := r.fit(t, fresh, nil)
+				fakecuda.Memory(t, 1<<30)
+				full := new(device.MemoryError)
+				if failed != nil && (!errors.As(failed, &full) || full.Needed == 0 || strings.Contains(failed.Error(), "\n") || !strings.Contains(failed.Error(), "cuda:0 has too little memory: ")) {
+					t.Fatalf("%s: with %d bytes: %v", name, more, failed)
+				}
+				if failures%3 == 0 {
+					if got, _, _, err := r.fit(t, fresh, nil); err != nil || !slices.Equal(got, want) {
+						t.Fatalf("%s: after a run with %d bytes (%v), another ends elsewhere (%v)", name, more, failed, err)
+					}
+				}
+				if err := fresh.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if failed == nil {
+					break
+				}
+				failures++
+			}
+			if failures < 5 {
+				t.Errorf("%s: the memory was at an end %d times alone", name, failures)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A device that fails in mid-run ends it with an error that says so; the checkpoint
+// that was written before can be gone on from.
+func TestDeviceIsLostInMidRun(t *testing.T) {
+	d := fakecuda.Open(t)
+	for name, r := range deviceRuns {
+		if strings.Contains(name, "phases") {
+			continue
+		}
+		d, err := device.Open(d.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.TF32 = false
+		path := filepath.Join(t.TempDir(), "checkpoint.safetensors")
+		whole, _, _, err := r.fit(t, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, losses, result, err := r.fit(t, d, func(o *train.Options) {
+			o.Checkpoints = &train.Checkpoints{Epochs: 1, Save: func(c *train.Checkpoint) error {
+				if c.Progress.Epochs == 1 {
+					fakecuda.Fail(t, 2, fakecuda.IllegalAddress)
+				}
+				return c.WriteFile(path)
+			}}
+		})
+		if !errors.Is(err, device.ErrLost) || strings.Contains(err.Error(), "\n") || result.Epochs != 1 || len(losses) != 1 {
+			t.Errorf("%s: error %v after %d epochs", name, err, result.Epochs)
+		}
+		if err := d.Synchronise(); !errors.Is(err, device.ErrLost) {
+			t.Errorf("%s: the device is used again: %v", name, err)
+		}
+		c, err := train.ReadCheckpoint(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fakecuda.Fail(t, -1, 0)
+		again, err := device.Open(d.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.TF32 = false
+		got, _, _, err := r.fit(t, again, func(o *train.Options) { o.Resume = c })
+		if err != nil || !slices.Equal(got, whole) {
+			t.Errorf("%s: the run that goes on ends elsewhere (%v)", name, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An interrupted run stops within a chunk of batches, and keeps what it has learnt.
+func TestInterruptedOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	r := deviceRuns["table, Neg"]
+	ctx, cancel := context.WithCancel(t.Context())
+	m := r.model(t)
+	o := r.options
+	o.Device = d
+	o.Phases = []train.Phase{{Epochs: 1000000, LR: 0.1, Negatives: 5}}
+	o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+		if s.Epoch == 3 {
+			cancel()
+		}
+		return nil
+	})}
+	var saved *train.Checkpoint
+	o.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+		saved, err = c.Clone()
+		return err
+	}}
+	heads, tails := ring(devicePoints, 3)
+	result, err := train.Fit(ctx, m, heads, tails, o)
+	if !errors.Is(err, context.Canceled) || result.Epochs != 3 || saved == nil || saved.Progress.Epochs != 3 {
+		t.Fatalf("%v after %d epochs, checkpoint %v", err, result.Epochs, saved)
+	}
+	y := make([]float32, 2*devicePoints)
+	if err := m.EmbedTo(y); err != nil || slices.Equal(y, normal[float32](devicePoints, 2, 5)) {
+		t.Errorf("the model has learnt nothing (%v)", err)
+	}
+}
+
+// Ten thousand steps need no more of the device's memory than ten.
+func TestNothingLeaksOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	heads, tails := ring(8, 1)
+	epochs := 5000 // of two batches each
+	if testing.Short() {
+		epochs = 200
+	}
+	m, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{Metric: op.Cosine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := fakecuda.Usage()
+	var inUse [2]int64
+	var pieces [2]int
+	if _, err := train.Fit(t.Context(), m, heads, tails, train.Options{
+		Device: d, BatchSize: 8, Phases: []train.Phase{{Epochs: epochs, LR: 0.01, Negatives: 2}},
+		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
+			switch s.Epoch {
+			case 5:
+				inUse[0], pieces[0] = fakecuda.Usage()
+			case epochs:
+				inUse[1], pieces[1] = fakecuda.Usage()
+			}
+			return nil
+		})},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if inUse[1] > inUse[0] || pieces[1] > pieces[0] {
+		t.Errorf("%d bytes in %d pieces after %d steps, %d in %d after 10", inUse[1], pieces[1], 2*epochs, inUse[0], pieces[0])
+	}
+	// What the methods remember goes when the collector has found that nobody does.
+	var used, after int64
+	for range 200 {
+		runtime.GC()
+		used, _ = d.Usage()
+		if after, _ = fakecuda.Usage(); used == 0 && after <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("after the run %d bytes are in use, and %d allocated, of which %d were before", used, after, before)
+}
+
+// What cannot be computed on a device is refused before anything is.
+func TestWhatDevicesDoNotTake(t *testing.T) {
+	d := fakecuda.Open(t)
+	heads, tails := ring(8, 1)
+	double, err := model.NewEmbedding(normal[float64](8, 2, 5), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := model.NewEmbedding(normal[float32](8, 2, 5), 2, op.ContrastiveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, run := range map[string]struct {
+		model   model.Model
+		options train.Options
+	}{
+		"accelerators compute in float32; take that, or device cpu": {model: double},
+		"the batches are prepared on the CPU, so that the run cannot be computed on cuda:0; take the device cpu": {
+			single, train.Options{Images: new(imageSource)}},
+		"cannot be computed on cuda:0; take the device cpu":                                {model: struct{ model.Model }{single}},
+		"methods of types *train_test.noMethod and *train.SGD do not work on cuda:0; take": {single, train.Options{Method: new(noMethod)}},
+	} {
+		o := run.options
+		o.Device, o.Phases = d, []train.Phase{{Epochs: 1, LR: 1, Negatives: 1}}
+		if _, err := train.Fit(t.Context(), run.model, heads, tails, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// noMethod is a method for the CPU alone.
+type noMethod struct{}
+
+func (*noMethod) Init([]model.Parameter) error   { return nil }
+func (*noMethod) Step([]int32, float64, float64) {}
+func (*noMethod) State() []train.NamedArray      { return nil }

@@ -1,0 +1,108 @@
+package train
+
+import (
+	"errors"
+	"math"
+
+	"cne/internal/finite"
+	"cne/model"
+	"cne/model/op"
+)
+
+// A hostEngine trains on the CPU, in float32 or float64, a batch at a time, while
+// another core prepares the next ones.
+type hostEngine struct {
+	*job
+	params []model.Parameter
+	paramZ model.Parameter // log Z: a single float64
+	z      float64         // its value
+
+	list       []edge
+	prefetcher *prefetcher // nil before the first batch
+	block      *block      // the batches at hand; nil if there are none
+	next       int         // of them
+	sampler    negativeSampler
+}
+
+func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
+	value, err := op.ArrayOf([]float64{j.LogZ}, 1)
+	if err != nil {
+		return nil, err
+	}
+	grad, err := op.NewArray(nil, value.Dtype(), 1)
+	if err != nil {
+		return nil, err
+	}
+	h := &hostEngine{
+		job: j, params: j.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: j.LogZ,
+		list: edges, sampler: negativeSampler{seed: j.Seed, how: j.Sampling},
+	}
+	return h, errors.Join(j.Method.Init(h.params), j.MethodZ.Init([]model.Parameter{h.paramZ}))
+}
+
+func (h *hostEngine) logZ() float64 { return h.z }
+
+func (h *hostEngine) arrays() []NamedArray {
+	return h.job.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
+}
+
+func (h *hostEngine) restored() (err error) {
+	h.z, err = numberOf(h.paramZ.Value)
+	return err
+}
+
+func (h *hostEngine) close(err error) error {
+	if h.prefetcher != nil {
+		h.prefetcher.close()
+	}
+	return err
+}
+
+func (h *hostEngine) advance(e *epochRun) error {
+	if h.prefetcher == nil {
+		h.prefetcher = newPrefetcher(h.list, h.n, &h.Options, e.position, h.epochs)
+	}
+	if h.block == nil {
+		h.block, h.next = h.prefetcher.next(), 0
+		if h.block.err != nil {
+			return h.block.err
+		}
+	}
+	e.lr = h.stepSize(e, e.batch)
+	loss, err := h.step(&h.block.batches[h.next], e)
+	if err != nil {
+		return err
+	}
+	e.add(loss)
+	if h.next++; h.next == len(h.block.batches) {
+		h.prefetcher.recycle(h.block)
+		h.block = nil
+	}
+	return nil
+}
+
+// step trains on a batch and returns its loss, as a sum over its edges.
+func (h *hostEngine) step(b *model.Batch, e *epochRun) (float64, error) {
+	h.sampler.draw(b, e.Negatives, e.epoch, e.batch)
+	loss, err := h.model.Step(b, h.logConst(e.place, h.Sampling.count(e.Negatives, b.Edges()), h.z))
+	if err != nil {
+		return 0, err
+	}
+	if !finite.Is(loss) {
+		cause := h.model.Diagnose()
+		if cause == nil {
+			cause = errNotFinite
+		}
+		return 0, h.diverged(e, e.batch, cause)
+	}
+	h.Method.Step(b.Rows, e.lr, h.Clip)
+	if h.learnsZ() {
+		op.Data[float64](h.paramZ.Grad)[0] = h.model.DTheta()
+		h.MethodZ.Step(nil, h.LRZ, h.Clip)
+		h.z = op.Data[float64](h.paramZ.Value)[0]
+		if !(math.Abs(h.z) <= maxLogConst) {
+			return 0, h.diverged(e, e.batch, ErrLogZ)
+		}
+	}
+	return loss * h.lossWeight(b.Edges()), nil
+}

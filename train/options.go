@@ -1,0 +1,184 @@
+package train
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+
+	"cne/model"
+	"cne/model/op"
+)
+
+// A Phase is a part of a run with a schedule of its own. The paper's early
+// exaggeration with a fixed Z̄ is two phases: 250 epochs at Z̄ = |X|/m, annealed
+// to 0, and then 500 at the Z̄ wanted.
+type Phase struct {
+	// Epochs is the number of passes over all edges, at least 1.
+	Epochs int
+	// LR is the step size at the start, before it is annealed.
+	LR     float64
+	Anneal Anneal
+	// WarmUp is the number of epochs, fewer than Epochs, in which the step size
+	// first rises linearly from 0 to LR.
+	WarmUp int
+	// Place is the loss's place on the spectrum.
+	Place Place
+	// ExaggerateEarly runs the first third of the epochs at max(s, 1).
+	ExaggerateEarly bool
+	// Negatives is m, the number of negatives for each head, or Full.
+	Negatives int
+}
+
+// Options say how a model is fitted. Phases must be given; anything else may be
+// left at its zero value.
+type Options struct {
+	Phases []Phase
+	// BatchSize is b, the number of edges in a batch; 0 means 1024. All edges
+	// are taken at once if there are fewer.
+	BatchSize int
+	Seed      uint64
+	// DropLast leaves out the last batch of an epoch if it is smaller than the
+	// others.
+	DropLast bool
+	// Images gives a model of images what it sees of each batch (Batch.Images);
+	// nil for other models.
+	Images ImageSource
+	// Device is where the run is computed; nil means the CPU. On a device the model
+	// must have OnDevice, as those of package model do; Method and MethodZ must be
+	// *SGD or *Adam, and Images a DeviceImageSource. The batches are the same as on
+	// the CPU. All that is copied to the device or back are a few numbers per batch,
+	// and what hooks and checkpoints ask for.
+	Device *model.Device
+	// Sampling is how negatives are drawn.
+	Sampling Sampling
+	// Method moves the parameters; nil means plain SGD.
+	Method Method
+	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
+	Clip float64
+	// LogZ is where NC-t-SNE's log Z starts; FixZ keeps it there. MethodZ
+	// moves it; nil means plain SGD. LRZ is its step size, which is not
+	// annealed; 0 means 0.001.
+	LogZ    float64
+	FixZ    bool
+	MethodZ Method
+	LRZ     float64
+	// Hooks are called in order after every epoch.
+	Hooks []Hook
+	// Watch, unless it is nil, is called after every batch, or on a device a few
+	// times a second, with the number of the current epoch (from 1), the number of
+	// its batches that are done, the number of all, and the mean loss of an edge so
+	// far. Its time counts as the run's.
+	Watch func(epoch, done, batches int, loss float64)
+	// Checkpoints says when the state of the run is saved; nil means never.
+	Checkpoints *Checkpoints
+	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
+	// edges and the other options must be those of the run that was saved. Only
+	// Hooks, Watch and Checkpoints may differ, and the last phase may have more
+	// epochs, unless one exaggerates early: its schedule is then that of the longer
+	// run.
+	Resume *Checkpoint
+}
+
+// An ImageSource gives a model of images what it sees of points, such as views of
+// them that are drawn at random.
+type ImageSource interface {
+	// Shape returns the size of an image: channels, height, width.
+	Shape() [3]int
+	// ImagesTo writes the images of points to dst [len(points), channels, height,
+	// width]. Epochs count from 0. It is called for every batch, in order, ahead of
+	// the batch's step and on another goroutine: it may depend on nothing that
+	// training changes. An error ends the run with it.
+	ImagesTo(dst []float32, points []int32, epoch int) error
+}
+
+// A DeviceImageSource makes images on a device, too.
+type DeviceImageSource interface {
+	ImageSource
+	// ImagesOn returns what makes them there. It is called once, before the first
+	// batch.
+	ImagesOn(d *model.Device) (DeviceImages, error)
+}
+
+// DeviceImages makes images on a device.
+type DeviceImages interface {
+	// Launch writes the images of points [r] (int32) to dst [r, channels, height,
+	// width] (float32); both arrays are on the device. It need not wait until that
+	// has been done. Epochs count from 0.
+	Launch(dst, points *op.Array, epoch int) error
+	// Close frees their memory on the device.
+	Close()
+}
+
+// maxLogConst bounds the logarithms of the losses' constants. Their exponentials are
+// multiplied by squared distances, and must leave room for these in float32.
+const maxLogConst = 60
+
+// Check returns an error if the options have no meaning, or none for a model with
+// the given objective and a graph with so many points and directed edges. Fit calls
+// it first.
+func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
+	if len(o.Phases) == 0 {
+		return errors.New("train: no phases to run")
+	}
+	if o.Sampling < SampleAuto || o.Sampling > SampleSharedRuns {
+		return fmt.Errorf("train: there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
+	}
+	if edges == 0 {
+		return errors.New("train: the graph has no edges")
+	}
+	if o.BatchSize < 0 || o.BatchSize == 1 {
+		return fmt.Errorf("train: a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
+	}
+	if !(o.Clip >= 0) || !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0) {
+		return fmt.Errorf("train: neither the bound of gradients, %g, nor the step size of log Z, %g, may be negative or no number", o.Clip, o.LRZ)
+	}
+	if !(math.Abs(o.LogZ) <= maxLogConst) {
+		return fmt.Errorf("train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
+	}
+	total := 0
+	for i, p := range o.Phases {
+		if p.Epochs < 1 || p.Epochs > math.MaxInt32-total {
+			return fmt.Errorf("train: phase %d has %d epochs; take 1 or more, and no more than fit a run", i+1, p.Epochs)
+		}
+		total += p.Epochs
+		if !(p.LR > 0) || math.IsInf(p.LR, 0) {
+			return fmt.Errorf("train: phase %d has step size %g; take a positive number", i+1, p.LR)
+		}
+		if p.Anneal < Linear || p.Anneal > Cosine {
+			return fmt.Errorf("train: phase %d has the unknown schedule %d; take Linear, Constant or Cosine", i+1, int(p.Anneal))
+		}
+		if p.WarmUp < 0 || p.WarmUp >= p.Epochs {
+			return fmt.Errorf("train: phase %d warms up for %d of its %d epochs; take fewer, and at least 0", i+1, p.WarmUp, p.Epochs)
+		}
+		if p.Negatives < 1 && p.Negatives != Full {
+			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
+		}
+		size := o.batchSize(edges)
+		if m := o.Sampling.count(p.Negatives, size); m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size {
+			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
+		}
+		if !p.Place.suits(objective.Loss) {
+			return fmt.Errorf("train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
+		}
+		logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
+		if !(math.Abs(logConst) <= maxLogConst) {
+			return fmt.Errorf("train: phase %d stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", i+1, p.Place)
+		}
+	}
+	return nil
+}
+
+// batchSize returns the number of edges in a batch; the last may have fewer.
+func (o *Options) batchSize(edges int) int {
+	return min(cmp.Or(o.BatchSize, 1024), edges)
+}
+
+// batches returns the number of batches in an epoch.
+func (o *Options) batches(edges int) int {
+	size := o.batchSize(edges)
+	if o.DropLast {
+		return edges / size
+	}
+	return (edges + size - 1) / size
+}

@@ -1,0 +1,192 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"cne/model"
+)
+
+const (
+	// blockEdges is about the number of edges in a block, which the goroutine that
+	// prepares batches hands to the one that trains.
+	blockEdges = 32768
+	// blocksAhead is how many blocks the preparation may be ahead: enough for the
+	// pause in which the next epoch's edges are spread over the buckets. If a block
+	// is one large batch, there are fewer.
+	blocksAhead = 8
+)
+
+// A prefetcher prepares the batches of a run on a goroutine of its own, ahead of
+// the training: it shuffles the edges, finds the distinct points of each batch, and
+// has their images drawn, if the model takes images. (Negatives are drawn where
+// they are used: that takes less time than handing them from one core to another.)
+type prefetcher struct {
+	edges   []edge
+	size    int         // of a batch; the last may be smaller
+	batches int         // in an epoch
+	images  ImageSource // nil if the model takes none
+
+	shuffle *shuffler
+	dedupe  deduper
+
+	ready chan *block
+	spare chan *block
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// A block is a run of prepared batches of one epoch.
+type block struct {
+	epoch   int
+	first   int // the number of its first batch in the epoch
+	batches []model.Batch
+	err     error // of the images: nothing comes after this block
+}
+
+// newPrefetcher starts to prepare the batches that options ask for of a graph of n
+// points, from a position up to the epoch end.
+func newPrefetcher(edges []edge, n int, options *Options, from position, end int) *prefetcher {
+	size := options.batchSize(len(edges))
+	ahead, perBlock := max(1, min(blocksAhead, blocksAhead*blockEdges/size)), max(1, blockEdges/size)
+	if options.Images != nil {
+		ahead, perBlock = 1, 1 // the images of a batch may be large
+	}
+	p := &prefetcher{
+		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
+		shuffle: newShuffler(fanoutOf(len(edges)), edges, options.Seed), dedupe: newDeduper(n),
+		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	for range cap(p.spare) {
+		p.spare <- new(block)
+	}
+	go p.prepare(from, end, perBlock)
+	return p
+}
+
+// next returns the next block, nil after the last. The caller hands it to recycle when
+// done with it.
+func (p *prefetcher) next() *block { return <-p.ready }
+
+func (p *prefetcher) recycle(b *block) { p.spare <- b }
+
+// close ends the preparation and waits for its goroutine.
+func (p *prefetcher) close() {
+	close(p.stop)
+	<-p.done
+}
+
+func (p *prefetcher) prepare(from position, end, perBlock int) {
+	defer close(p.done)
+	defer close(p.ready)
+	first := from.batch
+	for epoch := from.epoch; epoch < end; epoch++ {
+		p.shuffle.begin(epoch)
+		for batch := first; batch < p.batches; batch += perBlock {
+			var b *block
+			select {
+			case b = <-p.spare:
+			case <-p.stop:
+				return
+			}
+			b.epoch, b.first = epoch, batch
+			b.batches = resize(b.batches, min(p.batches, batch+perBlock)-batch)
+			for j := range b.batches {
+				lo := (batch + j) * p.size
+				hi := min(len(p.edges), lo+p.size)
+				p.dedupe.fill(&b.batches[j], p.shuffle.upTo(hi)[lo:hi])
+				if p.images != nil && b.err == nil {
+					b.err = draw(p.images, &b.batches[j], epoch)
+				}
+			}
+			select {
+			case p.ready <- b:
+			case <-p.stop:
+				return
+			}
+			if b.err != nil {
+				return
+			}
+		}
+		first = 0
+	}
+}
+
+// draw sets a batch's Images.
+func draw(source ImageSource, to *model.Batch, epoch int) error {
+	shape := source.Shape()
+	to.Images = resize(to.Images, len(to.Rows)*shape[0]*shape[1]*shape[2])
+	return source.ImagesTo(to.Images, to.Rows, epoch)
+}
+
+// A deduper numbers the distinct points of a batch.
+type deduper struct {
+	// seen[p] − base is the number of point p within the batch at hand, if that
+	// is not negative. Every batch raises the base above the numbers in use, so
+	// that nothing has to be cleared in between.
+	seen []int32
+	base int32
+}
+
+func newDeduper(n int) deduper { return deduper{seen: make([]int32, n), base: 1} }
+
+// fill sets a batch's Rows and Slots to the ends of its edges.
+func (d *deduper) fill(to *model.Batch, edges []edge) {
+	n := len(edges)
+	if int(d.base) > math.MaxInt32-2*n {
+		clear(d.seen)
+		d.base = 1
+	}
+	to.Local = resize(to.Local, 2*n)
+	to.Rows = resize(to.Rows, 2*n+1)
+	used := d.number(to.Local[:n], to.Rows, edges, 0, 0)
+	used = d.number(to.Local[n:], to.Rows, edges, 32, used)
+	to.Rows = to.Rows[:used]
+	d.base += int32(used)
+}
+
+// number numbers the points at one end of the edges, the end that begins at the
+// given bit, and returns how many numbers are in use after that. It does not
+// branch on whether a point has been seen: in large batches every other one has,
+// unpredictably.
+func (d *deduper) number(local, rows []int32, edges []edge, bit int, used int) int {
+	seen, base, next := d.seen, d.base, int32(used)
+	local = local[:len(edges)]
+	for i, e := range edges {
+		point := uint32(e >> bit)
+		k := seen[point] - base
+		fresh := k >> 31 // −1 if the point has no number yet, else 0
+		k = k&^fresh | next&fresh
+		seen[point] = k + base
+		rows[next] = int32(point) // unless it is fresh, the next fresh point overwrites it
+		local[i] = k
+		next -= fresh
+	}
+	return int(next)
+}
+
+func resize[E any](s []E, n int) []E {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	grown := make([]E, n)
+	copy(grown, s[:cap(s)])
+	return grown
+}
+
+// packEdges checks a list of directed edges and packs it.
+func packEdges(heads, tails []int32, n int) ([]edge, error) {
+	if len(heads) != len(tails) {
+		return nil, fmt.Errorf("train: %d heads but %d tails of edges", len(heads), len(tails))
+	}
+	edges := make([]edge, len(heads))
+	for i, h := range heads {
+		t := tails[i]
+		if h < 0 || int(h) >= n || t < 0 || int(t) >= n || h == t {
+			return nil, fmt.Errorf("train: edge %d goes from point %d to point %d; there are %d points, and an edge joins two of them", i, h, t, n)
+		}
+		edges[i] = packEdge(h, t)
+	}
+	return edges, nil
+}

@@ -1,0 +1,118 @@
+package quality
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cne/data"
+)
+
+// Align moves an embedding onto another of the same points, the reference, as
+// a rigid body: by the rotation, reflection and translation that bring it
+// nearest in the sum of squared distances between the two positions of each
+// point (the orthogonal Procrustes problem). Distances within it stay as they
+// are. It changes embedding in place, up to the rounding of float32.
+//
+// scale is the factor by which the embedding would then have to be stretched
+// about its centre to be nearest still: 1 for a rotated copy of the reference,
+// 2 for one that is half as large. disparity is the share of the reference's
+// sum of squared distances from its centre that would remain after that, from 0
+// for the same shape to 1 for two that have nothing in common.
+//
+// Errors wrap ErrInput or ErrNotFinite; if all points of one of the two
+// coincide, there is no scale, and they wrap ErrUndefined.
+func Align(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
+	return align(embedding, reference, true)
+}
+
+// AlignDirections is Align for embeddings that are about the directions of
+// their points as seen from the origin (the cosine similarity): the origin takes
+// the place of both centres, and nothing is translated.
+func AlignDirections(embedding, reference *data.Matrix) (scale, disparity float64, err error) {
+	return align(embedding, reference, false)
+}
+
+func align(embedding, reference *data.Matrix, translate bool) (scale, disparity float64, err error) {
+	for _, m := range []*data.Matrix{embedding, reference} {
+		if _, err := rows(m, "embedding"); err != nil {
+			return 0, 0, err
+		}
+	}
+	n, d := embedding.N, embedding.D
+	if reference.N != n || reference.D != d {
+		return 0, 0, fmt.Errorf("%w: an embedding of %d points with %d coordinates cannot be aligned to one of %d points with %d", ErrInput, n, d, reference.N, reference.D)
+	}
+	from, to := make([]float64, d), make([]float64, d)
+	if translate {
+		from, to = centre(embedding), centre(reference)
+	}
+	spread, wanted := spreadAbout(from, embedding), spreadAbout(to, reference)
+	if spread == 0 || wanted == 0 {
+		return 0, 0, fmt.Errorf("%w: an alignment of points that all coincide", ErrUndefined)
+	}
+	// The turn R that maximises the trace of R·C, where C sums the products of
+	// both positions of each point, is V·Uᵀ with C = U·S·Vᵀ.
+	products := make([]float64, d*d)
+	for i := range n {
+		x, y := embedding.Row(i), reference.Row(i)
+		for a := range d {
+			row, shift := products[a*d:(a+1)*d], float64(x[a])-from[a]
+			for b := range row {
+				row[b] += float64(shift * (float64(y[b]) - to[b]))
+			}
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(mat.NewDense(d, d, products), mat.SVDFull) {
+		return 0, 0, fmt.Errorf("%w: the singular values of the alignment do not converge", ErrUndefined)
+	}
+	var u, v, turn mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	turn.Mul(&u, v.T()) // a row x becomes x·turn
+	row := make([]float64, d)
+	for i := range n {
+		x := embedding.Row(i)
+		copy(row, to)
+		for a := range d {
+			shift := float64(x[a]) - from[a]
+			for b, v := range turn.RawRowView(a) {
+				row[b] += float64(shift * v)
+			}
+		}
+		for b, v := range row {
+			x[b] = float32(v)
+		}
+	}
+	var trace float64
+	for _, s := range svd.Values(nil) {
+		trace += s
+	}
+	return trace / spread, max(0, 1-trace*trace/(spread*wanted)), nil
+}
+
+// centre returns the mean of points.
+func centre(m *data.Matrix) []float64 {
+	mean := make([]float64, m.D)
+	for i := range m.N {
+		for j, v := range m.Row(i) {
+			mean[j] += float64(v)
+		}
+	}
+	for j := range mean {
+		mean[j] /= float64(m.N)
+	}
+	return mean
+}
+
+// spreadAbout returns the sum of the squared distances of points from a place.
+func spreadAbout(place []float64, m *data.Matrix) (sum float64) {
+	for i := range m.N {
+		for j, v := range m.Row(i) {
+			shift := float64(v) - place[j]
+			sum += float64(shift * shift)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,166 @@
+//go:build cu
+
+package quality
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"cne/data"
+	"cne/internal/device"
+	"cne/internal/device/fakecuda"
+	"cne/internal/rng"
+	"cne/internal/simd"
+)
+
+// scattered returns n points about a few places, some of them twice.
+func scattered(n, d int) *data.Matrix {
+	m, s := data.NewMatrix(n, d), rng.New(uint64(n), rng.Init)
+	for i := range n {
+		for l := range m.Row(i) {
+			m.Row(i)[l] = float32(s.Normal() + 8*float64(i%5))
+		}
+		if i%7 == 6 {
+			copy(m.Row(i), m.Row(i-1))
+		}
+	}
+	return m
+}
+
+func TestPairsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	discriminators := []Discriminator{Neg(1), UMAP(), Neg(1e-6), NC(1e3, 5)}
+	for _, size := range []struct{ n, d int }{{2, 1}, {31, 2}, {257, 2}, {2100, 2}, {300, 3}, {129, 20}} {
+		m := scattered(size.n, size.d)
+		want, err := PartitionFunction(t.Context(), m.X, m.D, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := PartitionFunction(t.Context(), m.X, m.D, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-want) > 2e-6*want {
+			t.Errorf("%v: the partition function is %v, want %v", size, got, want)
+		}
+		again, err := PartitionFunction(t.Context(), m.X, m.D, d)
+		if again != got || err != nil {
+			t.Errorf("%v: the partition function is %v, then %v (%v)", size, got, again, err)
+		}
+		for _, clamp := range []float64{1e-10, 1e-4, 0} {
+			heads, tails := []int32{0, 1}, []int32{1, 0}
+			wanted, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			losses, err := ExpectedLosses(t.Context(), heads, tails, m.X, m.D, 5, clamp, discriminators, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, want := range wanted {
+				if math.Abs(losses[k]-want) > 2e-6*want {
+					t.Errorf("%v, clamp %g: loss %d is %v, want %v", size, clamp, k, losses[k], want)
+				}
+			}
+		}
+	}
+}
+
+// Far apart, a pair's loss has all its digits.
+func TestDistantPairsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, far := range []float32{1, 30, 1e3, 1e5, 1e9} {
+		e := []float32{0, 0, far, 0}
+		want, err := ExpectedLosses(t.Context(), []int32{0}, []int32{0}, []float64{0, 0, float64(far), 0}, 2, 1, 0, []Discriminator{Neg(1)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nearby := want[0] - math.Log(2) // that of the edge
+		sums, err := devicePairs(t.Context(), d, e, 2, 2, []Discriminator{Neg(1)}, simd.BoundOf[float32](0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(sums[0]-nearby) > 1e-6*nearby && nearby > 1e-12 || !(sums[0] > 0) {
+			t.Errorf("at distance %g the loss is %g, want %g", far, sums[0], nearby)
+		}
+	}
+}
+
+func TestSpearmanOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, size := range []struct{ n, d, sample int }{{3, 1, 9}, {16, 2, 50}, {17, 7, 50}, {100, 33, 60}, {90, 64, 90}} {
+		x, y := scattered(size.n, size.d), scattered(size.n, 2)
+		want, err := Spearman(t.Context(), x, y, size.sample, 3, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Spearman(t.Context(), x, y, size.sample, 3, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%v: the correlation is %v, want %v", size, got, want)
+		}
+	}
+}
+
+func TestAccuracyOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	for _, size := range []struct{ n, d int }{{40, 2}, {300, 2}, {300, 12}} {
+		m := scattered(size.n, size.d)
+		class := make([]int32, size.n)
+		for i := range class {
+			class[i] = int32(i * i % 5 * (i % 3))
+		}
+		want, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := KNNAccuracy(t.Context(), m, class, 7, 0.3, 1, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%v: the accuracy is %v, want %v", size, got, want)
+		}
+		half := size.n / 2
+		want, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err = HeldOutAccuracy(t.Context(), m.Rows(0, half), class[:half], m.Rows(half, size.n), class[half:], 3, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%v: the accuracy of those held out is %v, want %v", size, got, want)
+		}
+	}
+}
+
+func TestRefusalsOnDevice(t *testing.T) {
+	d := fakecuda.Open(t)
+	nan := float32(math.NaN())
+	if _, err := PartitionFunction(t.Context(), []float32{0, nan}, 1, d); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("NaN gives %v", err)
+	}
+	if z, err := PartitionFunction(t.Context(), []float32{1, 2}, 2, d); z != 0 || err != nil {
+		t.Errorf("one point gives %v, %v", z, err)
+	}
+	m := scattered(5, 2)
+	if _, err := KNNAccuracy(t.Context(), m, make([]int32, 4), 1, 0.5, 0, d); !errors.Is(err, ErrInput) {
+		t.Errorf("too few classes give %v", err)
+	}
+	if _, err := HeldOutAccuracy(t.Context(), m, make([]int32, 5), scattered(3, 3), make([]int32, 3), 1, d); !errors.Is(err, ErrInput) {
+		t.Errorf("points of another width give %v", err)
+	}
+	fakecuda.Memory(t, 100)
+	var full *device.MemoryError
+	if _, err := Spearman(t.Context(), m, m, 5, 0, d); !errors.As(err, &full) {
+		t.Errorf("with too little memory the error is %v", err)
+	}
+	if used, _ := d.Usage(); used != 0 {
+		t.Errorf("%d bytes of the device's memory are in use", used)
+	}
+}

@@ -1,0 +1,491 @@
+package quality
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"cne/data"
+	"cne/data/neighbors"
+)
+
+// The kNN classifier behind Figures.Accuracy: the AccuracyK nearest of a random six
+// sevenths of the points vote on each of the rest, of MNIST 10 000 of 70 000.
+const (
+	AccuracyK    = 10
+	AccuracyTest = 1.0 / 7
+)
+
+// What the zero values of Options stand for. The paper takes as many points for
+// Spearman's correlation, and as many negatives.
+const (
+	DefaultK         = 15
+	DefaultSample    = 5000
+	DefaultNegatives = 5
+)
+
+// A Metric is a figure that Measure gives; several are joined by |.
+type Metric uint
+
+// The metrics, in the order in which Measure computes them.
+const (
+	MetricRecall Metric = 1 << iota
+	MetricSpearman
+	MetricPartition
+	MetricKL
+	MetricAccuracy
+	MetricTrustworthiness
+	MetricLosses
+)
+
+// Options says what Measure measures, and how. The zero value measures all that
+// the points and the embedding alone allow.
+type Options struct {
+	// K is how many nearest neighbours of a point recall and trustworthiness are
+	// about; 0 means 15.
+	K int
+	// Sample is how many points Spearman's correlation is taken of; 0 means 5000.
+	Sample int
+	// Losses has the constants of the expected losses.
+	Losses LossOptions
+	// Skip names the metrics to leave out.
+	Skip Metric
+
+	// Labels are those of the points, for the accuracy, which looks at the points
+	// that have one (data.Labels.Known). It is left out for nil and for labels that
+	// are quantities.
+	Labels *data.Labels
+	// Graph is what the divergence and the losses are about. nil stands for the
+	// sKNN graph of the points' K nearest neighbours.
+	Graph *neighbors.Graph
+	// Neighbors are the nearest of each point, K or more, and Found those in the
+	// embedding, where they are known; nil has them searched for.
+	Neighbors, Found *neighbors.Neighbors
+
+	// Seed decides what is drawn: the sample, the points that are classified, and
+	// the negatives of InfoNC-t-SNE.
+	Seed uint64
+	// Device computes what looks at all pairs of points; nil is the CPU.
+	Device *Device
+	// Measured, if not nil, is called when a metric has been measured, with the
+	// time that it took.
+	Measured func(m Metric, took time.Duration)
+}
+
+// LossOptions are the constants of the expected losses.
+type LossOptions struct {
+	// Negatives is the number of negatives per edge; 0 means 5.
+	Negatives int
+	// ZBar is the normalisation constant Z̄ of a further loss of Neg-t-SNE; 0
+	// leaves it out.
+	ZBar float64
+	// LearntZ is the constant that NC-t-SNE has learnt, times n(n−1), for a further
+	// loss of NC-t-SNE; 0 leaves it out.
+	LearntZ float64
+	// Rho is InfoNC-t-SNE's ρ; 0 means 1.
+	Rho float64
+	// Clamp bounds the arguments of logarithms from below, 0 ≤ Clamp < 1. At 0 a
+	// bound remains that keeps the arithmetic finite.
+	Clamp float64
+}
+
+// Figures say how good an embedding is. What was skipped, cannot be measured for
+// want of something, or is not defined, is nil.
+type Figures struct {
+	Trustworthiness   *float64 `json:"trustworthiness,omitempty"`    // see the function; only if K < n/2
+	KNNRecall         *float64 `json:"knn_recall,omitempty"`         // of K neighbours
+	Spearman          *float64 `json:"spearman,omitempty"`           // of distances
+	PartitionFunction *float64 `json:"partition_function,omitempty"` // from 0 to n(n−1)
+	KL                *float64 `json:"kl,omitempty"`                 // between graph and embedding, in nats
+	Accuracy          *float64 `json:"accuracy,omitempty"`           // of a kNN classifier
+	Losses            *Losses  `json:"losses,omitempty"`
+}
+
+// Losses are what training on the graph expects per edge (ExpectedLosses,
+// ExpectedInfoNC).
+type Losses struct {
+	Neg     float64  `json:"neg"`                 // with c = 1
+	NegZBar *float64 `json:"neg_z_bar,omitempty"` // with LossOptions.ZBar
+	NC      *float64 `json:"nc,omitempty"`        // with the partition function as its constant
+	// LearntZ is LossOptions.LearntZ, and NCLearntZ the loss with it.
+	LearntZ     *float64 `json:"learnt_z,omitempty"`
+	NCLearntZ   *float64 `json:"nc_learnt_z,omitempty"`
+	InfoNC      float64  `json:"infonc"`       // with LossOptions.Rho
+	InfoNCError float64  `json:"infonc_error"` // its standard error
+	UMAP        float64  `json:"umap"`
+}
+
+// Measure measures an embedding [n, d] of points [n, D]. What is about the points
+// is left out if they are nil: recall (unless their Neighbors are known),
+// correlation, trustworthiness, and, without a Graph, divergence and losses.
+//
+// It takes O(n²) operations. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined
+// if there are too few points for K neighbours each, or are the device's. If ctx
+// ends, they are its error, and the figures measured until then are returned with
+// it.
+func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
+	m, err := newMeasurement(points, embedding, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []struct {
+		metric  Metric
+		measure func(ctx context.Context) error
+	}{
+		{MetricRecall, m.recall},
+		{MetricSpearman, m.spearman},
+		{MetricPartition, m.partition},
+		{MetricKL, m.divergence},
+		{MetricAccuracy, m.accuracy},
+		{MetricTrustworthiness, m.trustworthiness},
+		{MetricLosses, m.losses},
+	} {
+		if o.Skip&step.metric != 0 {
+			continue
+		}
+		start, before := time.Now(), m.figures
+		err := ctx.Err()
+		if err == nil {
+			err = step.measure(ctx)
+		}
+		if err != nil {
+			return &m.figures, err
+		}
+		if o.Measured != nil && m.figures != before {
+			o.Measured(step.metric, time.Since(start))
+		}
+	}
+	return &m.figures, nil
+}
+
+// A measurement is one call of Measure. What several figures need is computed when
+// the first of them is.
+type measurement struct {
+	Options
+	points, embedding *data.Matrix // points may be nil
+	z                 *float64     // the partition function
+	figures           Figures
+}
+
+func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, error) {
+	n, err := rows(embedding, "embedding")
+	if err != nil {
+		return nil, err
+	}
+	if points != nil {
+		if of, err := rows(points, "data"); err != nil {
+			return nil, err
+		} else if of != n {
+			return nil, fmt.Errorf("%w: the data have %d points, the embedding has %d", ErrInput, of, n)
+		}
+	}
+	if o.K == 0 {
+		o.K = DefaultK
+	}
+	if o.Sample == 0 {
+		o.Sample = DefaultSample
+	}
+	if o.Losses.Negatives == 0 {
+		o.Losses.Negatives = DefaultNegatives
+	}
+	if o.Losses.Rho == 0 {
+		o.Losses.Rho = 1
+	}
+	switch {
+	case o.K < 1:
+		return nil, fmt.Errorf("%w: %d neighbours; give a number from 1", ErrInput, o.K)
+	case o.Graph != nil && o.Graph.N != n:
+		return nil, fmt.Errorf("%w: the graph has %d points, the embedding has %d", ErrInput, o.Graph.N, n)
+	}
+	if o.Graph != nil {
+		if err := o.Graph.Validate(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+	}
+	if err := o.Labels.Check(n); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	for _, nb := range []*neighbors.Neighbors{o.Neighbors, o.Found} {
+		if nb != nil && (nb.N != n || nb.K < o.K || len(nb.Index) != n*nb.K || len(nb.Dist2) != n*nb.K) {
+			return nil, fmt.Errorf("%w: the neighbours known are %d of %d points; %d or more of %d points are needed, each with its distance", ErrInput, nb.K, nb.N, o.K, n)
+		}
+	}
+	return &measurement{Options: o, points: points, embedding: embedding}, nil
+}
+
+// nearest returns the K nearest neighbours of points. known are more of them, or
+// nil; the search remembers what it finds there.
+func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) (*neighbors.Neighbors, error) {
+	if *known == nil {
+		if points.N <= m.K {
+			return nil, fmt.Errorf("%w: %d points do not have %d neighbours each; give more points or a smaller K", ErrUndefined, points.N, m.K)
+		}
+		found, err := neighbors.KNN(ctx, points, m.K, neighbors.Options{Device: m.Device})
+		if err != nil {
+			return nil, err
+		}
+		*known = found
+	}
+	return (*known).Nearest(m.K), ctx.Err()
+}
+
+func (m *measurement) recall(ctx context.Context) error {
+	if m.points == nil && m.Neighbors == nil {
+		return nil
+	}
+	near, err := m.nearest(ctx, m.points, &m.Neighbors)
+	if err != nil {
+		return err
+	}
+	found, err := m.nearest(ctx, m.embedding, &m.Found)
+	if err != nil {
+		return err
+	}
+	return set(&m.figures.KNNRecall)(KNNRecall(near.Index, found.Index, m.K))
+}
+
+// set returns a function that keeps a figure, unless there is an error.
+func set(to **float64) func(v float64, err error) error {
+	return func(v float64, err error) error {
+		if err == nil {
+			*to = &v
+		}
+		return err
+	}
+}
+
+func (m *measurement) spearman(ctx context.Context) error {
+	if m.points == nil || m.points.N < 3 {
+		return nil
+	}
+	err := set(&m.figures.Spearman)(Spearman(ctx, m.points, m.embedding, m.Sample, m.Seed, m.Device))
+	if errors.Is(err, ErrUndefined) {
+		return nil // all distances of one side are equal
+	}
+	return err
+}
+
+// sum returns the partition function.
+func (m *measurement) sum(ctx context.Context) (float64, error) {
+	if m.z == nil {
+		z, err := PartitionFunction(ctx, m.embedding.X, m.embedding.D, m.Device)
+		if err != nil {
+			return 0, err
+		}
+		m.z = &z
+	}
+	return *m.z, nil
+}
+
+func (m *measurement) partition(ctx context.Context) error {
+	return set(&m.figures.PartitionFunction)(m.sum(ctx))
+}
+
+// edges returns those of the graph; there may be none.
+func (m *measurement) edges(ctx context.Context) (heads, tails []int32, err error) {
+	if m.Graph == nil {
+		if m.points == nil {
+			return nil, nil, nil
+		}
+		near, err := m.nearest(ctx, m.points, &m.Neighbors)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m.Graph, err = neighbors.FromNeighbors(near); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+	}
+	heads, tails = m.Graph.EdgeList()
+	return heads, tails, nil
+}
+
+func (m *measurement) divergence(ctx context.Context) error {
+	heads, tails, err := m.edges(ctx)
+	if err != nil || len(heads) == 0 {
+		return err
+	}
+	z, err := m.sum(ctx)
+	if err != nil || z == 0 {
+		return err // 0 where all points are too far from each other for single precision
+	}
+	return set(&m.figures.KL)(KL(ctx, heads, tails, m.embedding.X, m.embedding.D, z))
+}
+
+func (m *measurement) accuracy(ctx context.Context) error {
+	rows, known := m.Labels.Known()
+	test := int(AccuracyTest * float64(len(rows)))
+	if test == 0 || len(rows)-test <= AccuracyK || !known.Categorical() {
+		return nil
+	}
+	return set(&m.figures.Accuracy)(KNNAccuracy(ctx, pick(m.embedding, rows), known.Class, AccuracyK, AccuracyTest, m.Seed, m.Device))
+}
+
+func (m *measurement) trustworthiness(ctx context.Context) error {
+	if m.points == nil || 2*m.K >= m.points.N {
+		return nil
+	}
+	found, err := m.nearest(ctx, m.embedding, &m.Found)
+	if err != nil {
+		return err
+	}
+	ranks, err := neighbors.Ranks(ctx, m.points, found.Index, m.K, neighbors.Options{Device: m.Device})
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return set(&m.figures.Trustworthiness)(Trustworthiness(ranks, m.K))
+}
+
+// The loss of InfoNC-t-SNE is estimated from about infoNCPairs negatives over
+// all edges, but from no more than infoNCDraws sets of them for one edge.
+const (
+	infoNCPairs = 1 << 24
+	infoNCDraws = 1000
+)
+
+func (m *measurement) losses(ctx context.Context) error {
+	heads, tails, err := m.edges(ctx)
+	if err != nil || len(heads) == 0 || m.embedding.N < 2 {
+		return err
+	}
+	z, err := m.sum(ctx)
+	if err != nil {
+		return err
+	}
+	var l Losses
+	o, n := m.Losses, float64(m.embedding.N)
+	discriminators := []Discriminator{Neg(1), UMAP()}
+	into := []func(v float64){func(v float64) { l.Neg = v }, func(v float64) { l.UMAP = v }}
+	add := func(d Discriminator, to **float64) {
+		discriminators = append(discriminators, d)
+		into = append(into, func(v float64) { *to = &v })
+	}
+	if o.ZBar != 0 {
+		add(Neg(o.ZBar*float64(o.Negatives)/(n*n)), &l.NegZBar)
+	}
+	if z > 0 {
+		add(NC(z/(n*(n-1)), o.Negatives), &l.NC)
+	}
+	if o.LearntZ != 0 {
+		l.LearntZ = &o.LearntZ
+		add(NC(o.LearntZ/(n*(n-1)), o.Negatives), &l.NCLearntZ)
+	}
+	values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Clamp, discriminators, m.Device)
+	if err != nil {
+		return err
+	}
+	for k, v := range values {
+		into[k](v)
+	}
+	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/o.Negatives))
+	estimate, err := ExpectedInfoNC(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed)
+	if err != nil {
+		return err
+	}
+	l.InfoNC, l.InfoNCError = estimate.Mean, estimate.Error
+	m.figures.Losses = &l
+	return nil
+}
+
+// HeldOut are points that a model has placed without having been trained on them.
+type HeldOut struct {
+	Points    *data.Matrix // as the training points; nil leaves the recall out
+	Embedding *data.Matrix // their positions
+	Labels    *data.Labels // nil leaves the accuracy out
+}
+
+// HeldOutFigures say how well held-out points lie among the training points. What
+// cannot be measured or is not defined is nil.
+type HeldOutFigures struct {
+	N int `json:"n"` // held-out points
+	// Accuracy is that of a kNN classifier (AccuracyK) of the training points'
+	// positions.
+	Accuracy *float64 `json:"accuracy,omitempty"`
+	// KNNRecall is the share of a point's K nearest training points that are
+	// among the nearest in the embedding.
+	KNNRecall *float64 `json:"knn_recall,omitempty"`
+	// OtherLabels tells that the accuracy is left out because no label of the
+	// held-out points occurs among the training points.
+	OtherLabels bool `json:"-"`
+}
+
+// MeasureHeldOut measures how held-out points lie in an embedding [n, d] of
+// training points [n, D], which may be nil. Of the options it takes K, Labels (of
+// the training points), Device and Skip. Errors are Measure's.
+func MeasureHeldOut(ctx context.Context, points, embedding *data.Matrix, held HeldOut, o Options) (*HeldOutFigures, error) {
+	m, err := newMeasurement(points, embedding, o)
+	if err != nil {
+		return nil, err
+	}
+	n, err := rows(held.Embedding, "held-out points' embedding")
+	if err != nil {
+		return nil, err
+	}
+	if err := held.Labels.Check(n); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	if held.Points != nil {
+		if _, err := rows(held.Points, "held-out points"); err != nil {
+			return nil, err
+		}
+	}
+	f := &HeldOutFigures{N: n}
+	if points != nil && held.Points != nil && o.Skip&MetricRecall == 0 {
+		if err := m.heldOutRecall(ctx, held, f); err != nil {
+			return f, err
+		}
+	}
+	if m.Labels == nil || held.Labels == nil || o.Skip&MetricAccuracy != 0 {
+		return f, ctx.Err()
+	}
+	return f, m.heldOutAccuracy(ctx, held, f)
+}
+
+func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
+	switch {
+	case held.Points.D != m.points.D || held.Embedding.D != m.embedding.D:
+		return fmt.Errorf("%w: held-out points of %d values at positions of %d, training points of %d at positions of %d", ErrInput, held.Points.D, held.Embedding.D, m.points.D, m.embedding.D)
+	case m.points.N < m.K:
+		return fmt.Errorf("%w: among %d training points there are no %d neighbours", ErrUndefined, m.points.N, m.K)
+	}
+	near, err := neighbors.Search(ctx, m.points, held.Points, m.K, neighbors.Options{Device: m.Device})
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	found, err := neighbors.Search(ctx, m.embedding, held.Embedding, m.K, neighbors.Options{Device: m.Device})
+	if err != nil {
+		return err
+	}
+	return set(&f.KNNRecall)(HeldOutRecall(near.Index, found.Index, m.K, m.embedding.N))
+}
+
+func (m *measurement) heldOutAccuracy(ctx context.Context, held HeldOut, f *HeldOutFigures) error {
+	if _, known := m.Labels.Known(); !known.Categorical() {
+		return nil
+	}
+	rows, known := data.JoinLabels(m.Labels, held.Labels).Known()
+	// The training points come first.
+	n := len(m.Labels.Class)
+	first, _ := slices.BinarySearch(rows, n)
+	tests := slices.Clone(rows[first:])
+	for k := range tests {
+		tests[k] -= n
+	}
+	train := classified{pick(m.embedding, rows[:first]), known.Class[:first]}
+	test := classified{pick(held.Embedding, tests), known.Class[first:]}
+	if train.N < AccuracyK || test.N == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(test.class, func(c int32) bool { return slices.Contains(train.class, c) }) {
+		f.OtherLabels = true
+		return nil
+	}
+	return set(&f.Accuracy)(HeldOutAccuracy(ctx, train.Matrix, train.class, test.Matrix, test.class, AccuracyK, m.Device))
+}

@@ -1,0 +1,323 @@
+package quality
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"cne/data"
+	"cne/data/neighbors"
+)
+
+// reduced returns points in three dimensions, an embedding that leaves one out, and
+// labels, of which every fifth is missing.
+func reduced(n int) (points, embedding *data.Matrix, labels *data.Labels) {
+	points, embedding = matrix(normal[float32](uint64(n), n, 3, 2), 3), data.NewMatrix(n, 2)
+	names := make([]string, n)
+	for i := range n {
+		copy(embedding.Row(i), points.Row(i))
+		if i%5 > 0 {
+			names[i] = map[bool]string{true: "left", false: "right"}[points.Row(i)[0] < 0]
+		}
+	}
+	return points, embedding, data.NewLabels(names)
+}
+
+// Measure gives what the functions for the single figures do.
+func TestMeasure(t *testing.T) {
+	const n, k, m, seed = 300, 7, 3, 11
+	ctx := t.Context()
+	points, embedding, labels := reduced(n)
+	near, err := neighbors.KNN(t.Context(), points, 2*k, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := neighbors.KNN(t.Context(), embedding, k, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := neighbors.FromNeighbors(near.Nearest(k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var measured Metric
+	o := Options{
+		K: k, Sample: 100, Seed: seed, Labels: labels, Measured: func(m Metric, took time.Duration) { measured |= m },
+		Losses: LossOptions{Negatives: m, ZBar: 1e3, LearntZ: 2e4, Rho: 2, Clamp: 1e-4},
+	}
+	f, err := Measure(ctx, points, embedding, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if measured != 1<<7-1 {
+		t.Errorf("metrics %b were measured", measured)
+	}
+
+	check := func(what string, got *float64) func(want float64, err error) {
+		return func(want float64, err error) {
+			t.Helper()
+			if err != nil || got == nil || *got != want {
+				t.Errorf("%s: %v, want %v (%v)", what, got, want, err)
+			}
+		}
+	}
+	z, err := PartitionFunction(ctx, embedding.X, 2, nil)
+	check("partition function", f.PartitionFunction)(z, err)
+	check("recall", f.KNNRecall)(KNNRecall(near.Nearest(k).Index, found.Index, k))
+	check("Spearman", f.Spearman)(Spearman(ctx, points, embedding, 100, seed, nil))
+	heads, tails := graph.EdgeList()
+	check("KL", f.KL)(KL(ctx, heads, tails, embedding.X, 2, z))
+	ranks, err := neighbors.Ranks(t.Context(), points, found.Index, k, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("trustworthiness", f.Trustworthiness)(Trustworthiness(ranks, k))
+	labelled := data.NewMatrix(0, 2)
+	var class []int32
+	for i, c := range labels.Class {
+		if labels.Names[c] != "" {
+			labelled.X, class = append(labelled.X, embedding.Row(i)...), append(class, c)
+			labelled.N++
+		}
+	}
+	check("accuracy", f.Accuracy)(KNNAccuracy(ctx, labelled, class, AccuracyK, AccuracyTest, seed, nil))
+	losses, err := ExpectedLosses(ctx, heads, tails, embedding.X, 2, m, 1e-4,
+		[]Discriminator{Neg(1), UMAP(), Neg(1e3 * m / (n * n)), NC(z/(n*(n-1)), m), NC(2e4/float64(n*(n-1)), m)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range []*float64{&f.Losses.Neg, &f.Losses.UMAP, f.Losses.NegZBar, f.Losses.NC, f.Losses.NCLearntZ} {
+		check("loss", got)(losses[i], nil)
+	}
+	infonc, err := ExpectedInfoNC(ctx, heads, tails, embedding.X, 2, m, 2, 1e-4, 1000, seed)
+	check("InfoNC", &f.Losses.InfoNC)(infonc.Mean, err)
+	check("InfoNC's error", &f.Losses.InfoNCError)(infonc.Error, err)
+
+	// What is known need not be found, and changes nothing.
+	o.Neighbors, o.Found, o.Graph = near, found, graph
+	again, err := Measure(ctx, points, embedding, o)
+	if err != nil || *again.KNNRecall != *f.KNNRecall || *again.KL != *f.KL || *again.Trustworthiness != *f.Trustworthiness {
+		t.Errorf("with known neighbours and graph: %+v, %v", again, err)
+	}
+}
+
+// What is missing leaves figures out, as does Skip.
+func TestMeasureLeavesOut(t *testing.T) {
+	const sum = MetricPartition
+	points, embedding, labels := reduced(40)
+	near, err := neighbors.KNN(t.Context(), points, 5, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := neighbors.FromNeighbors(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ages := make([]string, 40)
+	for i := range ages {
+		ages[i] = string(rune('0'+i%10)) + ".5"
+	}
+	few := func(m *data.Matrix, n int) *data.Matrix { return m.Rows(0, n) }
+	for name, tc := range map[string]struct {
+		points, embedding *data.Matrix
+		o                 Options
+		want              Metric
+	}{
+		"nothing else":       {nil, embedding, Options{}, sum},
+		"neighbours alone":   {nil, embedding, Options{K: 5, Neighbors: near}, sum | MetricRecall},
+		"graph alone":        {nil, embedding, Options{Graph: graph}, sum | MetricKL | MetricLosses},
+		"no edges":           {nil, embedding, Options{Graph: &neighbors.Graph{N: 40, Indptr: make([]int64, 41)}}, sum},
+		"labels alone":       {nil, embedding, Options{Labels: labels}, sum | MetricAccuracy},
+		"quantities":         {nil, embedding, Options{Labels: data.NewLabels(ages)}, sum},
+		"too few labels":     {nil, few(embedding, 11), Options{Labels: data.NewLabels(slices.Repeat([]string{"a"}, 11))}, sum},
+		"points":             {points, embedding, Options{K: 5}, sum | MetricRecall | MetricSpearman | MetricKL | MetricLosses | MetricTrustworthiness},
+		"neighbours by half": {points, embedding, Options{K: 20, Skip: MetricLosses}, sum | MetricRecall | MetricSpearman | MetricKL},
+		"collapsed":          {points, data.NewMatrix(40, 2), Options{K: 5, Skip: ^(sum | MetricSpearman)}, sum},
+		"two points":         {few(points, 2), few(embedding, 2), Options{K: 1, Skip: MetricLosses}, sum | MetricRecall | MetricKL},
+		"skipped":            {points, embedding, Options{Skip: ^MetricSpearman}, MetricSpearman},
+	} {
+		var got Metric
+		tc.o.Measured = func(m Metric, _ time.Duration) { got |= m }
+		f, err := Measure(t.Context(), tc.points, tc.embedding, tc.o)
+		if err != nil || got != tc.want {
+			t.Errorf("%s: metrics %b were measured, want %b (%v)", name, got, tc.want, err)
+			continue
+		}
+		for metric, there := range map[Metric]bool{
+			MetricRecall: f.KNNRecall != nil, MetricSpearman: f.Spearman != nil, sum: f.PartitionFunction != nil, MetricKL: f.KL != nil,
+			MetricAccuracy: f.Accuracy != nil, MetricTrustworthiness: f.Trustworthiness != nil, MetricLosses: f.Losses != nil,
+		} {
+			if there != (tc.want&metric != 0) {
+				t.Errorf("%s: metric %b is there: %v", name, metric, there)
+			}
+		}
+	}
+}
+
+func TestMeasureRefuses(t *testing.T) {
+	points, embedding, labels := reduced(40)
+	broken := data.NewMatrix(40, 2)
+	broken.X[5] = float32(math.Inf(1))
+	near, err := neighbors.KNN(t.Context(), points, 5, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		points, embedding *data.Matrix
+		o                 Options
+		is                error
+	}{
+		"no embedding":        {points, nil, Options{}, ErrInput},
+		"sizes":               {points.Rows(0, 39), embedding, Options{}, ErrInput},
+		"a broken matrix":     {points, &data.Matrix{N: 40, D: 2, X: make([]float32, 7)}, Options{}, ErrInput},
+		"another N":           {points, &data.Matrix{N: 41, D: 2, X: embedding.X}, Options{}, ErrInput},
+		"infinite embedding":  {points, broken, Options{}, ErrNotFinite},
+		"infinite data":       {broken, embedding, Options{}, ErrNotFinite},
+		"too few points":      {points.Rows(0, 15), embedding.Rows(0, 15), Options{}, ErrUndefined},
+		"negative K":          {points, embedding, Options{K: -1}, ErrInput},
+		"sample":              {points, embedding, Options{Sample: 2}, ErrInput},
+		"labels":              {points, embedding, Options{Labels: data.NewLabels([]string{"a"})}, ErrInput},
+		"classes":             {points, embedding, Options{Labels: &data.Labels{Class: slices.Repeat([]int32{3}, 40)}}, ErrInput},
+		"few neighbours":      {points, embedding, Options{K: 6, Neighbors: near}, ErrInput},
+		"others' neighbours":  {points.Rows(0, 30), embedding.Rows(0, 30), Options{K: 5, Found: near}, ErrInput},
+		"no such neighbour":   {points, embedding, Options{K: 1, Neighbors: &neighbors.Neighbors{N: 40, K: 1, Index: slices.Repeat([]int32{40}, 40), Dist2: make([]float64, 40)}}, ErrInput},
+		"graph of others":     {points, embedding, Options{Graph: &neighbors.Graph{N: 1, Indptr: make([]int64, 2)}}, ErrInput},
+		"broken graph":        {points, embedding, Options{Graph: &neighbors.Graph{N: 40}}, ErrInput},
+		"constant":            {points, embedding, Options{Losses: LossOptions{LearntZ: math.NaN()}}, ErrInput},
+		"negatives":           {points, embedding, Options{Losses: LossOptions{Negatives: -1}}, ErrInput},
+		"rho":                 {points, embedding, Options{Losses: LossOptions{Rho: -1}}, ErrInput},
+		"clamp":               {points, embedding, Options{Losses: LossOptions{Clamp: 1}}, ErrInput},
+		"accuracy, all right": {points, embedding, Options{Labels: labels, Skip: ^MetricAccuracy}, nil},
+	} {
+		if _, err := Measure(t.Context(), tc.points, tc.embedding, tc.o); !errors.Is(err, tc.is) {
+			t.Errorf("%s: %v, want %v", name, err, tc.is)
+		}
+	}
+}
+
+// A context that ends stops each of the figures, and what was measured is returned.
+func TestMeasureStops(t *testing.T) {
+	points, embedding, labels := reduced(300)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	heads, tails := []int32{0, 1}, []int32{1, 0}
+	for name, err := range map[string]error{
+		"partition function":       second(PartitionFunction(ended, embedding.X, 2, nil)),
+		"partition function, wide": second(PartitionFunction(ended, points.X, 3, nil)),
+		"partition function, 64":   second(PartitionFunction(ended, make([]float64, 9), 3, nil)),
+		"KL":                       second(KL(ended, heads, tails, embedding.X, 2, 1)),
+		"losses":                   second(ExpectedLosses(ended, heads, tails, embedding.X, 2, 5, 0, []Discriminator{UMAP()}, nil)),
+		"InfoNC":                   second(ExpectedInfoNC(ended, heads, tails, embedding.X, 2, 5, 1, 0, 2, 1)),
+		"Spearman":                 second(Spearman(ended, points, embedding, 300, 1, nil)),
+		"accuracy":                 second(KNNAccuracy(ended, embedding, labels.Class, 5, 0.2, 1, nil)),
+		"held-out accuracy":        second(HeldOutAccuracy(ended, embedding, labels.Class, embedding, labels.Class, 5, nil)),
+		"held-out figures":         second(MeasureHeldOut(ended, points, embedding, HeldOut{Points: points, Embedding: embedding}, Options{})),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	ctx, end := context.WithCancel(t.Context())
+	f, err := Measure(ctx, points, embedding, Options{Measured: func(m Metric, _ time.Duration) {
+		if m == MetricPartition {
+			end()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || f == nil || f.PartitionFunction == nil || f.KNNRecall == nil || f.KL != nil || f.Losses != nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestDivergence(t *testing.T) {
+	pair := &neighbors.Graph{N: 3, Indptr: []int64{0, 1, 2, 2}, Indices: []int32{1, 0}}
+	close, far := []float32{0, 0, 1, 0, 0, 1}, []float32{0, 0, 1e25, 0, 0, 1e25}
+	for _, tc := range []struct {
+		name  string
+		graph *neighbors.Graph
+		x     []float32
+		want  float64 // NaN: none
+	}{
+		// Both edges have q = 1/2, and the ordered pairs 1/2, 1/2 and 1/3 twice:
+		// the divergence is log 2 + log(8/3) − log 2.
+		{"an edge", pair, close, math.Log(8. / 3)},
+		{"no edges", &neighbors.Graph{N: 3, Indptr: make([]int64, 4)}, close, math.NaN()},
+		{"far apart", pair, far, math.NaN()},
+	} {
+		f, err := Measure(t.Context(), nil, matrix(tc.x, 2), Options{Graph: tc.graph, Skip: ^MetricKL})
+		if err != nil || (f.KL == nil) != math.IsNaN(tc.want) || f.KL != nil && math.Abs(*f.KL-tc.want) > 1e-6 {
+			t.Errorf("%s: %+v (%v), want %g", tc.name, f, err, tc.want)
+		}
+	}
+}
+
+func TestMeasureHeldOut(t *testing.T) {
+	points, embedding, labels := reduced(200)
+	train, held := embedding.Rows(0, 150), embedding.Rows(150, 200)
+	names := func(lo, hi int) *data.Labels {
+		var all []string
+		for _, c := range labels.Class[lo:hi] {
+			all = append(all, labels.Names[c])
+		}
+		return data.NewLabels(all)
+	}
+	o := Options{K: 5, Labels: names(0, 150)}
+	h := HeldOut{Points: points.Rows(150, 200), Embedding: held, Labels: names(150, 200)}
+	f, err := MeasureHeldOut(t.Context(), points.Rows(0, 150), train, h, o)
+	if err != nil || f.N != 50 || f.OtherLabels {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	near, err := neighbors.Search(t.Context(), points.Rows(0, 150), h.Points, 5, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := neighbors.Search(t.Context(), train, held, 5, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := HeldOutRecall(near.Index, found.Index, 5, 150); err != nil || *f.KNNRecall != want {
+		t.Errorf("recall %v, want %v (%v)", *f.KNNRecall, want, err)
+	}
+	var known, tests classified
+	known.Matrix, tests.Matrix = data.NewMatrix(0, 2), data.NewMatrix(0, 2)
+	for i, c := range labels.Class {
+		if to := map[bool]*classified{true: &known, false: &tests}[i < 150]; labels.Names[c] != "" {
+			to.X, to.class = append(to.X, embedding.Row(i)...), append(to.class, c)
+			to.N++
+		}
+	}
+	if want, err := HeldOutAccuracy(t.Context(), known.Matrix, known.class, tests.Matrix, tests.class, AccuracyK, nil); err != nil || *f.Accuracy != want {
+		t.Errorf("accuracy %v, want %v (%v)", *f.Accuracy, want, err)
+	}
+
+	other := h
+	other.Labels = data.NewLabels(slices.Repeat([]string{"unheard of"}, 50))
+	if f, err := MeasureHeldOut(t.Context(), nil, train, other, o); err != nil || f.KNNRecall != nil || f.Accuracy != nil || !f.OtherLabels {
+		t.Errorf("other labels: %+v, %v", f, err)
+	}
+	if f, err := MeasureHeldOut(t.Context(), points.Rows(0, 150), train, h, Options{Skip: MetricRecall}); err != nil || f.KNNRecall != nil || f.Accuracy != nil {
+		t.Errorf("neither asked for nor labelled: %+v, %v", f, err)
+	}
+	wide := data.NewMatrix(50, 4)
+	for name, tc := range map[string]struct {
+		held HeldOut
+		k    int
+		is   error
+	}{
+		"no positions":     {HeldOut{Points: h.Points}, 5, ErrInput},
+		"points' width":    {HeldOut{Points: wide, Embedding: held}, 5, ErrInput},
+		"positions' width": {HeldOut{Points: h.Points, Embedding: wide}, 5, ErrInput},
+		"fewer points":     {HeldOut{Points: points.Rows(0, 3), Embedding: held}, 5, ErrInput},
+		"labels":           {HeldOut{Embedding: held, Labels: o.Labels}, 5, ErrInput},
+		"too many":         {h, 151, ErrUndefined},
+	} {
+		if _, err := MeasureHeldOut(t.Context(), points.Rows(0, 150), train, tc.held, Options{K: tc.k}); !errors.Is(err, tc.is) {
+			t.Errorf("%s: %v, want %v", name, err, tc.is)
+		}
+	}
+}

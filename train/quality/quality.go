@@ -1,0 +1,89 @@
+// Package quality measures how well an embedding shows its data: how many
+// neighbours it keeps (KNNRecall), how near in the data those are that it shows
+// (Trustworthiness), how well it keeps large distances (Spearman), how well it
+// tells classes apart (KNNAccuracy), and the quantities of contrastive embedding
+// theory: the partition function, the Kullback–Leibler divergence between graph
+// and embedding, and the losses that training on the graph expects
+// (PartitionFunction, KL, ExpectedLosses, ExpectedInfoNC). HeldOutRecall and
+// HeldOutAccuracy do the same for points that were placed among those that a
+// network was trained on. Align turns one embedding onto another.
+//
+// Measure gives all figures of a pair of matrices, points and embedding, in one
+// call, and MeasureHeldOut those of held-out points.
+//
+// Every result is exact for the points given, or for the random sample of them
+// that the seed draws, and has the same bits for any number of processors.
+// Nearest neighbours and ranks come from package data/neighbors. What looks at
+// all pairs of points runs on an accelerator if it is given one, with sums in an
+// order that depends on sizes alone.
+//
+// Whatever takes long ends early when its context does, with the context's error.
+// Errors about the arguments wrap ErrInput, ErrNotFinite or ErrUndefined.
+package quality
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cne/data"
+	"cne/internal/device"
+	"cne/internal/finite"
+	"cne/internal/parallel"
+)
+
+// ErrInput is wrapped by errors about sizes, indices and parameters that do
+// not fit together.
+var ErrInput = errors.New("quality: bad input")
+
+// ErrNotFinite is wrapped by the error for a coordinate that is NaN or
+// infinite; a diverged run makes such embeddings.
+var ErrNotFinite = errors.New("quality: coordinate is not finite")
+
+// ErrUndefined is wrapped by errors for inputs that have the right form but
+// for which a metric has no value, such as the correlation with an embedding
+// whose points all coincide.
+var ErrUndefined = errors.New("quality: metric is undefined")
+
+// A Device is where figures are computed, as model.OpenDevice opens it; nil is the
+// CPU.
+type Device = device.Device
+
+// Float is the type of an embedding's coordinates.
+type Float interface{ float32 | float64 }
+
+// points returns the number of points that a row-major slice of width d
+// holds, having checked that all coordinates are finite. What names the slice
+// in errors.
+func points[T Float](x []T, d int, what string) (int, error) {
+	if d < 1 || len(x)%d != 0 {
+		return 0, fmt.Errorf("%w: %d values of the %s cannot be points of %d coordinates", ErrInput, len(x), what, d)
+	}
+	if i := finite.First(x); i >= 0 {
+		return 0, fmt.Errorf("%w: point %d of the %s (counted from 0) has %v as coordinate %d", ErrNotFinite, i/d, what, x[i], i%d)
+	}
+	return len(x) / d, nil
+}
+
+// rows is points for a matrix.
+func rows(m *data.Matrix, what string) (int, error) {
+	if m == nil {
+		return 0, fmt.Errorf("%w: there is no %s", ErrInput, what)
+	}
+	n, err := points(m.X, m.D, what)
+	if err == nil && n != m.N {
+		err = fmt.Errorf("%w: the %s holds %d points, but says that they are %d", ErrInput, what, n, m.N)
+	}
+	return n, err
+}
+
+// inPieces is parallel.For that begins no further piece once ctx has ended, and
+// returns its error.
+func inPieces(ctx context.Context, n, grain int, body func(piece, lo, hi int)) error {
+	parallel.For(n, grain, func(piece, lo, hi int) {
+		if ctx.Err() == nil {
+			body(piece, lo, hi)
+		}
+	})
+	return ctx.Err()
+}

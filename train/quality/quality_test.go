@@ -1,0 +1,789 @@
+package quality
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+	"cne/internal/rng"
+	"cne/internal/safetensors"
+)
+
+// normal draws n×d coordinates with standard deviation scale.
+func normal[T Float](seed uint64, n, d int, scale float64) []T {
+	s := rng.New(seed, rng.Init)
+	x := make([]T, n*d)
+	for i := range x {
+		x[i] = T(scale * s.Normal())
+	}
+	return x
+}
+
+func matrix(x []float32, d int) *data.Matrix { return &data.Matrix{N: len(x) / d, D: d, X: x} }
+
+// permuted returns the rows of x in another order, and that order.
+func permuted[T any](x []T, d int, seed uint64) ([]T, []int) {
+	s := rng.New(seed, rng.Shuffle)
+	order := s.Perm(len(x) / d)
+	out := make([]T, 0, len(x))
+	for _, i := range order {
+		out = append(out, x[i*d:(i+1)*d]...)
+	}
+	return out, order
+}
+
+// rotated returns planar points turned by an angle in radians.
+func rotated(x []float64, angle float64) []float64 {
+	out := make([]float64, len(x))
+	s, c := math.Sincos(angle)
+	for i := 0; i < len(x); i += 2 {
+		out[i], out[i+1] = c*x[i]-s*x[i+1], s*x[i]+c*x[i+1]
+	}
+	return out
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance*max(math.Abs(want), 1e-300)) {
+		t.Errorf("%s: got %.17g, want %.17g (relative %.2g, at most %.2g)", what, got, want, math.Abs(got/want-1), tolerance)
+	}
+}
+
+// sameBits calls metric with several numbers of processors.
+func sameBits(t *testing.T, what string, metric func() (float64, error)) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var first float64
+	for i, procs := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(procs)
+		v, err := metric()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if i == 0 {
+			first = v
+		} else if v != first {
+			t.Errorf("%s: %v on %d processors, %v on 1", what, v, procs, first)
+		}
+	}
+}
+
+func value(t *testing.T, f *safetensors.File, name string) []float64 {
+	t.Helper()
+	x, err := f.Tensor(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := x.Float64s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// nearestNaive returns the k nearest other points of each point.
+func nearestNaive[T Float](x []T, d, k int) []int32 {
+	n := len(x) / d
+	var out []int32
+	for i := range n {
+		others := make([]int32, 0, n)
+		for j := range n {
+			if j != i {
+				others = append(others, int32(j))
+			}
+		}
+		distance := func(j int32) float64 { return squaredDistance(x[i*d:(i+1)*d], x[int(j)*d:(int(j)+1)*d]) }
+		slices.SortStableFunc(others, func(a, b int32) int { return cmp.Compare(distance(a), distance(b)) })
+		out = append(out, others[:k]...)
+	}
+	return out
+}
+
+func symmetric(neighbours []int32, k int) (heads, tails []int32) {
+	edges := map[[2]int32]bool{}
+	for e, j := range neighbours {
+		i := int32(e / k)
+		edges[[2]int32{i, j}] = true
+		edges[[2]int32{j, i}] = true
+	}
+	for e := range edges {
+		heads, tails = append(heads, e[0]), append(tails, e[1])
+	}
+	return heads, tails
+}
+
+// The golden values were computed by NumPy, SciPy and scikit-learn.
+func TestGolden(t *testing.T) {
+	f, err := safetensors.ReadFile(filepath.Join("testdata", "metrics.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const k, tolerance = 15, 1e-9
+	x, y := value(t, f, "X"), value(t, f, "Y")
+	inData, err := f.Tensors["knn_x"].Int32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	z, err := PartitionFunction(t.Context(), y, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "partition function", z, value(t, f, "partition")[0], tolerance)
+
+	single := make([]float32, len(y))
+	for i, v := range y {
+		single[i] = float32(v)
+	}
+	z32, err := PartitionFunction(t.Context(), single, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "partition function in float32", z32, value(t, f, "partition")[0], 1e-6)
+
+	heads, tails := symmetric(inData, k)
+	if want, _ := f.Tensors["edges"].Int32s(); len(heads) != int(want[0]) {
+		t.Fatalf("%d edges, want %d", len(heads), want[0])
+	}
+	kl, err := KL(t.Context(), heads, tails, y, 2, z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "KL", kl, value(t, f, "kl")[0], tolerance)
+
+	if got := nearestNaive(x, 20, k); !slices.Equal(got, inData) {
+		// The order within a row may differ; the sets may not.
+		for i := range 300 {
+			a, b := slices.Sorted(slices.Values(got[i*k:(i+1)*k])), slices.Sorted(slices.Values(inData[i*k:(i+1)*k]))
+			if !slices.Equal(a, b) {
+				t.Fatalf("the neighbours of point %d are %v, in the file %v", i, a, b)
+			}
+		}
+	}
+	recall, err := KNNRecall(inData, nearestNaive(y, 2, k), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "recall", recall, value(t, f, "knn_recall")[0], tolerance)
+
+	rho, err := spearman(t.Context(), x, 20, y, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Spearman", rho, value(t, f, "spearman")[0], tolerance)
+
+	// Rounding the coordinates to float32 swaps the ranks of a few pairs.
+	x32 := make([]float32, len(x))
+	for i, v := range x {
+		x32[i] = float32(v)
+	}
+	rho, err = Spearman(t.Context(), matrix(x32, 20), matrix(single, 2), 300, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Spearman of float32", rho, value(t, f, "spearman")[0], 1e-5)
+}
+
+func partitionNaive[T Float](e []T, d int) float64 {
+	var sum float64
+	for i := 0; i < len(e); i += d {
+		for j := 0; j < len(e); j += d {
+			if i != j {
+				var s float64
+				for k := range d {
+					diff := float64(e[i+k]) - float64(e[j+k])
+					s += diff * diff
+				}
+				sum += 1 / (1 + s)
+			}
+		}
+	}
+	return sum
+}
+
+func TestPartitionFunction(t *testing.T) {
+	for _, d := range []int{1, 2, 3, 6, 50} {
+		for _, n := range []int{0, 1, 2, 3, 63, 64, 65, 300, 1500} {
+			x := normal[float64](uint64(n), n, d, 2)
+			got, err := PartitionFunction(t.Context(), x, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "float64", got, partitionNaive(x, d), 1e-12)
+			y := normal[float32](uint64(n), n, d, 2)
+			got, err = PartitionFunction(t.Context(), y, d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near(t, "float32", got, partitionNaive(y, d), 1e-6)
+		}
+	}
+}
+
+func TestPartitionFunctionProperties(t *testing.T) {
+	const n = 700
+	same := make([]float32, 2*n)
+	for i := range same {
+		same[i] = 3.25
+	}
+	if z, err := PartitionFunction(t.Context(), same, 2, nil); err != nil || z != n*(n-1) {
+		t.Errorf("coinciding points: %v, %v; want n(n−1) = %d", z, err, n*(n-1))
+	}
+
+	x := normal[float64](1, n, 2, 3)
+	want, _ := PartitionFunction(t.Context(), x, 2, nil)
+	shuffled, _ := permuted(x, 2, 5)
+	moved := make([]float64, len(x))
+	wide := make([]float64, len(x))
+	for i := range x {
+		moved[i], wide[i] = x[i]+100, 2*x[i]
+	}
+	for name, other := range map[string][]float64{"permuted": shuffled, "rotated": rotated(x, 1), "moved": moved} {
+		got, _ := PartitionFunction(t.Context(), other, 2, nil)
+		near(t, name, got, want, 1e-11)
+	}
+	if z, _ := PartitionFunction(t.Context(), wide, 2, nil); z >= want {
+		t.Errorf("twice as large: %v, not below %v", z, want)
+	}
+	// Far out, 1/(1+d²) is 1/d²: ten times the size, a hundredth of the sum.
+	far, farther := []float64{0, 1e6, 3e6}, []float64{0, 1e7, 3e7}
+	a, _ := PartitionFunction(t.Context(), far, 1, nil)
+	b, _ := PartitionFunction(t.Context(), farther, 1, nil)
+	near(t, "far", a, 100*b, 1e-9)
+
+	y := normal[float32](1, 5000, 2, 3)
+	sameBits(t, "d=2", func() (float64, error) { return PartitionFunction(t.Context(), y, 2, nil) })
+	sameBits(t, "d=5", func() (float64, error) { return PartitionFunction(t.Context(), y, 5, nil) })
+}
+
+func TestCauchySum(t *testing.T) {
+	lattice := make([]float32, 4000)
+	for i := range lattice {
+		lattice[i] = float32(i%7) / 3
+	}
+	for name, c := range map[string][]float32{
+		"narrow":  normal[float32](1, 4000, 1, 0.01),
+		"medium":  normal[float32](2, 4000, 1, 5),
+		"wide":    normal[float32](3, 4000, 1, 1e4),
+		"huge":    normal[float32](4, 4000, 1, 1e18),
+		"lattice": lattice,
+		"equal":   slices.Repeat([]float32{float32(math.Sqrt2 / 2)}, 4000), // every term rounds alike
+	} {
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 127, 128, 129, 255, 511, 2000} {
+			for _, at := range []float32{0, 1.5} {
+				xs, ys := c[:n], c[2000:2000+n]
+				var want float64
+				for j := range xs {
+					dx, dy := float64(at)-float64(xs[j]), float64(at)-float64(ys[j])
+					want += 1 / (1 + dx*dx + dy*dy)
+				}
+				near(t, name+", in use", cauchySum(at, at, xs, ys), want, 1e-6)
+			}
+		}
+	}
+}
+
+func TestKL(t *testing.T) {
+	// Four points, by hand: q is 1/2 on both edges.
+	e := []float64{0, 1, 5, 6}
+	z, _ := PartitionFunction(t.Context(), e, 1, nil)
+	got, err := KL(t.Context(), []int32{0, 1, 2, 3}, []int32{1, 0, 3, 2}, e, 1, z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "by hand", got, math.Log(0.25/(0.5/z)), 1e-14)
+
+	const n = 400
+	x := normal[float64](7, n, 2, 2)
+	heads, tails := symmetric(nearestNaive(x, 2, 5), 5)
+	z, _ = PartitionFunction(t.Context(), x, 2, nil)
+	want, _ := KL(t.Context(), heads, tails, x, 2, z)
+	if !(want > 0) {
+		t.Errorf("KL = %v; it is positive unless the embedding is perfect", want)
+	}
+	slices.Reverse(heads)
+	slices.Reverse(tails)
+	got, _ = KL(t.Context(), heads, tails, rotated(x, 2), 2, z)
+	near(t, "rotated, edges reversed", got, want, 1e-12)
+	sameBits(t, "KL", func() (float64, error) {
+		big := normal[float32](8, n, 3, 1)
+		h, u := slices.Repeat(heads, 20), slices.Repeat(tails, 20)
+		return KL(t.Context(), h, u, big, 3, 1000)
+	})
+}
+
+func TestKNNRecall(t *testing.T) {
+	for name, tc := range map[string]struct {
+		x, y []int32
+		k    int
+		want float64
+	}{
+		"all":            {[]int32{1, 2, 0, 2, 0, 1}, []int32{2, 1, 2, 0, 1, 0}, 2, 1},
+		"none":           {[]int32{1, 2, 3, 0}, []int32{2, 3, 0, 1}, 1, 0},
+		"half":           {[]int32{1, 2, 3, 0}, []int32{1, 2, 0, 1}, 1, 0.5},
+		"duplicate":      {[]int32{1, 2, 0, 2, 0, 1}, []int32{1, 1, 2, 2, 0, 0}, 2, 0.5},
+		"not the last's": {[]int32{1, 1, 0}, []int32{1, 0, 1}, 1, 1. / 3},
+	} {
+		if got, err := KNNRecall(tc.x, tc.y, tc.k); err != nil || got != tc.want {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
+		}
+	}
+	const n, k = 20000, 3
+	s := rng.New(1, rng.Init)
+	x, y := make([]int32, n*k), make([]int32, n*k)
+	for i := range x {
+		x[i], y[i] = int32(s.IntN(n)), int32(s.IntN(n))
+		if i%4 == 0 {
+			y[i] = x[i]
+		}
+	}
+	got, _ := KNNRecall(x, y, k)
+	near(t, "a quarter agrees", got, 0.25, 0.01)
+	sameBits(t, "recall", func() (float64, error) { return KNNRecall(x, y, k) })
+}
+
+// spearmanNaive follows the textbook: mean ranks, then Pearson's correlation.
+func spearmanNaive[T Float](a []T, da int, b []T, db int) float64 {
+	ranks := func(x []T, d int) []float64 {
+		var v []float64
+		for i := 0; i < len(x); i += d {
+			for j := i + d; j < len(x); j += d {
+				v = append(v, squaredDistance(x[i:i+d], x[j:j+d]))
+			}
+		}
+		out := make([]float64, len(v))
+		for p := range v {
+			for q := range v {
+				switch {
+				case v[q] < v[p]:
+					out[p]++
+				case v[q] == v[p]:
+					out[p] += 0.5
+				}
+			}
+		}
+		return out
+	}
+	p, q := ranks(a, da), ranks(b, db)
+	mean := float64(len(p)) / 2
+	var xx, yy, xy float64
+	for i := range p {
+		xx += (p[i] - mean) * (p[i] - mean)
+		yy += (q[i] - mean) * (q[i] - mean)
+		xy += (p[i] - mean) * (q[i] - mean)
+	}
+	return xy / math.Sqrt(xx*yy)
+}
+
+func TestSpearmanNaive(t *testing.T) {
+	grid := make([]float32, 2*60) // few different distances
+	for i := range grid {
+		grid[i] = float32(i * i % 5)
+	}
+	duplicates := normal[float32](1, 60, 2, 1)
+	copy(duplicates[40:], duplicates[:40])
+	x := normal[float32](2, 60, 7, 1)
+	for name, y := range map[string][]float32{"random": normal[float32](3, 60, 2, 1), "grid": grid, "duplicates": duplicates} {
+		got, err := Spearman(t.Context(), matrix(x, 7), matrix(y, 2), 60, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name, got, spearmanNaive(x, 7, y, 2), 1e-12)
+		got, err = Spearman(t.Context(), matrix(y, 2), matrix(x, 7), 60, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name+", other way round", got, spearmanNaive(x, 7, y, 2), 1e-12)
+	}
+}
+
+func TestSpearmanProperties(t *testing.T) {
+	line := []float64{0, 1, 3}     // distances 1, 3, 2
+	reversed := []float64{0, 3, 1} // distances 3, 1, 2
+	if rho, err := spearman(t.Context(), line, 1, reversed, 1); err != nil || rho != -1 {
+		t.Errorf("reversed order: %v, %v; want −1", rho, err)
+	}
+
+	const n = 500
+	x := normal[float64](1, n, 2, 1)
+	y := normal[float64](2, n, 3, 1)
+	for i := range n { // related, but not the same
+		y[3*i] += 2 * x[2*i]
+	}
+	want, err := spearman(t.Context(), x, 2, y, 3)
+	if err != nil || want < 0.1 || want > 0.95 {
+		t.Fatalf("rho = %v, %v", want, err)
+	}
+	scaled := make([]float64, len(x))
+	for i := range x {
+		scaled[i] = 8 * x[i]
+	}
+	if rho, _ := spearman(t.Context(), x, 2, scaled, 2); rho != 1 {
+		t.Errorf("with itself, scaled: %v, want 1", rho)
+	}
+	if rho, _ := spearman(t.Context(), scaled, 2, y, 3); rho != want {
+		t.Errorf("scaled: %v, want %v", rho, want)
+	}
+	rho, _ := spearman(t.Context(), rotated(x, 0.7), 2, y, 3)
+	near(t, "rotated", rho, want, 1e-9)
+	px, _ := permuted(x, 2, 9)
+	py, _ := permuted(y, 3, 9)
+	if rho, _ := spearman(t.Context(), px, 2, py, 3); rho != want {
+		t.Errorf("permuted: %v, want %v", rho, want)
+	}
+}
+
+func TestSpearmanSample(t *testing.T) {
+	x := matrix(normal[float32](1, 2000, 3, 1), 3)
+	y := matrix(normal[float32](2, 2000, 2, 1), 2)
+	for i := range 2000 {
+		copy(y.Row(i), x.Row(i)[:2])
+	}
+	all, err := Spearman(t.Context(), x, y, 5000, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := Spearman(t.Context(), x, y, 600, 1, nil)
+	b, _ := Spearman(t.Context(), x, y, 600, 2, nil)
+	if a == b || a == all {
+		t.Errorf("samples of two seeds and all points give %v, %v, %v", a, b, all)
+	}
+	near(t, "sample", a, all, 0.05)
+	near(t, "other sample", b, all, 0.05)
+	sameBits(t, "Spearman", func() (float64, error) { return Spearman(t.Context(), x, y, 600, 1, nil) })
+}
+
+func checkSort(t *testing.T, keys []uint64) {
+	t.Helper()
+	s := newSorter(len(keys))
+	copy(s.keys, keys)
+	_ = s.sort(t.Context())
+	seen := make([]bool, len(keys))
+	for i, x := range s.index {
+		if seen[x] {
+			t.Fatalf("place %d occurs twice", x)
+		}
+		seen[x] = true
+		if keys[x] != s.keys[i] {
+			t.Fatalf("key %d went with the place of %d", s.keys[i], keys[x])
+		}
+	}
+	if !slices.IsSorted(s.keys) {
+		t.Fatal("not sorted")
+	}
+}
+
+func TestSort(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 3, 48, 49, 50, 1000, 30000} {
+		s := rng.New(uint64(n), rng.Init)
+		for name, key := range map[string]func(i int) uint64{
+			"random":      func(int) uint64 { return s.Uint64() },
+			"distances":   func(int) uint64 { return math.Float64bits(s.Float64()) },
+			"equal":       func(int) uint64 { return 7 },
+			"two values":  func(i int) uint64 { return uint64(i%2) * math.MaxUint64 },
+			"sorted":      func(i int) uint64 { return uint64(i) },
+			"one outlier": func(i int) uint64 { return uint64(i/(n-1)) * math.MaxInt64 },
+			"geometric":   func(i int) uint64 { return 1 << (i % 64) },
+		} {
+			if n < 2 && name == "one outlier" {
+				continue
+			}
+			keys := make([]uint64, n)
+			for i := range keys {
+				keys[i] = key(i)
+			}
+			t.Run(name, func(t *testing.T) { checkSort(t, keys) })
+		}
+	}
+}
+
+func TestInt128(t *testing.T) {
+	for _, terms := range [][]int64{
+		{}, {1}, {-1}, {5, -5}, {-5, 5, -1},
+		{math.MaxInt64, math.MaxInt64, math.MaxInt64, 7},
+		{math.MinInt64, math.MinInt64, math.MinInt64, -7},
+		{math.MaxInt64, math.MinInt64},
+		{math.MinInt64, math.MinInt64}, // −2⁶⁴, whose lower half is 0
+	} {
+		var s int128
+		want := new(big.Int)
+		for _, x := range terms {
+			s.add(x)
+			want.Add(want, big.NewInt(x))
+		}
+		w, _ := new(big.Float).SetInt(want).Float64()
+		if got := s.float(); got != w {
+			t.Errorf("sum of %v: %v, want %v", terms, got, w)
+		}
+	}
+}
+
+func TestVote(t *testing.T) {
+	class := []int32{5, 5, 9, 9, 7}
+	for name, tc := range map[string]struct {
+		rows []int32
+		want int32
+	}{
+		"one":              {[]int32{4}, 7},
+		"majority":         {[]int32{4, 2, 3}, 9},
+		"tie, nearest":     {[]int32{2, 0, 1, 3}, 9},
+		"tie, all single":  {[]int32{4, 0, 2}, 7},
+		"later majority":   {[]int32{4, 0, 2, 3}, 9},
+		"tie of the later": {[]int32{4, 0, 2, 1, 3}, 5},
+	} {
+		if got := vote(tc.rows, class); got != tc.want {
+			t.Errorf("%s: class %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestKNNAccuracy(t *testing.T) {
+	const n, k = 5000, 10 // more than one block of training points
+	for _, d := range []int{1, 2, 3} {
+		x := normal[float32](uint64(d), n, d, 1)
+		for i := range x { // a grid: many equal distances
+			x[i] = float32(math.Round(float64(4 * x[i])))
+		}
+		classes := make([]int32, n)
+		s := rng.New(3, rng.Init)
+		for i := range classes {
+			classes[i] = int32(x[i*d]/3) - 2
+			if s.IntN(4) == 0 {
+				classes[i] = int32(s.IntN(5))
+			}
+		}
+		got, err := KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		split := rng.New(1, rng.Split)
+		order := split.Perm(n)
+		test, train := order[:n/50], slices.Sorted(slices.Values(order[n/50:]))
+		right := 0
+		for _, i := range test {
+			distance := func(j int) float64 { return squaredDistance(x[i*d:(i+1)*d], x[j*d:(j+1)*d]) }
+			sorted := slices.Clone(train)
+			slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
+			var rows []int32
+			for _, j := range sorted[:k] {
+				rows = append(rows, int32(j))
+			}
+			if vote(rows, classes) == classes[i] {
+				right++
+			}
+		}
+		if want := float64(right) / float64(len(test)); got != want {
+			t.Errorf("d=%d: %v, want %v", d, got, want)
+		}
+		sameBits(t, "accuracy", func() (float64, error) {
+			return KNNAccuracy(t.Context(), matrix(x, d), classes, k, 0.02, 1, nil)
+		})
+	}
+}
+
+// Holding out some rows of one matrix is KNNAccuracy.
+func TestHeldOutAccuracy(t *testing.T) {
+	const n, k, d = 3000, 7, 2
+	x := normal[float32](1, n, d, 1)
+	for i := range x {
+		x[i] = float32(math.Round(float64(4 * x[i])))
+	}
+	classes := make([]int32, n)
+	for i := range classes {
+		classes[i] = int32(x[i*d]/3) - 2
+	}
+	all := matrix(x, d)
+	want, err := KNNAccuracy(t.Context(), all, classes, k, 0.1, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := rng.New(1, rng.Split)
+	order := stream.Perm(n)
+	held := data.NewMatrix(0, d)
+	train := data.NewMatrix(0, d)
+	var heldClasses, trainClasses []int32
+	for _, i := range order[:n/10] {
+		held.X, heldClasses = append(held.X, all.Row(i)...), append(heldClasses, classes[i])
+		held.N++
+	}
+	for _, i := range slices.Sorted(slices.Values(order[n/10:])) {
+		train.X, trainClasses = append(train.X, all.Row(i)...), append(trainClasses, classes[i])
+		train.N++
+	}
+	got, err := HeldOutAccuracy(t.Context(), train, trainClasses, held, heldClasses, k, nil)
+	if err != nil || got != want {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	sameBits(t, "accuracy", func() (float64, error) {
+		return HeldOutAccuracy(t.Context(), train, trainClasses, held, heldClasses, k, nil)
+	})
+
+	for i := range heldClasses { // a class that nobody has taught
+		heldClasses[i] = 99
+	}
+	if got, err := HeldOutAccuracy(t.Context(), train, trainClasses, held, heldClasses, k, nil); err != nil || got != 0 {
+		t.Errorf("unknown classes: %v, %v; want 0", got, err)
+	}
+}
+
+func TestHeldOutRecall(t *testing.T) {
+	for name, tc := range map[string]struct {
+		x, y     []int32
+		k, train int
+		want     float64
+	}{
+		"all":             {[]int32{7, 2, 0, 9}, []int32{2, 7, 9, 0}, 2, 10, 1},
+		"half":            {[]int32{7, 2, 0, 9}, []int32{2, 3, 9, 1}, 2, 10, 0.5},
+		"none":            {[]int32{3}, []int32{4}, 1, 5, 0},
+		"more held out":   {[]int32{0, 1, 1, 0}, []int32{0, 1, 0, 0}, 1, 2, 0.75},
+		"duplicate, once": {[]int32{1, 2}, []int32{1, 1}, 2, 3, 0.5},
+	} {
+		if got, err := HeldOutRecall(tc.x, tc.y, tc.k, tc.train); err != nil || got != tc.want {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.want)
+		}
+	}
+}
+
+func TestKNNAccuracySeparated(t *testing.T) {
+	x := normal[float32](1, 700, 2, 1)
+	classes := make([]int32, 700)
+	for i := range classes {
+		classes[i] = int32(i%3) - 1
+		x[2*i] += 100 * float32(classes[i])
+	}
+	for _, seed := range []uint64{1, 2} {
+		if acc, err := KNNAccuracy(t.Context(), matrix(x, 2), classes, 10, 1./7, seed, nil); err != nil || acc != 1 {
+			t.Errorf("separated classes: %v, %v; want 1", acc, err)
+		}
+	}
+	s := rng.New(5, rng.Shuffle)
+	for i, j := range s.Perm(700) {
+		classes[i] = int32(j % 3)
+	}
+	if acc, _ := KNNAccuracy(t.Context(), matrix(x, 2), classes, 10, 0.5, 1, nil); acc < 0.2 || acc > 0.47 {
+		t.Errorf("random classes: %v, want about 1/3", acc)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	nan := float32(math.NaN())
+	three := []float32{0, 0, 1, 0, 0, 2}
+	m := matrix(three, 2)
+	for name, tc := range map[string]struct {
+		call func() (float64, error)
+		is   error
+		want string
+	}{
+		"partition: width":    {func() (float64, error) { return PartitionFunction(t.Context(), three, 4, nil) }, ErrInput, "6 values of the embedding cannot be points of 4"},
+		"partition: width 0":  {func() (float64, error) { return PartitionFunction(t.Context(), three, 0, nil) }, ErrInput, "points of 0 coordinates"},
+		"partition: NaN":      {func() (float64, error) { return PartitionFunction(t.Context(), []float32{1, 2, 3, nan}, 2, nil) }, ErrNotFinite, "point 1 of the embedding (counted from 0) has NaN as coordinate 1"},
+		"partition: infinite": {func() (float64, error) { return PartitionFunction(t.Context(), []float64{1, math.Inf(-1)}, 1, nil) }, ErrNotFinite, "-Inf"},
+		"KL: no edges":        {func() (float64, error) { return KL(t.Context(), nil, nil, three, 2, 1) }, ErrUndefined, "without edges"},
+		"KL: lengths":         {func() (float64, error) { return KL(t.Context(), []int32{1}, nil, three, 2, 1) }, ErrInput, "1 heads and 0 tails"},
+		"KL: range":           {func() (float64, error) { return KL(t.Context(), []int32{0, 1}, []int32{1, 3}, three, 2, 1) }, ErrInput, "edge 1 (counted from 0) joins points 1 and 3, but the embedding has points 0 to 2"},
+		"KL: negative":        {func() (float64, error) { return KL(t.Context(), []int32{-1}, []int32{1}, three, 2, 1) }, ErrInput, "edge 0"},
+		"KL: partition":       {func() (float64, error) { return KL(t.Context(), []int32{0}, []int32{1}, three, 2, math.NaN()) }, ErrInput, "positive number"},
+		"recall: k":           {func() (float64, error) { return KNNRecall([]int32{1}, []int32{1}, 0) }, ErrInput, "two lists of 0"},
+		"recall: lengths":     {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1}, 1) }, ErrInput, "2 and 1 neighbours"},
+		"recall: range":       {func() (float64, error) { return KNNRecall([]int32{1, 0}, []int32{1, 2}, 1) }, ErrInput, "point 1 (counted from 0) has 2"},
+		"recall: empty":       {func() (float64, error) { return KNNRecall(nil, nil, 5) }, ErrUndefined, "no points"},
+		"Spearman: numbers":   {func() (float64, error) { return Spearman(t.Context(), m, matrix(three[:4], 2), 10, 1, nil) }, ErrInput, "the data have 3 points, the embedding has 2"},
+		"Spearman: sample":    {func() (float64, error) { return Spearman(t.Context(), m, m, 2, 1, nil) }, ErrInput, "a sample of 2 from 3 points"},
+		"Spearman: too large": {func() (float64, error) {
+			large := matrix(make([]float32, 70000), 1)
+			return Spearman(t.Context(), large, large, 70000, 1, nil)
+		}, ErrInput, "3 to 65536 are needed"},
+		"Spearman: collapsed":    {func() (float64, error) { return Spearman(t.Context(), m, matrix(make([]float32, 3), 1), 10, 1, nil) }, ErrUndefined, "all distances are equal"},
+		"Spearman: NaN":          {func() (float64, error) { return Spearman(t.Context(), matrix([]float32{1, 2, nan}, 1), m, 10, 1, nil) }, ErrNotFinite, "point 2 of the data"},
+		"held-out recall: range": {func() (float64, error) { return HeldOutRecall([]int32{1, 4}, []int32{1, 5}, 1, 5) }, ErrInput, "point 1 (counted from 0) has 5 as a neighbour, but there are training points 0 to 4"},
+		"held-out recall: k":     {func() (float64, error) { return HeldOutRecall([]int32{1}, []int32{1}, 0, 5) }, ErrInput, "two lists of 0"},
+		"held-out accuracy: width": {func() (float64, error) {
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix(three, 3), []int32{1, 2}, 1, nil)
+		}, ErrInput, "held-out points of 3 coordinates, training points of 2"},
+		"held-out accuracy: training classes": {func() (float64, error) { return HeldOutAccuracy(t.Context(), m, nil, m, []int32{1, 2, 3}, 1, nil) }, ErrInput, "0 classes for 3 training points"},
+		"held-out accuracy: held-out classes": {func() (float64, error) { return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, nil, 1, nil) }, ErrInput, "0 classes for 3 held-out points"},
+		"held-out accuracy: k": {func() (float64, error) {
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, m, []int32{1, 2, 3}, 4, nil)
+		}, ErrInput, "4 neighbours; give a number from 1 to 3, the training points"},
+		"held-out accuracy: none": {func() (float64, error) {
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, data.NewMatrix(0, 2), nil, 1, nil)
+		}, ErrUndefined, "no points"},
+		"held-out accuracy: NaN": {func() (float64, error) {
+			return HeldOutAccuracy(t.Context(), m, []int32{1, 2, 3}, matrix([]float32{nan, 1}, 2), []int32{1}, 1, nil)
+		}, ErrNotFinite, "point 0 of the held-out points' embedding"},
+		"accuracy: classes": {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1}, 1, 0.5, 1, nil) }, ErrInput, "1 classes for 3 points"},
+		"accuracy: share":   {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 1, 1, nil) }, ErrInput, "test share 1"},
+		"accuracy: no test": {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 1, 0.1, 1, nil) }, ErrInput, "holds none out"},
+		"accuracy: k":       {func() (float64, error) { return KNNAccuracy(t.Context(), m, []int32{1, 2, 3}, 3, 0.3, 1, nil) }, ErrInput, "from 1 to 2"},
+		"accuracy: NaN": {func() (float64, error) {
+			return KNNAccuracy(t.Context(), matrix([]float32{nan, 1}, 1), []int32{1, 2}, 1, 0.5, 1, nil)
+		}, ErrNotFinite, "point 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := tc.call()
+			if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func BenchmarkPartitionFunction(b *testing.B) {
+	y := normal[float32](1, 20000, 2, 10)
+	b.Run("float32", func(b *testing.B) {
+		for b.Loop() {
+			PartitionFunction(b.Context(), y, 2, nil)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
+	})
+	for _, d := range []int{1, 10, 50} {
+		y := normal[float32](1, 5000, d, 3)
+		b.Run(fmt.Sprintf("float32, d=%d", d), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				PartitionFunction(b.Context(), y, d, nil)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(5000*4999/2), "ns/pair")
+		})
+	}
+	z := normal[float64](1, 20000, 2, 10)
+	b.Run("float64", func(b *testing.B) {
+		for b.Loop() {
+			PartitionFunction(b.Context(), z, 2, nil)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(20000*19999/2), "ns/pair")
+	})
+}
+
+func BenchmarkCauchySum(b *testing.B) {
+	xs, ys := normal[float32](1, tileColumns, 1, 10), normal[float32](2, tileColumns, 1, 10)
+	for b.Loop() {
+		cauchySum(1, 2, xs, ys)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tileColumns, "ns/pair")
+}
+
+func BenchmarkSpearman(b *testing.B) {
+	x, y := matrix(normal[float32](1, 5000, 50, 1), 50), matrix(normal[float32](2, 5000, 2, 1), 2)
+	b.ReportAllocs()
+	for b.Loop() {
+		Spearman(b.Context(), x, y, 5000, 0, nil)
+	}
+}
+
+func BenchmarkKNNAccuracy(b *testing.B) {
+	x := matrix(normal[float32](1, 70000, 2, 1), 2)
+	classes := make([]int32, 70000)
+	for b.Loop() {
+		KNNAccuracy(b.Context(), x, classes, 10, 1./7, 0, nil)
+	}
+}

@@ -1,0 +1,213 @@
+package quality
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/parallel"
+	"cne/internal/rng"
+)
+
+// KNNRecall returns the mean share of a point's k nearest neighbours in the
+// embedding that are among its k nearest in the data, from 0 to 1. Both
+// arguments are n×k: entries i·k to i·k+k−1 are the neighbours of point i,
+// counted from 0, in any order, the point itself not among them. Errors wrap
+// ErrInput, and ErrUndefined if there are no points.
+func KNNRecall(inData, inEmbedding []int32, k int) (float64, error) {
+	points := 0
+	if k > 0 {
+		points = len(inData) / k
+	}
+	return recall(inData, inEmbedding, k, points, "points")
+}
+
+// HeldOutRecall returns the mean share of a held-out point's k nearest
+// training points in the embedding that are among its k nearest training
+// points in the data, from 0 to 1. Both lists are held-out points × k, as
+// KNNRecall's are, of training points numbered from 0 to training−1. Errors
+// are KNNRecall's.
+func HeldOutRecall(inData, inEmbedding []int32, k, training int) (float64, error) {
+	return recall(inData, inEmbedding, k, training, "training points")
+}
+
+// recall is the mean share of k neighbours in the embedding, out of so many
+// points, that are neighbours in the data. What names these points in errors.
+func recall(inData, inEmbedding []int32, k, points int, what string) (float64, error) {
+	if k < 1 || len(inData)%k != 0 || len(inEmbedding) != len(inData) {
+		return 0, fmt.Errorf("%w: %d and %d neighbours are not two lists of %d for each point", ErrInput, len(inData), len(inEmbedding), k)
+	}
+	n := len(inData) / k
+	if n == 0 {
+		return 0, fmt.Errorf("%w: the recall of no points", ErrUndefined)
+	}
+	for _, list := range [][]int32{inData, inEmbedding} {
+		for e, j := range list {
+			if j < 0 || int(j) >= points {
+				return 0, fmt.Errorf("%w: point %d (counted from 0) has %d as a neighbour, but there are %s 0 to %d", ErrInput, e/k, j, what, points-1)
+			}
+		}
+	}
+	const grain = 1 << 13
+	hits := make([]int, parallel.Pieces(n, grain))
+	parallel.For(n, grain, func(piece, lo, hi int) {
+		owner := make([]int32, points) // point of which an entry is a neighbour in the data, plus 1
+		for i := lo; i < hi; i++ {
+			for _, j := range inData[i*k : (i+1)*k] {
+				owner[j] = int32(i) + 1
+			}
+			for _, j := range inEmbedding[i*k : (i+1)*k] {
+				if owner[j] == int32(i)+1 {
+					hits[piece]++
+					owner[j] = 0 // count a neighbour listed twice once
+				}
+			}
+		}
+	})
+	total := 0
+	for _, h := range hits {
+		total += h
+	}
+	return float64(total) / float64(len(inData)), nil
+}
+
+// KNNAccuracy returns the share, from 0 to 1, of held-out points that a
+// k-nearest-neighbour classifier in the embedding gets right. The seed
+// decides which points are held out: round(n·testShare) of them, drawn without
+// replacement and without regard to class; 1/7 holds out 10 000 of MNIST's
+// 70 000. The classifier knows the others.
+//
+// Neighbours are exact (neighbors.Search), of two at the same distance the one with
+// the lower row counts as nearer. The class with most neighbours wins; of classes
+// with equally many, the one with the nearest member.
+//
+// classes[i] is the class of row i, any numbers. Errors wrap ErrInput or
+// ErrNotFinite, or are the context's or the device's.
+func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64, on *Device) (float64, error) {
+	test, known, err := drawTest(embedding, classes, k, testShare, seed)
+	if err != nil {
+		return 0, err
+	}
+	of := func(rows []int) classified {
+		class := make([]int32, len(rows))
+		for p, i := range rows {
+			class[p] = classes[i]
+		}
+		return classified{pick(embedding, rows), class}
+	}
+	return accuracy(ctx, of(known), of(test), k, on)
+}
+
+// classified are points whose classes are known.
+type classified struct {
+	*data.Matrix
+	class []int32
+}
+
+// pick returns some of the points.
+func pick(m *data.Matrix, rows []int) *data.Matrix {
+	return &data.Matrix{N: len(rows), D: m.D, X: gather(m.X, m.D, rows)}
+}
+
+// drawTest checks the arguments of KNNAccuracy and returns the points that are held
+// out, and, in order, those that are not.
+func drawTest(embedding *data.Matrix, classes []int32, k int, testShare float64, seed uint64) (test, known []int, err error) {
+	n, err := rows(embedding, "embedding")
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(classes) != n {
+		return nil, nil, fmt.Errorf("%w: %d classes for %d points", ErrInput, len(classes), n)
+	}
+	if !(testShare > 0 && testShare < 1) {
+		return nil, nil, fmt.Errorf("%w: test share %v; give a number between 0 and 1", ErrInput, testShare)
+	}
+	held := int(math.Round(float64(n) * testShare))
+	if held < 1 {
+		return nil, nil, fmt.Errorf("%w: test share %v of %d points holds none out", ErrInput, testShare, n)
+	}
+	if k < 1 || k > n-held {
+		return nil, nil, fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the points that are not held out", ErrInput, k, n-held)
+	}
+	stream := rng.New(seed, rng.Split)
+	order := stream.Perm(n)
+	known = order[held:]
+	slices.Sort(known)
+	return order[:held], known, nil
+}
+
+// HeldOutAccuracy returns the share, from 0 to 1, of held-out points that a
+// k-nearest-neighbour classifier which knows the training points gets right,
+// by KNNAccuracy's rules. trainClasses[i] is the class of training point i,
+// heldClasses[i] that of held-out point i; a held-out point of a class that no
+// training point has counts as wrong. Errors are KNNAccuracy's, and wrap
+// ErrUndefined if no point is held out.
+func HeldOutAccuracy(ctx context.Context, train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int, on *Device) (float64, error) {
+	if err := checkHeldOut(train, trainClasses, held, heldClasses, k); err != nil {
+		return 0, err
+	}
+	return accuracy(ctx, classified{train, trainClasses}, classified{held, heldClasses}, k, on)
+}
+
+// checkHeldOut checks the arguments of HeldOutAccuracy.
+func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, heldClasses []int32, k int) error {
+	n, err := rows(train, "training points' embedding")
+	if err != nil {
+		return err
+	}
+	tests, err := rows(held, "held-out points' embedding")
+	switch {
+	case err != nil:
+		return err
+	case held.D != train.D:
+		return fmt.Errorf("%w: held-out points of %d coordinates, training points of %d", ErrInput, held.D, train.D)
+	case len(trainClasses) != n:
+		return fmt.Errorf("%w: %d classes for %d training points", ErrInput, len(trainClasses), n)
+	case len(heldClasses) != tests:
+		return fmt.Errorf("%w: %d classes for %d held-out points", ErrInput, len(heldClasses), tests)
+	case k < 1 || k > n:
+		return fmt.Errorf("%w: %d neighbours; give a number from 1 to %d, the training points", ErrInput, k, n)
+	case tests == 0:
+		return fmt.Errorf("%w: the accuracy on no points", ErrUndefined)
+	}
+	return nil
+}
+
+// accuracy returns the share of the tests that get their class by a vote of their k
+// nearest among the known points.
+func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (float64, error) {
+	found, err := neighbors.Search(ctx, known.Matrix, tests.Matrix, k, neighbors.Options{Device: on})
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return 0, err
+	}
+	right := 0
+	for i, class := range tests.class {
+		if vote(found.Of(i), known.class) == class {
+			right++
+		}
+	}
+	return float64(right) / float64(tests.N), nil
+}
+
+// vote returns the most frequent class among rows, which are in order of
+// distance; of equally frequent ones the one met first.
+func vote(rows []int32, class []int32) int32 {
+	var winner int32
+	best := 0
+	for i, r := range rows {
+		count := 0
+		for _, s := range rows[i:] {
+			if class[s] == class[r] {
+				count++
+			}
+		}
+		if count > best { // a class's count is complete where it is met first
+			best, winner = count, class[r]
+		}
+	}
+	return winner
+}

@@ -1,0 +1,91 @@
+package train
+
+import (
+	"cne/internal/rng"
+	"cne/internal/simd"
+	"cne/model"
+	"cne/model/op"
+)
+
+// Full, as a number of negatives, stands for every row of the batch but the
+// head and its tail, once.
+const Full = -1
+
+// A Sampling is a way to draw m negatives for each head of a batch of b edges from the
+// batch's 2b rows (in-batch negative sampling: Section 3 of the paper). With m = 2b−2,
+// all other rows, there is nothing to draw.
+type Sampling int
+
+const (
+	// SampleAuto is SampleSharedRuns for 32 negatives or more, where it is faster, and
+	// SamplePerHead for fewer.
+	SampleAuto Sampling = iota
+	// SamplePerHead draws the negatives of each head on their own, uniformly and with
+	// replacement from the 2b−1 other rows (the head's own tail may come up): the
+	// paper's way.
+	SamplePerHead
+	// SampleSharedRuns lets every 16 consecutive heads of the batch share m negatives:
+	// m consecutive rows, beginning with a random one, of those that are not ends of
+	// these 16 edges. As the edges of a batch are in random order, each negative of a
+	// head is uniform, and none comes up twice; but the 16 heads have the same ones.
+	// If there are fewer than m such rows, each head gets all other rows.
+	SampleSharedRuns
+)
+
+const (
+	// runsFrom is the smallest number of negatives for which SampleAuto draws runs.
+	runsFrom = 32
+	// maxNegatives bounds the negatives of a batch that heads draw on their own: their
+	// row numbers take 1 GiB.
+	maxNegatives = 1 << 28
+)
+
+// inRuns tells whether m negatives for each head are drawn in runs, if the batch is
+// large enough.
+func (s Sampling) inRuns(m int) bool {
+	return s == SampleSharedRuns || s == SampleAuto && m >= runsFrom
+}
+
+// count returns how many negatives each head of a batch of b edges gets when m
+// (or Full) are asked for: m, or all other rows, 2b−2.
+func (s Sampling) count(m, b int) int {
+	all := 2*b - 2
+	if m == Full || m > all || s.inRuns(m) && m > 2*b-2*op.GroupHeads {
+		return all
+	}
+	return m
+}
+
+// A negativeSampler draws the negatives of batches, one batch at a time.
+type negativeSampler struct {
+	seed uint64
+	how  Sampling
+	rows []int32 // the negatives of the last batch
+	runs []int32 // or its runs
+}
+
+// draw sets a batch's Negatives or Runs: m negatives for each head, or all other rows
+// if m is Full or at least their number. They are valid until the next call.
+func (s *negativeSampler) draw(to *model.Batch, m, epoch, batch int) {
+	b := to.Edges()
+	m = s.how.count(m, b)
+	to.Negatives, to.Runs = nil, nil
+	stream := rng.New(s.seed, rng.Negatives, uint64(epoch), uint64(batch))
+	switch {
+	case m == 2*b-2:
+		s.runs = append(s.runs[:0], -1)
+		to.Runs = s.runs
+	case s.how.inRuns(m):
+		s.runs = append(s.runs[:0], int32(m))
+		for head := 0; head < b; head += op.GroupHeads {
+			s.runs = append(s.runs, int32(stream.IntN(2*(b-min(op.GroupHeads, b-head)))))
+		}
+		to.Runs = s.runs
+	default:
+		s.rows = resize(s.rows, m*b)
+		for j := range m {
+			stream = simd.DrawOthers(s.rows[j*b:(j+1)*b], stream)
+		}
+		to.Negatives = s.rows
+	}
+}
