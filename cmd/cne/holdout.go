@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"cne/data"
@@ -54,7 +52,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := t.heldPoints(ctx, t.embedded.Description.Preprocessing)
+	points, err := t.in.heldPoints(ctx, t.embedded.Description.Preprocessing.PCA)
 	if err != nil {
 		return nil, err
 	}
@@ -67,38 +65,23 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.writeEmbedding("holdout", held, t.in.held.Labels); err != nil {
+	if err := t.result().writeEmbedding("holdout", held, t.in.held.Labels); err != nil {
 		return nil, err
 	}
 	if t.in.heldRows == nil {
 		return held, nil
 	}
-	return held, t.writeRows(rundir.HeldRowsFile, t.in.heldRows)
+	return held, t.dir.WriteRows(rundir.HeldRowsFile, t.in.heldRows)
 }
 
-// writeRows writes which rows of the input some points are.
-func (t *training) writeRows(name string, rows []int) error {
-	return t.dir.WriteFile(name, func(w io.Writer) error {
-		if _, err := fmt.Fprintln(w, "row"); err != nil {
-			return err
-		}
-		for _, i := range rows {
-			if _, err := fmt.Fprintln(w, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// heldPoints returns the points that were held out, which are scaled already,
-// as p leaves them.
-func (t *training) heldPoints(ctx context.Context, p *data.Preprocessing) (_ *data.Matrix, err error) {
-	if p.PCA == nil {
-		return t.in.held.Points, nil
+// heldPoints returns the points that were held out, which are scaled already, as
+// their principal components if there are any.
+func (in *inputs) heldPoints(ctx context.Context, pca *data.PCA) (_ *data.Matrix, err error) {
+	if pca == nil {
+		return in.held.Points, nil
 	}
-	if t.in.heldComponents == nil {
-		t.in.heldComponents, err = p.PCA.Transform(ctx, t.in.held.Points, nil)
+	if in.heldComponents == nil {
+		in.heldComponents, err = pca.Transform(ctx, in.held.Points, nil)
 	}
-	return t.in.heldComponents, err
+	return in.heldComponents, err
 }

@@ -81,7 +81,7 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 			return err
 		}
 		defer func() { err = errors.Join(err, r.device.Close()) }()
-		return (&spectrum{runState: r, axis: values, base: &training{runState: r}}).run(cmd.Context(), cmd.OutOrStdout())
+		return (&spectrum{runState: r, axis: values}).run(cmd.Context(), cmd.OutOrStdout())
 	}
 	cli.AddFlags(configs.Spectrum, cmd)
 	flags := cmd.Flags()
@@ -114,9 +114,10 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*axis, error) {
 // spectrum is one run of cne spectrum.
 type spectrum struct {
 	*runState[configs.Config]
-	axis *axis
-	// base has the points and their neighbourhood, which all embeddings share.
-	base  *training
+	axis  *axis
+	in    *inputs
+	near  *neighborhood
+	load  time.Duration
 	stops []*sweepPoint
 
 	mutex sync.Mutex // of the progress
@@ -139,17 +140,17 @@ type sweepPoint struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if s.base.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
+	if s.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return errors.New("interrupted while the points were read; nothing was written")
 	}
 	s.warn()
-	set := s.base.in.points
-	s.base.load = time.Since(start)
+	set := s.in.points
+	s.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
-	s.base.in.logCounts(s.Log, c.Data.Genes)
+	s.in.logCounts(s.Log, c.Data.Genes)
 	unlock, err := s.open(inputFiles(c)...)
 	if err != nil {
 		return err
@@ -160,16 +161,16 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	o := s.stops[0].config.Options()
 	o.Device = s.device
-	if s.base.near, err = prepare(ctx, c, &o, s.dir, s.Log, s.base.in); err != nil {
+	if s.near, err = prepare(ctx, c, &o, s.dir, s.Log, s.in); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted before training; nothing was written but what the cache holds")
 		}
 		return err
 	}
-	if err := s.check(s.base.near.Graph.N, s.base.near.Graph.Edges()); err != nil {
+	if err := s.check(s.near.Graph.N, s.near.Graph.Edges()); err != nil {
 		return err
 	}
-	if err := s.base.begin(); err != nil {
+	if err := beginRun(s.runState, s.in, s.near); err != nil {
 		return err
 	}
 	complete := false
@@ -249,12 +250,12 @@ func (s *spectrum) train(ctx context.Context, o cne.Options) error {
 		phases := x.config.Options().Phases
 		last = append(last, phases[len(phases)-1])
 	}
-	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", s.base.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
+	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", s.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
 	s.began = time.Now()
 	s.Progress.Start(s.all)
 	defer s.Progress.Done()
 	o.Hooks = []train.Hook{s.count()}
-	embeddings, err := s.base.near.Spectrum(ctx, last, o)
+	embeddings, err := s.near.Spectrum(ctx, last, o)
 	if err != nil {
 		return s.explain(err)
 	}
@@ -291,7 +292,7 @@ func (s *spectrum) count() train.Hook {
 		spent := time.Since(s.began)
 		s.Progress.Epoch(console.EpochReport{
 			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
-			Speed: float64(s.done) * float64(s.base.near.Graph.Edges()) / spent.Seconds(),
+			Speed: float64(s.done) * float64(s.near.Graph.Edges()) / spent.Seconds(),
 			Left:  spent / time.Duration(s.done) * time.Duration(s.all-s.done),
 		})
 		return nil
@@ -318,16 +319,16 @@ func (s *spectrum) measure(ctx context.Context) error {
 			}
 		}
 		begun := time.Now()
-		t := s.at(x)
+		r := s.at(x)
 		m, err := await(ctx, func() (*rundir.Metrics, error) {
-			m := t.metrics()
-			return m, t.measure(ctx, x.embedded.Positions, m)
+			m := r.metrics()
+			return m, r.measure(ctx, m)
 		})
 		if err != nil {
 			return err
 		}
 		m.Seconds = rundir.Seconds{
-			Load: s.base.load.Seconds(), PCA: s.base.near.PCATime.Seconds(), Graph: s.base.near.GraphTime.Seconds(),
+			Load: s.load.Seconds(), PCA: s.near.PCATime.Seconds(), Graph: s.near.GraphTime.Seconds(),
 			Optimize: x.embedded.Result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
 		}
 		m.Seconds.Total = m.Seconds.Load + m.Seconds.PCA + m.Seconds.Graph + m.Seconds.Optimize + m.Seconds.Quality
@@ -337,11 +338,9 @@ func (s *spectrum) measure(ctx context.Context) error {
 	return nil
 }
 
-// at returns a stop as the run of cne train that would end there.
-func (s *spectrum) at(x *sweepPoint) *training {
-	r := *s.runState
-	r.schema, r.config = configs.Train, x.config
-	r.dir = rundir.At(s.dir.Path(s.axis.folder(x.value)))
-	x.config.Output.Dir = r.dir.Root()
-	return &training{runState: &r, in: s.base.in, near: s.base.near, embedded: x.embedded}
+// at returns what is kept of a stop.
+func (s *spectrum) at(x *sweepPoint) *result {
+	dir := rundir.At(s.dir.Path(s.axis.folder(x.value)))
+	x.config.Output.Dir = dir.Root() // as its config.yaml has it
+	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded}
 }

@@ -21,7 +21,7 @@ import (
 func (s *spectrum) figures() *rundir.SpectrumMetrics {
 	_, shared := s.axis.at(s.config, s.axis.values[0])
 	f := &rundir.SpectrumMetrics{
-		Axis: s.axis.flag, Loss: s.config.Loss.Name.String(), N: s.base.near.Graph.N, Edges: s.base.near.Graph.Edges(), Shared: shared,
+		Axis: s.axis.flag, Loss: s.config.Loss.Name.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
 		Seed: s.config.Seed, Version: version.String(),
 	}
 	for _, x := range s.stops {
@@ -41,26 +41,26 @@ var lossTitles = map[op.Loss]string{op.Neg: "Neg-t-SNE", op.NC: "NC-t-SNE", op.I
 // write writes the embeddings and their figures. spectrum.json, which comes when
 // all else is there, and config.yaml, which is there already, are not among it.
 func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
-	labels, rows := s.base.in.points.Labels, s.base.in.rows
+	labels, rows := s.in.points.Labels, s.in.rows
 	for i, x := range s.stops {
-		t := s.at(x)
-		if err := t.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
+		r := s.at(x)
+		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
 			return err
 		}
-		if err := t.writeEmbedding("embedding", x.embedded.Positions, labels); err != nil {
+		if err := r.writeEmbedding("embedding", x.embedded.Positions, labels); err != nil {
 			return err
 		}
 		if rows != nil {
-			if err := t.writeRows(rundir.RowsFile, rows); err != nil {
+			if err := r.dir.WriteRows(rundir.RowsFile, rows); err != nil {
 				return err
 			}
 		}
-		if err := t.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
+		if err := r.dir.WriteJSON(rundir.MetricsFile, f.Stops[i].Metrics); err != nil {
 			return err
 		}
 	}
 	if rows != nil {
-		if err := s.base.writeRows(rundir.RowsFile, rows); err != nil {
+		if err := s.dir.WriteRows(rundir.RowsFile, rows); err != nil {
 			return err
 		}
 	}
@@ -69,14 +69,14 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 
 // draw makes the pictures and the explorer.
 func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
-	labels := s.base.in.points.Labels
+	labels := s.in.points.Labels
 	strip := &plot.Strip{}
 	page := &explorer.Page{
-		Title:  cmp.Or(s.config.Plot.Title, s.base.in.points.Name+", "+lossTitles[s.config.Loss.Name]),
+		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+lossTitles[s.config.Loss.Name]),
 		Slider: s.axis.symbol(),
 	}
 	for i, x := range s.stops {
-		if err := s.at(x).draw(ctx, x.embedded.Positions, nil, x.metrics); err != nil {
+		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
 			return err
 		}
 		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
@@ -84,7 +84,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})
 	}
-	page.Images = s.base.pageImages(ctx, f.N)
+	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *spectrum) abscissa(x *sweepPoint) float64 {
 	case s.axis.flag == "m":
 		return float64(x.embedded.Result.Negatives)
 	case s.axis.flag == "s" && s.hasZBar():
-		return train.Normalization{N: s.base.near.Graph.N}.ZBar(x.value)
+		return train.Normalization{N: s.near.Graph.N}.ZBar(x.value)
 	}
 	return x.value
 }

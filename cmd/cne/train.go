@@ -13,7 +13,6 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data"
-	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/model"
 	"cne/model/op"
@@ -60,6 +59,11 @@ type training struct {
 	load, projectTime time.Duration
 }
 
+// result returns what the run has made so far.
+func (t *training) result() *result {
+	return &result{log: t.Log, config: t.config, device: t.device, dir: t.dir, in: t.in, near: t.near, embedded: t.embedded}
+}
+
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
@@ -101,7 +105,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := checkOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
-	if err := t.begin(); err != nil {
+	if err := beginRun(t.runState, t.in, t.near); err != nil {
 		return err
 	}
 	if err := t.fit(ctx, m, &o); err != nil {
@@ -118,7 +122,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.draw(ctx, t.embedded.Positions, held, metrics); err != nil {
+	if err := t.result().draw(ctx, held, metrics); err != nil {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
@@ -143,21 +147,22 @@ func checkOptions(o *cne.Options, points, edges int) error {
 	return fit.Check(o.Objective(), points, edges)
 }
 
-// begin makes the folder that of this run, or checks that it is.
-func (t *training) begin() error {
+// beginRun makes the folder that of a run on points and their neighborhood, or checks
+// that it is.
+func beginRun(r *runState[configs.Config], in *inputs, near *neighborhood) error {
 	held := ""
-	if t.in.held != nil {
-		held = rundir.PointsKey(t.in.held.Points)
+	if in.held != nil {
+		held = rundir.PointsKey(in.held.Points)
 	}
-	if err := t.runState.begin(
-		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: t.near.pointsKey},
+	if err := r.begin(
+		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
 		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
-		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: rundir.GraphKey(t.near.Graph)},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: rundir.GraphKey(near.Graph)},
 	); err != nil {
 		return err
 	}
-	if t.config.Graph.Cache && t.config.Graph.File == nil {
-		return t.near.Graph.WriteNPZ(t.dir.Path(rundir.GraphFile))
+	if r.config.Graph.Cache && r.config.Graph.File == nil {
+		return near.Graph.WriteNPZ(r.dir.Path(rundir.GraphFile))
 	}
 	return nil
 }
@@ -204,7 +209,7 @@ func (t *training) keep() error {
 		held, err = t.projectHeld(context.Background())
 	}
 	if err == nil {
-		err = t.draw(context.Background(), t.embedded.Positions, held, nil)
+		err = t.result().draw(context.Background(), held, nil)
 	}
 	return err
 }
@@ -223,12 +228,12 @@ func (t *training) save() error {
 	if e.Positions == nil {
 		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
+	if err := t.result().writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
 		return err
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		if err := t.writeRows(rundir.RowsFile, t.in.rows); err != nil {
+		if err := t.dir.WriteRows(rundir.RowsFile, t.in.rows); err != nil {
 			return err
 		}
 	}
@@ -242,30 +247,4 @@ func (t *training) save() error {
 		return model.SavePoints(t.dir.Path(rundir.PointsFile), t.near.Points)
 	}
 	return nil
-}
-
-// writeEmbedding writes positions in the forms that are asked for.
-func (t *training) writeEmbedding(name string, m *data.Matrix, labels *data.Labels) error {
-	if err := t.dir.WriteFile(name+".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
-		return err
-	}
-	if !t.config.Output.CSV {
-		return nil
-	}
-	return t.dir.WriteFile(name+".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) })
-}
-
-// draw makes the picture and the page, if they are asked for. held may be nil,
-// and so may the metrics of a run that ended early.
-func (t *training) draw(ctx context.Context, embedding, held *data.Matrix, m *rundir.Metrics) error {
-	s := figures.Scatter(embedding, t.in.points.Labels, t.config.Plot)
-	if held != nil {
-		s = figures.ScatterWithHeldOut(embedding, held, t.in.points.Labels, t.in.held.Labels, t.config.Plot)
-	}
-	if t.config.Output.Plot {
-		if err := s.Save(t.dir.Path("embedding.png")); err != nil {
-			return err
-		}
-	}
-	return t.drawHTML(ctx, s, m)
 }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+
+	"cne"
+	"cne/configs"
+	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/figures"
+	"cne/internal/plot"
+	"cne/internal/rundir"
+	"cne/internal/version"
+	"cne/model"
+	"cne/model/op"
+	"cne/train"
+	"cne/train/quality"
+)
+
+// A result is an embedding with what it was made from and what it is measured by.
+type result struct {
+	log      *slog.Logger
+	config   *configs.Config
+	device   *model.Device // which measures it
+	dir      *rundir.Dir   // where it is kept
+	in       *inputs
+	near     *neighborhood
+	embedded *cne.Embedding
+}
+
+// metrics returns what training tells of the embedding.
+func (r *result) metrics() *rundir.Metrics {
+	m := &rundir.Metrics{
+		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, Epochs: r.embedded.Result.Epochs,
+		Device: nameOf(r.device), Seed: r.config.Seed, Version: version.String(),
+	}
+	if r.config.Loss.Name == op.NC {
+		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)
+		m.Z = &z
+	}
+	return m
+}
+
+// measuring returns what the configuration asks for, and what it is measured by.
+func (r *result) measuring() quality.Options {
+	q := &r.config.Quality
+	o := quality.Options{
+		K: q.K, Sample: q.Spearman, Labels: r.in.points.Labels, Graph: r.near.Graph, Seed: r.config.Seed, Device: r.device,
+		Skip: quality.MetricTrustworthiness | quality.MetricLosses,
+	}
+	for _, x := range []struct {
+		metric quality.Metric
+		wanted bool
+	}{
+		{quality.MetricRecall, q.Recall},
+		{quality.MetricSpearman, q.Spearman > 0},
+		{quality.MetricPartition, q.Partition},
+		{quality.MetricKL, q.KL},
+		{quality.MetricAccuracy, q.Accuracy},
+	} {
+		if !x.wanted {
+			o.Skip |= x.metric
+		}
+	}
+	if q.Recall {
+		o.Neighbors = r.near.Nearest
+	}
+	return o
+}
+
+// measure fills in what the configuration asks for.
+func (r *result) measure(ctx context.Context, m *rundir.Metrics) error {
+	figures, err := quality.Measure(ctx, r.near.Points, r.embedded.Positions, r.measuring())
+	if err == nil {
+		m.Figures = *figures
+	}
+	return err
+}
+
+// measureHeld measures how the held-out points lie among the training points.
+func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*quality.HeldOutFigures, error) {
+	held := quality.HeldOut{Embedding: positions, Labels: r.in.held.Labels}
+	if r.config.Quality.Recall && r.near.Nearest != nil {
+		var err error
+		if held.Points, err = r.in.heldPoints(ctx, r.near.PCA); err != nil {
+			return nil, err
+		}
+	}
+	f, err := quality.MeasureHeldOut(ctx, r.near.Points, r.embedded.Positions, held, r.measuring())
+	if err == nil && f.OtherLabels {
+		r.log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
+	}
+	return f, err
+}
+
+// writeEmbedding writes positions in the forms that are asked for.
+func (r *result) writeEmbedding(name string, m *data.Matrix, labels *data.Labels) error {
+	if err := r.dir.WriteFile(name+".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
+		return err
+	}
+	if !r.config.Output.CSV {
+		return nil
+	}
+	return r.dir.WriteFile(name+".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) })
+}
+
+// draw makes the picture and the page, if they are asked for. held may be nil,
+// and so may the metrics of a run that ended early.
+func (r *result) draw(ctx context.Context, held *data.Matrix, m *rundir.Metrics) error {
+	s := figures.Scatter(r.embedded.Positions, r.in.points.Labels, r.config.Plot)
+	if held != nil {
+		s = figures.ScatterWithHeldOut(r.embedded.Positions, held, r.in.points.Labels, r.in.held.Labels, r.config.Plot)
+	}
+	if r.config.Output.Plot {
+		if err := s.Save(r.dir.Path("embedding.png")); err != nil {
+			return err
+		}
+	}
+	return r.drawHTML(ctx, s, m)
+}
+
+// drawHTML makes the explorer of a run, if one is asked for. m is nil for a run that
+// was interrupted.
+func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metrics) error {
+	if !r.config.Output.HTML {
+		return nil
+	}
+	// With data.imbalance there are no places for the points that were left out.
+	if r.in.rows == nil && r.in.heldRows != nil {
+		figures.InputOrder(s, r.in.heldRows)
+	}
+	var facts []explorer.Fact
+	if m != nil {
+		facts = figures.Facts(&m.Figures, m.Z)
+	}
+	return figures.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N)).Save(r.dir.Path(rundir.PageFile))
+}
+
+// pageImages returns the images of the run's n points for a page, nil if there
+// are none or none are asked for. They are read once, for all pages.
+func (r *result) pageImages(ctx context.Context, n int) *data.Images {
+	in := r.in
+	if r.config.Output.HTMLImages && !in.imagesRead {
+		rows := in.rows
+		if rows != nil {
+			rows = slices.Concat(rows, in.heldRows)
+		}
+		in.images, in.imagesRead = figures.RunImages(ctx, r.log, r.config, n, rows), true
+	}
+	return in.images
+}
