@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"cne"
@@ -154,6 +155,59 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 	var failed *cne.SpectrumError
 	if _, err := cne.Spectrum(t.Context(), m, []train.Phase{{}, {Negatives: -7}}, o); !errors.As(err, &failed) || failed.Index != 1 || !errors.Is(err, cne.ErrOption) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A spectrum whose runs are interrupted goes on from their states to the same bits.
+func TestSpectrumGoesOn(t *testing.T) {
+	m := points(t, 300)
+	o := few(func(o *cne.Options) { o.Epochs = 6 })
+	last := cne.Places(train.AtZBar(1e3), train.AtZBar(1e4))
+	want, err := cne.Spectrum(t.Context(), m, last, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mutex sync.Mutex
+	kept := map[int]*train.Checkpoint{}
+	enough := errors.New("enough")
+	limit := 0 // of epochs that a process gets to
+	o.SpectrumCheckpoints = &cne.SpectrumCheckpoints{
+		Epochs: 1,
+		Save: func(run int, c *train.Checkpoint) (err error) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			if kept[run], err = c.Clone(); err == nil && c.Progress.Epochs == limit {
+				err = enough
+			}
+			return err
+		},
+		Resume: func(run int) (*train.Checkpoint, error) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			return kept[run], nil
+		},
+	}
+	for limit = 1; limit <= 5; limit++ {
+		if limit == 2 {
+			continue // the end of the shared phase, from which the others go on
+		}
+		if _, err := cne.Spectrum(t.Context(), m, last, o); !errors.Is(err, enough) {
+			t.Fatalf("up to epoch %d: %v", limit, err)
+		}
+	}
+	got, err := cne.Spectrum(t.Context(), m, last, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !slices.Equal(got[i].Positions.X, want[i].Positions.X) || got[i].Result.Epochs != want[i].Result.Epochs || got[i].Result.Loss != want[i].Result.Loss {
+			t.Errorf("embedding %d differs from that of a spectrum that was left alone", i)
+		}
+	}
+	broken := errors.New("broken")
+	o.SpectrumCheckpoints.Resume = func(int) (*train.Checkpoint, error) { return nil, broken }
+	if _, err := cne.Spectrum(t.Context(), m, last, o); !errors.Is(err, broken) {
+		t.Errorf("states that cannot be read give %v", err)
 	}
 }
 

@@ -150,9 +150,11 @@ type Options struct {
 	Log   *slog.Logger
 	Watch func(epoch, done, batches int, loss float64)
 	// Checkpoints says when the state of the run is kept, and Resume where it goes
-	// on: see train.Options.
-	Checkpoints *train.Checkpoints
-	Resume      *train.Checkpoint
+	// on: see train.Options. A spectrum, which has several runs, takes
+	// SpectrumCheckpoints in place of both.
+	Checkpoints         *train.Checkpoints
+	Resume              *train.Checkpoint
+	SpectrumCheckpoints *SpectrumCheckpoints
 }
 
 // network tells whether a network is trained.

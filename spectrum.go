@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"cne/data"
 	"cne/model/op"
@@ -20,7 +21,8 @@ import (
 //
 // Each is, bit for bit, what Embed gives with the shared phases and that one as
 // Options.Phases. Tables are trained a core's worth at a time. When ctx ends, or one
-// of the runs fails, there are no embeddings.
+// of the runs fails, there are no embeddings; Options.SpectrumCheckpoints keeps what
+// it takes to go on.
 func Spectrum(ctx context.Context, points *data.Matrix, last []train.Phase, o Options) ([]*Embedding, error) {
 	h, err := Prepare(ctx, points, o)
 	if err != nil {
@@ -54,6 +56,39 @@ func (e *SpectrumError) Error() string {
 
 // Unwrap returns Err.
 func (e *SpectrumError) Unwrap() error { return e.Err }
+
+// SpectrumCheckpoints says when the states of a spectrum's runs are kept, and from where
+// they go on. A run is known by the index of its phase in last; −1 is that of the shared
+// phases. The end of every run is kept, too, so that none is run twice.
+type SpectrumCheckpoints struct {
+	// Epochs and Interval are those of train.Checkpoints.
+	Epochs   int
+	Interval time.Duration
+	// Save keeps a state, as that of train.Checkpoints does. It is called by several
+	// goroutines at once, for different runs.
+	Save func(run int, c *train.Checkpoint) error
+	// Resume returns the state that was kept last, nil if there is none. It may be nil.
+	Resume func(run int) (*train.Checkpoint, error)
+}
+
+// of returns the checkpoints of one run, and where it goes on; nil: at its beginning.
+func (c *SpectrumCheckpoints) of(run int) (*train.Checkpoints, *train.Checkpoint, error) {
+	if c == nil {
+		return nil, nil, nil
+	}
+	var from *train.Checkpoint
+	if c.Resume != nil {
+		var err error
+		if from, err = c.Resume(run); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.Save == nil {
+		return nil, from, nil
+	}
+	save := func(state *train.Checkpoint) error { return c.Save(run, state) }
+	return &train.Checkpoints{Epochs: c.Epochs, Interval: c.Interval, Save: save}, from, nil
+}
 
 // SpectrumOptions returns the options of each embedding of a spectrum as a run of its
 // own, and how many of their phases all share, which may be none.
@@ -133,8 +168,16 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 					return
 				}
 				x := each[i]
-				x.Resume, x.Checkpoints = from, nil
-				e, err := h.fitModel(ctx, models[i], heads, tails, &x)
+				var own *train.Checkpoint
+				var err error
+				if x.Checkpoints, own, err = o.SpectrumCheckpoints.of(i); own == nil {
+					own = from
+				}
+				x.Resume = own
+				var e *Embedding
+				if err == nil {
+					e, err = h.fitModel(ctx, models[i], heads, tails, &x)
+				}
 				if err != nil {
 					cancel(&SpectrumError{i, err}) // the first is the cause
 					return
@@ -156,16 +199,41 @@ func (h *Neighborhood) early(ctx context.Context, heads, tails []int32, o Option
 	if shared == 0 {
 		return nil, nil
 	}
+	o.Phases = o.Phases[:shared]
+	keep, from, err := o.SpectrumCheckpoints.of(-1)
+	if err != nil {
+		return nil, err
+	}
+	if from != nil && from.Progress.Epochs == totalEpochs(o.Phases) {
+		return from, nil
+	}
 	m, err := h.NewModel(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	o.Phases = o.Phases[:shared]
 	var end *train.Checkpoint
-	o.Checkpoints = &train.Checkpoints{Save: func(c *train.Checkpoint) (err error) {
+	o.Resume, o.Checkpoints = from, new(train.Checkpoints)
+	if keep != nil {
+		*o.Checkpoints = *keep
+	}
+	o.Checkpoints.Save = func(c *train.Checkpoint) (err error) {
+		if keep != nil {
+			if err := keep.Save(c); err != nil {
+				return err
+			}
+		}
 		end, err = c.Clone()
 		return err
-	}}
+	}
 	_, err = train.Fit(ctx, m, heads, tails, o.FitOptions())
 	return end, err
+}
+
+// totalEpochs returns how many epochs phases have together.
+func totalEpochs(phases []train.Phase) int {
+	total := 0
+	for _, p := range phases {
+		total += p.Epochs
+	}
+	return total
 }

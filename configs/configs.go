@@ -63,6 +63,12 @@ var Spectrum = func() *Schema[Config] {
 	s.dir = func(c *Config) string {
 		return filepath.ToSlash(filepath.Join("runs", "spectrum-"+filepath.Base(dirFor(c.Data.Path[0]))))
 	}
+	s.cannotExtend = func(begun, now *Config) string {
+		if now.Train.Epochs > begun.Train.Epochs {
+			return fmt.Sprintf("cannot be given more epochs than %d, a share of which its embeddings have in common", begun.Train.Epochs)
+		}
+		return ""
+	}
 	return &s
 }()
 

@@ -16,6 +16,20 @@ import (
 // files of the same name.
 const Header = "# cne "
 
+// takes follows the command in the first line.
+const takes = " --config takes it"
+
+// CommandLine returns the command in the first line of such a file with the words that
+// WithCommand gave it, "cne spectrum --s 0,1"; "" if there is none.
+func CommandLine(line string) string {
+	_, command, _ := strings.Cut(line, "; ")
+	command, ok := strings.CutSuffix(strings.TrimRight(command, "\r\n"), takes)
+	if !ok {
+		return ""
+	}
+	return command
+}
+
 // CommandOf returns the command that the first line of such a file names; "" if
 // it is none of this program's.
 func CommandOf(line string) string {
@@ -50,7 +64,7 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	if err := errors.Join(enc.Encode(&document), enc.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s --config takes it\n\n", Header, version.String(), s.command)
+	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s%s\n\n", Header, version.String(), s.command, takes)
 	_, err := io.WriteString(w, text+separateSections(body.String()))
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,16 +14,13 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/internal/cli"
-	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/model/op"
-	"cne/train"
 	"cne/train/quality"
 )
 
 func spectrumCmd() *cobra.Command {
 	var places, constants, negatives string
-	var force bool
 	cmd := &cobra.Command{
 		Use:   "spectrum",
 		Short: "Embed points at several places between t-SNE and UMAP",
@@ -38,6 +36,9 @@ embedding has a folder of its own, such as "s=0.5", with its positions and
 the configuration with which cne train makes it again, up to where it lies and
 how it is turned.
 
+A spectrum that was interrupted, or killed, is continued with --resume, as with cne
+train, and ends as if nothing had happened.
+
 The configuration is that of cne train. Of its phases (train.phases) all but the
 last are shared, so that of one alone nothing is, and the last is run at each
 value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
@@ -47,49 +48,25 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 		Example: `  cne spectrum
   cne spectrum --config configs/mnist-negtsne.yaml --set data.path=DIR --s -0.5,0,0.5,1,1.5
   cne spectrum --set data.path=points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
-  cne spectrum --set loss.name=nc --m 5,50,500`,
-		Args: cli.NoArguments,
+  cne spectrum --set loss.name=nc --m 5,50,500
+  cne spectrum --resume runs/zbar`,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		values, err := chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
-		if err != nil {
-			return cli.Usage(cmd, err)
-		}
-		c, _, err := cli.Config(configs.Spectrum, cmd)
-		if err != nil {
-			return err
-		}
-		if values == nil {
-			if values, err = parseAxis("s", defaultPlaces); err != nil {
-				return err
-			}
-		}
-		if err := values.suits(c); err != nil {
-			return err
-		}
-		stop, err := cli.Profile(cmd)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		r := &runState[configs.Config]{
-			Reporter: cli.Reporter(cmd, c.Log.Format),
-			schema:   configs.Spectrum.WithCommand(values.command()), // as config.yaml tells it
-			config:   c, force: force,
-		}
-		if r.device, err = openTrainingDevice(r.Log, c.Device, c.Model.DType); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, r.device.Close()) }()
-		return (&spectrum{runState: r, axis: values}).run(cmd.Context(), cmd.OutOrStdout())
+	var values *axis
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
+		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
+		return cli.Usage(cmd, err)
 	}
-	cli.AddFlags(configs.Spectrum, cmd)
+	addTraining(configs.Spectrum, cmd, func(ctx context.Context, r *runState[configs.Config], stdout io.Writer) error {
+		s := &spectrum{runState: r, axis: values}
+		if err := s.complete(); err != nil {
+			return err
+		}
+		return s.run(ctx, stdout)
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&places, "s", "", "`values` of s with commas between them, for neg and infonce: 0 is like t-SNE, 1 like UMAP")
 	flags.StringVar(&constants, "zbar", "", "`values` of the normalisation constant of neg, in place of s")
 	flags.StringVar(&negatives, "m", "", "`numbers` of negatives (or full), in place of s")
-	flags.BoolVar(&force, "force", false, "replace the files of another run in the folder")
-	cli.AddProfileFlag(cmd)
 	return cmd
 }
 
@@ -120,10 +97,11 @@ type spectrum struct {
 	load  time.Duration
 	stops []*sweepPoint
 
-	mutex sync.Mutex // of the progress
-	done  int        // epochs, in all runs
-	all   int
-	began time.Time
+	mutex  sync.Mutex // of what follows, and of the checkpoints
+	done   int        // epochs, in all runs
+	all    int
+	before int // of them, those of earlier processes
+	began  time.Time
 }
 
 // A sweepPoint is one of the embeddings of a spectrum.
@@ -135,6 +113,43 @@ type sweepPoint struct {
 	// scale and disparity tell how the embedding fits the one before (see
 	// quality.Align); nil for the first, and where it is not defined.
 	scale, disparity *float64
+}
+
+// complete fills in the axis: of a spectrum that goes on it is that in its folder.
+func (s *spectrum) complete() error {
+	if s.resumed {
+		begun, err := s.begunWith()
+		if err != nil {
+			return err
+		}
+		if s.axis != nil && s.axis.command() != begun.command() {
+			return fmt.Errorf("the spectrum in %s was begun with %q, not %q; leave --%s out, or begin another", s.dir.Root(), begun.command(), s.axis.command(), s.axis.flag)
+		}
+		s.axis = begun
+	}
+	if s.axis == nil {
+		var err error
+		if s.axis, err = parseAxis("s", defaultPlaces); err != nil {
+			return err
+		}
+	}
+	s.schema = configs.Spectrum.WithCommand(s.axis.command()) // as config.yaml tells it
+	return s.axis.suits(s.config)
+}
+
+// begunWith returns the axis with which the spectrum in the folder was begun.
+func (s *spectrum) begunWith() (*axis, error) {
+	line, err := s.dir.CommandLine()
+	if err != nil {
+		return nil, err
+	}
+	words := strings.Fields(strings.TrimPrefix(line, configs.Spectrum.Command()))
+	if len(words) == 2 {
+		if a, err := parseAxis(strings.TrimPrefix(words[0], "--"), words[1]); err == nil && a.command() == line {
+			return a, nil
+		}
+	}
+	return nil, fmt.Errorf("the first line of %s does not say at which values the spectrum was begun; begin another", s.dir.Path(rundir.ConfigFile))
 }
 
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
@@ -173,21 +188,23 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := beginRun(s.runState, s.in, s.near); err != nil {
 		return err
 	}
-	complete := false
 	defer func() {
-		if !complete {
+		if !s.saved {
 			err = errors.Join(err, s.dir.Clear())
 		}
 	}()
 	if err := s.train(ctx, o); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted after %d of %d epochs; nothing was written but what the cache holds", s.done, s.all)
+			if !s.canGoOn {
+				return errors.New("interrupted before training; nothing was written but what the cache holds")
+			}
+			return fmt.Errorf("interrupted after %d of %d epochs", s.done, s.all)
 		}
 		return err
 	}
 	if err := s.measure(ctx); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("interrupted while the quality was measured; nothing was written but what the cache holds")
+			return errors.New("interrupted while the quality was measured")
 		}
 		return err
 	}
@@ -195,7 +212,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.write(f); err != nil {
 		return err
 	}
-	complete = true // what cannot be drawn takes nothing away
+	s.saved = true // what cannot be drawn takes nothing away
 	if err := errors.Join(s.draw(ctx, f), s.dir.WriteJSON(rundir.SpectrumFigures, f)); err != nil {
 		return fmt.Errorf("%w (the embeddings and their figures are in %s)", err, s.dir.Root())
 	}
@@ -237,66 +254,6 @@ func (s *spectrum) check(points, edges int) error {
 		s.stops = append(s.stops, x)
 	}
 	return nil
-}
-
-// train runs the shared phases, and from there all embeddings. o are the options of
-// the first.
-func (s *spectrum) train(ctx context.Context, o cne.Options) error {
-	_, shared := s.axis.at(s.config, s.axis.values[0])
-	s.all = shared
-	var last []train.Phase
-	for _, x := range s.stops {
-		s.all += x.config.Train.Epochs - shared
-		phases := x.config.Options().Phases
-		last = append(last, phases[len(phases)-1])
-	}
-	s.Log.Info("training", "loss", s.config.Loss.Name, "edges", s.near.Graph.Edges(), "shared_epochs", shared, "embeddings", len(s.stops))
-	s.began = time.Now()
-	s.Progress.Start(s.all)
-	defer s.Progress.Done()
-	o.Hooks = []train.Hook{s.count()}
-	embeddings, err := s.near.Spectrum(ctx, last, o)
-	if err != nil {
-		return s.explain(err)
-	}
-	for i, e := range embeddings {
-		s.stops[i].embedded = e
-	}
-	return nil
-}
-
-// explain names the embedding whose training has ended with an error.
-func (s *spectrum) explain(err error) error {
-	var failed *cne.SpectrumError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	where := "the shared phase"
-	if failed.Index >= 0 {
-		where = s.axis.title(s.stops[failed.Index].value)
-	}
-	err = failed.Err
-	var diverged *train.DivergedError
-	if errors.As(err, &diverged) {
-		err = s.diverged(diverged, "")
-	}
-	return fmt.Errorf("%s: %w", where, err)
-}
-
-// count returns a hook that tells the progress of all runs together.
-func (s *spectrum) count() train.Hook {
-	return train.HookFunc(func(state *train.State) error {
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
-		s.done++
-		spent := time.Since(s.began)
-		s.Progress.Epoch(console.EpochReport{
-			Epoch: s.done, Epochs: s.all, Loss: state.Loss, Unit: "edges",
-			Speed: float64(s.done) * float64(s.near.Graph.Edges()) / spent.Seconds(),
-			Left:  spent / time.Duration(s.done) * time.Duration(s.all-s.done),
-		})
-		return nil
-	})
 }
 
 // measure fills in what is known of each stop, and aligns it to the one before.

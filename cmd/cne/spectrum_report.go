@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -64,7 +65,10 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 			return err
 		}
 	}
-	return s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return figures.WriteSpectrumCSV(w, f) })
+	return errors.Join(
+		s.dir.WriteFile(rundir.SpectrumTable, func(w io.Writer) error { return figures.WriteSpectrumCSV(w, f) }),
+		s.dir.WriteFile(rundir.SpectrumTimes, func(w io.Writer) error { return figures.WriteSpectrumTimes(w, f) }),
+	)
 }
 
 // draw makes the pictures and the explorer.

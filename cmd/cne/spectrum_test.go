@@ -390,25 +390,101 @@ func TestSpectrumOnManyCores(t *testing.T) {
 	}
 }
 
-func TestSpectrumIsInterrupted(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writePoints(t, "points.csv", 60, 3)
+// interruptOnce runs a command and interrupts it as soon as a file exists.
+func interruptOnce(t *testing.T, file string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { // once training is under way, or about to be
+	go func() {
 		for ctx.Err() == nil {
-			if _, err := os.Stat("run/graph.npz"); err == nil {
+			if _, err := os.Stat(file); err == nil {
 				cancel()
 			}
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, stdout, stderr := runCne(ctx, shortSpectrum("--epochs", "1000000")...)
-	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted") || !strings.Contains(stderr, "nothing was written but what the cache holds") {
+	return runCne(ctx, args...)
+}
+
+// A spectrum that is interrupted wherever it may be ends, when it goes on, with the
+// bytes of one that was left alone; so does one that has lost all but its checkpoints.
+func TestSpectrumGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	const epochs = "300" // long enough to be interrupted in
+	flags := func(dir string) []string {
+		return shortSpectrum("--s", "0,1,2", "--epochs", epochs, "-o", dir, "--set", "checkpoint.epochs=20")
+	}
+	if code, _, stderr := runCne(t.Context(), flags("whole")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	compare := func(t *testing.T) {
+		t.Helper()
+		for _, file := range []string{rundir.SpectrumTable, "s=0/embedding.npy", "s=1/embedding.npy", "s=2/embedding.csv", "s=2/embedding.npy"} {
+			if readText(t, filepath.Join("run", file)) != readText(t, filepath.Join("whole", file)) {
+				t.Errorf("%s has other bytes than that of the spectrum that was left alone", file)
+			}
+		}
+	}
+	for _, file := range []string{"checkpoint.safetensors", "s=0/checkpoint.safetensors", "s=2/checkpoint.safetensors"} {
+		t.Run(file, func(t *testing.T) {
+			if err := os.RemoveAll("run"); err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, stderr := interruptOnce(t, filepath.Join("run", file), flags("run")...)
+			if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted ") || !strings.Contains(stderr, `; "cne spectrum --resume run" goes on`) {
+				t.Fatalf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+			}
+			if code, _, stderr := runCne(t.Context(), "spectrum", "--resume", "run"); code != 0 {
+				t.Fatal(stderr)
+			}
+			compare(t)
+		})
+	}
+	t.Run("only checkpoints", func(t *testing.T) {
+		for _, file := range []string{rundir.SpectrumTable, rundir.SpectrumFigures, "s=0/embedding.npy", "s=1/metrics.json", "s=2/embedding.csv"} {
+			if err := os.Remove(filepath.Join("run", file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, _, stderr := runCne(t.Context(), "spectrum", "--resume", "run", "--s", "0,1,2"); code != 0 {
+			t.Fatal(stderr)
+		}
+		compare(t)
+	})
+	t.Run("refusals", func(t *testing.T) {
+		for name, tt := range map[string]struct {
+			flags []string
+			want  string
+		}{
+			"other values": {[]string{"--s", "0,1"}, `was begun with "cne spectrum --s 0,1,2", not "cne spectrum --s 0,1"; leave --s out`},
+			"more epochs":  {[]string{"--epochs", "301"}, "cannot be given more epochs than " + epochs},
+			"another loss": {[]string{"--set", "loss.name=infonce"}, "was begun with loss.name neg"},
+		} {
+			code, _, stderr := runCne(t.Context(), append([]string{"spectrum", "--resume", "run"}, tt.flags...)...)
+			if code != exitFailure || !strings.Contains(stderr, tt.want) {
+				t.Errorf("%s: exit code %d and %q, want %q", name, code, stderr, tt.want)
+			}
+		}
+		writePoints(t, "points.csv", 59, 3)
+		if code, _, stderr := runCne(t.Context(), "spectrum", "--resume", "run"); code != exitFailure || !strings.Contains(stderr, "are not those that the run was begun with") {
+			t.Errorf("other points: exit code %d and %q", code, stderr)
+		}
+	})
+}
+
+// Before there is a checkpoint, an interrupted spectrum leaves the folder free.
+func TestSpectrumIsInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 60, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, stdout, stderr := runCne(ctx, shortSpectrum()...)
+	if code != exitFailure || stdout != "" || !strings.Contains(stderr, "cne: interrupted") || !strings.Contains(stderr, "nothing was written") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
-	if files := listFiles(t, "run"); !slices.Equal(files, []string{"cache.safetensors"}) {
-		t.Errorf("files %v are left, want the cache alone", files)
+	if _, err := os.Stat("run"); !os.IsNotExist(err) {
+		t.Errorf("there is a folder (%v)", err)
 	}
 }
 

@@ -118,9 +118,25 @@ func columns(f *rundir.SpectrumMetrics) []column {
 	return there
 }
 
-// WriteSpectrumCSV writes the figures as a table, with all their digits.
+// WriteSpectrumCSV writes the figures but for the times, so that a spectrum gives the
+// same bytes each time.
 func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
-	columns := columns(f)
+	return writeColumns(w, f, slices.DeleteFunc(columns(f), func(c column) bool { return c.name == "seconds" }))
+}
+
+// timeColumns are the times of a spectrum's embeddings.
+var timeColumns = []column{
+	{name: "optimize_seconds", value: func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }},
+	{name: "quality_seconds", value: func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Quality }},
+}
+
+// WriteSpectrumTimes writes how long each embedding took.
+func WriteSpectrumTimes(w io.Writer, f *rundir.SpectrumMetrics) error {
+	return writeColumns(w, f, timeColumns)
+}
+
+// writeColumns writes a table with a row for each embedding.
+func writeColumns(w io.Writer, f *rundir.SpectrumMetrics, columns []column) error {
 	table := csv.NewWriter(w)
 	row := []string{f.Axis}
 	for _, c := range columns {

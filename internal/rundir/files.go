@@ -46,6 +46,7 @@ const (
 
 	// What a spectrum has of all its embeddings.
 	SpectrumTable    = "spectrum.csv"
+	SpectrumTimes    = "spectrum-times.csv"
 	SpectrumFigures  = "spectrum.json"
 	SpectrumStrip    = "spectrum.png"
 	SpectrumCurves   = "curves.png"
@@ -86,6 +87,7 @@ var runFiles = slices.Concat([]string{
 	"animation.gif",
 	"animation.html",
 	SpectrumTable,
+	SpectrumTimes,
 	SpectrumFigures,
 	SpectrumStrip,
 	SpectrumCurves,
@@ -103,7 +105,7 @@ var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 func sweepFiles() []string {
 	var files []string
 	for _, folder := range sweepFolders {
-		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", PageFile, RowsFile, MetricsFile, ConfigFile} {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", PageFile, RowsFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
 			files = append(files, folder+"/"+name)
 		}
 	}

@@ -74,7 +74,7 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	if from == nil {
 		begun, _, err = s.Load(configs.Sources{File: filepath.Join(folder, ConfigFile)})
 	} else {
-		begun, err = s.Parse("the configuration in the checkpoint", []byte(from.Notes[configNote]))
+		begun, err = s.Parse("the configuration in the checkpoint", []byte(from.Notes[ConfigNote]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the run in %s cannot be resumed: %w", folder, err)
@@ -134,8 +134,8 @@ type Identity struct {
 
 // Notes of a checkpoint.
 const (
-	configNote = "config" // the configuration of the run
-	PointsNote = "points" // identifies the points, or images,
+	ConfigNote = "config" // the configuration of the run,
+	PointsNote = "points" // the points, or images,
 	HeldNote   = "held"   // those held out,
 	GraphNote  = "graph"  // and the graph
 )
@@ -144,7 +144,7 @@ const (
 // data. It refuses other data than those of the checkpoint from which the run goes
 // on, unless that is nil.
 func Notes(from *train.Checkpoint, config string, data ...Identity) (map[string]string, error) {
-	notes := map[string]string{configNote: config}
+	notes := map[string]string{ConfigNote: config}
 	for _, x := range data {
 		if x.Value != "" {
 			notes[x.Note] = x.Value

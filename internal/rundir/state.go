@@ -52,6 +52,17 @@ func Inspect(folder string) (Contents, string, error) {
 	return Run, configs.CommandOf(line), nil
 }
 
+// CommandLine returns the command that began the run in the folder, with the words that
+// belong to it, as config.yaml tells it; "" if it does not.
+func (d *Dir) CommandLine() (string, error) {
+	text, err := os.ReadFile(d.Path(ConfigFile))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return configs.CommandLine(line), nil
+}
+
 // LastCheckpoint returns the last checkpoint in the folder that can be read, nil
 // if there is none. Those that are damaged are left to removeDamaged.
 func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
@@ -88,8 +99,11 @@ func (d *Dir) removeDamaged(log *slog.Logger) error {
 	return nil
 }
 
-// KeepCheckpoint writes a checkpoint and keeps the one before it.
+// KeepCheckpoint writes a checkpoint and keeps the one before it. It makes the folder.
 func (d *Dir) KeepCheckpoint(c *train.Checkpoint) error {
+	if err := os.MkdirAll(d.path, 0o777); err != nil {
+		return fmt.Errorf("cannot write the checkpoint: %w", err)
+	}
 	if err := os.Rename(d.Path(checkpointFile), d.Path(previousFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot keep the checkpoint before: %w", err)
 	}
