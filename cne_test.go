@@ -195,6 +195,7 @@ func TestSpectrumGoesOn(t *testing.T) {
 			t.Fatalf("up to epoch %d: %v", limit, err)
 		}
 	}
+	limit = 0 // none
 	got, err := cne.Spectrum(t.Context(), m, last, o)
 	if err != nil {
 		t.Fatal(err)
