@@ -2,6 +2,7 @@ package configs
 
 import (
 	"cmp"
+	"slices"
 
 	"cne/data"
 	"cne/model/op"
@@ -120,6 +121,18 @@ func (l *Loss) Factor() float64 {
 	default:
 		return 1
 	}
+}
+
+// Inputs returns the files and folders that a run reads, but for its configuration.
+func (c *Config) Inputs() []string {
+	inputs := slices.Concat(c.Data.Path, c.Data.Labels, c.Data.HoldoutLabels)
+	if c.Data.Holdout != nil {
+		inputs = append(inputs, c.Data.Holdout.Paths...)
+	}
+	if c.Graph.File != nil {
+		inputs = append(inputs, *c.Graph.File)
+	}
+	return inputs
 }
 
 // HasSpectrum tells whether the loss has places from t-SNE to UMAP.

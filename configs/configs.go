@@ -39,7 +39,7 @@ var Train = &Schema[Config]{
 	complete: (*Config).complete,
 	clashes:  (*Config).clashes,
 	common: func(c *Config) Common {
-		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType}
+		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType, c.Inputs()}
 	},
 	dir: func(c *Config) string { return dirFor(c.Data.Path[0]) },
 	// The checkpoint knows the points, those held out and the graph by their
@@ -79,7 +79,7 @@ var Pretrain = &Schema[SimCLR]{
 	complete: (*SimCLR).complete,
 	clashes:  (*SimCLR).clashes,
 	common: func(c *SimCLR) Common {
-		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32"}
+		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32", c.Inputs()}
 	},
 	dir: func(c *SimCLR) string {
 		name := strings.TrimPrefix(dirFor(c.Data.Path[0]), "runs/")

@@ -96,7 +96,8 @@ type Common struct {
 	Checkpoint       Checkpoint
 	Log              Log
 	Device           Device
-	DType            string // of what is computed: float32 or float64
+	DType            string   // of what is computed: float32 or float64
+	Inputs           []string // the files and folders that are read
 }
 
 // Common returns that part of a configuration.

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"cmp"
+	"slices"
 
 	"cne/model/op"
 	"cne/train"
@@ -26,6 +27,9 @@ type SimCLR struct {
 	Evaluate   Evaluate          `key:"evaluate"`
 	Log        Log               `key:"log"`
 }
+
+// Inputs returns the files and folders that a run reads, but for its configuration.
+func (c *SimCLR) Inputs() []string { return slices.Concat(c.Data.Path, c.Data.Labels) }
 
 // SimCLROutput says where results are written.
 type SimCLROutput struct {

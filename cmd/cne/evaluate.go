@@ -309,8 +309,8 @@ func learntZ(path string) (*float64, error) {
 
 func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	if a.output != "" {
-		inputs := append(append(inputFiles(a.config), a.inputs...), a.against)
-		if err := cli.CheckOutput("--output", a.output, inputs...); err != nil {
+		inputs := append(append(a.config.Inputs(), a.inputs...), a.against)
+		if err := (cli.Output{Flag: "--output", Path: a.output}).Check(inputs...); err != nil {
 			return err
 		}
 	}

@@ -64,10 +64,8 @@ more than 15 MB for a page, some are left out.`,
 			if err != nil {
 				return err
 			}
-			if p.output != "" {
-				if err := cli.CheckOutput("--output", p.output); err != nil {
-					return err
-				}
+			if err := p.chooseOutput(); err != nil {
+				return err
 			}
 			log := cli.Reporter(cmd, format).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }

@@ -4,26 +4,48 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"cne/data"
+	"cne/internal/cli"
 	"cne/internal/explorer"
 	"cne/internal/figures"
 	"cne/internal/plot"
 	"cne/internal/rundir"
 )
 
+// chooseOutput fills in the output, if it is not given, and checks it.
+func (p *plotting) chooseOutput() error {
+	folder := p.input // of the run, if it is one
+	info, err := os.Stat(p.input)
+	if err == nil && !info.IsDir() {
+		folder = filepath.Dir(p.input)
+	}
+	switch {
+	case p.output != "":
+	case err != nil:
+		return nil // reading it says what is wrong
+	case p.metrics:
+		p.output = filepath.Join(folder, "curves.png")
+	case p.animate:
+		p.output = filepath.Join(folder, map[bool]string{false: "animation.gif", true: "animation.html"}[p.html])
+	default:
+		file, err := rundir.EmbeddingFile(p.input)
+		if err != nil {
+			return err
+		}
+		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
+	}
+	inputs := slices.Concat(p.inputs, p.data.Labels, p.images)
+	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
+}
+
 // draw draws an embedding, as a picture or as a page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
 	file, err := rundir.EmbeddingFile(p.input)
 	if err != nil {
-		return err
-	}
-	if p.output == "" {
-		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
-	}
-	if err := differ(file, p.output); err != nil {
 		return err
 	}
 	set, err := rundir.OpenEmbedding(ctx, file, p.data)
@@ -97,9 +119,6 @@ func (p *plotting) drawStrip(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := differ(file, p.output); err != nil {
-			return err
-		}
 		set, err := rundir.OpenEmbedding(ctx, file, p.data)
 		if err != nil {
 			return err
@@ -132,23 +151,12 @@ func (p *plotting) drawMetrics(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.output == "" {
-		p.output = filepath.Join(filepath.Dir(runs[0].Path), "curves.png")
-	}
-	for _, r := range runs {
-		if err := differ(r.Path, p.output); err != nil {
-			return err
-		}
-	}
 	return figures.Curves(runs, p.inputs, p.plot).Save(p.output)
 }
 
 // drawAnimation makes a film of the snapshots of a run, or a page to move
 // through them.
 func (p *plotting) drawAnimation(ctx context.Context) error {
-	if p.output == "" {
-		p.output = filepath.Join(p.input, map[bool]string{false: "animation.gif", true: "animation.html"}[p.isHTML()])
-	}
 	film, err := figures.ReadFilm(ctx, p.input, p.data, p.isHTML())
 	if err != nil {
 		return err
@@ -163,12 +171,4 @@ func (p *plotting) drawAnimation(ctx context.Context) error {
 	a := film.Animation(p.plot)
 	a.FramesPerSecond, a.Follow = p.fps, p.follow
 	return a.Save(p.output)
-}
-
-// differ refuses to write a picture over the file with its points.
-func differ(input, output string) error {
-	if rundir.SameFile(input, output) {
-		return fmt.Errorf("the picture would replace %s, which holds the points; choose another --output", input)
-	}
-	return nil
 }

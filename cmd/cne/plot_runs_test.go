@@ -123,7 +123,7 @@ func TestPlotMetricsBadInput(t *testing.T) {
 		{"bad.jsonl", 1, "bad.jsonl: line 2 (counted from 1) is no record of an epoch; give the metrics.jsonl of a run"},
 		{"other.jsonl", 1, "other.jsonl: line 1 (counted from 1) is no record of an epoch"},
 		{"text.jsonl", 1, "text.jsonl: line 1 (counted from 1) is no record of an epoch"},
-		{"fine.png -o fine.png", 1, "the picture would replace fine.png"},
+		{"fine.png -o fine.png", 1, "fine.png would be replaced by the results (--output)"},
 	} {
 		args := append([]string{"plot", "--metrics"}, strings.Fields(tc.args)...)
 		code, stdout, stderr := runCne(t.Context(), args...)

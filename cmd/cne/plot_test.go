@@ -208,7 +208,7 @@ func TestPlotBadInput(t *testing.T) {
 		{"a.npy --width 1", 1, "a.png: cannot draw the plot: 1 × 12.7 cm leave too little room for the points beside legend, title and scale bar; make the picture wider and higher"},
 		{"none.npy", 1, "the embedding cannot be read (stat none.npy: no such file or directory); check the path"},
 		{"folder", 1, "the folder folder holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file"},
-		{"table.png -o table.png", 1, "the picture would replace table.png, which holds the points; choose another --output"},
+		{"table.png -o table.png", 1, "table.png would be replaced by the results (--output); choose another file"},
 		{"a.npy -o none/a.png", 1, "--output is none/a.png, but there is no folder none; make it, or choose another file"},
 		{"a.npy -o folder.png", 1, "--output is folder.png, which is not a regular file; choose another"},
 		{"a.npy --log-format xml", 2, `--log-format is "xml", but must be text or json` + see},

@@ -178,10 +178,10 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 // they would replace, before any work is done.
 func (p *projection) checkOutputs() error {
 	inputs := append([]string{p.model}, p.input...)
-	if err := cli.CheckOutput("--output", p.output, inputs...); err != nil || p.picture == "" {
+	if err := (cli.Output{Flag: "--output", Path: p.output}).Check(inputs...); err != nil || p.picture == "" {
 		return err
 	}
-	return cli.CheckOutput("--plot", p.picture, inputs...)
+	return cli.Output{Flag: "--plot", Path: p.picture}.Check(inputs...)
 }
 
 // load reads the model.

@@ -65,7 +65,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 		} else if r.config, _, err = cli.Config(s, cmd); err != nil {
 			return err
 		}
-		stop, err := cli.Profile(cmd)
+		stop, err := cli.Profile(cmd, r.common().Inputs...)
 		if err != nil {
 			return err
 		}
@@ -92,11 +92,11 @@ func (r *runState[C]) common() configs.Common { return r.schema.Common(r.config)
 // open opens the folder of a run that begins, which must not hold one of the
 // inputs among the files to be replaced; the folder of one that goes on is
 // open. No other process opens it until unlock is called.
-func (r *runState[C]) open(inputs ...string) (unlock func(), err error) {
+func (r *runState[C]) open() (unlock func(), err error) {
 	if r.resumed {
 		return func() {}, nil
 	}
-	if r.dir, err = rundir.Open(*r.common().Dir, r.force, inputs...); err != nil {
+	if r.dir, err = rundir.Open(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
 		return nil, err
 	}
 	return r.dir.Lock()

@@ -51,7 +51,7 @@ for comparison, and written to evaluation-pixels.json.`,
 				if err := cli.CheckEnding("--output", output, ".json"); err != nil {
 					return cli.Usage(cmd, err)
 				}
-				if err := cli.CheckOutput("--output", output); err != nil {
+				if err := (cli.Output{Flag: "--output", Path: output, Runs: args}).Check(args...); err != nil {
 					return err
 				}
 			}
@@ -60,6 +60,19 @@ for comparison, and written to evaluation-pixels.json.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, t.device.Close()) }()
+			name := rundir.EvaluationFile
+			if pixels {
+				name = rundir.PixelsFile
+			}
+			if output == "" && t.folder != "" {
+				output = filepath.Join(t.folder, name)
+			}
+			if output != "" {
+				inputs := append(t.config.Inputs(), args[0])
+				if err := (cli.Output{Flag: "--output", Path: output, Runs: []string{t.folder}}).Check(inputs...); err != nil {
+					return err
+				}
+			}
 			images, err := openImages(cmd.Context(), &t.config.Data, "data.path")
 			if err != nil {
 				return err
@@ -67,13 +80,6 @@ for comparison, and written to evaluation-pixels.json.`,
 			m, err := t.evaluate(cmd.Context(), images)
 			if err != nil {
 				return err
-			}
-			name := rundir.EvaluationFile
-			if pixels {
-				name = rundir.PixelsFile
-			}
-			if output == "" && t.folder != "" {
-				output = filepath.Join(t.folder, name)
 			}
 			if output != "" {
 				if err := atomicfile.Write(output, func(w io.Writer) error { return rundir.EncodeJSON(w, m) }); err != nil {

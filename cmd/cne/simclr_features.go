@@ -35,7 +35,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			if err := cli.CheckEnding("--output", output, ".npy"); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			if err := cli.CheckOutput("--output", output, args...); err != nil {
+			if err := (cli.Output{Flag: "--output", Path: output}).Check(args...); err != nil {
 				return err
 			}
 			t, err := openRepresentation(cmd, args[0], false)

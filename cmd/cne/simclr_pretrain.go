@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -94,7 +93,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; or set monitor.every to 0", c.Evaluate.Explain(err))
 	}
-	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
+	unlock, err := p.open()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ configuration sees in the given epoch.`,
 			if err != nil {
 				return err
 			}
-			if err := cli.CheckOutput("--output", output, c.Data.Path...); err != nil {
+			if err := (cli.Output{Flag: "--output", Path: output}).Check(c.Inputs()...); err != nil {
 				return err
 			}
 			images, err := openImages(cmd.Context(), &c.Data, "data.path")

@@ -166,7 +166,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	s.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.in.logCounts(s.Log, c.Data.Genes)
-	unlock, err := s.open(inputFiles(c)...)
+	unlock, err := s.open()
 	if err != nil {
 		return err
 	}

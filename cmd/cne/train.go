@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,7 +81,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
-	unlock, err := t.open(inputFiles(c)...)
+	unlock, err := t.open()
 	if err != nil {
 		return err
 	}
@@ -126,19 +125,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
-}
-
-// inputFiles returns the files that a run reads, but for its configuration.
-func inputFiles(c *configs.Config) []string {
-	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
-	files = append(files, c.Data.HoldoutLabels...)
-	if c.Data.Holdout != nil {
-		files = append(files, c.Data.Holdout.Paths...)
-	}
-	if c.Graph.File != nil {
-		files = append(files, *c.Graph.File)
-	}
-	return files
 }
 
 // checkOptions says what is wrong with options for a graph of so many points and edges.

@@ -13,7 +13,6 @@ import (
 
 	"cne/configs"
 	"cne/internal/console"
-	"cne/internal/rundir"
 	"cne/internal/text"
 )
 
@@ -166,11 +165,14 @@ func LogFormat(cmd *cobra.Command) (string, error) {
 }
 
 // Profile has a CPU profile written to the file of --cpuprofile, if that is given,
-// until stop is called.
-func Profile(cmd *cobra.Command) (stop func(), err error) {
+// until stop is called. It is none of the inputs.
+func Profile(cmd *cobra.Command, inputs ...string) (stop func(), err error) {
 	path, err := cmd.Flags().GetString("cpuprofile")
 	if err != nil || path == "" {
 		return func() {}, err
+	}
+	if err := (Output{Flag: "--cpuprofile", Path: path}).Check(inputs...); err != nil {
+		return nil, err
 	}
 	f, err := os.Create(path)
 	if err != nil {
@@ -192,22 +194,4 @@ func CheckEnding(flag, path string, endings ...string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %s, but must end in %s", flag, text.Quote(path), text.Enumerate(endings))
-}
-
-// CheckOutput finds what would keep the file that a flag names from being
-// written, and whether it would replace an input, before any work is done.
-func CheckOutput(flag, path string, inputs ...string) error {
-	folder := filepath.Dir(path)
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is %s, but there is no folder %s; make it, or choose another file", flag, path, folder)
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is %s, which is not a regular file; choose another", flag, path)
-	}
-	for _, input := range inputs {
-		if rundir.SameFile(input, path) {
-			return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, flag)
-		}
-	}
-	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,6 +112,61 @@ func sweepFiles() []string {
 		}
 	}
 	return files
+}
+
+// derivedFiles are those of runFiles that other commands than the one that trains make
+// of a run, and make anew as often as they are asked to.
+var derivedFiles = []string{
+	"embedding.png", "embedding.svg", PageFile, "curves.png", "curves.svg", "animation.gif", "animation.html",
+	EvaluationFile, PixelsFile,
+}
+
+// Derived tells whether the file of a run can be made anew of what else is in its
+// folder: a picture, a page, or an evaluation.
+func Derived(name string) bool { return slices.Contains(derivedFiles, path.Base(name)) }
+
+// Owner returns the folder of the run to which the file at a path belongs, or would
+// belong, and the file's name there; run is "" if there is none. A link belongs to the
+// run in whose folder it lies, or else to that of the file it leads to.
+func Owner(file string) (run, name string, err error) {
+	places := []string{file}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		places = append(places, target)
+	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		places = append(places, filepath.Join(folder, filepath.Base(file)))
+	}
+	for _, place := range places {
+		if place, err = filepath.Abs(place); err != nil {
+			return "", "", err
+		}
+		folder := filepath.Dir(place)
+		for _, candidate := range []string{folder, filepath.Dir(folder)} {
+			contents, _, err := Inspect(candidate)
+			if errors.Is(err, fs.ErrPermission) {
+				continue // a folder that cannot be looked into is none that cne writes
+			}
+			if err != nil {
+				return "", "", err
+			}
+			name, err := filepath.Rel(candidate, place)
+			if err != nil {
+				return "", "", err
+			}
+			name = filepath.ToSlash(name)
+			if (contents == Run || contents == Begun) && isRunFile(name) {
+				return candidate, name, nil
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// isRunFile tells whether a run writes a file of that name.
+func isRunFile(name string) bool {
+	return name == CacheFile || slices.ContainsFunc(runFiles, func(pattern string) bool {
+		match, _ := path.Match(pattern, name)
+		return match
+	})
 }
 
 // lateFiles are those of runFiles that are made when a run has ended.

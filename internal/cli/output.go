@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cne/internal/rundir"
+)
+
+// An Output is a file for results that a command line names.
+type Output struct {
+	Flag string // that names it, such as --output
+	Path string
+	// Runs are the folders of the runs that it shows: what cne makes of a finished run
+	// (rundir.Derived) may be replaced there.
+	Runs []string
+}
+
+// Check finds, before any work is done, what would keep the file from being written,
+// and whether it would replace one of the inputs, of which those that name nothing are
+// passed over, a file in an input folder, or a file of a run. Links are followed.
+func (o Output) Check(inputs ...string) error {
+	folder := filepath.Dir(o.Path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is %s, but there is no folder %s; make it, or choose another file", o.Flag, o.Path, folder)
+	}
+	info, err := os.Stat(o.Path)
+	exists := err == nil
+	if exists && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is %s, which is not a regular file; choose another", o.Flag, o.Path)
+	}
+	if err := o.checkRuns(exists); err != nil || !exists {
+		return err
+	}
+	for _, input := range inputs {
+		if rundir.SameFile(input, o.Path) {
+			return fmt.Errorf("%s would be replaced by the results (%s); choose another file for them", input, o.Flag)
+		}
+		if inside, err := o.isInside(input); err != nil {
+			return err
+		} else if inside {
+			return fmt.Errorf("%s would be replaced by the results (%s), but %s is read; choose another file for them", o.Path, o.Flag, input)
+		}
+	}
+	return nil
+}
+
+// checkRuns refuses a file of a run.
+func (o Output) checkRuns(exists bool) error {
+	run, name, err := rundir.Owner(o.Path)
+	if err != nil || run == "" {
+		return err
+	}
+	shown := slices.ContainsFunc(o.Runs, func(r string) bool { return rundir.SameFile(r, run) })
+	if rundir.Derived(name) && (shown || !exists) {
+		return nil
+	}
+	return fmt.Errorf("%s is %s, a file of the run in %s; choose another", o.Flag, o.Path, run)
+}
+
+// isInside tells whether the file lies in a folder, at any depth, that is not the
+// folder of a run: in those, others may write files of their own.
+func (o Output) isInside(folder string) (bool, error) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return false, nil
+	}
+	if contents, _, err := rundir.Inspect(folder); err != nil || contents == rundir.Run {
+		return false, err
+	}
+	root, err := realPath(folder)
+	if err != nil {
+		return false, err
+	}
+	file, err := realPath(o.Path)
+	if err != nil {
+		return false, err
+	}
+	inside, err := filepath.Rel(root, file)
+	return err == nil && inside != ".." && !strings.HasPrefix(inside, ".."+string(filepath.Separator)), nil
+}
+
+// realPath returns the absolute path of what exists, without links.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	return real, err
+}
