@@ -77,7 +77,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 		}
 	}
 	if slices > 1 {
-		if err := d.Each("components_gather", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
+		if err := d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
 			return nil, err
 		}
 	}

@@ -222,7 +222,7 @@ func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
 			rows, localOf, seen, fresh, order, edges, size, batch); err != nil {
 			return err
 		}
-		if err := f.device.Each("distinct_slots", ends, local, seen, localOf, order, edges, size, batch); err != nil {
+		if err := f.device.Each("distinct_local", ends, local, seen, localOf, order, edges, size, batch); err != nil {
 			return err
 		}
 	}
@@ -253,7 +253,7 @@ func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, 
 		return d.Launch("negatives_runs", device.Launch{Grid: 1, Block: min(1024, (groups+31)/32*32)},
 			runs.Arg(), device.Arg(control), device.Int(m), device.Int(b))
 	case named > 0:
-		return d.Each("negatives_singly", named*((b+1)/2), negatives.Arg(), runs.Arg(), device.Arg(control), device.Int(named), device.Int(b))
+		return d.Each("negatives_per_head", named*((b+1)/2), negatives.Arg(), runs.Arg(), device.Arg(control), device.Int(named), device.Int(b))
 	}
 	return d.Fill(runs.Pointer(), math.MaxUint32, 1)
 }

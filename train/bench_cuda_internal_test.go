@@ -29,7 +29,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, lay
 	defer layout.free()
 	wait := func(errs ...error) {
 		b.Helper()
-		for _, err := range append(errs, d.Synchronise()) {
+		for _, err := range append(errs, d.Synchronize()) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -440,7 +440,7 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 		if !errors.Is(err, device.ErrLost) || strings.Contains(err.Error(), "\n") || result.Epochs != 1 || len(losses) != 1 {
 			t.Errorf("%s: error %v after %d epochs", name, err, result.Epochs)
 		}
-		if err := d.Synchronise(); !errors.Is(err, device.ErrLost) {
+		if err := d.Synchronize(); !errors.Is(err, device.ErrLost) {
 			t.Errorf("%s: the device is used again: %v", name, err)
 		}
 		c, err := train.ReadCheckpoint(path)

@@ -42,7 +42,7 @@ const (
 
 // A plan lets one launch move all parameters whose rows all move. It lists, share by
 // share, where on the device a parameter, its gradient and the method's state of it
-// are. Kernels optimise.c reads it.
+// are. kernels optimizers.c reads it.
 type plan struct {
 	words     []int64
 	addresses []device.Pointer // of the arrays for which words were made

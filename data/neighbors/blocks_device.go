@@ -205,7 +205,7 @@ func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare 
 		state := []device.Arg{device.Arg(keys), device.Arg(count), device.Arg(threshold)}
 		if b.differences {
 			l.Shared += nearTile * b.width * 4
-			err = d.Launch("neighbours_near", l, append(state, device.Arg(b.z.Pointer()), device.Arg(q.z), device.Int(b.n), device.Int(b.width),
+			err = d.Launch("neighbors_differences", l, append(state, device.Arg(b.z.Pointer()), device.Arg(q.z), device.Int(b.n), device.Int(b.width),
 				device.Int(hi-lo), device.Int(q.self), device.Int(keep), device.Int(room))...)
 		} else {
 			err = b.multiply(q, products, stride, func(_, first, wanted int) error {
@@ -213,7 +213,7 @@ func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare 
 				if first == 0 {
 					begin = 1
 				}
-				return d.Launch("neighbours_select", l, append(state[:3:3], device.Arg(products),
+				return d.Launch("neighbors_select", l, append(state[:3:3], device.Arg(products),
 					device.Arg(b.h.Pointer().At(first, 4)), device.Arg(q.h), device.Int(hi-lo), device.Int(q.self),
 					device.Int(first), device.Int(wanted), device.Int(stride), device.Int(keep), device.Int(room), device.Int(begin))...)
 			})

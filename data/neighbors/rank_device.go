@@ -45,14 +45,14 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 		if err := d.Zero(ranks, n*k*4); err != nil {
 			return nil, err
 		}
-		if err := d.Each("neighbours_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
+		if err := d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
 			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
 			return nil, err
 		}
 		q := base.own(lo, lo+n)
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
 		err := base.multiply(q, products, stride, func(block, first, columns int) error {
-			return d.Launch("neighbours_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.h.Pointer().At(first, 4)),
+			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.h.Pointer().At(first, 4)),
 				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(block*boundWidth, 8)), device.Arg(points), device.Int(m.D),
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))

@@ -25,7 +25,7 @@ func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 	if err := f(); err != nil {
 		b.Fatal(err)
 	}
-	if err := d.Synchronise(); err != nil {
+	if err := d.Synchronize(); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
@@ -34,7 +34,7 @@ func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 			b.Fatal(err)
 		}
 	}
-	if err := d.Synchronise(); err != nil {
+	if err := d.Synchronize(); err != nil {
 		b.Fatal(err)
 	}
 	return b.Elapsed().Seconds() / float64(b.N)

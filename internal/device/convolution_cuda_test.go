@@ -177,7 +177,7 @@ func TestConvolveOnDevice(t *testing.T) {
 		t.Errorf("it tells %q, want %q", *notes, want)
 	}
 	fakecuda.Fail(t, 0, fakecuda.LaunchFailed)
-	if err := errors.Join(d.Launch("sum", device.Launch{Grid: 1, Block: 1}, 0, 0, 0, 0), d.Synchronise()); !errors.Is(err, device.ErrLost) {
+	if err := errors.Join(d.Launch("sum", device.Launch{Grid: 1, Block: 1}, 0, 0, 0, 0), d.Synchronize()); !errors.Is(err, device.ErrLost) {
 		t.Fatalf("the device did not fail: %v", err)
 	}
 	if err := d.Convolve(c); !errors.Is(err, device.ErrLost) {

@@ -130,7 +130,7 @@ type Backend interface {
 	Capture() error
 	Captured() (Replay, error)
 
-	Synchronise() error
+	Synchronize() error
 	// Properties describe the accelerator.
 	Properties() Properties
 	// Notes returns what Device.Notify tells: what has been found out since it was
@@ -583,13 +583,13 @@ func (r *replay) Run() error {
 
 func (r *replay) Close() error { return r.device.do(r.of.Close) }
 
-// Synchronise waits until all that was asked for is done, and returns what went
+// Synchronize waits until all that was asked for is done, and returns what went
 // wrong with it. The CPU is never behind.
-func (d *Device) Synchronise() error {
+func (d *Device) Synchronize() error {
 	if d.OnHost() {
 		return nil
 	}
-	return d.do(d.backend.Synchronise)
+	return d.do(d.backend.Synchronize)
 }
 
 // Close gives the accelerator back, with all its memory; the second time it does

@@ -273,7 +273,7 @@ func TestDeviceRefusesRegisters(t *testing.T) {
 			t.Errorf("%d threads of %d registers: the error is %v", c.block, c.registers, err)
 		}
 	}
-	check(t, d.Synchronise())
+	check(t, d.Synchronize())
 }
 
 // Every kernel is there, and on a GPU its driver compiles it.
@@ -329,7 +329,7 @@ func TestDeviceReplaysWhatItCaptured(t *testing.T) {
 	if _, err := d.Capture(func() error { return errors.Join(d.Fill(z, 0, n), broken) }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v", err)
 	}
-	check(t, d.Synchronise())
+	check(t, d.Synchronize())
 }
 
 func TestDeviceHasTooLittleMemory(t *testing.T) {
@@ -402,14 +402,14 @@ func TestDeviceIsLost(t *testing.T) {
 	check(t, sum()) // as long as nobody has looked
 	err := sum()
 	if err == nil { // it need not show before the device is waited for
-		err = d.Synchronise()
+		err = d.Synchronize()
 	}
 	if !errors.Is(err, device.ErrLost) || !strings.HasPrefix(err.Error(), "cuda:0: kernel sum: the device failed (CUDA's error ") && !strings.HasPrefix(err.Error(), "cuda:0: the device failed (CUDA's error ") {
 		t.Errorf("the error is %v", err)
 	}
 	_, allocated := d.Alloc(100)
 	for what, err := range map[string]error{
-		"a launch": sum(), "Synchronise": d.Synchronise(), "Alloc": allocated, "Download": device.Download(d, make([]float32, 64), x),
+		"a launch": sum(), "Synchronize": d.Synchronize(), "Alloc": allocated, "Download": device.Download(d, make([]float32, 64), x),
 	} {
 		if !errors.Is(err, device.ErrLost) {
 			t.Errorf("%s on a lost device returns %v", what, err)
@@ -483,5 +483,5 @@ func TestClosedDeviceGivesItsMemoryBack(t *testing.T) {
 	if b, c := fakecuda.Usage(); b != bytes || c != count {
 		t.Errorf("%d bytes in %d pieces are allocated, before it were %d in %d", b, c, bytes, count)
 	}
-	check(t, d.Synchronise())
+	check(t, d.Synchronize())
 }

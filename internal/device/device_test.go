@@ -203,7 +203,7 @@ func (r *pretendedReplay) Close() error {
 	return nil
 }
 
-func (p *pretence) Synchronise() error {
+func (p *pretence) Synchronize() error {
 	defer p.enter()()
 	return p.fails
 }
@@ -345,7 +345,7 @@ func TestHostRefuses(t *testing.T) {
 				t.Errorf("%s on the CPU returns %v, want ErrHost", what, err)
 			}
 		}
-		if err := errors.Join(d.Synchronise(), d.Close()); err != nil {
+		if err := errors.Join(d.Synchronize(), d.Close()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -429,7 +429,7 @@ func TestNotify(t *testing.T) {
 	var told []string
 	d.Notify(func(sentence string) {
 		told = append(told, sentence)
-		if err := d.Scratch(1, func(Pointer) error { return d.Synchronise() }); err != nil {
+		if err := d.Scratch(1, func(Pointer) error { return d.Synchronize() }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -535,7 +535,7 @@ func TestLostDevice(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	m := alloc(t, d, 256)
 	p.fails = errors.New("kernel count is too slow")
-	if err := d.Synchronise(); err == nil || errors.Is(err, ErrLost) || err.Error() != "cuda:0: kernel count is too slow" {
+	if err := d.Synchronize(); err == nil || errors.Is(err, ErrLost) || err.Error() != "cuda:0: kernel count is too slow" {
 		t.Errorf("the error is %v", err)
 	}
 	p.fails = fmt.Errorf("%w (CUDA's error IllegalAddress)", ErrLost)
@@ -551,7 +551,7 @@ func TestLostDevice(t *testing.T) {
 		"Alloc": allocated, "Capture": captured, "Copy": d.Copy(m.Pointer(), m.Pointer(), 4), "Fill": d.Fill(m.Pointer(), 1, 1),
 		"Upload": Upload(d, m.Pointer(), []int32{1}), "Download": Download(d, []int32{1}, m.Pointer()),
 		"Launch": d.Launch("count", Launch{Grid: 1, Block: 1}, Arg(m.Pointer())), "Multiply": d.Multiply(Product{M: 1, N: 1}),
-		"Synchronise": d.Synchronise(),
+		"Synchronize": d.Synchronize(),
 	} {
 		if !errors.Is(err, ErrLost) || err.Error() != first.Error() {
 			t.Errorf("%s returns %v, want %v", what, err, first)
@@ -574,7 +574,7 @@ func TestClosedDevice(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil || p.closed != 1 {
 		t.Errorf("closed twice, it was closed %d times: %v", p.closed, err)
 	}
-	if err := d.Synchronise(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "it was closed") {
+	if err := d.Synchronize(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "it was closed") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -725,7 +725,7 @@ func TestCaptureWithin(t *testing.T) {
 	if p.capturing != nil {
 		t.Error("the capture goes on after its goroutine")
 	}
-	if err := d.Synchronise(); err != nil {
+	if err := d.Synchronize(); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,7 +3,7 @@
 //
 // A Device allocates, copies and clears its memory, launches kernels by name and
 // multiplies matrices. What it is asked for happens in that order, but not
-// necessarily at once: Synchronise, and whatever reads the memory, waits. Of the
+// necessarily at once: Synchronize, and whatever reads the memory, waits. Of the
 // processor there is one, CPU, whose memory is the program's own: operations have
 // Go forms for it, and use none of this.
 //

@@ -37,12 +37,12 @@ func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGrap
 		}
 	}
 	fatal(p.Run()) // kernels are loaded
-	fatal(d.Synchronise())
+	fatal(d.Synchronize())
 	b.ResetTimer()
 	for range b.N {
 		fatal(p.Run())
 	}
-	fatal(d.Synchronise())
+	fatal(d.Synchronize())
 	seconds = b.Elapsed().Seconds() / float64(b.N)
 	b.StopTimer()
 	fatal(p.Close())

@@ -175,7 +175,7 @@ func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error 
 			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}); err != nil {
 			return err
 		}
-		if err := d.Launch("contrast_cosines", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
+		if err := d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
 			Arg(s.parts.Pointer().At(2*from, elementSize)), runs.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
 			device.Int(int(o.options.Loss)), device.Int(o.flags())); err != nil {
 			return err

@@ -122,7 +122,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 			count := min(some, g.n-first)
 			from := images.At(first*g.h*g.w*g.c, elementSize)
 			if part != convImages {
-				if err := g.im2colKernel(d, "conv_patches_4", "conv_patches_1", patches, from, count*perImage); err != nil {
+				if err := g.im2colKernel(d, "im2col_4", "im2col_1", patches, from, count*perImage); err != nil {
 					return err
 				}
 			}
@@ -130,7 +130,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 				return err
 			}
 			if part == convImages {
-				if err := g.im2colKernel(d, "conv_gather_4", "conv_gather_1", from, patches, count*g.h*g.w*g.c); err != nil {
+				if err := g.im2colKernel(d, "col2im_4", "col2im_1", from, patches, count*g.h*g.w*g.c); err != nil {
 					return err
 				}
 			}

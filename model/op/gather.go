@@ -134,7 +134,7 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 	}
 	count, lanes := device.Int(bits.Len(uint(rows-1))), device.Lanes(cols)
 	if n <= mostTogether && x.Len() <= 2*mostTogether {
-		return d.Launch("scatter_together", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
+		return d.Launch("scatter_one_block", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
 			device.Int(rows), device.Int(cols), device.Int(n), count)
 	}
 	sums, err := o.sums.of(d, tensor.Int32, 2*n+1)

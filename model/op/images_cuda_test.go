@@ -221,7 +221,7 @@ func TestConv2dInTurnOnDevice(t *testing.T) {
 	fakecuda.Convolutions(t, false)
 	d := fakecuda.Open(t)
 	for _, bytes := range []int{1, 3 * 4 * 25 * 9 * 4} {
-		defer op.SetPatchBytes(bytes)()
+		defer op.SetIm2colBytes(bytes)()
 		onBoth(t, d, 2e-5, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 			return convCase{7, 4, 5, 5, 3, 3, 3, 1, 1}.convolved(t, g)
 		})

@@ -265,7 +265,7 @@ func (b *backend) Fill(dst device.Pointer, word uint32, words int) error {
 	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), b.stream), 0)
 }
 
-func (b *backend) Synchronise() error {
+func (b *backend) Synchronize() error {
 	defer b.enter()()
 	return b.failure(b.stream.Synchronize(), 0)
 }

@@ -60,7 +60,7 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 			if err := d.Each("sum", 1, x, x, x, device.Int(1)); err != nil {
 				t.Fatalf("the launch itself returned %v", err)
 			}
-			err = d.Synchronise()
+			err = d.Synchronize()
 			if err == nil || !strings.HasPrefix(err.Error(), "cuda:0: ") || errors.Is(err, device.ErrLost) != c.lost {
 				t.Fatalf("the error is %v; that the device is lost should be %t", err, c.lost)
 			}

@@ -21,7 +21,7 @@ static int state = 100; // of cuInit: CUDA_ERROR_NO_DEVICE
 
 static int no_device(void) { return 100; }
 
-static int (*initialise)(unsigned);
+static int (*initialize)(unsigned);
 static int (*device_count)(int *);
 static int (*driver_version)(int *);
 
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void load(void) {
     cneshim_table[i] = f ? f : (void *)no_device;
   }
   if (library) {
-    initialise = (int (*)(unsigned))dlsym(library, "cuInit");
+    initialize = (int (*)(unsigned))dlsym(library, "cuInit");
     device_count = (int (*)(int *))dlsym(library, "cuDeviceGetCount");
     driver_version = (int (*)(int *))dlsym(library, "cuDriverGetVersion");
   }
@@ -49,7 +49,7 @@ const char *cneshim_missing(void) { return library ? 0 : missing; }
 int cneshim_state(void) { return state; }
 
 int cuInit(unsigned flags) {
-  if (initialise) state = initialise(flags);
+  if (initialize) state = initialize(flags);
   return 0;
 }
 

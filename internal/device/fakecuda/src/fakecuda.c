@@ -312,7 +312,7 @@ result cuMemsetD32Async(pointer d, unsigned v, size_t n, void *stream) {
 typedef struct kernel {
   char name[64];
   void (*run)(uint64_t, ...);
-  int together, count; // parameters
+  int sync, count; // parameters
   size_t dynamic;      // shared memory that it may have, beside
   size_t fixed;        // what its arrays have
   unsigned threads;    // of a block at most, as its PTX has it
@@ -382,9 +382,9 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
   snprintf(text, sizeof text, "cne_kernel_%s", name);
   void *run = dlsym(RTLD_DEFAULT, text);
   if (!run) {
-    snprintf(text, sizeof text, "cne_together_%s", name);
+    snprintf(text, sizeof text, "cne_sync_%s", name);
     run = dlsym(RTLD_DEFAULT, text);
-    k->together = 1;
+    k->sync = 1;
   }
   if (!run) return not_found;
   k->run = (void (*)(uint64_t, ...))run;
@@ -577,7 +577,7 @@ static void run_kernel(task *t) {
   arrange(blocks, t->grid);
   for (unsigned b = 0; b < t->grid; b++) {
     cne_block = (int)blocks[b];
-    if (t->kernel->together) {
+    if (t->kernel->sync) {
       if (t->shared) memset(cne_dynamic, 0xff, t->shared);
       if (t->kernel->fixed) memset(__start_cne_shared, 0xff, (size_t)(__stop_cne_shared - __start_cne_shared));
       run_block();

@@ -10,7 +10,7 @@
 DEVICE int block_prefix(int v, int *total, SHARED int *scratch) {
   int lane = thread() % 32, warp = thread() / 32, before = 0;
   for (int mask = 1; mask < 32; mask *= 2) { // v is the sum of mask lanes
-    int other = exchange_i(v, mask);
+    int other = shuffle_xor_i(v, mask);
     if (lane & mask) before += other;
     v += other;
   }
@@ -48,7 +48,7 @@ typedef struct {
 DEVICE int tiles_of(int edges) { return edges / TILE + (edges % TILE > 0); }
 
 // shuffle_lists: lists of the lengths in sizes [count]. One block of 256 threads.
-KERNEL_TOGETHER(shuffle_lists)(int *lists, const int *sizes, int count) {
+KERNEL_SYNC(shuffle_lists)(int *lists, const int *sizes, int count) {
   SHARED_ARRAY(int, scratch, 32);
   int mine = thread(), size = mine < count ? sizes[mine] : 0, edges, tiles;
   int first = block_prefix(size, &edges, scratch), before = block_prefix(tiles_of(size), &tiles, scratch);
@@ -81,7 +81,7 @@ DEVICE span span_here(const int *lists, int edges, u64 key) {
 
 // shuffle_count: counts [buckets, blocks] is how many edges of a tile go to a bucket. A
 // block for each tile.
-KERNEL_TOGETHER(shuffle_count)(int *counts, const int *lists, u64 key, int edges, int buckets) {
+KERNEL_SYNC(shuffle_count)(int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, count, TILE_THREADS);
   span s = span_here(lists, edges, key);
   count[thread()] = 0;
@@ -98,7 +98,7 @@ KERNEL_TOGETHER(shuffle_count)(int *counts, const int *lists, u64 key, int edges
 // shuffle_scan: totals [buckets] are the sums of the rows of counts [buckets, tiles],
 // whose elements become the sums of those before them in their row; it may be null. A
 // block for each bucket.
-KERNEL_TOGETHER_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
+KERNEL_SYNC_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
   SHARED_ARRAY(int, scratch, 32);
   int *row = counts + (long)block() * tiles, before = 0;
   for (int from = 0; from < tiles; from += threads()) {
@@ -120,7 +120,7 @@ DEVICE int bucket_of(span s, const int *counts, int bucket, int stride) {
 // shuffle_scatter: order is list bucket after bucket, given what shuffle_scan has made of
 // counts. A block for each tile. Each thread looks through the choices for those of one
 // bucket, so that it meets them in order.
-KERNEL_TOGETHER(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *lists, u64 key, int edges, int buckets) {
+KERNEL_SYNC(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, scratch, 32);
   SHARED_ARRAY(u32, choices, TILE / 4); // four in each word
   SHARED_ARRAY(int, to, TILE);
@@ -172,7 +172,7 @@ DEVICE void draw_steps(SHARED u32 *targets, SHARED u32 *waits, u64 key, int step
   warp_barrier();
   for (int half = 0; half < 2; half++) {
     u32 j = targets[STEPS * half + lane];
-    if (matching(j) & ((1u << lane) - 1)) __atomic_fetch_or(&waits[half], 1u << lane, __ATOMIC_RELAXED);
+    if (match_any(j) & ((1u << lane) - 1)) __atomic_fetch_or(&waits[half], 1u << lane, __ATOMIC_RELAXED);
     // The step whose edge i is this one's j.
     u32 other = (u32)(n - 1 - step - STEPS * half) - j;
     if (other > (u32)lane && other < STEPS) __atomic_fetch_or(&waits[half], 1u << other, __ATOMIC_RELAXED);
@@ -215,7 +215,7 @@ DEVICE void exchange_steps(SHARED unsigned short *from, u64 *order, int staged, 
 // 256 threads for each bucket, with 2 bytes of dynamic shared memory for each of capacity
 // edges, 65536 at most; a bucket with more is shuffled in order itself, which takes
 // longer.
-KERNEL_TOGETHER_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, const int *lists, const int *counts, u64 key, int second, int stride, int capacity) {
+KERNEL_SYNC_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, const int *lists, const int *counts, u64 key, int second, int stride, int capacity) {
   SHARED_ARRAY(int, scratch, 32);
   SHARED_ARRAY(u32, targets, 2 * CHUNK);
   SHARED_ARRAY(u32, waits, 2 * CHUNK / STEPS);
@@ -251,9 +251,9 @@ KERNEL_TOGETHER_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, co
 }
 
 // The distinct points of a batch of b edges are numbered by their first appearance
-// among its 2b ends, of which the first b are heads: rows are the points, and slots
+// among its 2b ends, of which the first b are heads: rows are the points, and local
 // [2b] the number of each end's. Batches lie stride = 2·size ends apart in rows and
-// slots, though the last one has fewer edges.
+// local, though the last one has fewer edges.
 
 // A part is the edges of one batch.
 typedef struct {
@@ -270,13 +270,13 @@ DEVICE int end_of(part p, int i) { return i < p.b ? (int)(u32)p.edges[i] : (int)
 // distinct_small: a block for each of the batches from number first on, with 8 bytes
 // of dynamic shared memory for each of the 2^bits places of a hash table, which are
 // more than ends.
-KERNEL_TOGETHER_OF(1024, 1, distinct_small)(int *rows, int *slots, int *counts, const u64 *order, long edges, int size, int first, int bits) {
+KERNEL_SYNC_OF(1024, 1, distinct_small)(int *rows, int *local, int *counts, const u64 *order, long edges, int size, int first, int bits) {
   SHARED_ARRAY(int, scratch, 32);
-  DYNAMIC(u32, points); // at first, and then their slots
+  DYNAMIC(u32, points); // at first, and then their local
   SHARED u32 *seen = points + (1 << bits); // at which end first
   part p = batch_of(order, edges, size, first + block());
   rows += (long)block() * 2 * size;
-  slots += (long)block() * 2 * size;
+  local += (long)block() * 2 * size;
   const u32 none = 0xffffffffu, last = (1u << bits) - 1;
   for (u32 i = (u32)thread(); i <= last; i += (u32)threads()) points[i] = seen[i] = none;
   barrier();
@@ -287,27 +287,27 @@ KERNEL_TOGETHER_OF(1024, 1, distinct_small)(int *rows, int *slots, int *counts, 
       if (__atomic_compare_exchange_n(&points[at], &found, point, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || found == point) break;
     }
     __atomic_fetch_min(&seen[at], (u32)i, __ATOMIC_RELAXED);
-    slots[i] = (int)at; // until the slots are known
+    local[i] = (int)at; // until the local are known
   }
   barrier();
   int used = 0;
   for (int from = 0; from < 2 * p.b; from += threads()) {
-    int i = from + thread(), at = i < 2 * p.b ? slots[i] : 0, sum;
+    int i = from + thread(), at = i < 2 * p.b ? local[i] : 0, sum;
     int fresh = i < 2 * p.b && seen[at] == (u32)i;
-    int slot = used + block_prefix(fresh, &sum, scratch);
+    int number = used + block_prefix(fresh, &sum, scratch);
     if (fresh) {
-      rows[slot] = (int)points[at];
-      points[at] = (u32)slot;
+      rows[number] = (int)points[at];
+      points[at] = (u32)number;
     }
     used += sum;
   }
   barrier();
-  for (int i = thread(); i < 2 * p.b; i += threads()) slots[i] = (int)points[slots[i]];
+  for (int i = thread(); i < 2 * p.b; i += threads()) local[i] = (int)points[local[i]];
   if (thread() == 0) counts[block()] = used;
 }
 
 // The same for one large batch, with tables of all points: seen, which is all ones
-// before and after, and slot_of. A thread for each end; in distinct_count and
+// before and after, and local_of. A thread for each end; in distinct_count and
 // distinct_number a block of 256 for each 2048 ends, of which there are tiles.
 KERNEL(distinct_see)(u32 *seen, const u64 *order, long edges, int size, int batch) {
   part p = batch_of(order, edges, size, batch);
@@ -315,7 +315,7 @@ KERNEL(distinct_see)(u32 *seen, const u64 *order, long edges, int size, int batc
   if (i < 2l * p.b) __atomic_fetch_min(&seen[end_of(p, (int)i)], (u32)i, __ATOMIC_RELAXED);
 }
 // distinct_count: how many ends of each tile are the first of their point.
-KERNEL_TOGETHER(distinct_count)(int *fresh, const u32 *seen, const u64 *order, long edges, int size, int batch) {
+KERNEL_SYNC(distinct_count)(int *fresh, const u32 *seen, const u64 *order, long edges, int size, int batch) {
   SHARED_ARRAY(int, scratch, 32);
   part p = batch_of(order, edges, size, batch);
   int sum = 0, count = 0;
@@ -326,7 +326,7 @@ KERNEL_TOGETHER(distinct_count)(int *fresh, const u32 *seen, const u64 *order, l
   block_prefix(count, &sum, scratch);
   if (thread() == 0) fresh[block()] = sum;
 }
-KERNEL_TOGETHER(distinct_number)(int *rows, int *slot_of, const u32 *seen, const int *before, const u64 *order, long edges, int size, int batch) {
+KERNEL_SYNC(distinct_number)(int *rows, int *local_of, const u32 *seen, const int *before, const u64 *order, long edges, int size, int batch) {
   SHARED_ARRAY(int, scratch, 32);
   part p = batch_of(order, edges, size, batch);
   int used = before[block()];
@@ -334,29 +334,29 @@ KERNEL_TOGETHER(distinct_number)(int *rows, int *slot_of, const u32 *seen, const
     long i = (long)block() * TILE + k + thread();
     int point = i < 2l * p.b ? end_of(p, (int)i) : -1, sum;
     int fresh = point >= 0 && seen[point] == (u32)i;
-    int slot = used + block_prefix(fresh, &sum, scratch);
+    int number = used + block_prefix(fresh, &sum, scratch);
     if (fresh) {
-      rows[slot] = point;
-      slot_of[point] = slot;
+      rows[number] = point;
+      local_of[point] = number;
     }
     used += sum;
   }
 }
-KERNEL(distinct_slots)(int *slots, u32 *seen, const int *slot_of, const u64 *order, long edges, int size, int batch) {
+KERNEL(distinct_local)(int *local, u32 *seen, const int *local_of, const u64 *order, long edges, int size, int batch) {
   part p = batch_of(order, edges, size, batch);
   long i = index_of_thread();
   if (i >= 2l * p.b) return;
   int point = end_of(p, (int)i);
-  slots[i] = slot_of[point];
+  local[i] = local_of[point];
   __atomic_store_n(&seen[point], 0xffffffffu, __ATOMIC_RELAXED); // many do
 }
 
 // A batch's control block begins with the state of its stream of negatives.
 
-// negatives_singly: tails [m, b], of which each head i draws m of the 2b−1 other ends;
+// negatives_per_head: tails [m, b], of which each head i draws m of the 2b−1 other ends;
 // runs [1] say that there are none. A thread for each word of the stream, which serves
 // two heads: m·⌈b/2⌉.
-KERNEL(negatives_singly)(int *tails, int *runs, const u64 *control, int m, int b) {
+KERNEL(negatives_per_head)(int *tails, int *runs, const u64 *control, int m, int b) {
   u32 words = ((u32)b + 1) / 2, others = 2 * (u32)b - 1;
   long index = index_of_thread();
   if (index == 0) runs[0] = 0;
@@ -378,7 +378,7 @@ KERNEL(negatives_singly)(int *tails, int *runs, const u64 *control, int m, int b
 // words of the stream.
 enum { GROUP = 16 };
 DEVICE u64 ends_but_group(int b, int group) { return 2 * (u64)(b - min_i(GROUP, b - group * GROUP)); }
-KERNEL_TOGETHER_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
+KERNEL_SYNC_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
   SHARED_ARRAY(int, again, 1);
   int groups = (b + GROUP - 1) / GROUP;
   if (thread() == 0) {
@@ -406,24 +406,24 @@ DEVICE void end_batch(float *losses, int *status, float loss, int batch, float f
 }
 
 // batch_ended is end_batch. One thread.
-KERNEL(batch_ended)(float *losses, int *status, const float *loss, int batch, number factor) {
+KERNEL(batch_ended)(float *losses, int *status, const float *loss, int batch, float_bits factor) {
   end_batch(losses, status, *loss, batch, VALUE(factor));
 }
 
 // replay_begin: batch *at of a layout of batches that are ends apart becomes the
-// one at hand: its slots [ends], its rows [ends], of which those beyond the distinct
+// one at hand: its local [ends], its rows [ends], of which those beyond the distinct
 // points are point 0, and its control block [16]. A thread for each end, 16 at least.
-KERNEL(replay_begin)(int *rows, int *slots, u32 *control, const int *at, const int *all_rows, const int *all_slots, const int *counts, const u32 *controls, int ends) {
+KERNEL(replay_begin)(int *rows, int *local, u32 *control, const int *at, const int *all_rows, const int *all_local, const int *counts, const u32 *controls, int ends) {
   long i = index_of_thread(), batch = *at;
   if (i < ends) {
-    slots[i] = all_slots[batch * ends + i];
+    local[i] = all_local[batch * ends + i];
     rows[i] = i < counts[batch] ? all_rows[batch * ends + i] : 0;
   }
   if (i < 16) control[i] = controls[batch * 16 + i];
 }
 
 // replay_end is end_batch for batch *at, which becomes one more. One thread.
-KERNEL(replay_end)(float *losses, int *status, const float *loss, int *at, number factor) {
+KERNEL(replay_end)(float *losses, int *status, const float *loss, int *at, float_bits factor) {
   end_batch(losses, status, *loss, *at, VALUE(factor));
   ++*at;
 }

@@ -55,7 +55,7 @@ DEVICE double element(const float *x, const int *columns, const double *shift, i
 // shift, or (across) x [width, stride] so transposed: columns and shift, which name
 // and go with the others, are as many as A has columns, or rows. A block for each
 // slice and each tile on the diagonal or to the right of it, slice by slice.
-KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *columns, const double *shift, int stride, int across,
+KERNEL_SYNC(components_products)(double *to, const float *x, const int *columns, const double *shift, int stride, int across,
                                      int rows, int width, int each, int more) {
   int tiles = (width + tile - 1) / tile, t = block() % (tiles * (tiles + 1) / 2), slice = block() / (tiles * (tiles + 1) / 2);
   int a = 0;
@@ -85,9 +85,9 @@ KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *colu
     }
 }
 
-// components_gather: adds up the slices of n elements each, in their order, into the
+// components_add_slices: adds up the slices of n elements each, in their order, into the
 // first. A thread for each element.
-KERNEL(components_gather)(double *to, int slices, long n) {
+KERNEL(components_add_slices)(double *to, int slices, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   double sum = to[i];
@@ -97,7 +97,7 @@ KERNEL(components_gather)(double *to, int slices, long n) {
 
 // components_project: to [rows, k] = x·axesᵀ − origin, for x [rows, d] and axes
 // [k, d]. A block for each tile, those of 64 rows one after the other.
-KERNEL_TOGETHER(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {
+KERNEL_SYNC(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {
   int across = (k + tile - 1) / tile, top = block() / across * tile, left = block() % across * tile;
   sums s = {0};
   for (int first = 0; first < d; first += depth) {

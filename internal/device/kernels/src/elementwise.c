@@ -27,7 +27,7 @@ DEVICE void relu_at(float *y, const float *a, const float *b, long n, int width)
   if (i >= n) return;
   quad v = load(a + i, width);
   if (b) v += load(b + i, width);
-  store(y + i, floored(v, 0.f, width), width);
+  store(y + i, clamp_below(v, 0.f, width), width);
 }
 KERNEL(relu)(float *y, const float *a, long n) { relu_at(y, a, 0, n, 1); }
 KERNEL(relu_4)(float *y, const float *a, long n) { relu_at(y, a, 0, n, 4); }
@@ -35,10 +35,10 @@ KERNEL(add_relu)(float *y, const float *a, const float *b, long n) { relu_at(y, 
 KERNEL(add_relu_4)(float *y, const float *a, const float *b, long n) { relu_at(y, a, b, n, 4); }
 
 // temper: y = x/√τ for log τ at log_temperature, bounded to [least, most].
-KERNEL(temper)(float *y, const float *x, const float *log_temperature, number least, number most, long n) {
+KERNEL(scale_by_temperature)(float *y, const float *x, const float *log_temperature, float_bits least, float_bits most, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   float t = *log_temperature;
   t = t < VALUE(least) ? VALUE(least) : t > VALUE(most) ? VALUE(most) : t; // a NaN stays one
-  y[i] = exponential(-.5f * t) * x[i];
+  y[i] = exp_f(-.5f * t) * x[i];
 }

@@ -25,7 +25,7 @@ DEVICE place place_of(long rows, int c, int lanes, int strips, int width) {
 
 // keep_sums writes the sums of a and of b over the block's rows to
 // partial [parts, 2, c].
-DEVICE void keep_sums(float *partial, quad a, quad b, place p, int c, int lanes, int width) {
+DEVICE void store_partials(float *partial, quad a, quad b, place p, int c, int lanes, int width) {
   SHARED_ARRAY(quad, of_a, most_threads);
   SHARED_ARRAY(quad, of_b, most_threads);
   of_a[thread()] = a;
@@ -80,19 +80,19 @@ DEVICE void moments(float *partial, float *state, const float *x, long rows, int
     for (; r + 3 * p.step < p.end; r += 4 * p.step, x += 4 * step) add_moments(&sum, &squares, x, step, sample, width, 4);
     for (; r < p.end; r += p.step, x += step) add_moments(&sum, &squares, x, step, sample, width, 1);
   }
-  keep_sums(partial, sum, squares, p, c, lanes, width);
+  store_partials(partial, sum, squares, p, c, lanes, width);
 }
-KERNEL_TOGETHER(norm_moments_4)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_moments_4)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
   moments(partial, state, x, rows, c, lanes, strips, 4);
 }
-KERNEL_TOGETHER(norm_moments_1)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_moments_1)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
   moments(partial, state, x, rows, c, lanes, strips, 1);
 }
 
 // add_up returns the sums of both rows of partial for the channel of the thread,
 // in the block's first 32 threads. Blocks of 1024 threads have 32 channels.
 typedef struct { double a, b; } pair;
-DEVICE pair add_up(const float *partial, int parts, int c) {
+DEVICE pair add_parts(const float *partial, int parts, int c) {
   SHARED_ARRAY(double, of_a, 1024);
   SHARED_ARRAY(double, of_b, 1024);
   int k = block() * 32 + thread() % 32;
@@ -115,7 +115,7 @@ DEVICE pair add_up(const float *partial, int parts, int c) {
 
 // norms: what is done to channel k, of this mean and variance; ε is 1e-5.
 DEVICE void norm_is(float *state, int k, int c, double mean, double variance, float scale, float shift) {
-  double inverse = 1. / root_d(variance + 1e-5), factor = (double)scale * inverse;
+  double inverse = 1. / sqrt_d(variance + 1e-5), factor = (double)scale * inverse;
   float pivot = (float)mean;
   state[of_pivot * c + k] = pivot;
   state[of_factor * c + k] = (float)factor;
@@ -126,8 +126,8 @@ DEVICE void norm_is(float *state, int k, int c, double mean, double variance, fl
 
 // norm_batch: the state from the moments of count rows, and a tenth of them into
 // the running means and unbiased variances [c]. ⌈c/32⌉ blocks of 1024 threads.
-KERNEL_TOGETHER_OF(1024, 1, norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
-  pair s = add_up(partial, parts, c);
+KERNEL_SYNC_OF(1024, 1, norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
+  pair s = add_parts(partial, parts, c);
   int k = block() * 32 + thread();
   if (thread() >= 32 || k >= c) return;
   double n = (double)count, mean = (double)state[of_sample * c + k] + s.a / n, scatter = s.b - s.a / n * s.a;
@@ -154,7 +154,7 @@ DEVICE norm norm_at(const float *state, float floor, int c, int width) {
 DEVICE void apply_rows(float *y, const float *x, long at, long step, const norm *m, int width, int count) {
   quad v[4];
   for (int k = 0; k < count; k++) v[k] = load(x + at + k * step, width);
-  for (int k = 0; k < count; k++) store(y + at + k * step, floored(m->factor * (v[k] - m->pivot) + m->shift, m->floor, width), width);
+  for (int k = 0; k < count; k++) store(y + at + k * step, clamp_below(m->factor * (v[k] - m->pivot) + m->shift, m->floor, width), width);
 }
 DEVICE void apply(float *y, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
   place p = place_of(rows, c, lanes, strips, width);
@@ -164,15 +164,15 @@ DEVICE void apply(float *y, const float *x, const float *state, float floor, lon
   for (; r + 3 * p.step < p.end; r += 4 * p.step, at += 4 * step) apply_rows(y, x, at, step, &m, width, 4);
   for (; r < p.end; r += p.step, at += step) apply_rows(y, x, at, step, &m, width, 1);
 }
-KERNEL(norm_apply_4)(float *y, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_apply_4)(float *y, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 4);
 }
-KERNEL(norm_apply_1)(float *y, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_apply_1)(float *y, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 1);
 }
 
 // passed returns what of the gradient g comes through to where y is not floored.
-DEVICE quad passed(quad g, quad y, float floor, int width) {
+DEVICE quad relu_grad_of(quad g, quad y, float floor, int width) {
   for (int k = 0; k < width; k++) g[k] = y[k] <= floor ? 0.f : g[k];
   return g;
 }
@@ -185,7 +185,7 @@ DEVICE void add_products(quad *sum, quad *by_x, const float *g, const float *x, 
     w[k] = load(g + at + k * step, width);
   }
   for (int k = 0; k < count; k++) {
-    quad d = v[k] - m->pivot, through = passed(w[k], m->factor * d + m->shift, m->floor, width);
+    quad d = v[k] - m->pivot, through = relu_grad_of(w[k], m->factor * d + m->shift, m->floor, width);
     *sum += through;
     *by_x += through * d;
   }
@@ -199,19 +199,19 @@ DEVICE void products(float *partial, const float *g, const float *x, const float
     for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) add_products(&sum, &by_x, g, x, at, step, &m, width, 2);
     if (r < p.end) add_products(&sum, &by_x, g, x, at, step, &m, width, 1);
   }
-  keep_sums(partial, sum, by_x, p, c, lanes, width);
+  store_partials(partial, sum, by_x, p, c, lanes, width);
 }
-KERNEL_TOGETHER(norm_products_4)(float *partial, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_products_4)(float *partial, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
 }
-KERNEL_TOGETHER(norm_products_1)(float *partial, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_products_1)(float *partial, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
 }
 
 // norm_blend: the rest of the state from the products, z = (x − mean)·inverse.
 // ⌈c/32⌉ blocks of 1024 threads.
-KERNEL_TOGETHER_OF(1024, 1, norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
-  pair s = add_up(partial, parts, c);
+KERNEL_SYNC_OF(1024, 1, norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
+  pair s = add_parts(partial, parts, c);
   int k = block() * 32 + thread();
   if (thread() >= 32 || k >= c) return;
   double inverse = (double)state[of_inverse * c + k], off = (double)state[of_off * c + k];
@@ -237,7 +237,7 @@ DEVICE void gradient_rows(float *dx, const float *g, const float *x, long at, lo
     w[k] = load(g + at + k * step, width);
   }
   for (int k = 0; k < count; k++) {
-    quad d = v[k] - m->pivot, through = passed(w[k], m->factor * d + m->shift, m->floor, width);
+    quad d = v[k] - m->pivot, through = relu_grad_of(w[k], m->factor * d + m->shift, m->floor, width);
     store(dx + at + k * step, b->by_g * through + (b->by_x * d + b->one), width);
   }
 }
@@ -251,10 +251,10 @@ DEVICE void gradient(float *dx, const float *g, const float *x, const float *sta
   for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) gradient_rows(dx, g, x, at, step, &m, &b, width, 2);
   if (r < p.end) gradient_rows(dx, g, x, at, step, &m, &b, width, 1);
 }
-KERNEL(norm_gradient_4)(float *dx, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_gradient_4)(float *dx, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
 }
-KERNEL(norm_gradient_1)(float *dx, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_gradient_1)(float *dx, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
 }
 

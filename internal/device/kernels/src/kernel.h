@@ -7,14 +7,14 @@
 //	KERNEL(name)(float *y, const float *x, int n) { … }
 //
 // or, if its threads wait for each other (barrier, exchange, block_sum …),
-// KERNEL_TOGETHER(name)(…). Its parameters are pointers to the device's memory,
+// KERNEL_SYNC(name)(…). Its parameters are pointers to the device's memory,
 // int, long, unsigned long, or number (a float, which VALUE turns into one): what
 // goes through registers of integers on any machine, so that the stand-in can call
 // a kernel without knowing its type. There is no libm: use what is here. Device
 // memory must not hold pointers.
 //
 // A kernel has blocks of at most 256 threads. KERNEL_OF(threads, blocks, name) and
-// KERNEL_TOGETHER_OF(threads, blocks, name) are for others: the number goes into the PTX,
+// KERNEL_SYNC_OF(threads, blocks, name) are for others: the number goes into the PTX,
 // and tells the driver's compiler how many registers a thread can have. A block has
 // 65536; a kernel that took more would compile, and every launch of it would fail. blocks
 // is how many of them a multiprocessor is to have room for, or 0: as many as the compiler
@@ -29,7 +29,7 @@
 typedef unsigned int u32;
 typedef unsigned long u64; // of 64 bits on all machines for which this is compiled
 typedef unsigned char u8;
-typedef u32 number;
+typedef u32 float_bits;
 
 #define DEVICE static inline __attribute__((always_inline, unused))
 
@@ -38,7 +38,7 @@ typedef u32 number;
 // clang has no attribute for the threads of a block outside CUDA: build reads the comment.
 #define KERNEL_OF(threads, blocks, name) \
   __asm__("// " #name " has blocks of at most " #threads " threads, " #blocks " together"); __attribute__((nvptx_kernel)) void name
-#define KERNEL_TOGETHER_OF(threads, blocks, name) KERNEL_OF(threads, blocks, name)
+#define KERNEL_SYNC_OF(threads, blocks, name) KERNEL_OF(threads, blocks, name)
 // SHARED is memory that the threads of a block share; its contents are undefined
 // at first, which clang must know: it takes what is static for zero otherwise.
 #define SHARED __attribute__((address_space(3)))
@@ -57,8 +57,8 @@ DEVICE void barrier(void) { __syncthreads(); }
 DEVICE void fence(void) { __nvvm_membar_gl(); }
 // exchange_f returns the value that the lane with number lane^mask has, of the 32
 // threads of a warp, all of which must come here.
-DEVICE float exchange_f(float v, int mask) { return __nvvm_shfl_sync_bfly_f32(0xffffffffu, v, mask, 0x1f); }
-DEVICE int exchange_i(int v, int mask) { return __nvvm_shfl_sync_bfly_i32(0xffffffffu, v, mask, 0x1f); }
+DEVICE float shuffle_xor_f(float v, int mask) { return __nvvm_shfl_sync_bfly_f32(0xffffffffu, v, mask, 0x1f); }
+DEVICE int shuffle_xor_i(int v, int mask) { return __nvvm_shfl_sync_bfly_i32(0xffffffffu, v, mask, 0x1f); }
 // warp_barrier waits for the 32 threads of a warp, all of which must come here, and
 // orders what they did to memory.
 DEVICE void warp_barrier(void) { __nvvm_bar_warp_sync(0xffffffffu); }
@@ -66,27 +66,27 @@ DEVICE void warp_barrier(void) { __nvvm_bar_warp_sync(0xffffffffu); }
 DEVICE u32 ballot(int yes) { return __nvvm_vote_ballot_sync(0xffffffffu, yes != 0); }
 // matching returns a bit for each of the 32 lanes of a warp, all of which must come
 // here, that has the same value.
-DEVICE u32 matching(u32 v) { return __nvvm_match_any_sync_i32(0xffffffffu, v); }
-DEVICE float root(float x) { return __nvvm_sqrt_rn_f(x); }
-DEVICE double root_d(double x) { return __nvvm_sqrt_rn_d(x); }
-DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
-DEVICE float largest(float a, float b) { return __nvvm_fmax_f(a, b); }
-DEVICE float smallest(float a, float b) { return __nvvm_fmin_f(a, b); }
+DEVICE u32 match_any(u32 v) { return __nvvm_match_any_sync_i32(0xffffffffu, v); }
+DEVICE float sqrt_f(float x) { return __nvvm_sqrt_rn_f(x); }
+DEVICE double sqrt_d(double x) { return __nvvm_sqrt_rn_d(x); }
+DEVICE float fma_f(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+DEVICE float max_f(float a, float b) { return __nvvm_fmax_f(a, b); }
+DEVICE float min_f(float a, float b) { return __nvvm_fmin_f(a, b); }
 // quotient is a/b to within 2 units of the last place, for |b| between 2⁻¹²⁶ and 2¹²⁶;
 // log2_of has an error of 2⁻²² between ½ and 2, and a relative one of 2⁻²² elsewhere.
 // For it, numbers below 2⁻¹²⁶ are 0.
-DEVICE float quotient(float a, float b) { return __nvvm_div_approx_f(a, b); }
-DEVICE float log2_of(float x) { return __nvvm_lg2_approx_ftz_f(x); }
+DEVICE float div_approx(float a, float b) { return __nvvm_div_approx_f(a, b); }
+DEVICE float log2_approx(float x) { return __nvvm_lg2_approx_ftz_f(x); }
 // copy_8 and copy_4 begin to copy so many bytes to shared memory, where both begin at a
 // multiple of that; land waits for what the thread has begun.
-DEVICE void copy_8(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_8(to, (const __attribute__((address_space(1))) void *)from); }
-DEVICE void copy_4(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_4(to, (const __attribute__((address_space(1))) void *)from); }
-DEVICE void land(void) { __nvvm_cp_async_wait_all(); }
+DEVICE void async_copy_8(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_8(to, (const __attribute__((address_space(1))) void *)from); }
+DEVICE void async_copy_4(SHARED void *to, const void *from) { __nvvm_cp_async_ca_shared_global_4(to, (const __attribute__((address_space(1))) void *)from); }
+DEVICE void async_wait(void) { __nvvm_cp_async_wait_all(); }
 
 #else
 
 #define KERNEL_OF(threads, blocks, name) void cne_kernel_##name
-#define KERNEL_TOGETHER_OF(threads, blocks, name) void cne_together_##name
+#define KERNEL_SYNC_OF(threads, blocks, name) void cne_sync_##name
 #define SHARED
 #define SHARED_ARRAY(type, name, n) static __attribute__((section("cne_shared"))) type name[n]
 #define DYNAMIC(type, name) type *name = (type *)cne_dynamic
@@ -103,46 +103,46 @@ DEVICE int block(void) { return cne_block; }
 DEVICE int blocks(void) { return cne_blocks; }
 DEVICE void barrier(void) { cne_barrier(); }
 DEVICE void fence(void) {}
-DEVICE float exchange_f(float v, int mask) {
+DEVICE float shuffle_xor_f(float v, int mask) {
   union { float f; u32 u; } x = {v};
   x.u = cne_exchange(x.u, mask);
   return x.f;
 }
-DEVICE int exchange_i(int v, int mask) { return (int)cne_exchange((u32)v, mask); }
+DEVICE int shuffle_xor_i(int v, int mask) { return (int)cne_exchange((u32)v, mask); }
 DEVICE void warp_barrier(void) { cne_warp_barrier(); }
 DEVICE u32 ballot(int yes) {
   u32 bits = (u32)(yes != 0) << cne_thread % 32;
   for (int mask = 16; mask > 0; mask /= 2) bits |= cne_exchange(bits, mask);
   return bits;
 }
-DEVICE u32 matching(u32 v) { return cne_matching(v); }
-DEVICE float root(float x) { return __builtin_sqrtf(x); }
-DEVICE double root_d(double x) { return __builtin_sqrt(x); }
-DEVICE float fused(float a, float b, float c) { return a * b + c; } // as clang is told: see the stand-in's build
-DEVICE float largest(float a, float b) { return a > b || b != b ? a : b; }
-DEVICE float smallest(float a, float b) { return a < b || b != b ? a : b; }
+DEVICE u32 match_any(u32 v) { return cne_matching(v); }
+DEVICE float sqrt_f(float x) { return __builtin_sqrtf(x); }
+DEVICE double sqrt_d(double x) { return __builtin_sqrt(x); }
+DEVICE float fma_f(float a, float b, float c) { return a * b + c; } // as clang is told: see the stand-in's build
+DEVICE float max_f(float a, float b) { return a > b || b != b ? a : b; }
+DEVICE float min_f(float a, float b) { return a < b || b != b ? a : b; }
 #ifdef CNE_HARDWARE // see hardware.c of the stand-in
 float cne_quotient(float a, float b), cne_log2(float x);
-DEVICE float quotient(float a, float b) { return cne_quotient(a, b); }
-DEVICE float log2_of(float x) { return cne_log2(x); }
+DEVICE float div_approx(float a, float b) { return cne_quotient(a, b); }
+DEVICE float log2_approx(float x) { return cne_log2(x); }
 #else
-DEVICE float logarithm(float x);
-DEVICE float quotient(float a, float b) { return a / b; }
-DEVICE float log2_of(float x) { return logarithm(x) * 1.44269504f; }
+DEVICE float log_f(float x);
+DEVICE float div_approx(float a, float b) { return a / b; }
+DEVICE float log2_approx(float x) { return log_f(x) * 1.44269504f; }
 #endif
 // What is copied is read and written when it lands; until then it is no number. That
 // is done here, rather than by the stand-in, so that it looks for races there, too.
 void cne_copy(u32 *to, const u32 *from, int bytes);
 int cne_copied(u32 **to, const u32 **from);
-DEVICE void copy_4(void *to, const void *from) {
+DEVICE void async_copy_4(void *to, const void *from) {
   *(u32 *)to = ~0u;
   cne_copy(to, from, 4);
 }
-DEVICE void copy_8(void *to, const void *from) {
+DEVICE void async_copy_8(void *to, const void *from) {
   ((u32 *)to)[0] = ((u32 *)to)[1] = ~0u;
   cne_copy(to, from, 8);
 }
-DEVICE void land(void) {
+DEVICE void async_wait(void) {
   u32 *to;
   const u32 *from;
   for (int words; (words = cne_copied(&to, &from)) > 0;)
@@ -152,7 +152,7 @@ DEVICE void land(void) {
 #endif
 
 #define KERNEL(name) KERNEL_OF(256, 0, name)
-#define KERNEL_TOGETHER(name) KERNEL_TOGETHER_OF(256, 0, name)
+#define KERNEL_SYNC(name) KERNEL_SYNC_OF(256, 0, name)
 
 DEVICE float as_float(u32 bits) {
   union { u32 u; float f; } x = {bits};
@@ -183,7 +183,7 @@ DEVICE void store(float *p, quad v, int width) {
   else *p = v.x;
 }
 // floored is y, but floor where it is less; a NaN stays one.
-DEVICE quad floored(quad y, float floor, int width) {
+DEVICE quad clamp_below(quad y, float floor, int width) {
   for (int k = 0; k < width; k++) y[k] = y[k] < floor ? floor : y[k];
   return y;
 }
@@ -195,23 +195,23 @@ DEVICE float clip(float v, float bound) { return v > bound ? bound : v < -bound 
 // exponential and logarithm have a relative error below 2e-7. exponential is 0
 // below −87 and infinite above 88.7; the logarithm of 0 is −∞, below 0 NaN. Of a NaN
 // both are one.
-DEVICE float exponential(float x) {
+DEVICE float exp_f(float x) {
   if (x < -87.f) return 0.f;
   if (!(x <= 88.72f)) return x != x ? x : INFINITE; // a NaN has no integer
   float k = (float)(int)(x * 1.44269504f + (x < 0 ? -0.5f : 0.5f));
-  float r = fused(k, -0.693359375f, x); // ln 2 in two parts
-  r = fused(k, 2.12194440e-4f, r);
+  float r = fma_f(k, -0.693359375f, x); // ln 2 in two parts
+  r = fma_f(k, 2.12194440e-4f, r);
   float p = 1.9875691500e-4f;
-  p = fused(p, r, 1.3981999507e-3f);
-  p = fused(p, r, 8.3334519073e-3f);
-  p = fused(p, r, 4.1665795894e-2f);
-  p = fused(p, r, 1.6666665459e-1f);
-  p = fused(p, r, 5.0000001201e-1f);
-  p = fused(p, r * r, r) + 1.f;
+  p = fma_f(p, r, 1.3981999507e-3f);
+  p = fma_f(p, r, 8.3334519073e-3f);
+  p = fma_f(p, r, 4.1665795894e-2f);
+  p = fma_f(p, r, 1.6666665459e-1f);
+  p = fma_f(p, r, 5.0000001201e-1f);
+  p = fma_f(p, r * r, r) + 1.f;
   int half = (int)k / 2, rest = (int)k - half; // 2^k may lie outside the range of floats
   return p * as_float((u32)(half + 127) << 23) * as_float((u32)(rest + 127) << 23);
 }
-DEVICE float logarithm(float x) {
+DEVICE float log_f(float x) {
   if (!(x > 0.f)) return x == 0.f ? -INFINITE : as_float(0x7fc00000u);
   if (x == INFINITE) return x;
   int e = 0;
@@ -222,23 +222,23 @@ DEVICE float logarithm(float x) {
   if (m < 0.707106781f) { m += m; e--; }
   m -= 1.f;
   float z = m * m, p = 7.0376836292e-2f;
-  p = fused(p, m, -1.1514610310e-1f);
-  p = fused(p, m, 1.1676998740e-1f);
-  p = fused(p, m, -1.2420140846e-1f);
-  p = fused(p, m, 1.4249322787e-1f);
-  p = fused(p, m, -1.6668057665e-1f);
-  p = fused(p, m, 2.0000714765e-1f);
-  p = fused(p, m, -2.4999993993e-1f);
-  p = fused(p, m, 3.3333331174e-1f);
+  p = fma_f(p, m, -1.1514610310e-1f);
+  p = fma_f(p, m, 1.1676998740e-1f);
+  p = fma_f(p, m, -1.2420140846e-1f);
+  p = fma_f(p, m, 1.4249322787e-1f);
+  p = fma_f(p, m, -1.6668057665e-1f);
+  p = fma_f(p, m, 2.0000714765e-1f);
+  p = fma_f(p, m, -2.4999993993e-1f);
+  p = fma_f(p, m, 3.3333331174e-1f);
   p = p * m * z;
-  p = fused((float)e, -2.12194440e-4f, p);
-  p = fused(-0.5f, z, p);
-  return fused((float)e, 0.693359375f, m + p);
+  p = fma_f((float)e, -2.12194440e-4f, p);
+  p = fma_f(-0.5f, z, p);
+  return fma_f((float)e, 0.693359375f, m + p);
 }
 // logarithm_1p is log(1 + v) with all digits where v, not negative, is small.
-DEVICE float logarithm_1p(float v) {
+DEVICE float log1p_f(float v) {
   float u = 1.f + v;
-  return u == 1.f || u == INFINITE ? logarithm(u) + v : logarithm(u) * (v / (u - 1.f));
+  return u == 1.f || u == INFINITE ? log_f(u) + v : log_f(u) * (v / (u - 1.f));
 }
 
 // The random numbers of package internal/rng: the i-th word, from 0, of the stream
@@ -278,15 +278,15 @@ DEVICE void add_fixed(long *to, float v) { __atomic_fetch_add(to, to_fixed(v), _
 // warp_sum and warp_max return the sum and the largest of the values of a warp's
 // threads to all of them.
 DEVICE float warp_sum(float v) {
-  for (int mask = 16; mask > 0; mask /= 2) v += exchange_f(v, mask);
+  for (int mask = 16; mask > 0; mask /= 2) v += shuffle_xor_f(v, mask);
   return v;
 }
 DEVICE float warp_max(float v) {
-  for (int mask = 16; mask > 0; mask /= 2) v = largest(v, exchange_f(v, mask));
+  for (int mask = 16; mask > 0; mask /= 2) v = max_f(v, shuffle_xor_f(v, mask));
   return v;
 }
 DEVICE int warp_sum_i(int v) {
-  for (int mask = 16; mask > 0; mask /= 2) v += exchange_i(v, mask);
+  for (int mask = 16; mask > 0; mask /= 2) v += shuffle_xor_i(v, mask);
   return v;
 }
 

@@ -9,7 +9,7 @@ SHARED_ARRAY(double, logistic_sums, block_size);
 // their derivatives with respect to the logits, p less 1 for the image's own class,
 // in place of z. The logits are z [n, k] + bias [k]. A thread for each image, in
 // blocks of 256.
-KERNEL_TOGETHER(logistic_losses)(double *losses, float *z, const double *bias, const int *class, int n, int k) {
+KERNEL_SYNC(logistic_losses)(double *losses, float *z, const double *bias, const int *class, int n, int k) {
   long i = index_of_thread();
   double loss = 0;
   if (i < n) {
@@ -23,11 +23,11 @@ KERNEL_TOGETHER(logistic_losses)(double *losses, float *z, const double *bias, c
     // have all their digits.
     float others = 0.f;
     for (int c = 0; c < k; c++) {
-      float e = c == first ? 1.f : exponential((float)((double)row[c] + bias[c] - highest));
+      float e = c == first ? 1.f : exp_f((float)((double)row[c] + bias[c] - highest));
       if (c != first) others += e;
       row[c] = e;
     }
-    loss += (double)logarithm_1p(others);
+    loss += (double)log1p_f(others);
     for (int c = 0; c < k; c++) {
       float p = row[c] / (1.f + others);
       row[c] = c != own ? p : c == first ? -others / (1.f + others) : p - 1.f;

@@ -10,7 +10,7 @@ DEVICE int column_of_thread(int lanes) { return thread() & ((1 << lanes) - 1); }
 
 // lanes_sum returns the sum of the values of the threads of a row to all of them.
 DEVICE float lanes_sum(float v, int lanes) {
-  for (int mask = (1 << lanes) / 2; mask > 0; mask /= 2) v += exchange_f(v, mask);
+  for (int mask = (1 << lanes) / 2; mask > 0; mask /= 2) v += shuffle_xor_f(v, mask);
   return v;
 }
 
@@ -29,7 +29,7 @@ KERNEL(gather_rows)(float *restrict y, const float *restrict x, const int *restr
 // expand_rows: y [rows, cols] are the rows that index names of a matrix of which
 // the elements from start[r] to start[r + 1] are those of row r that are not 0. A
 // block for each row, with room for it in its dynamic shared memory.
-KERNEL_TOGETHER(expand_rows)(float *restrict y, const long *start, const unsigned short *restrict col, const float *restrict val, const int *index, int cols) {
+KERNEL_SYNC(expand_rows)(float *restrict y, const long *start, const unsigned short *restrict col, const float *restrict val, const int *index, int cols) {
   DYNAMIC(float, row);
   for (int c = thread(); c < cols; c += threads()) row[c] = 0.f;
   barrier();
@@ -51,7 +51,7 @@ DEVICE int block_largest(const float *restrict x, long n) {
   SHARED_ARRAY(int, of_warps, 32);
   int bits = 0;
   for (long i = index_of_thread(); i < n; i += (long)blocks() * threads()) bits = max_i(bits, (int)(as_bits(x[i]) & 0x7fffffffu));
-  for (int mask = 16; mask > 0; mask /= 2) bits = max_i(bits, exchange_i(bits, mask));
+  for (int mask = 16; mask > 0; mask /= 2) bits = max_i(bits, shuffle_xor_i(bits, mask));
   if (thread() % 32 == 0) of_warps[thread() / 32] = bits;
   barrier();
   for (int i = 0; i < threads() / 32; i++) bits = max_i(bits, of_warps[i]);
@@ -82,7 +82,7 @@ DEVICE float sum_of(long units, int most, int count) {
 
 // scatter_largest: the bits of the largest |x| of n elements in *most, which is 0
 // before. Blocks of 256, as many as there is work for.
-KERNEL_TOGETHER(scatter_largest)(int *most, const float *restrict x, long n) {
+KERNEL_SYNC(scatter_largest)(int *most, const float *restrict x, long n) {
   int bits = block_largest(x, n);
   if (thread() == 0) __atomic_fetch_max(most, bits, __ATOMIC_RELAXED);
 }
@@ -105,9 +105,9 @@ KERNEL(scatter_result)(float *restrict y, const long *restrict sums, const int *
   if (i < n) y[i] = sum_of(sums[i], *most, count);
 }
 
-// scatter_together is all that in one block, for small matrices: y has n elements, for
+// scatter_one_block is all that in one block, for small matrices: y has n elements, for
 // whose sums there is room in the dynamic shared memory.
-KERNEL_TOGETHER_OF(1024, 1, scatter_together)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
+KERNEL_SYNC_OF(1024, 1, scatter_one_block)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
   DYNAMIC(long, sums);
   for (int i = thread(); i < n; i += threads()) sums[i] = 0;
   int most = block_largest(x, (long)rows * cols);
@@ -148,7 +148,7 @@ DEVICE void linear_of(int out, float *restrict y, const float *restrict x, long 
   if (r < rows)
     for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) {
       float v = x[c];
-      for (int o = 0; o < out; o++) sums[o] = fused(v, w[o * cols + c], sums[o]);
+      for (int o = 0; o < out; o++) sums[o] = fma_f(v, w[o * cols + c], sums[o]);
     }
   for (int o = 0; o < out; o++) sums[o] = lanes_sum(sums[o], lanes);
   if (r >= rows || column_of_thread(lanes) != 0) return;
@@ -157,7 +157,7 @@ DEVICE void linear_of(int out, float *restrict y, const float *restrict x, long 
     y[r * out + o] = relu && v < 0.f ? 0.f : v;
   }
 }
-KERNEL_TOGETHER(linear_narrow)(float *restrict y, const float *restrict x, const int *restrict index, const float *restrict w, const float *restrict bias, long rows, int cols, int out, int relu, int lanes) {
+KERNEL_SYNC(linear_narrow)(float *restrict y, const float *restrict x, const int *restrict index, const float *restrict w, const float *restrict bias, long rows, int cols, int out, int relu, int lanes) {
   long r = row_of_thread(lanes);
   const float *from = r < rows ? pick(x, index, r, cols) : x;
 #define LINEAR(out) linear_of(out, y, from, r, rows, w, bias, cols, relu, lanes)
@@ -170,7 +170,7 @@ DEVICE void product_of(int out, float *restrict y, const float *restrict g, cons
   for (int o = 0; o < out; o++) factors[o] = g[o];
   for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) {
     float v = 0.f;
-    for (int o = 0; o < out; o++) v = fused(factors[o], w[o * cols + c], v);
+    for (int o = 0; o < out; o++) v = fma_f(factors[o], w[o * cols + c], v);
     y[c] = v;
   }
 }
@@ -206,7 +206,7 @@ DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const f
   if (c < cols)
     for (long r = first + (thread() >> lanes); r < end; r += 256 >> lanes) {
       float v = pick(x, index, r, cols)[c];
-      for (int o = 0; o < out; o++) total[o] = g ? fused(g[r * out + o], v, total[o]) : total[o] + v;
+      for (int o = 0; o < out; o++) total[o] = g ? fma_f(g[r * out + o], v, total[o]) : total[o] + v;
     }
   add_threads(out, of_threads, total, lanes);
   if (parts > 1) {
@@ -231,19 +231,19 @@ DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const f
   if (mine)
     for (int o = 0; o < out; o++) y[o * cols + c] = of_threads[256 * o + thread()];
 }
-KERNEL_TOGETHER(column_sums)(float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, int out, long step, int tiles, int lanes, float *sums, int *done) {
+KERNEL_SYNC(column_sums)(float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, int out, long step, int tiles, int lanes, float *sums, int *done) {
 #define SUMS(out) sums_of(out, y, g, x, index, rows, cols, step, tiles, lanes, sums, done)
   FOR_EACH_NARROW(out, SUMS)
 }
 
 // normalize_rows: the rows of y [rows, cols] are those of x divided by their norm,
 // or by least if that is larger.
-KERNEL_TOGETHER(normalize_rows)(float *restrict y, const float *restrict x, number least, long rows, int cols, int lanes) {
+KERNEL_SYNC(normalize_rows)(float *restrict y, const float *restrict x, float_bits least, long rows, int cols, int lanes) {
   long r = row_of_thread(lanes);
   float squares = 0.f;
   if (r < rows)
-    for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) squares = fused(x[r * cols + c], x[r * cols + c], squares);
-  float length = root(lanes_sum(squares, lanes));
+    for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) squares = fma_f(x[r * cols + c], x[r * cols + c], squares);
+  float length = sqrt_f(lanes_sum(squares, lanes));
   float f = 1.f / (length < VALUE(least) ? VALUE(least) : length); // a NaN stays one
   if (r < rows)
     for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) y[r * cols + c] = f * x[r * cols + c];
@@ -251,16 +251,16 @@ KERNEL_TOGETHER(normalize_rows)(float *restrict y, const float *restrict x, numb
 
 // normalize_grad: dst = (g − y·(y·g))/‖x‖ in each row, where y is the normalised x;
 // a norm below least counts as that, and as constant.
-KERNEL_TOGETHER(normalize_grad)(float *restrict dst, const float *restrict x, const float *restrict y, const float *restrict g, number least, long rows, int cols, int lanes) {
+KERNEL_SYNC(normalize_grad)(float *restrict dst, const float *restrict x, const float *restrict y, const float *restrict g, float_bits least, long rows, int cols, int lanes) {
   long r = row_of_thread(lanes);
   float squares = 0.f, along = 0.f;
   if (r < rows)
     for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) {
       long i = r * cols + c;
-      squares = fused(x[i], x[i], squares);
-      along = fused(y[i], g[i], along);
+      squares = fma_f(x[i], x[i], squares);
+      along = fma_f(y[i], g[i], along);
     }
-  float length = root(lanes_sum(squares, lanes));
+  float length = sqrt_f(lanes_sum(squares, lanes));
   along = lanes_sum(along, lanes);
   if (length < VALUE(least)) {
     length = VALUE(least);
@@ -286,18 +286,18 @@ DEVICE double block_sum_d(double v) {
   return of_threads[0];
 }
 
-// temper_products: sums [blocks] is Σ y·g, cut into the shares of blocks of 256.
-KERNEL_TOGETHER(temper_products)(double *sums, const float *restrict y, const float *restrict g, long n) {
+// temperature_sums: sums [blocks] is Σ y·g, cut into the shares of blocks of 256.
+KERNEL_SYNC(temperature_sums)(double *sums, const float *restrict y, const float *restrict g, long n) {
   double sum = 0;
   for (long i = index_of_thread(); i < n; i += (long)blocks() * 256) sum += (double)y[i] * (double)g[i];
   sum = block_sum_d(sum);
   if (thread() == 0) sums[block()] = sum;
 }
 
-// temper_slope: the derivative with respect to log τ is −½ of the sum of so many
+// temperature_grad: the derivative with respect to log τ is −½ of the sum of so many
 // sums; 0 where log τ is at least or beyond, or at most, and a step against it leads
 // farther. One block of 256.
-KERNEL_TOGETHER(temper_slope)(float *dst, const double *sums, int count, const float *log_temperature, number least, number most) {
+KERNEL_SYNC(temperature_grad)(float *dst, const double *sums, int count, const float *log_temperature, float_bits least, float_bits most) {
   double sum = 0;
   for (int i = thread(); i < count; i += 256) sum += sums[i];
   sum = block_sum_d(sum);

@@ -4,8 +4,8 @@
 // table_finish adds up the parts [count, 2] of a batch: its loss, times scale; NC's
 // step; and the status, which becomes number_of if the loss is not finite. One block of
 // 256 threads.
-KERNEL_TOGETHER(table_finish)(float *loss_of, float *log_z, int *status, const float *parts, const u32 *control, int count, int number_of, int loss,
-                              number scale, number norm) {
+KERNEL_SYNC(table_finish)(float *loss_of, float *log_z, int *status, const float *parts, const u32 *control, int count, int number_of, int loss,
+                              float_bits scale, float_bits norm) {
   SHARED_ARRAY(double, both, 512);
   if (*status != 0) return;
   double sum = 0, derivative = 0;
@@ -36,7 +36,7 @@ KERNEL_TOGETHER(table_finish)(float *loss_of, float *log_z, int *status, const f
 
 // table_update moves the n elements of the table against the gradient, which is then
 // zero. A thread for each element.
-KERNEL(table_update)(float *table, long *gradient, const int *status, const u32 *control, number norm, long n) {
+KERNEL(table_update)(float *table, long *gradient, const int *status, const u32 *control, float_bits norm, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   long g = gradient[i];

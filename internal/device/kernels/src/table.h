@@ -37,10 +37,10 @@ typedef struct {
 DEVICE constants constants_of(int loss, int with_positive, float theta, int m, float limit) {
   constants k = {loss, with_positive, 1.f, 0.f, 0.f, 1.f, limit, 1.f / limit};
   if (loss == NEG || loss == NC) {
-    k.a = k.o = exponential(theta) * (loss == NC ? (float)m : 1.f);
+    k.a = k.o = exp_f(theta) * (loss == NC ? (float)m : 1.f);
     k.one = 1.f;
   }
-  if (loss == INFO) k.weight = exponential(-theta);
+  if (loss == INFO) k.weight = exp_f(-theta);
   return k;
 }
 
@@ -50,17 +50,17 @@ typedef struct { float loss, d_theta; } sums;
 
 // positive_pair and negative_pair return the derivative with respect to x.
 DEVICE float positive_pair(const constants *k, float x, sums *s) {
-  float base = fused(k->a, x, k->o), v = 1.f + base, by = quotient(1.f, v);
+  float base = fma_f(k->a, x, k->o), v = 1.f + base, by = div_approx(1.f, v);
   int in = !(v > k->limit);
-  s->loss += log2_of(in ? v : k->limit);
+  s->loss += log2_approx(in ? v : k->limit);
   s->d_theta += in ? base * by : 0.f;
   return in ? k->a * by : 0.f;
 }
 DEVICE float negative_pair(const constants *k, float x, sums *s) {
-  float t = 1.f + x, base = fused(k->a, x, k->o), v = 1.f + quotient(1.f, base);
-  float w = quotient(1.f, t * (base + k->one));
+  float t = 1.f + x, base = fma_f(k->a, x, k->o), v = 1.f + div_approx(1.f, base);
+  float w = div_approx(1.f, t * (base + k->one));
   int in = !(v > k->limit);
-  s->loss += log2_of(in ? v : k->limit);
+  s->loss += log2_approx(in ? v : k->limit);
   s->d_theta -= in ? t * w : 0.f;
   return in ? -w : 0.f;
 }
@@ -68,10 +68,10 @@ DEVICE float negative_pair(const constants *k, float x, sums *s) {
 // negatives' similarities, of which it makes the share.
 DEVICE float info_positive(const constants *k, float x, float *total, sums *s) {
   float q = similarity(x, k->clamp);
-  float all = *total + (k->with_positive ? q : 0.f), logs = log2_of(all) * k->weight;
-  s->loss += logs - log2_of(q);
+  float all = *total + (k->with_positive ? q : 0.f), logs = log2_approx(all) * k->weight;
+  s->loss += logs - log2_approx(q);
   s->d_theta -= logs * 0.693147181f;
-  *total = quotient(k->weight, all);
+  *total = div_approx(k->weight, all);
   if (q <= k->clamp) return 0.f;
   return k->with_positive ? q - q * (q * *total) : q;
 }
@@ -81,9 +81,9 @@ DEVICE float info_negative(const constants *k, float x, float share) {
 }
 
 // draw sets at[u], u < many, to negative from+u of head i, an endpoint 0 … 2b−1, for the even
-// number from, as far as there are m. Two neighbours draw words for each other: all
+// float_bits from, as far as there are m. Two neighbours draw words for each other: all
 // lanes of a warp must come here.
-DEVICE void draw(int *at, const int many, u64 state, int from, int m, int i, int b) {
+DEVICE void draw_negatives(int *at, const int many, u64 state, int from, int m, int i, int b) {
   int odd = i & 1;
   u64 words = ((u64)b + 1) / 2; // of a column
   u64 key = state + ((u64)(i / 2) + 1 + (u64)(from + odd) * words) * GAMMA;
@@ -93,7 +93,7 @@ DEVICE void draw(int *at, const int many, u64 state, int from, int m, int i, int
       u64 word = mix(key);
       key += 2 * words * GAMMA;
       u32 low = (u32)word, high = (u32)(word >> 32);
-      u32 keep = odd ? high : low, other = (u32)exchange_i((int)(odd ? low : high), 1);
+      u32 keep = odd ? high : low, other = (u32)shuffle_xor_i((int)(odd ? low : high), 1);
       int first = (int)bounded(odd ? other : keep, 2 * (u32)b - 1), second = (int)bounded(odd ? keep : other, 2 * (u32)b - 1);
       at[u] = first + (first >= i);
       at[u + 1] = second + (second >= i);
@@ -119,11 +119,11 @@ typedef float four __attribute__((ext_vector_type(4)));
 
 // squared sets diff to the differences of two points, and returns their squared
 // distance.
-DEVICE float squared(float *diff, const float *x, const float *y, const int d) {
+DEVICE float squared_distance(float *diff, const float *x, const float *y, const int d) {
   float sum = 0.f;
   for (int l = 0; l < d; l++) {
     diff[l] = x[l] - y[l];
-    sum = fused(diff[l], diff[l], sum);
+    sum = fma_f(diff[l], diff[l], sum);
   }
   return sum;
 }
@@ -160,13 +160,13 @@ DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *
 }
 
 // fetch begins to copy n ints, an even number, to shared memory.
-DEVICE void fetch(SHARED int *to, const int *from, int n) {
-  for (int i = 2 * thread(); i < n; i += 2 * threads()) copy_8(to + i, from + i);
+DEVICE void fetch_async(SHARED int *to, const int *from, int n) {
+  for (int i = 2 * thread(); i < n; i += 2 * threads()) async_copy_8(to + i, from + i);
 }
 
 DEVICE u64 state_of(const SHARED u32 *word) { return (u64)word[STATE + 1] << 32 | word[STATE]; }
 
-DEVICE void batches(const int info, float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *slots, const int *counts,
+DEVICE void batches(const int info, float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, const int *local, const int *counts,
                     int stride, int b, int m, int count, int number_of, int loss, int with_positive, float limit, float scale, float norm, const int d,
                     SHARED float *position, SHARED u32 *words, SHARED float *parts) {
   if (*status != 0) return;
@@ -174,24 +174,24 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
   const int many = AT_ONCE(d);
   SHARED u32 *low = (SHARED u32 *)(position + (long)most * d); // [d, 2b]
   SHARED int *high = (SHARED int *)(low + most * d);           // [d, 2b]
-  SHARED int *slot = high + most * d, *row = slot + 2 * most;  // [2, 2b]: of this batch and the next
-  fetch(slot, slots, most);
-  fetch(row, rows, most);
-  if (t <= WORDS) copy_4(words + t, t < WORDS ? (const void *)(control + t) : counts);
+  SHARED int *local_here = high + most * d, *row = local_here + 2 * most;  // [2, 2b]: of this batch and the next
+  fetch_async(local_here, local, most);
+  fetch_async(row, rows, most);
+  if (t <= WORDS) async_copy_4(words + t, t < WORDS ? (const void *)(control + t) : counts);
   for (int i = t; i < most * d; i += threads()) low[i] = MIDDLE, high[i] = 0;
   float z = loss == NC ? *log_z : 0.f;
-  land();
+  async_wait();
   barrier();
   for (int k = 0; k < count; k++) {
     const SHARED u32 *word = words + (k & 1) * (WORDS + 1);
-    const SHARED int *own_slot = slot + (k & 1) * most, *own_row = row + (k & 1) * most;
+    const SHARED int *own_local = local_here + (k & 1) * most, *own_row = row + (k & 1) * most;
     const int points = (int)word[WORDS];
     // While the positions are on their way, the first negatives are drawn.
     float first[4], second[4];
     int a = t, c = t + threads(), at[6];
     if (a < points) LOAD(first, table + (long)own_row[a] * d, d);
     if (c < points) LOAD(second, table + (long)own_row[c] * d, d);
-    draw(at, many, state_of(word), 0, m, t, b);
+    draw_negatives(at, many, state_of(word), 0, m, t, b);
     for (int l = 0; l < d; l++) {
       if (a < points) position[a * d + l] = first[l];
       if (c < points) position[c * d + l] = second[l];
@@ -201,47 +201,47 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
     barrier();
 
     if (k + 1 < count) {
-      fetch(slot + (~k & 1) * most, slots + (long)(k + 1) * stride, most);
-      fetch(row + (~k & 1) * most, rows + (long)(k + 1) * stride, most);
-      if (t <= WORDS) copy_4(words + (~k & 1) * (WORDS + 1) + t, t < WORDS ? (const void *)(control + (long)(k + 1) * WORDS + t) : counts + k + 1);
+      fetch_async(local_here + (~k & 1) * most, local + (long)(k + 1) * stride, most);
+      fetch_async(row + (~k & 1) * most, rows + (long)(k + 1) * stride, most);
+      if (t <= WORDS) async_copy_4(words + (~k & 1) * (WORDS + 1) + t, t < WORDS ? (const void *)(control + (long)(k + 1) * WORDS + t) : counts + k + 1);
     }
     const constants con = constants_of(loss, with_positive, loss == NC ? z : as_float(word[THETA]), m, limit);
     for (int base = 0; base < b; base += threads()) {
       int i = base + t, in = i < b;
-      if (base > 0) draw(at, many, state_of(word), 0, m, i, b);
+      if (base > 0) draw_negatives(at, many, state_of(word), 0, m, i, b);
       float x[4], y[4], diff[4], own[4] = {0.f, 0.f, 0.f, 0.f};
-      int head = own_slot[in ? i : 0], tail = own_slot[in ? b + i : b];
+      int head = own_local[in ? i : 0], tail = own_local[in ? b + i : b];
       LOAD_SHARED(x, position + head * d, d);
       LOAD_SHARED(y, position + tail * d, d);
       float share = 0.f, slope;
       if (info) {
         for (int from = 0; from < m; from += many) {
-          if (from > 0) draw(at, many, state_of(word), from, m, i, b);
+          if (from > 0) draw_negatives(at, many, state_of(word), from, m, i, b);
 #pragma clang loop unroll(full)
           for (int u = 0; u < many; u++) {
             if (from + u < m) {
               float o[4];
-              LOAD_SHARED(o, position + own_slot[at[u]] * d, d);
-              share += similarity(squared(diff, x, o, d), con.clamp);
+              LOAD_SHARED(o, position + own_local[at[u]] * d, d);
+              share += similarity(squared_distance(diff, x, o, d), con.clamp);
             }
           }
         }
-        if (m > many) draw(at, many, state_of(word), 0, m, i, b);
+        if (m > many) draw_negatives(at, many, state_of(word), 0, m, i, b);
       }
       sums mine = {0.f, 0.f};
-      float apart = squared(diff, x, y, d);
+      float apart = squared_distance(diff, x, y, d);
       slope = info ? info_positive(&con, apart, &share, &mine) : positive_pair(&con, apart, &mine);
       for (int l = 0; l < d; l++) own[l] = diff[l] *= 2.f * slope;
       if (in) add_point(low + tail, high + tail, most, diff, -1.f, d);
       for (int from = 0; from < m; from += many) {
-        if (from > 0) draw(at, many, state_of(word), from, m, i, b);
+        if (from > 0) draw_negatives(at, many, state_of(word), from, m, i, b);
 #pragma clang loop unroll(full)
         for (int u = 0; u < many; u++) {
           if (from + u < m) {
             float o[4];
-            int other = own_slot[at[u]];
+            int other = own_local[at[u]];
             LOAD_SHARED(o, position + other * d, d);
-            apart = squared(diff, x, o, d);
+            apart = squared_distance(diff, x, o, d);
             slope = info ? info_negative(&con, apart, share) : negative_pair(&con, apart, &mine);
             for (int l = 0; l < d; l++) own[l] += diff[l] *= 2.f * slope;
             if (in) add_point(low + other, high + other, most, diff, -1.f, d);
@@ -270,7 +270,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       if (stop) *status = number_of + k + 1;
     }
     if (!finite(total)) {
-      land(); // no copy outlasts the block
+      async_wait(); // no copy outlasts the block
       return;
     }
     const float lr = as_float(word[LR]), bound = as_float(word[CLIP]);
@@ -293,25 +293,25 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
       else if (d == 4) *(four *)to = (four){w[0], w[1], w[2], w[3]};
       else for (int l = 0; l < d; l++) to[l] = w[l];
     }
-    land();
+    async_wait();
     if (stop) return;
     barrier();
   }
 }
 // table_batches_dD, and table_info_batches_dD for InfoNC: rows [count, stride] are the
-// distinct points of each batch, as many as counts [count] say, and slots [count, stride],
+// distinct points of each batch, as many as counts [count] say, and local [count, stride],
 // of which 2b count, the numbers among them of the heads, then of the tails. stride is
 // even, and at least 2b; 1 ≤ m < 2b−1. losses [count] are sums over the edges, times
 // scale. number_of is that of the first batch for status. Dynamic shared memory:
 // b·(24·D+32) bytes.
 #define BATCHES(name, info, d) \
-  KERNEL_TOGETHER_OF(1024, 1, name##_d##d)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, \
-                                             const int *slots, const int *counts, int stride, int b, int m, int count, int number_of, int loss, \
-                                             int with_positive, number limit, number scale, number norm) { \
+  KERNEL_SYNC_OF(1024, 1, name##_d##d)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, \
+                                             const int *local, const int *counts, int stride, int b, int m, int count, int number_of, int loss, \
+                                             int with_positive, float_bits limit, float_bits scale, float_bits norm) { \
     DYNAMIC(float, position); \
     SHARED_ARRAY(u32, words, 2 * (WORDS + 1)); \
     SHARED_ARRAY(float, parts, 64); \
-    batches(info, table, log_z, losses, status, control, rows, slots, counts, stride, b, m, count, number_of, info ? INFO : loss, with_positive, \
+    batches(info, table, log_z, losses, status, control, rows, local, counts, stride, b, m, count, number_of, info ? INFO : loss, with_positive, \
             VALUE(limit), VALUE(scale), VALUE(norm), d, position, words, parts); \
   }
 
@@ -319,7 +319,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
 // gradient [n, D], fixed-point numbers that are zero before, and leaves the sums of
 // losses and of derivatives in parts [blocks, 2]; table_finish and table_update do the
 // rest. edges are b words, the head below and the tail above.
-DEVICE void pairs(long *gradient, float *parts, const float *table, const float *log_z, const int *status, const u32 *control, const int *edges, int b,
+DEVICE void pairs_of(long *gradient, float *parts, const float *table, const float *log_z, const int *status, const u32 *control, const int *edges, int b,
                   int m, int loss, int with_positive, float limit, const int d, SHARED float *scratch) {
   if (*status != 0) return;
   const u64 state = (u64)control[STATE + 1] << 32 | control[STATE];
@@ -332,7 +332,7 @@ DEVICE void pairs(long *gradient, float *parts, const float *table, const float 
   LOAD(y, table + tail * d, d);
 #define DRAW(from) \
   do { \
-    draw(at, 8, state, from, m, i, b); \
+    draw_negatives(at, 8, state, from, m, i, b); \
     _Pragma("clang loop unroll(full)") for (int u = 0; u < 8; u++) \
       if ((from) + u < m) at[u] = edges[at[u] < b ? 2 * (long)at[u] : 2 * ((long)at[u] - b) + 1]; \
   } while (0)
@@ -345,13 +345,13 @@ DEVICE void pairs(long *gradient, float *parts, const float *table, const float 
         if (from + u < m) {
           float o[4];
           LOAD(o, table + (long)at[u] * d, d);
-          share += similarity(squared(diff, x, o, d), con.clamp);
+          share += similarity(squared_distance(diff, x, o, d), con.clamp);
         }
       }
     }
     if (m > 8) DRAW(0);
   }
-  float apart = squared(diff, x, y, d);
+  float apart = squared_distance(diff, x, y, d);
   slope = loss == INFO ? info_positive(&con, apart, &share, &mine) : positive_pair(&con, apart, &mine);
   for (int l = 0; l < d; l++) {
     own[l] = 2.f * slope * diff[l];
@@ -364,7 +364,7 @@ DEVICE void pairs(long *gradient, float *parts, const float *table, const float 
       if (from + u < m) {
         float o[4];
         LOAD(o, table + (long)at[u] * d, d);
-        apart = squared(diff, x, o, d);
+        apart = squared_distance(diff, x, o, d);
         slope = loss == INFO ? info_negative(&con, apart, share) : negative_pair(&con, apart, &mine);
         for (int l = 0; l < d; l++) {
           float g = 2.f * slope * diff[l];
@@ -381,12 +381,12 @@ DEVICE void pairs(long *gradient, float *parts, const float *table, const float 
   float total = block_sum(in ? mine.loss : 0.f, scratch), derivative = loss == NC ? block_sum(in ? mine.d_theta : 0.f, scratch) : 0.f;
   if (thread() == 0) parts[2 * block()] = total, parts[2 * block() + 1] = derivative;
 }
-// blocks is as for KERNEL_TOGETHER_OF.
+// blocks is as for KERNEL_SYNC_OF.
 #define PAIRS(d, blocks) \
-  KERNEL_TOGETHER_OF(256, blocks, table_pairs_##d)(long *gradient, float *parts, const float *table, const float *log_z, const int *status, \
-                                                   const u32 *control, const int *edges, int b, int m, int loss, int with_positive, number limit) { \
+  KERNEL_SYNC_OF(256, blocks, table_pairs_##d)(long *gradient, float *parts, const float *table, const float *log_z, const int *status, \
+                                                   const u32 *control, const int *edges, int b, int m, int loss, int with_positive, float_bits limit) { \
     SHARED_ARRAY(float, scratch, 32); \
-    pairs(gradient, parts, table, log_z, status, control, edges, b, m, loss, with_positive, VALUE(limit), d, scratch); \
+    pairs_of(gradient, parts, table, log_z, status, control, edges, b, m, loss, with_positive, VALUE(limit), d, scratch); \
   }
 
 #endif

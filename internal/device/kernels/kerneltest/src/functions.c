@@ -3,13 +3,13 @@
 
 // test_function: y = f(x), a thread for each of n elements, where f is exponential,
 // logarithm, root, 1/x, and x clipped to ±bound, by number from 0.
-KERNEL(test_function)(float *y, const float *x, int f, number bound, long n) {
+KERNEL(test_function)(float *y, const float *x, int f, float_bits bound, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   switch (f) {
-  case 0: y[i] = exponential(x[i]); break;
-  case 1: y[i] = logarithm(x[i]); break;
-  case 2: y[i] = root(x[i]); break;
+  case 0: y[i] = exp_f(x[i]); break;
+  case 1: y[i] = log_f(x[i]); break;
+  case 2: y[i] = sqrt_f(x[i]); break;
   case 3: y[i] = 1.f / x[i]; break;
   default: y[i] = clip(x[i], VALUE(bound));
   }
@@ -28,7 +28,7 @@ KERNEL(test_random)(u64 *words, u64 *streams, u32 *below, u64 key, int bound, lo
 
 // test_sums: what each thread gets of the sum of its block's numbers, of the largest
 // of its warp's, and of the sum of its warp's integers.
-KERNEL_TOGETHER_OF(1024, 1, test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
+KERNEL_SYNC_OF(1024, 1, test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
   SHARED_ARRAY(float, scratch, 32);
   long i = index_of_thread();
   sums[i] = block_sum(x[i], scratch);
@@ -50,7 +50,7 @@ KERNEL(test_from_fixed)(float *y, const long *sum) {
 
 // test_dynamic turns n numbers round in dynamic shared memory, but for the last, which
 // is 1 KiB of it apart. One block.
-KERNEL_TOGETHER(test_dynamic)(float *y, const float *x, int n) {
+KERNEL_SYNC(test_dynamic)(float *y, const float *x, int n) {
   SHARED_ARRAY(float, apart, 256);
   DYNAMIC(float, all);
   for (int i = thread(); i < n; i += threads()) *(i == n - 1 ? &apart[i % 256] : &all[i]) = x[i];
@@ -60,7 +60,7 @@ KERNEL_TOGETHER(test_dynamic)(float *y, const float *x, int n) {
 
 // test_order: order [n] are the numbers of n threads as they come, and met [n] as they
 // go on after a barrier of their warp; count [2] is 0 before.
-KERNEL_TOGETHER(test_order)(int *order, int *met, int *count, int n) {
+KERNEL_SYNC(test_order)(int *order, int *met, int *count, int n) {
   int i = (int)index_of_thread();
   if (i < n) order[__atomic_fetch_add(&count[0], 1, __ATOMIC_RELAXED)] = i;
   warp_barrier();

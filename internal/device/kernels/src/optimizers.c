@@ -11,7 +11,7 @@
 
 typedef struct {
   float *w, *g, *first, *second;
-  int count, forget;
+  int count, clear;
   float decay;
 } share;
 
@@ -24,7 +24,7 @@ DEVICE share share_of(float *base, const long *plan) {
 // parameter's x there.
 DEVICE float gradient_at(share s, int i, float x, float bound) {
   float g = s.g[i];
-  if (s.forget && g != 0.f) s.g[i] = 0.f;
+  if (s.clear && g != 0.f) s.g[i] = 0.f;
   return clip(g, bound) + s.decay * x;
 }
 
@@ -39,31 +39,31 @@ KERNEL(sgd_steps)(float *base, const long *plan, const float *numbers, const int
   }
 }
 
-// momentum_steps: buf = keep·buf + numbers[2]·g, w −= step·(of_g·g + of_buf·buf).
-KERNEL(momentum_steps)(float *base, const long *plan, const float *numbers, const int *status, number keep, number of_g, number of_buf) {
+// momentum_steps: buf = momentum·buf + numbers[2]·g, w −= step·(of_g·g + of_buf·buf).
+KERNEL(momentum_steps)(float *base, const long *plan, const float *numbers, const int *status, float_bits momentum, float_bits of_g, float_bits of_buf) {
   if (*status != 0) return;
   share s = share_of(base, plan);
   float step = numbers[0], bound = numbers[1], add = numbers[2];
   for (int i = thread(); i < s.count; i += threads()) {
-    float x = s.w[i], g = gradient_at(s, i, x, bound), buf = VALUE(keep) * s.first[i] + add * g;
+    float x = s.w[i], g = gradient_at(s, i, x, bound), buf = VALUE(momentum) * s.first[i] + add * g;
     s.first[i] = buf;
     s.w[i] = x - step * (VALUE(of_g) * g + VALUE(of_buf) * buf);
   }
 }
 
-// adam_steps: m += of_g·(g − m), v = keep·v + of_g2·g², w −= step·m/(√v·numbers[2] +
+// adam_steps: m += rest1·(g − m), v = beta2·v + rest2·g², w −= step·m/(√v·numbers[2] +
 // epsilon).
-KERNEL(adam_steps)(float *base, const long *plan, const float *numbers, const int *status, number of_g, number keep, number of_g2, number epsilon) {
+KERNEL(adam_steps)(float *base, const long *plan, const float *numbers, const int *status, float_bits rest1, float_bits beta2, float_bits rest2, float_bits epsilon) {
   if (*status != 0) return;
   share s = share_of(base, plan);
   float step = numbers[0], bound = numbers[1], scale = numbers[2];
   for (int i = thread(); i < s.count; i += threads()) {
     float x = s.w[i], g = gradient_at(s, i, x, bound), m = s.first[i], v = s.second[i];
-    m += VALUE(of_g) * (g - m);
-    v = VALUE(keep) * v + VALUE(of_g2) * g * g;
+    m += VALUE(rest1) * (g - m);
+    v = VALUE(beta2) * v + VALUE(rest2) * g * g;
     s.first[i] = m;
     s.second[i] = v;
-    s.w[i] = x - step * m / (root(v) * scale + VALUE(epsilon));
+    s.w[i] = x - step * m / (sqrt_f(v) * scale + VALUE(epsilon));
   }
 }
 

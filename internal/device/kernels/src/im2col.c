@@ -8,7 +8,7 @@ typedef struct { u32 h, w, c, kh, kw, oh, ow, stride, pad; } windows;
 
 // conv_patches: patches [n·oh·ow, kh·kw·c] of images; a thread for each of count
 // groups of width channels.
-DEVICE void patches(float *patches, const float *x, u32 count, windows g, u32 width) {
+DEVICE void im2col(float *patches, const float *x, u32 count, windows g, u32 width) {
   long index = index_of_thread();
   if (index >= (long)count) return;
   u32 i = (u32)index, groups = g.c / width, rest = i / groups, k = i % groups;
@@ -20,17 +20,17 @@ DEVICE void patches(float *patches, const float *x, u32 count, windows g, u32 wi
   const float *from = x + (((long)image * g.h + py) * g.w + px) * g.c + k * width;
   store(patches + (long)i * width, inside ? load(from, (int)width) : (quad)0.f, (int)width);
 }
-KERNEL(conv_patches_4)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  patches(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
+KERNEL(im2col_4)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  im2col(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
 }
-KERNEL(conv_patches_1)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  patches(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
+KERNEL(im2col_1)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  im2col(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
 }
 
 // conv_gather: dx is for each pixel the sum over the windows that see it of what
 // their patches have there, in the order of the windows' elements; a thread for each
 // of count groups of width channels of the pixels.
-DEVICE void gather(float *dx, const float *patches, u32 count, windows g, u32 width) {
+DEVICE void col2im(float *dx, const float *patches, u32 count, windows g, u32 width) {
   long index = index_of_thread();
   if (index >= (long)count) return;
   u32 i = (u32)index, groups = g.c / width, pixel = i / groups, k = i % groups;
@@ -48,9 +48,9 @@ DEVICE void gather(float *dx, const float *patches, u32 count, windows g, u32 wi
   }
   store(dx + (long)i * width, sum, (int)width);
 }
-KERNEL(conv_gather_4)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  gather(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
+KERNEL(col2im_4)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  col2im(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
 }
-KERNEL(conv_gather_1)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  gather(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
+KERNEL(col2im_1)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
+  col2im(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
 }
