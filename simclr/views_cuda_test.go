@@ -273,7 +273,7 @@ func TestDeviceViewsErrors(t *testing.T) {
 	v.Close()
 	dst.Free()
 	points.Free()
-	if bytes, n := fakecuda.Usage(); fakecuda.Here() && (bytes != before || n != pieces) {
+	if bytes, n := fakecuda.Usage(); fakecuda.InUse() && (bytes != before || n != pieces) {
 		t.Errorf("%d bytes in %d pieces are still in use, of %d in %d before", bytes, n, before, pieces)
 	}
 }

@@ -209,7 +209,7 @@ func TestNetworkWithTF32OnDevice(t *testing.T) {
 		if !(far <= 16*rounding) {
 			t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", got, want, far, rounding)
 		}
-		if fakecuda.Here() && far < rounding/16 {
+		if fakecuda.InUse() && far < rounding/16 {
 			t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
 		}
 	})
@@ -284,7 +284,7 @@ func TestResumeOnDevice(t *testing.T) {
 // and then as a whole.
 func TestSmallBatchesAreReplayedOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU does not count launches")
 	}
 	r := deviceRuns["network"]
@@ -358,7 +358,7 @@ func TestDivergenceOnDevice(t *testing.T) {
 // Wherever the memory is at an end, a run ends with one sentence about it, leaves
 // nothing on the device, and the next one is what it would have been without it.
 func TestDeviceWithTooLittleMemory(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	for _, name := range []string{"table, Neg", "table, cosine, Adam", "network"} {

@@ -82,8 +82,8 @@ func (d *Device) holdScratch() (release func()) {
 }
 
 // scratchOf returns a workspace of so many bytes. One that is too small is kept, since
-// captures may refer to it; all that are kept together are smaller than the current
-// one.
+// captures may refer to it; its successor is at least twice as large where there is
+// room.
 func (d *Device) scratchOf(bytes int) (Pointer, error) {
 	s := &d.scratch
 	if n := len(s.memory); n > 0 && bytes <= s.bytes {

@@ -39,7 +39,7 @@ func notesOf(d *device.Device) *[]string {
 // and says what it has found. CNE_LIBCUDNN names the library; none does without. One
 // that is named and cannot be used is an error.
 func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's libraries are what they are")
 	}
 	library := os.Getenv("CNE_LIBCUDA")
@@ -94,7 +94,7 @@ func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
 // more: where CNE_LIBCUDNN names it, and, in a process that starts with such a library
 // in its path, where it is found.
 func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	const inner = "CNE_TEST_WITH_CUDNN_IN_PATH"

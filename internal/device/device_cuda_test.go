@@ -220,7 +220,7 @@ func roundsToTF32(t *testing.T, d *device.Device, unit float64) {
 				}
 				farthest = max(farthest, far)
 			}
-			if fakecuda.Here() && !exact && farthest < unit/16 {
+			if fakecuda.InUse() && !exact && farthest < unit/16 {
 				t.Errorf("k=%d: no element is off by more than %.2g: nothing was rounded to TF32", k, farthest)
 			}
 		}
@@ -255,7 +255,7 @@ func TestDeviceRefusesLaunches(t *testing.T) {
 
 // A block needs the registers of all of its threads, 65 536 at most: 64 for each of 1024.
 func TestDeviceRefusesRegisters(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's compiler cannot be told how many registers a kernel has")
 	}
 	d := fakecuda.Open(t)

@@ -160,13 +160,13 @@ func ways(t *testing.T, test func(t *testing.T, d *device.Device)) {
 			d := fakecuda.Open(t)
 			d.Notify(func(sentence string) {
 				t.Log(sentence)
-				if fakecuda.Here() && strings.Contains(sentence, "no way") && !twoColumns.MatchString(sentence) {
+				if fakecuda.InUse() && strings.Contains(sentence, "no way") && !twoColumns.MatchString(sentence) {
 					t.Error("the stand-in has one")
 				}
 			})
 			test(t, d)
 			switch has := strings.Contains(d.Properties().Software, "cuDNN"); {
-			case wanted && !has && !fakecuda.Here():
+			case wanted && !has && !fakecuda.InUse():
 				t.Skipf("which was tested without cuDNN: the device has %s", d.Properties().Software)
 			case has != wanted:
 				t.Errorf("the device has %s", d.Properties().Software)

@@ -188,7 +188,7 @@ func compareTF32(t *testing.T, d *device.Device, unit float64, cases map[string]
 					rounded = rounded || far > unit/16*most
 				}
 			}
-			if fakecuda.Here() && !rounded {
+			if fakecuda.InUse() && !rounded {
 				t.Error("nothing was rounded to TF32")
 			}
 		})

@@ -16,7 +16,7 @@ import (
 // The numbers are those of cuda.h, where each error after which a device is lost says
 // that nothing goes on in its context or process.
 func TestDeviceIsLostByErrors(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be made to fail")
 	}
 	for _, c := range []struct {
@@ -73,7 +73,7 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 
 // That cuBLAS does not start may be for want of memory, which its status need not say.
 func TestDeviceWhereProductsDoNotStart(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's libraries are what they are")
 	}
 	fakecuda.Open(t)

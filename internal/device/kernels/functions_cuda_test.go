@@ -217,7 +217,7 @@ func TestSharedMemoryOnDevice(t *testing.T) {
 // The stand-in runs threads in the order that it is told.
 func TestOrderOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be told in which order threads run")
 	}
 	const n, block = 256, 128

@@ -1,8 +1,9 @@
-// The contrastive loss of rows of any width, and what makes results of the sums that a
-// sweep leaves: see sweeps.h.
+// The contrastive loss of rows of any width, and the kernels that turn a sweep's sums
+// into results: see sweeps.h.
 #include "sweeps.h"
 
-// meet_warp is meet by the 32 lanes of a warp, for rows of any width.
+// pair_value_warp is pair_value, computed by the 32 lanes of a warp, for rows of any
+// width.
 DEVICE float pair_value_warp(const loss_state *k, const float *x, const float *y, int d) {
   float sum = 0.f;
   for (int i = thread() % 32; i < d; i += 32) {
@@ -13,9 +14,9 @@ DEVICE float pair_value_warp(const loss_state *k, const float *x, const float *y
   return k->metric == EUCLIDEAN ? sum : sum * k->inv_tau;
 }
 
-// contrast_warps: a warp for each head, for any number d of coordinates. The grid is
-// b warps in blocks of at most 32. Coordinates are worked on 128 at a time, of which
-// each lane has four; what a pair's derivative is is computed again for each.
+// contrast_warps: a warp for each head, for any number d of coordinates; b warps in
+// blocks of at most 32. It works on 128 coordinates at a time, four for each lane, and
+// computes a pair's derivative anew for each 128.
 KERNEL_SYNC(contrast_warps)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
                                 int rows, int b, int m, int loss, int metric, int flags, float_bits limit, float_bits inv_tau, int d) {
   SHARED_ARRAY(float, scratch, 32);
@@ -68,11 +69,10 @@ KERNEL_SYNC(contrast_warps)(long *gradient, float *parts, const float *features,
   store_parts(parts, k.sum, k.d_theta, scratch);
 }
 
-// contrast_gemm: pairs [heads, rows] are the cosine over τs of the heads from
-// number from on with all rows; they become the derivatives with respect to them,
-// zero where a row is neither the tail nor a negative. runs begin with −1 or a number
-// of rows (with 0 there are no negatives). A block for each head. parts are those of
-// the head.
+// contrast_gemm: pairs [heads, rows] are the cosines over τ of the heads from number
+// `from` on with all rows; their derivatives replace them, zero where a row is neither
+// tail nor negative. runs begins with −1 or a number of rows (0: there are no
+// negatives). A block for each head. parts begins at the first of these heads.
 KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const float *theta, int from, int rows, int b, int loss, int flags) {
   SHARED_ARRAY(float, scratch, 32);
   int head = from + block();
@@ -93,7 +93,7 @@ KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const fl
       in = !own && (number < 0 ? number + n.outside : number) < n.m;
     }
     float v = x[r];
-    trace += 0.f * v; // of all rows: times 0, they are part of the products that follow
+    trace += 0.f * v; // of all rows: the products that follow include them, times 0
     if (!in) {
       x[r] = loss == INFO ? -INFINITE : 0.f;
     } else if (loss == INFO) {
@@ -104,7 +104,7 @@ KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const fl
   }
   float slope;
   if (loss == INFO) {
-    // The threads' sums are brought to one largest cosine.
+    // The threads' sums are rescaled to the block's largest cosine.
     float top = warp_max(t.top);
     if (thread() % 32 == 0) scratch[thread() / 32] = top;
     barrier();
@@ -127,7 +127,7 @@ KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const fl
   store_parts(parts, k.sum + trace, k.d_theta, scratch);
 }
 
-// contrast_total adds up parts [count, 2] and writes the loss, and its derivative
+// contrast_total adds up the parts [count, 2] and writes the loss and its derivative
 // with respect to theta, times norm. One block of 1024 threads.
 KERNEL_SYNC_OF(1024, 1, contrast_total)(float *loss, float *d_theta, const float *parts, int count, float_bits norm) {
   SHARED_ARRAY(double, sums, 2048);
@@ -151,8 +151,8 @@ KERNEL_SYNC_OF(1024, 1, contrast_total)(float *loss, float *d_theta, const float
   }
 }
 
-// contrast_gradient: dst = gradient·norm·incoming, of fixed-point numbers;
-// contrast_gradient_f of others. A thread for each element.
+// contrast_gradient: dst = gradient·norm·incoming, from fixed point;
+// contrast_gradient_f from floats. A thread for each element.
 KERNEL(contrast_gradient)(float *dst, const long *gradient, const float *incoming, float_bits norm, long n) {
   long i = index_of_thread();
   if (i < n) dst[i] = from_fixed(gradient[i]) * (*incoming * VALUE(norm));

@@ -1,20 +1,20 @@
-// Convolutions of images x [n, h, w, c] as products with a matrix that has a row
-// for each position of a window: the patch [kh, kw, c] of the image that the window
-// sees there. The images are some of a batch, so that the patches stay in the
-// cache, and are fewer than 2³¹ elements.
+// im2col and col2im, for convolutions of images x [n, h, w, c] as matrix products. The
+// matrix has a row for each position of the window: the patch [kh, kw, c] that the
+// window sees there. A launch takes some images of a batch, so that the patches stay in
+// the cache, with fewer than 2³¹ elements.
 #include "kernel.h"
 
 typedef struct { u32 h, w, c, kh, kw, oh, ow, stride, pad; } windows;
 
-// conv_patches: patches [n·oh·ow, kh·kw·c] of images; a thread for each of count
-// groups of width channels.
+// im2col: patches [n·oh·ow, kh·kw·c] of images; a thread for each of count groups of
+// width channels.
 DEVICE void im2col(float *patches, const float *x, u32 count, windows g, u32 width) {
   long index = index_of_thread();
   if (index >= (long)count) return;
   u32 i = (u32)index, groups = g.c / width, rest = i / groups, k = i % groups;
   u32 taps = g.kh * g.kw, tap = rest % taps, at = rest / taps;
   u32 row = at / g.ow, image = row / g.oh;
-  // What is left or above of the image is far to its right or below as u32.
+  // Places left of or above the image are, as u32, far right of or below it.
   u32 px = at % g.ow * g.stride + tap % g.kw - g.pad, py = row % g.oh * g.stride + tap / g.kw - g.pad;
   int inside = px < g.w && py < g.h;
   const float *from = x + (((long)image * g.h + py) * g.w + px) * g.c + k * width;
@@ -27,9 +27,9 @@ KERNEL(im2col_1)(float *to, const float *x, int count, int h, int w, int c, int 
   im2col(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
 }
 
-// conv_gather: dx is for each pixel the sum over the windows that see it of what
-// their patches have there, in the order of the windows' elements; a thread for each
-// of count groups of width channels of the pixels.
+// col2im: each pixel of dx is the sum, over the windows that see it, of its elements in
+// their patches, in the order of the windows' elements; a thread for each of count
+// groups of width channels.
 DEVICE void col2im(float *dx, const float *patches, u32 count, windows g, u32 width) {
   long index = index_of_thread();
   if (index >= (long)count) return;

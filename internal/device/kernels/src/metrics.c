@@ -1,21 +1,21 @@
-// What package train/quality measures over all pairs of points.
+// Quality measures of package train/quality that run over all pairs of points.
 #include "kernel.h"
 
 enum { rows = 256, step = 128 }; // of a block; columns in shared memory at a time
 SHARED_ARRAY(float, metrics_columns, 2 * step);
 SHARED_ARRAY(double, metrics_sums, rows);
 
-// loss is log(1 + 1/w); log if the argument is above limit.
+// loss is log(1 + 1/w), or log = log(limit) where the argument is above limit.
 DEVICE float loss(float w, float limit, float log) {
   float v = 1.f / w;
   return 1.f + v > limit ? log : log1p_f(v);
 }
 
-// add_pairs adds up, into sum, a term for each pair i < j of points, of which i is one
-// of the block's 256 and j one of a strip's, from first to last: 1/(1+x) of the
-// squared distance x, or (losses) the loss of slope·x + offset. coords [d, n] has the
-// points, coordinate after coordinate. A thread for each i adds 32 terms at a time in
-// single precision, and these in double.
+// add_pairs adds up, into sum, a term for each pair i < j of points, with i among the
+// block's 256 and j in the strip first … last−1: 1/(1+x) of the squared distance x or,
+// with losses, the loss of slope·x + offset. coords [d, n] are the points' coordinates.
+// A thread for each i adds 32 terms at a time in single precision, and these sums in
+// double.
 DEVICE void add_pairs(double *sum, const float *coords, int n, int d, int i, int first, int last, int losses, float slope,
                       float offset, float limit, float log) {
   double total = 0;
@@ -52,8 +52,8 @@ DEVICE void add_pairs(double *sum, const float *coords, int n, int d, int i, int
 }
 
 // metrics_partition: Σ 1/(1+‖e_i−e_j‖²) over the pairs i < j, in parts [blocks]. A
-// block of 256 threads for each 256 rows and strip of so many columns, strips
-// together.
+// block of 256 threads for each 256 rows and each strip of columns; the strips of a row
+// lie next to each other.
 KERNEL_SYNC(metrics_partition)(double *parts, const float *coords, int n, int d, int strip) {
   int strips = (n + strip - 1) / strip, first = block() % strips * strip;
   int top = block() / strips * rows;
@@ -62,8 +62,8 @@ KERNEL_SYNC(metrics_partition)(double *parts, const float *coords, int n, int d,
 }
 
 // metrics_losses: Σ log(1 + 1/(slope·x + offset)) over the squared distances x of the
-// pairs i < j, for each pair of a slope and an offset in terms; blocks as for
-// metrics_partition, for one pair after the other.
+// pairs i < j, for each (slope, offset) in terms. Blocks are those of
+// metrics_partition, once for each term.
 KERNEL_SYNC(metrics_losses)(double *parts, const float *coords, const float *terms, int n, int d, int strip, float_bits limit,
                                 float_bits log) {
   int strips = (n + strip - 1) / strip, tiles = (n + rows - 1) / rows;
@@ -74,9 +74,9 @@ KERNEL_SYNC(metrics_losses)(double *parts, const float *coords, const float *ter
 }
 
 // metrics_distances: to [n(n−1)/2] are the bits of the squared distances of the pairs
-// (0,1), (0,2), …, (1,2), … of points x [n, d], summed as squaredDistanceTo does, to
-// the last bit. A block of 256 threads for each tile of 16×16 pairs, also of those
-// left of the diagonal, which have nothing to do.
+// (0,1), (0,2), …, (1,2), … of points x [n, d], bit for bit those of squaredDistanceTo.
+// A block of 256 threads for each tile of 16×16 pairs; those left of the diagonal do
+// nothing.
 KERNEL_SYNC(metrics_distances)(double *to, const float *x, int n, int d) {
 #pragma clang fp contract(off)
   enum { side = 16, depth = 32, line = depth + 1 };

@@ -1,21 +1,20 @@
-// Exact nearest neighbours, and ranks, of package data/neighbors: blocks.go there
-// says what z, h and s are, and what bounds the error of s.
+// Exact nearest neighbours and ranks of package data/neighbors, whose blocks.go says
+// what z, h and s are and bounds the error of s.
 #include "kernel.h"
 
 typedef float four __attribute__((vector_size(16)));
 
-// The candidates of a query: its list, which a warp keeps in shared memory, has the
-// keys of base points, the bits of s above the point's number. Points with s from
-// limit on are not wanted. There is room for a power of two of keys, at least 32
-// more than are to be kept.
+// A query's candidates: a list of keys, each the bits of s above the number of a base
+// point, which a warp keeps in shared memory. Points with s ≥ limit are not candidates.
+// There is room for a power of two of keys, at least 32 more than are kept.
 typedef struct {
   SHARED u64 *keys;
   int filled, keep, room;
   float limit;
 } candidates;
 
-// cut sorts the keys, keeps the smallest, and lowers the limit to the largest of
-// these. (Batcher's bitonic sort.)
+// prune sorts the keys (Batcher's bitonic sort), keeps the smallest, and lowers the
+// limit to the largest of these.
 DEVICE void prune(candidates *c) {
   int lane = thread() % 32;
   for (int i = c->filled + lane; i < c->room; i += 32) c->keys[i] = ~0ul;
@@ -38,7 +37,7 @@ DEVICE void prune(candidates *c) {
   warp_barrier();
 }
 
-// offer adds the points of a warp's threads, each with its s, that are wanted.
+// offer adds the points of a warp's threads, each with its s, that are candidates.
 DEVICE void offer(candidates *c, float s, int j, int self) {
   u32 wanted = ballot(s < c->limit && j != self);
   if (c->filled + __builtin_popcount(wanted) > c->room) {
@@ -51,8 +50,8 @@ DEVICE void offer(candidates *c, float s, int j, int self) {
   c->filled += __builtin_popcount(wanted);
 }
 
-// recall takes up the candidates that store_candidates left, or begins with none. lists is
-// [queries, keep], filled and limits are [queries].
+// load_candidates reads the candidates that store_candidates has left, or begins with
+// none. lists is [queries, keep], filled and limits are [queries].
 DEVICE candidates load_candidates(SHARED u64 *keys, const u64 *lists, const int *filled, const float *limits, long query, int keep,
                          int room, int begin) {
   candidates c = {keys, 0, keep, room, as_float(0x71800000u)}; // 2¹⁰⁰: see beyond in blocks.go
@@ -76,12 +75,12 @@ DEVICE void store_candidates(candidates *c, u64 *lists, int *filled, float *limi
 }
 
 // neighbors_select: offers the base points first … first+columns−1 to queries as
-// candidates, by s = (hq + h) − z·z', where products [queries, stride] has the z·z'.
-// Query q is base point self+q, or none if self is negative, and not its own
-// candidate. h [columns] and hq [queries] begin with these points' and queries';
-// both columns and stride are multiples of 512, and h is infinite where there is no
-// point any more. A warp for each query; room keys of shared memory for each warp.
-// Four loads of 16 bytes are on their way at a time.
+// candidates, by s = (hq + h) − z·z', where products [queries, stride] holds z·z'.
+// Query q is base point self+q and not its own candidate, or no base point if self is
+// negative. h [columns] and hq [queries] begin at these points and queries. columns and
+// stride are multiples of 512, and h is infinite beyond the last point. A warp for each
+// query, with shared memory for room keys. Four loads of 16 bytes are in flight at a
+// time.
 KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const float *products, const float *h, const float *hq,
                                    int queries, int self, int first, int columns, int stride, int keep, int room, int begin) {
   DYNAMIC(u64, keys);
@@ -111,10 +110,10 @@ KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const floa
   store_candidates(&c, lists, filled, limits, query);
 }
 
-// neighbors_differences: offers all n base points to queries in few dimensions, by
-// s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. A warp
-// for each query; room keys of shared memory for each warp, after 1024·width floats
-// for all.
+// neighbors_differences: offers all n base points to queries in few dimensions, by s =
+// Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. A warp for
+// each query; shared memory holds 1024·width floats for all of them, then room keys for
+// each.
 KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const float *z, const float *zq, int n, int width,
                                  int queries, int self, int keep, int room) {
   DYNAMIC(float, tile);
@@ -150,7 +149,7 @@ KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const
   if (here) store_candidates(&c, lists, filled, limits, query);
 }
 
-// distance2 is dist2 in knn.go, to the last bit: the same sums in the same order,
+// distance2 is dist2 in knn.go, bit for bit: the same sums in the same order,
 // each operation rounded.
 DEVICE double distance2(const float *a, const float *b, int d) {
 #pragma clang fp contract(off)
@@ -170,23 +169,23 @@ DEVICE double distance2(const float *a, const float *b, int d) {
 }
 
 // neighbors_distances: the squared distances in x [·, d] from point self+q to the k
-// points that row q of index [queries, k] names. A thread for each.
+// points in row q of index [queries, k]. A thread for each.
 KERNEL(neighbors_distances)(double *to, const float *x, const int *index, int self, int d, int k, int queries) {
   long e = index_of_thread();
   if (e < (long)queries * k) to[e] = distance2(x + (self + e / k) * d, x + (long)index[e] * d, d);
 }
 
 // neighbors_count: adds to ranks [queries, k] how many of the base points first …
-// first+columns−1 are nearer to query q, base point self+q, than those are that row
-// q of index names, at the squared distances of dist2. The products, h, hq, columns
-// and stride are as for neighbors_select, and norms [·] are ‖z‖ of the base points,
-// none of these columns' above bound[0]. What s cannot tell is measured: see
-// errorBound.products in rank.go for the limits; the rest of bound is gamma, shift,
-// product, distance and the scale. A warp for each query, and 512 bytes of shared
-// memory for each.
+// first+columns−1 are nearer to query q, which is base point self+q, than the points in
+// row q of index, whose squared distances are dist2. products, h, hq, columns and
+// stride are those of neighbors_select; norms [·] are ‖z‖ of the base points, at most
+// bound[0] in these columns. Where s cannot decide, the distance is computed:
+// errorBound.products in rank.go has the limits, and the rest of bound are gamma,
+// shift, product, distance and the scale. A warp for each query, with 512 bytes of
+// shared memory.
 //
-// A lane looks after one of the named points; if they are few, the columns are dealt
-// out to as many lanes for each as there are.
+// A lane takes one of the k points; if these are few, several lanes share one and
+// divide the columns.
 KERNEL_SYNC_OF(256, 3, neighbors_count)(int *ranks, const float *products, const float *h, const float *hq, const double *norms,
                                   const double *bound, const float *x, int d, const int *index, const double *dist2, int queries,
                                   int self, int first, int columns, int stride, int k) {

@@ -1,18 +1,18 @@
 // The contrastive loss of a batch of edges, its gradient, and its derivative with
-// respect to theta: package op's Contrastive, which says what the operands are.
+// respect to theta. package op's Contrastive says what the operands are.
 //
-// A sweep (contrast_heads, contrast_warps, contrast_groups or contrast_gemm)
-// leaves sums without the factors Scale and 1/b: two numbers for each block, loss and
-// derivative, in parts; and the gradient [rows, d], zero before, as fixed-point
-// numbers (contrast_gemm: through matrix products, as float). contrast_total,
-// contrast_gradient and contrast_theta make the results of them.
+// A sweep (contrast_heads, contrast_warps, contrast_groups or contrast_gemm) leaves
+// sums without the factors Scale and 1/b: the loss and the derivative of each block, in
+// parts; and the gradient [rows, d], zero before, in fixed point (contrast_gemm: as
+// floats, by matrix products). contrast_total, contrast_gradient and contrast_theta
+// turn these into results.
 //
-// What a head is contrasted with is read from runs; the sweeps that do not say
-// otherwise take all three kinds. A sum of the gradient times zero is part of the
-// loss, so that it shows where a feature is not finite.
+// The kind of negatives is read from runs; sweeps take all three kinds unless they say
+// otherwise. The loss includes the gradient times zero, so that it shows if a feature
+// is not finite.
 //
 // There is a file for each number D of dimensions up to 4, so that a driver compiles no
-// more than is used, and contrastive.c for what does not depend on it.
+// more than is used; contrastive.c has what does not depend on D.
 #ifndef CNE_SWEEPS_H
 #define CNE_SWEEPS_H
 
@@ -35,7 +35,8 @@ DEVICE negatives negatives_of(int head, int rows, int b, const int *listed, int 
   if (kind > 0) n.first = runs[1 + head / GROUP];
   return n;
 }
-// outside_group is the number-th row, in a circle, that is no end of the group.
+// outside_group is the number-th row, cyclically, among those that are no end of the
+// group.
 DEVICE int outside_group(const negatives *n, int number) {
   int r = number >= n->outside ? number - n->outside : number;
   if (r >= n->lo) r += n->size;
@@ -49,17 +50,17 @@ DEVICE int negative(const negatives *n, int head, int j) {
   return j + (j >= n->b + head);
 }
 
-// softplus is log(1+exp x), of which slope is the derivative.
+// softplus is log(1+exp x); slope becomes its derivative.
 DEVICE float softplus(float x, float *slope) {
   float e = exp_f(x > 0.f ? -x : x);
   *slope = div_approx(x > 0.f ? 1.f : e, 1.f + e);
   return (x > 0.f ? x : 0.f) + log1p_approx(e);
 }
 
-// The numbers of a loss, and what a thread or warp adds up.
+// The constants of a loss, and the sums of a thread or warp.
 typedef struct {
   int loss, metric, flags;
-  float c, inverse, theta, weight, limit, clamp, inv_tau; // inv_tau: 1/τ
+  float c, inverse, theta, weight, limit, clamp, inv_tau; // inverse: 1/c, inv_tau: 1/τ
   float sum, d_theta;
 } loss_state;
 
@@ -72,8 +73,8 @@ DEVICE loss_state loss_state_of(int loss, int metric, int flags, float theta, in
   k.inverse = 1.f / k.c;
   return k;
 }
-// Of a pair of squared distance or cosine over τ x, add returns the derivative,
-// for the losses where pairs do not depend on each other.
+// add_pair adds a pair of squared distance, or cosine over τ, x, and returns the
+// derivative with respect to x; for losses whose pairs are independent.
 DEVICE float add_pair(loss_state *k, float x, int positive) {
   if (k->metric == COSINE) {
     float slope;
@@ -88,7 +89,8 @@ DEVICE float add_pair(loss_state *k, float x, int positive) {
   k->d_theta += t.share;
   return t.slope;
 }
-// InfoNC adds up similarities first: exp(x−top) of cosines, whose largest is kept.
+// InfoNC first adds up similarities: exp(x−top) for cosines, where top is the largest
+// so far.
 typedef struct { float total, top, share; } totals;
 DEVICE void add_similarity(const loss_state *k, totals *t, float x) {
   if (k->metric == EUCLIDEAN) {
@@ -100,11 +102,11 @@ DEVICE void add_similarity(const loss_state *k, totals *t, float x) {
     t->top = x;
   }
 }
-// finish_total sets the share, and returns the derivative of the positive pair.
+// finish_total sets share and returns the derivative of the positive pair.
 DEVICE float finish_total(loss_state *k, totals *t, float positive, int m) {
   int in = !(k->flags & WITHOUT_POSITIVE);
   if (in) add_similarity(k, t, positive);
-  if (in || m > 0) { // else there is nothing to contrast with: the sum drops out
+  if (in || m > 0) { // else there is nothing to contrast with, and the sum drops out
     float logs = k->weight * (log_f(t->total) + (k->metric == COSINE ? t->top : 0.f));
     k->sum += logs;
     k->d_theta -= logs;
@@ -136,8 +138,8 @@ DEVICE void store_parts(float *parts, float sum, float d_theta, SHARED float *sc
   }
 }
 
-// meet is the squared distance, or cosine over τ, of a head and a row of d
-// coordinates, to which it sets y.
+// pair_value is the squared distance, or the cosine over τ, of a head x and a row of d
+// coordinates, which it copies to y.
 DEVICE float pair_value(const loss_state *k, const float *x, float *y, const float *row, int d) {
   float sum = 0.f;
   for (int i = 0; i < d; i++) {
@@ -147,7 +149,7 @@ DEVICE float pair_value(const loss_state *k, const float *x, float *y, const flo
   }
   return k->metric == EUCLIDEAN ? sum : sum * k->inv_tau;
 }
-// pull adds a pair's gradient to that of the head, and of the row.
+// add_pair_gradient adds a pair's gradient to the head's, own, and the row's, other.
 DEVICE void add_pair_gradient(const loss_state *k, const float *x, const float *y, float *own, long *other, float slope, int d) {
   for (int i = 0; i < d; i++) {
     float g = k->metric == EUCLIDEAN ? 2.f * slope * (x[i] - y[i]) : k->inv_tau * slope * y[i];
@@ -156,8 +158,8 @@ DEVICE void add_pair_gradient(const loss_state *k, const float *x, const float *
   }
 }
 
-// contrast_heads_D: a thread for each head, for D coordinates. The grid is b threads
-// in blocks of a multiple of 32.
+// contrast_heads_D: a thread for each of b heads, in D dimensions, in blocks of a
+// multiple of 32.
 DEVICE void sweep_heads(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
                   int rows, int b, int m, int loss, int metric, int flags, float limit, float inv_tau, int d, SHARED float *scratch) {
   int head = (int)index_of_thread();
@@ -198,14 +200,14 @@ DEVICE void sweep_heads(long *gradient, float *parts, const float *features, con
   }
 
 // contrast_groups_D, and contrast_info_groups_D for InfoNC: Euclidean distances in D
-// dimensions, where runs begin with −1 or a number of rows (with 0 there are no
-// negatives). A block for every 8 heads, half a group, passes along the rows, a thread
-// for each: neither the heads' gradient nor a row's leaves the registers before it has
-// met all of the other. The blocks have at most 256 threads, a multiple of 32.
+// dimensions, where runs begins with −1 or a number of rows (0: there are no
+// negatives). A block for every 8 heads, half a group, goes through the rows, with a
+// thread for each: the gradients of the heads and of a row stay in registers until each
+// has met all of the other. Blocks have at most 256 threads, a multiple of 32.
 //
 // own [8, d+1] is, for each head, its gradient and InfoNC's sum of similarities.
 enum { HEADS_PER_BLOCK = 8 };
-enum { PAIRS, SIMILARITIES, SHARES }; // what is done along the rows
+enum { PAIRS, SIMILARITIES, SHARES }; // what a sweep over the rows computes
 DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int first, int size, long *gradient, const float *features, int rows, const int d,
                   const SHARED float *x, const SHARED float *shares, float *own) {
   int columns = n->kind < 0 ? rows : n->m;

@@ -1,18 +1,18 @@
 // Training of an embedding table [n, D], D = 1 … 4, float32, with Euclidean distances,
-// negatives drawn singly and plain gradient descent: package train's tableRun, without
-// a graph. A batch is b edges, and its step
+// negatives drawn per head and plain SGD: package train's tableRun, without a graph.
+// The step for a batch of b edges is
 //
 //	w ← w − lr·clip(norm·g)
 //
-// for the gradient g of each point, the sum over all pairs it is part of. For
-// NC-t-SNE, log_z is moved likewise.
+// for the gradient g of each point, the sum over all of its pairs. NC-t-SNE moves log_z
+// likewise.
 //
-// A batch's control block is 16 words of 32 bits: the state of the stream of its
-// negatives (0 and 1), theta (2; not NC), lr and the bound of the gradients (4, 5),
-// and those of log Z (12, 13). What the m negatives of a head are is what
-// internal/simd's DrawOthers draws column by column, a column beginning with the next
-// word of the stream. Once a loss, or NC's log Z, is not a number within bounds, status
-// is one more than the batch's number, and nothing moves any more.
+// A batch's control block is 16 words of 32 bits: the state of its stream of negatives
+// (0 and 1), theta (2; not NC), lr and clip bound of the gradients (4, 5) and of log Z
+// (12, 13). Negatives are drawn as by internal/simd's DrawOthers, column by column,
+// each beginning with the next word of the stream. Once a loss, or NC's log Z, is not
+// finite or out of bounds, status becomes one more than the batch's number, and nothing
+// moves any more.
 //
 // There is a file for each D, so that a driver compiles no more than is used.
 #ifndef CNE_TABLE_H
@@ -21,13 +21,13 @@
 #include "contrastive.h"
 
 enum { STATE = 0, THETA = 2, LR = 4, CLIP = 5, LR_Z = 12, CLIP_Z = 13, WORDS = 16 };
-// AT_ONCE is how many negatives a thread knows the numbers of, an even number.
+// AT_ONCE is how many negatives a thread draws at a time, an even number.
 #define AT_ONCE(d) ((d) < 3 ? 6 : 4)
 #define LARGEST_LOG_Z 60.f
 
-// The constants of a batch's loss. Of the squared distance x of a pair, base = a·x+o
-// makes the loss log(1+base) of a positive and log(1+1/base) of a negative pair:
-// a = o = c for Neg-t-SNE and NC-t-SNE, a = 1 and o = 0 for UMAP. one is 1 for the
+// The constants of a batch's loss. With base = a·x+o for the squared distance x of a
+// pair, the loss is log(1+base) for a positive and log(1+1/base) for a negative pair: a
+// = o = c for Neg-t-SNE and NC-t-SNE, a = 1 and o = 0 for UMAP. `one` is 1 for the
 // first two and 0 for UMAP.
 typedef struct {
   int loss, with_positive;
@@ -44,8 +44,8 @@ DEVICE constants constants_of(int loss, int with_positive, float theta, int m, f
   return k;
 }
 
-// What a thread adds up: the loss, in units of ln 2, and its derivative with respect
-// to theta.
+// A thread's sums: the loss, in units of ln 2, and its derivative with respect to
+// theta.
 typedef struct { float loss, d_theta; } sums;
 
 // positive_pair and negative_pair return the derivative with respect to x.
@@ -64,8 +64,8 @@ DEVICE float negative_pair(const constants *k, float x, sums *s) {
   s->d_theta -= in ? t * w : 0.f;
   return in ? -w : 0.f;
 }
-// info_positive is the derivative of InfoNC's positive pair, of the sum of the
-// negatives' similarities, of which it makes the share.
+// info_positive returns the derivative of InfoNC's positive pair. It turns total, the
+// sum of the negatives' similarities, into their share.
 DEVICE float info_positive(const constants *k, float x, float *total, sums *s) {
   float q = similarity(x, k->clamp);
   float all = *total + (k->with_positive ? q : 0.f), logs = log2_approx(all) * k->weight;
@@ -80,9 +80,9 @@ DEVICE float info_negative(const constants *k, float x, float share) {
   return q <= k->clamp ? 0.f : -q * (q * share);
 }
 
-// draw sets at[u], u < many, to negative from+u of head i, an endpoint 0 … 2b−1, for the even
-// float_bits from, as far as there are m. Two neighbours draw words for each other: all
-// lanes of a warp must come here.
+// draw_negatives sets at[u], u < many, to negative number from+u of head i, an endpoint
+// 0 … 2b−1, for an even from and as far as there are m. Neighbouring lanes draw words
+// for each other: all lanes of a warp must call it.
 DEVICE void draw_negatives(int *at, const int many, u64 state, int from, int m, int i, int b) {
   int odd = i & 1;
   u64 words = ((u64)b + 1) / 2; // of a column
@@ -101,7 +101,7 @@ DEVICE void draw_negatives(int *at, const int many, u64 state, int from, int m, 
   }
 }
 
-// Loads of D coordinates, at once where they are aligned.
+// Loads of D coordinates, in one access where they are aligned.
 typedef float two __attribute__((ext_vector_type(2)));
 typedef float four __attribute__((ext_vector_type(4)));
 #define LOAD(to, from, d) \
@@ -117,8 +117,7 @@ typedef float four __attribute__((ext_vector_type(4)));
     else for (int l = 0; l < d; l++) (to)[l] = (from)[l]; \
   } while (0)
 
-// squared sets diff to the differences of two points, and returns their squared
-// distance.
+// squared_distance sets diff to the difference of two points.
 DEVICE float squared_distance(float *diff, const float *x, const float *y, const int d) {
   float sum = 0.f;
   for (int l = 0; l < d; l++) {
@@ -128,19 +127,19 @@ DEVICE float squared_distance(float *diff, const float *x, const float *y, const
   return sum;
 }
 
-// finite tells numbers from infinities and NaNs.
+// finite reports whether v is neither infinite nor NaN.
 DEVICE int finite(float v) { return v - v == 0.f; }
 
-// Small batches: one block of 1024 threads runs through `count` of them. All of a batch
-// is in shared memory: the positions of its distinct points, and their gradients as
-// fixed-point numbers in units of 2⁻²⁸, of 64 bits in two halves, for which there are
-// atomic sums in hardware. What is added to the low halves seldom carries: they begin
-// in the middle, and so can hold ±8. A summand counts for 2³⁵ at most.
+// Small batches: one block of 1024 threads runs through `count` of them, with all of a
+// batch in shared memory: the positions of its distinct points, and their gradients in
+// fixed point, in units of 2⁻²⁸. These have 64 bits in two halves, each with atomic
+// additions in hardware. Sums of the low halves rarely carry: they begin in the middle,
+// and so can hold ±8. A summand is clipped to ±2³⁵.
 #define UNIT 268435456.f
 #define MIDDLE 0x80000000u
 
-// add_point adds to the gradient of a point, [d, 2b] from low and from high on, factor
-// times g.
+// add_point adds factor times g to a point's gradient, whose halves are [d, 2b] from
+// low and from high on.
 DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *g, float factor, const int d) {
   int carry[4], any = 0;
   for (int l = 0; l < d; l++) {
@@ -159,7 +158,7 @@ DEVICE void add_point(SHARED u32 *low, SHARED int *high, int most, const float *
     if (carry[l] != 0) __atomic_fetch_add(high + l * most, carry[l], __ATOMIC_RELAXED);
 }
 
-// fetch begins to copy n ints, an even number, to shared memory.
+// fetch_async begins to copy n ints, an even number, to shared memory.
 DEVICE void fetch_async(SHARED int *to, const int *from, int n) {
   for (int i = 2 * thread(); i < n; i += 2 * threads()) async_copy_8(to + i, from + i);
 }
@@ -186,7 +185,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
     const SHARED u32 *word = words + (k & 1) * (WORDS + 1);
     const SHARED int *own_local = local_here + (k & 1) * most, *own_row = row + (k & 1) * most;
     const int points = (int)word[WORDS];
-    // While the positions are on their way, the first negatives are drawn.
+    // The first negatives are drawn while the positions are loaded.
     float first[4], second[4];
     int a = t, c = t + threads(), at[6];
     if (a < points) LOAD(first, table + (long)own_row[a] * d, d);
@@ -248,9 +247,9 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
           }
         }
       }
-      for (int l = 0; l < d; l++) mine.loss += 0.f * own[l]; // shows where a gradient is no number
+      for (int l = 0; l < d; l++) mine.loss += 0.f * own[l]; // so that the loss shows a gradient that is not finite
       if (in) add_point(low + head, high + head, most, own, 1.f, d);
-      // For a second thousand of heads, what the warp had before is added.
+      // From the second 1024 heads on, the warp's earlier sum is added.
       mine.loss = warp_sum(in ? mine.loss : 0.f);
       if (loss == NC) mine.d_theta = warp_sum(in ? mine.d_theta : 0.f);
       if (lane == 0) {
@@ -260,7 +259,7 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
     }
     barrier();
 
-    // Every warp adds all parts up, so that all know whether to go on.
+    // Every warp adds up all parts, so that all know whether to go on.
     float total = warp_sum(parts[lane]) * (0.693147181f * scale);
     if (loss == NC) z -= as_float(word[LR_Z]) * clip(norm * warp_sum(parts[32 + lane]), as_float(word[CLIP_Z]));
     int stop = !finite(total) || !(z <= LARGEST_LOG_Z && z >= -LARGEST_LOG_Z);
@@ -299,10 +298,10 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
   }
 }
 // table_batches_dD, and table_info_batches_dD for InfoNC: rows [count, stride] are the
-// distinct points of each batch, as many as counts [count] say, and local [count, stride],
-// of which 2b count, the numbers among them of the heads, then of the tails. stride is
-// even, and at least 2b; 1 ≤ m < 2b−1. losses [count] are sums over the edges, times
-// scale. number_of is that of the first batch for status. Dynamic shared memory:
+// distinct points of each batch, counts [count] their numbers, and local [count,
+// stride] begins with the 2b local numbers of the points of heads, then of tails.
+// stride is even and at least 2b; 1 ≤ m < 2b−1. losses [count] are sums over the edges,
+// times scale. number_of is the first batch's number for status. Dynamic shared memory:
 // b·(24·D+32) bytes.
 #define BATCHES(name, info, d) \
   KERNEL_SYNC_OF(1024, 1, name##_d##d)(float *table, float *log_z, float *losses, int *status, const u32 *control, const int *rows, \
@@ -315,10 +314,10 @@ DEVICE void batches(const int info, float *table, float *log_z, float *losses, i
             VALUE(limit), VALUE(scale), VALUE(norm), d, position, words, parts); \
   }
 
-// Large batches: table_pairs_D, a thread for each edge, adds the gradient up in
-// gradient [n, D], fixed-point numbers that are zero before, and leaves the sums of
-// losses and of derivatives in parts [blocks, 2]; table_finish and table_update do the
-// rest. edges are b words, the head below and the tail above.
+// Large batches: table_pairs_D, with a thread for each edge, adds the gradient up in
+// gradient [n, D], in fixed point, zero before, and leaves sums of losses and of
+// derivatives in parts [blocks, 2]; table_finish and table_update do the rest. edges
+// are b words, with the head in the lower half and the tail in the upper.
 DEVICE void pairs_of(long *gradient, float *parts, const float *table, const float *log_z, const int *status, const u32 *control, const int *edges, int b,
                   int m, int loss, int with_positive, float limit, const int d, SHARED float *scratch) {
   if (*status != 0) return;

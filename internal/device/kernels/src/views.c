@@ -1,21 +1,21 @@
-// Views of images, as package simclr draws and makes them.
+// Views of images: their random choices and their pixels, as in package simclr.
 #include "kernel.h"
 
-#pragma STDC FP_CONTRACT OFF // so that the choices are those of the CPU
+#pragma STDC FP_CONTRACT OFF // so that choices are the CPU's, bit for bit
 
-// A choice is everything that is random about a view, in CHOICE words: from 0 on the
-// left, the top, the width and the height of the crop, the marks below, the factors
-// of brightness, contrast and saturation, the shift of the hue, and the image.
+// A choice is everything that is random about a view, in CHOICE words: left, top, width
+// and height of the crop, the marks below, the factors of brightness, contrast and
+// saturation, the shift of the hue, and the image.
 enum { CHOICE = 12 };
 enum { FLIP = 1, JITTER = 2, GRAY = 4 };
-// From bit ORDER on the marks have the order of the steps (brightness 0, contrast 1,
-// saturation 2, hue 3), two bits for each; STEPS is 0, 1, 2, 3.
+// From bit ORDER on the marks hold the order of the colour steps (brightness 0,
+// contrast 1, saturation 2, hue 3), two bits each; STEPS is 0, 1, 2, 3.
 enum { ORDER = 8, STEPS = 0xe4 };
 
 DEVICE double unit_d(u64 *state) { return (double)(next_word(state) >> 11) * 0x1p-53; }
 DEVICE double between(double lo, double hi, u64 *state) { return lo + (hi - lo) * unit_d(state); }
 
-// to_even rounds a number that is not negative to a whole one.
+// to_even rounds a number ≥ 0 to an integer, ties to even.
 DEVICE double to_even(double x) { return (x + 0x1p52) - 0x1p52; }
 
 // power_of_two returns 2^k for −1022 ≤ k ≤ 1023.
@@ -24,8 +24,7 @@ DEVICE double power_of_2(int k) {
   return x.d;
 }
 
-// exponential_d has an error below one unit in the last place for −745 < x < 709.8
-// (the method is that of fdlibm).
+// exp_d has an error below one ulp for −745 < x < 709.8 (fdlibm's method).
 DEVICE double exp_d(double x) {
   if (x < -745.) return 0.;
   if (!(x <= 709.79)) return x != x ? x : __builtin_inf(); // a NaN has no integer
@@ -36,10 +35,9 @@ DEVICE double exp_d(double x) {
   return y * power_of_2(k / 2) * power_of_2(k - k / 2);
 }
 
-// views_draw: choices [count, CHOICE] of the views of points, which are those of the
-// n images that rows names, first one of each and then another. key is that of the
-// epoch's stream; how are the numbers that simclr/views_device.go lists. A thread for
-// each view.
+// views_draw: choices [count, CHOICE] of the views of points. Point p < n is the first
+// view of image rows[p], and point n+p its second. key is that of the epoch's stream;
+// how are the settings that simclr/views_device.go lists. A thread for each view.
 KERNEL(views_draw)(u32 *choices, const int *points, const int *rows, const double *how, int count, int n, u64 key, int height, int width) {
   long i = index_of_thread();
   if (i >= count) return;
@@ -88,7 +86,7 @@ KERNEL(views_draw)(u32 *choices, const int *points, const int *rows, const doubl
   c[9] = (u32)image;
 }
 
-// views_plain: choices that change nothing of the images named. A thread for each.
+// views_plain: choices that leave images unchanged but for size. A thread for each.
 KERNEL(views_plain)(u32 *choices, const int *images, int count, int height, int width) {
   long i = index_of_thread();
   if (i >= count) return;
@@ -106,7 +104,7 @@ DEVICE float unit(float x) { return min_f(max_f(x, 0.f), 1.f); }
 DEVICE float gray_of(color c) { return 0.2989f * c.r + 0.587f * c.g + 0.114f * c.b; }
 DEVICE color blended(color c, float f, float rest) { return (color){unit(f * c.r + rest), unit(f * c.g + rest), unit(f * c.b + rest)}; }
 
-// shifted turns the hue by a share of the colour circle: see shiftHue.
+// shifted shifts the hue by a share of the colour circle: see shiftHue.
 DEVICE color shifted(color c, float share) {
   if (share == 0.f) return c;
   float most = max_f(max_f(c.r, c.g), c.b), least = min_f(min_f(c.r, c.g), c.b), chroma = most - least;
@@ -124,8 +122,7 @@ DEVICE color shifted(color c, float share) {
   return (color){least + chroma * unit(max_f(2.f - h, h - 4.f)), least + chroma * unit(min_f(h, 4.f - h)), least + chroma * unit(min_f(h - 2.f, 6.f - h))};
 }
 
-// adjusted applies the steps of an order from one to another, none of which is the
-// contrast.
+// adjusted applies the steps from … to−1 of an order, none of which is the contrast.
 DEVICE color adjusted(color c, u32 order, int from, int to, const u32 *factors) {
   for (int k = from; k < to; k++) {
     u32 step = order >> 2 * k & 3;
@@ -137,8 +134,9 @@ DEVICE color adjusted(color c, u32 order, int from, int to, const u32 *factors) 
   return c;
 }
 
-// A tap is what an output along one axis is made of: n inputs from first on, the k-th
-// with weight max(0, 1 − |offset + k/reach|)·scale, which are those of simclr's taps.
+// A tap says how to resample one output along one axis: from n inputs, beginning with
+// first, the k-th with weight max(0, 1 − |offset + k/reach|)·scale, as simclr's taps
+// are.
 typedef struct { int first, n; float offset, scale; } tap;
 DEVICE tap tap_of(int in, int out, int o, double whole) {
   double scale = (double)in / (double)out, reach = scale > 1 ? scale : 1;
@@ -157,7 +155,7 @@ DEVICE float weight_of(tap t, int k, float step) {
   return max_f(0.f, 1.f - (d < 0 ? -d : d)) * t.scale;
 }
 
-// finished makes a colour grey if told so, and normalises it with means and
+// finished makes a colour grey if the marks say so, and normalises it with means and
 // reciprocals of standard deviations.
 DEVICE color finished(color c, u32 marks, const float *normal) {
   if (marks & GRAY) c.r = c.g = c.b = gray_of(c);
@@ -169,19 +167,19 @@ DEVICE void put(float *plane, int n, color c) {
   plane[2 * n] = c.b;
 }
 
-// views_make: dst [count, 3, size, size] of the images, bytes [·, height, width, 3], as
-// choices [count, CHOICE] say. A block of some 256 threads for each view, with 32
-// bytes of dynamic shared memory for each pixel along a side. A thread works on the
-// same pixels all the time; where the contrast, which needs the mean, is changed, they
-// wait in dst.
+// views_make: dst [count, 3, size, size] from images, bytes [·, height, width, 3], as
+// choices [count, CHOICE] say. A block of up to 256 threads for each view, with 32
+// bytes of dynamic shared memory for each pixel of a side. A thread always works on the
+// same pixels; where the contrast changes, which needs the mean over all, they wait in
+// dst.
 KERNEL_SYNC(views_make)(float *dst, const u32 *choices, const u8 *images, const float *normal, int height, int width, int size) {
   SHARED_ARRAY(float, scratch, 32);
-  DYNAMIC(tap, taps); // across, and then down
+  DYNAMIC(tap, taps); // horizontal, then vertical
   const u32 *c = choices + (long)block() * CHOICE;
   int w = (int)c[2], h = (int)c[3], n = size * size;
   u32 marks = c[4], order = marks >> ORDER;
   for (int i = thread(); i < 2 * size; i += threads()) {
-    taps[i] = i < size ? tap_of(w, size, i, 255.) : tap_of(h, size, i - size, 1.); // bytes are up to 255
+    taps[i] = i < size ? tap_of(w, size, i, 255.) : tap_of(h, size, i - size, 1.); // bytes are at most 255
   }
   barrier();
   const u8 *crop = images + 3 * ((long)c[9] * height * width + (long)c[1] * width + c[0]);
