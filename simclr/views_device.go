@@ -16,17 +16,15 @@ import (
 const (
 	// choiceWords is the size of a choice on an accelerator, in words of 32 bits.
 	choiceWords = 12
-	// viewThreads is the largest number of threads that make a view together.
+	// viewThreads is the largest number of threads for a view.
 	viewThreads = 256
-	// tapBytes is how much shared memory they need for each pixel along a side,
-	// for both sides together.
+	// tapBytes is their shared memory for each pixel of a side, for both axes.
 	tapBytes = 32
 )
 
-// DeviceViews makes views on an accelerator, in whose memory it keeps the bytes of
-// all images. The views are those of Augmentation on the CPU: the random choices are
-// the same, and pixel values differ by rounding, about 1e-6 unless the augmentation
-// amplifies contrasts strongly.
+// DeviceViews makes views on an accelerator, which holds the bytes of all images. The
+// views are Augmentation's: the random choices are the CPU's, and pixel values differ
+// by rounding, about 1e-6 unless the augmentation amplifies contrasts strongly.
 type DeviceViews struct {
 	device        *model.Device
 	augmentation  Augmentation
@@ -41,10 +39,9 @@ type DeviceViews struct {
 	choices  *op.Array      // of the last views, [·, choiceWords]
 }
 
-// NewDeviceViews copies images to an accelerator. Views are made of those whose
-// rows are named, or of all if rows is nil, with random numbers from the seed.
-// Errors wrap ErrOption or ErrShape, or are a *model.MemoryError. Close gives the
-// memory back.
+// NewDeviceViews copies images to an accelerator. Views are made of the images that
+// rows names (nil: all), with random numbers from seed. Errors wrap ErrOption or
+// ErrShape, or are a *model.MemoryError. Close frees the memory.
 func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {
 		return nil, err
@@ -106,11 +103,11 @@ func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmen
 	return v, err
 }
 
-// settings returns the arguments of the kernel views_draw: the bounds of the share of
-// the area and of the logarithm of the ratio; the ratio if only one is allowed, else 0
-// (its exponential is the CPU's, since a tie in rounding may depend on it); the bounds
-// of the ratio; the probabilities of a mirror image, of colour jitter and of grey; and
-// the bounds of the factors and of the shift of the hue.
+// settings returns the numbers of the kernel views_draw: the bounds of the area's share
+// and of the logarithm of the ratio; the ratio if only one is allowed, else 0 (the CPU
+// computes its exponential, on which a tie in rounding may depend); the bounds of the
+// ratio; the probabilities of a flip, of colour jitter and of grey; and the bounds of
+// the factors and of the hue's shift.
 func (a *Augmentation) settings() []float64 {
 	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
 	ratio := 0.
@@ -124,7 +121,7 @@ func (a *Augmentation) settings() []float64 {
 	return append(s, -a.Hue, a.Hue)
 }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (v *DeviceViews) Close() {
 	for _, m := range []*device.Memory{v.pixels, v.settings} {
 		if m != nil {
@@ -139,9 +136,9 @@ func (v *DeviceViews) Close() {
 }
 
 // Launch writes the views of points, int32 [b], in an epoch (from 0) to dst, float32
-// [b, 3, Size, Size]. Both are on the accelerator. Of n rows, point p < n is view 0 of
-// the p-th, and point n + p its view 1: that of ViewStream for its image. Points are
-// not checked: they must be in range.
+// [b, 3, Size, Size]; both are on the accelerator. Of n rows, point p < n is view 0 of
+// row p's image, and point n + p its view 1, as ViewStream draws them. Points are not
+// checked: they must be in range.
 func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	count := points.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
@@ -156,8 +153,8 @@ func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 }
 
 // LaunchEval writes images without augmentation to dst, float32 [b, 3, Size, Size]: see
-// EvalTo. index, int32 [b], numbers them among all images, not among the rows. Both are
-// on the accelerator, and index is not checked.
+// EvalTo. index, int32 [b], numbers them among all images, not among the rows, and is
+// not checked. Both are on the accelerator.
 func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	count := index.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
@@ -178,7 +175,7 @@ func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	return v.choices.Resize([]int{count, choiceWords})
 }
 
-// make makes the views that have been chosen.
+// make makes the views of the choices.
 func (v *DeviceViews) make(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},

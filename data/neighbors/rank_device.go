@@ -8,7 +8,7 @@ import (
 	"cne/internal/device"
 )
 
-// ranksOnDevice is Ranks on a device for checked arguments.
+// ranksOnDevice is Ranks on a device, for checked arguments.
 func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, error) {
 	base, err := newDeviceBlocks(ctx, d, m)
 	if err != nil {
@@ -71,13 +71,12 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 }
 
 const (
-	countTile  = 128 // floats of shared memory of a warp that counts
+	countTile  = 128 // floats of shared memory for a warp of neighbors_count
 	boundWidth = 6   // numbers of a block in boundsOf
 )
 
-// boundsOf returns, for each block of so many base points, the numbers that the
-// kernel that counts needs: their largest norm, and the bounds of the products'
-// errors.
+// boundsOf returns what the kernel neighbors_count needs for each block of stride base
+// points: the largest norm, and the bounds of the products' errors.
 func (b *deviceBlocks) boundsOf(stride int) []float64 {
 	e := newErrorBound(b.d) // of products, in few dimensions too
 	var bounds []float64
