@@ -104,13 +104,7 @@ func (p *deviceParams) pull() error {
 	if p == nil || !p.stale {
 		return nil
 	}
-	for _, a := range p.order {
-		if err := op.Copy(a, p.copies[a]); err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-	}
-	p.stale = false
-	return nil
+	return p.copyAll(func(own, there *op.Array) error { return op.Copy(own, there) })
 }
 
 // push updates the copies from the model's own arrays.
@@ -118,8 +112,13 @@ func (p *deviceParams) push() error {
 	if p == nil {
 		return nil
 	}
+	return p.copyAll(func(own, there *op.Array) error { return op.Copy(there, own) })
+}
+
+// copyAll calls f with each of the model's own arrays and its copy, which are then equal.
+func (p *deviceParams) copyAll(f func(own, there *op.Array) error) error {
 	for _, a := range p.order {
-		if err := op.Copy(p.copies[a], a); err != nil {
+		if err := f(a, p.copies[a]); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}

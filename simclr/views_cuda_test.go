@@ -110,7 +110,7 @@ func TestChoicesOnDevice(t *testing.T) {
 			if err := v.choices.Resize([]int{c.views, choiceWords}); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), device.Arg(v.settings.Pointer()), device.Int(c.views), device.Int(c.views),
+			if err := d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), v.settings, device.Int(c.views), device.Int(c.views),
 				device.Word(rng.New(seed, rng.Views, epoch).State()), device.Int(c.h), device.Int(c.w)); err != nil {
 				t.Fatal(err)
 			}

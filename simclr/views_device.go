@@ -32,11 +32,12 @@ type DeviceViews struct {
 	height, width int
 	rows          int // images of which there are views
 
-	pixels   *device.Memory // of all images
-	rowsOf   *op.Array      // int32 [rows]: which images these are
-	settings *device.Memory // float64: see Augmentation.settings
-	normal   *op.Array      // float32 [6]: means, reciprocals of standard deviations
-	choices  *op.Array      // of the last views, [·, choiceWords]
+	memory   device.Pieces
+	pixels   device.Arg // of all images
+	images   device.Arg // int32 [rows]: which images these are
+	settings device.Arg // float64: see Augmentation.settings
+	normal   device.Arg // float32 [6]: means, reciprocals of standard deviations
+	choices  *op.Array  // of the last views, [·, choiceWords]
 }
 
 // NewDeviceViews copies images to an accelerator. Views are made of the images that
@@ -70,34 +71,23 @@ func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmen
 			v = nil
 		}
 	}()
-	if v.pixels, err = d.Alloc(len(images.Pixels)); err != nil {
-		return v, err
-	}
-	if err = device.Upload(d, v.pixels.Pointer(), images.Pixels); err != nil {
-		return v, err
-	}
-	settings := a.settings()
-	if v.settings, err = d.Alloc(8 * len(settings)); err != nil {
-		return v, err
-	}
-	if err = device.Upload(d, v.settings.Pointer(), settings); err != nil {
-		return v, err
-	}
-	if v.rowsOf, err = op.NewArray(d, tensor.Int32, len(rows)); err != nil {
-		return v, err
-	}
-	if err = device.Upload(d, v.rowsOf.Pointer(), rows); err != nil {
-		return v, err
-	}
-	if v.normal, err = op.NewArray(d, tensor.Float32, 6); err != nil {
-		return v, err
-	}
-	normal := make([]float32, 6)
+	settings, normal := a.settings(), make([]float32, 6)
 	for c := range 3 {
 		normal[c], normal[3+c] = a.Mean[c], 1/a.Std[c]
 	}
-	if err = device.Upload(d, v.normal.Pointer(), normal); err != nil {
+	if v.memory, err = d.AllocPieces(len(images.Pixels), 4*len(rows), 8*len(settings), 4*len(normal)); err != nil {
 		return v, err
+	}
+	for i, at := range []*device.Arg{&v.pixels, &v.images, &v.settings, &v.normal} {
+		*at = device.Arg(v.memory.At(i))
+	}
+	for _, err := range []error{
+		device.Upload(d, v.memory.At(0), images.Pixels), device.Upload(d, v.memory.At(1), rows),
+		device.Upload(d, v.memory.At(2), settings), device.Upload(d, v.memory.At(3), normal),
+	} {
+		if err != nil {
+			return v, err
+		}
 	}
 	v.choices, err = op.NewArray(d, tensor.Int32, 0)
 	return v, err
@@ -123,15 +113,9 @@ func (a *Augmentation) settings() []float64 {
 
 // Close frees the memory.
 func (v *DeviceViews) Close() {
-	for _, m := range []*device.Memory{v.pixels, v.settings} {
-		if m != nil {
-			m.Free()
-		}
-	}
-	for _, a := range []*op.Array{v.rowsOf, v.normal, v.choices} {
-		if a != nil {
-			a.Free()
-		}
+	v.memory.Free()
+	if v.choices != nil {
+		v.choices.Free()
 	}
 }
 
@@ -145,7 +129,7 @@ func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 		return err
 	}
 	key := rng.New(v.seed, rng.Views, uint64(epoch)).State()
-	if err := v.device.Each("views_draw", count, v.choices.Arg(), points.Arg(), v.rowsOf.Arg(), device.Arg(v.settings.Pointer()),
+	if err := v.device.Each("views_draw", count, v.choices.Arg(), points.Arg(), v.images, v.settings,
 		device.Int(count), device.Int(v.rows), device.Word(key), device.Int(v.height), device.Int(v.width)); err != nil {
 		return err
 	}
@@ -179,5 +163,5 @@ func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 func (v *DeviceViews) make(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},
-		dst.Arg(), v.choices.Arg(), device.Arg(v.pixels.Pointer()), v.normal.Arg(), device.Int(v.height), device.Int(v.width), device.Int(size))
+		dst.Arg(), v.choices.Arg(), v.pixels, v.normal, device.Int(v.height), device.Int(v.width), device.Int(size))
 }

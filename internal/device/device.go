@@ -452,21 +452,15 @@ func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
 	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
 		return fmt.Errorf("device: kernel %s cannot run with %d blocks of %d threads and %d arguments", kernel, l.Grid, l.Block, len(args))
 	}
-	if d.OnHost() {
-		return ErrHost
-	}
-	d.lock()
-	defer d.mu.Unlock()
-	if d.failed != nil {
-		return d.failed
-	}
-	for i, a := range args {
-		d.args[i] = uint64(a)
-	}
-	if err := d.backend.Launch(kernel, l, &d.args, len(args)); err != nil {
-		return d.note(fmt.Errorf("kernel %s: %w", kernel, err))
-	}
-	return nil
+	return d.do(func() error {
+		for i, a := range args {
+			d.args[i] = uint64(a)
+		}
+		if err := d.backend.Launch(kernel, l, &d.args, len(args)); err != nil {
+			return fmt.Errorf("kernel %s: %w", kernel, err)
+		}
+		return nil
+	})
 }
 
 // blockOfEach is the number of threads in a block of Each.

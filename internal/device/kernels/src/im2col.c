@@ -20,12 +20,12 @@ DEVICE void im2col(float *patches, const float *x, u32 count, windows g, u32 wid
   const float *from = x + (((long)image * g.h + py) * g.w + px) * g.c + k * width;
   store(patches + (long)i * width, inside ? load(from, (int)width) : (quad)0.f, (int)width);
 }
-KERNEL(im2col_4)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  im2col(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
-}
-KERNEL(im2col_1)(float *to, const float *x, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  im2col(to, x, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
-}
+#define WINDOWS_KERNEL(name, f, width) \
+  KERNEL(name)(float *to, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) { \
+    f(to, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, width); \
+  }
+WINDOWS_KERNEL(im2col_4, im2col, 4)
+WINDOWS_KERNEL(im2col_1, im2col, 1)
 
 // col2im: each pixel of dx is the sum, over the windows that see it, of its elements in
 // their patches, in the order of the windows' elements; a thread for each of count
@@ -48,9 +48,5 @@ DEVICE void col2im(float *dx, const float *patches, u32 count, windows g, u32 wi
   }
   store(dx + (long)i * width, sum, (int)width);
 }
-KERNEL(col2im_4)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  col2im(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 4);
-}
-KERNEL(col2im_1)(float *dx, const float *from, int count, int h, int w, int c, int kh, int kw, int oh, int ow, int stride, int pad) {
-  col2im(dx, from, (u32)count, (windows){(u32)h, (u32)w, (u32)c, (u32)kh, (u32)kw, (u32)oh, (u32)ow, (u32)stride, (u32)pad}, 1);
-}
+WINDOWS_KERNEL(col2im_4, col2im, 4)
+WINDOWS_KERNEL(col2im_1, col2im, 1)

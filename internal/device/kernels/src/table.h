@@ -104,18 +104,14 @@ DEVICE void draw_negatives(int *at, const int many, u64 state, int from, int m, 
 // Loads of D coordinates, in one access where they are aligned.
 typedef float two __attribute__((ext_vector_type(2)));
 typedef float four __attribute__((ext_vector_type(4)));
-#define LOAD(to, from, d) \
+#define LOAD_FROM(space, to, from, d) \
   do { \
-    if (d == 2) { two v2 = *(const two *)(from); (to)[0] = v2[0], (to)[1] = v2[1]; } \
-    else if (d == 4) { four v4 = *(const four *)(from); (to)[0] = v4[0], (to)[1] = v4[1], (to)[2] = v4[2], (to)[3] = v4[3]; } \
+    if (d == 2) { two v2 = *(const space two *)(from); (to)[0] = v2[0], (to)[1] = v2[1]; } \
+    else if (d == 4) { four v4 = *(const space four *)(from); (to)[0] = v4[0], (to)[1] = v4[1], (to)[2] = v4[2], (to)[3] = v4[3]; } \
     else for (int l = 0; l < d; l++) (to)[l] = (from)[l]; \
   } while (0)
-#define LOAD_SHARED(to, from, d) \
-  do { \
-    if (d == 2) { two v2 = *(const SHARED two *)(from); (to)[0] = v2[0], (to)[1] = v2[1]; } \
-    else if (d == 4) { four v4 = *(const SHARED four *)(from); (to)[0] = v4[0], (to)[1] = v4[1], (to)[2] = v4[2], (to)[3] = v4[3]; } \
-    else for (int l = 0; l < d; l++) (to)[l] = (from)[l]; \
-  } while (0)
+#define LOAD(to, from, d) LOAD_FROM(, to, from, d)
+#define LOAD_SHARED(to, from, d) LOAD_FROM(SHARED, to, from, d)
 
 // squared_distance sets diff to the difference of two points.
 DEVICE float squared_distance(float *diff, const float *x, const float *y, const int d) {
