@@ -12,7 +12,7 @@ import (
 	"cne/model"
 )
 
-// A network for which a device has too little memory stays where it was.
+// A network that does not fit a device's memory stays where it was.
 func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	if !fakecuda.InUse() {

@@ -13,8 +13,8 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// The numbers are those of cuda.h, where each error after which a device is lost says
-// that nothing goes on in its context or process.
+// The errors, by their numbers in cuda.h, after which it says that the context or
+// process must be given up.
 func TestDeviceIsLostByErrors(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be made to fail")
@@ -71,7 +71,7 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 	}
 }
 
-// That cuBLAS does not start may be for want of memory, which its status need not say.
+// cuBLAS may not start for want of memory, which its status need not say.
 func TestDeviceWhereProductsDoNotStart(t *testing.T) {
 	if !fakecuda.InUse() {
 		t.Skip("a GPU's libraries are what they are")
