@@ -94,8 +94,8 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 		size = int64(max(bytes, 4))
 	}
 	p, err := d.backend.Alloc(size)
-	full := new(MemoryError)
-	if least := classOf(bytes); least < size && errors.As(err, &full) {
+	shortage := new(MemoryError)
+	if least := classOf(bytes); least < size && errors.As(err, &shortage) {
 		size = least // if there is no room to grow
 		p, err = d.backend.Alloc(size)
 	}
@@ -116,8 +116,8 @@ func (d *Device) retried(bytes int, f func() error) error {
 	if err == nil {
 		return nil
 	}
-	full := new(MemoryError)
-	if !errors.As(err, &full) {
+	shortage := new(MemoryError)
+	if !errors.As(err, &shortage) {
 		return err
 	}
 	collect()
@@ -130,11 +130,11 @@ func (d *Device) retried(bytes int, f func() error) error {
 		}
 		return f()
 	})
-	if errors.As(err, &full) {
+	if errors.As(err, &shortage) {
 		if bytes > 0 {
-			full.Needed = int64(bytes)
+			shortage.Needed = int64(bytes)
 		}
-		return full
+		return shortage
 	}
 	return err
 }

@@ -276,10 +276,10 @@ func (d *Device) note(err error) error {
 	if err == nil {
 		return nil
 	}
-	full := new(MemoryError)
-	if errors.As(err, &full) {
-		full.Device = d.name
-		if err == error(full) {
+	shortage := new(MemoryError)
+	if errors.As(err, &shortage) {
+		shortage.Device = d.name
+		if err == error(shortage) {
 			return err
 		}
 	}

@@ -75,7 +75,7 @@ func open(number int) (b *backend, err error) {
 		return nil, fmt.Errorf("%s has compute capability %d.%d; the kernels need 8.0 or more", b.about.Name, b.about.Major, b.about.Minor)
 	}
 	if b.context, err = b.gpu.RetainPrimaryCtx(); err == cu.OutOfMemory {
-		return nil, errFull
+		return nil, errOutOfMemory
 	} else if err != nil {
 		return nil, b.failure(err, 0)
 	}
@@ -97,7 +97,7 @@ func (b *backend) start() (err error) {
 		return err
 	}
 	if b.workspace, err = cu.MemAlloc(workspaceBytes); err == cu.OutOfMemory {
-		return errFull
+		return errOutOfMemory
 	} else if err != nil {
 		return b.failure(err, 0)
 	}
@@ -167,10 +167,10 @@ func (b *backend) failure(err error, bytes int64) error {
 		return nil
 	}
 	if err == cu.OutOfMemory && bytes == 0 {
-		return b.full(&device.MemoryError{For: "the driver"})
+		return b.outOfMemory(&device.MemoryError{For: "the driver"})
 	}
 	if err == cu.OutOfMemory {
-		return b.full(&device.MemoryError{Needed: bytes})
+		return b.outOfMemory(&device.MemoryError{Needed: bytes})
 	}
 	if slices.Contains(lost, err) {
 		return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
@@ -178,8 +178,8 @@ func (b *backend) failure(err error, bytes int64) error {
 	return fmt.Errorf("CUDA's error %v", err)
 }
 
-// full adds to an error how much memory there is.
-func (b *backend) full(e *device.MemoryError) error {
+// outOfMemory adds to an error how much memory there is.
+func (b *backend) outOfMemory(e *device.MemoryError) error {
 	var err error
 	if e.Free, e.Total, err = cu.MemInfo(); err != nil {
 		return b.failure(err, 0)
@@ -193,7 +193,7 @@ func (b *backend) status(s C.int, what string) error {
 		return nil
 	}
 	err := b.failure(like(cu.Success, int(s)), 0)
-	if full := new(device.MemoryError); errors.Is(err, device.ErrLost) || errors.As(err, &full) {
+	if shortage := new(device.MemoryError); errors.Is(err, device.ErrLost) || errors.As(err, &shortage) {
 		return err
 	}
 	return fmt.Errorf("%w of %s", err, what)

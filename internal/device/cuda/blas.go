@@ -61,7 +61,7 @@ func (b *backend) createBLAS(driver int) error {
 	defer blas.Unlock()
 	if blas.name != "" {
 		err := b.blasHandle()
-		if err == nil || errors.Is(err, errFull) || errors.Is(err, device.ErrLost) {
+		if err == nil || errors.Is(err, errOutOfMemory) || errors.Is(err, device.ErrLost) {
 			return err
 		}
 		return fmt.Errorf("%s, which this process computes with already, does not start here (%w); name another cuBLAS in CNE_LIBCUBLAS", blas.name, err)
@@ -77,7 +77,7 @@ func (b *backend) createBLAS(driver int) error {
 		// A library that does not start stays open: it may have started threads or
 		// registered exit handlers.
 		return b.blasHandle()
-	}, errFull, device.ErrLost)
+	}, errOutOfMemory, device.ErrLost)
 	switch {
 	case err != nil:
 		return err
@@ -114,7 +114,7 @@ func (b *backend) blasHandle() error {
 	}
 	b.blas = nil // what a failed call leaves there is no handle
 	if s == blasHasNoMemory {
-		return errFull
+		return errOutOfMemory
 	}
 	// The status does not always say why: the device may have failed, or may lack
 	// memory.
@@ -122,7 +122,7 @@ func (b *backend) blasHandle() error {
 		return err
 	}
 	if free, _, err := cu.MemInfo(); err == nil && free < workspaceBytes {
-		return errFull
+		return errOutOfMemory
 	}
 	return notStarted(int(s), "cublasCreate")
 }

@@ -51,8 +51,8 @@ type plan struct {
 // dnnNames are the libraries to look for, in order.
 var dnnNames = []string{"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}
 
-// errDNNFull: the GPU has no memory for cuDNN.
-var errDNNFull = errors.New("it finds no memory on the GPU")
+// errDNNOutOfMemory: the GPU has no memory for cuDNN.
+var errDNNOutOfMemory = errors.New("it finds no memory on the GPU")
 
 // openDNN opens cuDNN on its first call. It fails only for a library that CNE_LIBCUDNN
 // names, or if the device does; otherwise, without a usable cuDNN, convolutions are
@@ -76,14 +76,14 @@ func (b *backend) openDNN() error {
 	default:
 		names = []string{explicit}
 	}
-	started, failed, err := start(names, b.createDNN, errDNNFull, device.ErrLost)
+	started, failed, err := start(names, b.createDNN, errDNNOutOfMemory, device.ErrLost)
 	switch {
 	case errors.Is(err, device.ErrLost):
 		return err
 	case err != nil && (explicit != "" || !n.refused):
 		// The first time, the device frees memory that nothing uses and tries again.
 		n.refused = true
-		return b.full(&device.MemoryError{For: "cuDNN"})
+		return b.outOfMemory(&device.MemoryError{For: "cuDNN"})
 	case err != nil:
 		b.note("cuDNN finds no memory on the GPU; " + instead)
 	case n.library != nil:
@@ -129,7 +129,7 @@ func (b *backend) createDNN(name string) error {
 	// The library stays open, as a cuBLAS that does not start does.
 	C.dnn_destroy(library) // its status adds nothing to this one
 	if s == dnnHasNoMemory8 || s == dnnHasNoMemory9 {
-		return errDNNFull
+		return errDNNOutOfMemory
 	}
 	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
 		return err

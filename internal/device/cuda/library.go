@@ -15,8 +15,8 @@ const whySize = 512
 // errNotFound: there is no such library.
 var errNotFound = errors.New("not found")
 
-// errFull: the GPU has not even the memory that every program needs.
-var errFull = errors.New("its memory is full; see with nvidia-smi what uses it")
+// errOutOfMemory: the GPU has not even the memory that every program needs.
+var errOutOfMemory = errors.New("its memory is full; see with nvidia-smi what uses it")
 
 // notOpened turns library_open's message about a library into an error.
 func notOpened(name, why string) error {
