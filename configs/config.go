@@ -99,7 +99,7 @@ type Loss struct {
 	Metric                op.Metric      `key:"metric"`
 	Temperature           float64        `key:"temperature" in:"(0,inf)"` // cosine
 	Negatives             Negatives      `key:"negatives"`
-	Draw                  train.Sampling `key:"draw"`
+	Sampling              train.Sampling `key:"draw"`
 	S                     *float64       `key:"s"`                  // neg and infonce
 	ZBar                  *ZBar          `key:"z_bar"`              // neg
 	Scale                 *float64       `key:"scale" in:"(0,inf)"` // see Factor

@@ -10,7 +10,7 @@ import (
 	"cne/internal/rng"
 )
 
-// More points than the device holds at a time.
+// More points than are on the device at a time.
 func TestPCAOnDeviceInChunks(t *testing.T) {
 	d := fakecuda.Open(t)
 	before := deviceBytes

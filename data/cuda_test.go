@@ -20,7 +20,7 @@ func TestFitPCAOnDevice(t *testing.T) {
 	}
 }
 
-// Sizes about the edges of tiles, and slices of rows, against the CPU.
+// Sizes around those of tiles and slices, compared with the CPU.
 func TestPCAOnDeviceAgrees(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d, k int }{{600, 63, 5}, {513, 65, 65}, {70, 129, 66}, {33, 300, 2}, {2, 1, 1}} {

@@ -6,25 +6,25 @@ import (
 	"cne/internal/device"
 )
 
-// A device computes the products in float64, too, from points that are uploaded as
-// they are: GPUs for computation multiply float64 at half of float32's rate, and the
-// small eigenvalues would be lost in float32.
+// The device, too, computes the products in float64, in which small eigenvalues
+// survive; GPUs for computing multiply float64 at half the rate of float32. The points
+// are uploaded as they are.
 const (
-	// deviceTile is the width of the tiles in which products are computed.
+	// deviceTile is the width of the products' tiles.
 	deviceTile    = 64
-	deviceThreads = 256 // for each
-	// With fewer tiles than deviceBlocks the rows are cut into slices, of sliceRows
-	// rows or more, so that there is work for all multiprocessors.
+	deviceThreads = 256 // for each tile
+	// With fewer tiles than deviceBlocks, the rows are cut into slices of at least
+	// sliceRows, to keep all multiprocessors busy.
 	deviceBlocks = 512
 	sliceRows    = 256
 )
 
-// deviceBytes is how many bytes of points a device holds at a time, at most; a
-// variable for tests.
+// deviceBytes bounds the points that are on a device at a time, in bytes. A variable
+// for tests.
 var deviceBytes = 256 << 20
 
-// deviceProducts is upperProducts on a device: of the points without their
-// constant columns, less the shift, or of the transpose of that.
+// deviceProducts is upperProducts on a device: of the points without their constant
+// columns, less the shift, or of the transpose of that.
 func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64, error) {
 	d, m := f.device, f.m
 	rows, width := m.N, len(f.columns)
@@ -77,7 +77,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 		}
 	}
 	if slices > 1 {
-		if err := d.Each("components_gather", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
+		if err := d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +85,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 	return c, device.Download(d, c, sums)
 }
 
-// transformOnDevice is TransformTo on a device for checked arguments. Origin are the
+// transformOnDevice is TransformTo on a device, for checked arguments. origin are the
 // coordinates of the mean.
 func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst, m *Matrix, origin []float64) error {
 	chunk := min(m.N, max(1, deviceBytes/(4*p.D)))

@@ -13,30 +13,29 @@ import (
 	"cne/model/vm"
 )
 
-// A Device is where models are computed: see OpenDevice. A nil *Device is the CPU.
+// A Device is where models run: see OpenDevice. A nil *Device is the CPU.
 type Device = data.Device
 
-// OpenDevice opens a device by name: cpu; cuda for the first of NVIDIA's GPUs,
-// cuda:1 for the second; auto for the first GPU if one can be used, else the CPU.
-// Its Why says which it is and why. A device that is not available is an error that
-// says what is missing.
+// OpenDevice opens a device by name: cpu; cuda for NVIDIA's first GPU, cuda:1 for the
+// second; auto for the first GPU if it can be used, else the CPU. Its Why says which it
+// is and why. If a device is not available, the error says what is missing.
 func OpenDevice(name string) (*Device, error) { return device.Open(name) }
 
 // A MemoryError is the error of a device whose memory is too small.
 type MemoryError = device.MemoryError
 
-// deviceParams are an accelerator's copies of a model's arrays. A nil *deviceParams
-// is the CPU, where the arrays themselves are used.
+// deviceParams are an accelerator's copies of a model's arrays. A nil *deviceParams is
+// the CPU, which uses the arrays themselves.
 type deviceParams struct {
 	device *Device
 	copies map[*op.Array]*op.Array
-	order  []*op.Array // of the model's own arrays, as they were copied
+	order  []*op.Array // the model's own arrays, in the order of copying
 	stats  map[*op.BatchStats]*op.BatchStats
-	stale  bool // the model's own arrays are: the copies have changed since
+	stale  bool // the model's own arrays are out of date: the copies have changed
 }
 
-// newDeviceParams returns what has no copies yet, or nil for the CPU. It fails if an
-// accelerator is to compute in another type than float32.
+// newDeviceParams returns deviceParams without copies, or nil for the CPU. Accelerators
+// compute in float32 alone; another type is an error.
 func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 	if d.OnHost() {
 		return nil, nil
@@ -55,12 +54,12 @@ func (p *deviceParams) where() *Device {
 	return p.device
 }
 
-// on tells whether this is what a device has.
+// on reports whether these are the arrays on d.
 func (p *deviceParams) on(d *Device) bool {
 	return p.where() == d || p == nil && d.OnHost()
 }
 
-// of returns the copy of an array. The first call makes it.
+// of returns the copy of an array, which the first call makes.
 func (p *deviceParams) of(a *op.Array) (*op.Array, error) {
 	if p == nil {
 		return a, nil
@@ -80,7 +79,7 @@ func (p *deviceParams) of(a *op.Array) (*op.Array, error) {
 	return c, nil
 }
 
-// statsOf returns the copy of a normalisation's statistics. The first call makes it.
+// statsOf returns the copy of a BatchNorm's statistics, which the first call makes.
 func (p *deviceParams) statsOf(s *op.BatchStats) (*op.BatchStats, error) {
 	if p == nil {
 		return s, nil
@@ -100,27 +99,26 @@ func (p *deviceParams) statsOf(s *op.BatchStats) (*op.BatchStats, error) {
 	return p.stats[s], nil
 }
 
-// pull brings the model's own arrays up to date.
+// pull updates the model's own arrays from the copies.
 func (p *deviceParams) pull() error {
 	if p == nil || !p.stale {
 		return nil
 	}
-	for _, a := range p.order {
-		if err := op.Copy(a, p.copies[a]); err != nil {
-			return fmt.Errorf("model: %w", err)
-		}
-	}
-	p.stale = false
-	return nil
+	return p.copyAll(func(own, there *op.Array) error { return op.Copy(own, there) })
 }
 
-// push brings the copies up to date.
+// push updates the copies from the model's own arrays.
 func (p *deviceParams) push() error {
 	if p == nil {
 		return nil
 	}
+	return p.copyAll(func(own, there *op.Array) error { return op.Copy(there, own) })
+}
+
+// copyAll calls f with each of the model's own arrays and its copy, which are then equal.
+func (p *deviceParams) copyAll(f func(own, there *op.Array) error) error {
 	for _, a := range p.order {
-		if err := op.Copy(p.copies[a], a); err != nil {
+		if err := f(a, p.copies[a]); err != nil {
 			return fmt.Errorf("model: %w", err)
 		}
 	}
@@ -128,7 +126,7 @@ func (p *deviceParams) push() error {
 	return nil
 }
 
-// bind makes an input of a program read an array, or the copy of it.
+// bind makes a program's input read an array, or its copy.
 func (p *deviceParams) bind(input, a *op.Array) error {
 	c, err := p.of(a)
 	if err != nil {
@@ -137,7 +135,7 @@ func (p *deviceParams) bind(input, a *op.Array) error {
 	return input.View(c, 0, c.Shape()...)
 }
 
-// free gives the memory of the copies back.
+// free releases the copies' memory.
 func (p *deviceParams) free() {
 	if p == nil {
 		return
@@ -149,7 +147,7 @@ func (p *deviceParams) free() {
 
 // A forward is a compiled forward pass.
 type forward struct {
-	on            *deviceParams // what the program reads
+	on            *deviceParams // the arrays that the program reads
 	program       *vm.Program   // nil before it is compiled
 	input, output *op.Array
 }
@@ -163,7 +161,7 @@ func newForward(on *deviceParams, x, y *gorgonia.Node) (forward, error) {
 	return forward{on, p, p.Input(x), p.Output(y)}, nil
 }
 
-// A placement says where a network is computed.
+// A placement is the device that computes a network, and the network compiled for it.
 type placement struct {
 	dtype    tensor.Dtype
 	onDevice *deviceParams // nil on the CPU
@@ -171,9 +169,9 @@ type placement struct {
 	compile  func(*deviceParams) (forward, error)
 }
 
-// UseDevice has the network computed on a device from now on, with what it has
-// learnt so far. A new network is on the CPU (nil); an accelerator takes networks of
-// float32 alone. After an error the network stays where it was.
+// UseDevice moves the network, with what it has learnt, to a device. A new network is
+// on the CPU (nil); accelerators take float32 networks alone. After an error the
+// network stays where it was.
 func (p *placement) UseDevice(d *Device) error {
 	if p.forward.program != nil && p.onDevice.on(d) {
 		return nil
@@ -195,34 +193,34 @@ func (p *placement) UseDevice(d *Device) error {
 	return nil
 }
 
-// A DeviceModel is a model compiled for training on an accelerator, with copies there
-// of what it learns. A step reads its batch from the inputs, and the program does not
-// wait for it. Methods of the model itself (to embed, project or save) take into
-// account what was learnt so far; the arrays of its own Parameters do so after Pull.
+// A DeviceModel is a model compiled for training on an accelerator, with copies of its
+// parameters there. A step reads its batch from the inputs, without waiting for the
+// device. The model's own methods (to embed, project or save) see what was learnt so
+// far; the arrays of its own Parameters do after Pull.
 type DeviceModel struct {
 	// Rows [r], Local [2b], Negatives [m, b] and Runs are those of a Batch, and
 	// Images [r, 3, H, W]; Rows or Images are nil where the model takes none. Theta
 	// is a scalar. Before a Step, make them views of arrays on the device.
 	Rows, Local, Negatives, Runs, Theta, Images *op.Array
-	// Loss and DTheta, scalars, are what a step leaves.
+	// Loss and DTheta, scalars, are the results of a step.
 	Loss, DTheta *op.Array
 
 	onDevice *deviceParams
 	program  *vm.Program
 	params   []Parameter
-	before   func() // a step
+	before   func() // called before each step
 	closed   func()
 }
 
-// Device returns where the model is.
+// Device returns the model's device.
 func (m *DeviceModel) Device() *Device { return m.onDevice.device }
 
-// Parameters returns the device's copies of the model's parameters, with the gradients
-// that the last step left.
+// Parameters returns the device's copies of the parameters, with the gradients of the
+// last step.
 func (m *DeviceModel) Parameters() []Parameter { return m.params }
 
-// Copy returns the device's copy of one of the model's own arrays, such as those of
-// its state; nil if there is none.
+// Copy returns the device's copy of one of the model's own arrays, such as of its
+// state, or nil if there is none.
 func (m *DeviceModel) Copy(a *op.Array) *op.Array { return m.onDevice.copies[a] }
 
 // Step computes the loss of the batch and its gradients.
@@ -233,11 +231,11 @@ func (m *DeviceModel) Step() error {
 	return m.program.Run()
 }
 
-// MarkStale says that the copies are about to change, the parameters by an optimiser
-// or the state by a Step: what the model itself has is out of date from then on.
+// MarkStale must be called before an optimiser changes the parameters, or a Step the
+// state, on the device: it marks the model's own arrays as out of date.
 func (m *DeviceModel) MarkStale() { m.onDevice.stale = true }
 
-// Diagnose runs the last Step again: see Model.Diagnose.
+// Diagnose runs the last Step again, with checks: see Model.Diagnose.
 func (m *DeviceModel) Diagnose() error { return m.program.RunChecked() }
 
 // Pull copies what was learnt so far to the model's own arrays.
@@ -246,7 +244,7 @@ func (m *DeviceModel) Pull() error { return m.onDevice.pull() }
 // Push copies the model's own arrays to the device.
 func (m *DeviceModel) Push() error { return m.onDevice.push() }
 
-// Close does a Pull and gives back the memory of the steps. What a network needs to be
+// Close does a Pull and releases the memory of the steps. What a network needs to be
 // used stays on the device.
 func (m *DeviceModel) Close() error {
 	err := m.Pull()

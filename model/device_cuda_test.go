@@ -12,10 +12,10 @@ import (
 	"cne/model"
 )
 
-// A network for which a device has too little memory stays where it was.
+// A network that does not fit a device's memory stays where it was.
 func TestNetworksThatDoNotFitOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	mlp, err := model.NewMLP[float32](5, []int{7}, 3, 1)

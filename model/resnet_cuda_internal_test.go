@@ -55,8 +55,8 @@ func near(t *testing.T, what string, got, want *op.Array, within float64) {
 	}
 }
 
-// Representations, all gradients and running statistics are the CPU's, in training
-// and in evaluation, also when a captured run is run again.
+// Representations, gradients and running statistics are the CPU's, in training and
+// evaluation, and in a replay.
 func TestResNetOnDevice(t *testing.T) {
 	for name, cuDNN := range map[string]bool{"cuDNN": true, "patches": false} {
 		t.Run(name, func(t *testing.T) {

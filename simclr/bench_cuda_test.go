@@ -42,12 +42,12 @@ func BenchmarkViewsOnDevice(b *testing.B) {
 	fatal(err)
 	defer dst.Free()
 	fatal(v.Launch(dst, index, 0))
-	fatal(d.Synchronise())
+	fatal(d.Synchronize())
 	b.ResetTimer()
 	for i := range b.N {
 		fatal(v.Launch(dst, index, i))
 	}
-	fatal(d.Synchronise())
+	fatal(d.Synchronize())
 	b.ReportMetric(float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-6, "Mviews/s")
 	// Each view is written once, and at most all of its image is read.
 	b.ReportMetric((4+1)*3*32*32*float64(views)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "GB/s")

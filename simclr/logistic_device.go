@@ -9,16 +9,16 @@ import (
 type deviceObjective struct {
 	device       *device.Device
 	memory       device.Pieces
-	pieces, wide int // wide: d, and a feature that is 1
+	pieces, wide int // wide: d + 1, for a feature that is always 1
 
 	x, class, w, bias, z, losses, parts, gradient device.Pointer
 
-	weights []float32 // [k, wide]: W, and zeros
+	weights []float32 // [k, wide]: W, and zeros for the last feature
 	lossOf  []float64 // of each block of images
-	sums    []float64 // [k, wide]: the derivatives, added up over the images
+	sums    []float64 // [k, wide]: the derivatives' sums over the images
 }
 
-// Sizes that the kernels know.
+// Sizes that the kernels share.
 const (
 	deviceImages   = 256 // of a block of losses
 	deviceFeatures = 128 // of a block of products
@@ -44,7 +44,7 @@ func newDeviceObjective(d *device.Device, o *objective) (*deviceObjective, error
 	return r, nil
 }
 
-// upload uploads what stays the same.
+// upload uploads the features and classes, which stay the same.
 func (r *deviceObjective) upload(o *objective) error {
 	rows := max(1, 1<<22/r.wide)
 	chunk := make([]float32, min(rows, o.n)*r.wide)
@@ -64,7 +64,7 @@ func (r *deviceObjective) upload(o *objective) error {
 
 func (r *deviceObjective) free() { r.memory.Free() }
 
-// at is objective.at, once o.w and o.bias are set.
+// at is objective.at, after o.w and o.bias were set.
 func (r *deviceObjective) at(o *objective, theta, gradient []float64) (float64, error) {
 	d, k, dev := o.d, o.k, r.device
 	for c := range k {

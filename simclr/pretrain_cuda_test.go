@@ -14,11 +14,11 @@ import (
 	"cne/train"
 )
 
-// learnt is what a pretraining has to show: the loss of each epoch, representations,
+// learnt is the result of a pretraining: the loss of each epoch, representations,
 // positions, and log Z with the temperature.
 type learnt map[string][]float64
 
-// learn runs a pretraining of some of the images, and looks at all of them.
+// learn runs a pretraining on some of the images, and then represents all of them.
 func learn(t *testing.T, p simclr.Pretraining, images *data.Images) learnt {
 	t.Helper()
 	all := learnt{}
@@ -47,8 +47,8 @@ func learn(t *testing.T, p simclr.Pretraining, images *data.Images) learnt {
 	return all
 }
 
-// drift is the root of the mean square of the differences of some numbers from others,
-// relative to that of the latter; infinite where some are no numbers.
+// drift is the root mean square of differences from some numbers, relative to that of
+// the numbers; infinite if some are not finite.
 func drift(got, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
@@ -69,14 +69,14 @@ func median(x []float64) float64 {
 	return slices.Sorted(slices.Values(x))[len(x)/2]
 }
 
-// Pretraining on a device sees the views, and draws the negatives, that it does on the
-// CPU; its network represents images there, from then on, as that of the CPU does.
+// Pretraining on a device has the CPU's views and negatives, and its network then
+// represents images as the CPU's does.
 //
-// How far rounding alone brings two such runs apart is measured: the CPU runs again, of
-// views that differ in the last bit, so that everything after them is rounded otherwise.
-// In some run out of twenty, on the CPU as well, rounding decides whether a unit next to
-// zero has a gradient, and what follows differs in the third digit. So there are several
-// pairs of runs of each kind, of which the median counts.
+// The drift that rounding alone causes is measured: the CPU runs again, with views that
+// differ in the last bit. In about one run out of twenty, on the CPU as well, rounding
+// decides whether a unit next to zero has a gradient, and what follows differs in the
+// third digit. So there are several pairs of runs of each kind, and their medians are
+// compared.
 func TestPretrainingOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	images := patches(26, 10)
@@ -140,7 +140,7 @@ func TestPretrainingOnDevice(t *testing.T) {
 	}
 }
 
-// A pretraining on a device goes on from a checkpoint with the bits of one that never
+// A pretraining on a device resumes from a checkpoint with the bits of one that never
 // stopped.
 func TestResumedPretrainingOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)

@@ -59,8 +59,7 @@ func intsOn(t *testing.T, d *device.Device, values []int32) *op.Array {
 	return a
 }
 
-// The choices are those of the CPU, to the pixel of every crop and the bit of every
-// factor, whatever the augmentation.
+// The choices are the CPU's, to every pixel of the crops and every bit of the factors.
 func TestChoicesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	paper := Paper()
@@ -110,7 +109,7 @@ func TestChoicesOnDevice(t *testing.T) {
 			if err := v.choices.Resize([]int{c.views, choiceWords}); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), device.Arg(v.settings.Pointer()), device.Int(c.views), device.Int(c.views),
+			if err := d.Each("views_draw", c.views, v.choices.Arg(), at.Arg(), of.Arg(), v.settings, device.Int(c.views), device.Int(c.views),
 				device.Word(rng.New(seed, rng.Views, epoch).State()), device.Int(c.h), device.Int(c.w)); err != nil {
 				t.Fatal(err)
 			}
@@ -138,8 +137,8 @@ func TestChoicesOnDevice(t *testing.T) {
 	}
 }
 
-// Views are those of the CPU, and so are plain images, for images smaller and larger
-// than a view.
+// Views are the CPU's, with and without augmentation, of images smaller and larger than
+// a view.
 func TestViewsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	paper := Paper()
@@ -162,7 +161,7 @@ func TestViewsOnDevice(t *testing.T) {
 		"a row":        {paper, 6, 1, 50, 9, 0},
 		// The mean for the contrast: the CPU adds up 4225 pixels in float32, in order.
 		"large": {paper, 65, 70, 80, 4, 3e-5},
-		// Factors up to 3 and 4, one upon the other, multiply what is rounded off.
+		// Factors up to 3 and 4, one after the other, amplify rounding.
 		"strong":      {strong, 16, 20, 20, 24, 4e-5},
 		"grey":        {grey, 13, 20, 24, 16, 4e-5},
 		"not changed": {plain, 7, 7, 7, 8, 0},
@@ -230,7 +229,7 @@ func TestViewsOnDevice(t *testing.T) {
 	}
 }
 
-// What cannot be is said, and memory goes back.
+// Impossible views are refused, and memory is freed.
 func TestDeviceViewsErrors(t *testing.T) {
 	d := fakecuda.Open(t)
 	a, m := Paper(), randomImages(2, 3, 4)
@@ -273,7 +272,7 @@ func TestDeviceViewsErrors(t *testing.T) {
 	v.Close()
 	dst.Free()
 	points.Free()
-	if bytes, n := fakecuda.Usage(); fakecuda.Here() && (bytes != before || n != pieces) {
+	if bytes, n := fakecuda.Usage(); fakecuda.InUse() && (bytes != before || n != pieces) {
 		t.Errorf("%d bytes in %d pieces are still in use, of %d in %d before", bytes, n, before, pieces)
 	}
 }

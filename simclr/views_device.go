@@ -16,17 +16,15 @@ import (
 const (
 	// choiceWords is the size of a choice on an accelerator, in words of 32 bits.
 	choiceWords = 12
-	// viewThreads is the largest number of threads that make a view together.
+	// viewThreads is the largest number of threads for a view.
 	viewThreads = 256
-	// tapBytes is how much shared memory they need for each pixel along a side,
-	// for both sides together.
+	// tapBytes is their shared memory for each pixel of a side, for both axes.
 	tapBytes = 32
 )
 
-// DeviceViews makes views on an accelerator, in whose memory it keeps the bytes of
-// all images. The views are those of Augmentation on the CPU: the random choices are
-// the same, and pixel values differ by rounding, about 1e-6 unless the augmentation
-// amplifies contrasts strongly.
+// DeviceViews makes views on an accelerator, which holds the bytes of all images. The
+// views are Augmentation's: the random choices are the CPU's, and pixel values differ
+// by rounding, about 1e-6 unless the augmentation amplifies contrasts strongly.
 type DeviceViews struct {
 	device        *model.Device
 	augmentation  Augmentation
@@ -34,17 +32,17 @@ type DeviceViews struct {
 	height, width int
 	rows          int // images of which there are views
 
-	pixels   *device.Memory // of all images
-	rowsOf   *op.Array      // int32 [rows]: which images these are
-	settings *device.Memory // float64: see Augmentation.settings
-	normal   *op.Array      // float32 [6]: means, reciprocals of standard deviations
-	choices  *op.Array      // of the last views, [·, choiceWords]
+	memory   device.Pieces
+	pixels   device.Arg // of all images
+	images   device.Arg // int32 [rows]: which images these are
+	settings device.Arg // float64: see Augmentation.settings
+	normal   device.Arg // float32 [6]: means, reciprocals of standard deviations
+	choices  *op.Array  // of the last views, [·, choiceWords]
 }
 
-// NewDeviceViews copies images to an accelerator. Views are made of those whose
-// rows are named, or of all if rows is nil, with random numbers from the seed.
-// Errors wrap ErrOption or ErrShape, or are a *model.MemoryError. Close gives the
-// memory back.
+// NewDeviceViews copies images to an accelerator. Views are made of the images that
+// rows names (nil: all), with random numbers from seed. Errors wrap ErrOption or
+// ErrShape, or are a *model.MemoryError. Close frees the memory.
 func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmentation, seed uint64) (v *DeviceViews, err error) {
 	if err := a.Check(); err != nil {
 		return nil, err
@@ -73,44 +71,33 @@ func NewDeviceViews(d *model.Device, images *data.Images, rows []int32, a Augmen
 			v = nil
 		}
 	}()
-	if v.pixels, err = d.Alloc(len(images.Pixels)); err != nil {
-		return v, err
-	}
-	if err = device.Upload(d, v.pixels.Pointer(), images.Pixels); err != nil {
-		return v, err
-	}
-	settings := a.settings()
-	if v.settings, err = d.Alloc(8 * len(settings)); err != nil {
-		return v, err
-	}
-	if err = device.Upload(d, v.settings.Pointer(), settings); err != nil {
-		return v, err
-	}
-	if v.rowsOf, err = op.NewArray(d, tensor.Int32, len(rows)); err != nil {
-		return v, err
-	}
-	if err = device.Upload(d, v.rowsOf.Pointer(), rows); err != nil {
-		return v, err
-	}
-	if v.normal, err = op.NewArray(d, tensor.Float32, 6); err != nil {
-		return v, err
-	}
-	normal := make([]float32, 6)
+	settings, normal := a.settings(), make([]float32, 6)
 	for c := range 3 {
 		normal[c], normal[3+c] = a.Mean[c], 1/a.Std[c]
 	}
-	if err = device.Upload(d, v.normal.Pointer(), normal); err != nil {
+	if v.memory, err = d.AllocPieces(len(images.Pixels), 4*len(rows), 8*len(settings), 4*len(normal)); err != nil {
 		return v, err
+	}
+	for i, at := range []*device.Arg{&v.pixels, &v.images, &v.settings, &v.normal} {
+		*at = device.Arg(v.memory.At(i))
+	}
+	for _, err := range []error{
+		device.Upload(d, v.memory.At(0), images.Pixels), device.Upload(d, v.memory.At(1), rows),
+		device.Upload(d, v.memory.At(2), settings), device.Upload(d, v.memory.At(3), normal),
+	} {
+		if err != nil {
+			return v, err
+		}
 	}
 	v.choices, err = op.NewArray(d, tensor.Int32, 0)
 	return v, err
 }
 
-// settings returns the arguments of the kernel views_draw: the bounds of the share of
-// the area and of the logarithm of the ratio; the ratio if only one is allowed, else 0
-// (its exponential is the CPU's, since a tie in rounding may depend on it); the bounds
-// of the ratio; the probabilities of a mirror image, of colour jitter and of grey; and
-// the bounds of the factors and of the shift of the hue.
+// settings returns the numbers of the kernel views_draw: the bounds of the area's share
+// and of the logarithm of the ratio; the ratio if only one is allowed, else 0 (the CPU
+// computes its exponential, on which a tie in rounding may depend); the bounds of the
+// ratio; the probabilities of a flip, of colour jitter and of grey; and the bounds of
+// the factors and of the hue's shift.
 func (a *Augmentation) settings() []float64 {
 	logMin, logMax := math.Log(a.MinRatio), math.Log(a.MaxRatio)
 	ratio := 0.
@@ -124,31 +111,25 @@ func (a *Augmentation) settings() []float64 {
 	return append(s, -a.Hue, a.Hue)
 }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (v *DeviceViews) Close() {
-	for _, m := range []*device.Memory{v.pixels, v.settings} {
-		if m != nil {
-			m.Free()
-		}
-	}
-	for _, a := range []*op.Array{v.rowsOf, v.normal, v.choices} {
-		if a != nil {
-			a.Free()
-		}
+	v.memory.Free()
+	if v.choices != nil {
+		v.choices.Free()
 	}
 }
 
 // Launch writes the views of points, int32 [b], in an epoch (from 0) to dst, float32
-// [b, 3, Size, Size]. Both are on the accelerator. Of n rows, point p < n is view 0 of
-// the p-th, and point n + p its view 1: that of ViewStream for its image. Points are
-// not checked: they must be in range.
+// [b, 3, Size, Size]; both are on the accelerator. Of n rows, point p < n is view 0 of
+// row p's image, and point n + p its view 1, as ViewStream draws them. Points are not
+// checked: they must be in range.
 func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 	count := points.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
 		return err
 	}
 	key := rng.New(v.seed, rng.Views, uint64(epoch)).State()
-	if err := v.device.Each("views_draw", count, v.choices.Arg(), points.Arg(), v.rowsOf.Arg(), device.Arg(v.settings.Pointer()),
+	if err := v.device.Each("views_draw", count, v.choices.Arg(), points.Arg(), v.images, v.settings,
 		device.Int(count), device.Int(v.rows), device.Word(key), device.Int(v.height), device.Int(v.width)); err != nil {
 		return err
 	}
@@ -156,8 +137,8 @@ func (v *DeviceViews) Launch(dst, points *op.Array, epoch int) error {
 }
 
 // LaunchEval writes images without augmentation to dst, float32 [b, 3, Size, Size]: see
-// EvalTo. index, int32 [b], numbers them among all images, not among the rows. Both are
-// on the accelerator, and index is not checked.
+// EvalTo. index, int32 [b], numbers them among all images, not among the rows, and is
+// not checked. Both are on the accelerator.
 func (v *DeviceViews) LaunchEval(dst, index *op.Array) error {
 	count := index.Len()
 	if err := v.prepare(dst, count); err != nil || count == 0 {
@@ -178,9 +159,9 @@ func (v *DeviceViews) prepare(dst *op.Array, count int) error {
 	return v.choices.Resize([]int{count, choiceWords})
 }
 
-// make makes the views that have been chosen.
+// make makes the views of the choices.
 func (v *DeviceViews) make(dst *op.Array, count int) error {
 	size := v.augmentation.Size
 	return v.device.Launch("views_make", device.Launch{Grid: count, Block: min(viewThreads, (size*size+31)/32*32), Shared: tapBytes * size},
-		dst.Arg(), v.choices.Arg(), device.Arg(v.pixels.Pointer()), v.normal.Arg(), device.Int(v.height), device.Int(v.width), device.Int(size))
+		dst.Arg(), v.choices.Arg(), v.pixels, v.normal, device.Int(v.height), device.Int(v.width), device.Int(size))
 }

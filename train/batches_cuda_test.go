@@ -17,7 +17,7 @@ import (
 	"cne/model/op"
 )
 
-// randomEdges returns edges between n points, among which some are met often.
+// randomEdges returns edges between n points, some of which occur often.
 func randomEdges(n, edges int) []edge {
 	s := rng.New(5, rng.Sample)
 	list := make([]edge, edges)
@@ -49,8 +49,8 @@ func newInts(t *testing.T, d *device.Device, shape ...int) *op.Array {
 	return a
 }
 
-// An epoch's order is that of the CPU, on one level of buckets and on two, whether or not
-// its buckets fit a block's memory.
+// An epoch's order is the CPU's, with one level of buckets and with two, whether or not
+// buckets fit shared memory.
 func TestShuffleOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	type shuffle struct {
@@ -105,8 +105,8 @@ func TestShuffleOnDevice(t *testing.T) {
 	}
 }
 
-// The layouts of batches are those of the CPU, in a block's memory and in tables of
-// all points, whatever was laid out before.
+// Layouts of batches are the CPU's, by hash tables in shared memory and by tables of
+// all points, whatever the layout held before.
 func TestDistinctOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, c := range []struct{ points, edges, size, first, count int }{
@@ -154,7 +154,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				}
 				edges := cpu.upTo(hi)[lo:hi]
 				if c.points > 1<<20 {
-					continue // what the CPU would need a table for is compared below
+					continue // compared below
 				}
 				var want model.Batch
 				distinct.fill(&want, edges)
@@ -171,7 +171,7 @@ func TestDistinctOnDevice(t *testing.T) {
 			if c.points <= 1<<20 {
 				continue
 			}
-			// Every end's slot is its point's, and slots are taken in order.
+			// Ends have their points' local numbers, which are taken in order.
 			allRows, allSlots := fetched(t, layout.rows), fetched(t, layout.local)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
@@ -211,7 +211,7 @@ func control(t *testing.T, d *device.Device, words []uint32) device.Pointer {
 	return m.Pointer()
 }
 
-// Negatives are those of the CPU, however they are drawn.
+// Negatives are the CPU's, however they are drawn.
 func TestNegativesOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	negatives, runs := newInts(t, d), newInts(t, d)
@@ -246,7 +246,7 @@ func TestNegativesOnDevice(t *testing.T) {
 	}
 }
 
-// A run whose beginning is drawn again moves all after it: the word 0 is refused
+// When the first row of a run is redrawn, all later draws move: the word 0 is rejected
 // for every bound that is no power of two.
 func TestRunsDrawnAgainOnDevice(t *testing.T) {
 	const b, m = 500, 40
@@ -272,7 +272,7 @@ func TestRunsDrawnAgainOnDevice(t *testing.T) {
 	}
 }
 
-// Control blocks, and what is kept of losses.
+// Control blocks, and the records of losses.
 func TestBatchLoopOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	words := make([]uint32, 3*controlWords)
@@ -339,7 +339,7 @@ func TestBatchLoopOnDevice(t *testing.T) {
 	}
 }
 
-// What is captured of a batch draws anew from what its control block then says.
+// A captured batch, when replayed, draws from what its control block then says.
 func TestCapturedBatchOnDevice(t *testing.T) {
 	const b = 100
 	d := fakecuda.Open(t)

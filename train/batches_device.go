@@ -13,32 +13,30 @@ import (
 )
 
 const (
-	// tileEdges is the number of consecutive edges, or ends of edges, that a block
-	// of tileThreads threads works on in the kernels for a whole epoch or a large
-	// batch.
+	// tileEdges is the number of consecutive edges, or ends of edges, of a block of
+	// tileThreads threads in the kernels for a whole epoch or a large batch.
 	tileEdges   = 2048
 	tileThreads = 256
 	// maxStaged bounds the edges of a bucket that is shuffled in a block's shared
 	// memory; each takes stagedBytes.
 	maxStaged   = 1 << 16
 	stagedBytes = 2
-	// staticShared is an upper bound of the shared memory, in bytes, that these
-	// kernels use besides.
+	// staticShared is an upper bound of these kernels' static shared memory, in bytes.
 	staticShared = 4096
 	// controlWords is the size of a control block in words of 32 bits.
 	controlWords = 16
 )
 
-// A deviceBatcher makes the batches of a run on a device: those that a prefetcher
+// A deviceBatcher makes the batches of a run on a device: the same that a prefetcher
 // makes on the CPU from the same seed. None of its methods waits for the device.
 type deviceBatcher struct {
 	device *device.Device
 	edges  int
 	size   int // of a batch; the last may be smaller
 	fan    fanout
-	// staged is the number of a bucket's edges for which a block has shared memory. A
-	// bucket has more about once in 10¹⁵ times. The largest buckets, those of 2²³
-	// edges, need 67 KiB, which every GPU has.
+	// staged is the number of edges of a bucket for which a block has shared memory.
+	// About one bucket in 10¹⁵ is larger. The largest buckets, of 2²³ edges in all,
+	// need 67 KiB, which every supported GPU has.
 	staged int
 	seed   uint64
 
@@ -49,22 +47,22 @@ type deviceBatcher struct {
 	lists                  *device.Memory // [2, maxBuckets + 1] int32: where these lie
 
 	// bits is the binary logarithm of the size of the hash table with which a block
-	// finds the distinct points of a batch. It is 0 if such a table does not fit a
-	// block's memory: tables of all points are used instead.
+	// finds a batch's distinct points. It is 0 where that does not fit shared memory:
+	// tables of all points are used instead.
 	bits          int
 	seen, localOf *device.Memory // [points] int32
 	fresh         *device.Memory // [tiles of a batch's ends] int32
 }
 
-// A deviceLayout holds, on a device, the distinct points of consecutive batches and
-// the ends of their edges, as model.Batch has them. A batch takes 2·size places, of
-// which its rows, and the ends of a smaller batch, fill only the first.
+// A deviceLayout holds, on a device, the distinct points of consecutive batches and the
+// local numbers of their edges' ends, as model.Batch has them. A batch takes 2·size
+// places, and fills only the first of them.
 type deviceLayout struct {
 	rows, local *op.Array // int32 [count, 2·size]
 	counts      *op.Array // int32 [count]: how many distinct points there are
 }
 
-// newDeviceBatcher returns a batcher for batches of so many edges of a graph of n points.
+// newDeviceBatcher returns a batcher for batches of size edges of a graph of n points.
 func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, seed uint64) (f *deviceBatcher, err error) {
 	f = &deviceBatcher{device: d, edges: len(edges), size: size, fan: fan, seed: seed}
 	defer func() {
@@ -77,7 +75,7 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 		return f, fmt.Errorf("train: an accelerator takes up to %d edges, and %d in a batch, not %d and %d", math.MaxInt32, math.MaxInt32/2, len(edges), size)
 	}
 	f.staged = stagedOf(len(edges), fan, d.Properties().SharedPerBlock)
-	// At least a third of the places stay empty, for speed.
+	// At least a third of the hash table stays empty, for speed.
 	if f.bits = bits.Len(uint(3*size - 1)); 8<<f.bits > d.Properties().SharedPerBlock-staticShared {
 		f.bits = 0
 	}
@@ -105,33 +103,33 @@ func newDeviceBatcher(fan fanout, d *device.Device, edges []edge, n, size int, s
 	return f, device.Upload(d, f.list.Pointer(), edges)
 }
 
-// stagedOf returns the number of a bucket's edges for which a block gets some of its
-// shared bytes: the mean and eight standard deviations, if there are as many bytes.
+// stagedOf returns for how many edges of a bucket a block gets shared memory: the mean
+// and eight standard deviations, as far as the device's shared bytes suffice.
 func stagedOf(edges int, fan fanout, shared int) int {
 	mean := float64(edges) / float64(fan.first*fan.second)
 	return min(edges, int(mean+8*math.Sqrt(mean))+1, maxStaged, (shared-staticShared)/stagedBytes)
 }
 
-// close gives the memory back.
+// close frees the memory.
 func (f *deviceBatcher) close() {
 	free(f.list, f.scattered, f.order, f.counts, f.totals, f.lists, f.seen, f.localOf, f.fresh)
 }
 
 func argOf(m *device.Memory) device.Arg { return device.Arg(m.Pointer()) }
 
-// endTiles returns how many tiles the ends of b edges make.
+// endTiles returns the number of tiles of the ends of b edges.
 func (f *deviceBatcher) endTiles(b int) int { return (2*b + tileEdges - 1) / tileEdges }
 
 // edgesOf returns how many edges a batch of the epoch has.
 func (f *deviceBatcher) edgesOf(batch int) int { return min(f.size, f.edges-batch*f.size) }
 
-// tiles returns how many blocks work on all edges, as so many lists.
+// tiles returns the number of blocks that work on all edges, in so many lists.
 func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tileEdges + lists }
 
 // begin draws the order of an epoch's edges: see shuffler.
 func (f *deviceBatcher) begin(epoch int) error {
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
-	// With a second level, order holds the buckets of the first.
+	// With two levels, order holds the buckets of the first for the time being.
 	from := f.scattered
 	if f.fan.second > 1 {
 		from = f.order
@@ -152,9 +150,8 @@ func (f *deviceBatcher) begin(epoch int) error {
 		argOf(f.order), argOf(f.scattered), lists, argOf(f.counts), key, device.Int(f.fan.second), device.Int(f.tiles(f.fan.first)), device.Int(f.staged))
 }
 
-// spread distributes the edges of count lists, or of the one list of all edges if
-// lists is 0, over buckets. totals, unless it is 0, gets the number of edges in each
-// bucket.
+// spread distributes the edges of count lists over buckets; lists = 0 stands for one
+// list of all edges. totals, unless 0, gets the number of edges in each bucket.
 func (f *deviceBatcher) spread(to, from *device.Memory, lists, totals device.Arg, count, buckets int, key device.Arg) error {
 	tiles, counts, edges := f.tiles(count), argOf(f.counts), device.Int(f.edges)
 	if err := f.device.Launch("shuffle_count", device.Launch{Grid: tiles, Block: tileThreads},
@@ -177,8 +174,8 @@ func newDeviceLayout(d *device.Device) (l *deviceLayout, err error) {
 
 func (l *deviceLayout) free() { free(l.rows, l.local, l.counts) }
 
-// batch makes rows and local views of the layout's k-th batch, which has so many edges
-// and distinct points.
+// batch makes rows and local views of the layout's k-th batch, with so many edges and
+// distinct points.
 func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) error {
 	stride := l.rows.Cols()
 	if err := rows.View(l.rows, k*stride, distinct); err != nil {
@@ -187,8 +184,8 @@ func (l *deviceLayout) batch(rows, local *op.Array, k, edges, distinct int) erro
 	return local.View(l.local, k*stride, 2*edges)
 }
 
-// distinct finds the distinct points of count batches of the epoch, beginning with
-// number first, as a deduper does on the CPU. The layout grows where it is too small.
+// distinct finds the distinct points of count batches of the epoch, from number first
+// on, as a deduper does on the CPU. The layout grows as needed.
 func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
 	for _, a := range []*op.Array{to.rows, to.local} {
 		if err := a.Resize([]int{count, 2 * f.size}); err != nil {
@@ -222,16 +219,16 @@ func (f *deviceBatcher) distinct(to *deviceLayout, first, count int) error {
 			rows, localOf, seen, fresh, order, edges, size, batch); err != nil {
 			return err
 		}
-		if err := f.device.Each("distinct_slots", ends, local, seen, localOf, order, edges, size, batch); err != nil {
+		if err := f.device.Each("distinct_local", ends, local, seen, localOf, order, edges, size, batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drawOnDevice is negativeSampler's draw on a device, for the batch of b edges whose
-// control block is at an address: negatives becomes [m, b], or [0, b] if none are
-// named, and runs is as model.Batch has it. Both are int32.
+// drawOnDevice is negativeSampler.draw on a device, for the batch of b edges with the
+// control block at an address. negatives becomes [m, b], or [0, b] if none are listed,
+// and runs as in model.Batch; both are int32.
 func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, b int, control device.Pointer) error {
 	m = how.count(m, b)
 	named, groups := 0, 0
@@ -253,14 +250,14 @@ func drawOnDevice(d *device.Device, negatives, runs *op.Array, how Sampling, m, 
 		return d.Launch("negatives_runs", device.Launch{Grid: 1, Block: min(1024, (groups+31)/32*32)},
 			runs.Arg(), device.Arg(control), device.Int(m), device.Int(b))
 	case named > 0:
-		return d.Each("negatives_singly", named*((b+1)/2), negatives.Arg(), runs.Arg(), device.Arg(control), device.Int(named), device.Int(b))
+		return d.Each("negatives_per_head", named*((b+1)/2), negatives.Arg(), runs.Arg(), device.Arg(control), device.Int(named), device.Int(b))
 	}
 	return d.Fill(runs.Pointer(), math.MaxUint32, 1)
 }
 
-// putControl writes the control block of a batch to dst [controlWords]: the state of
-// its stream of negatives, logConst, the numbers of the step, and the first four of
-// log Z's.
+// putControl writes a batch's control block to dst [controlWords]: the state of its
+// stream of negatives, logConst, the numbers of the step, and the first four of log Z's
+// step.
 func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, numbers, numbersZ stepNumbers) {
 	state := rng.New(seed, rng.Negatives, uint64(epoch), uint64(batch)).State()
 	dst[0], dst[1] = uint32(state), uint32(state>>32)
@@ -273,15 +270,15 @@ func putControl(dst []uint32, seed uint64, epoch, batch int, logConst float64, n
 	}
 }
 
-// controlAt returns the address of the i-th of control blocks on a device, and
-// logConstAt, numbersAt and numbersZAt those of its parts.
+// controlAt returns the address of the i-th control block; logConstAt, numbersAt and
+// numbersZAt those of a block's parts.
 func controlAt(blocks device.Pointer, i int) device.Pointer { return blocks.At(i, 4*controlWords) }
 func logConstAt(control device.Pointer) device.Pointer      { return control.At(2, 4) }
 func numbersAt(control device.Pointer) device.Pointer       { return control.At(4, 4) }
 func numbersZAt(control device.Pointer) device.Pointer      { return control.At(12, 4) }
 
-// endBatch sets losses[batch] to loss [1] times a factor. The first time that a loss is
-// not finite, it sets the int32 at status to 1 + batch.
+// endBatch sets losses[batch] to loss [1] times a factor. If the loss is the first that
+// is not finite, it sets the int32 at status to 1 + batch.
 func endBatch(losses *op.Array, status device.Pointer, loss *op.Array, batch int, factor float64) error {
 	return losses.Device().Launch("batch_ended", device.Launch{Grid: 1, Block: 1}, losses.Arg(), device.Arg(status), loss.Arg(), device.Int(batch), device.F32(factor))
 }

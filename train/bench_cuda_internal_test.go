@@ -8,8 +8,8 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// benchmarkBatcher times what a device does with the edges of a graph as large as MNIST's.
-// An operation is one call of f, on this many edges.
+// benchmarkBatcher times one call of f on a batcher with as many edges as MNIST's
+// graph.
 func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, layout *deviceLayout, i int) error) {
 	points, edges := 70000, 1500000
 	if testing.Short() {
@@ -29,7 +29,7 @@ func benchmarkBatcher(b *testing.B, size int, f func(batcher *deviceBatcher, lay
 	defer layout.free()
 	wait := func(errs ...error) {
 		b.Helper()
-		for _, err := range append(errs, d.Synchronise()) {
+		for _, err := range append(errs, d.Synchronize()) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -51,8 +51,8 @@ func BenchmarkShuffleOnDevice(b *testing.B) {
 	benchmarkBatcher(b, 1024, func(batcher *deviceBatcher, _ *deviceLayout, i int) error { return batcher.begin(i) })
 }
 
-// BenchmarkDistinctOnDevice times the search for the distinct points of all whole
-// batches of an epoch: many at a time in blocks' memory, or one after the other.
+// BenchmarkDistinctOnDevice times the search for the distinct points of an epoch's
+// whole batches: many at a time in shared memory, or one after the other.
 func BenchmarkDistinctOnDevice(b *testing.B) {
 	for name, size := range map[string]int{"b=1024": 1024, "b=2^19": 1 << 19} {
 		b.Run(name, func(b *testing.B) {

@@ -12,8 +12,8 @@ import (
 	"cne/train"
 )
 
-// BenchmarkEpochOnDevice times epochs over as many edges as MNIST's graph has, of a table
-// and of the paper's network: an operation is one epoch.
+// BenchmarkEpochOnDevice times an epoch over as many edges as MNIST's graph has, of a
+// table and of the paper's network.
 func BenchmarkEpochOnDevice(b *testing.B) {
 	points, edges, smaller := mnistPoints, mnistEdges, 1
 	if testing.Short() {
@@ -53,7 +53,7 @@ func BenchmarkEpochOnDevice(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			// The first epoch, in which kernels are loaded, is not timed.
+			// The first epoch, which loads the kernels, is not timed.
 			o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
 				if s.Epoch == 1 {
 					b.ResetTimer()

@@ -9,7 +9,7 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// A run can go on wherever it began.
+// A run begun anywhere can resume anywhere.
 func TestCheckpointOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, on := range [][2]*device.Device{{d, d}, {d, device.CPU()}, {device.CPU(), d}} {

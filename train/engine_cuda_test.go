@@ -21,14 +21,14 @@ import (
 	"cne/train"
 )
 
-// A deviceRun is a short run that is computed on the CPU and on a device.
+// A deviceRun is a short run to compare on the CPU and on a device.
 type deviceRun struct {
 	network bool // an MLP in place of a table
 	loss    op.ContrastiveOptions
 	adam    bool
 	options train.Options
-	// moved is by how much of itself each coordinate of a network's points is off: up or
-	// down, as draws decide, or all in one direction.
+	// moved is the relative change of each coordinate of a network's points: up or down
+	// at random, or all towards zero.
 	moved       float32
 	inDirection bool
 }
@@ -66,7 +66,7 @@ func (r *deviceRun) model(t *testing.T) model.Model {
 	return m
 }
 
-// fit runs it and returns the embedding, and the losses of the epochs.
+// fit returns the embedding and the epochs' losses.
 func (r *deviceRun) fit(t *testing.T, d *device.Device, change func(o *train.Options)) ([]float32, []float64, train.Result, error) {
 	t.Helper()
 	m := r.model(t)
@@ -92,7 +92,7 @@ func (r *deviceRun) fit(t *testing.T, d *device.Device, change func(o *train.Opt
 	return y, losses, result, err
 }
 
-// deviceRuns are runs whose steps take all forms that they can have on a device.
+// deviceRuns cover all forms of steps on a device.
 var deviceRuns = map[string]deviceRun{
 	"table, Neg": {loss: op.ContrastiveOptions{Clamp: 1e-10},
 		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Place: train.AtS(0.5), Negatives: 5}}}},
@@ -114,9 +114,9 @@ var deviceRuns = map[string]deviceRun{
 		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
 }
 
-// compareEmbeddings compares coordinates up to a translation, of which the losses
-// know nothing: the gradient of a network's last bias is rounding alone, and Adam
-// makes whole steps of that.
+// compareEmbeddings compares coordinates up to a translation, which losses do not
+// determine: the gradient of a network's last bias is rounding alone, and Adam turns
+// that into whole steps.
 func compareEmbeddings(t *testing.T, got, want []float32, within float64) {
 	t.Helper()
 	var mean [2]float64
@@ -133,8 +133,8 @@ func compareEmbeddings(t *testing.T, got, want []float32, within float64) {
 	}
 }
 
-// The same seed draws the same edges and negatives, so that a run
-// on a device follows that on the CPU as far as rounding lets it.
+// The same seed draws the same edges and negatives, so that a run on a device follows
+// the CPU's as far as rounding allows.
 func TestRunsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, r := range deviceRuns {
@@ -160,13 +160,12 @@ func TestRunsOnDevice(t *testing.T) {
 	}
 }
 
-// With TF32 a run of a network differs from that on the CPU as far as the rounding of
-// operands takes it. How far one such rounding does is what the CPU's own losses show, if
-// the points are off by as much: each up or down by chance, as rounding to the nearest
-// number has it, or all towards zero, as cutting digits off does, which averages out
-// nowhere. Of the matrices that a step multiplies, which are the
-// points, activations, weights and gradients of three layers, those that share a product
-// make 16 roundings at most: two in each of three products forwards, and in five backwards.
+// With TF32 a network's run differs from the CPU's by the rounding of operands. The
+// effect of one such rounding is measured on the CPU, with points that are off by as
+// much: each up or down at random, as by rounding, or all towards zero, as by
+// truncation, which does not average out. A step multiplies points, activations,
+// weights and gradients of three layers, in three products forward and five backward
+// with two roundings each: 16 at most.
 func TestNetworkWithTF32OnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	r := deviceRuns["network"]
@@ -209,14 +208,13 @@ func TestNetworkWithTF32OnDevice(t *testing.T) {
 		if !(far <= 16*rounding) {
 			t.Errorf("the losses %v of %v are off by %.2g, where one rounding makes %.2g", got, want, far, rounding)
 		}
-		if fakecuda.Here() && far < rounding/16 {
+		if fakecuda.InUse() && far < rounding/16 {
 			t.Errorf("the losses are off by %.2g alone: nothing was rounded to TF32", far)
 		}
 	})
 }
 
-// Sums on a device do not depend on what comes first: whatever the order in which
-// threads run, a run ends with the same bits.
+// A run gives the same bits in whatever order the device's threads run.
 func TestRunsOnDeviceAreReproducible(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, r := range deviceRuns {
@@ -234,8 +232,8 @@ func TestRunsOnDeviceAreReproducible(t *testing.T) {
 	}
 }
 
-// A run can go on from a checkpoint where it was begun, with the same bits, and
-// elsewhere.
+// A run resumes from a checkpoint with the same bits on the same device, and also on
+// another.
 func TestResumeOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, r := range deviceRuns {
@@ -280,11 +278,11 @@ func TestResumeOnDevice(t *testing.T) {
 	}
 }
 
-// The operations of a network's small batches are asked for one by one a few times,
-// and then as a whole.
+// A network's small batches run operation by operation a few times, and are then
+// replayed.
 func TestSmallBatchesAreReplayedOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU does not count launches")
 	}
 	r := deviceRuns["network"]
@@ -304,7 +302,7 @@ func TestSmallBatchesAreReplayedOnDevice(t *testing.T) {
 	}
 }
 
-// Two runs share a device, and each ends as if it had had it alone.
+// Two runs share a device, and each ends as if it were alone.
 func TestTwoRunsOnOneDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	names := []string{"table, Neg", "network"}
@@ -334,7 +332,7 @@ func TestTwoRunsOnOneDevice(t *testing.T) {
 	}
 }
 
-// A run that diverges on a device says where, and nothing has moved since.
+// A run that diverges on a device says where, and nothing moves afterwards.
 func TestDivergenceOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, change := range map[string]func(o *train.Options){
@@ -355,10 +353,10 @@ func TestDivergenceOnDevice(t *testing.T) {
 	}
 }
 
-// Wherever the memory is at an end, a run ends with one sentence about it, leaves
-// nothing on the device, and the next one is what it would have been without it.
+// Wherever memory runs out, a run ends with one sentence about it, frees its memory,
+// and does not affect the next run.
 func TestDeviceWithTooLittleMemory(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	for _, name := range []string{"table, Neg", "table, cosine, Adam", "network"} {
@@ -411,8 +409,8 @@ func TestDeviceWithTooLittleMemory(t *testing.T) {
 	}
 }
 
-// A device that fails in mid-run ends it with an error that says so; the checkpoint
-// that was written before can be gone on from.
+// A device that fails in mid-run ends the run with an error that says so; its last
+// checkpoint can be resumed.
 func TestDeviceIsLostInMidRun(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, r := range deviceRuns {
@@ -440,7 +438,7 @@ func TestDeviceIsLostInMidRun(t *testing.T) {
 		if !errors.Is(err, device.ErrLost) || strings.Contains(err.Error(), "\n") || result.Epochs != 1 || len(losses) != 1 {
 			t.Errorf("%s: error %v after %d epochs", name, err, result.Epochs)
 		}
-		if err := d.Synchronise(); !errors.Is(err, device.ErrLost) {
+		if err := d.Synchronize(); !errors.Is(err, device.ErrLost) {
 			t.Errorf("%s: the device is used again: %v", name, err)
 		}
 		c, err := train.ReadCheckpoint(path)
@@ -526,7 +524,7 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 	if inUse[1] > inUse[0] || pieces[1] > pieces[0] {
 		t.Errorf("%d bytes in %d pieces after %d steps, %d in %d after 10", inUse[1], pieces[1], 2*epochs, inUse[0], pieces[0])
 	}
-	// What the methods remember goes when the collector has found that nobody does.
+	// The methods' state is freed by the garbage collector.
 	var used, after int64
 	for range 200 {
 		runtime.GC()
@@ -539,7 +537,7 @@ func TestNothingLeaksOnDevice(t *testing.T) {
 	t.Errorf("after the run %d bytes are in use, and %d allocated, of which %d were before", used, after, before)
 }
 
-// What cannot be computed on a device is refused before anything is.
+// Runs that a device cannot compute are refused at the start.
 func TestWhatDevicesDoNotTake(t *testing.T) {
 	d := fakecuda.Open(t)
 	heads, tails := ring(8, 1)

@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// chunkTime is about how long a chunk of batches takes: long enough for the
-	// wait at its end not to matter, and short enough for interruptions.
+	// chunkTime is about how long a chunk of batches takes: long enough for the wait at
+	// its end not to matter, short enough to react to interrupts.
 	chunkTime = 150 * time.Millisecond
-	// chunkEdges bounds the edges of a chunk, whose distinct points are found
+	// chunkEdges bounds the edges of a chunk, all of whose distinct points are found
 	// before its first step.
 	chunkEdges = 1 << 22
-	// firstChunk is the number of batches in the first chunk, when it is not known
-	// how long a batch takes.
+	// firstChunk is the number of batches in the first chunk, before it is known how
+	// long a batch takes.
 	firstChunk = 4
 )
 
-// A deviceEngine trains on a device, in float32. The batches of an epoch go there in
-// chunks. Whatever tells one batch from another (its edges, its negatives, the step
-// size) is in the device's memory by then: the program waits for the losses of a
-// chunk, and for nothing in between.
+// A deviceEngine trains on a device, in float32. It submits the batches of an epoch in
+// chunks, with all that tells one batch from another (edges, negatives, step size) in
+// the device's memory, so that the program waits only for the losses at the end of a
+// chunk.
 type deviceEngine struct {
 	*job
 	compiled *model.DeviceModel // the model on the device
 	method   deviceMethod
-	methodZ  deviceMethod // nil where no log Z is learnt
-	images   DeviceImages // nil where the model takes none
+	methodZ  deviceMethod // nil if log Z is not learnt
+	images   DeviceImages // nil if the model takes none
 
 	table   *tableRun   // nil unless the model is a table that needs no graph
-	network *networkRun // nil unless the model is a network and batches are small
+	network *networkRun // nil unless the model is a network with small batches
 
 	batcher  *deviceBatcher
 	layout   *deviceLayout
@@ -50,14 +50,14 @@ type deviceEngine struct {
 	z               float64         // its value after the last chunk
 	control, status *op.Array       // [chunk, controlWords], [1]; int32
 	losses          *op.Array       // [chunk]
-	// Of the batch at hand, and views of the layout for it:
+	// Of the current batch; rows is a view of the layout.
 	negatives, runs, views, rows *op.Array
 
-	// What comes from the device for a chunk.
+	// Copies, in the program's memory, of what a chunk leaves.
 	countsHere, lossesHere, statusHere *op.Array
 }
 
-// newDeviceEngine returns an engine with a copy of the model on the job's device.
+// newDeviceEngine returns an engine with the model copied to the job's device.
 func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	m, ok := j.model.(interface {
 		OnDevice(*model.Device) (*model.DeviceModel, error)
@@ -134,8 +134,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	return r, err
 }
 
-// plainTable returns the table of the model, if it is one that can be trained without
-// a graph; else nil.
+// plainTable returns the model's table if it can be trained without a graph, else nil.
 func (r *deviceEngine) plainTable() *op.Array {
 	params := r.compiled.Parameters()
 	plain := func(m Method) bool { sgd, ok := m.(*SGD); return ok && sgd.plain() }
@@ -158,8 +157,8 @@ func (r *deviceEngine) restored() (err error) {
 	return err
 }
 
-// close frees the memory on the device. Of a device that has failed (ErrLost) nothing
-// else can be expected, so that err alone is returned then.
+// close frees the memory on the device. If the device was lost (ErrLost), freeing fails
+// too, so that err alone is returned.
 func (r *deviceEngine) close(err error) error {
 	var failed error
 	if r.compiled != nil {
@@ -187,7 +186,7 @@ func (r *deviceEngine) close(err error) error {
 	return errors.Join(err, failed)
 }
 
-// newArrays makes arrays of so many elements on a device.
+// newArrays allocates arrays of size elements on a device.
 func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array) (err error) {
 	for _, a := range to {
 		if *a, err = op.NewArray(d, dtype, size); err != nil {
@@ -197,7 +196,7 @@ func newArrays(d *device.Device, dtype tensor.Dtype, size int, to ...**op.Array)
 	return nil
 }
 
-// free frees arrays or memory of a device, of which some may not have been allocated.
+// free frees those arrays, or pieces of device memory, that are not nil.
 func free[T interface {
 	comparable
 	Free()
@@ -232,7 +231,7 @@ func (r *deviceEngine) advance(e *epochRun) error {
 	return nil
 }
 
-// train trains on the next batches of an epoch.
+// train trains on the next count batches of an epoch, and waits for their losses.
 func (r *deviceEngine) train(e *epochRun, count int) error {
 	if err := r.putControls(e, count); err != nil {
 		return err
@@ -269,8 +268,8 @@ func (r *deviceEngine) train(e *epochRun, count int) error {
 	return nil
 }
 
-// launch asks the device to train on the next batches, each of which leaves the sum of
-// its edges' losses.
+// launch submits the next count batches, each of which leaves the sum of its edges'
+// losses.
 func (r *deviceEngine) launch(e *epochRun, count int) (err error) {
 	done := 0
 	if r.table != nil {
@@ -294,13 +293,13 @@ func (r *deviceEngine) launch(e *epochRun, count int) (err error) {
 	return nil
 }
 
-// launchTable is launch for the first batches of a chunk that tableRun can train on:
-// those whose heads each draw their own negatives. It returns their number.
+// launchTable is launch for the first batches of a chunk that tableRun can take: those
+// whose heads draw negatives of their own. It returns their number.
 func (r *deviceEngine) launchTable(e *epochRun, count int) (done int, err error) {
 	if m := r.Sampling.count(e.Negatives, r.size); r.Sampling.inRuns(m) {
 		return 0, nil
 	}
-	// Batches of one size go together; the last of an epoch may be smaller.
+	// Batches of one size are launched together; an epoch's last may be smaller.
 	for done < count {
 		b := r.edgesOf(e.batch + done)
 		m := r.Sampling.count(e.Negatives, b)
@@ -332,8 +331,8 @@ func (r *deviceEngine) launchTable(e *epochRun, count int) (done int, err error)
 	return done, nil
 }
 
-// find finds the distinct points of the batches [from, to) of a chunk, and waits for
-// their counts.
+// find finds the distinct points of batches [from, to) of a chunk, and waits for their
+// numbers.
 func (r *deviceEngine) find(e *epochRun, from, to int) error {
 	if err := r.batcher.distinct(r.layout, e.batch+from, to-from); err != nil {
 		return err
@@ -365,8 +364,8 @@ func (r *deviceEngine) putControls(e *epochRun, count int) error {
 	return device.Upload(r.Device, r.control.Pointer(), words)
 }
 
-// prepare sets the model's inputs to the i-th batch of a chunk, and returns the address
-// of its control block.
+// prepare binds the model's inputs to the i-th batch of a chunk, and returns the
+// address of its control block.
 func (r *deviceEngine) prepare(e *epochRun, i int) (device.Pointer, error) {
 	edges, distinct := r.edgesOf(e.batch+i), int(op.Data[int32](r.countsHere)[i-r.found])
 	control := controlAt(r.control.Pointer(), i)
@@ -391,8 +390,8 @@ func (r *deviceEngine) prepare(e *epochRun, i int) (device.Pointer, error) {
 	return control, r.compiled.Images.View(r.views, 0, r.views.Shape()...)
 }
 
-// sampleNegatives draws m negatives for the heads of a batch of b edges, and gives them
-// to the model with the loss's constant.
+// sampleNegatives draws m negatives for each head of a batch of b edges, and binds them
+// and the loss's constant to the model's inputs.
 func (r *deviceEngine) sampleNegatives(m, b int, control device.Pointer) error {
 	if err := drawOnDevice(r.Device, r.negatives, r.runs, r.Sampling, m, b, control); err != nil {
 		return err
@@ -423,7 +422,7 @@ func (r *deviceEngine) step(e *epochRun, i int) error {
 	return r.move(r.rows, control)
 }
 
-// move takes the steps against the gradients of a batch.
+// move takes the optimisers' steps for a batch.
 func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	status := r.status.Pointer()
 	if err := r.method.launch(r.Device, rows, numbersAt(control), status); err != nil || r.methodZ == nil {
@@ -432,8 +431,8 @@ func (r *deviceEngine) move(rows *op.Array, control device.Pointer) error {
 	return r.methodZ.launch(r.Device, rows, numbersZAt(control), status)
 }
 
-// divergedAt returns the error of a run that diverges in the i-th batch of a chunk.
-// Nothing has moved since.
+// divergedAt returns the error of a run that diverged in the i-th batch of a chunk,
+// which it computes again: nothing has moved since.
 func (r *deviceEngine) divergedAt(e *epochRun, i int) error {
 	if !(math.Abs(r.z) <= maxLogConst) {
 		return r.diverged(e, e.batch+i, ErrLogZ)

@@ -31,7 +31,7 @@ func copyTo(t *testing.T, d *device.Device, a *op.Array) *op.Array {
 	return to
 }
 
-// A deviceStep is a method's parameters twice: on the CPU and on a device.
+// A deviceStep has a method and its parameters twice: on the CPU and on a device.
 type deviceStep struct {
 	device                *device.Device
 	here, there           train.DeviceMethod
@@ -41,8 +41,8 @@ type deviceStep struct {
 	deviceNumbers         *op.Array
 }
 
-// newDeviceStep makes two of each method: for parameters of several sizes, one of which
-// fills several shares of a launch, and one of which is sparse.
+// newDeviceStep makes parameters of several sizes, one of which takes several shares of
+// a launch, and one of which is sparse.
 func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *deviceStep {
 	t.Helper()
 	s := &deviceStep{device: d, here: train.OnDevice(method()), there: train.OnDevice(method())}
@@ -77,7 +77,7 @@ func newDeviceStep(t *testing.T, d *device.Device, method func() train.Method) *
 	return s
 }
 
-// take takes a step on both, with gradients of its own.
+// take takes a step on both, with new gradients.
 func (s *deviceStep) take(t *testing.T, step int, clip float64) {
 	t.Helper()
 	rows := op.Data[int32](s.rows)
@@ -109,7 +109,7 @@ func (s *deviceStep) copy(t *testing.T, to, from *op.Array) {
 	}
 }
 
-// compare compares the parameters, and what the methods remember.
+// compare compares the parameters and the methods' state.
 func (s *deviceStep) compare(t *testing.T, what string) {
 	t.Helper()
 	for i, p := range s.params {
@@ -142,8 +142,8 @@ func equalFloats(t *testing.T, what string, got, want *op.Array) {
 	}
 }
 
-// A step on a device is that of the CPU, for every method, over several steps; what
-// is taken out and put back into another goes on likewise.
+// Steps on a device are the CPU's, for every method, also after its state moves to a
+// new method.
 func TestStepOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	all := map[string]func() train.Method{
@@ -205,8 +205,8 @@ func TestStepAfterFailureOnDevice(t *testing.T) {
 	}
 }
 
-// A step can be noted and taken again with other numbers. A gradient that moves to
-// another place is found there.
+// A step can be captured and replayed with other numbers. A gradient that moves in
+// memory is found there.
 func TestStepOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, method := range methods {

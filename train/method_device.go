@@ -9,20 +9,20 @@ import (
 	"cne/model/op"
 )
 
-// stepNumbers are what a device is told of a step before it is taken: its size, the
-// bound of the gradient's elements, and others of the method.
+// stepNumbers are the numbers of a step: its size, the gradient's clip bound, and
+// others that depend on the method.
 type stepNumbers [8]float32
 
-// A deviceMethod can move parameters that are on a device, where they were when Init
-// was called; their elements are float32 there.
+// A deviceMethod is a Method that can also step parameters on a device, in float32, if
+// they were there at Init.
 type deviceMethod interface {
 	Method
-	// numbers returns what a step of that size and clip needs to know, and counts
-	// it as taken.
+	// numbers returns the numbers of the next step, of that size and clip bound, and
+	// counts it as taken.
 	numbers(lr, clip float64) stepNumbers
-	// launch takes the step whose numbers are at an address of the device: see
-	// Step. rows are the batch's distinct points (int32, on the device), nil if
-	// no gradient is sparse. If the int32 at status is not 0, nothing moves.
+	// launch takes the step whose numbers are at a device address: see Step. rows are
+	// the batch's distinct points (int32, on the device), or nil if no gradient is
+	// sparse. Nothing moves if the int32 at status is not 0.
 	launch(d *device.Device, rows *op.Array, numbers, status device.Pointer) error
 }
 
@@ -32,26 +32,26 @@ var (
 )
 
 const (
-	// elementsPerShare is the number of elements of a parameter that a block of
-	// threads moves, and threadsPerShare the number of its threads.
+	// elementsPerShare is the number of a parameter's elements that a block updates,
+	// with threadsPerShare threads.
 	elementsPerShare = 1024
 	threadsPerShare  = 256
-	// wordsPerShare is the number of words that say where these elements are.
+	// wordsPerShare is the number of words in the plan for them.
 	wordsPerShare = 8
 )
 
-// A plan lets one launch move all parameters whose rows all move. It lists, share by
-// share, where on the device a parameter, its gradient and the method's state of it
-// are. Kernels optimise.c reads it.
+// A plan lets one launch update all parameters whose rows all move. It lists, share by
+// share, where a parameter, its gradient and the method's state are on the device: see
+// kernels/src/optimizers.c.
 type plan struct {
 	words     []int64
 	addresses []device.Pointer // of the arrays for which words were made
-	seen      []device.Pointer // of the arrays at this launch
-	there     *device.Memory   // words on the device
+	seen      []device.Pointer // of the arrays of this launch
+	there     *device.Memory   // words, on the device
 }
 
-// launch runs a kernel that moves the targets whose rows all move; others are its last
-// arguments. decay returns the weight decay of a target.
+// launch runs a kernel that updates the targets whose rows all move; others are its
+// last arguments. decay returns a target's weight decay.
 func (p *plan) launch(d *device.Device, kernel string, targets []target, decay func(*target) float64,
 	rows *op.Array, numbers, status device.Pointer, others ...device.Arg) error {
 	p.seen = p.seen[:0]
@@ -85,7 +85,7 @@ func (p *plan) launch(d *device.Device, kernel string, targets []target, decay f
 	return d.Launch(kernel, device.Launch{Grid: len(p.words) / wordsPerShare, Block: threadsPerShare}, args[:n]...)
 }
 
-// make makes the plan for the arrays seen, and uploads it.
+// make makes and uploads the plan for the arrays in seen.
 func (p *plan) make(d *device.Device, targets []target, decay func(*target) float64) error {
 	p.words, p.addresses = p.words[:0], append(p.addresses[:0], p.seen...)
 	at := 0 // in addresses
@@ -127,7 +127,7 @@ func (p *plan) make(d *device.Device, targets []target, decay func(*target) floa
 }
 
 // launchRows runs a kernel on the rows of a sparse gradient. Its last arguments are
-// others and the binary logarithm of the number of threads for a row.
+// others and the number of lanes (see device.Lanes).
 func (t *target) launchRows(d *device.Device, kernel string, to, rows *op.Array, others ...device.Arg) error {
 	if rows == nil || rows.Len() != t.Grad.Rows() {
 		n := 0

@@ -9,28 +9,27 @@ import (
 	"cne/model/op"
 )
 
-// maxReplayed bounds the edges of batches that are so small that it takes longer to
-// launch each of their operations than to compute them.
+// maxReplayed bounds the edges of batches that are so small that launching their
+// operations takes longer than computing them.
 const maxReplayed = 4096
 
-// A networkRun trains a network on small batches: what a batch asks of the device is
-// captured once, and then asked for again as a whole. The device itself counts which
-// batch it is, and takes the batch's points, edges and numbers from the layout and the
-// control blocks of the chunk. All batches have as many rows as endpoints; those beyond
-// the distinct points are point 0, to which no edge refers, so that their gradients are
-// zero.
+// A networkRun trains a network on small batches: a batch's operations are captured
+// once and then replayed as a whole. The device itself counts the batches, and reads
+// each one's points, edges and numbers from the chunk's layout and control blocks. All
+// batches have as many rows as endpoints; rows beyond the distinct points are point 0,
+// to which no edge refers, so that their gradients are zero.
 type networkRun struct {
 	engine          *deviceEngine
-	rows, local     *op.Array // [2·size] of the batch at hand
-	control, number *op.Array // [controlWords] of it, [1]; int32
+	rows, local     *op.Array // [2·size], of the current batch
+	control, number *op.Array // int32: its control block, and its number [1]
 	replay          device.Replay
-	// of is what the replay was captured for. warm is the number of negatives that a
-	// batch was trained with before, so that there is memory for another.
+	// of is what the replay was captured for. warm is the number of negatives with
+	// which a batch has run, so that their memory is allocated: a capture cannot.
 	of   replayed
 	warm int
 }
 
-// A replayed is what all batches of a replay have in common.
+// A replayed holds the addresses and sizes that a capture has fixed.
 type replayed struct {
 	rows, local, counts, control, losses device.Pointer // of the chunk
 	negatives                            int
@@ -48,7 +47,7 @@ func newNetworkRun(r *deviceEngine) (n *networkRun, err error) {
 	return n, err
 }
 
-// close frees the memory.
+// close frees the memory and the replay.
 func (n *networkRun) close() error {
 	free(n.rows, n.local, n.control, n.number)
 	return n.forget()
@@ -63,8 +62,8 @@ func (n *networkRun) forget() error {
 	return err
 }
 
-// launch asks the device to train on the batches of a chunk, but for one that is
-// smaller than the others, and returns their number. The layout holds the whole chunk.
+// launch submits a chunk's batches, except for a last one that is smaller, and returns
+// their number. The layout holds the whole chunk.
 func (n *networkRun) launch(e *epochRun, count int) (done int, err error) {
 	r := n.engine
 	for count > 0 && r.edgesOf(e.batch+count-1) < r.size {
@@ -102,7 +101,7 @@ func (n *networkRun) launch(e *epochRun, count int) (done int, err error) {
 	return done, nil
 }
 
-// step trains on the batch that is next, with m negatives for each head.
+// step trains on the next batch, with m negatives for each head.
 func (n *networkRun) step(m int) error {
 	r, ends, counted := n.engine, n.rows.Len(), n.number.Arg()
 	if err := r.Device.Each("replay_begin", max(ends, controlWords), n.rows.Arg(), n.local.Arg(), n.control.Arg(), counted,

@@ -21,10 +21,10 @@ type tableCase struct {
 	n, d, edges, b, m int
 	objective         op.ContrastiveOptions
 	lr, clip, lrZ     float64
-	start             func(table []float32) // changes the normal distribution that it is
+	start             func(table []float32) // changes its normally distributed start
 }
 
-// What a run over the batches of a tableCase leaves.
+// The results of a run over the batches of a tableCase.
 type tableResult struct {
 	table  []float32
 	losses []float32
@@ -236,7 +236,7 @@ func near(t *testing.T, what string, got, want []float32, within float64) {
 	}
 }
 
-// Some batches leave the table, the losses and log Z as they do on the CPU.
+// Table, losses and log Z are the CPU's after some batches.
 func TestTableOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
@@ -257,7 +257,7 @@ func TestTableOnDevice(t *testing.T) {
 					c.lr = 0.05 // its gradients have no bound
 				}
 				if c.clip == 0 {
-					c.lrZ = 1e-5 // for the derivative as it is
+					c.lrZ = 1e-5 // for the unclipped derivative
 				}
 				for _, large := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%v/b%d_d%d_m%d/mean=%v/large=%v", loss, c.b, c.d, c.m, more.Mean, large), func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestTableOnDevice(t *testing.T) {
 	}
 }
 
-// A run can be cut into launches, and gives the same bits again.
+// A run cut into several launches gives the same bits.
 func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	c := tableCase{n: 60, d: 2, edges: 400, b: 80, m: 5, objective: op.ContrastiveOptions{Loss: op.NC}, lr: 1, clip: 4, lrZ: 0.01}
@@ -310,7 +310,7 @@ func TestTableRunsAreReproducibleOnDevice(t *testing.T) {
 	}
 }
 
-// A loss that is not finite stops the run, before anything has moved by it.
+// A loss that is not finite stops the run before its batch moves anything.
 func TestTableStopsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
@@ -355,7 +355,7 @@ func TestTableStopsOnDevice(t *testing.T) {
 	}
 }
 
-// log Z that runs away stops the run.
+// A run whose log Z leaves its bounds stops.
 func TestTableStopsWhereLogZRunsAwayOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, large := range []bool{false, true} {

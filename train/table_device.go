@@ -12,51 +12,50 @@ import (
 	"cne/model/op"
 )
 
-// A tableRun trains an embedding table on a device without a Gorgonia graph: with
-// Euclidean distances in at most four dimensions, negatives that each head draws on its
-// own, and plain SGD for the table and log Z. It does what a model.Embedding, SGD and a
-// negativeSampler do on the CPU, with the same negatives, but log Z is a float32. It
-// never waits for the device, and allocates nothing after the first batch of a size.
+// A tableRun trains an embedding table on a device without a Gorgonia graph: Euclidean
+// distances in at most four dimensions, negatives drawn for each head on its own, and
+// plain SGD for the table and log Z. Its steps are those of model.Embedding, SGD and
+// negativeSampler on the CPU, with the same negatives, but log Z is a float32. It never
+// waits for the device, and allocates nothing after the first batch of a size.
 //
-// A batch's control block (putControl) is 16 words of 32 bits. Used are the state of
-// the stream rng.New(seed, rng.Negatives, epoch, batch) (words 0 and 1, the low half
-// first), logConst (2, not for NC-t-SNE), step size and bound (+∞ for none) of the
-// table's gradient (4 and 5), and those of log Z's (12 and 13).
+// Of a batch's control block (putControl) it uses the state of the stream rng.New(seed,
+// rng.Negatives, epoch, batch) (words 0 and 1, the low half first), logConst (2; not
+// for NC-t-SNE), the step size and clip bound (+∞ for none) of the table (4 and 5), and
+// those of log Z (12 and 13).
 //
-// When the loss of a batch is not finite, or log Z leaves ±maxLogConst, status becomes
-// 1 + the batch's number. From then on nothing moves; if the loss was not finite, that
-// batch has moved nothing either.
+// When a batch's loss is not finite, or log Z leaves ±maxLogConst, status becomes 1 +
+// the batch's number, and from then on nothing moves; nor has that batch moved anything
+// if its loss was not finite.
 type tableRun struct {
 	device              *device.Device
 	table, logZ, status *op.Array
 	n, d                int
 	objective           op.ContrastiveOptions
-	positive            device.Arg // 1 if InfoNC's positive pair is part of the sum of similarities
-	limit               device.Arg // the reciprocal of package simd's clamp
+	positive            device.Arg // 1 if InfoNC's sum includes the positive pair
+	limit               device.Arg // 1/clamp
 
-	// gradient [n, d] is that of a large batch in fixed-point numbers, zero between
-	// batches; parts [blocks, 2] are sums of losses and of derivatives.
+	// gradient [n, d] is a large batch's, in fixed point and zero between batches;
+	// parts [blocks, 2] are sums of losses and of derivatives.
 	gradient, parts *op.Array
 }
 
 const (
-	// tableBlock is the number of threads of the one block that trains on small
-	// batches; pairBlock and finishBlock are those of the kernels for a large one.
+	// tableBlock is the number of threads of the one block for small batches; pairBlock
+	// and finishBlock are those of the kernels for large ones.
 	tableBlock  = 1024
 	pairBlock   = 256
 	finishBlock = 256
-	// reservedShared is the shared memory, in bytes, that the kernels need besides
-	// what they are given.
+	// reservedShared is an upper bound of the kernels' static shared memory, in bytes.
 	reservedShared = 1 << 10
 )
 
-// tableTakes tells whether a tableRun can train a table of width d with an objective.
+// tableTakes reports whether a tableRun can train a table of width d with an objective.
 func tableTakes(objective op.ContrastiveOptions, d int) bool {
 	return objective.Metric == op.Euclidean && d >= 1 && d <= 4
 }
 
-// newTableRun returns a run for a table [n, d] (float32) that tableTakes accepts, log Z
-// [1] (float32), and status [1] (int32, 0), which are on a device.
+// newTableRun returns a run for arrays on a device: a table [n, d] (float32) that
+// tableTakes accepts, log Z [1] (float32), and status [1] (int32, 0).
 func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.ContrastiveOptions) (*tableRun, error) {
 	r := &tableRun{device: d, table: table, logZ: logZ, status: status, n: table.Rows(), d: table.Cols(), objective: objective, positive: device.Int(1)}
 	if !tableTakes(objective, r.d) {
@@ -70,19 +69,19 @@ func newTableRun(d *device.Device, table, logZ, status *op.Array, objective op.C
 	return r, nil
 }
 
-// small tells whether the data of a batch of b edges fit the shared memory of a block,
-// so that method batches takes it: up to some 2800 edges in two dimensions.
+// small reports whether the data of a batch of b edges fit a block's shared memory, as
+// method batches needs: up to some 2800 edges in two dimensions.
 func (r *tableRun) small(b int) bool {
 	return r.shared(b) <= r.device.Properties().SharedPerBlock-reservedShared
 }
 
-// shared returns the bytes of shared memory that a small batch needs: for each endpoint
-// the position and the gradient of a point, and local number and row in this batch and
-// the next.
+// shared returns the shared memory for a small batch, in bytes: for each endpoint a
+// point's position and gradient, and local numbers and rows for this batch and the
+// next.
 func (r *tableRun) shared(b int) int { return 2 * b * (4*r.d + 8*r.d + 4*4) }
 
-// takes returns an error unless heads in batches of b edges each draw m negatives: if
-// these are all other rows, nothing is drawn.
+// takes returns an error unless heads in batches of b edges can draw m negatives each,
+// fewer than all other rows.
 func (r *tableRun) takes(b, m int) error {
 	if m < 1 || m >= 2*b-2 {
 		return fmt.Errorf("train: %d negatives of heads in batches of %d edges are not drawn singly", m, b)
@@ -102,9 +101,9 @@ func (r *tableRun) norms(b int) (ofLoss, ofGradient device.Arg) {
 
 // batches trains on consecutive small batches of b edges with m negatives each, 1 ≤ m <
 // 2b−2. rows, local [count, 2·size] (int32, size ≥ b) and counts [count] (int32) are
-// those of a deviceLayout, and control [count, 16] the batches' control blocks. losses
-// [count] (float32) become the sums of the losses of a batch's edges, times Scale. first
-// is the number of the first batch in status.
+// those of a deviceLayout, and control [count, 16] the control blocks. losses [count]
+// (float32) become the sums of the batches' losses over their edges, times Scale. first
+// is the first batch's number for status.
 func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device.Pointer, b, m, first int) error {
 	if err := r.takes(b, m); err != nil {
 		return err
@@ -127,9 +126,9 @@ func (r *tableRun) batches(rows, local, counts *op.Array, control, losses device
 		r.limit, ofLoss, ofGradient)
 }
 
-// batch trains on one batch of b edges with m negatives each, 1 ≤ m < 2b−2. edges is the
-// address of these (type edge), control that of its control block, and loss that of its
-// loss, the sum over its edges times Scale. number is the batch's number in status.
+// batch trains on one batch of b edges with m negatives each, 1 ≤ m < 2b−2. edges,
+// control and loss are the addresses of its edges (type edge), its control block, and
+// its loss, the sum over the edges times Scale. number is its number for status.
 func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) error {
 	if err := r.takes(b, m); err != nil {
 		return err
@@ -152,7 +151,7 @@ func (r *tableRun) batch(edges, control, loss device.Pointer, b, m, number int) 
 	return r.device.Each("table_update", r.n*r.d, r.table.Arg(), r.gradient.Arg(), r.status.Arg(), device.Arg(control), ofGradient, device.Int(r.n*r.d))
 }
 
-// reserve allocates what large batches of so many blocks need.
+// reserve allocates the memory for large batches of so many blocks.
 func (r *tableRun) reserve(blocks int) (err error) {
 	if r.gradient == nil {
 		if r.gradient, err = op.NewArray(r.device, tensor.Int32, r.n, r.d, 2); err != nil {

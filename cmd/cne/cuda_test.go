@@ -33,7 +33,7 @@ func onDevice(t *testing.T) map[string][]string {
 // sentence. What is in the folder is then of a run that can go on, if there was a
 // checkpoint, and ends as if nothing had been; if there was none it is empty.
 func TestDeviceIsLostInARun(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be made to fail")
 	}
 	t.Chdir(t.TempDir())
@@ -81,7 +81,7 @@ func TestDeviceIsLostInARun(t *testing.T) {
 // A device with too little memory ends a run with one sentence that says how much it
 // needs and has.
 func TestDeviceHasTooLittleMemoryForARun(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	t.Chdir(t.TempDir())

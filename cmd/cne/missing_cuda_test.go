@@ -71,7 +71,7 @@ func build(t *testing.T, file, source, name string) {
 // A run on a machine where something is missing or broken says in one sentence what,
 // and what it does instead: the CPU's with device auto, an error's with device cuda.
 func TestDeviceWhereSomethingIsMissing(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a machine with a GPU has what it has")
 	}
 	t.Chdir(t.TempDir())

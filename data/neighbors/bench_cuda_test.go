@@ -25,7 +25,7 @@ func BenchmarkKNNOnDevice(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		search() // kernels are loaded, and memory is allocated
+		search() // loads kernels and allocates memory
 		b.ResetTimer()
 		for range b.N {
 			search()

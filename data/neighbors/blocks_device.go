@@ -12,44 +12,43 @@ import (
 
 // Candidates on a device.
 //
-// As on the CPU (blocks.go), products of blocks of points in float32 (no TF32)
-// tell the k+slack candidates of each query, a warp for each. In few dimensions,
-// where the products lose the distances of dense points to rounding,
-// differences take their place: n² of them take a device no longer than
-// searching a tree takes the CPU.
+// As on the CPU (blocks.go), float32 products (no TF32) of blocks of points give each
+// query's k+slack candidates; a warp selects them for one query. In few dimensions,
+// where products lose the distances of close points to rounding, coordinates are
+// subtracted instead: n² differences take a device no longer than a tree search takes
+// the CPU.
 //
-// A block of products is that of queryBlock queries and pointBlock base points: 32
-// MiB, which remain in the cache between the product and the kernel that reads it.
-// While the CPU ranks a block's candidates, the device finds the next ones.
+// A block has the products of queryBlock queries and pointBlock base points: 32 MiB,
+// which stay in the cache between the product and the selection. While the CPU ranks a
+// block's candidates, the device finds the next ones.
 const (
 	queryBlock = 4096
 	pointBlock = 2048
-	// columnStep is how many columns of a block a warp reads at a time: the
-	// number of columns is rounded up to a multiple of it.
+	// columnStep is how many columns a warp reads at a time: numbers of columns are
+	// rounded up to a multiple of it.
 	columnStep = 512
-	// maxShared is how many bytes of shared memory warps have for their
-	// candidates, and maxRoom for how many there is room then.
+	// maxShared is the shared memory of a block's warps for their candidates, in bytes,
+	// and maxRoom the number of candidates that fit.
 	maxShared = 64 << 10
 	maxRoom   = maxShared / 8
 	maxWarps  = 8  // of a block of threads
 	warp      = 32 // threads
-	// nearTile is how many floats of points for each of their coordinates the
-	// kernel of differences keeps in shared memory.
+	// nearTile is how many points the kernel of differences keeps in shared memory.
 	nearTile = 1024
 )
 
 // deviceMaxK is the largest k with roomFor(k+slack) ≤ maxRoom.
 const deviceMaxK = maxRoom - warp - slack
 
-// roomFor returns for how many candidates a warp has room that keeps so many: the
-// next power of two that leaves room for one of each of its threads.
+// roomFor returns the room of a warp that keeps so many candidates: a power of two,
+// with room to spare for one from each thread.
 func roomFor(keep int) int { return max(2*warp, 1<<bits.Len(uint(keep+warp-1))) }
 
-// deviceBlocks holds the moved and scaled points on a device.
+// deviceBlocks holds the centred and scaled points on a device.
 type deviceBlocks struct {
 	frame
 	device      *device.Device
-	differences bool           // take the place of products
+	differences bool           // instead of products
 	width       int            // of a row of z: d, and zeros up to a multiple of 4
 	z           *device.Memory // [n, width]
 	h           *device.Memory // [n], and infinite up to a multiple of columnStep
@@ -79,8 +78,8 @@ func newDeviceBlocks(ctx context.Context, d *device.Device, m *data.Matrix) (*de
 	return b, nil
 }
 
-// upload sets z, h and the norms to those of the points. What is in h beyond
-// them is uploaded, too.
+// upload fills z, h and the norms with those of the points. It uploads all of h, also
+// beyond the points.
 func (b *deviceBlocks) upload(ctx context.Context, m *data.Matrix, h []float32) error {
 	const chunk = 16 << 20 / 4
 	rows := min(m.N, max(blockSize, chunk/b.width))
@@ -104,10 +103,10 @@ func (b *deviceBlocks) free() {
 	b.h.Free()
 }
 
-// columns returns how many columns the products of so many base points have.
+// columns returns the number of columns of the products with so many base points.
 func columns(points int) int { return (points + columnStep - 1) / columnStep * columnStep }
 
-// place moves and scales points into rows of z, and sets their h and norms.
+// place centres and scales points into rows of z, and sets their h and norms.
 func (b *deviceBlocks) place(z, h []float32, m *data.Matrix, norm []float64) {
 	parallel.For(m.N, blockSize, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -124,8 +123,8 @@ func (b *deviceBlocks) place(z, h []float32, m *data.Matrix, norm []float64) {
 	})
 }
 
-// deviceQueries are up to queryBlock queries on a device: z [·, width] and h. The
-// first is base point self, the others follow; noSelf says that they are none.
+// deviceQueries are up to queryBlock queries on a device: z [·, width] and h. They are
+// base points from self on, or none if self is noSelf.
 type deviceQueries struct {
 	z, h device.Pointer
 	norm []float64
@@ -167,9 +166,9 @@ func (b *deviceBlocks) search(ctx context.Context, queries *data.Matrix, k int, 
 	})
 }
 
-// find finds the candidates of n queries. It calls prepare for each block of
-// queries, lo to hi−1, which must be valid until the next call, and then rank,
-// perhaps while the device works on the next block, but for one block at a time.
+// find finds the candidates of n queries, block by block. It calls prepare for the
+// queries lo to hi−1, which must be valid until its next call, and then rank, for one
+// block at a time but possibly while the device works on the next.
 func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare func(lo, hi int) (deviceQueries, error)) error {
 	d, keep := b.device, k+slack
 	rows, stride := min(n, queryBlock), min(columns(b.n), pointBlock)
@@ -205,7 +204,7 @@ func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare 
 		state := []device.Arg{device.Arg(keys), device.Arg(count), device.Arg(threshold)}
 		if b.differences {
 			l.Shared += nearTile * b.width * 4
-			err = d.Launch("neighbours_near", l, append(state, device.Arg(b.z.Pointer()), device.Arg(q.z), device.Int(b.n), device.Int(b.width),
+			err = d.Launch("neighbors_differences", l, append(state, device.Arg(b.z.Pointer()), device.Arg(q.z), device.Int(b.n), device.Int(b.width),
 				device.Int(hi-lo), device.Int(q.self), device.Int(keep), device.Int(room))...)
 		} else {
 			err = b.multiply(q, products, stride, func(_, first, wanted int) error {
@@ -213,7 +212,7 @@ func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare 
 				if first == 0 {
 					begin = 1
 				}
-				return d.Launch("neighbours_select", l, append(state[:3:3], device.Arg(products),
+				return d.Launch("neighbors_select", l, append(state[:3:3], device.Arg(products),
 					device.Arg(b.h.Pointer().At(first, 4)), device.Arg(q.h), device.Int(hi-lo), device.Int(q.self),
 					device.Int(first), device.Int(wanted), device.Int(stride), device.Int(keep), device.Int(room), device.Int(begin))...)
 			})
@@ -241,9 +240,9 @@ func (b *deviceBlocks) find(ctx context.Context, n, k int, rank ranker, prepare 
 	return nil
 }
 
-// multiply computes the products z·z' of queries and all base points in products
-// [queries, stride], so many points at a time, and calls use with the number of
-// the block, its first point, and how many columns it has.
+// multiply computes products [queries, stride] of z·z' for queries and all base points,
+// a block of stride points at a time, and calls use with the block's number, its first
+// point and its number of columns.
 func (b *deviceBlocks) multiply(q deviceQueries, products device.Pointer, stride int, use func(block, first, columns int) error) error {
 	for first := 0; first < b.n; first += stride {
 		points := min(stride, b.n-first)

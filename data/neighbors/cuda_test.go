@@ -36,7 +36,7 @@ func knnOnDevice(t *testing.T, d *data.Device, m *data.Matrix, k int) (nb *Neigh
 	return nb, improved
 }
 
-// The result is the CPU's to the last bit, whatever the points are.
+// The result is the CPU's, bit for bit, whatever the points are.
 func TestKNNOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, kind := range kinds {
@@ -52,7 +52,7 @@ func TestKNNOnDevice(t *testing.T) {
 	}
 }
 
-// Several blocks of points, and sizes about their edges.
+// Several blocks of points, and sizes around those of blocks.
 func TestKNNOnDeviceInBlocks(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, size := range []struct{ n, d, k int }{{513, 9, 5}, {650, 12, 128}, {2049, 10, 5}, {1025, 3, 5}} {

@@ -8,7 +8,7 @@ import (
 	"cne/internal/device"
 )
 
-// ranksOnDevice is Ranks on a device for checked arguments.
+// ranksOnDevice is Ranks on a device, for checked arguments.
 func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index []int32, k int) ([]int32, error) {
 	base, err := newDeviceBlocks(ctx, d, m)
 	if err != nil {
@@ -45,14 +45,14 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 		if err := d.Zero(ranks, n*k*4); err != nil {
 			return nil, err
 		}
-		if err := d.Each("neighbours_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
+		if err := d.Each("neighbors_distances", n*k, device.Arg(dist2), device.Arg(points), device.Arg(targets),
 			device.Int(lo), device.Int(m.D), device.Int(k), device.Int(n)); err != nil {
 			return nil, err
 		}
 		q := base.own(lo, lo+n)
 		l := device.Launch{Grid: (n + maxWarps - 1) / maxWarps, Block: maxWarps * warp, Shared: maxWarps * countTile * 4}
 		err := base.multiply(q, products, stride, func(block, first, columns int) error {
-			return d.Launch("neighbours_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.h.Pointer().At(first, 4)),
+			return d.Launch("neighbors_count", l, device.Arg(ranks), device.Arg(products), device.Arg(base.h.Pointer().At(first, 4)),
 				device.Arg(q.h), device.Arg(norms), device.Arg(bound.At(block*boundWidth, 8)), device.Arg(points), device.Int(m.D),
 				device.Arg(targets), device.Arg(dist2), device.Int(n), device.Int(lo), device.Int(first), device.Int(columns),
 				device.Int(stride), device.Int(k))
@@ -71,13 +71,12 @@ func ranksOnDevice(ctx context.Context, d *device.Device, m *data.Matrix, index 
 }
 
 const (
-	countTile  = 128 // floats of shared memory of a warp that counts
+	countTile  = 128 // floats of shared memory for a warp of neighbors_count
 	boundWidth = 6   // numbers of a block in boundsOf
 )
 
-// boundsOf returns, for each block of so many base points, the numbers that the
-// kernel that counts needs: their largest norm, and the bounds of the products'
-// errors.
+// boundsOf returns what the kernel neighbors_count needs for each block of stride base
+// points: the largest norm, and the bounds of the products' errors.
 func (b *deviceBlocks) boundsOf(stride int) []float64 {
 	e := newErrorBound(b.d) // of products, in few dimensions too
 	var bounds []float64

@@ -11,21 +11,21 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// open returns the device as runs use it, which keep memory and round to TF32.
+// open returns the device as runs use it: pooled, and with TF32.
 func open(b *testing.B) *device.Device {
 	d := fakecuda.Open(b)
 	d.TF32, d.Unpooled = true, false
 	return d
 }
 
-// repeat times f, b.N times in a row, and returns the seconds of one.
+// repeat calls f b.N times and returns the seconds of one call.
 func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 	b.Helper()
-	// What is loaded when it is first needed is not timed.
+	// The first call, which loads kernels and libraries, is not timed.
 	if err := f(); err != nil {
 		b.Fatal(err)
 	}
-	if err := d.Synchronise(); err != nil {
+	if err := d.Synchronize(); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
@@ -34,14 +34,14 @@ func repeat(b *testing.B, d *device.Device, f func() error) (seconds float64) {
 			b.Fatal(err)
 		}
 	}
-	if err := d.Synchronise(); err != nil {
+	if err := d.Synchronize(); err != nil {
 		b.Fatal(err)
 	}
 	return b.Elapsed().Seconds() / float64(b.N)
 }
 
-// random returns memory full of random numbers: a GPU that computes with zeros needs
-// less power, and may be clocked higher.
+// random returns memory full of random numbers: zeros take a GPU less power, which may
+// raise its clock.
 func random(b *testing.B, d *device.Device, floats int) device.Pointer {
 	b.Helper()
 	m, err := d.Alloc(4 * floats)
@@ -63,15 +63,15 @@ func random(b *testing.B, d *device.Device, floats int) device.Pointer {
 	return m.Pointer()
 }
 
-// BenchmarkDeviceLaunch times the shortest kernel, which sets one number.
+// BenchmarkDeviceLaunch times a kernel that sets one number.
 func BenchmarkDeviceLaunch(b *testing.B) {
 	d := open(b)
 	x := random(b, d, 1)
 	repeat(b, d, func() error { return d.Each("relu", 1, device.Arg(x), device.Arg(x), device.Int(1)) })
 }
 
-// BenchmarkDeviceCopy times copies within the device's memory: what it reads and writes
-// at most, to which the rates of kernels compare.
+// BenchmarkDeviceCopy times copies within the device's memory, whose bandwidth bounds
+// that of kernels.
 func BenchmarkDeviceCopy(b *testing.B) {
 	mib := 512
 	if testing.Short() {
@@ -85,8 +85,8 @@ func BenchmarkDeviceCopy(b *testing.B) {
 	})
 }
 
-// BenchmarkDeviceProduct times products of square matrices, with and without TF32: what
-// it computes at most in either way, of which the units differ.
+// BenchmarkDeviceProduct times products of square matrices with and without TF32, whose
+// rates bound those of layers.
 func BenchmarkDeviceProduct(b *testing.B) {
 	n := 8192
 	if testing.Short() {

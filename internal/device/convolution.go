@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrNoConvolution is the error of Convolve where the device's libraries do not
-// compute a convolution: none is there, or none knows this one.
+// ErrNoConvolution is the error of Convolve where no library of the device computes the
+// convolution: none is installed, or none supports it.
 var ErrNoConvolution = errors.New("device: no library computes the convolution")
 
-// A ConvolutionPart is one of the three arrays of a convolution. Two of them, or
-// their gradients, give that of the third.
+// A ConvolutionPart is one of the three arrays of a convolution. From two of them, or
+// their gradients, follows that of the third.
 type ConvolutionPart int
 
 // The parts of a convolution.
@@ -20,25 +20,25 @@ const (
 	ConvolutionResult
 )
 
-// A Convolution is one of float32 images [N, H, W, C] with weights [K, KH, KW, C]:
-// a result [N, OH, OW, K] with OH = ⌊(H+2·Pad−KH)/Stride⌋+1 and OW in the same way,
-// where rows and columns of zeros are thought around the images, Pad on each side. It
-// is a correlation: the weights are not turned round.
+// A Convolution of float32 images [N, H, W, C] with weights [K, KH, KW, C] has a result
+// [N, OH, OW, K] with OH = ⌊(H+2·Pad−KH)/Stride⌋+1, and OW likewise; the images are
+// padded with Pad rows and columns of zeros on each side. It is a cross-correlation:
+// the weights are not flipped.
 type Convolution struct {
-	// Part says what is computed: the result; or, from the result's gradient in
-	// its place, the gradient of the images or of the weights.
+	// Part is what is computed: the result, or the gradient of the images or of the
+	// weights, where Result then is the result's gradient.
 	Part        ConvolutionPart
 	N, H, W, C  int
 	K, KH, KW   int
 	OH, OW      int
 	Stride, Pad int
-	// Images, Weights and Result are the arrays.
+	// Images, Weights and Result are the addresses of the arrays.
 	Images, Weights, Result Pointer
 }
 
-// Convolve computes a part of a convolution, in the same way whenever it is asked
-// for the same one. Device.TF32 governs it as it does products. An error is
-// ErrNoConvolution where no library can.
+// Convolve computes a part of a convolution, always in the same way for the same
+// convolution. Device.TF32 applies as to products. The error is ErrNoConvolution where
+// no library supports it.
 func (d *Device) Convolve(c Convolution) error {
 	if d.OnHost() {
 		return ErrHost
@@ -52,9 +52,9 @@ func (d *Device) Convolve(c Convolution) error {
 	return err
 }
 
-// Scratch calls f with memory of so many bytes for what an operation needs while it
-// is computed. All share it: while f runs, no other goroutine gets it. It stays where
-// it is as long as it is large enough, so that a capture can contain what f asks for.
+// Scratch calls f with a workspace of so many bytes. All operations share it: no other
+// goroutine gets it while f runs. It does not move as long as it is large enough, so
+// that a capture may refer to it.
 func (d *Device) Scratch(bytes int, f func(p Pointer) error) error {
 	if d.OnHost() {
 		return ErrHost
@@ -71,8 +71,8 @@ func (d *Device) Scratch(bytes int, f func(p Pointer) error) error {
 	return f(p)
 }
 
-// holdScratch keeps other goroutines from the scratch memory until the function that it
-// returns is called. A capture holds it already.
+// holdScratch locks the workspace until the function that it returns is called. A
+// capture has locked it already.
 func (d *Device) holdScratch() (release func()) {
 	if d.recording() {
 		return func() {}
@@ -81,8 +81,9 @@ func (d *Device) holdScratch() (release func()) {
 	return d.scratch.Unlock
 }
 
-// scratchOf returns scratch memory of so many bytes. What is outgrown is kept, since
-// captures may refer to it; it is half of what follows at most.
+// scratchOf returns a workspace of so many bytes. One that is too small is kept, since
+// captures may refer to it; its successor is at least twice as large where there is
+// room.
 func (d *Device) scratchOf(bytes int) (Pointer, error) {
 	s := &d.scratch
 	if n := len(s.memory); n > 0 && bytes <= s.bytes {
@@ -93,8 +94,8 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 		size = int64(max(bytes, 4))
 	}
 	p, err := d.backend.Alloc(size)
-	full := new(MemoryError)
-	if least := classOf(bytes); least < size && errors.As(err, &full) {
+	shortage := new(MemoryError)
+	if least := classOf(bytes); least < size && errors.As(err, &shortage) {
 		size = least // if there is no room to grow
 		p, err = d.backend.Alloc(size)
 	}
@@ -107,21 +108,21 @@ func (d *Device) scratchOf(bytes int) (Pointer, error) {
 	return p, nil
 }
 
-// retried calls f while nothing else is asked of the device, and once more if there
-// was too little memory: what is no longer referred to may be enough, and what the
-// pool keeps for other sizes. It allocates so many bytes.
+// retried calls f with the device locked. If there is too little memory, it frees what
+// nothing refers to and what the pool keeps for other sizes, and calls f once more.
+// bytes is what f allocates.
 func (d *Device) retried(bytes int, f func() error) error {
 	err := d.do(f)
 	if err == nil {
 		return nil
 	}
-	full := new(MemoryError)
-	if !errors.As(err, &full) {
+	shortage := new(MemoryError)
+	if !errors.As(err, &shortage) {
 		return err
 	}
 	collect()
 	err = d.do(func() error {
-		if err := d.backend.Synchronise(); err != nil {
+		if err := d.backend.Synchronize(); err != nil {
 			return err
 		}
 		if err := d.pool.empty(d.backend.Free); err != nil {
@@ -129,11 +130,11 @@ func (d *Device) retried(bytes int, f func() error) error {
 		}
 		return f()
 	})
-	if errors.As(err, &full) {
+	if errors.As(err, &shortage) {
 		if bytes > 0 {
-			full.Needed = int64(bytes)
+			shortage.Needed = int64(bytes)
 		}
-		return full
+		return shortage
 	}
 	return err
 }

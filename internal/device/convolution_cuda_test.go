@@ -15,7 +15,7 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// small is a convolution of zeros, for which a device gets memory.
+// small is a convolution of zeros, in memory on the device.
 func small(t *testing.T, d *device.Device) device.Convolution {
 	t.Helper()
 	m, err := d.Alloc(4096)
@@ -27,19 +27,19 @@ func small(t *testing.T, d *device.Device) device.Convolution {
 		Images: at, Weights: at.At(256, 4), Result: at.At(512, 4)}
 }
 
-// notesOf returns what a device tells from now on.
+// notesOf returns what a device tells Notify from now on.
 func notesOf(d *device.Device) *[]string {
 	var all []string
 	d.Notify(func(sentence string) { all = append(all, sentence) })
-	all = nil // what was to be said of how it was opened
+	all = nil // drop the notes about its opening
 	return &all
 }
 
-// A device looks for the library of convolutions when it is asked for the first, once,
-// and says what it has found. CNE_LIBCUDNN names the library; none does without. One
-// that is named and cannot be used is an error.
+// A device looks for cuDNN once, at its first convolution, and notes what it has found.
+// CNE_LIBCUDNN names the library; none means none. A named one that cannot be used is
+// an error.
 func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's libraries are what they are")
 	}
 	library := os.Getenv("CNE_LIBCUDA")
@@ -90,11 +90,11 @@ func TestLibraryOfConvolutionsOnDevice(t *testing.T) {
 	}
 }
 
-// cuDNN's own memory is taken from what the device keeps for others, if there is no
-// more: where CNE_LIBCUDNN names it, and, in a process that starts with such a library
-// in its path, where it is found.
+// If memory is short, cuDNN gets what the pool keeps: where CNE_LIBCUDNN names the
+// library, and, in a process started with it in its library path, where it is found
+// there.
 func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's memory cannot be changed")
 	}
 	const inner = "CNE_TEST_WITH_CUDNN_IN_PATH"
@@ -130,8 +130,8 @@ func TestLibraryOfConvolutionsFindsMemoryOnDevice(t *testing.T) {
 	}
 }
 
-// The first convolution cannot be captured. A capture that one is tried in ends well
-// all the same, and what is computed later is as ever.
+// The first convolution cannot be captured. The capture that tried ends cleanly, and
+// later ones work.
 func TestFirstConvolutionInCaptureOnDevice(t *testing.T) {
 	fakecuda.Convolutions(t, true)
 	d := fakecuda.Open(t)
@@ -150,8 +150,8 @@ func TestFirstConvolutionInCaptureOnDevice(t *testing.T) {
 	check(t, r.Run(), r.Close())
 }
 
-// A failure of the device in a convolution is one of the device, with TF32 or
-// without; what the library does not know is ErrNoConvolution, each time, and said once.
+// A failure in a convolution is one of the device, with TF32 or without. A convolution
+// that the library does not support is ErrNoConvolution each time, and noted once.
 func TestConvolveOnDevice(t *testing.T) {
 	fakecuda.Convolutions(t, true)
 	d := fakecuda.Open(t)
@@ -177,7 +177,7 @@ func TestConvolveOnDevice(t *testing.T) {
 		t.Errorf("it tells %q, want %q", *notes, want)
 	}
 	fakecuda.Fail(t, 0, fakecuda.LaunchFailed)
-	if err := errors.Join(d.Launch("sum", device.Launch{Grid: 1, Block: 1}, 0, 0, 0, 0), d.Synchronise()); !errors.Is(err, device.ErrLost) {
+	if err := errors.Join(d.Launch("sum", device.Launch{Grid: 1, Block: 1}, 0, 0, 0, 0), d.Synchronize()); !errors.Is(err, device.ErrLost) {
 		t.Fatalf("the device did not fail: %v", err)
 	}
 	if err := d.Convolve(c); !errors.Is(err, device.ErrLost) {

@@ -33,7 +33,7 @@ func TestConvolve(t *testing.T) {
 	}
 }
 
-// Memory that the pool keeps makes room for a convolution's.
+// The pool's free memory makes room for a convolution's.
 func TestConvolveMakesRoom(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	m, err := d.Alloc(900 << 10)
@@ -63,14 +63,15 @@ func TestScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What has grown is at least twice as large, and stays where it was for captures.
+	// The workspace grows at least twofold, and the old one stays in place for
+	// captures.
 	if a, b := seen[0], seen[3]; !slices.Equal(seen, []Pointer{a, a, a, b, b, b}) || a == b || p.memory[a] == nil {
 		t.Errorf("scratch memory was at %v", seen)
 	}
 	if used, kept := d.Usage(); used != p.used() || kept != 0 {
 		t.Errorf("%d bytes are used and %d kept, want %d and 0", used, kept, p.used())
 	}
-	// Where there is no room to grow, it is as large as it must be.
+	// Where there is no room for that, it grows as far as needed.
 	for _, bytes := range []int{400 << 10, 450 << 10} { // and 800 KiB are not left
 		if err := d.Scratch(bytes, func(Pointer) error { return nil }); err != nil {
 			t.Error(err)
@@ -92,8 +93,7 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// Whoever has the scratch memory has it alone, and so have captures that are run
-// again.
+// One goroutine at a time has the workspace, replays included.
 func TestScratchIsOnes(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	r, err := d.Capture(func() error { return nil })
@@ -108,7 +108,7 @@ func TestScratchIsOnes(t *testing.T) {
 			defer all.Done()
 			for range 100 {
 				if err := d.Scratch(8, func(at Pointer) error {
-					inside++ // the race detector sees two at once, and so does the sum
+					inside++ // two at once would race, and miscount
 					return d.Zero(at, 8)
 				}); err != nil {
 					t.Error(err)

@@ -15,9 +15,9 @@ import (
 var (
 	// ErrUnavailable: there is no such device here.
 	ErrUnavailable = errors.New("no such device")
-	// ErrLost: the device has failed. Nothing in its memory can be had any more.
+	// ErrLost: the device has failed, and what was in its memory is lost.
 	ErrLost = errors.New("the device failed")
-	// ErrHost: the processor was asked for what accelerators alone have.
+	// ErrHost: the CPU was asked for what only accelerators have.
 	ErrHost = errors.New("device: the CPU has no memory apart from the program's and runs no kernels by name")
 )
 
@@ -25,7 +25,8 @@ var (
 type MemoryError struct {
 	Device              string
 	Needed, Free, Total int64 // bytes
-	// For is what needed it, where Needed is 0: it has not said how much.
+	// For names what ran out of memory, where Needed is 0 because it does not say how
+	// much it needs.
 	For string
 }
 
@@ -38,7 +39,7 @@ func (e *MemoryError) Error() string {
 		e.Device, Bytes(e.Needed), Bytes(e.Free), Bytes(e.Total))
 }
 
-// Bytes prints a number of bytes for people.
+// Bytes formats a number of bytes for people: 1.5 GiB.
 func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -54,7 +55,7 @@ func Bytes(n int64) string {
 // A Pointer is an address in the memory of a device.
 type Pointer uint64
 
-// At returns the address of the i-th of elements of so many bytes.
+// At returns the address of element i of an array whose elements have size bytes.
 func (p Pointer) At(i, size int) Pointer { return p + Pointer(i*size) }
 
 // An Arg is an argument of a kernel.
@@ -66,25 +67,25 @@ func Int(i int) Arg { return Arg(i) }
 // Word makes an argument of 64 bits, for parameters of type unsigned long.
 func Word(w uint64) Arg { return Arg(w) }
 
-// F32 makes an argument of a number, for parameters of type number.
+// F32 makes an argument of a float32, for parameters of type float_bits.
 func F32(f float64) Arg { return Arg(math.Float32bits(float32(f))) }
 
 // MaxArgs is the largest number of arguments of a kernel.
 const MaxArgs = 24
 
-// A Launch is a kernel, how often it runs, and on what.
+// A Launch is the shape of a kernel's launch.
 type Launch struct {
-	// Grid is the number of blocks, at least 1, and Block that of threads in
+	// Grid is the number of blocks, at least 1, and Block the number of threads in
 	// each, 1 … 1024.
 	Grid, Block int
-	// Shared is the number of bytes of the dynamic shared memory of a block.
+	// Shared is the size of a block's dynamic shared memory, in bytes.
 	Shared int
 }
 
-// A Product is C = Alpha·op(A)·op(B) + Beta·C of float32 matrices that lie row
-// after row: op(A) is [M, K], op(B) [K, N] and C [M, N], where op transposes if
-// told so. The strides LDA, LDB and LDC are those from one row to the next of A, B
-// and C as they lie in memory.
+// A Product is the matrix product C = Alpha·op(A)·op(B) + Beta·C of row-major float32
+// matrices, where op(A) is [M, K], op(B) [K, N] and C [M, N], and op transposes where
+// TransA or TransB says so. LDA, LDB and LDC are the leading dimensions: from one row
+// in memory to the next.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
@@ -100,19 +101,18 @@ type Product struct {
 	Exact bool
 }
 
-// A Backend is one accelerator as a driver gives access to it. A Device sees to
-// it that only one call runs at a time. Operations may return before they are
-// done; they are done in order. Errors wrap ErrLost or are *MemoryError where
-// that is what they are.
+// A Backend is one accelerator, as its driver offers it. Device calls it from one
+// goroutine at a time. Operations are asynchronous and done in order. Errors wrap
+// ErrLost or are *MemoryError where that applies.
 type Backend interface {
-	// Alloc allocates memory that begins at a multiple of 256 bytes; Free
-	// frees it once what was asked for before is done.
+	// Alloc allocates memory that begins at a multiple of 256 bytes. Free frees it
+	// after all earlier operations are done.
 	Alloc(bytes int64) (Pointer, error)
 	Free(p Pointer) error
-	// MemInfo returns the bytes that are free, and all of them.
+	// MemInfo returns the free and the total memory, in bytes.
 	MemInfo() (free, total int64, err error)
 
-	// Upload and Download wait until they are done; Copy and Fill do not.
+	// Upload and Download are synchronous, Copy and Fill are not.
 	Upload(dst Pointer, src unsafe.Pointer, bytes int) error
 	Download(dst unsafe.Pointer, src Pointer, bytes int) error
 	Copy(dst, src Pointer, bytes int) error
@@ -120,26 +120,26 @@ type Backend interface {
 
 	Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error
 	Multiply(p *Product, tf32 bool) error
-	// Convolve computes a part of a convolution, with at least one image. scratch
-	// gives memory that is its own until the call is done on the device. The error
-	// wraps ErrNoConvolution if it cannot, and nothing is written then.
+	// Convolve computes a part of a convolution of at least one image. scratch returns
+	// workspace memory that is reserved for the call until it is done on the device. If
+	// no library can compute it, the error wraps ErrNoConvolution and nothing has been
+	// written.
 	Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (Pointer, error)) error
 
-	// Capture begins to note what is asked for instead of doing it, until
-	// Captured returns what does all of it at once.
+	// Capture records the operations that follow instead of doing them, until Captured
+	// returns a Replay of them.
 	Capture() error
 	Captured() (Replay, error)
 
-	Synchronise() error
+	Synchronize() error
 	// Properties describe the accelerator.
 	Properties() Properties
-	// Notes returns what Device.Notify tells: what has been found out since it was
-	// called last.
+	// Notes returns the sentences for Device.Notify that are new since the last call.
 	Notes() []string
 	Close() error
 }
 
-// A Replay does again what was captured.
+// A Replay runs captured operations, as often as wanted (in CUDA a graph).
 type Replay interface {
 	Run() error
 	Close() error
@@ -153,31 +153,31 @@ type Properties struct {
 	SharedPerBlock int
 	// Major and Minor are its compute capability.
 	Major, Minor int
-	// Software says what drives it, as far as it is in use.
+	// Software names the versions of the driver and of the libraries in use.
 	Software string
 }
 
-// A Device is where programs run. Its methods may be called by many goroutines
-// at a time; each call is ordered after those before it.
+// A Device is the CPU or an accelerator. Many goroutines may call its methods; calls
+// are carried out in their order.
 type Device struct {
 	name string
 	why  string
-	// TF32 lets matrix products round the elements of their operands to 10 bits
-	// of mantissa, which makes them several times as fast. The sums are of
-	// float32 in any case. Set it before the device is used.
+	// TF32 allows matrix products to round the elements of their operands to 10 bits of
+	// mantissa, which makes them several times as fast. Sums are float32 in any case.
+	// Set it before the device is used.
 	TF32 bool
-	// Unpooled makes each allocation one of the driver's and of just the size asked
-	// for, as memory checkers need it. It takes much longer. Set it before the
-	// device is used.
+	// Unpooled makes every allocation one of the driver's, of exactly the size asked
+	// for, as memory checkers need it. It is much slower. Set it before the device is
+	// used.
 	Unpooled bool
 
 	mu      sync.Mutex
 	backend Backend // nil: the CPU
-	failed  error   // that ended it
+	failed  error   // the error that ended it
 	closed  bool
 	notify  func(sentence string)
-	// recorder is the thread on which the device is being captured, 0 if it is not;
-	// recorded tells that this is over.
+	// recorder is the thread that captures, 0 if there is no capture; recorded signals
+	// its end.
 	recorder int
 	recorded sync.Cond
 	args     [MaxArgs]uint64
@@ -206,10 +206,10 @@ func New(name string, b Backend) *Device {
 // Name returns cpu, or the accelerator's name for Open, such as cuda:0.
 func (d *Device) Name() string { return d.name }
 
-// OnHost tells whether the device is the CPU.
+// OnHost reports whether the device is the CPU.
 func (d *Device) OnHost() bool { return d == nil || d.backend == nil }
 
-// Why returns a sentence about which device it is and why Open chose it.
+// Why returns a sentence that says which device this is and why Open chose it.
 func (d *Device) Why() string { return d.why }
 
 // Properties describes an accelerator; those of the CPU are zero.
@@ -222,10 +222,10 @@ func (d *Device) Properties() Properties {
 	return d.backend.Properties()
 }
 
-// Notify has f told, in a sentence each, what is worth knowing about how an accelerator
-// computes: at once what was known when it was opened, and later, by the goroutine that
-// uses the device, what is found out then, such as which library computes convolutions,
-// or what is missing and what is used instead.
+// Notify has f called with sentences about how an accelerator computes, such as which
+// library computes convolutions, or what is missing and what replaces it. f is called
+// at once with what is known, and later by the goroutine that uses the device when it
+// finds out more.
 func (d *Device) Notify(f func(sentence string)) {
 	if d.OnHost() {
 		return
@@ -236,7 +236,7 @@ func (d *Device) Notify(f func(sentence string)) {
 	d.tell()
 }
 
-// tell passes on what the backend has noted.
+// tell passes the backend's notes to the function given to Notify.
 func (d *Device) tell() {
 	d.lock()
 	f := d.notify
@@ -250,8 +250,7 @@ func (d *Device) tell() {
 	}
 }
 
-// lock waits until nothing else is asked of the device, and no other goroutine has it
-// captured.
+// lock locks the device, once no other goroutine is capturing.
 func (d *Device) lock() {
 	d.mu.Lock()
 	for d.recorder != 0 && d.recorder != thread() {
@@ -259,7 +258,7 @@ func (d *Device) lock() {
 	}
 }
 
-// do calls f while nothing else is asked of the device.
+// do calls f with the device locked.
 func (d *Device) do(f func() error) error {
 	if d.OnHost() {
 		return ErrHost
@@ -272,15 +271,15 @@ func (d *Device) do(f func() error) error {
 	return d.note(f())
 }
 
-// note remembers an error after which nothing works any more.
+// note completes an error, and remembers it if the device is lost.
 func (d *Device) note(err error) error {
 	if err == nil {
 		return nil
 	}
-	full := new(MemoryError)
-	if errors.As(err, &full) {
-		full.Device = d.name
-		if err == error(full) {
+	shortage := new(MemoryError)
+	if errors.As(err, &shortage) {
+		shortage.Device = d.name
+		if err == error(shortage) {
 			return err
 		}
 	}
@@ -291,8 +290,8 @@ func (d *Device) note(err error) error {
 	return err
 }
 
-// A Memory is a piece of a device's memory. It goes back to the device with Free,
-// or after nothing refers to it any more.
+// A Memory is a piece of a device's memory. Free returns it; so does the garbage
+// collector.
 type Memory struct {
 	*block
 	cleanup runtime.Cleanup
@@ -321,8 +320,8 @@ func (m *Memory) Uintptr() uintptr { return uintptr(m.at) }
 // MemSize implements tensor.Memory.
 func (m *Memory) MemSize() uintptr { return uintptr(m.bytes) }
 
-// Free gives the memory back, which must not be used any more: what was asked
-// for before still finds it. The second time it does nothing.
+// Free returns the memory to the device. It must not be used afterwards; operations
+// asked for earlier still find it. Freeing twice does nothing.
 func (m *Memory) Free() {
 	m.cleanup.Stop()
 	m.block.release()
@@ -347,8 +346,8 @@ func (b *block) release() {
 	d.pool.put(b.at, b.bytes)
 }
 
-// Alloc allocates memory; what is in it is not defined. If there is too little,
-// the error is a *MemoryError.
+// Alloc allocates memory with undefined contents. If there is too little, the error is
+// a *MemoryError.
 func (d *Device) Alloc(bytes int) (*Memory, error) {
 	if bytes < 0 {
 		return nil, fmt.Errorf("device: there is no memory of %d bytes", bytes)
@@ -380,9 +379,9 @@ func (d *Device) Alloc(bytes int) (*Memory, error) {
 	return m, nil
 }
 
-// collect gives back the memory that nothing refers to any more. Cleanups run some
-// time after the collection that finds what they are for: those of one are done once
-// that of something which the next one finds is.
+// collect frees the memory that nothing refers to any more. Cleanups run some time
+// after the garbage collection that found their objects: by the time that the cleanup
+// of an object found by a second collection has run, those of the first have, too.
 func collect() {
 	for range 2 {
 		done := make(chan struct{})
@@ -395,8 +394,8 @@ func collect() {
 	}
 }
 
-// Usage returns how many bytes of memory are in use, and how many more the
-// device keeps for later use.
+// Usage returns the bytes of memory in use, and those that the device keeps for later
+// allocations.
 func (d *Device) Usage() (used, kept int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -413,8 +412,8 @@ func Upload[T any](d *Device, dst Pointer, src []T) error {
 	})
 }
 
-// Download copies elements from the device's memory, once all that was asked for
-// is done.
+// Download waits for all that was asked for, and copies elements from the device's
+// memory.
 func Download[T any](d *Device, dst []T, src Pointer) error {
 	return d.do(func() error {
 		if len(dst) == 0 {
@@ -434,7 +433,7 @@ func (d *Device) Copy(dst, src Pointer, bytes int) error {
 	})
 }
 
-// Zero clears bytes, in fours, of the device's memory.
+// Zero clears bytes, a multiple of 4, of the device's memory.
 func (d *Device) Zero(dst Pointer, bytes int) error { return d.Fill(dst, 0, bytes/4) }
 
 // Fill sets words of 32 bits of the device's memory.
@@ -447,34 +446,28 @@ func (d *Device) Fill(dst Pointer, word uint32, words int) error {
 	})
 }
 
-// Launch runs a kernel of package kernels. The arguments must be as many as the
-// kernel has parameters, and of their types.
+// Launch runs a kernel of package kernels, with as many arguments as it has parameters,
+// of their types.
 func (d *Device) Launch(kernel string, l Launch, args ...Arg) error {
 	if l.Grid < 1 || l.Block < 1 || l.Block > 1024 || len(args) > MaxArgs {
 		return fmt.Errorf("device: kernel %s cannot run with %d blocks of %d threads and %d arguments", kernel, l.Grid, l.Block, len(args))
 	}
-	if d.OnHost() {
-		return ErrHost
-	}
-	d.lock()
-	defer d.mu.Unlock()
-	if d.failed != nil {
-		return d.failed
-	}
-	for i, a := range args {
-		d.args[i] = uint64(a)
-	}
-	if err := d.backend.Launch(kernel, l, &d.args, len(args)); err != nil {
-		return d.note(fmt.Errorf("kernel %s: %w", kernel, err))
-	}
-	return nil
+	return d.do(func() error {
+		for i, a := range args {
+			d.args[i] = uint64(a)
+		}
+		if err := d.backend.Launch(kernel, l, &d.args, len(args)); err != nil {
+			return fmt.Errorf("kernel %s: %w", kernel, err)
+		}
+		return nil
+	})
 }
 
-// blockOfEach is how many threads a block of Each has.
+// blockOfEach is the number of threads in a block of Each.
 const blockOfEach = 256
 
-// Each runs a kernel with a thread for each of n items, in blocks of 256; the
-// last block may have threads to spare. With no items there is nothing to do.
+// Each runs a kernel with a thread for each of n items, in blocks of 256 threads, of
+// which the last may have some to spare. With n = 0 it does nothing.
 func (d *Device) Each(kernel string, n int, args ...Arg) error {
 	if n == 0 {
 		return nil
@@ -482,13 +475,13 @@ func (d *Device) Each(kernel string, n int, args ...Arg) error {
 	return d.Launch(kernel, Launch{Grid: (n + blockOfEach - 1) / blockOfEach, Block: blockOfEach}, args...)
 }
 
-// Lanes returns the logarithm of how many threads work on a row of so many columns
-// in a kernel that takes rows: up to the 32 of a warp. Each then runs it with
-// rows<<lanes threads.
+// Lanes returns the binary logarithm of the number of threads that share a row of so
+// many columns in kernels that work row by row: at most 5, for the 32 threads of a
+// warp. Each launches such a kernel with rows<<lanes threads.
 func Lanes(cols int) int { return min(5, bits.Len(uint(max(cols, 1)-1))) }
 
-// Multiply computes a product. With no elements in C there is nothing to do;
-// with K = 0 it is Beta·C.
+// Multiply computes a product. An empty C is left alone; with K = 0 the product is
+// Beta·C.
 func (d *Device) Multiply(p Product) error {
 	if p.M == 0 || p.N == 0 {
 		return nil
@@ -496,12 +489,11 @@ func (d *Device) Multiply(p Product) error {
 	return d.do(func() error { return d.backend.Multiply(&p, d.TF32 && !p.Exact) })
 }
 
-// Capture notes what f asks of the device, on the goroutine that calls it, instead of
-// having it done; others wait until it is over. What it notes can then be run again
-// and again at little cost. In f nothing may be waited for, and neither may memory be
-// allocated that the device does not keep, nor another capture be made or run again. A
-// kernel, or a product of such a size, is to have run before it is captured: to load
-// it may need what a capture forbids.
+// Capture records what f asks of the device, on the calling goroutine, instead of
+// having it done; other goroutines wait. The Replay then runs all of it at little cost.
+// f must not wait for the device, nor capture or run a Replay, nor allocate memory that
+// the pool does not hold. Kernels, and products of the same sizes, must have run
+// before: loading them may need what a capture forbids.
 func (d *Device) Capture(f func() error) (Replay, error) {
 	if d.OnHost() {
 		return nil, ErrHost
@@ -552,21 +544,22 @@ func (d *Device) Capture(f func() error) (Replay, error) {
 	case err == nil:
 		_ = d.do(r.Close)
 	}
-	// That a capture cannot be ended follows from what has failed in it.
+	// A capture in which something failed cannot be ended either: the first error says
+	// why.
 	return nil, failed
 }
 
-// errCaptured is the error of who asks for what a capture forbids.
+// errCaptured is the error of a capture or a replay within a capture.
 var errCaptured = errors.New("device: captures can neither be made nor run again while one is made")
 
-// recording tells whether this goroutine has the device captured.
+// recording reports whether this goroutine is capturing.
 func (d *Device) recording() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.recorder != 0 && d.recorder == thread()
 }
 
-// A replay is a backend's, one call at a time.
+// A replay runs a backend's Replay with the device locked.
 type replay struct {
 	device *Device
 	of     Replay
@@ -583,17 +576,16 @@ func (r *replay) Run() error {
 
 func (r *replay) Close() error { return r.device.do(r.of.Close) }
 
-// Synchronise waits until all that was asked for is done, and returns what went
-// wrong with it. The CPU is never behind.
-func (d *Device) Synchronise() error {
+// Synchronize waits until all that was asked for is done, and returns what went wrong.
+// On the CPU it does nothing.
+func (d *Device) Synchronize() error {
 	if d.OnHost() {
 		return nil
 	}
-	return d.do(d.backend.Synchronise)
+	return d.do(d.backend.Synchronize)
 }
 
-// Close gives the accelerator back, with all its memory; the second time it does
-// nothing.
+// Close releases the accelerator and all its memory. Closing twice does nothing.
 func (d *Device) Close() error {
 	if d.OnHost() {
 		return nil

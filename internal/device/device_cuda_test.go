@@ -20,7 +20,7 @@ import (
 	"cne/internal/rng"
 )
 
-// upload returns memory with these elements.
+// upload returns device memory with these elements.
 func upload[T any](t *testing.T, d *device.Device, v []T) device.Pointer {
 	t.Helper()
 	var zero T
@@ -132,8 +132,8 @@ func TestDeviceFills(t *testing.T) {
 	}
 }
 
-// TestDeviceMultiplies has all forms of products against sums in float64, with rows
-// further apart than they are long; what lies between them must stay.
+// TestDeviceMultiplies compares all forms of products with sums in float64. The rows
+// are further apart than they are long; what lies between them must not change.
 func TestDeviceMultiplies(t *testing.T) {
 	d := fakecuda.Open(t)
 	type form struct{ m, n, k, gap int }
@@ -184,15 +184,15 @@ func TestDeviceMultiplies(t *testing.T) {
 	}
 }
 
-// With TF32, elements of operands keep 10 bits of mantissa, unless a product
-// is to be exact; the sums are still of float32.
+// With TF32, elements of operands keep 10 bits of mantissa, unless the product is
+// Exact; sums are still float32.
 func TestDeviceRoundsToTF32(t *testing.T) {
 	d := fakecuda.Open(t)
 	fakecuda.TF32(t, d, func(t *testing.T, unit float64) { roundsToTF32(t, d, unit) })
 }
 
-// roundsToTF32 compares products of operands that are off by unit of themselves at most
-// with exact ones.
+// roundsToTF32 compares products with exact ones. Operands may be off by a relative
+// unit.
 func roundsToTF32(t *testing.T, d *device.Device, unit float64) {
 	t.Helper()
 	const m, n = 30, 20
@@ -220,7 +220,7 @@ func roundsToTF32(t *testing.T, d *device.Device, unit float64) {
 				}
 				farthest = max(farthest, far)
 			}
-			if fakecuda.Here() && !exact && farthest < unit/16 {
+			if fakecuda.InUse() && !exact && farthest < unit/16 {
 				t.Errorf("k=%d: no element is off by more than %.2g: nothing was rounded to TF32", k, farthest)
 			}
 		}
@@ -237,7 +237,7 @@ func TestDeviceRefusesLaunches(t *testing.T) {
 		args   int
 		says   string
 	}{
-		{"sum", device.Launch{Grid: 1, Block: 257}, 4, "cuda:0: kernel sum: CUDA's error "}, // more than its PTX says
+		{"sum", device.Launch{Grid: 1, Block: 257}, 4, "cuda:0: kernel sum: CUDA's error "}, // more than its PTX allows
 		{"no_such_kernel", one, 1, "cuda:0: kernel no_such_kernel: there is no such kernel"},
 		{"sum", one, 3, "cuda:0: kernel sum: it has 4 parameters, not 3"},
 		{"test_dynamic", device.Launch{Grid: 1, Block: 32, Shared: 1 << 20}, 3, "cuda:0: kernel test_dynamic: it cannot have 1048576 bytes of shared memory"},
@@ -253,9 +253,9 @@ func TestDeviceRefusesLaunches(t *testing.T) {
 	}
 }
 
-// A block needs the registers of all of its threads, 65 536 at most: 64 for each of 1024.
+// A block gets at most 65 536 registers: 64 for each of 1024 threads.
 func TestDeviceRefusesRegisters(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's compiler cannot be told how many registers a kernel has")
 	}
 	d := fakecuda.Open(t)
@@ -273,7 +273,7 @@ func TestDeviceRefusesRegisters(t *testing.T) {
 			t.Errorf("%d threads of %d registers: the error is %v", c.block, c.registers, err)
 		}
 	}
-	check(t, d.Synchronise())
+	check(t, d.Synchronize())
 }
 
 // Every kernel is there, and on a GPU its driver compiles it.
@@ -284,7 +284,7 @@ func TestDeviceHasAllKernels(t *testing.T) {
 		if params == 0 {
 			t.Errorf("kernel %s has no parameters", name)
 		}
-		// Which it says once it has found the kernel.
+		// This error comes after the kernel was found.
 		want := fmt.Sprintf("cuda:0: kernel %s: it has %d parameters, not 0", name, params)
 		if err := d.Launch(name, device.Launch{Grid: 1, Block: 32}); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
@@ -298,7 +298,7 @@ func TestDeviceReplaysWhatItCaptured(t *testing.T) {
 	x := upload(t, d, normal(n, 1))
 	y, z := upload(t, d, make([]float32, n)), upload(t, d, make([]float32, n))
 	one := upload(t, d, []float32{2})
-	// A first launch and product, which load the kernel and cuBLAS's, as in a run.
+	// A first launch and product load the kernel and cuBLAS, as in a run.
 	step := func() error {
 		return errors.Join(
 			d.Each("sum", n, device.Arg(x), device.Arg(x), device.Arg(x), device.Int(n)), // x doubles
@@ -329,7 +329,7 @@ func TestDeviceReplaysWhatItCaptured(t *testing.T) {
 	if _, err := d.Capture(func() error { return errors.Join(d.Fill(z, 0, n), broken) }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v", err)
 	}
-	check(t, d.Synchronise())
+	check(t, d.Synchronize())
 }
 
 func TestDeviceHasTooLittleMemory(t *testing.T) {
@@ -345,18 +345,18 @@ func TestDeviceHasTooLittleMemory(t *testing.T) {
 		t.Fatalf("the error is %v, want %v", err, &want)
 	}
 	m.Free()
-	// The pool lets go of what it keeps in another size.
+	// The pool frees memory of other sizes.
 	m, err = d.Alloc(40 << 20)
 	check(t, err)
 	m.Free()
 }
 
-// Memory that nothing refers to any more is taken before there is too little.
+// Memory that nothing refers to any more is freed before an allocation fails.
 func TestDeviceReclaimsMemory(t *testing.T) {
 	d := fakecuda.Open(t)
 	d.Unpooled = false
 	fakecuda.Memory(t, 64<<20)
-	for i := range 200 { // a size each time, all of which are forgotten
+	for i := range 200 { // each of another size, and all unreferenced
 		m, err := d.Alloc(1<<20 + i<<14)
 		check(t, err)
 		if m.Bytes() != 1<<20+i<<14 {
@@ -399,17 +399,17 @@ func TestDeviceIsLost(t *testing.T) {
 	}
 	fakecuda.Fail(t, 2, fakecuda.IllegalAddress)
 	check(t, sum(), sum())
-	check(t, sum()) // as long as nobody has looked
+	check(t, sum()) // no call has seen the failure yet
 	err := sum()
-	if err == nil { // it need not show before the device is waited for
-		err = d.Synchronise()
+	if err == nil { // it may show only when the device is waited for
+		err = d.Synchronize()
 	}
 	if !errors.Is(err, device.ErrLost) || !strings.HasPrefix(err.Error(), "cuda:0: kernel sum: the device failed (CUDA's error ") && !strings.HasPrefix(err.Error(), "cuda:0: the device failed (CUDA's error ") {
 		t.Errorf("the error is %v", err)
 	}
 	_, allocated := d.Alloc(100)
 	for what, err := range map[string]error{
-		"a launch": sum(), "Synchronise": d.Synchronise(), "Alloc": allocated, "Download": device.Download(d, make([]float32, 64), x),
+		"a launch": sum(), "Synchronize": d.Synchronize(), "Alloc": allocated, "Download": device.Download(d, make([]float32, 64), x),
 	} {
 		if !errors.Is(err, device.ErrLost) {
 			t.Errorf("%s on a lost device returns %v", what, err)
@@ -433,7 +433,7 @@ func TestDeviceAsEngine(t *testing.T) {
 	check(t, e.Free(a, 80), e.Free(b, 80))
 }
 
-// Two goroutines share a device, and two more have one each, of the same GPU.
+// Two goroutines share a device, and two others have one each, all on one GPU.
 func TestDeviceIsShared(t *testing.T) {
 	d := fakecuda.Open(t)
 	others := []*device.Device{d, d, fakecuda.Open(t), fakecuda.Open(t)}
@@ -483,5 +483,5 @@ func TestClosedDeviceGivesItsMemoryBack(t *testing.T) {
 	if b, c := fakecuda.Usage(); b != bytes || c != count {
 		t.Errorf("%d bytes in %d pieces are allocated, before it were %d in %d", b, c, bytes, count)
 	}
-	check(t, d.Synchronise())
+	check(t, d.Synchronize())
 }

@@ -15,10 +15,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A pretence is a Backend in the program's memory. Its kernels are:
-// count(p), which adds 1 to the word at p, and args, which notes its arguments.
-type pretence struct {
-	Backend // nil: what is not defined here is not asked for
+// A fakeBackend is a Backend in the program's memory. Its kernels are count(p), which
+// adds 1 to the word at p, and args, which records its arguments.
+type fakeBackend struct {
+	Backend // nil: other methods are not called
 
 	t      *testing.T
 	total  int64
@@ -31,18 +31,18 @@ type pretence struct {
 	args      []uint64
 	multiply  []bool // whether TF32 was allowed
 	capturing *[]func()
-	replays   int // that are not closed
+	replays   int // open ones
 	notes     []string
 
-	busy atomic.Bool // a call is running
+	busy atomic.Bool // during a call
 }
 
-func newPretence(t *testing.T, total int64) *pretence {
-	return &pretence{t: t, total: total, memory: map[Pointer][]byte{}, next: 256}
+func newPretence(t *testing.T, total int64) *fakeBackend {
+	return &fakeBackend{t: t, total: total, memory: map[Pointer][]byte{}, next: 256}
 }
 
 // enter checks that calls come one at a time.
-func (p *pretence) enter() func() {
+func (p *fakeBackend) enter() func() {
 	if p.busy.Swap(true) {
 		p.t.Error("two calls at once")
 	}
@@ -50,15 +50,15 @@ func (p *pretence) enter() func() {
 	return func() { p.busy.Store(false) }
 }
 
-func (p *pretence) used() (n int64) {
+func (p *fakeBackend) used() (n int64) {
 	for _, m := range p.memory {
 		n += int64(len(m))
 	}
 	return n
 }
 
-// bytes finds memory by address.
-func (p *pretence) bytes(at Pointer, n int) []byte {
+// bytes returns the memory at an address.
+func (p *fakeBackend) bytes(at Pointer, n int) []byte {
 	for first, m := range p.memory {
 		if at >= first && int(at-first)+n <= len(m) {
 			return m[at-first:][:n]
@@ -68,7 +68,7 @@ func (p *pretence) bytes(at Pointer, n int) []byte {
 	return make([]byte, n)
 }
 
-func (p *pretence) Alloc(bytes int64) (Pointer, error) {
+func (p *fakeBackend) Alloc(bytes int64) (Pointer, error) {
 	defer p.enter()()
 	if p.fails != nil {
 		return 0, p.fails
@@ -83,7 +83,7 @@ func (p *pretence) Alloc(bytes int64) (Pointer, error) {
 	return at, nil
 }
 
-func (p *pretence) Free(at Pointer) error {
+func (p *fakeBackend) Free(at Pointer) error {
 	defer p.enter()()
 	if p.memory[at] == nil {
 		p.t.Errorf("%d is freed, which was not allocated", at)
@@ -92,24 +92,24 @@ func (p *pretence) Free(at Pointer) error {
 	return p.fails
 }
 
-func (p *pretence) MemInfo() (free, total int64, err error) {
+func (p *fakeBackend) MemInfo() (free, total int64, err error) {
 	return p.total - p.used(), p.total, p.fails
 }
 
-func (p *pretence) Upload(dst Pointer, src unsafe.Pointer, bytes int) error {
+func (p *fakeBackend) Upload(dst Pointer, src unsafe.Pointer, bytes int) error {
 	defer p.enter()()
 	copy(p.bytes(dst, bytes), unsafe.Slice((*byte)(src), bytes))
 	return p.fails
 }
 
-func (p *pretence) Download(dst unsafe.Pointer, src Pointer, bytes int) error {
+func (p *fakeBackend) Download(dst unsafe.Pointer, src Pointer, bytes int) error {
 	defer p.enter()()
 	copy(unsafe.Slice((*byte)(dst), bytes), p.bytes(src, bytes))
 	return p.fails
 }
 
-// ask does something, or notes it.
-func (p *pretence) ask(f func()) error {
+// ask calls f, or records it during a capture.
+func (p *fakeBackend) ask(f func()) error {
 	if p.fails != nil {
 		return p.fails
 	}
@@ -121,12 +121,12 @@ func (p *pretence) ask(f func()) error {
 	return nil
 }
 
-func (p *pretence) Copy(dst, src Pointer, bytes int) error {
+func (p *fakeBackend) Copy(dst, src Pointer, bytes int) error {
 	defer p.enter()()
 	return p.ask(func() { copy(p.bytes(dst, bytes), p.bytes(src, bytes)) })
 }
 
-func (p *pretence) Fill(dst Pointer, word uint32, words int) error {
+func (p *fakeBackend) Fill(dst Pointer, word uint32, words int) error {
 	defer p.enter()()
 	return p.ask(func() {
 		for i := range words {
@@ -135,7 +135,7 @@ func (p *pretence) Fill(dst Pointer, word uint32, words int) error {
 	})
 }
 
-func (p *pretence) Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error {
+func (p *fakeBackend) Launch(kernel string, l Launch, args *[MaxArgs]uint64, count int) error {
 	defer p.enter()()
 	given := slices.Clone(args[:count])
 	switch kernel {
@@ -147,14 +147,14 @@ func (p *pretence) Launch(kernel string, l Launch, args *[MaxArgs]uint64, count 
 	return errors.New("there is no such kernel")
 }
 
-func (p *pretence) Multiply(_ *Product, tf32 bool) error {
+func (p *fakeBackend) Multiply(_ *Product, tf32 bool) error {
 	defer p.enter()()
 	return p.ask(func() { p.multiply = append(p.multiply, tf32) })
 }
 
-// Convolve knows convolutions of images of one pixel alone, for which it wants
-// scratch memory of as many bytes as there are images.
-func (p *pretence) Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (Pointer, error)) error {
+// Convolve supports images of one pixel alone, with a workspace of as many bytes as
+// there are images.
+func (p *fakeBackend) Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (Pointer, error)) error {
 	if c.H != 1 || c.W != 1 {
 		return fmt.Errorf("images of %d×%d: %w", c.H, c.W, ErrNoConvolution)
 	}
@@ -168,13 +168,13 @@ func (p *pretence) Convolve(c *Convolution, tf32 bool, scratch func(bytes int) (
 	return p.ask(func() { p.multiply = append(p.multiply, tf32) })
 }
 
-func (p *pretence) Capture() error {
+func (p *fakeBackend) Capture() error {
 	defer p.enter()()
 	p.capturing = new([]func())
 	return p.fails
 }
 
-func (p *pretence) Captured() (Replay, error) {
+func (p *fakeBackend) Captured() (Replay, error) {
 	defer p.enter()()
 	r := &pretendedReplay{p, *p.capturing}
 	p.capturing = nil
@@ -186,7 +186,7 @@ func (p *pretence) Captured() (Replay, error) {
 }
 
 type pretendedReplay struct {
-	of    *pretence
+	of    *fakeBackend
 	steps []func()
 }
 
@@ -203,46 +203,46 @@ func (r *pretendedReplay) Close() error {
 	return nil
 }
 
-func (p *pretence) Synchronise() error {
+func (p *fakeBackend) Synchronize() error {
 	defer p.enter()()
 	return p.fails
 }
 
-func (p *pretence) Properties() Properties {
+func (p *fakeBackend) Properties() Properties {
 	return Properties{Name: "Pretence 1", Multiprocessors: 3, Software: "nothing 1.0"}
 }
 
-func (p *pretence) Notes() []string {
+func (p *fakeBackend) Notes() []string {
 	defer p.enter()()
 	notes := p.notes
 	p.notes = nil
 	return notes
 }
 
-func (p *pretence) Close() error {
+func (p *fakeBackend) Close() error {
 	p.closed++
 	return p.fails
 }
 
-// newDevice returns a device with that much memory, and what is behind it.
-func newDevice(t *testing.T, total int64) (*Device, *pretence) {
+// newDevice returns a device with so many bytes of memory, and its backend.
+func newDevice(t *testing.T, total int64) (*Device, *fakeBackend) {
 	p := newPretence(t, total)
 	return New("cuda:0", p), p
 }
 
-// A pretendedDriver has so many GPUs.
-type pretendedDriver struct {
+// A fakeDriver has so many GPUs.
+type fakeDriver struct {
 	count         int
 	failed, fails error // of Count, of Open
 }
 
-func (pretendedDriver) Name() string          { return "cuda" }
-func (d pretendedDriver) Count() (int, error) { return d.count, d.failed }
-func (d pretendedDriver) Open(int) (Backend, error) {
+func (fakeDriver) Name() string          { return "cuda" }
+func (d fakeDriver) Count() (int, error) { return d.count, d.failed }
+func (d fakeDriver) Open(int) (Backend, error) {
 	return newPretence(nil, 1<<30), d.fails
 }
 
-// withDrivers has Open find these alone.
+// withDrivers replaces the registered drivers.
 func withDrivers(t *testing.T, all ...Driver) {
 	drivers.Lock()
 	defer drivers.Unlock()
@@ -259,10 +259,10 @@ func TestOpen(t *testing.T) {
 	const without = "this program was built without CUDA (build it with the tag cu, as docs/gpu.md says)"
 	about := "Pretence 1 with 3 multiprocessors (nothing 1.0)"
 	none := []Driver{}
-	two := []Driver{pretendedDriver{count: 2}}
-	blind := []Driver{pretendedDriver{failed: errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")}}
-	empty := []Driver{pretendedDriver{}}
-	shut := []Driver{pretendedDriver{count: 1, fails: errors.New("the GPU cannot be opened: it is in use")}}
+	two := []Driver{fakeDriver{count: 2}}
+	blind := []Driver{fakeDriver{failed: errors.New("there is no NVIDIA driver (libcuda.so.1 was not found)")}}
+	empty := []Driver{fakeDriver{}}
+	shut := []Driver{fakeDriver{count: 1, fails: errors.New("the GPU cannot be opened: it is in use")}}
 	for _, c := range []struct {
 		name    string
 		drivers []Driver
@@ -345,7 +345,7 @@ func TestHostRefuses(t *testing.T) {
 				t.Errorf("%s on the CPU returns %v, want ErrHost", what, err)
 			}
 		}
-		if err := errors.Join(d.Synchronise(), d.Close()); err != nil {
+		if err := errors.Join(d.Synchronize(), d.Close()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -379,7 +379,7 @@ func expectUsage(t *testing.T, d *Device, used, kept int64) {
 }
 
 func TestPool(t *testing.T) {
-	const large = 7 << 17 // a class of its own
+	const large = 7 << 17 // another size class
 	d, p := newDevice(t, large+1024+256)
 	a, b := alloc(t, d, 1000), alloc(t, d, 1000)
 	expectUsage(t, d, 2048, 0)
@@ -401,7 +401,7 @@ func TestPool(t *testing.T) {
 	}
 	expectUsage(t, d, 1024, 1024+256)
 
-	// What is kept for other sizes makes room.
+	// Free memory of other sizes makes room.
 	big := alloc(t, d, large)
 	if got := p.used(); got != large+1024 {
 		t.Errorf("the driver has given out %d bytes, want %d", got, large+1024)
@@ -414,8 +414,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// What a backend notes before anybody listens is told later, and what it notes in a
-// convolution once that is done: the listener may use the device.
+// Notes from before Notify are told at once, and those of a convolution after it: the
+// listener may use the device.
 func TestNotify(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	p.notes = []string{"opened"}
@@ -429,7 +429,7 @@ func TestNotify(t *testing.T) {
 	var told []string
 	d.Notify(func(sentence string) {
 		told = append(told, sentence)
-		if err := d.Scratch(1, func(Pointer) error { return d.Synchronise() }); err != nil {
+		if err := d.Scratch(1, func(Pointer) error { return d.Synchronize() }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -455,7 +455,7 @@ func TestMemoryError(t *testing.T) {
 	}
 }
 
-// What is freed twice is given out once.
+// Memory that is freed twice is allocated again only once.
 func TestMemoryIsFreedOnce(t *testing.T) {
 	for _, unpooled := range []bool{false, true} {
 		d, _ := newDevice(t, 1<<20)
@@ -496,13 +496,13 @@ func TestTooLittleMemory(t *testing.T) {
 	if want := "cuda:0 has too little memory: 2.5 MiB were needed, and 2.0 MiB of 3.0 MiB are free; take smaller batches, or another device"; err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
 	}
-	// The device goes on.
+	// The device still works.
 	alloc(t, d, 1<<20).Free()
 	m.Free()
 	alloc(t, d, 5<<19)
 }
 
-// Pieces are there all together, or not at all.
+// All pieces are allocated, or none.
 func TestPieces(t *testing.T) {
 	d, _ := newDevice(t, 3<<20)
 	p, err := d.AllocPieces(1<<20, 256, 1<<20)
@@ -535,7 +535,7 @@ func TestLostDevice(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	m := alloc(t, d, 256)
 	p.fails = errors.New("kernel count is too slow")
-	if err := d.Synchronise(); err == nil || errors.Is(err, ErrLost) || err.Error() != "cuda:0: kernel count is too slow" {
+	if err := d.Synchronize(); err == nil || errors.Is(err, ErrLost) || err.Error() != "cuda:0: kernel count is too slow" {
 		t.Errorf("the error is %v", err)
 	}
 	p.fails = fmt.Errorf("%w (CUDA's error IllegalAddress)", ErrLost)
@@ -543,7 +543,7 @@ func TestLostDevice(t *testing.T) {
 	if want := "cuda:0: the device failed (CUDA's error IllegalAddress)"; !errors.Is(first, ErrLost) || first.Error() != want {
 		t.Errorf("the error is %v, want %s", first, want)
 	}
-	// Whatever the driver says later, nothing works any more.
+	// Nothing works any more, even if the driver recovers.
 	p.fails = nil
 	_, allocated := d.Alloc(1 << 10)
 	_, captured := d.Capture(func() error { return nil })
@@ -551,14 +551,14 @@ func TestLostDevice(t *testing.T) {
 		"Alloc": allocated, "Capture": captured, "Copy": d.Copy(m.Pointer(), m.Pointer(), 4), "Fill": d.Fill(m.Pointer(), 1, 1),
 		"Upload": Upload(d, m.Pointer(), []int32{1}), "Download": Download(d, []int32{1}, m.Pointer()),
 		"Launch": d.Launch("count", Launch{Grid: 1, Block: 1}, Arg(m.Pointer())), "Multiply": d.Multiply(Product{M: 1, N: 1}),
-		"Synchronise": d.Synchronise(),
+		"Synchronize": d.Synchronize(),
 	} {
 		if !errors.Is(err, ErrLost) || err.Error() != first.Error() {
 			t.Errorf("%s returns %v, want %v", what, err, first)
 		}
 	}
 	m.Free()
-	p.fails = ErrLost // which is known
+	p.fails = ErrLost // Close does not report it again
 	if err := d.Close(); err != nil || p.closed != 1 {
 		t.Errorf("it was closed %d times: %v", p.closed, err)
 	}
@@ -574,7 +574,7 @@ func TestClosedDevice(t *testing.T) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil || p.closed != 1 {
 		t.Errorf("closed twice, it was closed %d times: %v", p.closed, err)
 	}
-	if err := d.Synchronise(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "it was closed") {
+	if err := d.Synchronize(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "it was closed") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -633,7 +633,7 @@ func TestMultiplyAllowsTF32(t *testing.T) {
 	}
 }
 
-// What has no elements does not reach the driver.
+// Operations without elements do not reach the driver.
 func TestNothingToDo(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	p.fails = errors.New("asked")
@@ -681,7 +681,7 @@ func TestCapture(t *testing.T) {
 	if err := count(); err != nil {
 		t.Fatal(err)
 	}
-	// That the capture cannot be ended then says nothing new.
+	// The first error is returned, not that of ending the capture.
 	if _, err := d.Capture(func() error {
 		p.fails = errors.New("invalidated")
 		return broken
@@ -694,8 +694,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// A capture within a capture is refused, where it would wait for itself for ever; one
-// whose goroutine ends is over.
+// A capture within a capture is refused: it would wait for itself. A capture ends with
+// its goroutine.
 func TestCaptureWithin(t *testing.T) {
 	d, p := newDevice(t, 1<<20)
 	r, err := d.Capture(func() error { return nil })
@@ -725,7 +725,7 @@ func TestCaptureWithin(t *testing.T) {
 	if p.capturing != nil {
 		t.Error("the capture goes on after its goroutine")
 	}
-	if err := d.Synchronise(); err != nil {
+	if err := d.Synchronize(); err != nil {
 		t.Error(err)
 	}
 }
@@ -786,7 +786,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// Goroutines share a device: the calls, which pretence watches, come one at a time.
+// Goroutines share a device: calls reach the backend one at a time.
 func TestGoroutinesShareADevice(t *testing.T) {
 	d, _ := newDevice(t, 1<<20)
 	counter := alloc(t, d, 4)

@@ -1,21 +1,20 @@
-// Package device is where programs run: on the processor, or on an accelerator
-// with memory of its own.
+// Package device runs operations on an accelerator that has memory of its own. The CPU
+// is a Device, too, so that callers can hold either.
 //
-// A Device allocates, copies and clears its memory, launches kernels by name and
-// multiplies matrices. What it is asked for happens in that order, but not
-// necessarily at once: Synchronise, and whatever reads the memory, waits. Of the
-// processor there is one, CPU, whose memory is the program's own: operations have
-// Go forms for it, and use none of this.
+// A Device allocates, copies and clears memory, launches kernels by name and multiplies
+// matrices. Requests are carried out in order, but asynchronously: Synchronize waits
+// for them, and so does whatever reads the memory. The CPU is a device without any of
+// this: operations have Go code for it.
 //
 // Accelerators come from drivers, which register themselves when their package is
-// linked in. Package device/cuda is the driver of NVIDIA's, with the build tag cu
-// (see docs/gpu.md); the kernels that it runs are package device/kernels. Open
-// picks a device by name.
+// linked in. Package device/cuda is the driver for NVIDIA's GPUs (build tag cu, see
+// docs/gpu.md); it runs the kernels of package device/kernels. Open picks a device by
+// name.
 //
-// An Engine is a device as a tensor.Engine: a value on it is a tensor.Dense whose
-// memory the program cannot read, which Gorgonia's machines can pass from one
-// operation to the next.
+// An Engine makes a device a tensor.Engine: its values are tensor.Dense whose memory
+// the program cannot read, and which Gorgonia's machines can pass from one operation to
+// the next.
 //
-// What does not live here: which kernel computes what (package model/op and the
-// packages that launch them), and when devices are used.
+// Which kernel computes what is decided in package model/op and the other packages that
+// launch kernels.
 package device

@@ -9,12 +9,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrAccess is the error of whoever wants to read a device's memory as if it were
-// the program's.
+// ErrAccess is the error of an attempt to read a device's memory as if it were the
+// program's.
 var ErrAccess = errors.New("device: the program cannot read a device's memory; copy the value first")
 
-// An Engine is the engine of tensors in the memory of a device. It keeps what it
-// allocates until Free: tensors do not say when they are no longer used.
+// An Engine is the engine of tensors in a device's memory. It holds what it allocates
+// until Free, since tensors do not say when they are no longer used.
 type Engine struct {
 	device *Device
 
@@ -30,11 +30,10 @@ var (
 // NewEngine returns an engine for an accelerator.
 func NewEngine(d *Device) *Engine { return &Engine{device: d, kept: map[uintptr]*Memory{}} }
 
-// Device returns whose memory the engine's tensors are in.
+// Device returns the device in whose memory the engine's tensors are.
 func (e *Engine) Device() *Device { return e.device }
 
-// NonStdAlloc implements tensor.NonStdEngine: it says that memory comes from
-// Alloc.
+// NonStdAlloc implements tensor.NonStdEngine: memory comes from Alloc.
 func (e *Engine) NonStdAlloc() {}
 
 // AllocAccessible implements tensor.Engine: the program cannot read the memory.

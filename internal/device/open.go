@@ -12,8 +12,8 @@ import (
 type Driver interface {
 	// Name is what device names begin with: cuda.
 	Name() string
-	// Count returns how many accelerators there are. An error says why none
-	// can be used, and what would help, as the end of a sentence.
+	// Count returns the number of accelerators. An error says why none can be used, and
+	// what would help, as the end of a sentence.
 	Count() (int, error)
 	// Open opens one of them.
 	Open(number int) (Backend, error)
@@ -61,10 +61,10 @@ func parseName(name string) (vendor string, number int, err error) {
 	return vendor, number, nil
 }
 
-// Open opens a device by name: cpu; cuda for the first of NVIDIA's GPUs and
-// cuda:n for the n-th, from 0; auto for the first GPU if one can be used, else
-// the CPU. Why then says which it is and why. An error wraps ErrUnavailable
-// where the device is not to be had, and says what is missing.
+// Open opens a device by name: cpu; cuda for NVIDIA's first GPU and cuda:n for number
+// n, from 0; auto for the first GPU if it can be used, else the CPU. Why then says
+// which it is and why. If the device is not available, the error wraps ErrUnavailable
+// and says what is missing.
 func Open(name string) (*Device, error) {
 	switch name {
 	case "cpu":
@@ -89,14 +89,14 @@ func Open(name string) (*Device, error) {
 	return d, nil
 }
 
-// An unavailable is why there is no such device.
+// An unavailable says why there is no such device.
 type unavailable string
 
 func (e unavailable) Error() string { return string(e) }
 
 func (e unavailable) Is(target error) bool { return target == ErrUnavailable }
 
-// reason returns the bare reason of an error.
+// reason returns the reason in an error, without what it was wrapped in.
 func reason(err error) string {
 	if u := unavailable(""); errors.As(err, &u) {
 		return string(u)

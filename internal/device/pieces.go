@@ -1,10 +1,10 @@
 package device
 
-// Pieces are pieces of a device's memory that are needed together.
+// Pieces are pieces of a device's memory with one lifetime.
 type Pieces []*Memory
 
-// AllocPieces allocates pieces of so many bytes each: all of them, or none and an
-// error, as Alloc's.
+// AllocPieces allocates a piece for each number of bytes: all of them, or none and
+// Alloc's error.
 func (d *Device) AllocPieces(bytes ...int) (Pieces, error) {
 	var p Pieces
 	for _, n := range bytes {

@@ -2,15 +2,15 @@ package device
 
 import "errors"
 
-// A pool keeps memory that is free for the next who needs as much: to ask the
-// driver takes longer than most kernels, and makes it wait for all of them.
+// A pool keeps freed memory for allocations of the same size: the driver's own take
+// longer than most kernels, and wait for all of them.
 type pool struct {
 	free            map[int64][]Pointer // by class
 	allocated, used int64               // bytes
 }
 
-// classOf rounds a number of bytes up to one of few, which are at most an eighth
-// larger, and multiples of 256.
+// classOf rounds a number of bytes up to a multiple of 256 and to one of few sizes, at
+// most an eighth larger.
 func classOf(bytes int) int64 {
 	n := max(int64(bytes), 1)
 	step := int64(256)
@@ -36,7 +36,7 @@ func (p *pool) put(at Pointer, bytes int) {
 	p.used -= class
 }
 
-// empty frees all that is kept.
+// empty returns all free memory to the driver.
 func (p *pool) empty(free func(Pointer) error) error {
 	var failed error
 	for class, list := range p.free {

@@ -10,7 +10,7 @@
 // deterministic.
 //
 // The pointwise kernels of the losses take the squared distances (or the
-// tempered cosines) of a run of pairs and replace them by the derivatives of
+// cosines over τ) of a run of pairs and replace them by the derivatives of
 // the loss with respect to them. They are the formulas of section 2 of the
 // design, in the form that neither overflows nor cancels. Others work on the
 // channels of images, which come last: normalisations, and the transforms of

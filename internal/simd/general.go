@@ -66,7 +66,7 @@ func SpreadProducts[T Float](grad, features, g []T, d, head int, tails []int32, 
 
 func row[T Float](x []T, d, i int) []T { return x[i*d : (i+1)*d : (i+1)*d] }
 
-// LogisticPositive replaces tempered cosines x of positive pairs by the
+// LogisticPositive replaces cosines over τ x of positive pairs by the
 // derivative of Neg-t-SNE's −log(q/(q+c)) = log(1+exp(θ−x)) with respect to
 // them, where q = exp x and c = exp θ.
 func LogisticPositive[T Float](x []T, theta T) (sum Sum) {
@@ -99,7 +99,7 @@ func softplus(x float64) (value, slope float64) {
 	return math.Log1p(e), e / (1 + e)
 }
 
-// Softmax replaces tempered cosines by the derivatives of
+// Softmax replaces cosines over τ by the derivatives of
 // weight·log Σ exp x with respect to them and returns that loss. Head k's
 // cosines are x[k], x[k+stride], x[k+2·stride], …: columns of a tile. heads is
 // the number of heads and columns that of cosines of each, at least 1.

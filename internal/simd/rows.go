@@ -7,7 +7,7 @@ import "math"
 // for them all. The vector forms take multiples of 16 pairs; callers that have
 // fewer fill the row up with excluded pairs, which have an exact loss,
 // similarity and derivative of zero: an infinite squared distance, −1 for
-// RowSimilarities, and minus infinity for a tempered cosine. The vector forms
+// RowSimilarities, and minus infinity for a cosine over τ. The vector forms
 // take squared distances beyond 1e18 for infinite ones.
 
 const (

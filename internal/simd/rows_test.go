@@ -104,7 +104,7 @@ func TestRowNegOfExtremes(t *testing.T) {
 	})
 }
 
-// cosines are tempered cosines, up to those of the lowest temperature.
+// cosines are cosines over τ, up to those of the lowest temperature.
 func cosines(s *rng.Stream) float64 {
 	if s.IntN(4) == 0 {
 		return 200*s.Float64() - 100

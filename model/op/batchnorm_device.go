@@ -8,9 +8,9 @@ import (
 	"cne/internal/device"
 )
 
-// deviceNorm is what a BatchNorm keeps on an accelerator: see the kernels.
+// deviceNorm is the state of a BatchNorm on an accelerator: see kernels/src/images.c.
 type deviceNorm struct {
-	floor   float64 // 0 for a ReLU and −∞ without
+	floor   float64 // 0 with a ReLU, −∞ without
 	state   *Array  // [normState, c]
 	partial *Array  // [parts·2, c], sums over parts of the rows
 }
@@ -23,18 +23,16 @@ const (
 )
 
 const (
-	// normThreads and normBlocks are how many threads a block of the kernels
-	// has, and how many blocks there are at most: as many as a large GPU runs at
-	// once.
+	// normThreads is the number of threads of a block, and normBlocks the largest
+	// number of blocks: as many as a large GPU runs at once.
 	normThreads, normBlocks = 256, 384
-	// normLanes is how many threads at most work on one row.
+	// normLanes is the largest number of threads that share a row.
 	normLanes = 32
-	// normRows is the least number of rows per thread.
+	// normRows is the smallest number of rows for a thread.
 	normRows = 4
 )
 
-// A normLayout is how the work on images is divided among blocks and threads, by their
-// size alone.
+// A normLayout divides images among blocks and threads, by their size alone.
 type normLayout struct {
 	rows, c              int
 	fours                bool
@@ -56,7 +54,7 @@ func newNormLayout(x *Array, others ...*Array) normLayout {
 	return l
 }
 
-// launch runs one of a pair of kernels, whose last arguments are the layout's.
+// launch runs one of two kernels, which take the layout as their last arguments.
 func (l normLayout) launch(d *Device, fours, ones string, args ...Arg) error {
 	kernel := ones
 	if l.fours {
@@ -66,12 +64,12 @@ func (l normLayout) launch(d *Device, fours, ones string, args ...Arg) error {
 	return d.Launch(kernel, device.Launch{Grid: l.strips * l.parts, Block: normThreads}, args...)
 }
 
-// finish runs a kernel that adds up the sums of the parts.
+// finish runs a kernel that adds up the parts' sums.
 func (l normLayout) finish(d *Device, kernel string, args ...Arg) error {
 	return d.Launch(kernel, device.Launch{Grid: (l.c + 31) / 32, Block: 1024}, args...)
 }
 
-// reserve makes room for the state and for the sums of the parts.
+// reserve makes room for the state and the parts' sums.
 func (n *deviceNorm) reserve(d *Device, l normLayout) (err error) {
 	if n.state == nil {
 		if n.state, err = NewArray(d, tensor.Float32, normState, l.c); err != nil {

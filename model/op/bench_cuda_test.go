@@ -16,8 +16,7 @@ import (
 	"cne/model/vm"
 )
 
-// benchmarkOn times runs of a graph on a device as programs use it. It returns the
-// seconds of one.
+// benchmarkOn times runs of a graph on a device, and returns the seconds of one.
 func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGraph) (in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes)) (seconds float64) {
 	b.Helper()
 	d := fakecuda.Open(b)
@@ -36,13 +35,13 @@ func benchmarkOn(b *testing.B, build func(d *device.Device, g *gorgonia.ExprGrap
 			fatal(op.Copy(input, a))
 		}
 	}
-	fatal(p.Run()) // kernels are loaded
-	fatal(d.Synchronise())
+	fatal(p.Run()) // loads the kernels
+	fatal(d.Synchronize())
 	b.ResetTimer()
 	for range b.N {
 		fatal(p.Run())
 	}
-	fatal(d.Synchronise())
+	fatal(d.Synchronize())
 	seconds = b.Elapsed().Seconds() / float64(b.N)
 	b.StopTimer()
 	fatal(p.Close())
@@ -69,7 +68,7 @@ func BenchmarkContrastiveOnDevice(b *testing.B) {
 	} {
 		b.Run(fmt.Sprintf("%v/d=%d/b=%d/m=%s", c.options.Loss, c.d, edges, c.negatives), func(b *testing.B) {
 			rows := 2 * edges
-			p := pairing{features: normals(rows*c.d, 5), d: c.d, b: edges, options: c.options}
+			p := lossCase{features: normals(rows*c.d, 5), d: c.d, b: edges, options: c.options}
 			var m int
 			switch c.negatives {
 			case "full":
@@ -106,8 +105,8 @@ func imageSize() [4]int {
 	return [4]int{512, 32, 32, 64}
 }
 
-// BenchmarkConvolutionOnDevice times the convolution that SimCLR's network has most of,
-// with both gradients, by the library of convolutions, if there is one, and by patches.
+// BenchmarkConvolutionOnDevice times the most frequent convolution of SimCLR's network
+// with both gradients, by cuDNN, if it is there, and by im2col.
 func BenchmarkConvolutionOnDevice(b *testing.B) {
 	shape := imageSize()
 	c := shape[3]

@@ -19,8 +19,8 @@ import (
 	"cne/model/vm"
 )
 
-// A pairing is what a loss on a device is computed of.
-type pairing struct {
+// A lossCase is the input of a loss.
+type lossCase struct {
 	features  []float64
 	d, b      int
 	negatives []int32 // [m, b]
@@ -29,9 +29,9 @@ type pairing struct {
 	options   op.ContrastiveOptions
 }
 
-// graph returns the values of the inputs, and the loss with its gradients, where −3 is
-// the gradient that comes in.
-func (p *pairing) graph(t testing.TB, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
+// graph returns the values of the inputs, and the loss with its gradients for an
+// incoming gradient of −3.
+func (p *lossCase) graph(t testing.TB, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 	t.Helper()
 	single := make([]float32, len(p.features))
 	for i, v := range p.features {
@@ -89,10 +89,10 @@ func TestContrastiveMatchesGoldenOnDevice(t *testing.T) {
 			if g.metric == op.Cosine {
 				features = unit(g.features, g.d)
 			}
-			p := pairing{features, g.d, g.b, g.negatives, []int32{0}, g.theta, o}
+			p := lossCase{features, g.d, g.b, g.negatives, []int32{0}, g.theta, o}
 			got := onDevice(t, d, &p)
 			closeTo(t, "loss", got[0], []float64{g.wantLoss}, 1e-4)
-			if g.metric == op.Euclidean { // else the gradient is that of the rows before they were normalised
+			if g.metric == op.Euclidean { // else the gradient is that of the rows before normalisation
 				for i := range g.wantGrad {
 					g.wantGrad[i] *= -3
 				}
@@ -106,7 +106,7 @@ func TestContrastiveMatchesGoldenOnDevice(t *testing.T) {
 }
 
 // onDevice returns the loss and its gradients as a device computes them.
-func onDevice(t *testing.T, d *device.Device, p *pairing) [3][]float64 {
+func onDevice(t *testing.T, d *device.Device, p *lossCase) [3][]float64 {
 	t.Helper()
 	in, out := p.graph(t, gorgonia.NewGraph())
 	program, err := vm.Compile(d, out...)
@@ -184,14 +184,14 @@ func TestContrastiveOnDevice(t *testing.T) {
 				if o.Metric == op.Cosine {
 					features = unit(features, tc.d)
 				}
-				p := pairing{features, tc.d, tc.b, tc.negatives, tc.runs, -0.3, o}
+				p := lossCase{features, tc.d, tc.b, tc.negatives, tc.runs, -0.3, o}
 				onBoth(t, d, 1e-4, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) { return p.graph(t, g) })
 			})
 		}
 	}
 }
 
-// Points that lie on each other, or far apart, where the clamp binds.
+// Coinciding points, and points so far apart that the clamp binds.
 func TestContrastiveAtTheClampsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, o := range allOptions() {
@@ -211,7 +211,7 @@ func TestContrastiveAtTheClampsOnDevice(t *testing.T) {
 					// (The CPU loses digits of InfoNC's gradient where points are
 					// much farther away than this.)
 					features[60], features[11] = 300, -2000
-					p := pairing{features, 2, b, nil, runs, -0.3, o}
+					p := lossCase{features, 2, b, nil, runs, -0.3, o}
 					if runs[0] == 0 {
 						p.negatives = draws(9, b, 3)
 					}
@@ -222,7 +222,7 @@ func TestContrastiveAtTheClampsOnDevice(t *testing.T) {
 	}
 }
 
-// A feature that is not finite shows in the loss, whoever's it is.
+// A feature that is not finite shows in the loss, whatever row it is in.
 func TestContrastiveShowsWhatIsNotFiniteOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for name, o := range allOptions() {
@@ -235,7 +235,7 @@ func TestContrastiveShowsWhatIsNotFiniteOnDevice(t *testing.T) {
 						features = unit(features, tc.d)
 					}
 					features[row*tc.d+1] = bad
-					p := pairing{features, tc.d, b, nil, []int32{int32(tc.runs)}, -0.3, o}
+					p := lossCase{features, tc.d, b, nil, []int32{int32(tc.runs)}, -0.3, o}
 					if tc.runs == 0 {
 						p.negatives = draws(3, b, 3)
 						p.negatives[7] = 2 * b
@@ -246,10 +246,10 @@ func TestContrastiveShowsWhatIsNotFiniteOnDevice(t *testing.T) {
 				}
 			}
 			if o.Metric == op.Cosine {
-				// Nobody's negative, but part of the products of all rows.
+				// No head's negative, but part of the matrix products.
 				features := unit(normals(41*6, 5), 6)
 				features[40*6] = bad
-				p := pairing{features, 6, 20, nil, []int32{2, 0, 0}, -0.3, o}
+				p := lossCase{features, 6, 20, nil, []int32{2, 0, 0}, -0.3, o}
 				if got := onDevice(t, d, &p)[0][0]; !math.IsNaN(got) && !math.IsInf(got, 0) {
 					t.Errorf("%s: with %g in a row that is no negative the loss is %g", name, bad, got)
 				}
@@ -258,13 +258,12 @@ func TestContrastiveShowsWhatIsNotFiniteOnDevice(t *testing.T) {
 	}
 }
 
-// Two sweeps give the same bits in whatever order threads run, and a graph that is
-// captured does what it did.
+// A sweep gives the same bits in any order of threads, and when it is replayed.
 func TestContrastiveCanBeCapturedOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, runs := range []int32{0, -1} {
 		for _, o := range []op.ContrastiveOptions{{Loss: op.InfoNC, Metric: op.Cosine}, {Loss: op.NC}} {
-			p := pairing{unit(normals(60, 1), 3), 3, 10, nil, []int32{runs}, 0.5, o}
+			p := lossCase{unit(normals(60, 1), 3), 3, 10, nil, []int32{runs}, 0.5, o}
 			if runs == 0 {
 				p.negatives = draws(4, 10, 2)
 			}

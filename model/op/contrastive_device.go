@@ -10,44 +10,43 @@ import (
 	"cne/internal/simd"
 )
 
-// A deviceSweep computes a contrastive loss on an accelerator, and keeps what its
-// gradients are made of.
+// A deviceSweep computes a contrastive loss on an accelerator, and holds its unscaled
+// gradients.
 //
-// Only the device knows the contents of runs, so the kernel is chosen by the shapes
-// alone: runs of more than one number, or negatives without rows (as package train has
-// them where none are listed), hint that the negatives are whole stretches of rows.
-// The choice affects the speed alone: each kernel reads runs on the device and handles
-// all that they can say of inputs of its shapes.
+// Only the device knows the contents of runs, so the kernel is chosen by shapes alone:
+// runs of more than one number, or negatives without rows (as package train has them
+// where none are listed), suggest that the negatives are runs of consecutive rows. The
+// choice affects speed only: each kernel reads runs on the device and handles every
+// kind of negatives that its inputs' shapes allow.
 type deviceSweep struct {
-	// gradient [rows, d] is that of the last batch without norm, as fixed-point
-	// numbers or, if inFloats, as floats. parts [blocks, 2] are sums of losses and
-	// of derivatives with respect to theta, and pairs [tile, rows] a tile of
-	// cosines over τ.
+	// gradient [rows, d] is the last batch's, without norm, in fixed point; if
+	// inFloats, floats has it. parts [blocks, 2] are sums of losses and of derivatives
+	// with respect to theta, and pairs [tile, rows] a tile of cosines over τ.
 	gradient, floats, parts, pairs *Array
 	inFloats                       bool
 	dTheta                         *Array
-	norm                           float64 // scale, and 1/b for the mean
-	ready                          bool    // there is a gradient
+	norm                           float64 // Scale, times 1/b for the mean
+	ready                          bool    // the gradient is there
 }
 
 const (
-	// threadsPerBlock is how many threads a block of heads, or of rows, has.
+	// threadsPerBlock is the number of threads of a block of heads or of rows.
 	threadsPerBlock = 128
-	// threadsOfTotal is how many the block has that adds up what they leave.
+	// threadsOfTotal is that of the one block that adds up the others' sums.
 	threadsOfTotal = 1024
 	// devicePairs bounds the pairs of a tile of cosines over τ: 256 MiB.
 	devicePairs = 1 << 26
-	// maxThreadWidth is the width up to which one thread works on a head.
+	// maxThreadWidth is the largest width for which one thread computes a head.
 	maxThreadWidth = 4
 )
 
-// The options, as bits for the kernels.
+// The kernels' flags.
 const (
 	flagGradient = 1 << iota
 	flagExcludePositive
 )
 
-// on makes the arrays on a device, unless they are there.
+// on makes the arrays on a device, if they are not there yet.
 func (s *deviceSweep) on(d *Device) error {
 	if s.parts != nil && s.parts.Device() == d {
 		return nil
@@ -57,7 +56,7 @@ func (s *deviceSweep) on(d *Device) error {
 			(*a).Free()
 		}
 		var err error
-		// No elements yet, but for the derivative.
+		// Kernels resize them; the derivative is one number.
 		if *a, err = NewArray(d, tensor.Float32, 0); err != nil {
 			return err
 		}
@@ -95,7 +94,7 @@ func (o *contrastive) Launch(d *Device, dst *Array, in []*Array) error {
 	return d.Launch("contrast_total", device.Launch{Grid: 1, Block: threadsOfTotal}, dst.Arg(), s.dTheta.Arg(), s.parts.Arg(), device.Int(blocks), device.F32(s.norm))
 }
 
-// flags returns what the kernels are told of the options.
+// flags returns the options as flags for the kernels.
 func (o *contrastive) flags() (flags int) {
 	if o.differentiated {
 		flags |= flagGradient
@@ -106,8 +105,8 @@ func (o *contrastive) flags() (flags int) {
 	return flags
 }
 
-// launchPairs launches a kernel that adds up the gradient as fixed-point numbers, and
-// returns how many blocks it has.
+// launchPairs launches a kernel that sums the gradient in fixed point, and returns its
+// number of blocks.
 func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense bool) (blocks int, err error) {
 	s, rows, width, m, b := &o.onDevice, f.Rows(), f.shape[1], n.shape[0], n.shape[1]
 	kernel, args := "contrast_warps", []Arg(nil)
@@ -151,8 +150,8 @@ func (o *contrastive) launchPairs(d *Device, f, n, runs, theta *Array, dense boo
 	return blocks, d.Launch(kernel, device.Launch{Grid: blocks, Block: threadsPerBlock}, args...)
 }
 
-// launchGemm computes cosines over τ as matrix products, tile by tile of the
-// heads, and the gradient as products of their derivatives with the features.
+// launchGemm computes the cosines over τ by matrix products, heads in tiles, and the
+// gradient by products of their derivatives with the features.
 func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error {
 	s, rows, width := &o.onDevice, f.Rows(), f.shape[1]
 	if err := s.parts.Resize([]int{b, 2}); err != nil {
@@ -175,7 +174,7 @@ func (o *contrastive) launchGemm(d *Device, f, runs, theta *Array, b int) error 
 			A: heads, LDA: width, B: f.Pointer(), LDB: width, C: s.pairs.Pointer(), LDC: rows}); err != nil {
 			return err
 		}
-		if err := d.Launch("contrast_cosines", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
+		if err := d.Launch("contrast_gemm", device.Launch{Grid: count, Block: threadsPerBlock}, s.pairs.Arg(),
 			Arg(s.parts.Pointer().At(2*from, elementSize)), runs.Arg(), theta.Arg(), device.Int(from), device.Int(rows), device.Int(b),
 			device.Int(int(o.options.Loss)), device.Int(o.flags())); err != nil {
 			return err

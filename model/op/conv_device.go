@@ -11,16 +11,15 @@ import (
 )
 
 // deviceConv computes a part of a convolution on an accelerator: as a matrix product
-// where windows are single pixels, else by the device's library (cuDNN) or, where
-// there is none or it does not know the convolution, by im2col as on the CPU.
+// where windows are single pixels; else by the device's library (cuDNN) or, where none
+// supports the convolution, by im2col as on the CPU.
 type deviceConv struct {
-	// weights are those, or their gradient, with their channels last [K, kh, kw, C].
+	// weights are the weights, or their gradient, with channels last: [K, kh, kw, C].
 	weights *Array
 }
 
-// im2colBytes bounds the matrix of patches, which has those of one image at least: small
-// enough for the second-level cache, large enough to keep a GPU busy. Tests make it
-// smaller.
+// im2colBytes bounds the matrix of patches, unless those of one image are larger: small
+// enough for the second-level cache, large enough to keep a GPU busy. Tests lower it.
 var im2colBytes = 32 << 20
 
 // Launch implements Launcher.
@@ -77,7 +76,7 @@ func (c *deviceConv) launch(d *Device, g windows, part convPart, images, weights
 	return err
 }
 
-// reserve makes room for the weights with their channels last.
+// reserve makes room for the weights with channels last.
 func (c *deviceConv) reserve(d *Device, g windows) (err error) {
 	if c.weights == nil || c.weights.Device() != d {
 		if c.weights, err = NewArray(d, tensor.Float32); err != nil {
@@ -105,8 +104,8 @@ func (g *windows) convolution(part convPart, images, weights, result *Array) dev
 	return c
 }
 
-// multiply computes a part by im2col, for some images at a time, or for all at once
-// where the patches are the images themselves.
+// multiply computes a part by im2col, a few images at a time, or all at once where the
+// images themselves are the patches.
 func (g *windows) multiply(d *Device, part convPart, images, weights, result Pointer) error {
 	if g.plain() {
 		return g.multiplySome(d, part, g.n, images, weights, result, 0)
@@ -122,7 +121,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 			count := min(some, g.n-first)
 			from := images.At(first*g.h*g.w*g.c, elementSize)
 			if part != convImages {
-				if err := g.im2colKernel(d, "conv_patches_4", "conv_patches_1", patches, from, count*perImage); err != nil {
+				if err := g.im2colKernel(d, "im2col_4", "im2col_1", patches, from, count*perImage); err != nil {
 					return err
 				}
 			}
@@ -130,7 +129,7 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 				return err
 			}
 			if part == convImages {
-				if err := g.im2colKernel(d, "conv_gather_4", "conv_gather_1", from, patches, count*g.h*g.w*g.c); err != nil {
+				if err := g.im2colKernel(d, "col2im_4", "col2im_1", from, patches, count*g.h*g.w*g.c); err != nil {
 					return err
 				}
 			}
@@ -142,8 +141,8 @@ func (g *windows) multiply(d *Device, part convPart, images, weights, result Poi
 	})
 }
 
-// multiplySome computes a part from the patches of some images, or their gradient,
-// and adds beta times what was there.
+// multiplySome computes a part for some images from their patches (or, for the images'
+// gradient, computes the patches' gradient). What is there before is added beta times.
 func (g *windows) multiplySome(d *Device, part convPart, images int, patches, weights, result Pointer, beta float32) error {
 	rows, size := images*g.oh*g.ow, g.size()
 	p := device.Product{Alpha: 1, Beta: beta}
@@ -161,7 +160,7 @@ func (g *windows) multiplySome(d *Device, part convPart, images int, patches, we
 	return d.Multiply(p)
 }
 
-// im2colKernel runs a kernel between patches and images, for the n elements of dst.
+// im2colKernel runs im2col or col2im. n is the number of elements of dst.
 func (g *windows) im2colKernel(d *Device, fours, ones string, dst, from Pointer, n int) error {
 	kernel, width := ones, 1
 	if g.c%4 == 0 && dst%16 == 0 && from%16 == 0 {

@@ -17,10 +17,9 @@ import (
 	"cne/model/vm"
 )
 
-// onBoth runs a graph on the CPU and on a device and compares all outputs: build
-// makes the graph's inputs with their values, and returns what is to be computed.
-// within is the largest difference allowed, relative to the largest element of the
-// CPU's result.
+// onBoth runs a graph on the CPU and on a device and compares all outputs. build makes
+// the graph, and returns its inputs' values and its outputs. within is the largest
+// difference allowed, relative to the largest element of the CPU's result.
 func onBoth(t *testing.T, d *device.Device, within float64, build func(g *gorgonia.ExprGraph) (in map[*gorgonia.Node]*op.Array, out gorgonia.Nodes)) {
 	t.Helper()
 	var results [2][]*op.Array
@@ -47,7 +46,7 @@ func computed(t *testing.T, on *device.Device, in map[*gorgonia.Node]*op.Array, 
 			}
 		}
 	}
-	// Twice, as what an operation keeps from one run must not show in the next.
+	// Twice, since what an operation keeps from one run must not show in the next.
 	for range 2 {
 		if err := p.Run(); err != nil {
 			t.Fatal(err)

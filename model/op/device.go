@@ -10,8 +10,8 @@ import (
 	"cne/internal/device"
 )
 
-// A Device is where operations are computed: the CPU (nil), or an accelerator such as
-// a GPU. It is the same type as model.Device; model.OpenDevice opens one by name.
+// A Device is where operations run: the CPU (nil), or an accelerator such as a GPU. It
+// is the same type as model.Device; model.OpenDevice opens one by name.
 type Device = device.Device
 
 // A Pointer is an address in an accelerator's memory.
@@ -23,13 +23,13 @@ type Arg = device.Arg
 // elementSize is the size of a float32 or int32, in bytes.
 const elementSize = 4
 
-// deviceMemory is where the elements of an array are on an accelerator; the zero value
-// is that of an array in the program's memory.
+// deviceMemory holds an array's elements on an accelerator; it is zero for an array in
+// the program's memory.
 type deviceMemory struct {
 	device   *Device
 	engine   *device.Engine // for Value; nil until it is needed
 	memory   *device.Memory // nil if the array does not own its memory
-	held     *device.Memory // of a view: keeps the owner's memory from being collected
+	held     *device.Memory // of a view: the owner's memory, so that it is not collected
 	at       Pointer
 	capacity int // bytes
 }
@@ -57,7 +57,7 @@ func (r *deviceMemory) toEngine() *device.Engine {
 	return r.engine
 }
 
-// Device returns where the elements are.
+// Device returns the device that holds the elements.
 func (a *Array) Device() *Device {
 	if a.on.device != nil {
 		return a.on.device
@@ -71,8 +71,8 @@ func (a *Array) Pointer() Pointer { return a.on.at }
 // Arg returns the address of the elements as an argument of a kernel.
 func (a *Array) Arg() Arg { return Arg(a.on.at) }
 
-// Free gives back the memory that the array owns on an accelerator; the array is then
-// empty. It does nothing to an array on the CPU.
+// Free releases the memory that the array owns on an accelerator; the array is then
+// empty. On the CPU it does nothing.
 func (a *Array) Free() {
 	if a.on.memory != nil {
 		a.on.memory.Free()
@@ -80,9 +80,9 @@ func (a *Array) Free() {
 	}
 }
 
-// View makes a an array of the given shape over the elements of another of its
-// type, from element first on, on the other's device. It is valid until the other
-// is resized or freed.
+// View makes a an array of the given shape over the elements of another array of its
+// type, from element first on, on the same device. It is valid until the other is
+// resized or freed.
 func (a *Array) View(of *Array, first int, shape ...int) error {
 	n := 1
 	for _, d := range shape {
@@ -112,7 +112,7 @@ func part[E any](s []E, first, n int) []E {
 	return s[first : first+n : first+n]
 }
 
-// Copy gives dst the shape and the elements of src, wherever the two are. The
+// Copy gives dst the shape and elements of src, from any device to any other. Their
 // types must be equal.
 func Copy(dst, src *Array) error {
 	if src.dtype != dst.dtype {
@@ -158,22 +158,22 @@ func (a *Array) Zero() error {
 	return nil
 }
 
-// A Launcher is a kernel that also runs on an accelerator, as all operations of this
-// package do. One that has no code for the accelerator may Copy its inputs to arrays
-// on the CPU, Run there and Copy the result back.
+// A Launcher is a Kernel that also runs on accelerators, as all operations of this
+// package do. One without code for accelerators may Copy its inputs to arrays on the
+// CPU, Run there and Copy the result back.
 type Launcher interface {
 	Kernel
 
-	// Launch computes what Run computes, in float32, where dst and all of in are
-	// in the memory of the accelerator d. It need not wait for the result. Row
-	// numbers among the inputs are not checked: they must be in range.
+	// Launch computes what Run computes, in float32, with dst and all of in on the
+	// accelerator d. It may return before the result is there. Row numbers in the
+	// inputs are not checked: they must be in range.
 	Launch(d *Device, dst *Array, in []*Array) error
 }
 
-// A scratch is an array that an operation uses on the accelerator on which it runs.
+// A scratch is an operation's temporary array on the accelerator that it runs on.
 type scratch struct{ array *Array }
 
-// of returns the array, with room for n elements. What they are is not defined.
+// of returns the array with n elements, whose values are undefined.
 func (s *scratch) of(d *Device, dtype tensor.Dtype, n int) (*Array, error) {
 	shape := [1]int{n}
 	if s.array != nil && s.array.on.device == d {
@@ -187,8 +187,8 @@ func (s *scratch) of(d *Device, dtype tensor.Dtype, n int) (*Array, error) {
 	return a, nil
 }
 
-// doOnDevice is do on values in an accelerator's memory. The result's memory is
-// kept by the engine of the first.
+// doOnDevice is do for values on an accelerator. The engine of the first input holds
+// the result's memory.
 func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	l, ok := k.(Launcher)
 	if !ok {
@@ -208,8 +208,8 @@ func doOnDevice(k Kernel, shape []int, in []*Array) (gorgonia.Value, error) {
 	return v, l.Launch(e.Device(), &dst, in)
 }
 
-// Point makes a an array of the given shape over elements at an address of an
-// accelerator's memory, which must stay there for as long as a is used.
+// Point makes a an array of the given shape over elements at an address on an
+// accelerator. That memory must remain valid as long as a is used.
 func (a *Array) Point(d *Device, at Pointer, shape ...int) error {
 	if len(shape) > MaxDims {
 		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)

@@ -2,9 +2,9 @@
 
 package op
 
-// SetPatchBytes sets how many bytes of patches are laid out at a time on a device,
-// until restore is called.
-func SetPatchBytes(n int) (restore func()) {
+// SetIm2colBytes bounds the matrix of patches on a device to n bytes, until restore is
+// called.
+func SetIm2colBytes(n int) (restore func()) {
 	before := im2colBytes
 	im2colBytes = n
 	return func() { im2colBytes = before }

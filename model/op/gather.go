@@ -120,9 +120,9 @@ func (o *scatterAdd) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-// mostTogether is how many sums a single block of an accelerator's threads computes,
-// for which their memory has room. To launch several kernels takes longer.
-const mostTogether = 5000
+// maxOneBlock is the largest number of sums that one block computes, in its shared
+// memory, which is faster than launching several kernels.
+const maxOneBlock = 5000
 
 // Launch implements Launcher. The sums are of integers, so that the order in which
 // an accelerator's threads add to them does not matter.
@@ -133,8 +133,8 @@ func (o *scatterAdd) Launch(d *Device, dst *Array, in []*Array) error {
 		return dst.Zero()
 	}
 	count, lanes := device.Int(bits.Len(uint(rows-1))), device.Lanes(cols)
-	if n <= mostTogether && x.Len() <= 2*mostTogether {
-		return d.Launch("scatter_together", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
+	if n <= maxOneBlock && x.Len() <= 2*maxOneBlock {
+		return d.Launch("scatter_one_block", device.Launch{Grid: 1, Block: 1024, Shared: 8 * n}, dst.Arg(), x.Arg(), index.Arg(),
 			device.Int(rows), device.Int(cols), device.Int(n), count)
 	}
 	sums, err := o.sums.of(d, tensor.Int32, 2*n+1)

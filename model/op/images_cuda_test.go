@@ -19,8 +19,8 @@ import (
 	"cne/model/op"
 )
 
-// weighted returns the gradients with respect to inputs of the sum of y's elements,
-// each with a weight of its own.
+// weighted returns the gradients with respect to inputs of a weighted sum of y's
+// elements.
 func weighted(t testing.TB, y *gorgonia.Node, weights *gorgonia.Node, inputs ...*gorgonia.Node) gorgonia.Nodes {
 	t.Helper()
 	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{y}, gorgonia.Nodes{weights}, inputs)
@@ -30,7 +30,7 @@ func weighted(t testing.TB, y *gorgonia.Node, weights *gorgonia.Node, inputs ...
 	return grads
 }
 
-// far moves the channels of images away from 0, each by another distance.
+// far moves each channel of images away from 0 by another distance.
 func far(x *op.Array, by float32) *op.Array {
 	c := x.Shape()[len(x.Shape())-1]
 	data := op.Data[float32](x)
@@ -149,9 +149,9 @@ func TestImageLayoutsOnDevice(t *testing.T) {
 	}
 }
 
-// ways opens the device once with cuDNN, and once without. What the former says of
-// convolutions that cuDNN does not compute is in the test's log; behind the stand-in they
-// are those with two columns alone.
+// ways opens the device with cuDNN, and without. Its notes on convolutions that cuDNN
+// does not support go to the test's log; behind the stand-in these are the ones with
+// two columns.
 func ways(t *testing.T, test func(t *testing.T, d *device.Device)) {
 	twoColumns := regexp.MustCompile(`with \[\d+,\d+,2,`)
 	for name, wanted := range map[string]bool{"cuDNN": true, "patches": false} {
@@ -160,13 +160,13 @@ func ways(t *testing.T, test func(t *testing.T, d *device.Device)) {
 			d := fakecuda.Open(t)
 			d.Notify(func(sentence string) {
 				t.Log(sentence)
-				if fakecuda.Here() && strings.Contains(sentence, "no way") && !twoColumns.MatchString(sentence) {
+				if fakecuda.InUse() && strings.Contains(sentence, "no way") && !twoColumns.MatchString(sentence) {
 					t.Error("the stand-in has one")
 				}
 			})
 			test(t, d)
 			switch has := strings.Contains(d.Properties().Software, "cuDNN"); {
-			case wanted && !has && !fakecuda.Here():
+			case wanted && !has && !fakecuda.InUse():
 				t.Skipf("which was tested without cuDNN: the device has %s", d.Properties().Software)
 			case has != wanted:
 				t.Errorf("the device has %s", d.Properties().Software)
@@ -216,19 +216,19 @@ func TestConv2dOnDevice(t *testing.T) {
 	})
 }
 
-// Of patches that are laid out in turn the last are fewer.
+// im2col in several parts, of which the last is smaller.
 func TestConv2dInTurnOnDevice(t *testing.T) {
 	fakecuda.Convolutions(t, false)
 	d := fakecuda.Open(t)
 	for _, bytes := range []int{1, 3 * 4 * 25 * 9 * 4} {
-		defer op.SetPatchBytes(bytes)()
+		defer op.SetIm2colBytes(bytes)()
 		onBoth(t, d, 2e-5, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 			return convCase{7, 4, 5, 5, 3, 3, 3, 1, 1}.convolved(t, g)
 		})
 	}
 }
 
-// A view keeps the memory it is of, even where nothing else refers to it.
+// A view keeps its memory alive, even where nothing else refers to it.
 func TestViewKeepsMemoryOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	view := func() *op.Array {

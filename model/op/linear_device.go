@@ -6,24 +6,22 @@ import (
 	"cne/internal/device"
 )
 
-// What linear, sparseLinear and their gradients launch on an accelerator.
+// The launches of linear, sparseLinear and their gradients on an accelerator.
 
-// mostNarrow is the largest number of outputs for which a layer has a kernel of its
-// own; more are computed by a matrix product.
+// mostNarrow is the largest number of outputs of a narrow layer, which has kernels of
+// its own; wider layers are matrix products.
 const mostNarrow = 4
 
-// elementsPerBlock bounds the elements of a rowBlock: 32 MiB stay in the
-// second-level cache of large accelerators from where they are written to where
-// they are read.
+// elementsPerBlock bounds the elements of a rowBlock: 32 MiB, which stay in the
+// second-level cache of large accelerators between being written and read.
 const elementsPerBlock = 1 << 23
 
-// A rowBlock has memory in which scattered rows are put next to each other for a
-// matrix product.
+// A rowBlock holds gathered rows for a matrix product.
 type rowBlock struct{ rows scratch }
 
-// each gathers the rows of a matrix that an index names, block by block, and calls use
-// with the address, the number of the first row and how many they are. Without an index
-// it calls use once, for all rows in place.
+// each gathers the rows of a matrix that index names, block by block, and calls use
+// with their address, the number of the first, and how many they are. Without an index
+// it calls use once, with all rows in place.
 func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, first, n int) error) error {
 	if index == nil {
 		return use(points.Pointer(), 0, points.Rows())
@@ -36,7 +34,7 @@ func (b *rowBlock) each(d *Device, points, index *Array, use func(x Pointer, fir
 	})
 }
 
-// fill calls use, which fills it, for each block of count rows in all.
+// fill has use fill the block, for count rows block by block.
 func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, n int) error) error {
 	most := min(count, max(1, elementsPerBlock/max(1, width)))
 	x, err := b.rows.of(d, tensor.Float32, most*width)
@@ -51,15 +49,15 @@ func (b *rowBlock) fill(d *Device, count, width int, use func(x Pointer, first, 
 	return nil
 }
 
-// weightRows sets rows [first, first+n) of dst to the product of n rows x with the
-// transposed weights.
+// weightRows sets rows [first, first+n) of dst to n rows x times the transposed
+// weights.
 func weightRows(d *Device, dst *Array, first, n int, x Pointer, weights *Array) error {
 	out, width := weights.shape[0], weights.shape[1]
 	return d.Multiply(device.Product{TransB: true, M: n, N: out, K: width, Alpha: 1,
 		A: x, LDA: width, B: weights.Pointer(), LDB: width, C: dst.Pointer().At(first*out, elementSize), LDC: out})
 }
 
-// addBias adds the bias to all rows of dst and applies the activation.
+// addBias adds the bias to every row of dst and applies the activation.
 func addBias(d *Device, dst, bias *Array, act Activation) error {
 	rows, cols := dst.shape[0], dst.shape[1]
 	lanes := device.Lanes(cols)
@@ -67,8 +65,8 @@ func addBias(d *Device, dst, bias *Array, act Activation) error {
 		device.Int(rows), device.Int(cols), device.Int(int(act)), device.Int(lanes))
 }
 
-// addWeightGrad adds the product of n rows of the gradient g, from first on, with the
-// rows x to the weights' gradient dst. first = 0 overwrites it.
+// addWeightGrad adds to the weights' gradient dst the product of n rows of the gradient
+// g, from first on, and the rows x. With first = 0 it overwrites dst.
 func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
 	out, width := dst.shape[0], dst.shape[1]
 	var beta float32
@@ -79,7 +77,7 @@ func addWeightGrad(d *Device, dst, g *Array, first, n int, x Pointer) error {
 		A: g.Pointer().At(first*out, elementSize), LDA: out, B: x, LDB: width, Beta: beta, C: dst.Pointer(), LDC: width})
 }
 
-// linearNarrow computes a layer of at most mostNarrow outputs.
+// linearNarrow computes a narrow layer.
 func linearNarrow(d *Device, dst, x, index, weights, bias *Array, act Activation) error {
 	rows, cols := dst.shape[0], weights.shape[1]
 	lanes := device.Lanes(cols)
@@ -87,8 +85,7 @@ func linearNarrow(d *Device, dst, x, index, weights, bias *Array, act Activation
 		device.Int(rows), device.Int(cols), device.Int(dst.shape[1]), device.Int(int(act)), device.Int(lanes))
 }
 
-// addressOf returns the address of an array as an argument of a kernel: 0 if there
-// is none.
+// addressOf returns an array's address as an argument, or 0 for nil.
 func addressOf(a *Array) Arg {
 	if a == nil {
 		return 0
@@ -96,23 +93,23 @@ func addressOf(a *Array) Arg {
 	return a.Arg()
 }
 
-// A columnSummer adds up rows on an accelerator: many of them at a time, and then
-// their sums, all in an order that depends on the sizes alone.
+// A columnSummer adds up rows on an accelerator: first in parts, then the parts' sums,
+// in an order that depends on the sizes alone.
 type columnSummer struct {
-	parts scratch // the sums
-	done  scratch // counters, which are 0 between two launches
+	parts scratch // the parts' sums
+	done  scratch // counters of finished blocks, 0 between launches
 }
 
 const (
-	// rowsPerLane is how many rows a thread adds up at least, and mostParts how
-	// many sums of rows there are at most.
+	// rowsPerLane is the smallest number of rows that a thread adds up, and mostParts
+	// the largest number of parts.
 	rowsPerLane = 32
 	mostParts   = 256
 )
 
-// launch sets dst to the sums of the rows of x [n, d] or, if there is an index, of
-// those that it names: [d], or [out, d] with factors g [n, out] by which each
-// is multiplied first; out is at most mostNarrow.
+// launch sets dst to the sum of the rows of x [n, d] that index names, or of all rows
+// without an index: [d]. With factors g [n, out], out ≤ mostNarrow, dst is [out, d],
+// and row i counts g[i, o] times in dst[o].
 func (s *columnSummer) launch(d *Device, dst, g, x, index *Array) error {
 	rows, cols, out := x.shape[0], x.shape[1], 1
 	if g != nil {

@@ -33,8 +33,8 @@ func drawnRows(t *testing.T, seed uint64, count, n int) *op.Array {
 	return a
 }
 
-// gradientsOnBoth compares the result of an operation, and its gradients with respect
-// to the first inputs, of the CPU with those of a device.
+// gradientsOnBoth compares an operation's result and its gradients with respect to its
+// first inputs on the CPU and a device.
 func gradientsOnBoth(t *testing.T, d *device.Device, within float64, apply func(in gorgonia.Nodes) (*gorgonia.Node, error), gradients int, inputs ...*op.Array) {
 	t.Helper()
 	onBoth(t, d, within, func(g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
@@ -77,8 +77,7 @@ func TestGatherOnDevice(t *testing.T) {
 	}
 }
 
-// The sums of rows are good for elements of any size, and what is no number is not
-// hidden.
+// Sums of rows are precise for elements of any size, and NaN and infinities show.
 func TestScatterAddOfAnySizeOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	index, like := drawnRows(t, 3, 100, 7), filled(t, 2, 7, 2)
@@ -118,20 +117,21 @@ func TestScatterAddOfAnySizeOnDevice(t *testing.T) {
 	}
 }
 
-// layers are sizes of layers: ragged, narrow, empty, and such as need several blocks.
+// layers are sizes of layers: odd ones, narrow, empty, and some that take several
+// blocks.
 var layers = []struct{ points, rows, in, out int }{
 	{1, 1, 1, 1}, {40, 31, 5, 2}, {40, 33, 100, 2}, {20, 257, 33, 7}, {300, 300, 17, 4}, {50, 40, 64, 33}, {3, 0, 4, 5}, {3, 0, 4, 2}, {600, 2500, 3, 3}, {700, 600, 40, 1},
 }
 
-// With TF32, products of layers and convolutions, and of their gradients, are as far off
-// as the rounding of their operands makes them: an element is a sum of products, and each
-// product is off by twice the rounding of an operand. So the bound of an element is that,
-// times what the CPU gets of the operands' absolute values, where nothing cancels.
+// With TF32, products of layers and convolutions, and their gradients, are off by the
+// rounding of their operands: each product of two by twice that. So the bound of an
+// element is that, times the element that the CPU computes of the operands' absolute
+// values.
 func TestTF32OnDevice(t *testing.T) {
 	cases := map[string]graphOf{}
 	for _, s := range layers {
 		if s.out <= 4 || s.rows == 0 {
-			continue // a kernel of its own computes narrow layers, with all digits
+			continue // narrow layers have kernels of their own, without TF32
 		}
 		cases[fmt.Sprint("layer ", s)] = func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes) {
 			values := map[*gorgonia.Node]*op.Array{}
@@ -154,12 +154,12 @@ func TestTF32OnDevice(t *testing.T) {
 	})
 }
 
-// A graphOf adds an operation with its gradients to a graph, and returns its inputs and
+// A graphOf adds an operation with its gradients to a graph, and returns inputs and
 // outputs.
 type graphOf = func(t *testing.T, g *gorgonia.ExprGraph) (map[*gorgonia.Node]*op.Array, gorgonia.Nodes)
 
-// compareTF32 compares outputs of the device, whose operands are off by unit of themselves
-// at most, with those of the CPU.
+// compareTF32 compares the device's outputs, with operands off by a relative unit, with
+// the CPU's.
 func compareTF32(t *testing.T, d *device.Device, unit float64, cases map[string]graphOf) {
 	t.Helper()
 	for name, build := range cases {
@@ -181,14 +181,14 @@ func compareTF32(t *testing.T, d *device.Device, unit float64, cases map[string]
 				for i, v := range op.Data[float32](got) {
 					most, w := float64(op.Data[float32](size[k])[i]), op.Data[float32](want[k])[i]
 					far := math.Abs(float64(v - w))
-					// What the sums of float32 are off by is less than 2⁻¹⁶.
+					// The error of float32 sums is less than 2⁻¹⁶.
 					if !(far <= (2*unit+unit*unit+0x1p-16)*most) {
 						t.Fatalf("output %d: element %d is %g, want %g; what it is the sum of are %g together", k, i, v, w, most)
 					}
 					rounded = rounded || far > unit/16*most
 				}
 			}
-			if fakecuda.Here() && !rounded {
+			if fakecuda.InUse() && !rounded {
 				t.Error("nothing was rounded to TF32")
 			}
 		})
@@ -234,7 +234,7 @@ func TestLinearOfSparseOnDevice(t *testing.T) {
 	}
 }
 
-// More elements than a block of rows holds make several products.
+// More elements than a rowBlock holds take several products.
 func TestLinearByBlocksOnDevice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -246,7 +246,7 @@ func TestLinearByBlocksOnDevice(t *testing.T) {
 	}, 2, filled(t, 2, out, in), filled(t, 3, out), filled(t, 1, points, in), drawnRows(t, 4, 2900, points))
 }
 
-// The sums of columns as gradients of the bias: tall ones by parts.
+// Gradients of the bias are sums of columns, tall ones in parts.
 func TestColumnSumsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	for _, s := range [][2]int{{1, 1}, {257, 1}, {9000, 2}, {2000, 100}, {3, 1000}, {40, 33}} {
@@ -365,8 +365,8 @@ func TestTapeMachineOnDevice(t *testing.T) {
 	}
 }
 
-// Once it has run, a step of a network asks for no memory and makes nobody wait: it
-// can be noted and done again.
+// After its first run, a network's step allocates nothing and never waits, so that it
+// can be captured and replayed.
 func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 	d := fakecuda.Open(t)
 	x, index := filled(t, 1, 50, 9), drawnRows(t, 4, 70, 50)
@@ -426,8 +426,8 @@ func TestNetworkOnDeviceIsCaptured(t *testing.T) {
 	}
 }
 
-// Batches may differ in size from one run to the next: what operations keep for one
-// size does not show in another.
+// Batches may differ in size: what operations keep for one size must not show in the
+// next.
 func TestBatchesOfAnySizeOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	x, w, b := filled(t, 1, 30, 6), filled(t, 2, 3, 6), filled(t, 3, 3)

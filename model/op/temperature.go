@@ -52,7 +52,7 @@ func (o *temperature) Run(dst *Array, in []*Array) error {
 
 // Launch implements Launcher.
 func (o *temperature) Launch(d *Device, dst *Array, in []*Array) error {
-	return d.Each("temper", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(),
+	return d.Each("scale_by_temperature", dst.Len(), dst.Arg(), in[0].Arg(), in[1].Arg(),
 		device.F32(minLog), device.F32(maxLog), device.Int(dst.Len()))
 }
 
@@ -109,11 +109,11 @@ func (o *temperatureGrad) Launch(d *Device, dst *Array, in []*Array) error {
 		return err
 	}
 	if n > 0 {
-		if err := d.Launch("temper_products", device.Launch{Grid: blocks, Block: 256}, sums.Arg(), in[1].Arg(), in[2].Arg(), device.Int(n)); err != nil {
+		if err := d.Launch("temperature_sums", device.Launch{Grid: blocks, Block: 256}, sums.Arg(), in[1].Arg(), in[2].Arg(), device.Int(n)); err != nil {
 			return err
 		}
 	}
-	return d.Launch("temper_slope", device.Launch{Grid: 1, Block: 256}, dst.Arg(), sums.Arg(), device.Int(blocks), in[0].Arg(),
+	return d.Launch("temperature_grad", device.Launch{Grid: 1, Block: 256}, dst.Arg(), sums.Arg(), device.Int(blocks), in[0].Arg(),
 		device.F32(minLog), device.F32(maxLog))
 }
 

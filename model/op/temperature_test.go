@@ -14,9 +14,9 @@ import (
 	"cne/model/vm"
 )
 
-// tempered returns x/√τ and the gradients of Σ w·x/√τ with respect to x and
+// scaled returns x/√τ and the gradients of Σ w·x/√τ with respect to x and
 // log τ.
-func tempered[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, dLog T) {
+func scaled[T op.Float](t *testing.T, x, w []T, logTemperature T) (y, dx []T, dLog T) {
 	t.Helper()
 	g := gorgonia.NewGraph()
 	nx := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(len(x)/3, 3), gorgonia.WithName("x"))
@@ -50,14 +50,14 @@ func TestScaleByTemperature(t *testing.T) {
 	for _, temperature := range []float64{0.02, 0.5, 1, 7} {
 		t.Run(fmt.Sprintf("τ=%g", temperature), func(t *testing.T) {
 			at := []float64{math.Log(temperature)}
-			y, dx, dLog := tempered(t, x, w, at[0])
+			y, dx, dLog := scaled(t, x, w, at[0])
 			for i, v := range x {
 				if want := v / math.Sqrt(temperature); math.Abs(y[i]-want) > 1e-12*(1+math.Abs(want)) {
 					t.Errorf("y[%d] = %g, want %g", i, y[i], want)
 				}
 			}
 			sum := func() (sum float64) {
-				y, _, _ := tempered(t, x, w, at[0])
+				y, _, _ := scaled(t, x, w, at[0])
 				for i, v := range y {
 					sum += w[i] * v
 				}
@@ -67,7 +67,7 @@ func TestScaleByTemperature(t *testing.T) {
 			closeTo(t, "gradient of log τ", []float64{dLog}, differences(at, sum), 1e-7)
 		})
 	}
-	y, _, _ := tempered(t, []float32{1, 2, 3}, []float32{1, 1, 1}, float32(math.Log(4)))
+	y, _, _ := scaled(t, []float32{1, 2, 3}, []float32{1, 1, 1}, float32(math.Log(4)))
 	if !slices.Equal(y, []float32{0.5, 1, 1.5}) {
 		t.Errorf("in float32: %v", y)
 	}
@@ -84,7 +84,7 @@ func TestTemperBounds(t *testing.T) {
 	} {
 		// The slope is −½ Σ w·y: a step against it raises log τ if w is positive.
 		for _, sign := range []float64{1, -1} {
-			y, _, dLog := tempered(t, x, []float64{sign, sign, sign}, math.Log(tc.temperature))
+			y, _, dLog := scaled(t, x, []float64{sign, sign, sign}, math.Log(tc.temperature))
 			if want := 1 / math.Sqrt(tc.bound); math.Abs(y[0]-want) > 1e-12*want {
 				t.Errorf("τ=%g: y %v, want %g first", tc.temperature, y, want)
 			}

@@ -14,7 +14,7 @@ import (
 	"cne/internal/simd"
 )
 
-// scattered returns n points about a few places, some of them twice.
+// scattered returns n points around a few centres, some of them twice.
 func scattered(n, d int) *data.Matrix {
 	m, s := data.NewMatrix(n, d), rng.New(uint64(n), rng.Init)
 	for i := range n {

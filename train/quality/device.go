@@ -8,21 +8,21 @@ import (
 	"cne/internal/simd"
 )
 
-// The figures on an accelerator: those that look at all pairs of points.
+// On an accelerator: the measures that take all pairs of points.
 
 // The pairs are cut into pieces of pairRows rows and pairColumns columns, whose sums
-// are added up here, in the order of the pieces. The kernel knows pairRows, which
-// is also its number of threads.
+// are added up on the CPU in the order of the pieces. pairRows is also the kernel's
+// number of threads.
 const (
 	pairRows    = 256
 	pairColumns = 2048
 	tileSide    = 16 // pairs of a tile of distances, in both directions
 )
 
-// devicePairs adds up on an accelerator, over the unordered pairs, 1/(1+x) of the
-// squared distances x, or the losses of discriminators if there are any. The
-// accelerator computes the terms in single precision and adds up 32 of them before
-// it goes on in double precision.
+// devicePairs sums, on an accelerator and over the unordered pairs with squared
+// distance x, 1/(1+x) or, if there are any, the losses of discriminators. It computes
+// terms in single precision, and adds up 32 of them before it goes on in double
+// precision.
 func devicePairs(ctx context.Context, on *Device, e []float32, n, d int, discriminators []Discriminator, bound simd.Bound[float32]) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

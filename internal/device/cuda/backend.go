@@ -20,13 +20,13 @@ import (
 	"cne/internal/device/kernels"
 )
 
-// workspaceBytes is how much memory cuBLAS gets for itself, which NVIDIA
-// recommends for Hopper. It is given once, so that a capture allocates nothing.
+// workspaceBytes is the size of cuBLAS's workspace, as NVIDIA recommends for Hopper. It
+// is set once, so that a capture allocates nothing.
 const workspaceBytes = 32 << 20
 
-// A backend is one GPU. Each method makes the GPU's context current on the thread
-// it runs on, which takes some 25 ns; gorgonia.org/cu's own Ctx would hand each call
-// to another thread, which takes 35 µs.
+// A backend is one GPU. Each method makes the GPU's context current on its thread,
+// which takes some 25 ns; gorgonia.org/cu's own Ctx would pass each call to another
+// thread, which takes 35 µs.
 type backend struct {
 	gpu       cu.Device
 	context   cu.CUContext
@@ -37,7 +37,7 @@ type backend struct {
 	workspace cu.DevicePtr
 	dnn       cuDNN
 	allocated map[cu.DevicePtr]bool
-	tf32      bool // what cuBLAS was told last
+	tf32      bool // cuBLAS's current math mode
 	capturing bool
 	about     device.Properties
 	notes     []string
@@ -50,8 +50,8 @@ type backend struct {
 // A function is a kernel as the driver knows it.
 type function struct {
 	cu.Function
-	// shared is how many bytes of dynamic shared memory it has been allowed. Without
-	// that it has what its own arrays leave of 48 KiB.
+	// shared is the dynamic shared memory that it may have, in bytes. Without asking,
+	// that is 48 KiB less its static arrays.
 	shared int
 	params int
 }
@@ -75,7 +75,7 @@ func open(number int) (b *backend, err error) {
 		return nil, fmt.Errorf("%s has compute capability %d.%d; the kernels need 8.0 or more", b.about.Name, b.about.Major, b.about.Minor)
 	}
 	if b.context, err = b.gpu.RetainPrimaryCtx(); err == cu.OutOfMemory {
-		return nil, errFull
+		return nil, errOutOfMemory
 	} else if err != nil {
 		return nil, b.failure(err, 0)
 	}
@@ -86,7 +86,7 @@ func open(number int) (b *backend, err error) {
 	return b, nil
 }
 
-// start makes what a backend needs in its context.
+// start creates the stream and cuBLAS's handle in the backend's context.
 func (b *backend) start() (err error) {
 	defer b.enter()()
 	if b.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
@@ -97,7 +97,7 @@ func (b *backend) start() (err error) {
 		return err
 	}
 	if b.workspace, err = cu.MemAlloc(workspaceBytes); err == cu.OutOfMemory {
-		return errFull
+		return errOutOfMemory
 	} else if err != nil {
 		return b.failure(err, 0)
 	}
@@ -141,7 +141,7 @@ func (b *backend) streamPointer() unsafe.Pointer {
 // enter makes the context current until the function that it returns is called.
 func (b *backend) enter() (leave func()) {
 	runtime.LockOSThread()
-	// It fails where the context is no more, which the next call says.
+	// A context that is gone shows in the call that follows.
 	_ = cu.SetCurrentContext(b.context)
 	return runtime.UnlockOSThread
 }
@@ -154,23 +154,23 @@ const (
 	externalDevice      = cu.Success + 911 // CUDA_ERROR_EXTERNAL_DEVICE
 )
 
-// lost are the driver's errors after which a context is of no use.
+// lost are the driver's errors after which a context is unusable.
 var lost = []error{
 	cu.EccUncorrectable, cu.NvlinkUncorrectable, cu.IllegalAddress, cu.LaunchTimeout, cu.LaunchFailed, cu.IllegalInstruction,
 	cu.Unknown, cu.Deinitialized, cu.InvalidContext, cu.ContextIsDestroyed, cu.HardwareStackError, cu.MisalignedAddress,
 	cu.InvalidAddressSpace, cu.InvalidPc, cu.Assert, contained, tensorMemoryLeak, mpsClientTerminated, externalDevice,
 }
 
-// failure is an error of the driver as package device has it.
+// failure translates an error of the driver into one of package device.
 func (b *backend) failure(err error, bytes int64) error {
 	if err == nil {
 		return nil
 	}
 	if err == cu.OutOfMemory && bytes == 0 {
-		return b.full(&device.MemoryError{For: "the driver"})
+		return b.outOfMemory(&device.MemoryError{For: "the driver"})
 	}
 	if err == cu.OutOfMemory {
-		return b.full(&device.MemoryError{Needed: bytes})
+		return b.outOfMemory(&device.MemoryError{Needed: bytes})
 	}
 	if slices.Contains(lost, err) {
 		return fmt.Errorf("%w (CUDA's error %v)", device.ErrLost, err)
@@ -178,8 +178,8 @@ func (b *backend) failure(err error, bytes int64) error {
 	return fmt.Errorf("CUDA's error %v", err)
 }
 
-// full completes an error by how much memory there is.
-func (b *backend) full(e *device.MemoryError) error {
+// outOfMemory adds to an error how much memory there is.
+func (b *backend) outOfMemory(e *device.MemoryError) error {
 	var err error
 	if e.Free, e.Total, err = cu.MemInfo(); err != nil {
 		return b.failure(err, 0)
@@ -187,25 +187,24 @@ func (b *backend) full(e *device.MemoryError) error {
 	return e
 }
 
-// status is the status of one of the driver's functions that gorgonia.org/cu lacks, as
-// package device has it.
+// status translates the status of a driver function that gorgonia.org/cu lacks.
 func (b *backend) status(s C.int, what string) error {
 	if s == 0 {
 		return nil
 	}
 	err := b.failure(like(cu.Success, int(s)), 0)
-	if full := new(device.MemoryError); errors.Is(err, device.ErrLost) || errors.As(err, &full) {
+	if shortage := new(device.MemoryError); errors.Is(err, device.ErrLost) || errors.As(err, &shortage) {
 		return err
 	}
 	return fmt.Errorf("%w of %s", err, what)
 }
 
-// like returns an error of a type that has no name here.
+// like converts a number to cu's type of errors, which is not exported.
 func like[T ~int](_ T, number int) T { return T(number) }
 
 func (b *backend) Properties() device.Properties { return b.about }
 
-// note has Notes return a sentence.
+// note adds a sentence to Notes.
 func (b *backend) note(sentence string) { b.notes = append(b.notes, sentence) }
 
 func (b *backend) Notes() []string {
@@ -265,7 +264,7 @@ func (b *backend) Fill(dst device.Pointer, word uint32, words int) error {
 	return b.failure(cu.MemsetD32Async(cu.DevicePtr(dst), uint(word), int64(words), b.stream), 0)
 }
 
-func (b *backend) Synchronise() error {
+func (b *backend) Synchronize() error {
 	defer b.enter()()
 	return b.failure(b.stream.Synchronize(), 0)
 }
@@ -304,8 +303,8 @@ func (b *backend) Launch(kernel string, l device.Launch, args *[device.MaxArgs]u
 	if count != f.params {
 		return fmt.Errorf("it has %d parameters, not %d", f.params, count)
 	}
-	// A kernel may have 48 KiB without asking, but of static and dynamic shared memory
-	// together.
+	// The 48 KiB that a kernel has without asking are of static and dynamic shared
+	// memory together.
 	if l.Shared > f.shared {
 		if err := b.status(C.extra_allow_shared(*(*unsafe.Pointer)(unsafe.Pointer(&f.Function)), C.int(l.Shared)), "cuFuncSetAttribute"); err != nil {
 			return fmt.Errorf("it cannot have %d bytes of shared memory: %w", l.Shared, err)
@@ -316,9 +315,8 @@ func (b *backend) Launch(kernel string, l device.Launch, args *[device.MaxArgs]u
 	return b.failure(f.Launch(l.Grid, 1, 1, l.Block, 1, 1, l.Shared, b.stream, b.params[:count]), 0)
 }
 
-// Multiply computes the product column by column, as cuBLAS wants it: the
-// transpose of a matrix that lies row after row is one that lies column after
-// column.
+// Multiply computes the product's transpose, since cuBLAS is column-major: a row-major
+// matrix is its transpose there.
 func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	defer b.enter()()
 	if tf32 != b.tf32 {
@@ -337,7 +335,7 @@ func (b *backend) Multiply(p *device.Product, tf32 bool) error {
 	if s == 0 {
 		return nil
 	}
-	// It does not say if it is the device that has failed.
+	// cuBLAS does not say if it is the device that has failed.
 	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
 		return err
 	}
@@ -384,13 +382,13 @@ func (r *replay) Close() error {
 	return r.backend.status(C.extra_destroy_exec(r.graph), "cuGraphExecDestroy")
 }
 
-// Close gives back what there is, also of a backend that has not started.
+// Close releases everything, also after a start that failed.
 func (b *backend) Close() error {
 	defer b.enter()()
 	var failed error
 	keep := func(err error) {
 		if failed == nil {
-			failed = err // what follows may be because of that
+			failed = err // later errors may follow from it
 		}
 	}
 	if b.stream != (cu.Stream{}) {
@@ -405,7 +403,7 @@ func (b *backend) Close() error {
 	for _, m := range b.modules {
 		keep(b.failure(m.Unload(), 0))
 	}
-	// The context, and with it the memory, stays while another device has it.
+	// Another device may share the context, and with it keep the memory.
 	for p := range b.allocated {
 		keep(b.failure(cu.MemFree(p), 0))
 	}

@@ -13,10 +13,10 @@ import (
 	"cne/internal/device/fakecuda"
 )
 
-// The numbers are those of cuda.h, where each error after which a device is lost says
-// that nothing goes on in its context or process.
+// The errors, by their numbers in cuda.h, after which it says that the context or
+// process must be given up.
 func TestDeviceIsLostByErrors(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be made to fail")
 	}
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 			if err := d.Each("sum", 1, x, x, x, device.Int(1)); err != nil {
 				t.Fatalf("the launch itself returned %v", err)
 			}
-			err = d.Synchronise()
+			err = d.Synchronize()
 			if err == nil || !strings.HasPrefix(err.Error(), "cuda:0: ") || errors.Is(err, device.ErrLost) != c.lost {
 				t.Fatalf("the error is %v; that the device is lost should be %t", err, c.lost)
 			}
@@ -71,9 +71,9 @@ func TestDeviceIsLostByErrors(t *testing.T) {
 	}
 }
 
-// That cuBLAS does not start may be for want of memory, which its status need not say.
+// cuBLAS may not start for want of memory, which its status need not say.
 func TestDeviceWhereProductsDoNotStart(t *testing.T) {
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU's libraries are what they are")
 	}
 	fakecuda.Open(t)

@@ -24,26 +24,25 @@ import (
 // blasHasNoMemory is CUBLAS_STATUS_ALLOC_FAILED.
 const blasHasNoMemory = 3
 
-// blas is the cuBLAS of this process: the first that starts in a context is that of all
-// contexts. The mutex orders who looks for it.
+// blas is the process's cuBLAS: the library that starts first is used in all contexts.
+// The mutex covers the search for it.
 var blas struct {
 	sync.Mutex
 	name string
 }
 
-// cuBLAS has a library for each of these versions of CUDA that has all the functions
-// used here, in the same form.
+// The oldest and the newest version of CUDA whose cuBLAS has all the functions used
+// here, with the same signatures.
 const oldestBLAS, newestBLAS = 11, 13
 
-// blasOf returns the version of CUDA whose cuBLAS is made for a driver: its own, or the
+// blasOf returns the version of CUDA whose cuBLAS suits a driver: its own, or the
 // newest known.
 func blasOf(driver int) int { return min(max(driver/1000, oldestBLAS), newestBLAS) }
 
-// blasNames are the libraries to look for with a driver for a version of CUDA (1000
-// times the major number and 10 times the minor one), in order: that of its own version,
-// and older ones, which every driver takes. Newer ones come last: they start only beside
-// NVIDIA's packages for compatibility, but if there is nothing else, their error says
-// more than that nothing was found.
+// blasNames are the libraries to try with a driver for a version of CUDA (1000·major +
+// 10·minor), in order: its own version's, then older ones, which every driver supports.
+// Newer ones, which start only beside NVIDIA's compatibility packages, come last: their
+// error says more than "not found".
 func blasNames(driver int) []string {
 	var names []string
 	own := blasOf(driver)
@@ -56,13 +55,13 @@ func blasNames(driver int) []string {
 	return append(names, "libcublas.so")
 }
 
-// createBLAS makes the backend's handle of cuBLAS.
+// createBLAS creates the backend's cuBLAS handle.
 func (b *backend) createBLAS(driver int) error {
 	blas.Lock()
 	defer blas.Unlock()
 	if blas.name != "" {
 		err := b.blasHandle()
-		if err == nil || errors.Is(err, errFull) || errors.Is(err, device.ErrLost) {
+		if err == nil || errors.Is(err, errOutOfMemory) || errors.Is(err, device.ErrLost) {
 			return err
 		}
 		return fmt.Errorf("%s, which this process computes with already, does not start here (%w); name another cuBLAS in CNE_LIBCUBLAS", blas.name, err)
@@ -75,10 +74,10 @@ func (b *backend) createBLAS(driver int) error {
 		if err := openBLAS(name); err != nil {
 			return err
 		}
-		// A library that does not start stays open: it may have begun threads, or
-		// asked to be called at the end of the process.
+		// A library that does not start stays open: it may have started threads or
+		// registered exit handlers.
 		return b.blasHandle()
-	}, errFull, device.ErrLost)
+	}, errOutOfMemory, device.ErrLost)
 	switch {
 	case err != nil:
 		return err
@@ -96,7 +95,7 @@ func (b *backend) createBLAS(driver int) error {
 	return fmt.Errorf("no cuBLAS starts (%v); install that of CUDA %d, which the driver is made for, or name another in CNE_LIBCUBLAS", failed, blasOf(driver))
 }
 
-// openBLAS makes the functions of cuBLAS those of a library.
+// openBLAS looks cuBLAS's functions up in a library.
 func openBLAS(name string) error {
 	var why [whySize]C.char
 	library := C.CString(name)
@@ -107,23 +106,23 @@ func openBLAS(name string) error {
 	return nil
 }
 
-// blasHandle makes a handle of the cuBLAS that is open.
+// blasHandle creates a handle with the cuBLAS that is open.
 func (b *backend) blasHandle() error {
 	s := C.blas_create(&b.blas)
 	if s == 0 {
 		return nil
 	}
-	b.blas = nil // whatever is there is no handle
+	b.blas = nil // what a failed call leaves there is no handle
 	if s == blasHasNoMemory {
-		return errFull
+		return errOutOfMemory
 	}
-	// It does not always say why: it may be the device that has failed, or memory that
-	// it lacks as anything would that starts now.
+	// The status does not always say why: the device may have failed, or may lack
+	// memory.
 	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
 		return err
 	}
 	if free, _, err := cu.MemInfo(); err == nil && free < workspaceBytes {
-		return errFull
+		return errOutOfMemory
 	}
 	return notStarted(int(s), "cublasCreate")
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// checkCache returns a sentence about the folder in which the driver keeps what it has
-// compiled of the kernels, if it cannot: the driver itself says nothing.
+// checkCache returns a sentence if the driver cannot write to the folder where it
+// caches compiled kernels, about which it says nothing itself.
 func checkCache() (sentence string) {
 	if os.Getenv("CUDA_CACHE_DISABLE") == "1" {
 		return "" // as asked for
@@ -34,8 +34,8 @@ func checkCache() (sentence string) {
 	return ""
 }
 
-// writable tells whether files can be made in a folder, or whether the folder can be
-// made if it is not there.
+// writable reports whether files can be created in a folder, or the folder itself if it
+// is missing.
 func writable(folder string) bool {
 	folder, err := filepath.Abs(folder)
 	if err != nil {

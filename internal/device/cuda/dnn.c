@@ -13,12 +13,12 @@
 
 #include "library.h"
 
-// What is used of cuDNN's headers; it is the same in versions 8 and 9 but for the
-// numbers of statuses, of which success alone is looked at.
+// What is used of cuDNN's headers. Versions 8 and 9 differ only in the numbers of
+// statuses, of which only success is checked.
 typedef int status;
 enum { format_nhwc = 1, data_float = 0, cross_correlation = 1, deterministic = 1 };
-enum { default_math = 0, fma_math = 3 }; // the former lets products use TF32
-// The three types of performance are laid out alike.
+enum { default_math = 0, fma_math = 3 }; // the former allows TF32
+// cuDNN's three performance types have this layout.
 typedef struct {
   int algorithm;
   status status;
@@ -54,7 +54,7 @@ struct dnn {
                             void *workspace, size_t bytes, const void *beta, void *dw_of, void *dw);
 };
 
-// name_of returns the name that a library gives itself, or 0.
+// name_of returns a library's soname, or 0.
 static const char *name_of(const struct link_map *library) {
   const char *strings = 0;
   const ElfW(Dyn) *name = 0;
@@ -65,11 +65,10 @@ static const char *name_of(const struct link_map *library) {
   return strings && name ? strings + name->d_un.d_val : 0;
 }
 
-// open_parts opens what cuDNN 9 consists of, as far as convolutions need it. Its
-// functions, perhaps even that for its version, open these parts when they are called,
-// and abort the process where one is missing. (What the parts open in their turn, they
-// can do without.) A library in one piece has another name for itself. The parts stay
-// open: the library will want them.
+// open_parts opens the parts of cuDNN 9 that convolutions need. cuDNN's functions,
+// perhaps even cudnnGetVersion, open these parts when they are called, and abort the
+// process where one is missing. (What the parts open themselves is optional.) A library
+// in one piece has another soname. The parts stay open for the library.
 static int open_parts(void *function, char *why, size_t size) {
   static const char *const parts[] = {"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"};
   Dl_info info;
@@ -112,7 +111,7 @@ dnn *dnn_open(const char *name, char *why, size_t size) {
 int dnn_create(dnn *d, void *stream) {
   status s = d->create(&d->handle);
   if (s) {
-    d->handle = 0; // whatever is there is no handle
+    d->handle = 0; // what a failed call leaves there is no handle
     return s;
   }
   return d->set_stream(d->handle, stream);

@@ -20,17 +20,17 @@ import (
 // workspaceLimit is how much memory cuDNN may use for one convolution, in bytes.
 const workspaceLimit = 1 << 30
 
-// cuDNN computes convolutions where it is installed. It is opened for the first of
-// them: what computes none neither waits for it nor depends on it.
+// cuDNN computes convolutions where it is installed. The first convolution opens it, so
+// that runs without convolutions neither wait for it nor depend on it.
 type cuDNN struct {
-	library *C.dnn // nil where it is not
+	library *C.dnn // nil if there is none
 	plans   map[planKey]*plan
-	// tried tells that it was looked for. It is not looked for again, so that a run
-	// computes all its convolutions in the same way; failed is then the error of the
-	// library that CNE_LIBCUDNN names.
+	// tried is set after the search, which happens once, so that a run computes all its
+	// convolutions in the same way. failed is then the error of the library that
+	// CNE_LIBCUDNN names.
 	tried  bool
 	failed error
-	// refused tells that it was refused memory once.
+	// refused is set once the GPU had no memory for it.
 	refused bool
 }
 
@@ -40,8 +40,8 @@ type planKey struct {
 	tf32        bool
 }
 
-// A plan is how a convolution is computed: in the first of cuDNN's ways that has
-// not failed. told tells that it was said that none is left.
+// A plan is how a convolution is computed: by the first of cuDNN's algorithms that has
+// not failed. told is set once it was reported that none is left.
 type plan struct {
 	of   C.dnn_plan
 	way  int
@@ -51,12 +51,12 @@ type plan struct {
 // dnnNames are the libraries to look for, in order.
 var dnnNames = []string{"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}
 
-// errDNNFull is the error of a GPU that has no memory for cuDNN.
-var errDNNFull = errors.New("it finds no memory on the GPU")
+// errDNNOutOfMemory: the GPU has no memory for cuDNN.
+var errDNNOutOfMemory = errors.New("it finds no memory on the GPU")
 
-// openDNN opens cuDNN when it is called for the first time. Its error is that of a
-// library which CNE_LIBCUDNN names: where that is not set, what is wrong with cuDNN
-// leaves the convolutions to the kernels and to cuBLAS.
+// openDNN opens cuDNN on its first call. It fails only for a library that CNE_LIBCUDNN
+// names, or if the device does; otherwise, without a usable cuDNN, convolutions are
+// left to kernels and cuBLAS.
 func (b *backend) openDNN() error {
 	n := &b.dnn
 	if n.tried {
@@ -76,14 +76,14 @@ func (b *backend) openDNN() error {
 	default:
 		names = []string{explicit}
 	}
-	started, failed, err := start(names, b.createDNN, errDNNFull, device.ErrLost)
+	started, failed, err := start(names, b.createDNN, errDNNOutOfMemory, device.ErrLost)
 	switch {
 	case errors.Is(err, device.ErrLost):
 		return err
 	case err != nil && (explicit != "" || !n.refused):
-		// The device, which may keep memory that nothing uses, asks once more.
+		// The first time, the device frees memory that nothing uses and tries again.
 		n.refused = true
-		return b.full(&device.MemoryError{For: "cuDNN"})
+		return b.outOfMemory(&device.MemoryError{For: "cuDNN"})
 	case err != nil:
 		b.note("cuDNN finds no memory on the GPU; " + instead)
 	case n.library != nil:
@@ -104,15 +104,15 @@ func (b *backend) openDNN() error {
 	return n.failed
 }
 
-// An unusable is the error of a library that was asked for and cannot be used: the
-// device is not to be had with it.
+// An unusable is the error of a library that was asked for and cannot be used, so that
+// the device is unavailable.
 type unusable string
 
 func (e unusable) Error() string { return string(e) }
 
 func (e unusable) Is(target error) bool { return target == device.ErrUnavailable }
 
-// createDNN opens a library and makes a handle of it for the backend's stream.
+// createDNN opens a library and creates its handle for the backend's stream.
 func (b *backend) createDNN(name string) error {
 	var why [whySize]C.char
 	c := C.CString(name)
@@ -126,10 +126,10 @@ func (b *backend) createDNN(name string) error {
 		b.dnn.library, b.dnn.plans = library, map[planKey]*plan{}
 		return nil
 	}
-	// The library stays open, as one of cuBLAS does that has not started.
-	C.dnn_destroy(library) // says nothing that this status does not say
+	// The library stays open, as a cuBLAS that does not start does.
+	C.dnn_destroy(library) // its status adds nothing to this one
 	if s == dnnHasNoMemory8 || s == dnnHasNoMemory9 {
-		return errDNNFull
+		return errDNNOutOfMemory
 	}
 	if err := b.failure(b.stream.Synchronize(), 0); errors.Is(err, device.ErrLost) {
 		return err
@@ -145,7 +145,7 @@ const (
 	dnnHasNoMemory9 = 4004
 )
 
-// String returns the version for people, of a cuDNN that is open.
+// String returns the version of an open cuDNN, for people.
 func (n *cuDNN) String() string {
 	v := int(C.dnn_version(n.library))
 	if v < 10000 { // before version 9
@@ -169,9 +169,8 @@ func (n *cuDNN) close() error {
 	return nil
 }
 
-// planOf returns the plan of a convolution. Which ways there are depends on the
-// convolution and the GPU alone: nothing is timed, so that the same one is computed
-// in the same way in every run.
+// planOf returns the plan of a convolution. It depends on the convolution and the GPU
+// alone: nothing is timed, so that every run computes alike.
 func (n *cuDNN) planOf(c *device.Convolution, tf32 bool) *plan {
 	key := planKey{*c, tf32}
 	key.convolution.Images, key.convolution.Weights, key.convolution.Result = 0, 0, 0
@@ -198,7 +197,7 @@ func (n *cuDNN) planOf(c *device.Convolution, tf32 bool) *plan {
 		allowed = 1
 	}
 	if C.dnn_make(n.library, &p.of, &shape, allowed) != 0 {
-		p.of.count = 0 // cuDNN does not know such convolutions
+		p.of.count = 0 // cuDNN does not support such convolutions
 	}
 	return p
 }

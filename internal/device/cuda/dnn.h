@@ -8,35 +8,34 @@
 
 typedef struct dnn dnn;
 
-// dnn_open opens a library by name. It returns 0 where that is not possible, and says
-// why as library_open does, or names the part of cuDNN 9 that is missing.
+// dnn_open opens a library by name. It returns 0 on failure, with a message as
+// library_open's, or with the part of cuDNN 9 that is missing.
 dnn *dnn_open(const char *name, char *why, size_t size);
 int dnn_create(dnn *d, void *stream);
-// dnn_destroy frees d, also if dnn_create has failed.
+// dnn_destroy frees d, also after a dnn_create that failed.
 int dnn_destroy(dnn *d);
 size_t dnn_version(dnn *d);
 
-// What is computed of a convolution, as device.ConvolutionPart numbers it.
+// The parts of a convolution, numbered as in device.ConvolutionPart.
 enum { dnn_images, dnn_weights, dnn_result };
-// A convolution as device.Convolution has it.
+// A convolution: see device.Convolution.
 typedef struct { int part, n, h, w, c, k, kh, kw, oh, ow, stride, pad; } dnn_shape;
 
-// A way to compute it: one of cuDNN's algorithms.
+// One of cuDNN's algorithms for it.
 typedef struct {
   int algorithm, math;
   size_t workspace; // bytes
 } dnn_way;
 enum { dnn_most_ways = 16 };
-// A plan has cuDNN's descriptors of a convolution, and the ways to compute it, which
-// cuDNN takes to be the faster the earlier they come. All give the same bits
-// whenever they are used.
+// A plan has cuDNN's descriptors of a convolution and the deterministic algorithms for
+// it, the fastest first by cuDNN's heuristics.
 typedef struct {
   int part, count;
   void *images, *weights, *result, *convolution;
   dnn_way ways[dnn_most_ways];
 } dnn_plan;
 
-// dnn_make fills a plan in, which dnn_free must free even if there was an error.
+// dnn_make fills in a plan, which dnn_free must free even after an error.
 int dnn_make(dnn *d, dnn_plan *p, const dnn_shape *s, int tf32);
 void dnn_free(dnn *d, dnn_plan *p);
 int dnn_run(dnn *d, const dnn_plan *p, int way, uintptr_t images, uintptr_t weights, uintptr_t result, uintptr_t workspace);

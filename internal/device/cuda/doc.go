@@ -1,17 +1,16 @@
-// Package cuda is the driver of NVIDIA's GPUs for package device, with the build
-// tag cu. Without the tag it is empty, and package device finds no GPU.
+// Package cuda is the driver for NVIDIA's GPUs of package device, with the build tag
+// cu. Without the tag it is empty, and package device finds no GPU.
 //
-// It goes through gorgonia.org/cu: the context, memory, modules, streams and
-// launches. What that package lacks (CUDA graphs that can be launched, kernels
-// with much shared memory) are functions of the driver that are looked up when the
-// program starts: the program is linked to none, so that it starts, and
-// computes on the CPU, where there is no driver. The folder shim has the library
-// that it is linked to instead.
+// It uses gorgonia.org/cu for the context, memory, modules, streams and launches. What
+// that package lacks (launching CUDA graphs, more than 48 KiB of shared memory) is
+// looked up in the driver when the program starts. The program is not linked to the
+// driver, so that it starts, and computes on the CPU, where there is none: it is linked
+// to the library in folder shim.
 //
-// cuBLAS is opened with the first GPU, and the first that starts there is that of the
-// process: see blasNames. cuDNN is opened for the first convolution of each device; without
-// it the kernels and cuBLAS compute them.
+// cuBLAS is opened with the first GPU, and the one that starts there is used by the
+// whole process: see blasNames. cuDNN is opened by each device's first convolution;
+// without it kernels and cuBLAS compute convolutions.
 //
-// The kernels are those of package device/kernels. A module of them is given to
-// the driver, which compiles it, when its first kernel is launched.
+// The kernels are those of package device/kernels. The driver gets a module of them,
+// and compiles it, when the first of its kernels is launched.
 package cuda

@@ -19,7 +19,7 @@ import (
 
 func init() { device.Register(driver{}) }
 
-// driver is NVIDIA's.
+// driver implements device.Driver for NVIDIA's GPUs.
 type driver struct{}
 
 func (driver) Name() string { return "cuda" }
@@ -49,13 +49,13 @@ func (driver) Count() (int, error) {
 	return n, nil
 }
 
-// errNoGPU is the error of a driver without GPUs.
+// errNoGPU: the driver has no GPUs.
 var errNoGPU = errors.New("NVIDIA's driver sees no GPU; see whether nvidia-smi lists one, and whether CUDA_VISIBLE_DEVICES hides it")
 
 const (
 	// noDevice is CUDA_ERROR_NO_DEVICE.
 	noDevice = 100
-	// oldest is the version of the first drivers that know the kernels' PTX, 7.8.
+	// oldest is the first version that knows PTX 7.8, which the kernels are in.
 	oldest = 11080
 )
 

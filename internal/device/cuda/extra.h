@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// extra_missing returns 0 if there is a driver, else what the dynamic linker says of
-// it. extra_state returns what its cuInit did.
+// extra_missing returns 0 if there is a driver, else the dynamic linker's message.
+// extra_state returns cuInit's status.
 const char *extra_missing(void);
 int extra_state(void);
 
-// extra_open looks the driver's functions up, and returns the name of the first
+// extra_open looks up the driver's functions, and returns the name of the first one
 // that is missing, or 0.
 const char *extra_open(void);
 int extra_begin_capture(void *stream);
@@ -20,8 +20,8 @@ int extra_launch_graph(void *exec, void *stream);
 int extra_destroy_exec(void *exec);
 int extra_allow_shared(void *function, int bytes);
 
-// blas_open opens a cuBLAS by name as library_open does. The functions that follow are
-// those of the last that was opened.
+// blas_open opens a cuBLAS by name, as library_open does. The functions below are those
+// of the last one opened.
 int blas_open(const char *name, char *why, size_t size);
 int blas_create(void **handle);
 int blas_destroy(void *handle);

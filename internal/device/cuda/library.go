@@ -9,33 +9,31 @@ import (
 	"strings"
 )
 
-// whySize is how long C's sentence about a library may be, its final zero included.
+// whySize is the size of the buffer for C's messages about a library.
 const whySize = 512
 
-// errNotFound is the error of a library that is not there.
+// errNotFound: there is no such library.
 var errNotFound = errors.New("not found")
 
-// errFull is the error of a GPU that has not even memory for what every program needs.
-var errFull = errors.New("its memory is full; see with nvidia-smi what uses it")
+// errOutOfMemory: the GPU has not even the memory that every program needs.
+var errOutOfMemory = errors.New("its memory is full; see with nvidia-smi what uses it")
 
-// notOpened is the error of a library of which library_open has said why.
+// notOpened turns library_open's message about a library into an error.
 func notOpened(name, why string) error {
-	// The dynamic linker begins with the file that it speaks of: this one, or one that
-	// this one needs.
+	// The dynamic linker's message begins with the file at fault: this one, or one that
+	// it depends on.
 	if why == name+": cannot open shared object file: No such file or directory" {
 		return errNotFound
 	}
 	return errors.New(strings.TrimPrefix(why, name+": "))
 }
 
-// notStarted is the error of a library whose function for a handle has returned a
-// status.
+// notStarted is the error of a library that returned a status instead of a handle.
 func notStarted(status int, function string) error {
 	return fmt.Errorf("status %d of %s", status, function)
 }
 
-// attempts are the libraries that were tried, in this order, and what was wrong with
-// them.
+// attempts are the libraries that were tried, in order, with what was wrong with each.
 type attempts []attempt
 
 type attempt struct {
@@ -44,9 +42,8 @@ type attempt struct {
 }
 
 // start calls f with one name after the other until it succeeds, and returns that name
-// and what was wrong with those before it. If f succeeds with none, the name is empty.
-// An error that wraps one of those that end the search is returned at once: then
-// another library would do no better.
+// (empty if there is none) and the failed attempts. An error that wraps one of ends is
+// returned at once: another library would do no better.
 func start(names []string, f func(name string) error, ends ...error) (started string, failed attempts, err error) {
 	for _, name := range names {
 		err := f(name)
@@ -63,7 +60,7 @@ func start(names []string, f func(name string) error, ends ...error) (started st
 	return "", failed, nil
 }
 
-// found returns those that are there.
+// found returns the attempts with libraries that exist.
 func (a attempts) found() attempts {
 	return slices.DeleteFunc(slices.Clone(a), func(t attempt) bool { return errors.Is(t.err, errNotFound) })
 }
@@ -77,7 +74,7 @@ func (a attempts) String() string {
 	return strings.Join(all, "; ")
 }
 
-// orNames lists names as those of which any would do.
+// orNames joins names: a, b or c.
 func orNames(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]

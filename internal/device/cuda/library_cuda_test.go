@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The library of the driver's own version comes first, then what every driver takes.
+// The library for the driver's own version comes first, then those that every driver
+// takes.
 func TestLibrariesForDevice(t *testing.T) {
 	const v11, v12, v13, any = "libcublas.so.11", "libcublas.so.12", "libcublas.so.13", "libcublas.so"
 	for driver, want := range map[int][]string{

@@ -55,10 +55,10 @@ import (
 	_ "cne/internal/device/cuda" // the driver
 )
 
-// Open returns the first GPU, or the stand-in for it, whose products are of
-// float32 (no TF32) and whose allocations are checked. Without either the test is
-// skipped, or fails if the environment variable CUDA_TESTS is "required". The
-// device is closed after the test.
+// Open returns the first GPU, or the stand-in for it, with TF32 off and each allocation
+// on its own, so that its bounds are checked. Without either the test is skipped, or
+// fails if the environment variable CUDA_TESTS is "required". The device is closed
+// after the test.
 func Open(t testing.TB) *device.Device {
 	t.Helper()
 	d, err := device.Open("cuda")
@@ -77,22 +77,22 @@ func Open(t testing.TB) *device.Device {
 	return d
 }
 
-// Here tells whether the device is the stand-in; on a GPU, what follows does
-// nothing.
-func Here() bool { return C.get_launches() >= 0 }
+// InUse reports whether the device is the stand-in. On a GPU, the functions below do
+// nothing or skip the test.
+func InUse() bool { return C.get_launches() >= 0 }
 
-// TF32 runs a test with products and convolutions that may use TF32: behind the stand-in
-// once with the operands' digits beyond 10 rounded and once with them cut off, since
-// NVIDIA does not say which a GPU does. unit is by how much of itself that moves an
-// operand at most. The test is skipped where the stand-in has no TF32.
+// TF32 runs a test with products and convolutions that may use TF32. Behind the
+// stand-in it runs twice, with operands rounded to 10 bits of mantissa and truncated to
+// them, since NVIDIA does not say which a GPU does; unit is the largest relative change
+// of an operand. The test is skipped where the stand-in has no TF32.
 func TF32(t *testing.T, d *device.Device, test func(t *testing.T, unit float64)) {
 	t.Helper()
-	if Here() && C.is_hardware() == 0 {
+	if InUse() && C.is_hardware() == 0 {
 		t.Skip("this stand-in has no TF32; build it as hardware")
 	}
 	defer func(before bool) { d.TF32 = before }(d.TF32)
 	d.TF32 = true
-	if !Here() {
+	if !InUse() {
 		test(t, 0x1p-10)
 		return
 	}
@@ -104,10 +104,10 @@ func TF32(t *testing.T, d *device.Device, test func(t *testing.T, unit float64))
 	}
 }
 
-// Convolutions has devices compute convolutions with cuDNN, or without, until the end of
-// the test. The stand-in has its own; elsewhere it is what the machine has. Where
-// CNE_LIBCUDNN is none, as under tools that should not look into cuDNN, a test with it is
-// skipped.
+// Convolutions has devices compute convolutions with or without cuDNN until the end of
+// the test. The stand-in has a cuDNN of its own; elsewhere it is the machine's. A test
+// with cuDNN is skipped if CNE_LIBCUDNN is none, as for tools that should not look into
+// cuDNN.
 func Convolutions(t testing.TB, cuDNN bool) {
 	t.Helper()
 	const variable, none = "CNE_LIBCUDNN", "none"
@@ -116,7 +116,7 @@ func Convolutions(t testing.TB, cuDNN bool) {
 		t.Setenv(variable, none)
 	case os.Getenv(variable) == none:
 		t.Skip("CNE_LIBCUDNN=none asks for no cuDNN")
-	case Here():
+	case InUse():
 		t.Setenv(variable, os.Getenv("CNE_LIBCUDA"))
 	}
 }
@@ -140,10 +140,10 @@ const (
 	EccUncorrectable Failure = 214
 )
 
-// Fail makes the kernel after so many more fail, as those do that a graph runs, and
-// all that is asked for after it until the end of the test. That it has failed shows
-// in the next call, or, if the stand-in is built as hardware, in the next that waits for
-// the device: both are so on GPUs.
+// Fail lets so many more kernels run, those of graphs included, and makes the next one
+// fail, and with it all that follows until the end of the test. As on GPUs, the failure
+// shows in the next call or, if the stand-in is built as hardware, in the next that
+// waits for the device.
 func Fail(t testing.TB, launches int, with Failure) {
 	t.Helper()
 	if C.set_failure(C.long(launches), C.int(with)) == 0 {
@@ -152,8 +152,8 @@ func Fail(t testing.TB, launches int, with Failure) {
 	t.Cleanup(func() { C.set_failure(-1, 0) })
 }
 
-// Registers has the threads of one kernel take so many registers until the end of the
-// test, as another driver's compiler may.
+// Registers sets how many registers a kernel's threads take until the end of the test,
+// as another driver's compiler may.
 func Registers(t testing.TB, kernel string, registers int) {
 	t.Helper()
 	set := func(kernel string) bool {
@@ -167,16 +167,15 @@ func Registers(t testing.TB, kernel string, registers int) {
 	t.Cleanup(func() { set("") })
 }
 
-// Orders in which the blocks of a grid, and the threads of a block, run. Any other
-// number shuffles them, with that seed.
+// Orders of the blocks of a grid and of the threads of a block. Any other number
+// shuffles them, with that seed.
 const (
-	Forwards  = 0 // the threads of a block in step with each other
+	Forwards  = 0 // the threads of a block in lockstep
 	Backwards = 1 // each warp as far ahead of the others as it can get
 )
 
-// Order makes the stand-in run blocks and threads in an order until the end of the
-// test; a GPU has its own. Otherwise the order is what the environment variable
-// FAKECUDA_ORDER says, and forwards without it.
+// Order sets the order of blocks and threads until the end of the test; a GPU has its
+// own. Otherwise it is that of the environment variable FAKECUDA_ORDER, or forwards.
 func Order(t *testing.T, order uint64) {
 	t.Helper()
 	if C.set_order(C.ulong(order)) == 0 {
@@ -188,13 +187,13 @@ func Order(t *testing.T, order uint64) {
 	})
 }
 
-// Usage returns how many bytes of the stand-in's memory are allocated, in how many
-// pieces.
+// Usage returns how many bytes of the stand-in's memory are allocated, and in how many
+// allocations.
 func Usage() (bytes int64, count int) {
 	var b, n C.size_t
 	C.get_usage(&b, &n)
 	return int64(b), int(n)
 }
 
-// Launches returns how many kernels the stand-in was asked for one by one.
+// Launches returns the number of kernels launched so far, without those of graphs.
 func Launches() int { return int(C.get_launches()) }

@@ -14,8 +14,8 @@ import (
 	"cne/internal/rng"
 )
 
-// upload returns a device's memory with these elements, of size bytes each, as an
-// argument.
+// upload returns, as a kernel's argument, device memory with these elements of size
+// bytes each.
 func upload[T any](t *testing.T, d *device.Device, v []T, size int) device.Arg {
 	t.Helper()
 	m, err := d.Alloc(len(v) * size)
@@ -48,7 +48,7 @@ func check(t *testing.T, errs ...error) {
 func TestFunctionsOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	inf, nan := math.Inf(1), math.NaN()
-	// values returns numbers of a range, evenly or, of positive ones, by their logarithms.
+	// values returns numbers from a range, evenly spaced or, if positive, by logarithm.
 	values := func(from, to float64, logarithmic bool) (v []float32) {
 		const n = 20000
 		for i := range n {
@@ -65,7 +65,7 @@ func TestFunctionsOnDevice(t *testing.T) {
 		of       func(float64) float64
 		within   float64 // relative
 		numbers  []float32
-		special  []float64 // argument and value in turn
+		special  []float64 // pairs of argument and value
 		absolute float64   // where the value is near 0
 	}{
 		{"exponential", math.Exp, 2e-7, values(-86.9, 88.7, false),
@@ -79,7 +79,7 @@ func TestFunctionsOnDevice(t *testing.T) {
 	} {
 		number := f
 		if f > 1 {
-			number-- // the logarithm is there twice
+			number-- // log is in the table twice
 		}
 		x := slices.Clone(c.numbers)
 		for i := 0; i < len(c.special); i += 2 {
@@ -176,7 +176,7 @@ func TestFixedPointOnDevice(t *testing.T) {
 		{"less than fits", []float32{-inf}, -(1 << 26)},
 		{"a NaN", []float32{float32(math.NaN()), 1}, 1<<26 + 1},
 	} {
-		for range 2 { // with the same bits again
+		for range 2 { // twice, with the same bits
 			sum, y := upload(t, d, []int64{0}, 8), upload(t, d, []float32{0}, 4)
 			check(t,
 				d.Each("test_fixed", len(c.x), sum, upload(t, d, c.x, 4), device.Int(len(c.x))),
@@ -188,8 +188,8 @@ func TestFixedPointOnDevice(t *testing.T) {
 	}
 }
 
-// A kernel has more dynamic shared memory than 48 KiB if it asks for it, or than what
-// its arrays leave of that.
+// A kernel gets more than 48 KiB of shared memory, static and dynamic, if it asks for
+// it.
 func TestSharedMemoryOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
 	most := (d.Properties().SharedPerBlock - 1024) / 4
@@ -214,10 +214,10 @@ func TestSharedMemoryOnDevice(t *testing.T) {
 	}
 }
 
-// The stand-in runs threads in the order that it is told.
+// The stand-in runs threads in the order that is set.
 func TestOrderOnDevice(t *testing.T) {
 	d := fakecuda.Open(t)
-	if !fakecuda.Here() {
+	if !fakecuda.InUse() {
 		t.Skip("a GPU cannot be told in which order threads run")
 	}
 	const n, block = 256, 128

@@ -1,11 +1,11 @@
-// Package kernels holds the kernels that accelerators run: their sources in C, one
-// file for each subject, and what clang makes of them for NVIDIA's GPUs (PTX for
-// compute capability 8.0, which the driver compiles for the GPU at hand). kernel.h
-// says how they are written. The .ptx files are made by go generate, and belong to
-// the sources: .ci/run checks that.
+// Package kernels holds the kernels that accelerators run: their sources in C, one file
+// a subject, and what clang makes of them for NVIDIA's GPUs (PTX for compute capability
+// 8.0, which the driver compiles for the GPU at hand). kernel.h says how kernels are
+// written. The .ptx files are made by go generate; .ci/run checks that they are what
+// the sources give.
 //
-// What does not live here: what launches the kernels, and with how many threads;
-// that stands beside the operation in package model/op, or in package train.
+// What launches a kernel, and with how many threads, stands beside the operation: in
+// package model/op, train and others.
 package kernels
 
 import (
@@ -21,20 +21,20 @@ import (
 //go:embed *.ptx
 var files embed.FS
 
-// A place is where a kernel is defined.
+// A place is where a kernel is defined, and how many parameters it has.
 type place struct {
 	file   string
 	params int
 }
 
-// known is what there is to find.
+// known holds the kernels that Find finds.
 var known struct {
 	sync.Mutex
 	texts  map[string]string // PTX by file; nil until the first of them is wanted
 	places map[string]place  // by kernel
 }
 
-// load sees to it that the embedded files are known. The caller holds the lock.
+// load adds the embedded files, once. The caller holds the lock.
 func load() {
 	if known.texts != nil {
 		return
@@ -62,8 +62,8 @@ func add(file, text string) {
 	}
 }
 
-// Add makes the kernels of one more file known, under names that no other kernel
-// has: see package kerneltest.
+// Add adds the kernels of another file, with names that no other kernel has: see
+// package kerneltest.
 func Add(file, text string) {
 	known.Lock()
 	defer known.Unlock()
@@ -81,7 +81,7 @@ func Find(name string) (file string, params int, ok bool) {
 	return p.file, p.params, ok
 }
 
-// PTX returns what is in a file that Find named.
+// PTX returns the text of a file that Find named.
 func PTX(file string) string {
 	known.Lock()
 	defer known.Unlock()

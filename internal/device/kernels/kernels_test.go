@@ -35,7 +35,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// sources returns the parsed Go files of the module that are no tests.
+// sources returns the module's parsed Go files without tests.
 func sources(t *testing.T) (*token.FileSet, []*ast.File) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -60,8 +60,8 @@ func sources(t *testing.T) (*token.FileSet, []*ast.File) {
 	return set, files
 }
 
-// TestLaunchesAgree has every launch whose kernel is named there and then agree with
-// the kernel's definition, and every kernel be named somewhere.
+// TestLaunchesAgree compares every launch that names its kernel with the kernel's
+// definition, and checks that every kernel is named somewhere.
 func TestLaunchesAgree(t *testing.T) {
 	set, files := sources(t)
 	named := map[string]bool{}
@@ -111,7 +111,7 @@ func TestLaunchesAgree(t *testing.T) {
 	}
 }
 
-// patterns returns the formats that can give a name with a number in it.
+// patterns returns the formats that give a name with a number in it.
 func patterns(name string) []string {
 	var formats []string
 	for _, at := range regexp.MustCompile(`[0-9]+`).FindAllStringIndex(name, -1) {
@@ -120,8 +120,8 @@ func patterns(name string) []string {
 	return formats
 }
 
-// TestParametersAreWords reads what kernels take: integers and pointers alone, as a
-// launch passes 64 bits for each.
+// TestParametersAreWords checks that kernels take only integers and pointers: a launch
+// passes each in 64 bits.
 func TestParametersAreWords(t *testing.T) {
 	entry := regexp.MustCompile(`(?s)\.entry (\w+)\((.*?)\)`)
 	kind := regexp.MustCompile(`\.param\s+(?:\.align \d+ )?\.(\w+)`)

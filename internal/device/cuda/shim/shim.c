@@ -1,9 +1,9 @@
-// The part of the CUDA driver's library that a program is linked to, so that it
+// The library that a program is linked to in place of the CUDA driver's, so that it
 // starts on machines without a driver. The functions that gorgonia.org/cu uses
-// (symbols.txt) are jumps through a table (table.S, which build makes), and this
-// fills the table from libcuda.so.1 when the program starts. Without it, they
-// return CUDA_ERROR_NO_DEVICE; but cuInit succeeds, since gorgonia.org/cu ends the
-// process where it does not, and there are no devices.
+// (symbols.txt) are jumps through a table (table.S, made by build), which is filled
+// from libcuda.so.1 when the program starts. Without a driver they return
+// CUDA_ERROR_NO_DEVICE, except that cuInit succeeds and there are 0 devices:
+// gorgonia.org/cu would end the process if cuInit failed.
 //
 // CNE_LIBCUDA names another library to open.
 #define _GNU_SOURCE
@@ -16,12 +16,12 @@
 void *cneshim_table[count];
 
 static void *library;
-static char missing[512]; // why there is no library
-static int state = 100; // of cuInit: CUDA_ERROR_NO_DEVICE
+static char missing[512]; // why the library could not be opened
+static int state = 100; // cuInit's status; at first CUDA_ERROR_NO_DEVICE
 
 static int no_device(void) { return 100; }
 
-static int (*initialise)(unsigned);
+static int (*initialize)(unsigned);
 static int (*device_count)(int *);
 static int (*driver_version)(int *);
 
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void load(void) {
     cneshim_table[i] = f ? f : (void *)no_device;
   }
   if (library) {
-    initialise = (int (*)(unsigned))dlsym(library, "cuInit");
+    initialize = (int (*)(unsigned))dlsym(library, "cuInit");
     device_count = (int (*)(int *))dlsym(library, "cuDeviceGetCount");
     driver_version = (int (*)(int *))dlsym(library, "cuDriverGetVersion");
   }
@@ -43,13 +43,13 @@ __attribute__((constructor)) static void load(void) {
 // cneshim_symbol returns a function of the driver that symbols.txt lacks, or 0.
 void *cneshim_symbol(const char *name) { return library ? dlsym(library, name) : 0; }
 
-// cneshim_missing returns 0 if there is a driver, else what the dynamic linker says of
-// it; cneshim_state returns what its cuInit did.
+// cneshim_missing returns 0 if there is a driver, else the dynamic linker's message;
+// cneshim_state returns cuInit's status.
 const char *cneshim_missing(void) { return library ? 0 : missing; }
 int cneshim_state(void) { return state; }
 
 int cuInit(unsigned flags) {
-  if (initialise) state = initialise(flags);
+  if (initialize) state = initialize(flags);
   return 0;
 }
 

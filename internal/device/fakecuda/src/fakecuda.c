@@ -1,17 +1,16 @@
-// A stand-in for the CUDA driver and for cuBLAS on machines without a GPU (that for
-// cuDNN is fakecudnn.c). The
-// memory of the one device is at addresses that the process cannot read; the
-// kernels are those of package kernels, compiled for this machine. What a launch
-// is given is checked against the PTX that the program embeds.
+// A stand-in for the CUDA driver and cuBLAS on machines without a GPU (for cuDNN see
+// fakecudnn.c). The memory of its one device is at addresses that the process cannot
+// read; the kernels are those of package kernels, compiled for the CPU. Launches are
+// checked against the PTX that the program embeds.
 //
-// Each allocation ends where a page does, and is followed by one that cannot be
-// read: a kernel that leaves its arrays ends the process. What is allocated is full
-// of NaN, and so is the shared memory of a block at first. One thread runs at a time,
-// block after block, in an order that can be chosen: see control. A kernel that fails
-// does so as on a GPU: its launch succeeds, and what follows does not, either at once or
-// (hardware.c) from the next call on that waits for the stream. What a kernel copies as
-// cp.async does lands when it waits for that. Calls without a context on their thread,
-// on another stream, or of what a capture forbids are errors.
+// Each allocation ends at the end of a page, which an unreadable page follows, so that
+// a kernel that leaves its arrays ends the process. New allocations are full of NaN,
+// and so is a block's shared memory. One thread runs at a time, block after block, in
+// an order that can be chosen: see control. When a kernel fails, its launch succeeds,
+// as on a GPU, and what follows does not: at once or (hardware.c) from the next call
+// that waits for the stream. Asynchronous copies (cp.async) are made when the kernel
+// waits for them. Calls without a current context on their thread, on another stream,
+// or forbidden during a capture fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -34,7 +33,7 @@ static void unlock(int *unused) {
   pthread_mutex_unlock(&lock);
 }
 
-// What a test can change, or ask for: see fakecuda.go.
+// What a test can set or read: see fakecuda.go.
 static struct {
   size_t memory;      // of the device
   long fails_after;   // so many launches; −1: never
@@ -46,34 +45,34 @@ static struct {
   // of the others as it can get; any other shuffled, with that seed.
   uint64_t order;
 } control = {.memory = 4ul << 30, .fails_after = -1};
-static result failed; // that of a kernel: nothing is done any more
-static result known;  // the same once the program may know: what every call returns
+static result failed; // a kernel's failure: nothing is done any more
+static result known;  // the same once the program may know it: every call returns it
 
 static void *const the_context = (void *)1, *const the_stream = (void *)2;
-static __thread void *context; // that is current
+static __thread void *context; // the current one
 
-// A graph is what a stream was asked for while it was captured.
+// A graph is the tasks that a stream was given during a capture.
 struct task;
 typedef struct { struct task *first, **last; } graph;
 static graph *capturing;
 static pthread_t capturer;
-static int spoilt; // a capture, by what it forbids
+static int capture_failed; // by a call that a capture forbids
 
-// ready returns the status with which any call fails.
-static result ready(void) { return known ? known : context == the_context ? ok : no_context; }
-// apart is ready for calls that the thread of a capture must not make.
-static result apart(void) {
-  result r = ready();
+// check returns the status that every call fails with.
+static result check(void) { return known ? known : context == the_context ? ok : no_context; }
+// check_not_capturing is check for calls that a capturing thread must not make.
+static result check_not_capturing(void) {
+  result r = check();
   if (r || !capturing || !pthread_equal(capturer, pthread_self())) return r;
-  spoilt = 1;
+  capture_failed = 1;
   return forbidden;
 }
-// waiting is ready for calls that wait for the stream.
-static result waiting(void *stream) {
-  result r = ready();
+// check_wait is check for calls that wait for the stream.
+static result check_wait(void *stream) {
+  result r = check();
   if (r || stream != the_stream) return r ? r : invalid;
   if (!capturing) return known = failed;
-  spoilt = 1;
+  capture_failed = 1;
   return forbidden;
 }
 
@@ -82,7 +81,7 @@ void fakecuda_fail(long launches, int code) { LOCKED; control.fails_after = laun
 void fakecuda_usage(size_t *bytes, size_t *count) { LOCKED; *bytes = control.used; *count = control.count; }
 long fakecuda_launches(void) { LOCKED; return control.launches; }
 int fakecuda_hardware(void) { return hardware; }
-static uint64_t shuffling; // the state of what shuffles
+static uint64_t shuffling; // state of the random numbers for shuffling
 void fakecuda_order(uint64_t order) { LOCKED; control.order = shuffling = order; }
 __attribute__((constructor)) static void first_order(void) {
   const char *order = getenv("FAKECUDA_ORDER");
@@ -94,8 +93,8 @@ static unsigned draw(unsigned n) { // of splitmix64
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return (unsigned)((z ^ z >> 31) % n);
 }
-// arrange sets order to the numbers from 0 to n−1 as control.order has them.
-static void arrange(unsigned *order, unsigned n) {
+// permute sets order to the numbers 0 … n−1 in the order that control says.
+static void permute(unsigned *order, unsigned n) {
   for (unsigned i = 0; i < n; i++) order[i] = control.order == 1 ? n - 1 - i : i;
   if (control.order < 2) return;
   for (unsigned i = n; i > 1; i--) {
@@ -105,7 +104,7 @@ static void arrange(unsigned *order, unsigned n) {
   }
 }
 
-// Memory. The device's is seen twice: at device, where nothing can be read, and at
+// The device's memory is mapped twice: at device, where nothing can be read, and at
 // shadow.
 static char *device, *shadow;
 static const size_t size = 1ul << 38, page = 4096;
@@ -117,22 +116,22 @@ typedef struct allocation {
   struct allocation *next;
 } allocation;
 static allocation *allocations[4096];
-static allocation **slot(pointer p) {
+static allocation **find_allocation(pointer p) {
   allocation **a = &allocations[p / 256 % 4096];
   while (*a && (*a)->at != p) a = &(*a)->next;
   return a;
 }
 
-// host returns where the process finds an address of the device; any other is its
-// own.
+// host returns where the process can read an address of the device; other addresses are
+// its own.
 static char *host(pointer p) {
   pointer base = (pointer)(uintptr_t)device;
   return p >= base && p < base + size ? shadow + (p - base) : (char *)(uintptr_t)p;
 }
 
-// asked returns the number that a variable of the environment holds, or else another:
-// what is asked of the stand-in before a test could call it.
-static int asked(const char *variable, int otherwise) {
+// env_int returns the number in an environment variable, or a default: settings that
+// apply before a test could make a call.
+static int env_int(const char *variable, int otherwise) {
   const char *number = getenv(variable);
   return number && *number ? atoi(number) : otherwise;
 }
@@ -140,7 +139,7 @@ static int asked(const char *variable, int otherwise) {
 result cuInit(unsigned flags) {
   LOCKED;
   (void)flags;
-  result r = asked("FAKECUDA_INIT_STATUS", ok);
+  result r = env_int("FAKECUDA_INIT_STATUS", ok);
   if (r || device) return r;
   int file = memfd_create("fakecuda", 0);
   if (file < 0 || ftruncate(file, (off_t)size)) return out_of_memory;
@@ -148,8 +147,8 @@ result cuInit(unsigned flags) {
   shadow = mmap(0, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
   return device == MAP_FAILED || shadow == MAP_FAILED ? out_of_memory : ok;
 }
-result cuDriverGetVersion(int *v) { *v = asked("FAKECUDA_DRIVER_VERSION", 13000); return ok; }
-result cuDeviceGetCount(int *n) { *n = asked("FAKECUDA_DEVICES", 1); return ok; }
+result cuDriverGetVersion(int *v) { *v = env_int("FAKECUDA_DRIVER_VERSION", 13000); return ok; }
+result cuDeviceGetCount(int *n) { *n = env_int("FAKECUDA_DEVICES", 1); return ok; }
 result cuDeviceGet(int *d, int i) { *d = i; return i ? invalid : ok; }
 result cuDeviceGetName(char *s, int n, int d) { (void)d; snprintf(s, (size_t)n, "stand-in"); return ok; }
 result cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = control.memory; return ok; }
@@ -165,7 +164,7 @@ result cuDeviceGetAttribute(int *v, int attribute, int d) {
   return ok;
 }
 static int retained;
-static void forget(allocation **a);
+static void release(allocation **a);
 result cuDevicePrimaryCtxRetain(void **c, int d) {
   LOCKED;
   (void)d;
@@ -180,7 +179,7 @@ result cuDevicePrimaryCtxRelease_v2(int d) {
   if (--retained) return ok;
   // The memory goes with the context.
   for (unsigned i = 0; i < sizeof allocations / sizeof *allocations; i++)
-    while (allocations[i]) forget(&allocations[i]);
+    while (allocations[i]) release(&allocations[i]);
   return ok;
 }
 result cuCtxSetCurrent(void *c) { context = c; return ok; }
@@ -189,17 +188,17 @@ result cuStreamCreate(void **s, unsigned flags) {
   return context != the_context ? no_context : flags == 1 ? ok : invalid; // one that does not wait for others
 }
 result cuStreamDestroy_v2(void *s) { return s == the_stream ? ok : invalid; }
-result cuStreamSynchronize(void *s) { LOCKED; return waiting(s); }
+result cuStreamSynchronize(void *s) { LOCKED; return check_wait(s); }
 result cuMemGetInfo_v2(size_t *free, size_t *total) {
   LOCKED;
   *total = control.memory;
   *free = control.memory > control.used ? control.memory - control.used : 0;
-  return ready();
+  return check();
 }
 
 result cuMemAlloc_v2(pointer *p, size_t n) {
   LOCKED;
-  result r = apart();
+  result r = check_not_capturing();
   if (r) return r;
   if (!n) return invalid;
   if (control.used + n > control.memory) return out_of_memory;
@@ -210,7 +209,7 @@ result cuMemAlloc_v2(pointer *p, size_t n) {
   memset(at, 0xff, pages);
   allocation *a = calloc(1, sizeof *a);
   *a = (allocation){.at = (pointer)(uintptr_t)device + top + (pages - n) / 256 * 256, .bytes = n, .first = top, .last = top + pages};
-  *slot(a->at) = a;
+  *find_allocation(a->at) = a;
   top += pages + page;
   control.used += n;
   control.count++;
@@ -219,21 +218,20 @@ result cuMemAlloc_v2(pointer *p, size_t n) {
 }
 result cuMemFree_v2(pointer p) {
   LOCKED;
-  result r = apart();
+  result r = check_not_capturing();
   if (r) return r;
-  allocation **s = slot(p), *a = *s;
+  allocation **s = find_allocation(p), *a = *s;
   if (!a) return invalid;
-  // What is between the allocation's end and that of its page was not to be
-  // written to.
+  // Between the allocation's end and that of its page nothing may be written.
   for (char *c = host(p) + a->bytes; c < shadow + a->last; c++)
     if (*c != (char)0xff) {
       fprintf(stderr, "fakecuda: a kernel wrote beyond the end of an allocation of %zu bytes\n", a->bytes);
       abort();
     }
-  forget(s);
+  release(s);
   return ok;
 }
-static void forget(allocation **s) {
+static void release(allocation **s) {
   allocation *a = *s;
   madvise(shadow + a->first, a->last - a->first, MADV_REMOVE);
   mprotect(shadow + a->first, a->last - a->first, PROT_NONE);
@@ -244,7 +242,7 @@ static void forget(allocation **s) {
   free(a);
 }
 
-// What a stream is asked for: it is done at once, or noted while it is captured.
+// A task is an operation on a stream: done at once, or recorded during a capture.
 typedef struct task {
   void (*run)(struct task *);
   struct task *next;
@@ -258,9 +256,9 @@ typedef struct task {
 } task;
 
 static result submit(task *t, void *stream) {
-  result r = ready();
+  result r = check();
   if (r || stream != the_stream) return r ? r : invalid;
-  if (capturing && spoilt) return broken;
+  if (capturing && capture_failed) return broken;
   if (capturing) {
     task *copy = malloc(sizeof *copy);
     *copy = *t;
@@ -273,10 +271,10 @@ static result submit(task *t, void *stream) {
   return ok;
 }
 
-static void run_other(task *t) { ((void (*)(const uint64_t *))t->kernel)(t->args); }
+static void run_function(task *t) { ((void (*)(const uint64_t *))t->kernel)(t->args); }
 result fakecuda_submit(void (*run)(const uint64_t *args), const uint64_t *args, int count) {
   LOCKED;
-  task t = {.run = run_other, .kernel = (struct kernel *)(uintptr_t)run};
+  task t = {.run = run_function, .kernel = (struct kernel *)(uintptr_t)run};
   memcpy(t.args, args, sizeof *args * (size_t)count);
   return submit(&t, the_stream);
 }
@@ -289,13 +287,13 @@ static void run_fill(task *t) {
 }
 result cuMemcpyHtoDAsync_v2(pointer d, const void *s, size_t n, void *stream) {
   LOCKED;
-  result r = waiting(stream);
+  result r = check_wait(stream);
   if (!r) memcpy(host(d), s, n);
   return r;
 }
 result cuMemcpyDtoHAsync_v2(void *d, pointer s, size_t n, void *stream) {
   LOCKED;
-  result r = waiting(stream);
+  result r = check_wait(stream);
   if (!r) memcpy(d, host(s), n);
   return r;
 }
@@ -312,15 +310,15 @@ result cuMemsetD32Async(pointer d, unsigned v, size_t n, void *stream) {
 typedef struct kernel {
   char name[64];
   void (*run)(uint64_t, ...);
-  int together, count; // parameters
+  int sync, count; // parameters
   size_t dynamic;      // shared memory that it may have, beside
   size_t fixed;        // what its arrays have
   unsigned threads;    // of a block at most, as its PTX has it
 } kernel;
 enum { shared_of_block = 227 << 10, shared_unasked = 48 << 10, registers_of_block = 65536 };
 
-// How many registers a thread of a kernel has as NVIDIA's assembler has it, where it was
-// there to be asked (see build), or as a test does.
+// How many registers a thread of a kernel has: what ptxas says, if it was there (see
+// build), or what a test has set.
 static const struct { const char *name; unsigned registers; } assembled[] = {
 #define REGISTERS(name, n) {#name, n},
 #include "registers.h"
@@ -339,14 +337,14 @@ static unsigned registers_of(const kernel *k) {
     if (!strcmp(assembled[i].name, k->name)) return assembled[i].registers;
   return 0;
 }
-// fits tells whether a block gets its registers: warps do, for each of 32 threads, in
-// units of 8.
+// fits reports whether a block gets its registers: each warp takes them for 32 threads,
+// in units of 8.
 static int fits(const kernel *k, unsigned block) {
   return (registers_of(k) + 7) / 8 * 8 * ((block + 31) / 32 * 32) <= registers_of_block;
 }
 
-// shared_of returns how many bytes the arrays in shared memory have that a kernel
-// refers to, given where it begins in a module: its own, and the module's.
+// shared_of returns the size in bytes of the static shared arrays that a kernel refers
+// to: its own and the module's. entry is where the kernel begins in the module.
 static size_t shared_of(const char *module, const char *entry) {
   const char *end = strstr(entry, "\n}"), word[] = ".shared .align ";
   size_t bytes = 0;
@@ -365,7 +363,7 @@ static size_t shared_of(const char *module, const char *entry) {
 
 result cuModuleLoadData(void **m, const void *image) {
   LOCKED;
-  result r = apart();
+  result r = check_not_capturing();
   if (r) return r;
   if (!strstr(image, ".version")) return invalid_image;
   *m = strdup(image);
@@ -382,9 +380,9 @@ result cuModuleGetFunction(void **f, void *m, const char *name) {
   snprintf(text, sizeof text, "cne_kernel_%s", name);
   void *run = dlsym(RTLD_DEFAULT, text);
   if (!run) {
-    snprintf(text, sizeof text, "cne_together_%s", name);
+    snprintf(text, sizeof text, "cne_sync_%s", name);
     run = dlsym(RTLD_DEFAULT, text);
-    k->together = 1;
+    k->sync = 1;
   }
   if (!run) return not_found;
   k->run = (void (*)(uint64_t, ...))run;
@@ -408,14 +406,14 @@ _Alignas(16) uint64_t cne_dynamic[shared_of_block / 8];
 int cne_thread, cne_threads, cne_block, cne_blocks;
 extern char __start_cne_shared[], __stop_cne_shared[]; // the arrays of all kernels
 
-// A fiber is a thread of a kernel whose threads wait for each other.
+// A fiber is a thread of a kernel with barriers.
 enum { most = 1024, stack_size = 64 << 10 };
-typedef struct { long number; int arrived; } meeting;
+typedef struct { long number; int arrived; } meeting_point;
 typedef struct {
   void *stack_pointer;
   char *stack;
   int done;
-  const meeting *waits; // for the block's barrier, or for something of the warp's, to
+  const meeting_point *waits; // for the block's barrier, or for something of the warp's, to
   long number;          // have another number than this
   struct copy { uint32_t *to; const uint32_t *from; int words; } *copies;
   int pending, room; // how many copies have not landed, and may have begun
@@ -423,13 +421,13 @@ typedef struct {
 static fiber fibers[most];
 static int current;
 static void *scheduler;
-static meeting block_barrier, warp_barrier[most / 32];
+static meeting_point block_barrier, warp_barrier[most / 32];
 static long warp_barriers[most / 32]; // how many there were
 static uint32_t exchanged[2][most];
 static task *running;
 
-// switch_to keeps the registers that a call must keep on the stack, and goes on
-// with another.
+// fakecuda_switch saves the callee-saved registers on the stack, and continues on
+// another stack.
 void fakecuda_switch(void **save, void *to);
 #if defined(__x86_64__)
 __asm__(".text\n.globl fakecuda_switch\n.type fakecuda_switch,@function\nfakecuda_switch:\n"
@@ -440,15 +438,15 @@ __asm__(".text\n.globl fakecuda_switch\n.type fakecuda_switch,@function\nfakecud
 #error "the stand-in knows how to switch stacks on x86-64 alone"
 #endif
 
-static void stop(const char *why) {
+static void die(const char *why) {
   fprintf(stderr, "fakecuda: kernel %s: %s\n", running->kernel->name, why);
   abort();
 }
-// cne_copy notes that the thread copies so many bytes, and cne_copied returns how many
-// words of it are to be copied now that they land, 0 after the last copy.
+// cne_copy records an asynchronous copy. cne_copied returns the next one to be made,
+// with its number of words, or 0 after the last.
 void cne_copy(uint32_t *to, const uint32_t *from, int bytes) {
   fiber *f = &fibers[cne_thread];
-  if (((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes) stop("what is copied to shared memory does not begin at a multiple of its size");
+  if (((uintptr_t)to | (uintptr_t)from) % (unsigned)bytes) die("what is copied to shared memory does not begin at a multiple of its size");
   if (f->pending == f->room) f->copies = realloc(f->copies, sizeof *f->copies * (size_t)(f->room = 2 * f->room + 8));
   f->copies[f->pending++] = (struct copy){to, from, bytes / 4};
 }
@@ -460,21 +458,22 @@ int cne_copied(uint32_t **to, const uint32_t **from) {
   *from = c->from;
   return c->words;
 }
-// call runs one thread.
-static void call(task *t) {
+// run_thread runs one thread.
+static void run_thread(task *t) {
   uint64_t *v = t->args;
   t->kernel->run(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15],
                  v[16], v[17], v[18], v[19], v[20], v[21], v[22], v[23]);
-  if (fibers[cne_thread].pending) stop("a thread ends before what it copies to shared memory has landed");
+  if (fibers[cne_thread].pending) die("a thread ends before what it copies to shared memory has landed");
 }
-static void body(void) {
-  call(running);
+static void fiber_main(void) {
+  run_thread(running);
   fibers[current].done = 1;
   fakecuda_switch(&fibers[current].stack_pointer, scheduler);
   abort();
 }
-// meet waits until so many threads have come, and tells whether this is the last.
-static int meet(meeting *m, int threads) {
+// arrive waits until so many threads have arrived, and reports whether this is the
+// last.
+static int arrive(meeting_point *m, int threads) {
   if (++m->arrived == threads) {
     m->arrived = 0;
     m->number++;
@@ -487,38 +486,38 @@ static int meet(meeting *m, int threads) {
   return 0;
 }
 static int waits_for_others(const fiber *f) { return f->waits && f->waits->number == f->number; }
-void cne_barrier(void) { meet(&block_barrier, cne_threads); }
+void cne_barrier(void) { arrive(&block_barrier, cne_threads); }
 uint32_t cne_exchange(uint32_t v, int mask) {
   int warp = current / 32, own = current;
-  if (cne_threads % 32) stop("threads of a block that is no multiple of 32 exchange values");
+  if (cne_threads % 32) die("threads of a block that is no multiple of 32 exchange values");
   long mine = warp_barrier[warp].number;
   // Two buffers in turn: whoever comes here next may find others still reading.
   exchanged[mine & 1][own] = v;
-  meet(&warp_barrier[warp], 32);
+  arrive(&warp_barrier[warp], 32);
   return exchanged[mine & 1][own ^ mask];
 }
 // cne_matching returns which lanes of the warp have the same value.
 uint32_t cne_matching(uint32_t v) {
   int warp = current / 32, own = current;
-  if (cne_threads % 32) stop("threads of a block that is no multiple of 32 compare values");
+  if (cne_threads % 32) die("threads of a block that is no multiple of 32 compare values");
   const uint32_t *lanes = &exchanged[warp_barrier[warp].number & 1][warp * 32];
   exchanged[warp_barrier[warp].number & 1][own] = v;
-  meet(&warp_barrier[warp], 32);
+  arrive(&warp_barrier[warp], 32);
   uint32_t same = 0;
   for (int i = 0; i < 32; i++) same |= (uint32_t)(lanes[i] == v) << i;
   return same;
 }
 void cne_warp_barrier(void) {
-  if (cne_threads % 32) stop("threads of a block that is no multiple of 32 wait for their warp");
+  if (cne_threads % 32) die("threads of a block that is no multiple of 32 wait for their warp");
   int warp = current / 32;
-  warp_barriers[warp] += meet(&warp_barrier[warp], 32);
+  warp_barriers[warp] += arrive(&warp_barrier[warp], 32);
 }
 // run_fibers runs those threads of a part of the block that do not wait, once each, and
 // returns how many these are.
 static int run_fibers(int first, int count) {
   unsigned order[most];
   int ran = 0;
-  arrange(order, (unsigned)count);
+  permute(order, (unsigned)count);
   for (int i = 0; i < count; i++) {
     fiber *f = &fibers[first + (int)order[i]];
     if (f->done || waits_for_others(f)) continue;
@@ -539,7 +538,7 @@ static void run_block(void) {
     f->waits = 0;
     uint64_t *top_of = (uint64_t *)((uintptr_t)(f->stack + stack_size) & ~15ul);
     *--top_of = 0; // so that the stack is aligned as after a call
-    *--top_of = (uint64_t)(uintptr_t)body;
+    *--top_of = (uint64_t)(uintptr_t)fiber_main;
     top_of -= 6;
     memset(top_of, 0, 48);
     f->stack_pointer = top_of;
@@ -551,7 +550,7 @@ static void run_block(void) {
       continue;
     }
     unsigned order[most / 32];
-    arrange(order, (unsigned)warps);
+    permute(order, (unsigned)warps);
     ran = 0;
     for (int w = 0; w < warps; w++) {
       int first = (int)order[w] * 32, count = cne_threads - first < 32 ? cne_threads - first : 32, now;
@@ -560,7 +559,7 @@ static void run_block(void) {
     }
   }
   for (int i = 0; i < cne_threads; i++)
-    if (!fibers[i].done) stop("the threads of a block wait for each other for ever");
+    if (!fibers[i].done) die("the threads of a block wait for each other for ever");
 }
 static void run_kernel(task *t) {
   if (control.fails_after >= 0 && control.ran >= control.fails_after) {
@@ -572,30 +571,30 @@ static void run_kernel(task *t) {
   running = t;
   cne_threads = (int)t->block;
   cne_blocks = (int)t->grid;
-  fakecuda_now = (struct fakecuda_moment){t->kernel->name, fakecuda_now.launch + 1, shadow, size, &cne_block, &cne_thread, &block_barrier.number, warp_barriers};
+  fakecuda_current = (struct fakecuda_current){t->kernel->name, fakecuda_current.launch + 1, shadow, size, &cne_block, &cne_thread, &block_barrier.number, warp_barriers};
   unsigned *blocks = malloc(sizeof *blocks * t->grid), threads[most];
-  arrange(blocks, t->grid);
+  permute(blocks, t->grid);
   for (unsigned b = 0; b < t->grid; b++) {
     cne_block = (int)blocks[b];
-    if (t->kernel->together) {
+    if (t->kernel->sync) {
       if (t->shared) memset(cne_dynamic, 0xff, t->shared);
       if (t->kernel->fixed) memset(__start_cne_shared, 0xff, (size_t)(__stop_cne_shared - __start_cne_shared));
       run_block();
       continue;
     }
-    arrange(threads, t->block);
+    permute(threads, t->block);
     for (unsigned i = 0; i < t->block; i++) {
       cne_thread = (int)threads[i];
-      call(t);
+      run_thread(t);
     }
   }
   free(blocks);
-  fakecuda_now.kernel = 0;
+  fakecuda_current.kernel = 0;
 }
 
 static result launch(kernel *k, unsigned grid, unsigned block, unsigned shared, void *stream, void **params) {
   LOCKED;
-  result r = ready();
+  result r = check();
   if (r) return r;
   if (!grid || !block || block > k->threads || grid > 0x7fffffff) return invalid;
   if (!fits(k, block)) return out_of_resources;
@@ -616,12 +615,12 @@ result cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned b
 // Graphs.
 result cuStreamBeginCapture_v2(void *stream, int mode) {
   LOCKED;
-  result r = ready();
+  result r = check();
   if (r || capturing || stream != the_stream || mode != 1) return r ? r : invalid; // of the thread
   capturing = calloc(1, sizeof *capturing);
   capturing->last = &capturing->first;
   capturer = pthread_self();
-  spoilt = 0;
+  capture_failed = 0;
   return ok;
 }
 result cuGraphExecDestroy(void *e);
@@ -632,7 +631,7 @@ result cuStreamEndCapture(void *stream, void **g) {
   if (!pthread_equal(capturer, pthread_self())) return wrong_thread;
   graph *done = capturing;
   capturing = 0;
-  result r = known ? known : spoilt ? broken : ok;
+  result r = known ? known : capture_failed ? broken : ok;
   if (r) cuGraphExecDestroy(done);
   else *g = done;
   return r;
@@ -640,7 +639,7 @@ result cuStreamEndCapture(void *stream, void **g) {
 result cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) { (void)flags; *e = g; return ok; }
 result cuGraphLaunch(void *e, void *stream) {
   LOCKED;
-  result r = ready();
+  result r = check();
   if (r || capturing || stream != the_stream) return r ? r : invalid;
   for (task *t = ((graph *)e)->first; t && !failed; t = t->next) t->run(t);
   return ok;
@@ -688,7 +687,7 @@ typedef struct {
   int tf32;
 } blas;
 result cublasCreate_v2(void **h) {
-  result status = asked("FAKECUDA_CUBLAS_STATUS", ok);
+  result status = env_int("FAKECUDA_CUBLAS_STATUS", ok);
   if (status) return status;
   return context == the_context && (*h = calloc(1, sizeof(blas))) ? 0 : 1;
 }

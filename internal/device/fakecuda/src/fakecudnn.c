@@ -1,16 +1,16 @@
-// A stand-in for cuDNN: convolutions by their definition, of float32 images and
-// filters with their channels last alone. What a call is given is checked as cuDNN
-// would, and some things are as inconvenient as they can be there: the way that is
-// fastest is not deterministic (and computes nothing), the second is not supported for five output
-// channels, all need a workspace, which they spoil, and there is none for filters
-// with two columns. A handle has memory of its own on the device.
+// A stand-in for cuDNN: convolutions by their definition, of float32 images and filters
+// in NHWC alone. Arguments are checked as cuDNN checks them, and some things are as
+// awkward as they can be: the fastest algorithm is not deterministic (and computes
+// nothing), the second does not support five output channels, all need a workspace,
+// which they overwrite, and none supports filters with two columns. A handle allocates
+// memory on the device.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fakecuda.h"
 
-enum { fma_math = 3 }; // all but the last let products use TF32
+enum { fma_math = 3 }; // the others allow TF32
 enum { success = 0, bad_param = 2000, not_supported = 3000, no_device_memory = 4004, execution_failed = 5000 };
 
 size_t cudnnGetVersion(void) { return 90501; }
@@ -86,7 +86,7 @@ result cudnnSetConvolutionMathType(void *v, int math) {
   return success;
 }
 
-// fits tells whether the descriptors are those of one convolution.
+// fits reports whether the descriptors belong to one convolution.
 static int fits(const descriptor *x, const descriptor *w, const descriptor *y, const descriptor *c) {
   return x && w && y && c && x->kind == tensor && w->kind == filter && y->kind == tensor && c->kind == convolution && x->set && w->set && y->set && c->set &&
          x->c == w->c && y->c == w->n && x->n == y->n && x->h + 2 * c->pad >= w->h && x->w + 2 * c->pad >= w->w &&
@@ -127,7 +127,7 @@ result cudnnGetConvolutionBackwardFilterAlgorithm_v7(void *h, void *x, void *dy,
   return h ? find(x, dw, dy, c, n, returned, p) : bad_param;
 }
 
-// A job is a convolution that is computed: of images (0), weights (1) or result (2).
+// A job computes a part of a convolution: images (0), weights (1) or result (2).
 typedef struct { uint64_t part, x, w, y, workspace, n, h, wide, c, k, kh, kw, oh, ow, stride, pad, tf32; } job;
 static void run(const uint64_t *args) {
   job j;
@@ -141,8 +141,7 @@ static void run(const uint64_t *args) {
     if (j.part != 1) w = rounded[1] = fakecuda_operand(w, filters, (int)j.tf32);
     if (j.part != 2) y = rounded[j.part] = fakecuda_operand(y, results, (int)j.tf32);
   }
-  // A GPU has other orders of summation: here everything is added up backwards, and
-  // what the taps of a window give on their own.
+  // A GPU sums in another order: here backwards, and each tap of a window on its own.
   for (uint64_t forwards = 0; forwards < results; forwards++) {
     uint64_t place = hardware ? results - 1 - forwards : forwards, i = place / j.k, k = place % j.k;
     float sum = 0, *at = y + place;

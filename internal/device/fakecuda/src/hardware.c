@@ -1,10 +1,10 @@
-// How a GPU computes otherwise than the CPU: what a stand-in that is built as hardware
-// does beyond the fused multiply-adds, which build sees to.
+// The hardware build: how a GPU's results differ from the CPU's, apart from fused
+// multiply-adds, which build takes care of.
 //
-// Instructions whose results are approximate have the error that NVIDIA's PTX ISA
-// allows them, of a size and a sign that their operands decide. Products are summed in
-// another order, of operands with as few digits as TF32 has where that is allowed. And
-// what fails shows when the program waits for the stream, not before.
+// Approximate instructions have an error as large as NVIDIA's PTX ISA allows, whose
+// size and sign depend on their operands. Products are summed in another order, of
+// operands with TF32's precision where that is allowed. And failures show when the
+// program waits for the stream, not before.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static uint32_t bits_of(float v) {
   return u;
 }
 
-// error_of returns a number between -1 and 1 that depends on the bits of an instruction's
-// operands alone. (The last steps of splitmix64.)
+// error_of returns a number between -1 and 1 that depends on the bits of an
+// instruction's operands alone (the finalizer of splitmix64).
 static double error_of(uint64_t operands) {
   uint64_t z = operands + 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -26,9 +26,9 @@ static double error_of(uint64_t operands) {
   return (double)(int64_t)(z ^ z >> 31) * 0x1p-63;
 }
 
-// cne_quotient is div.approx.f32: a·(1/b), off by up to 2 units of the last place, of
-// which rounding takes half a one. The quotient by a larger b than 2¹²⁶ is 0.
-float cne_quotient(float a, float b) {
+// cne_div_approx is div.approx.f32: a·(1/b), off by up to 2 ulp, half of which is
+// rounding. For |b| > 2¹²⁶ the quotient is 0.
+float cne_div_approx(float a, float b) {
   if (fabsf(b) > 0x1p126f && !isinf(b)) return isfinite(a) ? copysignf(0.f, a) * copysignf(1.f, b) : NAN;
   double q = (double)a / (double)b;
   if (!isfinite(q) || q == 0) return (float)q;
@@ -38,9 +38,9 @@ float cne_quotient(float a, float b) {
   return (float)(q + 1.5 * error_of((uint64_t)bits_of(a) << 32 | bits_of(b)) * unit);
 }
 
-// cne_log2 is lg2.approx.ftz.f32: off by up to 2⁻²² between ½ and 2, and by 2⁻²² of
-// itself elsewhere. Denormal numbers count as 0.
-float cne_log2(float x) {
+// cne_log2_approx is lg2.approx.ftz.f32: off by up to 2⁻²² between ½ and 2, and by a
+// relative 2⁻²² elsewhere. Denormal numbers count as 0.
+float cne_log2_approx(float x) {
   if (fabsf(x) < 0x1p-126f) x = 0;
   double l = log2((double)x);
   if (!isfinite(l)) return (float)l;
@@ -48,15 +48,16 @@ float cne_log2(float x) {
   return (float)(l + (most - 0x1p-24 * fabs(l)) * error_of(bits_of(x))); // rounding takes the rest
 }
 
-// cuts tells whether operands of TF32 lose the digits that they have beyond 10, as those
-// may that nothing has converted, instead of being rounded.
-static int cuts(void) {
+// truncates reports whether operands of TF32 are truncated to 10 bits of mantissa
+// instead of being rounded, as hardware may do with operands that nothing has
+// converted.
+static int truncates(void) {
   const char *how = getenv("FAKECUDA_TF32");
   return how && !strcmp(how, "cut");
 }
 
-// to_tf32 leaves a number 10 bits of mantissa: the rest is cut off, or rounded, ties away
-// from zero, as cvt.rna.tf32 does.
+// to_tf32 leaves a number 10 bits of mantissa: truncated, or rounded, ties away from
+// zero, as by cvt.rna.tf32.
 static float to_tf32(float v, int cut) {
   if (!isfinite(v)) return v;
   uint32_t u = (bits_of(v) + (cut ? 0 : 0x1000u)) & ~0x1fffu;
@@ -66,16 +67,16 @@ static float to_tf32(float v, int cut) {
 
 float *fakecuda_operand(const float *from, size_t n, int tf32) {
   float *to = malloc(sizeof *to * (n ? n : 1));
-  int cut = cuts();
+  int cut = truncates();
   for (size_t i = 0; i < n; i++) to[i] = tf32 ? to_tf32(from[i], cut) : from[i];
   return to;
 }
 
-// packed returns a copy of a matrix [columns, rows], column after column, that as it
-// lies may be transposed.
+// packed returns a column-major copy [columns, rows] of a matrix that may be transposed
+// in memory.
 static float *packed(const float *x, int trans, int rows, int columns, int ld, int tf32) {
   float *to = malloc(sizeof *to * ((size_t)rows * (size_t)columns + 1));
-  int cut = cuts();
+  int cut = truncates();
   for (size_t j = 0; j < (size_t)columns; j++)
     for (size_t i = 0; i < (size_t)rows; i++) {
       float v = trans ? x[i * (size_t)ld + j] : x[j * (size_t)ld + i];
@@ -84,7 +85,7 @@ static float *packed(const float *x, int trans, int rows, int columns, int ld, i
   return to;
 }
 
-// Each sum is that of four: cuBLAS splits the inner dimension as it likes.
+// Each sum is computed in four parts: cuBLAS may split the inner dimension.
 enum { slices = 4 };
 void fakecuda_multiply(const product *p, const float *a, const float *b, float *c) {
   size_t m = (size_t)p->m;

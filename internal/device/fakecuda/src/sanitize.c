@@ -1,6 +1,5 @@
-// What a library that is built to look for undefined behaviour does where it finds some:
-// clang's -fsanitize=undefined calls the functions below, whose first argument begins
-// with the place in the source.
+// The sanitize build: clang's -fsanitize=undefined calls the functions below where it
+// finds undefined behaviour. Their first argument begins with the place in the source.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,9 +8,9 @@
 typedef struct { const char *file; uint32_t line, column; } place;
 
 static _Noreturn void found(const place *at, const char *what) {
-  const char *kernel = fakecuda_now.kernel;
+  const char *kernel = fakecuda_current.kernel;
   fprintf(stderr, "fakecuda: undefined behaviour in %s%s: %s, at %s:%u:%u", kernel ? "kernel " : "the stand-in", kernel ? kernel : "", what, at->file, at->line, at->column);
-  if (kernel) fprintf(stderr, ", in thread %d of block %d", *fakecuda_now.thread, *fakecuda_now.block);
+  if (kernel) fprintf(stderr, ", in thread %d of block %d", *fakecuda_current.thread, *fakecuda_current.block);
   fputc('\n', stderr);
   abort();
 }
@@ -32,7 +31,8 @@ FINDS(load_invalid_value_abort, "a value is none of its type's")
 FINDS(invalid_builtin_abort, "bits are counted of 0")
 FINDS(nonnull_arg_abort, "an argument is a pointer to nothing")
 
-// An access is through a pointer that is not aligned, is none, or ends outside its object.
+// An access through a pointer that is misaligned or null, or that ends outside its
+// object.
 typedef struct { place at; const void *type; unsigned char log_alignment, kind; } mismatch;
 _Noreturn void __ubsan_handle_type_mismatch_v1_abort(const mismatch *m, uintptr_t address) {
   uintptr_t alignment = (uintptr_t)1 << m->log_alignment;

@@ -1,6 +1,5 @@
-// Package kerneltest has kernels that compute what kernel.h offers to all others,
-// for the tests of that. No program contains them: they are known to package
-// kernels where this package is linked in.
+// Package kerneltest has kernels for the tests of kernel.h's functions. Linking it in
+// adds them to package kernels; no program contains them.
 package kerneltest
 
 import (

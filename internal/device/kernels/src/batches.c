@@ -1,16 +1,16 @@
 // The batches of a run: the order of an epoch's edges, the distinct points of its
-// batches, their negatives, and what is kept of their losses. All of it is what
-// package train makes on the CPU from the same seed. An edge is a word of 64 bits:
-// its head, and above that its tail.
+// batches, their negatives, and their losses. It is all as package train does it on the
+// CPU with the same seed. An edge is a word of 64 bits, with its head in the lower half
+// and its tail in the upper.
 #include "kernel.h"
 
-// block_prefix returns the sum of the values of the threads before this one in the
-// block, and sets total to that of all. The threads are a multiple of 32; scratch
-// has room for 32 numbers.
+// block_prefix returns the exclusive prefix sum of the values of a block's threads, and
+// sets total to the sum of all. The threads are a multiple of 32; scratch has room for
+// 32 numbers.
 DEVICE int block_prefix(int v, int *total, SHARED int *scratch) {
   int lane = thread() % 32, warp = thread() / 32, before = 0;
   for (int mask = 1; mask < 32; mask *= 2) { // v is the sum of mask lanes
-    int other = exchange_i(v, mask);
+    int other = shuffle_xor_i(v, mask);
     if (lane & mask) before += other;
     v += other;
   }
@@ -23,23 +23,22 @@ DEVICE int block_prefix(int v, int *total, SHARED int *scratch) {
   return before;
 }
 
-// The shuffle is that of train's shuffler, on one level or two: each edge goes to the
-// bucket that a byte of a stream names, in the order of the list, and so does each edge
-// of a bucket then if there are two levels; and each bucket is shuffled. What is
-// distributed at once are the lists: all edges by the epoch's stream, or each bucket of
-// the first level by the stream of its own. Lists are 256 at most, and so are the
-// buckets of each, a power of two. There are less than 2³¹ edges.
+// The shuffle is that of train's shuffler, on one level or two. On the first level each
+// edge goes to the bucket that a byte of the epoch's random stream names; on the
+// second, the edges of each bucket are distributed again, by a stream of its own. Order
+// within a bucket is kept; then each bucket is shuffled. The input of a level are
+// lists: all edges, or the buckets of the first level. There are at most 256 lists, and
+// at most 256 buckets of each, a power of two; and less than 2³¹ edges.
 //
-// A list is worked on in tiles of TILE edges, 8 for each of a block's 256 threads, which
-// is how many choices a word of a stream makes; lists begin with a tile of their own.
-// Blocks are as many as all edges have tiles, and one more for each list: at least one
-// is left over. lists [2, 257] are where each list begins, and how many tiles are before
-// it; after the last one, so does and so are all. It is null if there is one list, of all
-// edges.
+// A list is worked on in tiles of TILE edges, 8 for each of a block's 256 threads: as
+// many as the choices in a word of a stream. Each list begins a new tile. The grid has
+// as many blocks as all edges have tiles and one more for each list, so that at least
+// one is idle. lists [2, 257] holds where each list begins and how many tiles precede
+// it, and ends with the totals. It is null for the one list of all edges.
 enum { TILE = 2048, TILE_THREADS = 256, LISTS = TILE_THREADS + 1 };
 
-// A span is a list: where it begins, how many edges it has, how many tiles are before
-// it and its own, and the state of its stream.
+// A span is a list: its first edge, its number of edges, the tiles before it, its own
+// tiles, and the key of its stream.
 typedef struct {
   int first, edges, before, tiles;
   u64 key;
@@ -47,8 +46,8 @@ typedef struct {
 
 DEVICE int tiles_of(int edges) { return edges / TILE + (edges % TILE > 0); }
 
-// shuffle_lists: lists of the lengths in sizes [count]. One block of 256 threads.
-KERNEL_TOGETHER(shuffle_lists)(int *lists, const int *sizes, int count) {
+// shuffle_lists: lists from their sizes [count]. One block of 256 threads.
+KERNEL_SYNC(shuffle_lists)(int *lists, const int *sizes, int count) {
   SHARED_ARRAY(int, scratch, 32);
   int mine = thread(), size = mine < count ? sizes[mine] : 0, edges, tiles;
   int first = block_prefix(size, &edges, scratch), before = block_prefix(tiles_of(size), &tiles, scratch);
@@ -60,14 +59,14 @@ KERNEL_TOGETHER(shuffle_lists)(int *lists, const int *sizes, int count) {
   }
 }
 
-// span_of returns a list by its number.
+// span_of returns list number `number`.
 DEVICE span span_of(const int *lists, int number, u64 key) {
   const int *first = lists + number, *before = first + LISTS;
   return (span){first[0], first[1] - first[0], before[0], before[1] - before[0], indexed(key, (u64)number)};
 }
 
-// span_here returns the list to which the block's tile belongs, without edges if to none.
-// All threads of the block, 256, must come here.
+// span_here returns the list of the block's tile, or one without edges for an idle
+// block. All 256 threads must call it.
 DEVICE span span_here(const int *lists, int edges, u64 key) {
   SHARED_ARRAY(int, found, 1);
   int tiles = lists ? lists[2 * LISTS - 1] : tiles_of(edges);
@@ -79,9 +78,9 @@ DEVICE span span_here(const int *lists, int edges, u64 key) {
   return span_of(lists, found[0], key);
 }
 
-// shuffle_count: counts [buckets, blocks] is how many edges of a tile go to a bucket. A
-// block for each tile.
-KERNEL_TOGETHER(shuffle_count)(int *counts, const int *lists, u64 key, int edges, int buckets) {
+// shuffle_count: counts [buckets, blocks] is how many edges of each tile go to each
+// bucket. A block for each tile.
+KERNEL_SYNC(shuffle_count)(int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, count, TILE_THREADS);
   span s = span_here(lists, edges, key);
   count[thread()] = 0;
@@ -95,10 +94,10 @@ KERNEL_TOGETHER(shuffle_count)(int *counts, const int *lists, u64 key, int edges
   if (thread() < buckets) counts[(long)thread() * blocks() + block()] = count[thread()];
 }
 
-// shuffle_scan: totals [buckets] are the sums of the rows of counts [buckets, tiles],
-// whose elements become the sums of those before them in their row; it may be null. A
-// block for each bucket.
-KERNEL_TOGETHER_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
+// shuffle_scan: replaces the rows of counts [buckets, tiles] by their exclusive prefix
+// sums, and sets totals [buckets], unless it is null, to their sums. A block for each
+// bucket.
+KERNEL_SYNC_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
   SHARED_ARRAY(int, scratch, 32);
   int *row = counts + (long)block() * tiles, before = 0;
   for (int from = 0; from < tiles; from += threads()) {
@@ -110,17 +109,17 @@ KERNEL_TOGETHER_OF(1024, 1, shuffle_scan)(int *counts, int *totals, int tiles) {
   if (totals && thread() == 0) totals[block()] = before;
 }
 
-// bucket_of returns how many edges a list has for a bucket, given what shuffle_scan has
-// made of counts: after the last list, too, there is a tile, which has none.
+// bucket_of returns the number of a list's edges in a bucket, from counts after
+// shuffle_scan: the idle tile after the last list makes row[s.tiles] its end.
 DEVICE int bucket_of(span s, const int *counts, int bucket, int stride) {
   const int *row = counts + (long)bucket * stride + s.before;
   return row[s.tiles] - row[0];
 }
 
-// shuffle_scatter: order is list bucket after bucket, given what shuffle_scan has made of
-// counts. A block for each tile. Each thread looks through the choices for those of one
-// bucket, so that it meets them in order.
-KERNEL_TOGETHER(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *lists, u64 key, int edges, int buckets) {
+// shuffle_scatter: order holds the buckets of list one after the other, from counts
+// after shuffle_scan. A block for each tile. Each thread searches the choices for those
+// of one bucket, and so meets them in order.
+KERNEL_SYNC(shuffle_scatter)(u64 *order, const u64 *list, const int *counts, const int *lists, u64 key, int edges, int buckets) {
   SHARED_ARRAY(int, scratch, 32);
   SHARED_ARRAY(u32, choices, TILE / 4); // four in each word
   SHARED_ARRAY(int, to, TILE);
@@ -150,19 +149,18 @@ KERNEL_TOGETHER(shuffle_scatter)(u64 *order, const u64 *list, const int *counts,
   for (int i = mine; i < TILE && first + i < s.edges; i += TILE_THREADS) order[to[i]] = list[first + i];
 }
 
-// A bucket is shuffled as Fisher and Yates do: step number s of n−1 exchanges edge
-// i = n−1−s with edge j ≤ i, which the stream draws. One after the other, these would
-// take as long as shared memory takes to answer, 30 or 40 cycles each. But most of 32
-// steps in a row have edges of their own, and a warp takes them at once: of two steps a
-// before b, b has to wait if both have the same j, or if j of a is i of b. All but the
-// first warp draw, and find out before which steps to wait: a chunk of steps, 64 for
-// each warp, while the first works off the chunk before. Of a bucket of 8000 edges, that
-// leaves some 430 exchanges of a warp to wait for.
+// A bucket is shuffled by Fisher and Yates' method: step s of n−1 swaps edge i = n−1−s
+// with edge j ≤ i, which the stream draws. One by one, each step would take the latency
+// of shared memory, 30 or 40 cycles. But most of 32 consecutive steps swap different
+// edges, and a warp takes these at once: of steps a before b, b must wait only if both
+// have the same j, or if j of a is i of b. The first warp takes the steps of a chunk;
+// meanwhile the others draw the next chunk, 64 steps each, and find which of them must
+// wait. For a bucket of 8000 edges, that leaves some 430 rounds of swaps.
 enum { DRAWERS = TILE_THREADS / 32 - 1, CHUNK = DRAWERS * 64, STEPS = 32 };
 
-// draw_steps draws step number step of a bucket of n edges and those up to 63 later, for
-// the lanes of a warp: targets [64] are their j, and waits [2] have bits for those of
-// each 32 that wait for one before. A step beyond the last has no j that another has.
+// draw_steps draws steps step … step+63 of a bucket of n edges, with the 32 lanes of a
+// warp: targets [64] are their j, and waits [2] have a bit for each that must wait for
+// an earlier one of its 32. A step beyond the last has a j of its own.
 DEVICE void draw_steps(SHARED u32 *targets, SHARED u32 *waits, u64 key, int step, int n) {
   int lane = thread() % 32, own = step + 2 * lane, i = n - 1 - own;
   u64 word = word_of(key, (u64)own / 2);
@@ -172,15 +170,15 @@ DEVICE void draw_steps(SHARED u32 *targets, SHARED u32 *waits, u64 key, int step
   warp_barrier();
   for (int half = 0; half < 2; half++) {
     u32 j = targets[STEPS * half + lane];
-    if (matching(j) & ((1u << lane) - 1)) __atomic_fetch_or(&waits[half], 1u << lane, __ATOMIC_RELAXED);
+    if (match_any(j) & ((1u << lane) - 1)) __atomic_fetch_or(&waits[half], 1u << lane, __ATOMIC_RELAXED);
     // The step whose edge i is this one's j.
     u32 other = (u32)(n - 1 - step - STEPS * half) - j;
     if (other > (u32)lane && other < STEPS) __atomic_fetch_or(&waits[half], 1u << other, __ATOMIC_RELAXED);
   }
 }
 
-// exchange_steps takes the steps of a chunk, from number step on, for the lanes of a
-// warp: of the n places in from, or in order if not staged.
+// exchange_steps takes the steps of a chunk, beginning with number step, with the lanes
+// of a warp: on the n places in from or, if not staged, in order itself.
 DEVICE void exchange_steps(SHARED unsigned short *from, u64 *order, int staged, const SHARED u32 *targets, const SHARED u32 *waits, int step, int n) {
   int lane = thread() % 32;
   u32 j = targets[lane], wait = waits[0];
@@ -209,13 +207,13 @@ DEVICE void exchange_steps(SHARED unsigned short *from, u64 *order, int staged, 
   }
 }
 
-// shuffle_buckets: order is that of the epoch, given the edges bucket after bucket. The lists
-// are the buckets of the first level. With second = 1 there is no other; else each was
-// distributed over second buckets, of which counts [second, stride] tell. A block of
-// 256 threads for each bucket, with 2 bytes of dynamic shared memory for each of capacity
-// edges, 65536 at most; a bucket with more is shuffled in order itself, which takes
-// longer.
-KERNEL_TOGETHER_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, const int *lists, const int *counts, u64 key, int second, int stride, int capacity) {
+// shuffle_buckets: order is that of the epoch, from the scattered edges. The lists are
+// the buckets of the first level. With second = 1 there is no other level; else each
+// list was distributed over second buckets, with counts [second, stride]. A block of
+// 256 threads for each bucket, with 2 bytes of dynamic shared memory for each of
+// capacity edges, at most 65536; a larger bucket is shuffled in order itself, which is
+// slower.
+KERNEL_SYNC_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, const int *lists, const int *counts, u64 key, int second, int stride, int capacity) {
   SHARED_ARRAY(int, scratch, 32);
   SHARED_ARRAY(u32, targets, 2 * CHUNK);
   SHARED_ARRAY(u32, waits, 2 * CHUNK / STEPS);
@@ -250,10 +248,10 @@ KERNEL_TOGETHER_OF(256, 5, shuffle_buckets)(u64 *order, const u64 *scattered, co
   for (int i = mine; i < n; i += threads()) order[i] = scattered[from[i]];
 }
 
-// The distinct points of a batch of b edges are numbered by their first appearance
-// among its 2b ends, of which the first b are heads: rows are the points, and slots
-// [2b] the number of each end's. Batches lie stride = 2·size ends apart in rows and
-// slots, though the last one has fewer edges.
+// The distinct points of a batch of b edges are numbered in the order of their first
+// appearance among its 2b ends, of which the first b are heads: rows are the points,
+// and local [2b] is the number of each end's point. Batches lie stride = 2·size ends
+// apart in rows and local, though the last one has fewer edges.
 
 // A part is the edges of one batch.
 typedef struct {
@@ -267,16 +265,16 @@ DEVICE part batch_of(const u64 *order, long edges, int size, int batch) {
 // end_of returns the point at end i.
 DEVICE int end_of(part p, int i) { return i < p.b ? (int)(u32)p.edges[i] : (int)(p.edges[i - p.b] >> 32); }
 
-// distinct_small: a block for each of the batches from number first on, with 8 bytes
-// of dynamic shared memory for each of the 2^bits places of a hash table, which are
-// more than ends.
-KERNEL_TOGETHER_OF(1024, 1, distinct_small)(int *rows, int *slots, int *counts, const u64 *order, long edges, int size, int first, int bits) {
+// distinct_small: a block for each batch from number first on, with 8 bytes of dynamic
+// shared memory for each of the 2^bits places of a hash table, more than there are
+// ends.
+KERNEL_SYNC_OF(1024, 1, distinct_small)(int *rows, int *local, int *counts, const u64 *order, long edges, int size, int first, int bits) {
   SHARED_ARRAY(int, scratch, 32);
-  DYNAMIC(u32, points); // at first, and then their slots
-  SHARED u32 *seen = points + (1 << bits); // at which end first
+  DYNAMIC(u32, points); // then their local numbers
+  SHARED u32 *seen = points + (1 << bits); // the first end of each
   part p = batch_of(order, edges, size, first + block());
   rows += (long)block() * 2 * size;
-  slots += (long)block() * 2 * size;
+  local += (long)block() * 2 * size;
   const u32 none = 0xffffffffu, last = (1u << bits) - 1;
   for (u32 i = (u32)thread(); i <= last; i += (u32)threads()) points[i] = seen[i] = none;
   barrier();
@@ -287,35 +285,35 @@ KERNEL_TOGETHER_OF(1024, 1, distinct_small)(int *rows, int *slots, int *counts, 
       if (__atomic_compare_exchange_n(&points[at], &found, point, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || found == point) break;
     }
     __atomic_fetch_min(&seen[at], (u32)i, __ATOMIC_RELAXED);
-    slots[i] = (int)at; // until the slots are known
+    local[i] = (int)at; // until the numbers are known
   }
   barrier();
   int used = 0;
   for (int from = 0; from < 2 * p.b; from += threads()) {
-    int i = from + thread(), at = i < 2 * p.b ? slots[i] : 0, sum;
+    int i = from + thread(), at = i < 2 * p.b ? local[i] : 0, sum;
     int fresh = i < 2 * p.b && seen[at] == (u32)i;
-    int slot = used + block_prefix(fresh, &sum, scratch);
+    int number = used + block_prefix(fresh, &sum, scratch);
     if (fresh) {
-      rows[slot] = (int)points[at];
-      points[at] = (u32)slot;
+      rows[number] = (int)points[at];
+      points[at] = (u32)number;
     }
     used += sum;
   }
   barrier();
-  for (int i = thread(); i < 2 * p.b; i += threads()) slots[i] = (int)points[slots[i]];
+  for (int i = thread(); i < 2 * p.b; i += threads()) local[i] = (int)points[local[i]];
   if (thread() == 0) counts[block()] = used;
 }
 
-// The same for one large batch, with tables of all points: seen, which is all ones
-// before and after, and slot_of. A thread for each end; in distinct_count and
-// distinct_number a block of 256 for each 2048 ends, of which there are tiles.
+// The same for one large batch, with tables of all points: seen, all ones before and
+// after, and local_of. A thread for each end; distinct_count and distinct_number have a
+// block of 256 threads for each tile of 2048 ends.
 KERNEL(distinct_see)(u32 *seen, const u64 *order, long edges, int size, int batch) {
   part p = batch_of(order, edges, size, batch);
   long i = index_of_thread();
   if (i < 2l * p.b) __atomic_fetch_min(&seen[end_of(p, (int)i)], (u32)i, __ATOMIC_RELAXED);
 }
-// distinct_count: how many ends of each tile are the first of their point.
-KERNEL_TOGETHER(distinct_count)(int *fresh, const u32 *seen, const u64 *order, long edges, int size, int batch) {
+// distinct_count: how many ends of each tile are the first one of their point.
+KERNEL_SYNC(distinct_count)(int *fresh, const u32 *seen, const u64 *order, long edges, int size, int batch) {
   SHARED_ARRAY(int, scratch, 32);
   part p = batch_of(order, edges, size, batch);
   int sum = 0, count = 0;
@@ -326,7 +324,7 @@ KERNEL_TOGETHER(distinct_count)(int *fresh, const u32 *seen, const u64 *order, l
   block_prefix(count, &sum, scratch);
   if (thread() == 0) fresh[block()] = sum;
 }
-KERNEL_TOGETHER(distinct_number)(int *rows, int *slot_of, const u32 *seen, const int *before, const u64 *order, long edges, int size, int batch) {
+KERNEL_SYNC(distinct_number)(int *rows, int *local_of, const u32 *seen, const int *before, const u64 *order, long edges, int size, int batch) {
   SHARED_ARRAY(int, scratch, 32);
   part p = batch_of(order, edges, size, batch);
   int used = before[block()];
@@ -334,29 +332,29 @@ KERNEL_TOGETHER(distinct_number)(int *rows, int *slot_of, const u32 *seen, const
     long i = (long)block() * TILE + k + thread();
     int point = i < 2l * p.b ? end_of(p, (int)i) : -1, sum;
     int fresh = point >= 0 && seen[point] == (u32)i;
-    int slot = used + block_prefix(fresh, &sum, scratch);
+    int number = used + block_prefix(fresh, &sum, scratch);
     if (fresh) {
-      rows[slot] = point;
-      slot_of[point] = slot;
+      rows[number] = point;
+      local_of[point] = number;
     }
     used += sum;
   }
 }
-KERNEL(distinct_slots)(int *slots, u32 *seen, const int *slot_of, const u64 *order, long edges, int size, int batch) {
+KERNEL(distinct_local)(int *local, u32 *seen, const int *local_of, const u64 *order, long edges, int size, int batch) {
   part p = batch_of(order, edges, size, batch);
   long i = index_of_thread();
   if (i >= 2l * p.b) return;
   int point = end_of(p, (int)i);
-  slots[i] = slot_of[point];
+  local[i] = local_of[point];
   __atomic_store_n(&seen[point], 0xffffffffu, __ATOMIC_RELAXED); // many do
 }
 
 // A batch's control block begins with the state of its stream of negatives.
 
-// negatives_singly: tails [m, b], of which each head i draws m of the 2b−1 other ends;
-// runs [1] say that there are none. A thread for each word of the stream, which serves
-// two heads: m·⌈b/2⌉.
-KERNEL(negatives_singly)(int *tails, int *runs, const u64 *control, int m, int b) {
+// negatives_per_head: tails [m, b], where each head i draws m of the 2b−1 other ends;
+// runs [1] is 0, which says so. A thread for each word of the stream, which serves two
+// heads: m·⌈b/2⌉.
+KERNEL(negatives_per_head)(int *tails, int *runs, const u64 *control, int m, int b) {
   u32 words = ((u32)b + 1) / 2, others = 2 * (u32)b - 1;
   long index = index_of_thread();
   if (index == 0) runs[0] = 0;
@@ -372,13 +370,13 @@ KERNEL(negatives_singly)(int *tails, int *runs, const u64 *control, int m, int b
   }
 }
 
-// negatives_runs: runs [1 + ⌈b/16⌉] are m and for each 16 heads the first of their
-// negatives among the ends but theirs. One block. A number is drawn again where it
-// would not be uniform, some once in 10¹⁴ numbers, and all after it are then other
+// negatives_runs: runs [1 + ⌈b/16⌉] are m and, for each group of 16 heads, the first of
+// its negatives among the ends outside the group. One block. A number is redrawn where
+// it would not be uniform, about once in 10¹⁴ draws; all later ones then take other
 // words of the stream.
 enum { GROUP = 16 };
 DEVICE u64 ends_but_group(int b, int group) { return 2 * (u64)(b - min_i(GROUP, b - group * GROUP)); }
-KERNEL_TOGETHER_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
+KERNEL_SYNC_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m, int b) {
   SHARED_ARRAY(int, again, 1);
   int groups = (b + GROUP - 1) / GROUP;
   if (thread() == 0) {
@@ -398,32 +396,32 @@ KERNEL_TOGETHER_OF(1024, 1, negatives_runs)(int *runs, const u64 *control, int m
   }
 }
 
-// end_batch sets losses[batch] to factor times the loss, and status to 1 + batch if the
-// loss is not finite and status is 0.
+// end_batch sets losses[batch] to factor times the loss. For the first loss that is not
+// finite, status becomes 1 + batch.
 DEVICE void end_batch(float *losses, int *status, float loss, int batch, float factor) {
   losses[batch] = loss * factor;
   if (!(loss - loss == 0.f) && *status == 0) *status = 1 + batch;
 }
 
 // batch_ended is end_batch. One thread.
-KERNEL(batch_ended)(float *losses, int *status, const float *loss, int batch, number factor) {
+KERNEL(batch_ended)(float *losses, int *status, const float *loss, int batch, float_bits factor) {
   end_batch(losses, status, *loss, batch, VALUE(factor));
 }
 
-// replay_begin: batch *at of a layout of batches that are ends apart becomes the
-// one at hand: its slots [ends], its rows [ends], of which those beyond the distinct
-// points are point 0, and its control block [16]. A thread for each end, 16 at least.
-KERNEL(replay_begin)(int *rows, int *slots, u32 *control, const int *at, const int *all_rows, const int *all_slots, const int *counts, const u32 *controls, int ends) {
+// replay_begin: copies what belongs to batch *at of a chunk, whose batches are `ends`
+// apart, to where a replay reads it: local [ends]; rows [ends], with point 0 beyond the
+// distinct points; and the control block [16]. A thread for each end, at least 16.
+KERNEL(replay_begin)(int *rows, int *local, u32 *control, const int *at, const int *all_rows, const int *all_local, const int *counts, const u32 *controls, int ends) {
   long i = index_of_thread(), batch = *at;
   if (i < ends) {
-    slots[i] = all_slots[batch * ends + i];
+    local[i] = all_local[batch * ends + i];
     rows[i] = i < counts[batch] ? all_rows[batch * ends + i] : 0;
   }
   if (i < 16) control[i] = controls[batch * 16 + i];
 }
 
-// replay_end is end_batch for batch *at, which becomes one more. One thread.
-KERNEL(replay_end)(float *losses, int *status, const float *loss, int *at, number factor) {
+// replay_end is end_batch for batch *at, and increments that. One thread.
+KERNEL(replay_end)(float *losses, int *status, const float *loss, int *at, float_bits factor) {
   end_batch(losses, status, *loss, *at, VALUE(factor));
   ++*at;
 }

@@ -1,9 +1,9 @@
-// Principal components, of package data, in double precision: what a covariance
-// loses in single precision, its small eigenvalues do not have to lose.
+// Principal components of package data, in double precision, which small eigenvalues of
+// the covariance need.
 //
-// The products are computed in tiles of 64×64 by blocks of 256 threads, of which
-// each adds up 4×4: two pairs of rows and two of columns, 32 apart, so that the
-// threads of a warp read shared memory side by side.
+// Products are computed in tiles of 64×64 by blocks of 256 threads, each of which sums
+// 4×4 elements: two pairs of rows and of columns, 32 apart, so that the threads of a
+// warp read neighbouring shared memory.
 #include "kernel.h"
 
 typedef double two __attribute__((vector_size(16)));
@@ -17,11 +17,11 @@ typedef struct { double of[4][4]; } sums;
 DEVICE SHARED double *left_at(int l, int c) { return (SHARED double *)components_left + l * line + c; }
 DEVICE SHARED double *right_at(int l, int c) { return (SHARED double *)components_right + l * line + c; }
 
-// row_of and column_of tell which of a tile's elements a thread adds up.
+// row_of and column_of are the place in the tile of a thread's element (i, j).
 DEVICE int row_of(int i) { return i / 2 * 32 + thread() / 16 * 2 + i % 2; }
 DEVICE int column_of(int j) { return j / 2 * 32 + thread() % 16 * 2 + j % 2; }
 
-// add_products adds the products of what is in shared memory.
+// add_products adds the products of the strips in shared memory.
 DEVICE void add_products(sums *s) {
   int row = thread() / 16 * 2, column = thread() % 16 * 2;
 #pragma unroll 4
@@ -39,9 +39,8 @@ DEVICE void add_products(sums *s) {
   }
 }
 
-// element is that of the matrix A whose products are wanted: x, without some of its
-// columns, less the shift of each, or (across) the transpose of that. Beyond its
-// edges it is 0.
+// element is that of the matrix A: x without its constant columns and less the shift,
+// or (across) the transpose of that. It is 0 outside.
 DEVICE double element(const float *x, const int *columns, const double *shift, int stride, int across, int row, int column,
                       int rows, int width) {
   if (row >= rows || column >= width) return 0;
@@ -49,13 +48,12 @@ DEVICE double element(const float *x, const int *columns, const double *shift, i
   return (double)x[(long)point * stride + columns[c]] - shift[c];
 }
 
-// components_products: the upper triangle of AᵀA, in to [slices, width, width], each
-// slice of a part of A's rows, `each` of them; if more, they are added to what is
-// there. A [rows, width] is x [rows, stride] without its constant columns, less
-// shift, or (across) x [width, stride] so transposed: columns and shift, which name
-// and go with the others, are as many as A has columns, or rows. A block for each
-// slice and each tile on the diagonal or to the right of it, slice by slice.
-KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *columns, const double *shift, int stride, int across,
+// components_products: the upper triangle of AᵀA, in to [slices, width, width], one
+// slice for each `each` rows of A; if more is set, it is added to what is there. A
+// [rows, width] consists of columns of x [rows, stride] less shift; across, of the
+// transpose, with x [width, stride]. columns names those used and shift goes with them.
+// A block for each slice and each tile on or right of the diagonal, slice by slice.
+KERNEL_SYNC(components_products)(double *to, const float *x, const int *columns, const double *shift, int stride, int across,
                                      int rows, int width, int each, int more) {
   int tiles = (width + tile - 1) / tile, t = block() % (tiles * (tiles + 1) / 2), slice = block() / (tiles * (tiles + 1) / 2);
   int a = 0;
@@ -65,7 +63,7 @@ KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *colu
   int last = min_i(rows, (slice + 1) * each);
   for (int first = slice * each; first < last; first += depth) {
     for (int i = 0; i < depth * tile / 256; i++) {
-      // Along the rows of x, which is along those of A, or across them.
+      // Threads read along the rows of x.
       int at = thread() + 256 * i, l = across ? at % depth : at / tile, c = across ? at / depth : at % tile;
       *left_at(l, c) = element(x, columns, shift, stride, across, first + l, top + c, last, width);
       *right_at(l, c) = element(x, columns, shift, stride, across, first + l, left + c, last, width);
@@ -85,9 +83,9 @@ KERNEL_TOGETHER(components_products)(double *to, const float *x, const int *colu
     }
 }
 
-// components_gather: adds up the slices of n elements each, in their order, into the
-// first. A thread for each element.
-KERNEL(components_gather)(double *to, int slices, long n) {
+// components_add_slices: adds slices of n elements each, in order, to the first. A
+// thread for each element.
+KERNEL(components_add_slices)(double *to, int slices, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   double sum = to[i];
@@ -95,9 +93,9 @@ KERNEL(components_gather)(double *to, int slices, long n) {
   to[i] = sum;
 }
 
-// components_project: to [rows, k] = x·axesᵀ − origin, for x [rows, d] and axes
-// [k, d]. A block for each tile, those of 64 rows one after the other.
-KERNEL_TOGETHER(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {
+// components_project: to [rows, k] = x·axesᵀ − origin, for x [rows, d] and axes [k, d].
+// A block for each tile, row of tiles by row of tiles.
+KERNEL_SYNC(components_project)(float *to, const float *x, const double *axes, const double *origin, int rows, int d, int k) {
   int across = (k + tile - 1) / tile, top = block() / across * tile, left = block() % across * tile;
   sums s = {0};
   for (int first = 0; first < d; first += depth) {

@@ -1,40 +1,41 @@
-// The contrastive loss of rows of any width, and what makes results of the sums that a
-// sweep leaves: see sweeps.h.
+// The contrastive loss of rows of any width, and the kernels that turn a sweep's sums
+// into results: see sweeps.h.
 #include "sweeps.h"
 
-// meet_warp is meet by the 32 lanes of a warp, for rows of any width.
-DEVICE float meet_warp(const contrast *k, const float *x, const float *y, int d) {
+// pair_value_warp is pair_value, computed by the 32 lanes of a warp, for rows of any
+// width.
+DEVICE float pair_value_warp(const loss_state *k, const float *x, const float *y, int d) {
   float sum = 0.f;
   for (int i = thread() % 32; i < d; i += 32) {
     float a = x[i] - y[i];
-    sum = k->metric == EUCLIDEAN ? fused(a, a, sum) : fused(x[i], y[i], sum);
+    sum = k->metric == EUCLIDEAN ? fma_f(a, a, sum) : fma_f(x[i], y[i], sum);
   }
   sum = warp_sum(sum);
-  return k->metric == EUCLIDEAN ? sum : sum * k->warmth;
+  return k->metric == EUCLIDEAN ? sum : sum * k->inv_tau;
 }
 
-// contrast_warps: a warp for each head, for any number d of coordinates. The grid is
-// b warps in blocks of at most 32. Coordinates are worked on 128 at a time, of which
-// each lane has four; what a pair's derivative is is computed again for each.
-KERNEL_TOGETHER(contrast_warps)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
-                                int rows, int b, int m, int loss, int metric, int flags, number limit, number warmth, int d) {
+// contrast_warps: a warp for each head, for any number d of coordinates; b warps in
+// blocks of at most 32. It works on 128 coordinates at a time, four for each lane, and
+// computes a pair's derivative anew for each 128.
+KERNEL_SYNC(contrast_warps)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
+                                int rows, int b, int m, int loss, int metric, int flags, float_bits limit, float_bits inv_tau, int d) {
   SHARED_ARRAY(float, scratch, 32);
   int head = (int)(index_of_thread() / 32), lane = thread() % 32;
-  contrast k = contrast_of(loss, metric, flags, *theta, 0, VALUE(limit), VALUE(warmth));
+  loss_state k = loss_state_of(loss, metric, flags, *theta, 0, VALUE(limit), VALUE(inv_tau));
   if (head < b) {
     negatives n = negatives_of(head, rows, b, listed, m, runs);
     m = n.m;
-    k = contrast_of(loss, metric, flags, *theta, m, VALUE(limit), VALUE(warmth));
+    k = loss_state_of(loss, metric, flags, *theta, m, VALUE(limit), VALUE(inv_tau));
     const float *x = features + (long)head * d;
-    float positive = meet_warp(&k, x, features + (b + (long)head) * d, d), slope;
+    float positive = pair_value_warp(&k, x, features + (b + (long)head) * d, d), slope;
     totals t = no_totals();
     if (loss == INFO) {
-      for (int j = 0; j < m; j++) add_similarity(&k, &t, meet_warp(&k, x, features + (long)negative(&n, head, j) * d, d));
+      for (int j = 0; j < m; j++) add_similarity(&k, &t, pair_value_warp(&k, x, features + (long)negative(&n, head, j) * d, d));
       slope = finish_total(&k, &t, positive, m);
     } else {
       slope = add_pair(&k, positive, 1);
     }
-    contrast after = k;
+    loss_state after = k;
     float traces = 0.f;
     for (int from = 0; from < d; from += 128) {
       after = k;
@@ -44,15 +45,15 @@ KERNEL_TOGETHER(contrast_warps)(long *gradient, float *parts, const float *featu
         const float *y = features + row * d;
         float w = slope;
         if (j >= 0) {
-          float p = meet_warp(&k, x, y, d);
+          float p = pair_value_warp(&k, x, y, d);
           w = loss == INFO ? info_negative(&k, &t, p) : add_pair(&after, p, 0);
         }
         for (int i = 0; i < 4; i++) {
           int at = from + 32 * i + lane;
           if (at >= d) break;
-          float g = metric == EUCLIDEAN ? 2.f * w * (x[at] - y[at]) : k.warmth * w * y[at];
+          float g = metric == EUCLIDEAN ? 2.f * w * (x[at] - y[at]) : k.inv_tau * w * y[at];
           own[i] += g;
-          if (flags & WITH_GRADIENT) add_fixed(gradient + row * d + at, metric == EUCLIDEAN ? -g : k.warmth * w * x[at]);
+          if (flags & WITH_GRADIENT) add_fixed(gradient + row * d + at, metric == EUCLIDEAN ? -g : k.inv_tau * w * x[at]);
         }
       }
       for (int i = 0; i < 4; i++) {
@@ -65,19 +66,18 @@ KERNEL_TOGETHER(contrast_warps)(long *gradient, float *parts, const float *featu
     k.sum = (lane == 0 ? k.sum : 0.f) + traces;
     k.d_theta = lane == 0 ? k.d_theta : 0.f;
   }
-  leave(parts, k.sum, k.d_theta, scratch);
+  store_parts(parts, k.sum, k.d_theta, scratch);
 }
 
-// contrast_cosines: pairs [heads, rows] are the tempered cosines of the heads from
-// number from on with all rows; they become the derivatives with respect to them,
-// zero where a row is neither the tail nor a negative. runs begin with −1 or a number
-// of rows (with 0 there are no negatives). A block for each head. parts are those of
-// the head.
-KERNEL_TOGETHER(contrast_cosines)(float *pairs, float *parts, const int *runs, const float *theta, int from, int rows, int b, int loss, int flags) {
+// contrast_gemm: pairs [heads, rows] are the cosines over τ of the heads from number
+// `from` on with all rows; their derivatives replace them, zero where a row is neither
+// tail nor negative. runs begins with −1 or a number of rows (0: there are no
+// negatives). A block for each head. parts begins at the first of these heads.
+KERNEL_SYNC(contrast_gemm)(float *pairs, float *parts, const int *runs, const float *theta, int from, int rows, int b, int loss, int flags) {
   SHARED_ARRAY(float, scratch, 32);
   int head = from + block();
   negatives n = negatives_of(head, rows, b, 0, 0, runs);
-  contrast k = contrast_of(loss, COSINE, flags, *theta, n.m, 8e37f, 1.f);
+  loss_state k = loss_state_of(loss, COSINE, flags, *theta, n.m, 8e37f, 1.f);
   float *x = pairs + (long)block() * rows;
   int tail = b + head;
   float positive = x[tail];
@@ -93,7 +93,7 @@ KERNEL_TOGETHER(contrast_cosines)(float *pairs, float *parts, const int *runs, c
       in = !own && (number < 0 ? number + n.outside : number) < n.m;
     }
     float v = x[r];
-    trace += 0.f * v; // of all rows: times 0, they are part of the products that follow
+    trace += 0.f * v; // of all rows: the products that follow include them, times 0
     if (!in) {
       x[r] = loss == INFO ? -INFINITE : 0.f;
     } else if (loss == INFO) {
@@ -104,32 +104,32 @@ KERNEL_TOGETHER(contrast_cosines)(float *pairs, float *parts, const int *runs, c
   }
   float slope;
   if (loss == INFO) {
-    // The threads' sums are brought to one largest cosine.
+    // The threads' sums are rescaled to the block's largest cosine.
     float top = warp_max(t.top);
     if (thread() % 32 == 0) scratch[thread() / 32] = top;
     barrier();
     top = thread() % 32 < threads() / 32 ? scratch[thread() % 32] : -INFINITE;
     barrier();
     top = warp_max(top);
-    float total = block_sum(t.total == 0.f ? 0.f : t.total * exponential(t.top - top), scratch);
+    float total = block_sum(t.total == 0.f ? 0.f : t.total * exp_f(t.top - top), scratch);
     t = (totals){total, top, 0.f};
-    contrast own = k;
+    loss_state own = k;
     slope = finish_total(&own, &t, positive, n.m);
     if (thread() == 0) k = own;
     for (int r = thread(); r < rows; r += threads()) x[r] = info_negative(&k, &t, x[r]);
   } else {
-    contrast own = k;
+    loss_state own = k;
     slope = add_pair(&own, positive, 1);
     if (thread() == 0) k = own;
   }
   barrier();
   if (thread() == 0) x[tail] = slope;
-  leave(parts, k.sum + trace, k.d_theta, scratch);
+  store_parts(parts, k.sum + trace, k.d_theta, scratch);
 }
 
-// contrast_total adds up parts [count, 2] and writes the loss, and its derivative
+// contrast_total adds up the parts [count, 2] and writes the loss and its derivative
 // with respect to theta, times norm. One block of 1024 threads.
-KERNEL_TOGETHER_OF(1024, 1, contrast_total)(float *loss, float *d_theta, const float *parts, int count, number norm) {
+KERNEL_SYNC_OF(1024, 1, contrast_total)(float *loss, float *d_theta, const float *parts, int count, float_bits norm) {
   SHARED_ARRAY(double, sums, 2048);
   double sum = 0, derivative = 0;
   for (int i = thread(); i < count; i += threads()) {
@@ -151,13 +151,13 @@ KERNEL_TOGETHER_OF(1024, 1, contrast_total)(float *loss, float *d_theta, const f
   }
 }
 
-// contrast_gradient: dst = gradient·norm·incoming, of fixed-point numbers;
-// contrast_gradient_f of others. A thread for each element.
-KERNEL(contrast_gradient)(float *dst, const long *gradient, const float *incoming, number norm, long n) {
+// contrast_gradient: dst = gradient·norm·incoming, from fixed point;
+// contrast_gradient_f from floats. A thread for each element.
+KERNEL(contrast_gradient)(float *dst, const long *gradient, const float *incoming, float_bits norm, long n) {
   long i = index_of_thread();
   if (i < n) dst[i] = from_fixed(gradient[i]) * (*incoming * VALUE(norm));
 }
-KERNEL(contrast_gradient_f)(float *dst, const float *gradient, const float *incoming, number norm, long n) {
+KERNEL(contrast_gradient_f)(float *dst, const float *gradient, const float *incoming, float_bits norm, long n) {
   long i = index_of_thread();
   if (i < n) dst[i] = gradient[i] * (*incoming * VALUE(norm));
 }

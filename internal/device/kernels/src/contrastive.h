@@ -1,54 +1,55 @@
-// The four contrastive losses as functions of one pair: see package model/op and
-// internal/simd, whose stable forms these are. q = 1/(1+d2) is the similarity of two
-// points at a squared distance d2. Where the argument of a logarithm is below the
-// clamp, 1/limit, a pair counts with the clamp's loss and has no derivative.
+// The four contrastive losses as functions of one pair, in the stable forms of package
+// model/op and internal/simd. q = 1/(1+d2) is the similarity of two points at the
+// squared distance d2. Where the argument of a logarithm is below the clamp, 1/limit, a
+// pair has the loss of the clamp and no derivative.
 #ifndef CNE_CONTRASTIVE_H
 #define CNE_CONTRASTIVE_H
 
 #include "kernel.h"
 
-// The losses, by their numbers in package op.
+// The losses, numbered as in package op.
 enum { NEG, NC, INFO, UMAP };
 
-// A term is what a pair adds: its loss is log(1+r), the loss's derivative with
-// respect to log c is ± share, and that with respect to d2 is slope.
+// A term is what a pair adds: its loss is log(1+r), whose derivative with respect to
+// log c is ± share, and with respect to d2 slope.
 typedef struct { float r, share, slope; } term;
 
 // neg_positive: −log(q/(q+c)) = log(1 + c(1+d2)), of Neg-t-SNE and NC-t-SNE.
 DEVICE term neg_positive(float d2, float c, float limit) {
   float r = c * (1.f + d2), v = 1.f + r;
   if (v > limit) return (term){limit, 0.f, 0.f};
-  return (term){r, quotient(r, v), quotient(c, v)};
+  return (term){r, div_approx(r, v), div_approx(c, v)};
 }
-// neg_negative: −log(1 − q/(q+c)) = log(1 + q/c), with the inverse of c.
+// neg_negative: −log(1 − q/(q+c)) = log(1 + q/c), with inverse = 1/c.
 DEVICE term neg_negative(float d2, float inverse, float limit) {
-  float q = quotient(1.f, 1.f + d2), r = q * inverse, v = 1.f + r;
+  float q = div_approx(1.f, 1.f + d2), r = q * inverse, v = 1.f + r;
   if (v > limit) return (term){limit, 0.f, 0.f};
-  float share = quotient(r, v);
+  float share = div_approx(r, v);
   return (term){r, -share, -q * share};
 }
 // umap_positive: −log q = log(1 + d2).
 DEVICE term umap_positive(float d2, float limit) {
   float v = 1.f + d2;
   if (v > limit) return (term){limit, 0.f, 0.f};
-  return (term){d2, 0.f, quotient(1.f, v)};
+  return (term){d2, 0.f, div_approx(1.f, v)};
 }
 // umap_negative: −log(1 − q) = log(1 + 1/d2).
 DEVICE term umap_negative(float d2, float limit) {
-  float r = quotient(1.f, d2);
+  float r = div_approx(1.f, d2);
   if (1.f + r > limit) return (term){limit, 0.f, 0.f};
-  return (term){r, 0.f, -quotient(r, 1.f + d2)};
+  return (term){r, 0.f, -div_approx(r, 1.f + d2)};
 }
-// similarity is q, but at least the clamp; a NaN stays.
+// similarity is max(q, clamp); NaN stays.
 DEVICE float similarity(float d2, float clamp) {
-  float q = quotient(1.f, 1.f + d2);
+  float q = div_approx(1.f, 1.f + d2);
   return q < clamp ? clamp : q;
 }
 
-// log_1p is log(1+x) for x ≥ 0 below 2¹²⁶, to within a few millionths of it.
-DEVICE float log_1p(float x) {
+// log1p_approx is log(1+x) for x ≥ 0 below 2¹²⁶, with a relative error of a few
+// millionths.
+DEVICE float log1p_approx(float x) {
   float series = x * (1.f - x * (0.5f - x * (0.333333333f - x * (0.25f - x * 0.2f))));
-  return x < 0.0625f ? series : log2_of(1.f + x) * 0.693147181f;
+  return x < 0.0625f ? series : log2_approx(1.f + x) * 0.693147181f;
 }
 
 #endif

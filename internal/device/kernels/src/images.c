@@ -4,10 +4,9 @@
 // Kernels whose name ends with _4 take channels by fours, those with _1 one by one:
 // see quad.
 
-// The kernels of batch normalisation see images as a matrix x [rows, c]. A block
-// of 256 threads has a strip of columns, lanes·width of them, and a part of the
-// rows, 256/lanes at a time; lanes is a power of two, at most 32. There are
-// strips·parts blocks.
+// The kernels of batch normalisation see images as a matrix x [rows, c]. A block of 256
+// threads has a strip of lanes·width columns and a part of the rows, 256/lanes of them
+// at a time; lanes is a power of two, at most 32. There are strips·parts blocks.
 enum { most_threads = 256 };
 typedef struct { long first, end, step, part; int column, here; } place;
 DEVICE place place_of(long rows, int c, int lanes, int strips, int width) {
@@ -23,9 +22,9 @@ DEVICE place place_of(long rows, int c, int lanes, int strips, int width) {
   return p;
 }
 
-// keep_sums writes the sums of a and of b over the block's rows to
-// partial [parts, 2, c].
-DEVICE void keep_sums(float *partial, quad a, quad b, place p, int c, int lanes, int width) {
+// store_partials writes the sums of a and of b over the block's rows to partial [parts,
+// 2, c].
+DEVICE void store_partials(float *partial, quad a, quad b, place p, int c, int lanes, int width) {
   SHARED_ARRAY(quad, of_a, most_threads);
   SHARED_ARRAY(quad, of_b, most_threads);
   of_a[thread()] = a;
@@ -42,22 +41,22 @@ DEVICE void keep_sums(float *partial, quad a, quad b, place p, int c, int lanes,
   }
 }
 
-// state [11, c] is what there is of a normalisation: y = max(floor,
-// factor·(x − pivot) + shift).
+// state [11, c] has for each channel what normalisation needs, forward y = max(floor,
+// factor·(x − pivot) + shift), and backward.
 enum {
-  of_pivot,   // the mean, rounded
+  of_pivot,   // the mean as a float
   of_factor,  // scale/√(variance + ε)
   of_shift,   //
-  of_off,     // the mean, less pivot
+  of_off,     // the mean less pivot
   of_inverse, // 1/√(variance + ε)
-  of_sample,  // what moments are about
+  of_sample,  // an estimate of the mean
   of_g, of_x, of_one, // dx = g·of_g + (x − pivot)·of_x + of_one
   of_sum_g, of_sum_gz, // the gradients of shift and scale
 };
 enum { samples = 16 };
 
-// norm_moments: the parts' Σ(x − sample) and Σ(x − sample)², where sample is the
-// mean of some rows: about it they do not cancel, however far the mean is from 0.
+// norm_moments: by part, Σ(x − sample) and Σ(x − sample)², where sample is the mean of
+// some rows: about it there is no cancellation, however far the mean is from 0.
 DEVICE void add_moments(quad *sum, quad *squares, const float *x, long step, quad sample, int width, int count) {
   quad v[4];
   for (int k = 0; k < count; k++) v[k] = load(x + k * step, width);
@@ -80,19 +79,19 @@ DEVICE void moments(float *partial, float *state, const float *x, long rows, int
     for (; r + 3 * p.step < p.end; r += 4 * p.step, x += 4 * step) add_moments(&sum, &squares, x, step, sample, width, 4);
     for (; r < p.end; r += p.step, x += step) add_moments(&sum, &squares, x, step, sample, width, 1);
   }
-  keep_sums(partial, sum, squares, p, c, lanes, width);
+  store_partials(partial, sum, squares, p, c, lanes, width);
 }
-KERNEL_TOGETHER(norm_moments_4)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_moments_4)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
   moments(partial, state, x, rows, c, lanes, strips, 4);
 }
-KERNEL_TOGETHER(norm_moments_1)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_moments_1)(float *partial, float *state, const float *x, long rows, int c, int lanes, int strips) {
   moments(partial, state, x, rows, c, lanes, strips, 1);
 }
 
-// add_up returns the sums of both rows of partial for the channel of the thread,
-// in the block's first 32 threads. Blocks of 1024 threads have 32 channels.
+// add_parts returns the sums of both rows of partial for the thread's channel, in the
+// block's first 32 threads. Blocks have 1024 threads and 32 channels.
 typedef struct { double a, b; } pair;
-DEVICE pair add_up(const float *partial, int parts, int c) {
+DEVICE pair add_parts(const float *partial, int parts, int c) {
   SHARED_ARRAY(double, of_a, 1024);
   SHARED_ARRAY(double, of_b, 1024);
   int k = block() * 32 + thread() % 32;
@@ -113,9 +112,9 @@ DEVICE pair add_up(const float *partial, int parts, int c) {
   return (pair){a, b};
 }
 
-// norms: what is done to channel k, of this mean and variance; ε is 1e-5.
+// norm_is sets the state of channel k from its mean and variance; ε is 1e-5.
 DEVICE void norm_is(float *state, int k, int c, double mean, double variance, float scale, float shift) {
-  double inverse = 1. / root_d(variance + 1e-5), factor = (double)scale * inverse;
+  double inverse = 1. / sqrt_d(variance + 1e-5), factor = (double)scale * inverse;
   float pivot = (float)mean;
   state[of_pivot * c + k] = pivot;
   state[of_factor * c + k] = (float)factor;
@@ -124,10 +123,10 @@ DEVICE void norm_is(float *state, int k, int c, double mean, double variance, fl
   state[of_inverse * c + k] = (float)inverse;
 }
 
-// norm_batch: the state from the moments of count rows, and a tenth of them into
-// the running means and unbiased variances [c]. ⌈c/32⌉ blocks of 1024 threads.
-KERNEL_TOGETHER_OF(1024, 1, norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
-  pair s = add_up(partial, parts, c);
+// norm_batch: the state from the moments of count rows, which also enter the running
+// means and unbiased variances [c] with weight 0.1. ⌈c/32⌉ blocks of 1024 threads.
+KERNEL_SYNC_OF(1024, 1, norm_batch)(float *state, float *means, float *variances, const float *partial, const float *scale, const float *shift, int parts, int c, long count) {
+  pair s = add_parts(partial, parts, c);
   int k = block() * 32 + thread();
   if (thread() >= 32 || k >= c) return;
   double n = (double)count, mean = (double)state[of_sample * c + k] + s.a / n, scatter = s.b - s.a / n * s.a;
@@ -144,7 +143,7 @@ KERNEL(norm_running)(float *state, const float *means, const float *variances, c
   if (k < c) norm_is(state, (int)k, c, (double)means[k], (double)variances[k], scale[k], shift[k]);
 }
 
-// A norm is what of the state forward passes need, for the thread's channels.
+// A norm is the part of the state that forward passes need, for a thread's channels.
 typedef struct { quad pivot, factor, shift; float floor; } norm;
 DEVICE norm norm_at(const float *state, float floor, int c, int width) {
   return (norm){load(state + of_pivot * c, width), load(state + of_factor * c, width), load(state + of_shift * c, width), floor};
@@ -154,7 +153,7 @@ DEVICE norm norm_at(const float *state, float floor, int c, int width) {
 DEVICE void apply_rows(float *y, const float *x, long at, long step, const norm *m, int width, int count) {
   quad v[4];
   for (int k = 0; k < count; k++) v[k] = load(x + at + k * step, width);
-  for (int k = 0; k < count; k++) store(y + at + k * step, floored(m->factor * (v[k] - m->pivot) + m->shift, m->floor, width), width);
+  for (int k = 0; k < count; k++) store(y + at + k * step, clamp_below(m->factor * (v[k] - m->pivot) + m->shift, m->floor, width), width);
 }
 DEVICE void apply(float *y, const float *x, const float *state, float floor, long rows, int c, int lanes, int strips, int width) {
   place p = place_of(rows, c, lanes, strips, width);
@@ -164,20 +163,20 @@ DEVICE void apply(float *y, const float *x, const float *state, float floor, lon
   for (; r + 3 * p.step < p.end; r += 4 * p.step, at += 4 * step) apply_rows(y, x, at, step, &m, width, 4);
   for (; r < p.end; r += p.step, at += step) apply_rows(y, x, at, step, &m, width, 1);
 }
-KERNEL(norm_apply_4)(float *y, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_apply_4)(float *y, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 4);
 }
-KERNEL(norm_apply_1)(float *y, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_apply_1)(float *y, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   apply(y, x, state, VALUE(floor), rows, c, lanes, strips, 1);
 }
 
-// passed returns what of the gradient g comes through to where y is not floored.
-DEVICE quad passed(quad g, quad y, float floor, int width) {
+// relu_grad_of returns the gradient g where y is above the floor, else 0.
+DEVICE quad relu_grad_of(quad g, quad y, float floor, int width) {
   for (int k = 0; k < width; k++) g[k] = y[k] <= floor ? 0.f : g[k];
   return g;
 }
 
-// norm_products: the parts' Σg and Σg·(x − pivot).
+// norm_products: by part, Σg and Σg·(x − pivot).
 DEVICE void add_products(quad *sum, quad *by_x, const float *g, const float *x, long at, long step, const norm *m, int width, int count) {
   quad v[2], w[2];
   for (int k = 0; k < count; k++) {
@@ -185,7 +184,7 @@ DEVICE void add_products(quad *sum, quad *by_x, const float *g, const float *x, 
     w[k] = load(g + at + k * step, width);
   }
   for (int k = 0; k < count; k++) {
-    quad d = v[k] - m->pivot, through = passed(w[k], m->factor * d + m->shift, m->floor, width);
+    quad d = v[k] - m->pivot, through = relu_grad_of(w[k], m->factor * d + m->shift, m->floor, width);
     *sum += through;
     *by_x += through * d;
   }
@@ -199,19 +198,19 @@ DEVICE void products(float *partial, const float *g, const float *x, const float
     for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) add_products(&sum, &by_x, g, x, at, step, &m, width, 2);
     if (r < p.end) add_products(&sum, &by_x, g, x, at, step, &m, width, 1);
   }
-  keep_sums(partial, sum, by_x, p, c, lanes, width);
+  store_partials(partial, sum, by_x, p, c, lanes, width);
 }
-KERNEL_TOGETHER(norm_products_4)(float *partial, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_products_4)(float *partial, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
 }
-KERNEL_TOGETHER(norm_products_1)(float *partial, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL_SYNC(norm_products_1)(float *partial, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   products(partial, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
 }
 
-// norm_blend: the rest of the state from the products, z = (x − mean)·inverse.
-// ⌈c/32⌉ blocks of 1024 threads.
-KERNEL_TOGETHER_OF(1024, 1, norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
-  pair s = add_up(partial, parts, c);
+// norm_blend: the backward part of the state from the products, with z = (x −
+// mean)·inverse. ⌈c/32⌉ blocks of 1024 threads.
+KERNEL_SYNC_OF(1024, 1, norm_blend)(float *state, const float *partial, const float *scale, int parts, int c, long count, int evaluated) {
+  pair s = add_parts(partial, parts, c);
   int k = block() * 32 + thread();
   if (thread() >= 32 || k >= c) return;
   double inverse = (double)state[of_inverse * c + k], off = (double)state[of_off * c + k];
@@ -237,7 +236,7 @@ DEVICE void gradient_rows(float *dx, const float *g, const float *x, long at, lo
     w[k] = load(g + at + k * step, width);
   }
   for (int k = 0; k < count; k++) {
-    quad d = v[k] - m->pivot, through = passed(w[k], m->factor * d + m->shift, m->floor, width);
+    quad d = v[k] - m->pivot, through = relu_grad_of(w[k], m->factor * d + m->shift, m->floor, width);
     store(dx + at + k * step, b->by_g * through + (b->by_x * d + b->one), width);
   }
 }
@@ -251,15 +250,15 @@ DEVICE void gradient(float *dx, const float *g, const float *x, const float *sta
   for (; r + p.step < p.end; r += 2 * p.step, at += 2 * step) gradient_rows(dx, g, x, at, step, &m, &b, width, 2);
   if (r < p.end) gradient_rows(dx, g, x, at, step, &m, &b, width, 1);
 }
-KERNEL(norm_gradient_4)(float *dx, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_gradient_4)(float *dx, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 4);
 }
-KERNEL(norm_gradient_1)(float *dx, const float *g, const float *x, const float *state, number floor, long rows, int c, int lanes, int strips) {
+KERNEL(norm_gradient_1)(float *dx, const float *g, const float *x, const float *state, float_bits floor, long rows, int c, int lanes, int strips) {
   gradient(dx, g, x, state, VALUE(floor), rows, c, lanes, strips, 1);
 }
 
-// transpose_each: matrices x [n/(rows·cols), rows, cols] as
-// y [n/(rows·cols), cols, rows]; a thread for each of n elements.
+// transpose_each: transposes matrices x [n/(rows·cols), rows, cols] into y
+// [n/(rows·cols), cols, rows]; a thread for each of n elements.
 KERNEL(transpose_each)(float *y, const float *x, int rows, int cols, long n) {
   long i = index_of_thread();
   if (i >= n) return;
@@ -267,8 +266,8 @@ KERNEL(transpose_each)(float *y, const float *x, int rows, int cols, long n) {
   y[i] = x[i - at + at % rows * cols + at / rows];
 }
 
-// pixel_means: y [n/c, c] are the means of images x [n/c, pixels, c] over their
-// pixels; a thread for each of n means.
+// pixel_means: y [n/c, c] are the means of images x [n/c, pixels, c] over their pixels;
+// a thread for each of n.
 KERNEL(pixel_means)(float *y, const float *x, int pixels, int c, long n) {
   long i = index_of_thread();
   if (i >= n) return;
@@ -278,8 +277,8 @@ KERNEL(pixel_means)(float *y, const float *x, int pixels, int c, long n) {
   y[i] = sum / (float)pixels;
 }
 
-// pixel_means_grad: dx [n/(pixels·c), pixels, c] from the gradient
-// g [n/(pixels·c), c] of the means; a thread for each of n elements.
+// pixel_means_grad: dx [n/(pixels·c), pixels, c] from the gradient g [n/(pixels·c), c]
+// of the means; a thread for each of n elements.
 KERNEL(pixel_means_grad)(float *dx, const float *g, int pixels, int c, long n) {
   long i = index_of_thread();
   if (i < n) dx[i] = g[i / ((long)pixels * c) * c + i % c] / (float)pixels;

@@ -1,15 +1,14 @@
-// Multinomial logistic regression of package simclr: its losses and their
-// derivatives.
+// Multinomial logistic regression of package simclr: losses and derivatives.
 #include "kernel.h"
 
 enum { block_size = 256, classes_at_a_time = 8 };
 SHARED_ARRAY(double, logistic_sums, block_size);
 
-// logistic_losses: the losses −log p of n images, added up in losses [blocks], and
-// their derivatives with respect to the logits, p less 1 for the image's own class,
-// in place of z. The logits are z [n, k] + bias [k]. A thread for each image, in
+// logistic_losses: the losses −log p of n images, added up by block in losses [blocks],
+// and in place of z their derivatives with respect to the logits: p, less 1 for the
+// image's own class. The logits are z [n, k] + bias [k]. A thread for each image, in
 // blocks of 256.
-KERNEL_TOGETHER(logistic_losses)(double *losses, float *z, const double *bias, const int *class, int n, int k) {
+KERNEL_SYNC(logistic_losses)(double *losses, float *z, const double *bias, const int *class, int n, int k) {
   long i = index_of_thread();
   double loss = 0;
   if (i < n) {
@@ -19,15 +18,15 @@ KERNEL_TOGETHER(logistic_losses)(double *losses, float *z, const double *bias, c
       if ((double)row[c] + bias[c] > (double)row[first] + bias[first]) first = c;
     double highest = (double)row[first] + bias[first];
     loss = highest - ((double)row[own] + bias[own]);
-    // The sum of the others: what it adds to 1 is kept apart, so that small losses
-    // have all their digits.
+    // Relative to the largest, the sum of the other exponentials is kept apart from 1,
+    // so that small losses keep all their digits.
     float others = 0.f;
     for (int c = 0; c < k; c++) {
-      float e = c == first ? 1.f : exponential((float)((double)row[c] + bias[c] - highest));
+      float e = c == first ? 1.f : exp_f((float)((double)row[c] + bias[c] - highest));
       if (c != first) others += e;
       row[c] = e;
     }
-    loss += (double)logarithm_1p(others);
+    loss += (double)log1p_f(others);
     for (int c = 0; c < k; c++) {
       float p = row[c] / (1.f + others);
       row[c] = c != own ? p : c == first ? -others / (1.f + others) : p - 1.f;
@@ -41,11 +40,11 @@ KERNEL_TOGETHER(logistic_losses)(double *losses, float *z, const double *bias, c
   if (thread() == 0) losses[block()] = logistic_sums[0];
 }
 
-// logistic_products: Σ r[i, c]·x[i, l] over the images i of each piece of so many,
-// for all classes c and features l, in parts [pieces, k, d]; r is [n, k], x [n, d],
-// whose feature d−1 is 1 for all images. A thread for each feature and 8 classes: a
-// block of 128 features, the blocks of 8 classes, and of pieces, one after the other.
-// 32 products are added in single precision, and these in double.
+// logistic_products: Σᵢ r[i, c]·x[i, l] over the images of each piece, for all classes
+// c and features l, in parts [pieces, k, d]. r is [n, k] and x [n, d], whose feature
+// d−1 is always 1. A thread for each feature and 8 classes; a block has 128 features,
+// and blocks go by features, then classes, then pieces. 32 products at a time are added
+// in single precision, and these sums in double.
 KERNEL_OF(128, 6, logistic_products)(double *parts, const float *r, const float *x, int n, int d, int k, int piece) {
   int across = (d + threads() - 1) / threads(), chunks = (k + classes_at_a_time - 1) / classes_at_a_time;
   int l = block() % across * threads() + thread(), c0 = block() / across % chunks * classes_at_a_time;
@@ -67,8 +66,7 @@ KERNEL_OF(128, 6, logistic_products)(double *parts, const float *r, const float 
     if (c0 + c < k) parts[((long)p * k + c0 + c) * d + l] = sums[c];
 }
 
-// logistic_gradient: adds up the parts [pieces, n] in their order. A thread for each
-// of n.
+// logistic_gradient: adds the parts [pieces, n] up in order. A thread for each of n.
 KERNEL(logistic_gradient)(double *gradient, const double *parts, int pieces, int n) {
   long i = index_of_thread();
   if (i >= n) return;

@@ -1,30 +1,30 @@
-// What package train/quality measures over all pairs of points.
+// Quality measures of package train/quality that run over all pairs of points.
 #include "kernel.h"
 
 enum { rows = 256, step = 128 }; // of a block; columns in shared memory at a time
 SHARED_ARRAY(float, metrics_columns, 2 * step);
 SHARED_ARRAY(double, metrics_sums, rows);
 
-// loss is log(1 + 1/w); log if the argument is above limit.
+// loss is log(1 + 1/w), or log = log(limit) where the argument is above limit.
 DEVICE float loss(float w, float limit, float log) {
   float v = 1.f / w;
-  return 1.f + v > limit ? log : logarithm_1p(v);
+  return 1.f + v > limit ? log : log1p_f(v);
 }
 
-// add_pairs adds up, into sum, a term for each pair i < j of points, of which i is one
-// of the block's 256 and j one of a strip's, from first to last: 1/(1+x) of the
-// squared distance x, or (losses) the loss of slope·x + offset. planes [d, n] has the
-// points, coordinate after coordinate. A thread for each i adds 32 terms at a time in
-// single precision, and these in double.
-DEVICE void add_pairs(double *sum, const float *planes, int n, int d, int i, int first, int last, int losses, float slope,
+// add_pairs adds up, into sum, a term for each pair i < j of points, with i among the
+// block's 256 and j in the strip first … last−1: 1/(1+x) of the squared distance x or,
+// with losses, the loss of slope·x + offset. coords [d, n] are the points' coordinates.
+// A thread for each i adds 32 terms at a time in single precision, and these sums in
+// double.
+DEVICE void add_pairs(double *sum, const float *coords, int n, int d, int i, int first, int last, int losses, float slope,
                       float offset, float limit, float log) {
   double total = 0;
-  float x = i < n ? planes[i] : 0.f, y = i < n && d > 1 ? planes[n + i] : 0.f;
+  float x = i < n ? coords[i] : 0.f, y = i < n && d > 1 ? coords[n + i] : 0.f;
   for (int from = first; from < last; from += step) {
     int columns = min_i(step, last - from);
     if (thread() < columns) {
-      metrics_columns[thread()] = planes[from + thread()];
-      metrics_columns[step + thread()] = d > 1 ? planes[n + from + thread()] : 0.f;
+      metrics_columns[thread()] = coords[from + thread()];
+      metrics_columns[step + thread()] = d > 1 ? coords[n + from + thread()] : 0.f;
     }
     barrier();
     int begin = i < n ? max_i(0, i + 1 - from) : columns;
@@ -34,7 +34,7 @@ DEVICE void add_pairs(double *sum, const float *planes, int n, int d, int i, int
       for (; begin < end; begin++) {
         float dx = metrics_columns[begin] - x, dy = metrics_columns[step + begin] - y, x2 = dx * dx + dy * dy;
         for (int l = 2; l < d; l++) {
-          float v = planes[(long)l * n + from + begin] - planes[(long)l * n + i];
+          float v = coords[(long)l * n + from + begin] - coords[(long)l * n + i];
           x2 += v * v;
         }
         part += losses ? loss(slope * x2 + offset, limit, log) : 1.f / (1.f + x2);
@@ -52,32 +52,32 @@ DEVICE void add_pairs(double *sum, const float *planes, int n, int d, int i, int
 }
 
 // metrics_partition: Σ 1/(1+‖e_i−e_j‖²) over the pairs i < j, in parts [blocks]. A
-// block of 256 threads for each 256 rows and strip of so many columns, strips
-// together.
-KERNEL_TOGETHER(metrics_partition)(double *parts, const float *planes, int n, int d, int strip) {
+// block of 256 threads for each 256 rows and each strip of columns; the strips of a row
+// lie next to each other.
+KERNEL_SYNC(metrics_partition)(double *parts, const float *coords, int n, int d, int strip) {
   int strips = (n + strip - 1) / strip, first = block() % strips * strip;
   int top = block() / strips * rows;
-  add_pairs(parts + block(), planes, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 0, 0.f, 0.f, 0.f,
+  add_pairs(parts + block(), coords, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 0, 0.f, 0.f, 0.f,
             0.f);
 }
 
 // metrics_losses: Σ log(1 + 1/(slope·x + offset)) over the squared distances x of the
-// pairs i < j, for each pair of a slope and an offset in terms; blocks as for
-// metrics_partition, for one pair after the other.
-KERNEL_TOGETHER(metrics_losses)(double *parts, const float *planes, const float *terms, int n, int d, int strip, number limit,
-                                number log) {
+// pairs i < j, for each (slope, offset) in terms. Blocks are those of
+// metrics_partition, once for each term.
+KERNEL_SYNC(metrics_losses)(double *parts, const float *coords, const float *terms, int n, int d, int strip, float_bits limit,
+                                float_bits log) {
   int strips = (n + strip - 1) / strip, tiles = (n + rows - 1) / rows;
   int which = block() / (strips * tiles), at = block() % (strips * tiles), first = at % strips * strip;
   int top = at / strips * rows;
-  add_pairs(parts + block(), planes, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 1,
+  add_pairs(parts + block(), coords, n, d, top + thread(), max_i(first, top), min_i(n, first + strip), 1,
             terms[2 * which], terms[2 * which + 1], VALUE(limit), VALUE(log));
 }
 
 // metrics_distances: to [n(n−1)/2] are the bits of the squared distances of the pairs
-// (0,1), (0,2), …, (1,2), … of points x [n, d], summed as squaredDistanceTo does, to
-// the last bit. A block of 256 threads for each tile of 16×16 pairs, also of those
-// left of the diagonal, which have nothing to do.
-KERNEL_TOGETHER(metrics_distances)(double *to, const float *x, int n, int d) {
+// (0,1), (0,2), …, (1,2), … of points x [n, d], bit for bit those of squaredDistanceTo.
+// A block of 256 threads for each tile of 16×16 pairs; those left of the diagonal do
+// nothing.
+KERNEL_SYNC(metrics_distances)(double *to, const float *x, int n, int d) {
 #pragma clang fp contract(off)
   enum { side = 16, depth = 32, line = depth + 1 };
   SHARED_ARRAY(double, a, side *line);

@@ -1,23 +1,23 @@
-// The layers of networks, rows of matrices, and their gradients.
+// Layers of networks on rows of matrices, and their gradients.
 //
-// Each row is worked on by 2^lanes threads next to each other, a warp at most: as
-// many as it has columns, so that they read what lies together. The grid has a
-// thread for each of them, in blocks of 256.
+// 2^lanes neighbouring threads, at most a warp, share a row: as many as it has columns,
+// so that they read neighbouring memory. The grid has that many threads for each row,
+// in blocks of 256.
 #include "kernel.h"
 
 DEVICE long row_of_thread(int lanes) { return index_of_thread() >> lanes; }
 DEVICE int column_of_thread(int lanes) { return thread() & ((1 << lanes) - 1); }
 
-// lanes_sum returns the sum of the values of the threads of a row to all of them.
+// lanes_sum returns the sum over the threads of a row to all of them.
 DEVICE float lanes_sum(float v, int lanes) {
-  for (int mask = (1 << lanes) / 2; mask > 0; mask /= 2) v += exchange_f(v, mask);
+  for (int mask = (1 << lanes) / 2; mask > 0; mask /= 2) v += shuffle_xor_f(v, mask);
   return v;
 }
 
-// pick returns the row that is r-th: of all of them if there is no index.
+// pick returns row index[r], or r without an index.
 DEVICE const float *pick(const float *x, const int *index, long r, int cols) { return x + (index ? index[r] : r) * cols; }
 
-// gather_rows: y [rows, cols] are the rows of x that index names.
+// gather_rows: row r of y [rows, cols] is row index[r] of x.
 KERNEL(gather_rows)(float *restrict y, const float *restrict x, const int *restrict index, long rows, int cols, int lanes) {
   long r = row_of_thread(lanes);
   if (r >= rows) return;
@@ -26,10 +26,9 @@ KERNEL(gather_rows)(float *restrict y, const float *restrict x, const int *restr
   for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) to[c] = from[c];
 }
 
-// expand_rows: y [rows, cols] are the rows that index names of a matrix of which
-// the elements from start[r] to start[r + 1] are those of row r that are not 0. A
-// block for each row, with room for it in its dynamic shared memory.
-KERNEL_TOGETHER(expand_rows)(float *restrict y, const long *start, const unsigned short *restrict col, const float *restrict val, const int *index, int cols) {
+// expand_rows: row r of y [rows, cols] is row index[r] of a sparse matrix in CSR form
+// (start, col, val). A block for each row, which needs dynamic shared memory for it.
+KERNEL_SYNC(expand_rows)(float *restrict y, const long *start, const unsigned short *restrict col, const float *restrict val, const int *index, int cols) {
   DYNAMIC(float, row);
   for (int c = thread(); c < cols; c += threads()) row[c] = 0.f;
   barrier();
@@ -40,18 +39,18 @@ KERNEL_TOGETHER(expand_rows)(float *restrict y, const long *start, const unsigne
   for (int c = thread(); c < cols; c += threads()) to[c] = row[c];
 }
 
-// Sums of rows with the same number are added up as integers of 64 bits, in units
-// so small that the sum of as many of the largest element just fits: they do not
-// depend on the order, and are good to far more bits than a float has.
+// Sums of rows with the same number are fixed-point, in 64 bits, so that they do not
+// depend on the order. The unit is the smallest that holds a sum of as many elements of
+// the largest size, so that they are far more precise than a float.
 //
-// block_largest returns the bits of the largest |x| of a block's share of n elements
-// to all of its threads, a multiple of 32. Of the floats that are not negative, the
-// larger has the larger bits, and what is no number the largest.
+// block_largest returns the bits of the largest |x| of a block's share of n elements to
+// all of its threads, a multiple of 32. Floats that are not negative are ordered as
+// their bits are, with NaN last.
 DEVICE int block_largest(const float *restrict x, long n) {
   SHARED_ARRAY(int, of_warps, 32);
   int bits = 0;
   for (long i = index_of_thread(); i < n; i += (long)blocks() * threads()) bits = max_i(bits, (int)(as_bits(x[i]) & 0x7fffffffu));
-  for (int mask = 16; mask > 0; mask /= 2) bits = max_i(bits, exchange_i(bits, mask));
+  for (int mask = 16; mask > 0; mask /= 2) bits = max_i(bits, shuffle_xor_i(bits, mask));
   if (thread() % 32 == 0) of_warps[thread() / 32] = bits;
   barrier();
   for (int i = 0; i < threads() / 32; i++) bits = max_i(bits, of_warps[i]);
@@ -64,31 +63,31 @@ DEVICE double power_of_2(int e) {
   return x.d;
 }
 
-// unit_exponent returns the e for which a sum of 2^count of the elements is below
-// 2⁶² units of 2^−e.
+// unit_exponent returns the e for which a sum of 2^count elements is below 2⁶² units of
+// 2^−e.
 DEVICE int unit_exponent(int most, int count) { return 62 - count - ((most >> 23) - 126); }
 
-// in_units returns an element in units, and 0 for what is no number: that shows in most.
+// in_units returns an element in units, and 0 for NaN and infinity, which show in most.
 DEVICE long in_units(float x, double units) {
   double v = (double)x * units;
   return v - v == 0. ? (long)v : 0;
 }
 
-// sum_of returns a sum of units as a float: no number if an element was none.
+// sum_of returns a sum of units as a float, or NaN if an element was not finite.
 DEVICE float sum_of(long units, int most, int count) {
   float v = (float)((double)units * power_of_2(-unit_exponent(most, count)));
   return most >= 0x7f800000 ? as_float(0x7fc00000u) : v;
 }
 
-// scatter_largest: the bits of the largest |x| of n elements in *most, which is 0
-// before. Blocks of 256, as many as there is work for.
-KERNEL_TOGETHER(scatter_largest)(int *most, const float *restrict x, long n) {
+// scatter_largest: *most, 0 before, becomes the bits of the largest |x| of n elements.
+// Blocks of 256, as many as there is work for.
+KERNEL_SYNC(scatter_largest)(int *most, const float *restrict x, long n) {
   int bits = block_largest(x, n);
   if (thread() == 0) __atomic_fetch_max(most, bits, __ATOMIC_RELAXED);
 }
 
-// scatter_rows adds the rows of x [rows, cols] to those of sums that index names.
-// rows is 2^count at most.
+// scatter_rows adds row r of x [rows, cols] to row index[r] of sums. rows is at most
+// 2^count.
 KERNEL(scatter_rows)(long *sums, const int *most, const float *restrict x, const int *restrict index, long rows, int cols, int count, int lanes) {
   long r = row_of_thread(lanes);
   if (r >= rows) return;
@@ -99,15 +98,15 @@ KERNEL(scatter_rows)(long *sums, const int *most, const float *restrict x, const
     __atomic_fetch_add(&to[c], in_units(from[c], units), __ATOMIC_RELAXED);
 }
 
-// scatter_result: the n sums as floats.
+// scatter_result: y is the n sums as floats.
 KERNEL(scatter_result)(float *restrict y, const long *restrict sums, const int *most, long n, int count) {
   long i = index_of_thread();
   if (i < n) y[i] = sum_of(sums[i], *most, count);
 }
 
-// scatter_together is all that in one block, for small matrices: y has n elements, for
-// whose sums there is room in the dynamic shared memory.
-KERNEL_TOGETHER_OF(1024, 1, scatter_together)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
+// scatter_one_block does all of this in one block, for small matrices. y has n
+// elements, and dynamic shared memory has room for their sums.
+KERNEL_SYNC_OF(1024, 1, scatter_one_block)(float *restrict y, const float *restrict x, const int *restrict index, int rows, int cols, int n, int count) {
   DYNAMIC(long, sums);
   for (int i = thread(); i < n; i += threads()) sums[i] = 0;
   int most = block_largest(x, (long)rows * cols);
@@ -118,8 +117,7 @@ KERNEL_TOGETHER_OF(1024, 1, scatter_together)(float *restrict y, const float *re
   for (int i = thread(); i < n; i += threads()) y[i] = sum_of(sums[i], most, count);
 }
 
-// add_bias: y [rows, cols] += bias, and 0 in place of what is then negative if
-// relu is not 0.
+// add_bias: y [rows, cols] += bias, followed by a ReLU if relu is not 0.
 KERNEL(add_bias)(float *restrict y, const float *restrict bias, long rows, int cols, int relu, int lanes) {
   long r = row_of_thread(lanes);
   if (r >= rows) return;
@@ -130,8 +128,8 @@ KERNEL(add_bias)(float *restrict y, const float *restrict bias, long rows, int c
   }
 }
 
-// The layers and gradients that are called narrow have at most MOST_NARROW outputs:
-// less than a matrix product is worth. Their functions are there for each number.
+// Narrow layers have at most MOST_NARROW outputs, too few for a matrix product to pay.
+// Their functions are compiled for each number of outputs.
 #define MOST_NARROW 4
 #define FOR_EACH_NARROW(out, f)                   \
   switch (out) {                                  \
@@ -141,14 +139,14 @@ KERNEL(add_bias)(float *restrict y, const float *restrict bias, long rows, int c
   default: f(4); break;                           \
   }
 
-// linear_narrow: y [rows, out] = act(x·wᵀ + bias) of the rows of x that index
-// names, or of all of them without one, and w [out, cols].
+// linear_narrow: y [rows, out] = act(x·wᵀ + bias), for the rows of x that index names
+// (all without an index), and w [out, cols].
 DEVICE void linear_of(int out, float *restrict y, const float *restrict x, long r, long rows, const float *restrict w, const float *restrict bias, int cols, int relu, int lanes) {
   float sums[MOST_NARROW] = {0};
   if (r < rows)
     for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) {
       float v = x[c];
-      for (int o = 0; o < out; o++) sums[o] = fused(v, w[o * cols + c], sums[o]);
+      for (int o = 0; o < out; o++) sums[o] = fma_f(v, w[o * cols + c], sums[o]);
     }
   for (int o = 0; o < out; o++) sums[o] = lanes_sum(sums[o], lanes);
   if (r >= rows || column_of_thread(lanes) != 0) return;
@@ -157,20 +155,20 @@ DEVICE void linear_of(int out, float *restrict y, const float *restrict x, long 
     y[r * out + o] = relu && v < 0.f ? 0.f : v;
   }
 }
-KERNEL_TOGETHER(linear_narrow)(float *restrict y, const float *restrict x, const int *restrict index, const float *restrict w, const float *restrict bias, long rows, int cols, int out, int relu, int lanes) {
+KERNEL_SYNC(linear_narrow)(float *restrict y, const float *restrict x, const int *restrict index, const float *restrict w, const float *restrict bias, long rows, int cols, int out, int relu, int lanes) {
   long r = row_of_thread(lanes);
   const float *from = r < rows ? pick(x, index, r, cols) : x;
 #define LINEAR(out) linear_of(out, y, from, r, rows, w, bias, cols, relu, lanes)
   FOR_EACH_NARROW(out, LINEAR)
 }
 
-// product_narrow: y [rows, cols] = g·w of g [rows, out] and w [out, cols].
+// product_narrow: y [rows, cols] = g·w, for g [rows, out] and w [out, cols].
 DEVICE void product_of(int out, float *restrict y, const float *restrict g, const float *restrict w, int cols, int lanes) {
   float factors[MOST_NARROW];
   for (int o = 0; o < out; o++) factors[o] = g[o];
   for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) {
     float v = 0.f;
-    for (int o = 0; o < out; o++) v = fused(factors[o], w[o * cols + c], v);
+    for (int o = 0; o < out; o++) v = fma_f(factors[o], w[o * cols + c], v);
     y[c] = v;
   }
 }
@@ -181,12 +179,11 @@ KERNEL(product_narrow)(float *restrict y, const float *restrict g, const float *
   FOR_EACH_NARROW(out, PRODUCT)
 }
 
-// column_sums: y [out, cols] are the sums over the rows of x [rows, cols] that index
-// names (without one: all of them) of each of the rows' factors g [rows, out] times
-// the row; without g, out is 1 and the factor as well. A block of 256 adds up step
-// rows in 2^lanes columns, of which tiles make all columns; there are blocks for all
-// parts of the rows. The last block that is done in a tile adds up what all have left
-// in sums [parts, out, cols], in their order. done [tiles] is 0 before and after.
+// column_sums: y [out, cols] = gᵀ·x, for factors g [rows, out] and the rows of x that
+// index names (all without an index); without g, out is 1 and so is the factor. A block
+// of 256 threads sums step rows in 2^lanes columns, one of `tiles` tiles; blocks go by
+// tiles, then parts of the rows. The last block to finish in a tile adds up the sums
+// [parts, out, cols] of all parts, in order. done [tiles] is 0 before and after.
 DEVICE void add_threads(int out, SHARED float *of_threads, const float *sums, int lanes) {
   for (int o = 0; o < out; o++) of_threads[256 * o + thread()] = sums[o];
   barrier();
@@ -206,7 +203,7 @@ DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const f
   if (c < cols)
     for (long r = first + (thread() >> lanes); r < end; r += 256 >> lanes) {
       float v = pick(x, index, r, cols)[c];
-      for (int o = 0; o < out; o++) total[o] = g ? fused(g[r * out + o], v, total[o]) : total[o] + v;
+      for (int o = 0; o < out; o++) total[o] = g ? fma_f(g[r * out + o], v, total[o]) : total[o] + v;
     }
   add_threads(out, of_threads, total, lanes);
   if (parts > 1) {
@@ -231,36 +228,36 @@ DEVICE void sums_of(int out, float *restrict y, const float *restrict g, const f
   if (mine)
     for (int o = 0; o < out; o++) y[o * cols + c] = of_threads[256 * o + thread()];
 }
-KERNEL_TOGETHER(column_sums)(float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, int out, long step, int tiles, int lanes, float *sums, int *done) {
+KERNEL_SYNC(column_sums)(float *restrict y, const float *restrict g, const float *restrict x, const int *restrict index, long rows, int cols, int out, long step, int tiles, int lanes, float *sums, int *done) {
 #define SUMS(out) sums_of(out, y, g, x, index, rows, cols, step, tiles, lanes, sums, done)
   FOR_EACH_NARROW(out, SUMS)
 }
 
-// normalize_rows: the rows of y [rows, cols] are those of x divided by their norm,
-// or by least if that is larger.
-KERNEL_TOGETHER(normalize_rows)(float *restrict y, const float *restrict x, number least, long rows, int cols, int lanes) {
+// normalize_rows: the rows of y [rows, cols] are those of x divided by their norm, or
+// by least if that is larger.
+KERNEL_SYNC(normalize_rows)(float *restrict y, const float *restrict x, float_bits least, long rows, int cols, int lanes) {
   long r = row_of_thread(lanes);
   float squares = 0.f;
   if (r < rows)
-    for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) squares = fused(x[r * cols + c], x[r * cols + c], squares);
-  float length = root(lanes_sum(squares, lanes));
+    for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) squares = fma_f(x[r * cols + c], x[r * cols + c], squares);
+  float length = sqrt_f(lanes_sum(squares, lanes));
   float f = 1.f / (length < VALUE(least) ? VALUE(least) : length); // a NaN stays one
   if (r < rows)
     for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) y[r * cols + c] = f * x[r * cols + c];
 }
 
-// normalize_grad: dst = (g − y·(y·g))/‖x‖ in each row, where y is the normalised x;
-// a norm below least counts as that, and as constant.
-KERNEL_TOGETHER(normalize_grad)(float *restrict dst, const float *restrict x, const float *restrict y, const float *restrict g, number least, long rows, int cols, int lanes) {
+// normalize_grad: dst = (g − y·(y·g))/‖x‖ in each row, where y is the normalised x. A
+// norm below least is a constant least.
+KERNEL_SYNC(normalize_grad)(float *restrict dst, const float *restrict x, const float *restrict y, const float *restrict g, float_bits least, long rows, int cols, int lanes) {
   long r = row_of_thread(lanes);
   float squares = 0.f, along = 0.f;
   if (r < rows)
     for (int c = column_of_thread(lanes); c < cols; c += 1 << lanes) {
       long i = r * cols + c;
-      squares = fused(x[i], x[i], squares);
-      along = fused(y[i], g[i], along);
+      squares = fma_f(x[i], x[i], squares);
+      along = fma_f(y[i], g[i], along);
     }
-  float length = root(lanes_sum(squares, lanes));
+  float length = sqrt_f(lanes_sum(squares, lanes));
   along = lanes_sum(along, lanes);
   if (length < VALUE(least)) {
     length = VALUE(least);
@@ -273,8 +270,7 @@ KERNEL_TOGETHER(normalize_grad)(float *restrict dst, const float *restrict x, co
     }
 }
 
-// block_sum_d returns the sum of the values of the 256 threads of a block to all of
-// them.
+// block_sum_d returns the sum over a block of 256 threads to all of them.
 DEVICE double block_sum_d(double v) {
   SHARED_ARRAY(double, of_threads, 256);
   of_threads[thread()] = v;
@@ -286,18 +282,18 @@ DEVICE double block_sum_d(double v) {
   return of_threads[0];
 }
 
-// temper_products: sums [blocks] is Σ y·g, cut into the shares of blocks of 256.
-KERNEL_TOGETHER(temper_products)(double *sums, const float *restrict y, const float *restrict g, long n) {
+// temperature_sums: sums [blocks] is Σ y·g, by blocks of 256 threads.
+KERNEL_SYNC(temperature_sums)(double *sums, const float *restrict y, const float *restrict g, long n) {
   double sum = 0;
   for (long i = index_of_thread(); i < n; i += (long)blocks() * 256) sum += (double)y[i] * (double)g[i];
   sum = block_sum_d(sum);
   if (thread() == 0) sums[block()] = sum;
 }
 
-// temper_slope: the derivative with respect to log τ is −½ of the sum of so many
-// sums; 0 where log τ is at least or beyond, or at most, and a step against it leads
-// farther. One block of 256.
-KERNEL_TOGETHER(temper_slope)(float *dst, const double *sums, int count, const float *log_temperature, number least, number most) {
+// temperature_grad: the gradient of log τ is −½ of the sum of so many sums, or 0 where
+// log τ is at a bound, or beyond, and a descent step would lead farther. One block of
+// 256 threads.
+KERNEL_SYNC(temperature_grad)(float *dst, const double *sums, int count, const float *log_temperature, float_bits least, float_bits most) {
   double sum = 0;
   for (int i = thread(); i < count; i += 256) sum += sums[i];
   sum = block_sum_d(sum);

@@ -1,18 +1,18 @@
 // The contrastive loss of a batch of edges, its gradient, and its derivative with
-// respect to theta: package op's Contrastive, which says what the operands are.
+// respect to theta. package op's Contrastive says what the operands are.
 //
-// A sweep (contrast_heads, contrast_warps, contrast_groups or contrast_cosines)
-// leaves sums without the factors Scale and 1/b: two numbers for each block, loss and
-// derivative, in parts; and the gradient [rows, d], zero before, as fixed-point
-// numbers (contrast_cosines: through matrix products, as float). contrast_total,
-// contrast_gradient and contrast_theta make the results of them.
+// A sweep (contrast_heads, contrast_warps, contrast_groups or contrast_gemm) leaves
+// sums without the factors Scale and 1/b: the loss and the derivative of each block, in
+// parts; and the gradient [rows, d], zero before, in fixed point (contrast_gemm: as
+// floats, by matrix products). contrast_total, contrast_gradient and contrast_theta
+// turn these into results.
 //
-// What a head is contrasted with is read from runs; the sweeps that do not say
-// otherwise take all three kinds. A sum of the gradient times zero is part of the
-// loss, so that it shows where a feature is not finite.
+// The kind of negatives is read from runs; sweeps take all three kinds unless they say
+// otherwise. The loss includes the gradient times zero, so that it shows if a feature
+// is not finite.
 //
 // There is a file for each number D of dimensions up to 4, so that a driver compiles no
-// more than is used, and contrastive.c for what does not depend on it.
+// more than is used; contrastive.c has what does not depend on D.
 #ifndef CNE_SWEEPS_H
 #define CNE_SWEEPS_H
 
@@ -35,7 +35,8 @@ DEVICE negatives negatives_of(int head, int rows, int b, const int *listed, int 
   if (kind > 0) n.first = runs[1 + head / GROUP];
   return n;
 }
-// outside_group is the number-th row, in a circle, that is no end of the group.
+// outside_group is the number-th row, cyclically, among those that are no end of the
+// group.
 DEVICE int outside_group(const negatives *n, int number) {
   int r = number >= n->outside ? number - n->outside : number;
   if (r >= n->lo) r += n->size;
@@ -49,32 +50,32 @@ DEVICE int negative(const negatives *n, int head, int j) {
   return j + (j >= n->b + head);
 }
 
-// softplus is log(1+exp x), of which slope is the derivative.
+// softplus is log(1+exp x); slope becomes its derivative.
 DEVICE float softplus(float x, float *slope) {
-  float e = exponential(x > 0.f ? -x : x);
-  *slope = quotient(x > 0.f ? 1.f : e, 1.f + e);
-  return (x > 0.f ? x : 0.f) + log_1p(e);
+  float e = exp_f(x > 0.f ? -x : x);
+  *slope = div_approx(x > 0.f ? 1.f : e, 1.f + e);
+  return (x > 0.f ? x : 0.f) + log1p_approx(e);
 }
 
-// The numbers of a loss, and what a thread or warp adds up.
+// The constants of a loss, and the sums of a thread or warp.
 typedef struct {
   int loss, metric, flags;
-  float c, inverse, theta, weight, limit, clamp, warmth; // warmth: 1/τ
+  float c, inverse, theta, weight, limit, clamp, inv_tau; // inverse: 1/c, inv_tau: 1/τ
   float sum, d_theta;
-} contrast;
+} loss_state;
 
-DEVICE contrast contrast_of(int loss, int metric, int flags, float theta, int m, float limit, float warmth) {
-  contrast k = {loss, metric, flags, exponential(theta), 0.f, theta, exponential(-theta), limit, 1.f / limit, warmth, 0.f, 0.f};
+DEVICE loss_state loss_state_of(int loss, int metric, int flags, float theta, int m, float limit, float inv_tau) {
+  loss_state k = {loss, metric, flags, exp_f(theta), 0.f, theta, exp_f(-theta), limit, 1.f / limit, inv_tau, 0.f, 0.f};
   if (loss == NC) {
     k.c *= (float)m;
-    k.theta += logarithm((float)m);
+    k.theta += log_f((float)m);
   }
   k.inverse = 1.f / k.c;
   return k;
 }
-// Of a pair of squared distance or tempered cosine x, add returns the derivative,
-// for the losses where pairs do not depend on each other.
-DEVICE float add_pair(contrast *k, float x, int positive) {
+// add_pair adds a pair of squared distance, or cosine over τ, x, and returns the
+// derivative with respect to x; for losses whose pairs are independent.
+DEVICE float add_pair(loss_state *k, float x, int positive) {
   if (k->metric == COSINE) {
     float slope;
     k->sum += softplus(positive ? k->theta - x : x - k->theta, &slope);
@@ -84,50 +85,51 @@ DEVICE float add_pair(contrast *k, float x, int positive) {
   term t;
   if (k->loss == UMAP) t = positive ? umap_positive(x, k->limit) : umap_negative(x, k->limit);
   else t = positive ? neg_positive(x, k->c, k->limit) : neg_negative(x, k->inverse, k->limit);
-  k->sum += log_1p(t.r);
+  k->sum += log1p_approx(t.r);
   k->d_theta += t.share;
   return t.slope;
 }
-// InfoNC adds up similarities first: exp(x−top) of cosines, whose largest is kept.
+// InfoNC first adds up similarities: exp(x−top) for cosines, where top is the largest
+// so far.
 typedef struct { float total, top, share; } totals;
-DEVICE void add_similarity(const contrast *k, totals *t, float x) {
+DEVICE void add_similarity(const loss_state *k, totals *t, float x) {
   if (k->metric == EUCLIDEAN) {
     t->total += similarity(x, k->clamp);
   } else if (x <= t->top) {
-    t->total += exponential(x - t->top);
+    t->total += exp_f(x - t->top);
   } else { // or NaN
-    t->total = t->total * exponential(t->top - x) + 1.f;
+    t->total = t->total * exp_f(t->top - x) + 1.f;
     t->top = x;
   }
 }
-// finish_total sets the share, and returns the derivative of the positive pair.
-DEVICE float finish_total(contrast *k, totals *t, float positive, int m) {
+// finish_total sets share and returns the derivative of the positive pair.
+DEVICE float finish_total(loss_state *k, totals *t, float positive, int m) {
   int in = !(k->flags & WITHOUT_POSITIVE);
   if (in) add_similarity(k, t, positive);
-  if (in || m > 0) { // else there is nothing to contrast with: the sum drops out
-    float logs = k->weight * (logarithm(t->total) + (k->metric == COSINE ? t->top : 0.f));
+  if (in || m > 0) { // else there is nothing to contrast with, and the sum drops out
+    float logs = k->weight * (log_f(t->total) + (k->metric == COSINE ? t->top : 0.f));
     k->sum += logs;
     k->d_theta -= logs;
     t->share = k->weight / t->total;
   }
   if (k->metric == COSINE) {
     k->sum -= positive;
-    return (in ? t->share * exponential(positive - t->top) : 0.f) - 1.f;
+    return (in ? t->share * exp_f(positive - t->top) : 0.f) - 1.f;
   }
   float q = similarity(positive, k->clamp);
-  k->sum -= logarithm(q);
+  k->sum -= log_f(q);
   if (q <= k->clamp) return 0.f;
   return in ? q - q * (q * t->share) : q;
 }
-DEVICE float info_negative(const contrast *k, const totals *t, float x) {
+DEVICE float info_negative(const loss_state *k, const totals *t, float x) {
   if (t->share == 0.f) return 0.f; // without negatives there is no largest cosine
-  if (k->metric == COSINE) return t->share * exponential(x - t->top);
+  if (k->metric == COSINE) return t->share * exp_f(x - t->top);
   float q = similarity(x, k->clamp);
   return q <= k->clamp ? 0.f : -q * (q * t->share);
 }
 DEVICE totals no_totals(void) { return (totals){0.f, -INFINITE, 0.f}; }
 
-DEVICE void leave(float *parts, float sum, float d_theta, SHARED float *scratch) {
+DEVICE void store_parts(float *parts, float sum, float d_theta, SHARED float *scratch) {
   sum = block_sum(sum, scratch);
   d_theta = block_sum(d_theta, scratch);
   if (thread() == 0) {
@@ -136,77 +138,77 @@ DEVICE void leave(float *parts, float sum, float d_theta, SHARED float *scratch)
   }
 }
 
-// meet is the squared distance, or tempered cosine, of a head and a row of d
-// coordinates, to which it sets y.
-DEVICE float meet(const contrast *k, const float *x, float *y, const float *row, int d) {
+// pair_value is the squared distance, or the cosine over τ, of a head x and a row of d
+// coordinates, which it copies to y.
+DEVICE float pair_value(const loss_state *k, const float *x, float *y, const float *row, int d) {
   float sum = 0.f;
   for (int i = 0; i < d; i++) {
     y[i] = row[i];
     float a = x[i] - y[i];
-    sum = k->metric == EUCLIDEAN ? fused(a, a, sum) : fused(x[i], y[i], sum);
+    sum = k->metric == EUCLIDEAN ? fma_f(a, a, sum) : fma_f(x[i], y[i], sum);
   }
-  return k->metric == EUCLIDEAN ? sum : sum * k->warmth;
+  return k->metric == EUCLIDEAN ? sum : sum * k->inv_tau;
 }
-// pull adds a pair's gradient to that of the head, and of the row.
-DEVICE void pull(const contrast *k, const float *x, const float *y, float *own, long *other, float slope, int d) {
+// add_pair_gradient adds a pair's gradient to the head's, own, and the row's, other.
+DEVICE void add_pair_gradient(const loss_state *k, const float *x, const float *y, float *own, long *other, float slope, int d) {
   for (int i = 0; i < d; i++) {
-    float g = k->metric == EUCLIDEAN ? 2.f * slope * (x[i] - y[i]) : k->warmth * slope * y[i];
+    float g = k->metric == EUCLIDEAN ? 2.f * slope * (x[i] - y[i]) : k->inv_tau * slope * y[i];
     own[i] += g;
-    if (k->flags & WITH_GRADIENT) add_fixed(other + i, k->metric == EUCLIDEAN ? -g : k->warmth * slope * x[i]);
+    if (k->flags & WITH_GRADIENT) add_fixed(other + i, k->metric == EUCLIDEAN ? -g : k->inv_tau * slope * x[i]);
   }
 }
 
-// contrast_heads_D: a thread for each head, for D coordinates. The grid is b threads
-// in blocks of a multiple of 32.
-DEVICE void heads(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
-                  int rows, int b, int m, int loss, int metric, int flags, float limit, float warmth, int d, SHARED float *scratch) {
+// contrast_heads_D: a thread for each of b heads, in D dimensions, in blocks of a
+// multiple of 32.
+DEVICE void sweep_heads(long *gradient, float *parts, const float *features, const int *listed, const int *runs, const float *theta,
+                  int rows, int b, int m, int loss, int metric, int flags, float limit, float inv_tau, int d, SHARED float *scratch) {
   int head = (int)index_of_thread();
-  contrast k = contrast_of(loss, metric, flags, *theta, 0, limit, warmth);
+  loss_state k = loss_state_of(loss, metric, flags, *theta, 0, limit, inv_tau);
   if (head < b) {
     negatives n = negatives_of(head, rows, b, listed, m, runs);
     m = n.m;
-    k = contrast_of(loss, metric, flags, *theta, m, limit, warmth);
+    k = loss_state_of(loss, metric, flags, *theta, m, limit, inv_tau);
     float x[4], y[4], z[4], own[4];
     for (int i = 0; i < d; i++) x[i] = features[(long)head * d + i], own[i] = 0.f;
     long tail = b + (long)head;
-    float positive = meet(&k, x, y, features + tail * d, d), slope;
+    float positive = pair_value(&k, x, y, features + tail * d, d), slope;
     totals t = no_totals();
     if (loss == INFO) {
-      for (int j = 0; j < m; j++) add_similarity(&k, &t, meet(&k, x, z, features + (long)negative(&n, head, j) * d, d));
+      for (int j = 0; j < m; j++) add_similarity(&k, &t, pair_value(&k, x, z, features + (long)negative(&n, head, j) * d, d));
       slope = finish_total(&k, &t, positive, m);
     } else {
       slope = add_pair(&k, positive, 1);
     }
-    pull(&k, x, y, own, gradient + tail * d, slope, d);
+    add_pair_gradient(&k, x, y, own, gradient + tail * d, slope, d);
     for (int j = 0; j < m; j++) {
       long row = negative(&n, head, j);
-      float p = meet(&k, x, y, features + row * d, d);
-      pull(&k, x, y, own, gradient + row * d, loss == INFO ? info_negative(&k, &t, p) : add_pair(&k, p, 0), d);
+      float p = pair_value(&k, x, y, features + row * d, d);
+      add_pair_gradient(&k, x, y, own, gradient + row * d, loss == INFO ? info_negative(&k, &t, p) : add_pair(&k, p, 0), d);
     }
     for (int i = 0; i < d; i++) {
       if (flags & WITH_GRADIENT) add_fixed(gradient + (long)head * d + i, own[i]);
       k.sum += 0.f * own[i];
     }
   }
-  leave(parts, k.sum, k.d_theta, scratch);
+  store_parts(parts, k.sum, k.d_theta, scratch);
 }
 #define HEADS(d) \
-  KERNEL_TOGETHER(contrast_heads_##d)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, \
-                                      const float *theta, int rows, int b, int m, int loss, int metric, int flags, number limit, number warmth) { \
+  KERNEL_SYNC(contrast_heads_##d)(long *gradient, float *parts, const float *features, const int *listed, const int *runs, \
+                                      const float *theta, int rows, int b, int m, int loss, int metric, int flags, float_bits limit, float_bits inv_tau) { \
     SHARED_ARRAY(float, scratch, 32); \
-    heads(gradient, parts, features, listed, runs, theta, rows, b, m, loss, metric, flags, VALUE(limit), VALUE(warmth), d, scratch); \
+    sweep_heads(gradient, parts, features, listed, runs, theta, rows, b, m, loss, metric, flags, VALUE(limit), VALUE(inv_tau), d, scratch); \
   }
 
 // contrast_groups_D, and contrast_info_groups_D for InfoNC: Euclidean distances in D
-// dimensions, where runs begin with −1 or a number of rows (with 0 there are no
-// negatives). A block for every 8 heads, half a group, passes along the rows, a thread
-// for each: neither the heads' gradient nor a row's leaves the registers before it has
-// met all of the other. The blocks have at most 256 threads, a multiple of 32.
+// dimensions, where runs begins with −1 or a number of rows (0: there are no
+// negatives). A block for every 8 heads, half a group, goes through the rows, with a
+// thread for each: the gradients of the heads and of a row stay in registers until each
+// has met all of the other. Blocks have at most 256 threads, a multiple of 32.
 //
 // own [8, d+1] is, for each head, its gradient and InfoNC's sum of similarities.
-enum { PARTY = 8 };
-enum { PAIRS, SIMILARITIES, SHARES }; // what is done along the rows
-DEVICE void along(const int what, contrast *k, const negatives *n, int first, int size, long *gradient, const float *features, int rows, const int d,
+enum { HEADS_PER_BLOCK = 8 };
+enum { PAIRS, SIMILARITIES, SHARES }; // what a sweep over the rows computes
+DEVICE void sweep_rows(const int what, loss_state *k, const negatives *n, int first, int size, long *gradient, const float *features, int rows, const int d,
                   const SHARED float *x, const SHARED float *shares, float *own) {
   int columns = n->kind < 0 ? rows : n->m;
   for (int j = thread(); j < columns; j += threads()) {
@@ -214,17 +216,17 @@ DEVICE void along(const int what, contrast *k, const negatives *n, int first, in
     float y[4], g[4];
     for (int i = 0; i < d; i++) y[i] = features[(long)row * d + i], g[i] = 0.f;
 #pragma clang loop unroll(full)
-    for (int h = 0; h < PARTY; h++) {
+    for (int h = 0; h < HEADS_PER_BLOCK; h++) {
       float d2 = 0.f, diff[4];
 #pragma clang loop unroll(full)
       for (int i = 0; i < d; i++) {
         diff[i] = x[h * d + i] - y[i];
-        d2 = fused(diff[i], diff[i], d2);
+        d2 = fma_f(diff[i], diff[i], d2);
       }
       int in = h < size && row != first + h && row != n->b + first + h;
       float w;
       if (what == PAIRS) {
-        contrast before = *k;
+        loss_state before = *k;
         w = 2.f * add_pair(k, d2, 0);
         k->sum = in ? k->sum : before.sum;
         k->d_theta = in ? k->d_theta : before.d_theta;
@@ -246,38 +248,38 @@ DEVICE void along(const int what, contrast *k, const negatives *n, int first, in
       for (int i = 0; i < d; i++) add_fixed(gradient + (long)row * d + i, g[i]);
   }
 }
-DEVICE void groups(const int info, long *gradient, float *parts, const float *features, const int *runs, const float *theta, int rows, int b, int loss,
+DEVICE void sweep_groups(const int info, long *gradient, float *parts, const float *features, const int *runs, const float *theta, int rows, int b, int loss,
                    int flags, float limit, const int d, SHARED float *x, SHARED float *tail, SHARED float *shares, SHARED float *sums, SHARED float *scratch) {
-  int first = PARTY * block(), size = min_i(PARTY, b - first);
+  int first = HEADS_PER_BLOCK * block(), size = min_i(HEADS_PER_BLOCK, b - first);
   negatives n = negatives_of(first, rows, b, 0, 0, runs);
-  contrast k = contrast_of(info ? INFO : loss, EUCLIDEAN, flags, *theta, n.m, limit, 1.f);
-  for (int i = thread(); i < PARTY * d; i += threads()) {
+  loss_state k = loss_state_of(info ? INFO : loss, EUCLIDEAN, flags, *theta, n.m, limit, 1.f);
+  for (int i = thread(); i < HEADS_PER_BLOCK * d; i += threads()) {
     int in = i < size * d;
     x[i] = in ? features[(long)first * d + i] : 0.f;
     tail[i] = in ? features[(b + (long)first) * d + i] : 0.f;
   }
   barrier();
-  float own[PARTY * 5];
+  float own[HEADS_PER_BLOCK * 5];
 #pragma clang loop unroll(full)
-  for (int i = 0; i < PARTY * (d + 1); i++) own[i] = 0.f;
-  along(info ? SIMILARITIES : PAIRS, &k, &n, first, size, gradient, features, rows, d, x, shares, own);
+  for (int i = 0; i < HEADS_PER_BLOCK * (d + 1); i++) own[i] = 0.f;
+  sweep_rows(info ? SIMILARITIES : PAIRS, &k, &n, first, size, gradient, features, rows, d, x, shares, own);
 #pragma clang loop unroll(full)
-  for (int i = 0; i < PARTY * (d + 1); i++) {
+  for (int i = 0; i < HEADS_PER_BLOCK * (d + 1); i++) {
     if (!info && i % (d + 1) == d) continue;
     float v = warp_sum(own[i]);
-    if (thread() % 32 == 0) scratch[thread() / 32 * PARTY * (d + 1) + i] = v;
+    if (thread() % 32 == 0) scratch[thread() / 32 * HEADS_PER_BLOCK * (d + 1) + i] = v;
   }
   barrier();
-  for (int i = thread(); i < PARTY * (d + 1); i += threads()) {
+  for (int i = thread(); i < HEADS_PER_BLOCK * (d + 1); i += threads()) {
     float v = 0.f;
-    for (int w = 0; w < threads() / 32; w++) v += scratch[w * PARTY * (d + 1) + i];
+    for (int w = 0; w < threads() / 32; w++) v += scratch[w * HEADS_PER_BLOCK * (d + 1) + i];
     sums[i] = v;
   }
   barrier();
   if (thread() < size) {
     int h = thread();
     float d2 = 0.f;
-    for (int i = 0; i < d; i++) d2 = fused(x[h * d + i] - tail[h * d + i], x[h * d + i] - tail[h * d + i], d2);
+    for (int i = 0; i < d; i++) d2 = fma_f(x[h * d + i] - tail[h * d + i], x[h * d + i] - tail[h * d + i], d2);
     totals t = {0.f, 0.f, info ? 0.f : 1.f};
     if (info) t.total = sums[h * (d + 1) + d];
     float slope = info ? finish_total(&k, &t, d2, n.m) : add_pair(&k, d2, 1);
@@ -292,18 +294,18 @@ DEVICE void groups(const int info, long *gradient, float *parts, const float *fe
     }
   }
   barrier();
-  if (info && flags & WITH_GRADIENT) along(SHARES, &k, &n, first, size, gradient, features, rows, d, x, shares, own);
-  leave(parts, k.sum, k.d_theta, scratch);
+  if (info && flags & WITH_GRADIENT) sweep_rows(SHARES, &k, &n, first, size, gradient, features, rows, d, x, shares, own);
+  store_parts(parts, k.sum, k.d_theta, scratch);
 }
 #define GROUPS(name, info, d) \
-  KERNEL_TOGETHER(name##_##d)(long *gradient, float *parts, const float *features, const int *runs, const float *theta, int rows, int b, \
-                              int loss, int flags, number limit) { \
-    SHARED_ARRAY(float, x, PARTY * d); \
-    SHARED_ARRAY(float, tail, PARTY * d); \
-    SHARED_ARRAY(float, shares, PARTY); \
-    SHARED_ARRAY(float, sums, PARTY *(d + 1)); \
-    SHARED_ARRAY(float, scratch, 8 * PARTY * (d + 1)); \
-    groups(info, gradient, parts, features, runs, theta, rows, b, loss, flags, VALUE(limit), d, x, tail, shares, sums, scratch); \
+  KERNEL_SYNC(name##_##d)(long *gradient, float *parts, const float *features, const int *runs, const float *theta, int rows, int b, \
+                              int loss, int flags, float_bits limit) { \
+    SHARED_ARRAY(float, x, HEADS_PER_BLOCK * d); \
+    SHARED_ARRAY(float, tail, HEADS_PER_BLOCK * d); \
+    SHARED_ARRAY(float, shares, HEADS_PER_BLOCK); \
+    SHARED_ARRAY(float, sums, HEADS_PER_BLOCK *(d + 1)); \
+    SHARED_ARRAY(float, scratch, 8 * HEADS_PER_BLOCK * (d + 1)); \
+    sweep_groups(info, gradient, parts, features, runs, theta, rows, b, loss, flags, VALUE(limit), d, x, tail, shares, sums, scratch); \
   }
 
 #endif

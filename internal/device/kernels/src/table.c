@@ -1,11 +1,11 @@
-// What a large batch of table_pairs_D leaves to do: see table.h.
+// The kernels that follow table_pairs_D in a large batch: see table.h.
 #include "table.h"
 
-// table_finish adds up the parts [count, 2] of a batch: its loss, times scale; NC's
-// step; and the status, which becomes number_of if the loss is not finite. One block of
-// 256 threads.
-KERNEL_TOGETHER(table_finish)(float *loss_of, float *log_z, int *status, const float *parts, const u32 *control, int count, int number_of, int loss,
-                              number scale, number norm) {
+// table_finish adds up the parts [count, 2] of a batch into its loss, times scale;
+// takes NC's step of log Z; and sets status to number_of if the loss is not finite. One
+// block of 256 threads.
+KERNEL_SYNC(table_finish)(float *loss_of, float *log_z, int *status, const float *parts, const u32 *control, int count, int number_of, int loss,
+                              float_bits scale, float_bits norm) {
   SHARED_ARRAY(double, both, 512);
   if (*status != 0) return;
   double sum = 0, derivative = 0;
@@ -34,9 +34,9 @@ KERNEL_TOGETHER(table_finish)(float *loss_of, float *log_z, int *status, const f
   if (stop) *status = number_of;
 }
 
-// table_update moves the n elements of the table against the gradient, which is then
-// zero. A thread for each element.
-KERNEL(table_update)(float *table, long *gradient, const int *status, const u32 *control, number norm, long n) {
+// table_update takes the step of the table's n elements against the gradient, and
+// zeroes that. A thread for each element.
+KERNEL(table_update)(float *table, long *gradient, const int *status, const u32 *control, float_bits norm, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   long g = gradient[i];

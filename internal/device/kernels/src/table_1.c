@@ -1,7 +1,7 @@
 // Embedding tables of 1 dimension: see table.h.
 //
-// Strength reduction of loops would keep a pointer in registers for each array, for
-// which 64 are too few.
+// Loop strength reduction would keep a pointer to each array in registers, of which 64
+// are too few for that.
 // build: -mllvm -disable-lsr
 #include "table.h"
 

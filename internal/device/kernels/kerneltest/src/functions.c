@@ -1,23 +1,23 @@
-// What kernel.h has, one kernel for each kind of it: see kerneltest.go.
+// Kernels that test the functions of kernel.h: see kerneltest.go.
 #include "../../src/kernel.h"
 
-// test_function: y = f(x), a thread for each of n elements, where f is exponential,
-// logarithm, root, 1/x, and x clipped to ±bound, by number from 0.
-KERNEL(test_function)(float *y, const float *x, int f, number bound, long n) {
+// test_function: y = f(x), a thread for each of n elements, where f, from 0, is exp,
+// log, sqrt, 1/x, and x clipped to ±bound.
+KERNEL(test_function)(float *y, const float *x, int f, float_bits bound, long n) {
   long i = index_of_thread();
   if (i >= n) return;
   switch (f) {
-  case 0: y[i] = exponential(x[i]); break;
-  case 1: y[i] = logarithm(x[i]); break;
-  case 2: y[i] = root(x[i]); break;
+  case 0: y[i] = exp_f(x[i]); break;
+  case 1: y[i] = log_f(x[i]); break;
+  case 2: y[i] = sqrt_f(x[i]); break;
   case 3: y[i] = 1.f / x[i]; break;
   default: y[i] = clip(x[i], VALUE(bound));
   }
 }
 
 // test_random: words[i] is the i-th word of the stream with that key, streams[i] the
-// key of its stream with index i, and below[i] a number below bound, made of the
-// word's upper half.
+// key of its i-th substream, and below[i] a number below bound from the word's upper
+// half.
 KERNEL(test_random)(u64 *words, u64 *streams, u32 *below, u64 key, int bound, long n) {
   long i = index_of_thread();
   if (i >= n) return;
@@ -26,9 +26,9 @@ KERNEL(test_random)(u64 *words, u64 *streams, u32 *below, u64 key, int bound, lo
   below[i] = bounded((u32)(words[i] >> 32), (u32)bound);
 }
 
-// test_sums: what each thread gets of the sum of its block's numbers, of the largest
-// of its warp's, and of the sum of its warp's integers.
-KERNEL_TOGETHER_OF(1024, 1, test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
+// test_sums: what each thread gets of the sum of its block, and of the maximum and the
+// integer sum of its warp.
+KERNEL_SYNC_OF(1024, 1, test_sums)(float *sums, float *greatest, int *counts, const float *x, const int *k) {
   SHARED_ARRAY(float, scratch, 32);
   long i = index_of_thread();
   sums[i] = block_sum(x[i], scratch);
@@ -36,21 +36,20 @@ KERNEL_TOGETHER_OF(1024, 1, test_sums)(float *sums, float *greatest, int *counts
   counts[i] = warp_sum_i(k[i]);
 }
 
-// test_fixed adds numbers up in any order: *sum, 0 at first, is what from_fixed makes
-// a number of.
+// test_fixed adds numbers up in any order, in fixed point: *sum is 0 before.
 KERNEL(test_fixed)(long *sum, const float *x, long n) {
   long i = index_of_thread();
   if (i < n) add_fixed(sum, x[i]);
 }
 
-// test_from_fixed: y = the number that a sum stands for.
+// test_from_fixed: y = the value of a fixed-point sum.
 KERNEL(test_from_fixed)(float *y, const long *sum) {
   if (index_of_thread() == 0) *y = from_fixed(*sum);
 }
 
-// test_dynamic turns n numbers round in dynamic shared memory, but for the last, which
-// is 1 KiB of it apart. One block.
-KERNEL_TOGETHER(test_dynamic)(float *y, const float *x, int n) {
+// test_dynamic reverses n numbers in dynamic shared memory, except for the last, which
+// goes through a static shared array of 1 KiB. One block.
+KERNEL_SYNC(test_dynamic)(float *y, const float *x, int n) {
   SHARED_ARRAY(float, apart, 256);
   DYNAMIC(float, all);
   for (int i = thread(); i < n; i += threads()) *(i == n - 1 ? &apart[i % 256] : &all[i]) = x[i];
@@ -58,9 +57,10 @@ KERNEL_TOGETHER(test_dynamic)(float *y, const float *x, int n) {
   for (int i = thread(); i < n; i += threads()) y[i] = i == 0 ? apart[(n - 1) % 256] : all[n - 1 - i];
 }
 
-// test_order: order [n] are the numbers of n threads as they come, and met [n] as they
-// go on after a barrier of their warp; count [2] is 0 before.
-KERNEL_TOGETHER(test_order)(int *order, int *met, int *count, int n) {
+// test_order: order [n] are the numbers of n threads in the order in which they start,
+// and met [n] in that in which they leave a barrier of their warp; count [2] is 0
+// before.
+KERNEL_SYNC(test_order)(int *order, int *met, int *count, int n) {
   int i = (int)index_of_thread();
   if (i < n) order[__atomic_fetch_add(&count[0], 1, __ATOMIC_RELAXED)] = i;
   warp_barrier();

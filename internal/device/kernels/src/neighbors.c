@@ -1,22 +1,21 @@
-// Exact nearest neighbours, and ranks, of package data/neighbors: blocks.go there
-// says what z, h and s are, and what bounds the error of s.
+// Exact nearest neighbours and ranks of package data/neighbors, whose blocks.go says
+// what z, h and s are and bounds the error of s.
 #include "kernel.h"
 
 typedef float four __attribute__((vector_size(16)));
 
-// The candidates of a query: its list, which a warp keeps in shared memory, has the
-// keys of base points, the bits of s above the point's number. Points with s from
-// limit on are not wanted. There is room for a power of two of keys, at least 32
-// more than are to be kept.
+// A query's candidates: a list of keys, each the bits of s above the number of a base
+// point, which a warp keeps in shared memory. Points with s ≥ limit are not candidates.
+// There is room for a power of two of keys, at least 32 more than are kept.
 typedef struct {
   SHARED u64 *keys;
   int filled, keep, room;
   float limit;
 } candidates;
 
-// cut sorts the keys, keeps the smallest, and lowers the limit to the largest of
-// these. (Batcher's bitonic sort.)
-DEVICE void cut(candidates *c) {
+// prune sorts the keys (Batcher's bitonic sort), keeps the smallest, and lowers the
+// limit to the largest of these.
+DEVICE void prune(candidates *c) {
   int lane = thread() % 32;
   for (int i = c->filled + lane; i < c->room; i += 32) c->keys[i] = ~0ul;
   for (int size = 2; size <= c->room; size *= 2) {
@@ -38,11 +37,11 @@ DEVICE void cut(candidates *c) {
   warp_barrier();
 }
 
-// offer adds the points of a warp's threads, each with its s, that are wanted.
+// offer adds the points of a warp's threads, each with its s, that are candidates.
 DEVICE void offer(candidates *c, float s, int j, int self) {
   u32 wanted = ballot(s < c->limit && j != self);
   if (c->filled + __builtin_popcount(wanted) > c->room) {
-    cut(c);
+    prune(c);
     wanted = ballot(s < c->limit && j != self);
   }
   int lane = thread() % 32;
@@ -51,9 +50,9 @@ DEVICE void offer(candidates *c, float s, int j, int self) {
   c->filled += __builtin_popcount(wanted);
 }
 
-// recall takes up the candidates that retain left, or begins with none. lists is
-// [queries, keep], filled and limits are [queries].
-DEVICE candidates recall(SHARED u64 *keys, const u64 *lists, const int *filled, const float *limits, long query, int keep,
+// load_candidates reads the candidates that store_candidates has left, or begins with
+// none. lists is [queries, keep], filled and limits are [queries].
+DEVICE candidates load_candidates(SHARED u64 *keys, const u64 *lists, const int *filled, const float *limits, long query, int keep,
                          int room, int begin) {
   candidates c = {keys, 0, keep, room, as_float(0x71800000u)}; // 2¹⁰⁰: see beyond in blocks.go
   if (!begin) {
@@ -65,9 +64,9 @@ DEVICE candidates recall(SHARED u64 *keys, const u64 *lists, const int *filled, 
   return c;
 }
 
-DEVICE void retain(candidates *c, u64 *lists, int *filled, float *limits, long query) {
+DEVICE void store_candidates(candidates *c, u64 *lists, int *filled, float *limits, long query) {
   warp_barrier();
-  if (c->filled > c->keep) cut(c);
+  if (c->filled > c->keep) prune(c);
   for (int i = thread() % 32; i < c->filled; i += 32) lists[query * c->keep + i] = c->keys[i];
   if (thread() % 32 == 0) {
     filled[query] = c->filled;
@@ -75,20 +74,20 @@ DEVICE void retain(candidates *c, u64 *lists, int *filled, float *limits, long q
   }
 }
 
-// neighbours_select: offers the base points first … first+columns−1 to queries as
-// candidates, by s = (hq + h) − z·z', where products [queries, stride] has the z·z'.
-// Query q is base point self+q, or none if self is negative, and not its own
-// candidate. h [columns] and hq [queries] begin with these points' and queries';
-// both columns and stride are multiples of 512, and h is infinite where there is no
-// point any more. A warp for each query; room keys of shared memory for each warp.
-// Four loads of 16 bytes are on their way at a time.
-KERNEL_TOGETHER(neighbours_select)(u64 *lists, int *filled, float *limits, const float *products, const float *h, const float *hq,
+// neighbors_select: offers the base points first … first+columns−1 to queries as
+// candidates, by s = (hq + h) − z·z', where products [queries, stride] holds z·z'.
+// Query q is base point self+q and not its own candidate, or no base point if self is
+// negative. h [columns] and hq [queries] begin at these points and queries. columns and
+// stride are multiples of 512, and h is infinite beyond the last point. A warp for each
+// query, with shared memory for room keys. Four loads of 16 bytes are in flight at a
+// time.
+KERNEL_SYNC(neighbors_select)(u64 *lists, int *filled, float *limits, const float *products, const float *h, const float *hq,
                                    int queries, int self, int first, int columns, int stride, int keep, int room, int begin) {
   DYNAMIC(u64, keys);
   int warp = thread() / 32, lane = thread() % 32;
   long query = (long)block() * (threads() / 32) + warp;
   if (query >= queries) return;
-  candidates c = recall(keys + warp * room, lists, filled, limits, query, keep, room, begin);
+  candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, begin);
   int own = self < 0 ? -1 : self + (int)query;
   float norm = hq[query];
   const float *row = products + query * stride;
@@ -103,26 +102,26 @@ KERNEL_TOGETHER(neighbours_select)(u64 *lists, int *filled, float *limits, const
     for (int g = 0; g < 4; g++) {
       // Padding is infinite or NaN, and neither is below the limit.
       if (!ballot(s[g][0] < c.limit || s[g][1] < c.limit || s[g][2] < c.limit || s[g][3] < c.limit)) continue;
-#pragma unroll 1 // so that there are not 16 copies of cut
+#pragma unroll 1 // so that there are not 16 copies of prune
       for (int e = 0; e < 4; e++)
         offer(&c, e == 0 ? s[g][0] : e == 1 ? s[g][1] : e == 2 ? s[g][2] : s[g][3], first + at + g * 128 + e, own);
     }
   }
-  retain(&c, lists, filled, limits, query);
+  store_candidates(&c, lists, filled, limits, query);
 }
 
-// neighbours_near: offers all n base points to queries in few dimensions, by
-// s = Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. A warp
-// for each query; room keys of shared memory for each warp, after 1024·width floats
-// for all.
-KERNEL_TOGETHER(neighbours_near)(u64 *lists, int *filled, float *limits, const float *z, const float *zq, int n, int width,
+// neighbors_differences: offers all n base points to queries in few dimensions, by s =
+// Σ (zq − z)²/2. z [n, width] and zq [queries, width] have width 4 or 8. A warp for
+// each query; shared memory holds 1024·width floats for all of them, then room keys for
+// each.
+KERNEL_SYNC(neighbors_differences)(u64 *lists, int *filled, float *limits, const float *z, const float *zq, int n, int width,
                                  int queries, int self, int keep, int room) {
   DYNAMIC(float, tile);
   SHARED u64 *keys = (SHARED u64 *)(tile + 1024 * width);
   int warp = thread() / 32, lane = thread() % 32;
   long query = (long)block() * (threads() / 32) + warp;
   int here = query < queries; // the other warps help to fill the tile
-  candidates c = recall(keys + warp * room, lists, filled, limits, query, keep, room, 1);
+  candidates c = load_candidates(keys + warp * room, lists, filled, limits, query, keep, room, 1);
   int own = self < 0 ? -1 : self + (int)query;
   four near[2] = {{0}, {0}};
   if (here) {
@@ -147,10 +146,10 @@ KERNEL_TOGETHER(neighbours_near)(u64 *lists, int *filled, float *limits, const f
     }
     barrier();
   }
-  if (here) retain(&c, lists, filled, limits, query);
+  if (here) store_candidates(&c, lists, filled, limits, query);
 }
 
-// distance2 is dist2 in knn.go, to the last bit: the same sums in the same order,
+// distance2 is dist2 in knn.go, bit for bit: the same sums in the same order,
 // each operation rounded.
 DEVICE double distance2(const float *a, const float *b, int d) {
 #pragma clang fp contract(off)
@@ -169,25 +168,25 @@ DEVICE double distance2(const float *a, const float *b, int d) {
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-// neighbours_distances: the squared distances in x [·, d] from point self+q to the k
-// points that row q of index [queries, k] names. A thread for each.
-KERNEL(neighbours_distances)(double *to, const float *x, const int *index, int self, int d, int k, int queries) {
+// neighbors_distances: the squared distances in x [·, d] from point self+q to the k
+// points in row q of index [queries, k]. A thread for each.
+KERNEL(neighbors_distances)(double *to, const float *x, const int *index, int self, int d, int k, int queries) {
   long e = index_of_thread();
   if (e < (long)queries * k) to[e] = distance2(x + (self + e / k) * d, x + (long)index[e] * d, d);
 }
 
-// neighbours_count: adds to ranks [queries, k] how many of the base points first …
-// first+columns−1 are nearer to query q, base point self+q, than those are that row
-// q of index names, at the squared distances of dist2. The products, h, hq, columns
-// and stride are as for neighbours_select, and norms [·] are ‖z‖ of the base points,
-// none of these columns' above bound[0]. What s cannot tell is measured: see
-// errorBound.products in rank.go for the limits; the rest of bound is gamma, shift,
-// product, distance and the scale. A warp for each query, and 512 bytes of shared
-// memory for each.
+// neighbors_count: adds to ranks [queries, k] how many of the base points first …
+// first+columns−1 are nearer to query q, which is base point self+q, than the points in
+// row q of index, whose squared distances are dist2. products, h, hq, columns and
+// stride are those of neighbors_select; norms [·] are ‖z‖ of the base points, at most
+// bound[0] in these columns. Where s cannot decide, the distance is computed:
+// errorBound.products in rank.go has the limits, and the rest of bound are gamma,
+// shift, product, distance and the scale. A warp for each query, with 512 bytes of
+// shared memory.
 //
-// A lane looks after one of the named points; if they are few, the columns are dealt
-// out to as many lanes for each as there are.
-KERNEL_TOGETHER_OF(256, 3, neighbours_count)(int *ranks, const float *products, const float *h, const float *hq, const double *norms,
+// A lane takes one of the k points; if these are few, several lanes share one and
+// divide the columns.
+KERNEL_SYNC_OF(256, 3, neighbors_count)(int *ranks, const float *products, const float *h, const float *hq, const double *norms,
                                   const double *bound, const float *x, int d, const int *index, const double *dist2, int queries,
                                   int self, int first, int columns, int stride, int k) {
   DYNAMIC(float, tiles);
@@ -205,7 +204,7 @@ KERNEL_TOGETHER_OF(256, 3, neighbours_count)(int *ranks, const float *products, 
     if (l < k) {
       limit = dist2[query * k + l];
       asked = index[query * k + l];
-      double r = bound[5] * root_d(limit), w = norms[own] + bound[0];
+      double r = bound[5] * sqrt_d(limit), w = norms[own] + bound[0];
       double slack = bound[1] * w * w / 2 + bound[3] + 0x1p-126, shift = bound[2] * w + bound[4];
       double least = r * (1 - 1e-9) - shift, most = r * (1 + 1e-9) + shift;
       least = least > 0 ? least : 0;
@@ -235,7 +234,7 @@ KERNEL_TOGETHER_OF(256, 3, neighbours_count)(int *ranks, const float *products, 
       }
       warp_barrier();
     }
-    for (int mask = width; mask < 32; mask *= 2) nearer += exchange_i(nearer, mask);
+    for (int mask = width; mask < 32; mask *= 2) nearer += shuffle_xor_i(nearer, mask);
     if (l < k && part == 0) ranks[query * k + l] += nearer;
   }
 }
