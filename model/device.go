@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -42,7 +43,7 @@ func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 		return nil, nil
 	}
 	if dtype != tensor.Float32 {
-		return nil, errors.New("model: accelerators compute in float32; take that, or device cpu")
+		return nil, errkind.Errorf(ErrInput, "model: accelerators compute in float32; take that, or device cpu")
 	}
 	return &deviceParams{device: d, copies: map[*op.Array]*op.Array{}, stats: map[*op.BatchStats]*op.BatchStats{}}, nil
 }
