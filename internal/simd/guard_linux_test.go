@@ -97,8 +97,8 @@ func TestKernelsStayWithinTheirArrays(t *testing.T) {
 				InverseLogSum(x[0], 1, 1, BoundOf[float32](1e-10))
 				LessProduct(x[0], x[1], x[2], 1)
 				Pull(x[0], x[1], x[2], x[3], 2)
-				Rectify(x[0], x[1])
-				AddRectify(x[0], x[1], x[2])
+				ReLU(x[0], x[1])
+				AddReLU(x[0], x[1], x[2])
 				for _, c := range []int{n, max(1, n/3), 1} {
 					whole := n / c * c
 					norm := &Norm[float32]{x[1][:c], x[1][:c], x[1][:c], 0}

@@ -6490,9 +6490,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func rectifyAVX512(dst []float32, x []float32)
+// func reluAVX512(dst []float32, x []float32)
 // Requires: AVX, AVX512F
-TEXT ·rectifyAVX512(SB), NOSPLIT, $0-48
+TEXT ·reluAVX512(SB), NOSPLIT, $0-48
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	VXORPS X0, X0, X0
@@ -6511,9 +6511,9 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func addRectifyAVX512(dst []float32, a []float32, b []float32)
+// func addReLUAVX512(dst []float32, a []float32, b []float32)
 // Requires: AVX, AVX512F
-TEXT ·addRectifyAVX512(SB), NOSPLIT, $0-72
+TEXT ·addReLUAVX512(SB), NOSPLIT, $0-72
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   a_base+24(FP), CX
 	MOVQ   b_base+48(FP), DX
@@ -15864,9 +15864,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func rectifyAVX2(dst []float32, x []float32)
+// func reluAVX2(dst []float32, x []float32)
 // Requires: AVX
-TEXT ·rectifyAVX2(SB), NOSPLIT, $0-48
+TEXT ·reluAVX2(SB), NOSPLIT, $0-48
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	VXORPS X0, X0, X0
@@ -15885,9 +15885,9 @@ loop_done:
 	VZEROUPPER
 	RET
 
-// func addRectifyAVX2(dst []float32, a []float32, b []float32)
+// func addReLUAVX2(dst []float32, a []float32, b []float32)
 // Requires: AVX
-TEXT ·addRectifyAVX2(SB), NOSPLIT, $0-72
+TEXT ·addReLUAVX2(SB), NOSPLIT, $0-72
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   a_base+24(FP), CX
 	MOVQ   b_base+48(FP), DX

@@ -130,30 +130,30 @@ func eachStrip(rows, c, end int, body func(at, column, rows int)) {
 	}
 }
 
-// Rectify sets dst[i] to x[i], but to 0 if that is negative. dst may be x.
-func Rectify[T Float](dst, x []T) {
+// ReLU sets dst[i] to x[i], but to 0 if that is negative. dst may be x.
+func ReLU[T Float](dst, x []T) {
 	dst = dst[:len(x)]
 	if f, ok := float32s(x); ok && len(x) >= lanes {
 		whole := len(x) - len(x)%lanes
-		rectifyVector(any(dst).([]float32)[:whole], f)
+		reluVector(any(dst).([]float32)[:whole], f)
 		dst, x = dst[whole:], x[whole:]
 	}
-	rectify(dst, x)
+	relu(dst, x)
 }
 
-// AddRectify sets dst[i] to a[i]+b[i], but to 0 if that is negative. dst may be
+// AddReLU sets dst[i] to a[i]+b[i], but to 0 if that is negative. dst may be
 // a or b.
-func AddRectify[T Float](dst, a, b []T) {
+func AddReLU[T Float](dst, a, b []T) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	if f, ok := float32s(a); ok && len(a) >= lanes {
 		whole := len(a) - len(a)%lanes
-		addRectifyVector(any(dst).([]float32)[:whole], f, any(b).([]float32))
+		addReLUVector(any(dst).([]float32)[:whole], f, any(b).([]float32))
 		dst, a, b = dst[whole:], a[whole:], b[whole:]
 	}
-	addRectify(dst, a, b)
+	addReLU(dst, a, b)
 }
 
-func rectify[T Float](dst, x []T) {
+func relu[T Float](dst, x []T) {
 	for i, v := range x {
 		if v < 0 { // a NaN is not
 			v = 0
@@ -162,7 +162,7 @@ func rectify[T Float](dst, x []T) {
 	}
 }
 
-func addRectify[T Float](dst, a, b []T) {
+func addReLU[T Float](dst, a, b []T) {
 	for i, v := range a {
 		v += b[i]
 		if v < 0 {

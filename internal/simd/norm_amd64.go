@@ -44,18 +44,18 @@ func columnGradientVector(dst, g, x []float32, rows, c int, pivot, scale, shift 
 	}
 }
 
-func rectifyVector(dst, x []float32) {
+func reluVector(dst, x []float32) {
 	if current == isa.AVX512 {
-		rectifyAVX512(dst, x)
+		reluAVX512(dst, x)
 	} else {
-		rectifyAVX2(dst, x)
+		reluAVX2(dst, x)
 	}
 }
 
-func addRectifyVector(dst, a, b []float32) {
+func addReLUVector(dst, a, b []float32) {
 	if current == isa.AVX512 {
-		addRectifyAVX512(dst, a, b)
+		addReLUAVX512(dst, a, b)
 	} else {
-		addRectifyAVX2(dst, a, b)
+		addReLUAVX2(dst, a, b)
 	}
 }

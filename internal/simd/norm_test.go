@@ -103,7 +103,7 @@ func TestNorm(t *testing.T) {
 	})
 }
 
-func TestRectify(t *testing.T) {
+func TestReLU(t *testing.T) {
 	forms(t, func(t *testing.T) {
 		for _, n := range lengths {
 			a, _ := draw(n, 1, (*rng.Stream).Normal)
@@ -114,10 +114,10 @@ func TestRectify(t *testing.T) {
 				copy(b, []float32{1, 1, 1, 0, nan})
 			}
 			got, sum := make([]float32, n), make([]float32, n)
-			Rectify(got, a)
-			AddRectify(sum, a, b)
+			ReLU(got, a)
+			AddReLU(sum, a, b)
 			for i, v := range a {
-				for what, x := range map[string][2]float32{"Rectify": {got[i], v}, "AddRectify": {sum[i], v + b[i]}} {
+				for what, x := range map[string][2]float32{"ReLU": {got[i], v}, "AddReLU": {sum[i], v + b[i]}} {
 					want := x[1]
 					if want < 0 {
 						want = 0

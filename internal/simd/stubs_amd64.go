@@ -208,11 +208,11 @@ func columnProductsAVX512(grad *float32, x *float32, rows int, stride int, pivot
 // columnGradientAVX512 writes the gradient of a vector of columns.
 func columnGradientAVX512(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
 
-// rectifyAVX512 is the vector form of rectify.
-func rectifyAVX512(dst []float32, x []float32)
+// reluAVX512 is the vector form of relu.
+func reluAVX512(dst []float32, x []float32)
 
-// addRectifyAVX512 is the vector form of addRectify.
-func addRectifyAVX512(dst []float32, a []float32, b []float32)
+// addReLUAVX512 is the vector form of addReLU.
+func addReLUAVX512(dst []float32, a []float32, b []float32)
 
 // winogradImageAVX512 is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
 func winogradImageAVX512(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
@@ -433,11 +433,11 @@ func columnProductsAVX2(grad *float32, x *float32, rows int, stride int, pivot *
 // columnGradientAVX2 writes the gradient of a vector of columns.
 func columnGradientAVX2(dst *float32, grad *float32, x *float32, rows int, stride int, pivot *float32, scale *float32, shift *float32, floor float32, a *float32, b *float32, o *float32)
 
-// rectifyAVX2 is the vector form of rectify.
-func rectifyAVX2(dst []float32, x []float32)
+// reluAVX2 is the vector form of relu.
+func reluAVX2(dst []float32, x []float32)
 
-// addRectifyAVX2 is the vector form of addRectify.
-func addRectifyAVX2(dst []float32, a []float32, b []float32)
+// addReLUAVX2 is the vector form of addReLU.
+func addReLUAVX2(dst []float32, a []float32, b []float32)
 
 // winogradImageAVX2 is the vector form of winogradImage; distances are in bytes, channels a multiple of 16.
 func winogradImageAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)

@@ -107,13 +107,13 @@ func byFours(fours, ones string, n int, arrays ...*Array) (kernel string, width 
 func (o *relu) piece(_, lo, hi int) {
 	switch double := o.dst.dtype == tensor.Float64; {
 	case double && o.b != nil:
-		simd.AddRectify(o.dst.f64[lo:hi], o.a.f64[lo:hi], o.b.f64[lo:hi])
+		simd.AddReLU(o.dst.f64[lo:hi], o.a.f64[lo:hi], o.b.f64[lo:hi])
 	case double:
-		simd.Rectify(o.dst.f64[lo:hi], o.a.f64[lo:hi])
+		simd.ReLU(o.dst.f64[lo:hi], o.a.f64[lo:hi])
 	case o.b != nil:
-		simd.AddRectify(o.dst.f32[lo:hi], o.a.f32[lo:hi], o.b.f32[lo:hi])
+		simd.AddReLU(o.dst.f32[lo:hi], o.a.f32[lo:hi], o.b.f32[lo:hi])
 	default:
-		simd.Rectify(o.dst.f32[lo:hi], o.a.f32[lo:hi])
+		simd.ReLU(o.dst.f32[lo:hi], o.a.f32[lo:hi])
 	}
 }
 

@@ -14,8 +14,8 @@ func (s *isa) norm() {
 	s.columnApply()
 	s.columnProducts()
 	s.columnGradient()
-	s.rectify()
-	s.addRectify()
+	s.relu()
+	s.addReLU()
 }
 
 // overRows emits a loop over the rows. The pointers are to those of the row.
@@ -162,8 +162,8 @@ func (s *isa) columnGradient() {
 	RET()
 }
 
-func (s *isa) rectify() {
-	s.begin("rectify", "(dst, x []float32)", "is the vector form of rectify.")
+func (s *isa) relu() {
+	s.begin("relu", "(dst, x []float32)", "is the vector form of relu.")
 	dst, x, zero := s.pointer("dst"), s.pointer("x"), s.zero()
 	s.loop("dst", "loop", func(i Register) {
 		v := s.vec()
@@ -174,8 +174,8 @@ func (s *isa) rectify() {
 	RET()
 }
 
-func (s *isa) addRectify() {
-	s.begin("addRectify", "(dst, a, b []float32)", "is the vector form of addRectify.")
+func (s *isa) addReLU() {
+	s.begin("addReLU", "(dst, a, b []float32)", "is the vector form of addReLU.")
 	dst, a, b, zero := s.pointer("dst"), s.pointer("a"), s.pointer("b"), s.zero()
 	s.loop("dst", "loop", func(i Register) {
 		v := s.load(a, i)
