@@ -16,19 +16,19 @@ import (
 )
 
 // A Loss is one of the four contrastive losses of the paper (Damrich et al., ICLR
-// 2023), to whose equations the numbers below refer.
+// 2023), to whose sections the numbers below refer.
 type Loss int
 
 // The losses. q is the similarity of a pair, c and Z stand for exp θ.
 const (
-	// Neg is Neg-t-SNE's negative-sampling loss (Eq. 9):
+	// Neg is Neg-t-SNE's negative-sampling loss (Sec. 5):
 	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
 	// pair, with c = Z̄·m/|X|.
 	Neg Loss = iota
-	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 6): Neg with
+	// NC is NC-t-SNE's noise-contrastive estimation (Sec. 3): Neg with
 	// c = m·Z, where Z is learnt.
 	NC
-	// InfoNC is InfoNC-t-SNE's (Eq. 4): −log q + (1/ρ)·log Σ q over the
+	// InfoNC is InfoNC-t-SNE's (Sec. 3): −log q + (1/ρ)·log Σ q over the
 	// positive and the negatives of a head.
 	InfoNC
 	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each negative
