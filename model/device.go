@@ -19,9 +19,18 @@ type Device = data.Device
 
 // OpenDevice opens a device by name: cpu; cuda for the first of NVIDIA's GPUs,
 // cuda:1 for the second; auto for the first GPU if one can be used, else the CPU.
-// Its Why says which it is and why. A device that is not available is an error that
-// says what is missing.
-func OpenDevice(name string) (*Device, error) { return device.Open(name) }
+// Its Why says which it is and why. A device that is not known or not available is an
+// error that says what is missing, and wraps ErrDevice.
+func OpenDevice(name string) (*Device, error) {
+	d, err := device.Open(name)
+	if err != nil {
+		return nil, errkind.Errorf(ErrDevice, "%w", err)
+	}
+	return d, nil
+}
+
+// ErrDevice is wrapped by errors about devices that cannot be used.
+var ErrDevice = errors.New("model: the device cannot be used")
 
 // A MemoryError is the error of a device whose memory is too small.
 type MemoryError = device.MemoryError

@@ -248,6 +248,9 @@ type Parametric[T op.Float] struct {
 // from then on, embedded by a network. A metric of op.Cosine puts Normalize before
 // the loss.
 func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
+	if network == nil {
+		return nil, errkind.Errorf(ErrInput, "model: there is no network; NewMLP makes one")
+	}
 	in, _ := network.Size()
 	n := len(points) / in
 	if n == 0 || len(points) != n*in {

@@ -55,6 +55,9 @@ type Projector struct {
 // points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
 // even if the model was trained with the mean over a batch.
 func NewProjector(points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
+	if points == nil {
+		return nil, errkind.Errorf(ErrInput, "train: there are no training points, beside which new ones could be placed")
+	}
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
 		return nil, errkind.Errorf(ErrInput, "train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
 	}
