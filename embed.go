@@ -11,7 +11,8 @@ import (
 	"cne/train"
 )
 
-// An Embedding is points and their positions, and places further points.
+// An Embedding has the positions of points, and places further points. Its methods
+// must not be called by two goroutines at once.
 type Embedding struct {
 	// Positions [n, Dim] are those of the points, in their order; nil for a network
 	// that was loaded, which does not know its training points, and where a device
@@ -24,8 +25,8 @@ type Embedding struct {
 	// Description is what is saved with it, and can be changed before: the names of
 	// classes, the configuration and the version of a program.
 	Description model.Description
-	// Foreign tells that it was loaded from a file of PyTorch's, which has no
-	// Description: points are taken as they are.
+	// Foreign tells that it was loaded from a file that PyTorch has written, without
+	// a Description: points are then taken as they are.
 	Foreign bool
 
 	model  saver        // what is saved

@@ -14,8 +14,9 @@ import (
 // A Neighborhood is what an embedding is to preserve: points, and which of them are
 // neighbours.
 type Neighborhood struct {
-	// Input are the points as they were scaled; a network sees them, unless
-	// Options.OnComponents says otherwise.
+	// Input are the points as they were scaled. A network sees them, unless
+	// Options.OnComponents says otherwise; where none does, Prepare and Complete let
+	// go of them, for they may be most of the memory, and Input is nil.
 	Input *data.Matrix
 	// Points is the space in which neighbours are near: Input, or its principal
 	// components, which PCA then gives of any points.

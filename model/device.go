@@ -19,7 +19,7 @@ type Device = data.Device
 
 // OpenDevice opens a device by name: cpu; cuda for the first of NVIDIA's GPUs,
 // cuda:1 for the second; auto for the first GPU if one can be used, else the CPU.
-// Its Why says which it is and why. A device that is not known or not available is an
+// The device's Why says which it is, and why. A device that is not known or not available is an
 // error that says what is missing, and wraps ErrDevice.
 func OpenDevice(name string) (*Device, error) {
 	d, err := device.Open(name)
@@ -45,8 +45,8 @@ type deviceParams struct {
 	stale  bool // the model's own arrays are: the copies have changed since
 }
 
-// newDeviceParams returns what has no copies yet, or nil for the CPU. It fails if an
-// accelerator is to compute in another type than float32.
+// newDeviceParams returns a deviceParams without copies, or nil for the CPU. It fails
+// if an accelerator is to compute in another type than float32.
 func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 	if d.OnHost() {
 		return nil, nil
@@ -65,7 +65,7 @@ func (p *deviceParams) where() *Device {
 	return p.device
 }
 
-// on tells whether this is what a device has.
+// on tells whether d is where the arrays are that are used.
 func (p *deviceParams) on(d *Device) bool {
 	return p.where() == d || p == nil && d.OnHost()
 }

@@ -12,8 +12,8 @@ import (
 	"cne/model/vm"
 )
 
-// A Frozen model computes the forces of an embedding that no longer changes on new
-// points. Its graph is
+// A Frozen model computes the forces on new points in an embedding whose other points
+// no longer move. Its graph is
 //
 //	heads, tails, negatives → (Normalize) → Contrastive
 //

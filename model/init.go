@@ -53,9 +53,9 @@ func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed
 }
 
 // InitNormal returns a table [n, d] of normally distributed coordinates with
-// mean 0 and standard deviation std. It fails if n or d is not positive, the
-// table too large for an int32 to number its elements, or std nothing that T
-// can hold.
+// mean 0 and standard deviation std. It fails if n or d is not positive, if
+// the table has more elements than an int32 can number, or if std² is not a positive
+// and finite number of type T.
 func InitNormal[T op.Float](n, d int, std float64, seed uint64) ([]T, error) {
 	if err := checkInit[T](n, d, std); err != nil {
 		return nil, err

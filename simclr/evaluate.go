@@ -236,7 +236,7 @@ type Result struct {
 
 // Run evaluates features: row i is that of image i, by Features or Pixels.
 // Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are
-// those of ctx; all that can be known beforehand are found before anything is
+// those of ctx. What can be checked beforehand is checked before anything is
 // computed.
 func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *data.Images) (Result, error) {
 	splits, k, err := e.prepare(images)
@@ -291,8 +291,8 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 	return r, nil
 }
 
-// Check returns what Run finds wrong with the images and the options before it
-// looks at features, so that a long training need not end in that.
+// Check returns the errors of Run about the images and the options, which can be known
+// before there are features: better before a long training than after it.
 func (e *Evaluation) Check(images *data.Images) error {
 	_, _, err := e.prepare(images)
 	return err

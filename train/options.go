@@ -74,10 +74,9 @@ type Options struct {
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
-	// edges and the other options must be those of the run that was saved. Only
-	// Hooks, Watch and Checkpoints may differ, and the last phase may have more
-	// epochs, unless one exaggerates early: its schedule is then that of the longer
-	// run.
+	// edges and the other options must be those of the run that was saved, but for
+	// Hooks, Watch and Checkpoints. The last phase may have more epochs, over which
+	// its step size is then annealed, unless a phase exaggerates early.
 	Resume *Checkpoint
 }
 

@@ -131,7 +131,7 @@ type deduper struct {
 
 func newDeduper(n int) deduper { return deduper{seen: make([]int32, n), base: 1} }
 
-// fill sets a batch's Rows and Slots to the ends of its edges.
+// fill sets a batch's Rows and Local to the ends of its edges.
 func (d *deduper) fill(to *model.Batch, edges []edge) {
 	n := len(edges)
 	if int(d.base) > math.MaxInt32-2*n {

@@ -81,8 +81,8 @@ func (r *tableRun) small(b int) bool {
 // the next.
 func (r *tableRun) shared(b int) int { return 2 * b * (4*r.d + 8*r.d + 4*4) }
 
-// takes returns an error unless heads in batches of b edges each draw m negatives: if
-// these are all other rows, nothing is drawn.
+// takes returns an error unless heads in batches of b edges each draw m negatives; with
+// m = 2b−2, which are all other rows, they draw none.
 func (r *tableRun) takes(b, m int) error {
 	if m < 1 || m >= 2*b-2 {
 		return fmt.Errorf("train: %d negatives of heads in batches of %d edges are not drawn singly", m, b)
