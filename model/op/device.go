@@ -42,9 +42,9 @@ type (
 
 // The parts of a convolution.
 const (
-	ConvolutionImages  = device.ConvolutionImages
-	ConvolutionWeights = device.ConvolutionWeights
-	ConvolutionResult  = device.ConvolutionResult
+	ConvolutionImages  ConvolutionPart = device.ConvolutionImages
+	ConvolutionWeights ConvolutionPart = device.ConvolutionWeights
+	ConvolutionResult  ConvolutionPart = device.ConvolutionResult
 )
 
 // elementSize is the size of a float32 or int32, in bytes.
