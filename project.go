@@ -136,7 +136,7 @@ func (e *Embedding) Dim() int {
 }
 
 // projectedRows is how many points are placed between two looks at the context.
-const projectedRows = 1 << 13
+const projectedRows = 1 << 11
 
 // Project places points [r, D] of the kind that the embedding was learnt from, and
 // returns their positions [r, Dim]. A network maps them; beside a table each starts
