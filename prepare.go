@@ -14,8 +14,9 @@ import (
 // A Neighborhood is what an embedding is to preserve: points, and which of them are
 // neighbours.
 type Neighborhood struct {
-	// Input are the points as they were scaled; a network sees them, unless
-	// Options.OnComponents says otherwise.
+	// Input are the points as they were scaled. A network sees them, unless
+	// Options.OnComponents says otherwise; where none does, Prepare and Complete let
+	// go of them, for they may be most of the memory, and Input is nil.
 	Input *data.Matrix
 	// Points is the space in which neighbours are near: Input, or its principal
 	// components, which PCA then gives of any points.
@@ -45,7 +46,10 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	}
 	set := &data.Dataset{Points: &data.Matrix{N: points.N, D: points.D, X: slices.Clone(points.X)}}
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
-	if err != nil {
+	switch {
+	case errors.Is(err, data.ErrOption):
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
 	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Scaler: scaler}}
@@ -66,9 +70,17 @@ func checkPoints(m *data.Matrix) error {
 // Complete finds what is nil of Points, Nearest and Graph, given Input and Before; what
 // is there already, such as what an earlier run has found, is taken as it is. Nearest
 // gets at least so many neighbours, which a measure of quality may want more of than
-// the graph. When ctx ends, so does Complete, with ctx.Err().
+// the graph; if it is there already, it must have as many. When ctx ends, so does
+// Complete, with ctx.Err().
 func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) error {
-	n := h.Input.N
+	from := h.Points
+	if from == nil {
+		from = h.Input
+	}
+	if err := checkPoints(from); err != nil {
+		return err
+	}
+	n := from.N
 	if err := o.checkGraph(n); err != nil {
 		return err
 	}
@@ -81,6 +93,9 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	}
 	if n <= max(k, 1) {
 		return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points, or ask for fewer neighbours", ErrPoints, n, max(k, 1))
+	}
+	if nb := h.Nearest; nb != nil && (nb.N != n || nb.K < k) {
+		return fmt.Errorf("%w: there are %d neighbours of %d points, but %d of %d are needed", ErrPoints, nb.K, nb.N, k, n)
 	}
 	if h.Points == nil {
 		if err := h.reduce(ctx, o); err != nil {
@@ -99,6 +114,9 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		if errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil {
 			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
 		}
+		if errors.Is(err, neighbors.ErrNotFinite) {
+			return fmt.Errorf("%w: %w", ErrPoints, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -106,7 +124,7 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	if h.Graph == nil {
 		var err error
 		if h.Graph, err = neighbors.FromNeighbors(h.Nearest.Nearest(orElse(o.Neighbors, DefaultNeighbors))); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
 	return ctx.Err()

@@ -46,10 +46,10 @@ type part struct {
 // point from 1; where the file is known, it is named together with the row's
 // number within it. Open and the readers have called Check already.
 func (ds *Dataset) Check() error {
-	m := ds.Points
-	if m == nil || m.N == 0 {
+	if ds == nil || ds.Points == nil || ds.Points.N == 0 {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
 	}
+	m := ds.Points
 	if err := m.check(); err != nil {
 		return err
 	}

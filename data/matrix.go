@@ -115,7 +115,7 @@ func (m *Matrix) checkWidth(d int) error {
 		return err
 	}
 	if m.D != d {
-		return errorf(ErrShape, "the rows have %d values, those before them %d; write rows of one width", m.D, d)
+		return errorf(ErrShape, "data: the rows have %d values, those before them %d; write rows of one width", m.D, d)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func (m *Matrix) checkWidth(d int) error {
 // other.
 func (m *Matrix) check() error {
 	if m == nil {
-		return errorf(ErrEmpty, "there is no matrix of points; give one with at least one point")
+		return errorf(ErrEmpty, "data: there is no matrix of points; give one with at least one point")
 	}
 	if m.N <= 0 || m.D <= 0 {
-		return errorf(ErrEmpty, "the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
+		return errorf(ErrEmpty, "data: the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
 	}
 	if len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
-		return errorf(ErrShape, "a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
+		return errorf(ErrShape, "data: a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
 	}
 	return nil
 }

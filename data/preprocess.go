@@ -24,14 +24,14 @@ func (p *Preprocessing) Check() error {
 		return nil
 	}
 	if p.Width < 1 {
-		return errorf(ErrShape, "the preprocessing takes points of %d values; a point has at least one", p.Width)
+		return errorf(ErrShape, "data: the preprocessing takes points of %d values; a point has at least one", p.Width)
 	}
 	if c := p.Counts; c != nil {
 		if err := c.check(); err != nil {
 			return err
 		}
 		if len(c.Genes) != p.Width {
-			return errorf(ErrShape, "the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
+			return errorf(ErrShape, "data: the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
 		}
 	}
 	if p.Scaler != nil {
@@ -70,7 +70,7 @@ func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matr
 		return nil, err
 	}
 	if m.D != p.Width {
-		return nil, errorf(ErrShape, "the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
+		return nil, errorf(ErrShape, "data: the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Apply(m); err != nil {

@@ -80,11 +80,11 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	if err != nil {
 		return nil, err
 	}
-	if rows == nil {
-		rows = allRows(features.N)
-	}
 	if err := checkFeatures(features, classes); err != nil {
 		return nil, err
+	}
+	if rows == nil {
+		rows = allRows(features.N)
 	}
 	if err := checkClasses(classes, rows, count, func(c int) string { return fmt.Sprint("class ", c) }); err != nil {
 		return nil, err

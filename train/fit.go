@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"cne/internal/errkind"
 	"cne/model"
 	"cne/model/op"
 )
@@ -112,6 +113,9 @@ var (
 // cannot be saved is joined to the error. The same goes for a hook that returns an
 // error, and for a run that diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
+	if m == nil {
+		return Result{}, errkind.Errorf(ErrInput, "train: there is no model to fit")
+	}
 	n, _ := m.Points()
 	edges, err := packEdges(heads, tails, n)
 	if err != nil {

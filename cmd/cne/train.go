@@ -183,7 +183,13 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if c.Model.Kind == "table" {
 			also = " or model.init_std"
 		}
-		return t.endedEarly(err, t.embedded.Result.Epochs, also, "embedding", "embedding.npy", t.keep)
+		epochs := 0
+		if t.embedded != nil {
+			epochs = t.embedded.Result.Epochs
+		} else if !deviceFailed(err) {
+			return err // it has not begun
+		}
+		return t.endedEarly(err, epochs, also, "embedding", "embedding.npy", t.keep)
 	})
 }
 

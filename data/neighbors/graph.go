@@ -53,6 +53,9 @@ func (g *Graph) EdgeList() (heads, tails []int32) {
 // every point have an edge. Errors wrap ErrInvalidGraph; rows are counted
 // from 0.
 func (g *Graph) Validate() error {
+	if g == nil {
+		return fmt.Errorf("neighbors: %w: there is none", ErrInvalidGraph)
+	}
 	if g.N < 0 || g.N > math.MaxInt32 {
 		return fmt.Errorf("neighbors: %w: N is %d; it must be from 0 to %d", ErrInvalidGraph, g.N, math.MaxInt32)
 	}
