@@ -82,7 +82,7 @@ more than 15 MB for a page, some are left out.`,
 			if err := draw(cmd.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), p.output)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
 			return err
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),

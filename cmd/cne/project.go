@@ -170,7 +170,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	placed, seconds := p.count-p.bad, max(p.elapsed.Seconds(), 1e-9)
-	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", p.output, placed, seconds, float64(placed)/seconds)
+	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), placed, seconds, float64(placed)/seconds)
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"cne/internal/text"
+
 	"cne/data"
 	"cne/internal/rundir"
 	"cne/train/quality"
@@ -52,12 +54,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 		}
 	}
 	if t.config.Output.Plot {
-		row("picture", "%s", t.dir.Path("embedding.png"))
+		row("picture", "%s", text.Escape(t.dir.Path("embedding.png")))
 	}
 	if t.config.Output.HTML {
-		row("page", "%s", t.dir.Path(rundir.PageFile))
+		row("page", "%s", text.Escape(t.dir.Path(rundir.PageFile)))
 	}
-	row("embedding", "%s", t.dir.Path("embedding.npy"))
+	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
 	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)
 	optional("Spearman correlation", "%.3f", m.Spearman)

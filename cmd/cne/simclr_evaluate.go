@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
+	"cne/internal/text"
+
 	"github.com/spf13/cobra"
 
 	"cne/configs"
@@ -216,7 +218,7 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 // print writes the figures as a table.
 func (m *EvaluationMetrics) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "images\t%s\n", m.Images)
+	fmt.Fprintf(table, "images\t%s\n", text.Escape(m.Images))
 	fmt.Fprintf(table, "features\t%s, %d values\n", m.Features, m.Width)
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)

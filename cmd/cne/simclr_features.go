@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"cne/internal/text"
+
 	"github.com/spf13/cobra"
 
 	"cne/configs"
@@ -54,7 +56,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			if err := atomicfile.Write(output, func(w io.Writer) error { return data.WriteNPY(w, features) }); err != nil {
 				return fmt.Errorf("cannot write %s: %w", output, err)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 			return err
 		},
 	}

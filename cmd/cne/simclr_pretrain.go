@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"cne/internal/text"
+
 	"github.com/spf13/cobra"
 
 	"cne/configs"
@@ -273,7 +275,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
-	row("network", "%s", p.dir.Path(rundir.ModelFile))
+	row("network", "%s", text.Escape(p.dir.Path(rundir.ModelFile)))
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {
 		row("split", "%s", formatSplit(&e.Result))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"cne/internal/text"
+
 	"github.com/spf13/cobra"
 
 	"cne/configs"
@@ -52,7 +54,7 @@ configuration sees in the given epoch.`,
 			}); err != nil {
 				return fmt.Errorf("cannot draw %s: %w", output, err)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 			return err
 		},
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"cne/internal/text"
+
 	"cne/configs"
 	"cne/internal/explorer"
 	"cne/internal/figures"
@@ -130,6 +132,6 @@ func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Durat
 	if len(f.Stops) > 1 {
 		places = fmt.Sprintf("%d places", len(f.Stops))
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), s.dir.Path(rundir.SpectrumExplorer))
+	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
 	return err
 }

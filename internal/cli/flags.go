@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/internal/console"
 	"cne/internal/rundir"
 	"cne/internal/text"
 )
@@ -140,11 +139,6 @@ func AddProfileFlag(cmd *cobra.Command) {
 func AddReportFlags(root *cobra.Command) {
 	root.PersistentFlags().String("log-format", "", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
 	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and no messages but warnings and errors")
-}
-
-// Reporter returns what reports on a command's stderr in a format.
-func Reporter(cmd *cobra.Command, format string) *console.Reporter {
-	return console.NewReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
 }
 
 // Quiet tells whether --quiet was given to a command.

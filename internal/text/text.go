@@ -81,19 +81,43 @@ func Escape(s string) string {
 }
 
 // Message makes one line of a message, whatever names are in it: unsafe characters
-// are escaped, words of more than 200 characters (which paths are, and numbers are
-// not) lose their middle, and so does the whole if it is still very long, because
-// what to do stands at the end.
+// are escaped; words, and what stands in double quotes, lose their middle beyond 200
+// characters, as paths may have, and so does the whole if it is still very long. What
+// to do stands at its end.
 func Message(s string) string {
 	s = Escape(s)
 	if len(s) <= nameLimit {
 		return s
 	}
-	words := strings.Split(s, " ")
-	for i, w := range words {
-		words[i] = Shorten(w)
+	var b strings.Builder
+	for s != "" {
+		end := len(quotedPrefix(s))
+		if end == 0 {
+			if end = strings.IndexAny(s[1:], ` "`) + 1; end == 0 {
+				end = len(s)
+			}
+		}
+		b.WriteString(Shorten(s[:end]))
+		s = s[end:]
 	}
-	return elide(strings.Join(words, " "), messageLimit)
+	return elide(b.String(), messageLimit)
+}
+
+// quotedPrefix returns the string literal with which a text begins; "" if it begins
+// with none.
+func quotedPrefix(s string) string {
+	if s[0] != '"' {
+		return ""
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return s[:i+1]
+		}
+	}
+	return ""
 }
 
 // ErrorMessage returns the Message of an error. Errors that are joined stand behind

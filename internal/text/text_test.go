@@ -3,6 +3,7 @@ package text
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,6 +65,19 @@ func TestMessage(t *testing.T) {
 		if len(name) > 4*nameLimit && !strings.Contains(name, " ") && utf8.RuneCountInString(got) > nameLimit+len("open "+advice) {
 			t.Errorf("%.20q: the name is not shortened: %s", name, got)
 		}
+	}
+}
+
+// What stands in quotes is one name, whose spaces do not end it.
+func TestQuotedNamesInMessages(t *testing.T) {
+	words := strings.Repeat("a b\" ", 1000)
+	got := Message(fmt.Sprintf("there is no column %q, but %q and \"%s", words, "c", words))
+	want := "there is no column " + Shorten(strconv.Quote(words)) + ", but \"c\" and \""
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got %s", got)
+	}
+	if n := utf8.RuneCountInString(got); n > messageLimit {
+		t.Errorf("%d characters", n)
 	}
 }
 
