@@ -7,10 +7,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"cne/internal/text"
-
 	"cne/data"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/train/quality"
 )
 

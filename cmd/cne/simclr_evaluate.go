@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"cne/internal/text"
-
 	"github.com/spf13/cobra"
 
 	"cne/configs"
@@ -19,6 +17,7 @@ import (
 	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
 	"cne/simclr"

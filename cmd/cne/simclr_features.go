@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"cne/internal/text"
-
 	"github.com/spf13/cobra"
 
 	"cne/configs"
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
+	"cne/internal/text"
 )
 
 func simclrFeaturesCmd() *cobra.Command {

@@ -9,13 +9,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"cne/internal/text"
-
 	"github.com/spf13/cobra"
 
 	"cne/configs"
 	"cne/data"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"

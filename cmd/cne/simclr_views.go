@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"cne/internal/text"
-
 	"github.com/spf13/cobra"
 
 	"cne/configs"
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
+	"cne/internal/text"
 )
 
 func simclrViewsCmd() *cobra.Command {

@@ -8,13 +8,12 @@ import (
 	"io"
 	"time"
 
-	"cne/internal/text"
-
 	"cne/configs"
 	"cne/internal/explorer"
 	"cne/internal/figures"
 	"cne/internal/plot"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
