@@ -127,14 +127,14 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	case info.IsDir():
 		otherSizes := func(begun, now *configs.SimCLR) { begun.Data.Size = now.Data.Size } // as other images may have
 		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, otherSizes); err != nil {
-			return nil, err
+			return nil, cli.ConfigError(cmd, from, err)
 		}
 		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
 	case pixels:
 		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
 	default:
 		if r.config, _, err = configs.Pretrain.Load(from); err != nil {
-			return nil, err
+			return nil, cli.ConfigError(cmd, from, err)
 		}
 	}
 	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)

@@ -24,13 +24,16 @@ import (
 
 func simclrPretrainCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "pretrain",
+		Use:   "pretrain [INPUT]...",
 		Short: "Train a network on images without labels",
 		Long: `Read images, train a network that represents them, and evaluate it. Everything
 goes to the run folder: the network (model.safetensors, with the names that
 PyTorch gives its weights), what was measured of every epoch (metrics.jsonl) and
 in the end (metrics.json, evaluation.json), and the configuration that gives the
 same run again.
+
+INPUT is a file or folder with images, or several of them, and stands for
+data.path in the configuration.
 
 Labels are never read by the training. They serve to watch it (monitor.every)
 and to evaluate the network (evaluate.at_end); without labels, turn both off.
@@ -42,7 +45,7 @@ images lie (relative paths count from the current folder), and ask for more
 epochs, over which the learning rate is then annealed; nothing else.`,
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
-  cne simclr pretrain --set data.path=photos --set data.size=32 --set monitor.every=0
+  cne simclr pretrain photos --set data.size=32 --set monitor.every=0
   cne simclr pretrain --resume runs/m2`,
 	}
 	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *runState[configs.SimCLR], stdout io.Writer) error {

@@ -37,7 +37,7 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	given := new([]configs.Setting)
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", config)
-	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	flags.VarP(&setFlag{settingFlag{list: given}, s.CheckSettings}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
 	MustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	MustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
@@ -66,8 +66,12 @@ type settingFlag struct {
 	list *[]configs.Setting
 }
 
-// Set adds a value to the list.
+// Set adds a value to the list. One that is empty may come of a variable that a script
+// has not set.
 func (f *settingFlag) Set(value string) error {
+	if f.name != "" && strings.TrimSpace(value) == "" {
+		return errEmpty
+	}
 	s := configs.Setting{Source: f.name, Key: f.key, Value: value}
 	if f.name == "" {
 		var err error
@@ -85,6 +89,12 @@ func (f *settingFlag) String() string { return "" }
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
 
+// A setFlag is --set, which knows what may be set.
+type setFlag struct {
+	settingFlag
+	check func([]configs.Setting) error
+}
+
 // A switchFlag is a settingFlag for true or false, of which true needs no value.
 type switchFlag struct{ settingFlag }
 
@@ -93,29 +103,44 @@ func (f *switchFlag) Type() string { return "bool" }
 
 // Config returns the configuration of a command that has the flags of
 // AddFlags, and where each of its values comes from. The errors are those of
-// Schema.Load.
+// Schema.Load, as ConfigError has them.
 func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
 	from, err := Sources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Load(from)
+	c, origins, err := s.Load(from)
+	return c, origins, ConfigError(cmd, from, err)
+}
+
+// ConfigError makes an error that is about a value which a flag of a command has set, or
+// one of its arguments, one of usage. Others stay as they are, nil too.
+func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
+	var fault *configs.Error
+	if errors.As(err, &fault) && slices.ContainsFunc(from.Settings, func(s configs.Setting) bool { return s.Source == fault.Source }) {
+		return Usage(cmd, err)
+	}
+	return err
 }
 
 // Sources returns where the configuration of a command with the flags of
-// AddSourceFlags comes from.
+// AddSourceFlags comes from. What is wrong with the flags by themselves is an error of
+// usage, whatever else is wrong.
 func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
 		return configs.Sources{}, err
 	}
-	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
+	set, ok := cmd.Flags().Lookup("set").Value.(*setFlag)
 	if !ok {
 		return configs.Sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
 	}
 	settings := slices.Clone(*set.list)
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
 		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
+	}
+	if err := set.check(settings); err != nil {
+		return configs.Sources{}, Usage(cmd, err)
 	}
 	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
 }
