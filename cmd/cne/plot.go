@@ -60,16 +60,12 @@ more than 15 MB for a page, some are left out.`,
 			if err := p.check(); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			format, err := cli.LogFormat(cmd)
-			if err != nil {
-				return err
-			}
 			if p.output != "" {
 				if err := cli.CheckOutput("--output", p.output); err != nil {
 					return err
 				}
 			}
-			log := cli.Reporter(cmd, format).Log
+			log := cli.Reporter(cmd, cli.LogFormat(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -82,7 +78,7 @@ more than 15 MB for a page, some are left out.`,
 			if err := draw(cmd.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
 			return err
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),

@@ -58,12 +58,8 @@ them) gets the points as they are in the files.`,
 			if err := p.check(); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			format, err := cli.LogFormat(cmd)
-			if err != nil {
-				return err
-			}
-			p.Reporter = cli.Reporter(cmd, format)
-			err = p.run(cmd.Context(), cmd.OutOrStdout())
+			p.Reporter = cli.Reporter(cmd, cli.LogFormat(cmd))
+			err := p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
 			}

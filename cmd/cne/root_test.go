@@ -62,7 +62,7 @@ func TestExitCodes(t *testing.T) {
 		{"config -c bad.yaml", 1, "", "cne: bad.yaml:1: sed is not a key; did you mean seed?\n"},
 		{"config -c none.yaml", 1, "", "cne: cannot read the configuration: open none.yaml: no such file or directory\n"},
 		{"config --epochs x", 2, "", "cne: --epochs: train.epochs is \"x\", but must be a whole number of at least 1, or null; see \"cne config --help\"\n"},
-		{"config --log-format xml", 2, "", "cne: --log-format: log.format is \"xml\", but must be text or json; see \"cne config --help\"\n"},
+		{"config --log-format xml", 2, "", "cne: invalid argument \"xml\" for \"--log-format\" flag: it must be text or json; see \"cne config --help\"\n"},
 		{"fail", 1, "", "cne: it failed\n"},
 		{"quiet", 1, "", "cne: quiet is false\n"},
 		{"quiet -q", 1, "", "cne: quiet is true\n"},

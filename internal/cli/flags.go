@@ -162,9 +162,27 @@ func AddProfileFlag(cmd *cobra.Command) {
 // AddReportFlags gives a root command, and with it all, the flags that Reporter and
 // LogFormat read.
 func AddReportFlags(root *cobra.Command) {
-	root.PersistentFlags().String("log-format", "", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
+	root.PersistentFlags().Var(new(formFlag), "log-format", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
 	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and no messages but warnings and errors")
 }
+
+// A formFlag is the form of messages: text or json.
+type formFlag string
+
+// Set takes one of the two.
+func (f *formFlag) Set(value string) error {
+	if value != "text" && value != "json" {
+		return errors.New("it must be text or json")
+	}
+	*f = formFlag(value)
+	return nil
+}
+
+// String returns the form, "" if none was given.
+func (f *formFlag) String() string { return string(*f) }
+
+// Type returns that of pflag's own texts.
+func (f *formFlag) Type() string { return "string" }
 
 // Quiet tells whether --quiet was given to a command.
 func Quiet(cmd *cobra.Command) bool {
@@ -173,15 +191,11 @@ func Quiet(cmd *cobra.Command) bool {
 }
 
 // LogFormat returns the form of messages of a command without a configuration.
-func LogFormat(cmd *cobra.Command) (string, error) {
-	f := cmd.Flags().Lookup("log-format")
-	if f == nil || !f.Changed {
-		return "text", nil
+func LogFormat(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
+		return f.Value.String()
 	}
-	if format := f.Value.String(); format == "text" || format == "json" {
-		return format, nil
-	}
-	return "", Usage(cmd, fmt.Errorf("--log-format is %s, but must be text or json", text.Quote(f.Value.String())))
+	return "text"
 }
 
 // Profile has a CPU profile written to the file of --cpuprofile, if that is given,
