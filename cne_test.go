@@ -259,6 +259,7 @@ func TestBadInput(t *testing.T) {
 		"NaN":                   {nan, nil, cne.ErrPoints},
 		"too few points":        {m.Rows(0, 5), nil, cne.ErrPoints},
 		"one point":             {m.Rows(0, 1), nil, cne.ErrPoints},
+		"equal points":          {data.NewMatrix(40, 3), func(o *cne.Options) { o.Hidden = []int{4} }, cne.ErrEqualPoints},
 		"unknown scaling":       {m, func(o *cne.Options) { o.Scaling = "large" }, data.ErrOption},
 		"neighbours":            {m, func(o *cne.Options) { o.Neighbors = -3 }, cne.ErrOption},
 		"components":            {m, func(o *cne.Options) { o.Components = -2 }, cne.ErrOption},

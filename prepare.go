@@ -82,6 +82,9 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	if n <= max(k, 1) {
 		return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points, or ask for fewer neighbours", ErrPoints, n, max(k, 1))
 	}
+	if err := h.checkEqual(o); err != nil {
+		return err
+	}
 	if h.Points == nil {
 		if err := h.reduce(ctx, o); err != nil {
 			return err
@@ -110,6 +113,22 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		}
 	}
 	return ctx.Err()
+}
+
+// checkEqual refuses points for a network that are all equal, and warns of those whose
+// neighbours are to be found.
+func (h *Neighborhood) checkEqual(o *Options) error {
+	x, d := h.Input.X, h.Input.D
+	if !slices.Equal(x[d:], x[:len(x)-d]) { // each point and the next
+		return nil
+	}
+	if o.network() {
+		return ErrEqualPoints
+	}
+	if h.Graph == nil && o.Log != nil {
+		o.Log.Warn("all points are equal, so that each is as near as any other and chance decides where they lie", "points", h.Input.N)
+	}
+	return nil
 }
 
 // Reduces returns how many principal components the graph is built on for n points
