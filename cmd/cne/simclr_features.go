@@ -25,7 +25,7 @@ folder of a run, or the file of a network; INPUT is whatever data.path may be.
 Images of another size than the network's views are scaled to that; images of
 several sizes need --set data.size=…, which brings them to one.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
-  cne train --set data.path=photos.npy`,
+  cne train photos.npy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("%s needs two arguments, the folder of a run and the images, but got %d", cmd.CommandPath(), len(args))
