@@ -198,7 +198,7 @@ func TestSpectrumRefuses(t *testing.T) {
 	}{
 		"two axes":            {[]string{"--s", "0", "--m", "5"}, exitUsage, "--s and --m are both given"},
 		"no number":           {[]string{"--s", "0,x"}, exitUsage, `--s has "x" in its list, but each value must be a number from -100 to 100`},
-		"empty list":          {[]string{"--s", ""}, exitUsage, `invalid argument "" for "--s" flag`},
+		"empty list":          {[]string{"--s", ""}, exitUsage, "--s is empty; give it a value, or leave it out"},
 		"negative Z̄":         {[]string{"--zbar", "-1"}, exitUsage, "must be a number above 0"},
 		"half a negative":     {[]string{"--m", "2.5"}, exitUsage, "must be a whole number from 1 up, or full"},
 		"twice":               {[]string{"--s", "1,1.0"}, exitUsage, "--s has 1.0 twice"},

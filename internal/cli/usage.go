@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func Complete(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(cmd, errors.New(strings.ReplaceAll(err.Error(), "\n", " ")))
+		return Usage(cmd, explain(err))
 	})
 	for _, c := range root.Commands() {
 		switch c.Name() {
@@ -55,6 +56,29 @@ func Complete(root *cobra.Command) {
 		markUsageErrors(c)
 	}
 	markUsageErrors(root)
+}
+
+// allowedValues says what the values of a type of flag are.
+var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number"}
+
+// explain says in plain words what is wrong with the value of a flag; other errors stay
+// as they are.
+func explain(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	allowed, known := allowedValues[flag.Value.Type()]
+	switch {
+	case errors.Is(invalid, errEmpty):
+		return fmt.Errorf("--%s %w", flag.Name, errEmpty)
+	case errors.Is(invalid, strconv.ErrRange):
+		return fmt.Errorf("--%s is %s, which is too large", flag.Name, text.Printable(invalid.GetValue()))
+	case known:
+		return fmt.Errorf("--%s is %s, but must be %s", flag.Name, text.Quote(invalid.GetValue()), allowed)
+	}
+	return err
 }
 
 // markUsageErrors has the arguments of a command and of its subcommands checked, and its
@@ -79,7 +103,7 @@ func markUsageErrors(c *cobra.Command) {
 }
 
 // errEmpty is the error of a flag with an empty value.
-var errEmpty = errors.New("it is empty; give it a value, or leave it out")
+var errEmpty = errors.New("is empty; give it a value, or leave it out")
 
 // emptyNote is the annotation of a flag that may be empty.
 const emptyNote = "cne/may-be-empty"
@@ -106,7 +130,7 @@ func noEmptyFlag(cmd *cobra.Command) (err error) {
 			return
 		}
 		if slices.Contains(values, "") {
-			err = fmt.Errorf("invalid argument %q for %q flag: %w", "", "--"+f.Name, errEmpty)
+			err = fmt.Errorf("--%s %w", f.Name, errEmpty)
 		}
 	})
 	return err
