@@ -276,6 +276,7 @@ func TestBadInput(t *testing.T) {
 		"hook":                  {m, func(o *cne.Options) { o.Hooks = []train.Hook{nil} }, cne.ErrOption},
 		"no way to save":        {m, func(o *cne.Options) { o.Checkpoints = new(train.Checkpoints) }, cne.ErrOption},
 		"another's checkpoint":  {m, func(o *cne.Options) { o.Resume = new(train.Checkpoint) }, train.ErrCheckpoint},
+		"equal points":          {data.NewMatrix(40, 3), func(o *cne.Options) { o.Hidden = []int{4} }, cne.ErrEqualPoints},
 		"neighbours":            {m, func(o *cne.Options) { o.Neighbors = -3 }, cne.ErrOption},
 		"components":            {m, func(o *cne.Options) { o.Components = -2 }, cne.ErrOption},
 		"dimensions":            {m, func(o *cne.Options) { o.Dim = -2 }, cne.ErrOption},

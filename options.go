@@ -25,6 +25,9 @@ var (
 	// projected: too few, of another width, or with values that are no finite
 	// numbers.
 	ErrPoints = errors.New("cne: bad points")
+	// ErrEqualPoints is the error about points for a network that are all equal; it is
+	// an ErrPoints, too.
+	ErrEqualPoints = fmt.Errorf("%w: all are equal, and a network places equal points at one position", ErrPoints)
 	// ErrImages is the cause of Load's error about a network for images, which places
 	// no points: see package simclr.
 	ErrImages = errors.New("cne: the file holds a network for images")

@@ -97,6 +97,9 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	if nb := h.Nearest; nb != nil && (nb.N != n || nb.K < k) {
 		return fmt.Errorf("%w: there are %d neighbours of %d points, but %d of %d are needed", ErrPoints, nb.K, nb.N, k, n)
 	}
+	if err := h.checkEqual(o); err != nil {
+		return err
+	}
 	if h.Points == nil {
 		if err := h.reduce(ctx, o); err != nil {
 			return err
@@ -128,6 +131,22 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		}
 	}
 	return ctx.Err()
+}
+
+// checkEqual refuses points for a network that are all equal, and warns of those whose
+// neighbours are to be found.
+func (h *Neighborhood) checkEqual(o *Options) error {
+	x, d := h.Input.X, h.Input.D
+	if !slices.Equal(x[d:], x[:len(x)-d]) { // each point and the next
+		return nil
+	}
+	if o.network() {
+		return ErrEqualPoints
+	}
+	if h.Graph == nil && o.Log != nil {
+		o.Log.Warn("all points are equal, so that each is as near as any other and chance decides where they lie", "points", h.Input.N)
+	}
+	return nil
 }
 
 // Reduces returns how many principal components the graph is built on for n points

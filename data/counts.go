@@ -156,6 +156,9 @@ func OpenCounts(ctx context.Context, paths []string, opt Options) (*Counts, erro
 		}
 	}
 	c := joinCounts(parts)
+	if len(c.Value) == 0 {
+		return nil, errorf(ErrEmpty, "%s: every count is 0; give a matrix with counts", strings.Join(paths, ", "))
+	}
 	if c.Name = opt.Name; c.Name == "" {
 		c.Name = nameOf(paths[0])
 	}

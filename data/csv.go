@@ -123,8 +123,12 @@ func (t *table) read(dst []float32) (int, error) {
 	filled := 0
 	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
 		if len(t.row) != len(t.roles) {
-			t.err = errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields",
-				t.first, plural(len(t.row), "field"), t.top, len(t.roles))
+			advice := ""
+			if t.comma == ',' && len(t.row) > len(t.roles) && !slices.ContainsFunc(t.row, notDigits) {
+				advice = ", and if its numbers have decimal commas, write decimal points in their place"
+			}
+			t.err = errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields%s",
+				t.first, plural(len(t.row), "field"), t.top, len(t.roles), advice)
 			break
 		}
 		label, err := t.parse(t.row, dst[filled:filled+t.width])
@@ -235,6 +239,9 @@ func (t *table) describe(column int, raw []byte, err error) error {
 	case field == "":
 		return errorf(ErrFormat, "%s: the field is empty; fill it in, remove the line, or drop the column", where)
 	}
+	if point, ok := withPoint(field); ok {
+		return errorf(ErrFormat, "%s: %.40q has a decimal comma; write all numbers with a decimal point, this one as %.40s", where, field, point)
+	}
 	advice := "name this column as label column or drop it"
 	if t.guessed && t.names == nil && t.first == t.top {
 		advice += ", or set the header to present if the line holds names"
@@ -243,6 +250,22 @@ func (t *table) describe(column int, raw []byte, err error) error {
 		advice = "separate fields by commas, semicolons or tabs"
 	}
 	return errorf(ErrFormat, "%s: %.40q is not a number; %s", where, field, advice)
+}
+
+// withPoint returns a number with a decimal comma, and perhaps full stops between its
+// thousands, as one with a decimal point; false if the field is no such number.
+func withPoint(field string) (string, bool) {
+	before, after, ok := strings.Cut(field, ",")
+	point := strings.ReplaceAll(before, ".", "") + "." + after
+	_, err := strconv.ParseFloat(point, 64)
+	return point, ok && (err == nil || errors.Is(err, strconv.ErrRange))
+}
+
+// notDigits tells whether a field is anything but digits, perhaps with a sign, which
+// are what commas leave of numbers with decimal commas.
+func notDigits(field []byte) bool {
+	digits := bytes.TrimLeft(bytes.TrimSpace(field), "+-")
+	return len(digits) == 0 || len(bytes.Trim(digits, "0123456789")) > 0
 }
 
 // guessSeparator finds the separator in the first line, outside quotation

@@ -290,16 +290,24 @@ func (f *fit) spread() (float64, error) {
 	if err := f.model.EmbedTo(f.coordinates); err != nil {
 		return 0, err
 	}
+	return rootMeanSquareDistance(f.coordinates, n, d), nil
+}
+
+// rootMeanSquareDistance returns that of two of n points of d coordinates, point by
+// point in x; it is 0 if they are equal.
+func rootMeanSquareDistance(x []float32, n, d int) float64 {
 	var squares float64
 	for j := range d {
 		var sum, sum2 float64
 		for i := range n {
-			v := float64(f.coordinates[i*d+j])
-			sum += v
-			sum2 += v * v
+			sum += float64(x[i*d+j])
 		}
 		mean := sum / float64(n)
-		squares += sum2/float64(n) - mean*mean
+		for i := range n {
+			v := float64(x[i*d+j]) - mean
+			sum2 += v * v
+		}
+		squares += sum2 / float64(n)
 	}
-	return math.Sqrt(2 * squares), nil
+	return math.Sqrt(2 * squares)
 }

@@ -25,7 +25,7 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
 		return err
 	}
 	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
-		return fmt.Errorf("data.path: %w", err)
+		return fmt.Errorf("%s: %w (data.path)", nameFiles(c.Path), err)
 	}
 	for i := range counts.Cells {
 		if counts.Start[i] == counts.Start[i+1] {

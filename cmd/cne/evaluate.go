@@ -78,8 +78,9 @@ same points and graph, the first says k and the constants of the losses.`,
 			if err != nil {
 				return err
 			}
+			from.Settings = append(from.Settings, a.settings()...)
 			if err := a.configure(from); err != nil {
-				return err
+				return cli.ConfigError(cmd, from, err)
 			}
 			a.Reporter = cli.Reporter(cmd, a.config.Log.Format)
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
@@ -153,23 +154,23 @@ func (a *evaluationRun) check(withNegatives bool) error {
 	return nil
 }
 
+// settings returns what flags set that stand for keys.
+func (a *evaluationRun) settings() (set []configs.Setting) {
+	if len(a.data) > 0 {
+		set = append(set, configs.PathsSetting("--data", "data.path", a.data))
+	}
+	if len(a.labels) > 0 {
+		set = append(set, configs.PathsSetting("--labels", "data.labels", a.labels))
+	}
+	if a.graph != "" {
+		set = append(set, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
+	}
+	return set
+}
+
 // configure finds out what the data are and how their graph is made: the file
 // given says so, or else the first run, and flags may change it.
 func (a *evaluationRun) configure(from configs.Sources) error {
-	add := func(flag, key string, paths []string) error {
-		if len(paths) == 0 {
-			return nil
-		}
-		list, err := json.Marshal(paths)
-		from.Settings = append(from.Settings, configs.Setting{Source: flag, Key: key, Value: string(list)})
-		return err
-	}
-	if err := errors.Join(add("--data", "data.path", a.data), add("--labels", "data.labels", a.labels)); err != nil {
-		return err
-	}
-	if a.graph != "" {
-		from.Settings = append(from.Settings, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
-	}
 	var runs []string
 	for _, input := range a.inputs {
 		if run, err := isRun(input); err != nil {

@@ -125,6 +125,14 @@ func openData(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (
 	return set, withKey(err, c, pathKey, labelsKey)
 }
 
+// nameFiles names the files that points were read from, the first few of many.
+func nameFiles(paths []string) string {
+	if n := len(paths); n > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:3], ", "), n-3)
+	}
+	return strings.Join(paths, ", ")
+}
+
 // withKey adds to an error of reading which key names the file, if it is
 // missing.
 func withKey(err error, c *configs.Data, pathKey, labelsKey string) error {

@@ -100,6 +100,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
 			return nil, errors.New("the principal components are too large for float32; set data.scale to standard or unit")
 		}
+		if errors.Is(err, cne.ErrEqualPoints) {
+			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", nameFiles(c.Data.Path), n)
+		}
 		return nil, err
 	}
 	if c.Graph.Cache && !cached && !dir.ReadOnly() {

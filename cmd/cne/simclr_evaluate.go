@@ -17,6 +17,7 @@ import (
 	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
 	"cne/simclr"
@@ -132,14 +133,14 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	case info.IsDir():
 		otherSizes := func(begun, now *configs.SimCLR) { begun.Data.Size = now.Data.Size } // as other images may have
 		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, otherSizes); err != nil {
-			return nil, err
+			return nil, cli.ConfigError(cmd, from, err)
 		}
 		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
 	case pixels:
 		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
 	default:
 		if r.config, _, err = configs.Pretrain.Load(from); err != nil {
-			return nil, err
+			return nil, cli.ConfigError(cmd, from, err)
 		}
 	}
 	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)
@@ -222,7 +223,7 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 // print writes the figures as a table.
 func (m *EvaluationMetrics) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "images\t%s\n", m.Images)
+	fmt.Fprintf(table, "images\t%s\n", text.Escape(m.Images))
 	fmt.Fprintf(table, "features\t%s, %d values\n", m.Features, m.Width)
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)

@@ -564,7 +564,8 @@ func TestSimCLRUsage(t *testing.T) {
 	}{
 		{"simclr", 0, ""},
 		{"simclr pretrian", 2, `there is no command "simclr pretrian"; did you mean pretrain?`},
-		{"simclr pretrain extra", 2, "takes no arguments"},
+		{"simclr pretrain extra", 1, "stat extra: no such file or directory"},
+		{"simclr pretrain extra --set data.path=more", 2, "the points are given twice"},
 		{"simclr pretrain --resume run --force", 2, "--resume goes on with a run and --force replaces it"},
 		{"simclr pretrain --resume run", 1, `there is no run in run to be resumed; start one with "cne simclr pretrain"`},
 		{"simclr evaluate", 2, "needs one argument"},
@@ -578,7 +579,7 @@ func TestSimCLRUsage(t *testing.T) {
 		{"simclr evaluate .", 1, "the folder . holds no config.yaml written by cne"},
 		{"simclr features run", 2, "needs two arguments"},
 		{"simclr views --images 0", 2, "must be at least 1"},
-		{"simclr config --set views.siz=3", 1, "did you mean views.size?"},
+		{"simclr config --set views.siz=3", 2, "did you mean views.size?"},
 		{"simclr config --check", 0, ""},
 	} {
 		code, _, stderr := runCne(t.Context(), strings.Fields(tc.args)...)
