@@ -469,11 +469,12 @@ func median(x []float64) float64 {
 }
 
 // Apply turns the counts of cells into points, with their names and labels, and
-// those of the genes as Columns. The genes are found by their names, where both
+// those of the genes as Points.Columns. The genes are found by their names, where both
 // have them, and of equal names by their places; a gene that is missing or cannot
 // be told from another, or without names another number of genes, gives ErrShape.
 func (s *CountScaling) Apply(c *Counts) (*Dataset, error) {
-	ds := &Dataset{Name: c.Name, Points: NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames, Columns: s.Names}
+	ds := &Dataset{Name: c.Name, Points: NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
+	ds.Points.Columns = s.Names
 	if err := s.ApplyTo(ds.Points, c, 0); err != nil {
 		return nil, err
 	}

@@ -500,8 +500,8 @@ func TestFitCounts(t *testing.T) {
 				t.Fatalf("%d of %d genes, points %d×%d", len(s.Genes), s.Total, ds.Points.N, ds.Points.D)
 			}
 			for j, g := range want {
-				if int(s.Genes[j]) != g || ds.Columns[j] != fmt.Sprint("gene", g) {
-					t.Fatalf("gene %d is %d (%s), want %d", j, s.Genes[j], ds.Columns[j], g)
+				if int(s.Genes[j]) != g || ds.Points.Columns[j] != fmt.Sprint("gene", g) {
+					t.Fatalf("gene %d is %d (%s), want %d", j, s.Genes[j], ds.Points.Columns[j], g)
 				}
 			}
 			for i, row := range points {
