@@ -73,7 +73,7 @@ func match(wanted, names []string) (from []int, left []string, err error) {
 // that are wanted, are taken as they are, and so m itself is returned; else values
 // are copied. A name that is missing, or that several columns share, gives ErrShape.
 func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err error) {
-	if columns == nil || m.Columns == nil || slices.Equal(m.Columns, columns) {
+	if len(columns) == 0 || m.Columns == nil || slices.Equal(m.Columns, columns) {
 		return m, nil, nil
 	}
 	if err := m.check(); err != nil {

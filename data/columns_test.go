@@ -91,8 +91,7 @@ func TestColumnsErrors(t *testing.T) {
 		{"trained on twice", "b,a\n1,2\n", data.Options{Columns: []string{"a", "a", "b"}}, data.ErrShape, `several of the columns that were trained on are called "a"`},
 		{"as label", "a,b,c\n1,2,3\n", data.Options{Columns: []string{"a", "b"}, LabelColumn: "b"}, data.ErrOption, `the column "b" was trained on`},
 		{"dropped", "a,b,c\n1,2,3\n", data.Options{Columns: []string{"a", "b"}, Drop: []string{"2"}}, data.ErrOption, `the column "b" was trained on`},
-		{"another width without names", "1,2,3\n", data.Options{Columns: []string{"a", "b"}}, data.ErrShape, "the points have 3 values, but those that they are to go with have 2"},
-		{"another width than the offset", "1,2,3\n", data.Options{Offset: []float64{1, 2}}, data.ErrShape, "the points have 3 values, but those that they are to go with have 2"},
+		{"another width than the offset", "1,2,3\n", data.Options{Offset: []float64{1, 2}}, data.ErrShape, "the points have 3 values, but those that were trained on have 2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := data.ReadCSV(strings.NewReader(tc.file), tc.opt)

@@ -95,16 +95,16 @@ func newTable(s *byteSource, opt Options) (*table, error) {
 	}
 	t.labeled = slices.Contains(t.roles, roleLabel)
 	t.counted = t.guessed && t.names != nil && counts(t.row)
-	if err := t.findPlaces(opt); err != nil {
-		return nil, err
-	}
-	if t.width == 0 {
+	if !slices.Contains(t.roles, roleData) {
 		return nil, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
 	}
 	if t.names != nil {
 		if t.advance(); t.err == io.EOF {
 			return nil, errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
 		}
+	}
+	if err := t.findPlaces(opt); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -291,7 +291,7 @@ func guessSeparator(head []byte) byte {
 // fields is a number, or one is a name that the options mention, or all columns that
 // are wanted are there, or the fields count.
 func isHeader(row [][]byte, opt Options) bool {
-	if counts(row) || opt.Columns != nil && missing(fieldNames(row), opt.Columns) == nil {
+	if counts(row) || len(opt.Columns) > 0 && missing(fieldNames(row), opt.Columns) == nil {
 		return true
 	}
 	numbers := false
@@ -347,7 +347,7 @@ func (t *table) findPlaces(opt Options) error {
 		}
 	}
 	t.width = len(at)
-	if opt.Columns == nil || t.names == nil || slices.Equal(t.columns, opt.Columns) {
+	if len(opt.Columns) == 0 || t.names == nil || slices.Equal(t.columns, opt.Columns) {
 		return nil
 	}
 	for i, r := range t.roles {

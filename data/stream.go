@@ -138,15 +138,15 @@ func (st *stream) open(ctx context.Context, f file, opt Options) error {
 	return nil
 }
 
-// relate checks that the points of a file are as wide as others to which they are
-// related by the options.
+// relate has points become relative to the offset of the options, if there is one.
 func (st *stream) relate(opt Options) error {
-	if want := max(len(opt.Columns), len(opt.Offset)); want > 0 && st.d != want {
-		return errorf(ErrShape, "the points have %d values, but those that they are to go with have %d; give points of the same kind", st.d, want)
+	if opt.Offset == nil {
+		return nil
 	}
-	if opt.Offset != nil {
-		st.values.relate(relation{offset: opt.Offset})
+	if st.d != len(opt.Offset) {
+		return errorf(ErrShape, "the points have %d values, but those that were trained on have %d; give points of the same kind", st.d, len(opt.Offset))
 	}
+	st.values.relate(relation{offset: opt.Offset})
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (st *stream) remark(opt Options, first bool) {
 		opt.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, say that there is no header", "file", st.name)
 	}
 	switch {
-	case !first || opt.Columns == nil:
+	case !first || len(opt.Columns) == 0:
 	case st.columns == nil:
 		opt.Log.Info("the columns have no names and are taken in the order of training", "file", st.name)
 	case len(st.left) > 0:

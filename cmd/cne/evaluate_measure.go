@@ -106,7 +106,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 		e.Edges = y.Graph.Edges()
 		return y, nil
 	}
-	in, err := readInputs(ctx, a.config)
+	in, err := readInputs(ctx, a.config, a.Log)
 	if err != nil {
 		return nil, err
 	}

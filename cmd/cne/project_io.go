@@ -30,6 +30,8 @@ func (p *projection) open(ctx context.Context) (pointSource, error) {
 	if err := p.checkCounts(); err != nil {
 		return nil, err
 	}
+	p.data = p.embedding.Description.Preprocessing.Reading(p.data)
+	p.data.Log = p.Log
 	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
 	if builtin < 0 {
 		return data.OpenBlocks(ctx, p.input, p.data)

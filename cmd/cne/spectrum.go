@@ -139,7 +139,7 @@ type sweepPoint struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if s.base.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
+	if s.base.in, err = readInputs(ctx, c, s.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
