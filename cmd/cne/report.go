@@ -54,6 +54,7 @@ func (t *training) metrics() *rundir.Metrics {
 	m := &rundir.Metrics{
 		Loss: t.embedded.Result.Loss, N: t.near.Graph.N, Edges: t.embedded.Result.Edges, Epochs: t.embedded.Result.Epochs,
 		Device: nameOf(t.device), Seed: t.config.Seed, Version: version.String(),
+		PointsKey: t.near.pointsKey, GraphKey: rundir.GraphKey(t.near.Graph),
 	}
 	if t.config.Loss.Name == op.NC {
 		z := train.Normalization{N: t.near.Graph.N}.Z(t.embedded.Result.LogZ)
