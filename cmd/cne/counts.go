@@ -16,6 +16,9 @@ import (
 func (in *inputs) openCounts(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
 	o := c.Options()
 	o.Log = in.log
+	if in.counts != nil {
+		o.Columns = in.counts.Names
+	}
 	counts, err := data.OpenCounts(ctx, c.Path, o)
 	return counts, withKey(err, c, pathKey, labelsKey)
 }
@@ -76,11 +79,13 @@ type countsSource struct {
 
 // openCounts opens the input of a model that was trained on counts.
 func (p *projection) openCounts(ctx context.Context) (pointSource, error) {
+	scaling := p.embedding.Description.Preprocessing.Counts
+	p.data.Columns = scaling.Names
 	counts, err := data.OpenCounts(ctx, p.input, p.data)
 	if err != nil {
 		return nil, err
 	}
-	return &countsSource{counts: counts, scaling: p.embedding.Description.Preprocessing.Counts}, nil
+	return &countsSource{counts: counts, scaling: scaling}, nil
 }
 
 // checkCounts returns an error if one of the inputs is counts, for a model that

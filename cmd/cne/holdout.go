@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"cne/data"
@@ -73,22 +71,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if t.in.heldRows == nil {
 		return held, nil
 	}
-	return held, t.writeRows(rundir.HeldRowsFile, t.in.heldRows)
-}
-
-// writeRows writes which rows of the input some points are.
-func (t *training) writeRows(name string, rows []int) error {
-	return t.dir.WriteFile(name, func(w io.Writer) error {
-		if _, err := fmt.Fprintln(w, "row"); err != nil {
-			return err
-		}
-		for _, i := range rows {
-			if _, err := fmt.Fprintln(w, i); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return held, t.dir.WriteRows(rundir.HeldRowsFile, t.in.heldRows)
 }
 
 // heldPoints returns the points that were held out, which are scaled already,

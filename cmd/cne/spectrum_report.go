@@ -51,7 +51,7 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 			return err
 		}
 		if rows != nil {
-			if err := t.writeRows(rundir.RowsFile, rows); err != nil {
+			if err := t.dir.WriteRows(rundir.RowsFile, rows); err != nil {
 				return err
 			}
 		}
@@ -60,7 +60,7 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 		}
 	}
 	if rows != nil {
-		if err := s.base.writeRows(rundir.RowsFile, rows); err != nil {
+		if err := s.dir.WriteRows(rundir.RowsFile, rows); err != nil {
 			return err
 		}
 	}

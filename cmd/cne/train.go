@@ -228,7 +228,7 @@ func (t *training) save() error {
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		if err := t.writeRows(rundir.RowsFile, t.in.rows); err != nil {
+		if err := t.dir.WriteRows(rundir.RowsFile, t.in.rows); err != nil {
 			return err
 		}
 	}

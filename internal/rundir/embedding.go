@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -89,6 +90,21 @@ func OpenHeldOut(ctx context.Context, embedding string, o data.Options) (*data.D
 	}
 	o.Labels = nil // they are those of the embedding
 	return OpenEmbedding(ctx, path, o)
+}
+
+// WriteRows writes which rows of the input some points are, for ReadRows.
+func (d *Dir) WriteRows(name string, rows []int) error {
+	return d.WriteFile(name, func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, "row"); err != nil {
+			return err
+		}
+		for _, i := range rows {
+			if _, err := fmt.Fprintln(w, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // ReadRows reads which rows of an input of at most n rows some points are, in
