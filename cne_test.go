@@ -12,6 +12,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -483,5 +484,112 @@ func TestTableWithoutItsPoints(t *testing.T) {
 	}
 	if got, err := loaded.Project(t.Context(), m.Rows(0, 4)); err != nil || !slices.Equal(got.X, want.X) {
 		t.Errorf("the points are placed elsewhere (%v)", err)
+	}
+}
+
+// Points far from zero have the neighbours that they have near it, and new ones are
+// placed where they are placed there.
+func TestFarFromZero(t *testing.T) {
+	s := rng.New(1, rng.Init)
+	near, far := make([][]float64, 150), make([][]float64, 150)
+	for i := range near {
+		for j := range 3 {
+			v := math.Round(5*1024*s.Normal()) / 1024 // exact in either place
+			near[i], far[i] = append(near[i], v), append(far[i], v+1e8*float64(j-1))
+		}
+	}
+	matrix := func(rows [][]float64) *data.Matrix {
+		m, err := data.FromRows(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, scaling := range []data.Scaling{data.ScaleNone, data.ScaleUnit, data.ScaleStandard} {
+		for name, hidden := range map[string][]int{"table": nil, "network": {8}} {
+			t.Run(string(scaling)+" "+name, func(t *testing.T) {
+				o := few(func(o *cne.Options) { o.Scaling, o.Hidden = scaling, hidden })
+				a, b := embed(t, matrix(near), o), embed(t, matrix(far), o)
+				if !slices.Equal(a.Neighborhood.Graph.Indices, b.Neighborhood.Graph.Indices) {
+					t.Fatal("the graph is another")
+				}
+				path := filepath.Join(t.TempDir(), "e.safetensors")
+				if err := b.Save(path); err != nil {
+					t.Fatal(err)
+				}
+				loaded, err := cne.Load(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole, err := loaded.Project(t.Context(), matrix(far))
+				if err != nil {
+					t.Fatal(err)
+				}
+				// A few have no offset of their own, or another.
+				few, err := loaded.Project(t.Context(), matrix(far[:3]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range few.X {
+					if math.Abs(float64(v-whole.X[i])) > 1e-3 {
+						t.Errorf("coordinate %d is %v among few and %v among all", i, v, whole.X[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// Points whose columns have names are projected by them, by a table and a network,
+// also once they were saved.
+func TestProjectByName(t *testing.T) {
+	m := points(t, 40)
+	m.Columns = make([]string, m.D)
+	for j := range m.Columns {
+		m.Columns[j] = string(rune('a' + j))
+	}
+	for name, o := range map[string]cne.Options{
+		"table": few(nil), "network": few(func(o *cne.Options) { o.Hidden = []int{8} }),
+		"network of PCA": few(func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, 2 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := embed(t, m, o)
+			path := filepath.Join(t.TempDir(), "e.safetensors")
+			if err := e.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			e, err := cne.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := e.Project(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Backwards, behind a column that is not known.
+			back := data.NewMatrix(m.N, m.D+1)
+			back.Columns = []string{"other"}
+			for j := range m.D {
+				back.Columns = append(back.Columns, m.Columns[m.D-1-j])
+			}
+			for i := range m.N {
+				back.Row(i)[0] = float32(math.NaN()) // takes no part
+				for j, v := range m.Row(i) {
+					back.Row(i)[m.D-j] = v
+				}
+			}
+			got, err := e.Project(t.Context(), back)
+			if err != nil || !slices.Equal(got.X, want.X) {
+				t.Errorf("points are placed elsewhere (%v)", err)
+			}
+			unnamed := &data.Matrix{N: m.N, D: m.D, X: m.X}
+			if got, err = e.Project(t.Context(), unnamed); err != nil || !slices.Equal(got.X, want.X) {
+				t.Errorf("points without names are placed elsewhere (%v)", err)
+			}
+			back.Columns[1] = "unknown"
+			if _, err := e.Project(t.Context(), back); !errors.Is(err, cne.ErrPoints) || !errors.Is(err, data.ErrShape) {
+				t.Errorf("a column is missing, but the error is %v", err)
+			}
+		})
 	}
 }

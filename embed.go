@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cne/data"
 	"cne/model"
@@ -184,11 +185,8 @@ func convert[T op.Float](x []float32) []T {
 // startingTable returns the positions from which a table begins.
 func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
 	if o.Start != nil {
-		table := make([]T, len(o.Start.X))
-		for i, v := range o.Start.X {
-			table[i] = T(v)
-		}
-		return table, nil
+		start := o.Start.Relative(nil)
+		return slices.Clone(convert[T](start.X)), nil
 	}
 	std := orElse(o.StartStd, 1)
 	if o.RandomStart {

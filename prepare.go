@@ -36,7 +36,8 @@ type Neighborhood struct {
 }
 
 // Prepare scales points, finds their neighbours and makes the graph, as the options
-// say. It does not change the points. Embed does it first.
+// say. It does not change the points. The names of their columns, and their Offset,
+// are kept for new points. Embed does it first.
 func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	if err := o.Check(points.N); err != nil {
 		return nil, err
 	}
-	set := &data.Dataset{Points: &data.Matrix{N: points.N, D: points.D, X: slices.Clone(points.X)}}
+	set := &data.Dataset{Points: points.Clone()}
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
 	switch {
 	case errors.Is(err, data.ErrOption):
@@ -52,7 +53,7 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Scaler: scaler}}
+	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Columns: slices.Clone(points.Columns), Scaler: scaler}}
 	if err := h.Complete(ctx, &o, 0); err != nil {
 		return nil, err
 	}

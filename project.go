@@ -144,6 +144,10 @@ const projectedRows = 1 << 11
 // The position of a point does not depend on the others. The points stay as they
 // are. A point of another width, or with a value that is no finite number, is an
 // error that wraps ErrPoints; its row counts from 0.
+//
+// Where the columns of both have names, the values are found by them, in any order,
+// and others left out; it is an error that wraps ErrPoints if one is missing.
+// Otherwise they are taken as they come.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	mapper, err := e.Mapper()
 	if err != nil {
@@ -155,6 +159,7 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	_, d := mapper.Size()
 	positions := data.NewMatrix(points.N, d)
 	block := data.NewMatrix(min(points.N, projectedRows), points.D)
+	block.Offset, block.Columns = points.Offset, points.Columns
 	for lo := 0; lo < points.N; lo += projectedRows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -183,7 +188,8 @@ func (e *PointError) Error() string { return fmt.Sprintf("%v: row %d: %s", ErrPo
 func (e *PointError) Unwrap() error { return ErrPoints }
 
 // ProjectBlock writes the positions of a block of points to dst, for callers who read
-// points block by block; it prepares them where they are. Without skipped, the first
+// points block by block; it prepares them where they are, unless their columns have
+// to be put in order first (see Project). Without skipped, the first
 // point that cannot be placed is an error (*PointError); with it, of one element for
 // each point, such points are marked there, get NaNs as positions, and are counted.
 func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, skipped []bool) (bad int, err error) {
@@ -202,6 +208,11 @@ func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, 
 		return 0, fmt.Errorf("%w: %d of them need a matrix of %d rows of %d for their positions, and as many marks", ErrPoints, points.N, points.N, e.Dim())
 	}
 	before := e.Description.Preprocessing
+	if before != nil {
+		if points, _, err = points.Select(before.Columns); err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrPoints, err)
+		}
+	}
 	if points.D != width {
 		return 0, fmt.Errorf("%w: they have %d values, but the embedding was learnt from points of %d; give points of the same kind", ErrPoints, points.D, width)
 	}

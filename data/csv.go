@@ -3,20 +3,24 @@ package data
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/internal/finite"
+	"cne/internal/text"
 )
 
 // ReadCSV reads points from a table in text: one point per line, with fields
 // separated by commas, semicolons or tabs, which may be quoted as RFC 4180
 // says; plain or compressed with gzip. See Options for the header, the column
 // of labels and columns to drop; every other field must be a number with a
-// decimal point. Empty lines are passed over. The dataset has no name.
+// decimal point. Empty lines are passed over. The dataset has no name. A table whose
+// columns need an Offset is read twice, for which r has to be an io.Seeker.
 //
 // Errors name the line and the column, both counted from 1. A line of another
 // length, or a field that is no number, gives ErrFormat; a column that is not
@@ -26,15 +30,7 @@ func ReadCSV(r io.Reader, opt Options) (*Dataset, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
-	s, err := newByteSource(context.Background(), r)
-	if err != nil {
-		return nil, err
-	}
-	var st stream
-	if err := st.beginTable(s, opt); err != nil {
-		return nil, err
-	}
-	return assembleOne(&st)
+	return readOne(r, opt, (*stream).beginTable)
 }
 
 // A role is what a column of a table is for.
@@ -52,12 +48,17 @@ type table struct {
 	s       *byteSource
 	names   []string // of the columns, nil without a header
 	roles   []role   // of the columns
-	width   int      // number of data columns
-	columns []string // names of the data columns, nil without a header
-	labeled bool     // there is a label column
-	guessed bool     // whether there is a header was guessed
-	top     int      // line of the first row
-	lenient bool     // values that are not finite are no errors
+	place   []int    // of each column with data among the values of a point
+	width   int      // number of values of a point
+	columns []string // names of the values, nil without a header
+	left    []string // names of columns that Options.Columns does not have
+	counted bool     // the header counts 0, 1, 2, …
+	rows    int      // read so far
+	relation
+	labeled bool // there is a label column
+	guessed bool // whether there is a header was guessed
+	top     int  // line of the first row
+	lenient bool // values that are not finite are no errors
 
 	row      [][]byte // the next row, or err says why there is none
 	err      error
@@ -86,31 +87,24 @@ func newTable(s *byteSource, opt Options) (*table, error) {
 	t.top = t.first
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
-		t.names = make([]string, len(t.row))
-		for i, name := range t.row {
-			t.names[i] = string(bytes.TrimSpace(name))
-		}
+		t.names = fieldNames(t.row)
 	}
 	var err error
 	if t.roles, err = findRoles(len(t.row), t.names, opt); err != nil {
 		return nil, err
 	}
 	t.labeled = slices.Contains(t.roles, roleLabel)
-	for i, r := range t.roles {
-		if r == roleData {
-			t.width++
-			if t.names != nil {
-				t.columns = append(t.columns, t.names[i])
-			}
-		}
-	}
-	if t.width == 0 {
+	t.counted = t.guessed && t.names != nil && counts(t.row)
+	if !slices.Contains(t.roles, roleData) {
 		return nil, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
 	}
 	if t.names != nil {
 		if t.advance(); t.err == io.EOF {
 			return nil, errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
 		}
+	}
+	if err := t.findPlaces(opt); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -131,7 +125,7 @@ func (t *table) read(dst []float32) (int, error) {
 				t.first, plural(len(t.row), "field"), t.top, len(t.roles), advice)
 			break
 		}
-		label, err := t.parse(t.row, dst[filled:filled+t.width])
+		label, err := t.parse(t.row, dst[filled:filled+t.width], t.sample.row(t.before+t.rows))
 		if err != nil {
 			t.err = err
 			break
@@ -140,9 +134,13 @@ func (t *table) read(dst []float32) (int, error) {
 			t.labels = append(t.labels, label)
 		}
 		filled += t.width
+		t.rows++
 	}
 	return filled, t.err
 }
+
+// relate implements valueReader.
+func (t *table) relate(to relation) { t.relation = to }
 
 // step implements valueReader.
 func (t *table) step() int {
@@ -169,20 +167,28 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// parse puts the numbers of a row into dst and returns its label, which is
-// empty if the table has none.
-func (t *table) parse(row [][]byte, dst []float32) (label string, err error) {
-	at := 0
+// parse puts the numbers of a row into dst and, as float64, into sampled unless that
+// is nil, and returns its label, which is empty if the table has none.
+func (t *table) parse(row [][]byte, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
 		switch t.roles[i] {
 		case roleData:
-			if dst[at], err = parseFloat32(field); err == nil && !t.lenient && dst[at]-dst[at] != 0 {
+			at := t.place[i]
+			if t.offset != nil && t.offset[at] != 0 {
+				dst[at], err = parseLess(field, t.offset[at])
+			} else {
+				dst[at], err = parseFloat32(field)
+			}
+			if err == nil && !t.lenient && dst[at]-dst[at] != 0 {
 				err = ErrNotFinite
 			}
 			if err != nil {
 				return "", t.describe(i, field, err)
 			}
-			at++
+			if sampled != nil {
+				// What float32 has room for, float64 has.
+				sampled[at], _ = strconv.ParseFloat(string(bytes.TrimSpace(field)), 64)
+			}
 		case roleLabel:
 			label = t.intern(bytes.TrimSpace(field))
 		}
@@ -220,6 +226,20 @@ func parseFloat32(s []byte) (float32, error) {
 		}
 	}
 	v, err := strconv.ParseFloat(string(bytes.TrimSpace(s)), 32)
+	return float32(v), err
+}
+
+// parseLess reads a number and returns what it differs by from an offset.
+func parseLess(s []byte, offset float64) (float32, error) {
+	number := string(bytes.TrimSpace(s))
+	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return float32(less(whole, offset)), nil
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	v -= offset
+	if err == nil && math.Abs(v) > math.MaxFloat32 && finite.Is(v) {
+		err = strconv.ErrRange
+	}
 	return float32(v), err
 }
 
@@ -291,15 +311,16 @@ func guessSeparator(head []byte) byte {
 }
 
 // isHeader tells whether the first row of a table holds names: none of its
-// fields is a number, or one is a name that the options mention, or they count
-// 0, 1, 2, … as the names of columns do that were given none.
+// fields is a number, or one is a name that the options mention, or all columns that
+// are wanted are there, or the fields count.
 func isHeader(row [][]byte, opt Options) bool {
-	numbers, counting := false, len(row) >= 3
-	for i, field := range row {
-		counting = counting && string(bytes.TrimSpace(field)) == strconv.Itoa(i)
-	}
-	if counting {
+	if counts(row) || len(opt.Columns) > 0 && missing(fieldNames(row), opt.Columns) == nil {
 		return true
+	}
+	numbers := false
+	mentioned := map[string]bool{}
+	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Drop, opt.Columns) {
+		mentioned[name] = name != ""
 	}
 	for _, field := range row {
 		name := string(bytes.TrimSpace(field))
@@ -307,13 +328,68 @@ func isHeader(row [][]byte, opt Options) bool {
 			numbers = true
 			continue
 		}
-		for _, wanted := range append([]string{opt.LabelColumn}, opt.Drop...) {
-			if wanted != "" && wanted == name {
-				return true
-			}
+		if mentioned[name] {
+			return true
 		}
 	}
 	return !numbers
+}
+
+// counts tells whether the fields of a row, three or more, count 0, 1, 2, … as the
+// names of columns do that were given none.
+func counts(row [][]byte) bool {
+	for i, field := range row {
+		if string(bytes.TrimSpace(field)) != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(row) >= 3
+}
+
+// fieldNames returns the fields of a row as names.
+func fieldNames(row [][]byte) []string {
+	names := make([]string, len(row))
+	for i, field := range row {
+		names[i] = string(bytes.TrimSpace(field))
+	}
+	return names
+}
+
+// findPlaces decides where the value of each data column goes.
+func (t *table) findPlaces(opt Options) error {
+	t.place = make([]int, len(t.roles))
+	var at []int // the data columns
+	for i, r := range t.roles {
+		if r != roleData {
+			continue
+		}
+		t.place[i] = len(at)
+		at = append(at, i)
+		if t.names != nil {
+			t.columns = append(t.columns, t.names[i])
+		}
+	}
+	t.width = len(at)
+	if len(opt.Columns) == 0 || t.names == nil || slices.Equal(t.columns, opt.Columns) {
+		return nil
+	}
+	for i, r := range t.roles {
+		if name := t.names[i]; r != roleData && slices.Contains(opt.Columns, name) {
+			return errorf(ErrOption, "the column %s was trained on, but is now the label column or to be dropped; take it out there", text.Quote(name))
+		}
+	}
+	from, left, err := match(opt.Columns, t.columns)
+	if err != nil {
+		return err
+	}
+	for _, i := range at {
+		t.roles[i] = roleDrop
+	}
+	for place, k := range from {
+		t.place[at[k]], t.roles[at[k]] = place, roleData
+	}
+	t.width, t.columns, t.left = len(opt.Columns), opt.Columns, left
+	return nil
 }
 
 // findRoles decides what each of the columns is for.
@@ -391,6 +467,7 @@ func WriteCSV(w io.Writer, m *Matrix, labels *Labels) error {
 	if err != nil {
 		return err
 	}
+	m = m.Relative(nil)
 	for i := range m.N {
 		label := ""
 		if labels != nil {
@@ -453,6 +530,7 @@ func (c *CSVWriter) Write(m *Matrix, labels []string) error {
 	case !c.labeled && labels != nil:
 		return errorf(ErrLabels, "the points have labels, but the table was begun without a column for them; begin it with one")
 	}
+	m = m.Relative(nil)
 	for i := range m.N {
 		label := ""
 		if c.labeled {

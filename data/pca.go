@@ -34,7 +34,7 @@ const (
 type PCA struct {
 	K int `json:"k"` // number of components
 	D int `json:"d"` // width of the points
-	// Mean is the mean of the points, of length D.
+	// Mean is the mean of the points, with their Offset, of length D.
 	Mean []float64 `json:"mean"`
 	// Axes holds K orthonormal rows of length D. The component of largest
 	// magnitude of each is positive; among components that agree with it to
@@ -85,9 +85,12 @@ func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	c := columnMoments(m)
 	pca := &PCA{
 		K: k, D: m.D,
-		Mean:     c.mean,
+		Mean:     slices.Clone(c.mean),
 		Axes:     make([]float64, k*m.D),
 		Variance: make([]float64, k),
+	}
+	for j, o := range m.Offset {
+		pca.Mean[j] += o
 	}
 	f := &pcaFit{m: m, mean: c.mean, device: on}
 	for j := range m.D {
@@ -420,7 +423,11 @@ func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error
 	origin := make([]float64, p.K)
 	for a := range p.K {
 		for j, v := range p.axis(a) {
-			origin[a] += v * p.Mean[j]
+			mean := p.Mean[j]
+			if m.Offset != nil {
+				mean -= m.Offset[j]
+			}
+			origin[a] += v * mean
 		}
 	}
 	if !on.OnHost() {

@@ -11,6 +11,9 @@ type Preprocessing struct {
 	Counts *CountScaling `json:"counts,omitempty"`
 	// Width is the number of values of a point before anything else is done.
 	Width int `json:"width"`
+	// Columns are the names of those values, by which the values of new points are
+	// found; nil if they had none.
+	Columns []string `json:"columns,omitempty"`
 	// Scaler scales the points; nil leaves them.
 	Scaler *Scaler `json:"scaler,omitempty"`
 	// PCA then takes their principal components; nil keeps the points.
@@ -33,6 +36,9 @@ func (p *Preprocessing) Check() error {
 		if len(c.Genes) != p.Width {
 			return errorf(ErrShape, "data: the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
 		}
+	}
+	if p.Columns != nil && len(p.Columns) != p.Width {
+		return errorf(ErrShape, "the preprocessing takes points of %d values, but has names for %d", p.Width, len(p.Columns))
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.check(p.Width); err != nil {
@@ -57,9 +63,24 @@ func (p *Preprocessing) Out() int {
 	return p.Width
 }
 
+// Reading returns the options by which further points are read for Apply: with the
+// same columns, and with the offset that leaves of their values what it needs.
+func (p *Preprocessing) Reading(opt Options) Options {
+	if p == nil {
+		return opt
+	}
+	opt.Columns = p.Columns
+	if p.Scaler != nil {
+		opt.Offset = p.Scaler.Offset
+	}
+	return opt
+}
+
 // Apply preprocesses points. It scales those of m in place and returns m, or
 // their principal components in a matrix of their own; those are computed on a
-// device, or on the CPU if that is nil. A nil *Preprocessing leaves m as it is.
+// device, or on the CPU if that is nil. Of points whose columns have other names, or
+// the same in another order, it takes a copy of those that it knows (see
+// Matrix.Select). A nil *Preprocessing leaves m as it is.
 // Points of another width give ErrShape, and none ErrEmpty. Errors are also the device's, and ctx's
 // if it ends before.
 func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
@@ -67,6 +88,10 @@ func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matr
 		return m, nil
 	}
 	if err := m.check(); err != nil {
+		return nil, err
+	}
+	m, _, err := m.Select(p.Columns)
+	if err != nil {
 		return nil, err
 	}
 	if m.D != p.Width {

@@ -91,6 +91,7 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	}
 	o := &objective{n: len(rows), d: features.D, k: count, penalty: options.Penalty}
 	x := data.NewMatrix(o.n, o.d)
+	x.Offset = features.Offset
 	o.class = make([]int32, o.n)
 	for i, row := range rows {
 		copy(x.Row(i), features.Row(int(row)))
@@ -144,6 +145,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 	for lo := 0; lo < len(rows); lo += chunk {
 		hi := min(lo+chunk, len(rows))
 		x := data.NewMatrix(hi-lo, d)
+		x.Offset = features.Offset
 		for i, row := range rows[lo:hi] {
 			copy(x.Row(i), features.Row(int(row)))
 		}

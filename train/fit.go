@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"cne/internal/errkind"
+	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
 )
@@ -73,8 +75,8 @@ type Result struct {
 	Elapsed time.Duration
 }
 
-// A DivergedError ends a run whose loss is no longer finite, whose log Z has run away,
-// or whose points have flown apart.
+// A DivergedError ends a run whose loss, or what it has learnt, is no longer finite,
+// whose log Z has run away, or whose points have flown apart.
 type DivergedError struct {
 	// Epoch and Batch count from 1; Batch is 0 if it was found after the epoch.
 	Epoch, Batch int
@@ -219,6 +221,9 @@ func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
 	if err := f.checkReach(); err != nil {
 		return err
 	}
+	if err := f.checkFinite(); err != nil {
+		return err
+	}
 	state := State{
 		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: e.lr, Loss: f.result.Loss, LogZ: f.engine.logZ(),
 		Elapsed: f.result.Elapsed, EdgesPerSecond: speed, Model: f.model,
@@ -259,6 +264,31 @@ func (f *fit) checkReach() error {
 	}
 	if !(spread <= reach) {
 		return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%w: their root mean square distance is %.3g", ErrFlownApart, spread)}
+	}
+	return nil
+}
+
+// checkFinite checks that all that was learnt is finite. A finite loss does not tell:
+// running statistics take no part in it, nor does what the last step has made. State
+// is looked at after every epoch, models without any after the last alone.
+func (f *fit) checkFinite() error {
+	if _, ok := f.model.(Stateful); !ok && f.result.Epochs < f.epochs {
+		return nil
+	}
+	for _, a := range f.engine.arrays() {
+		name, learnt := strings.CutPrefix(a.Name, parameterPrefix)
+		if !learnt {
+			if name, learnt = strings.CutPrefix(a.Name, statePrefix); !learnt {
+				continue
+			}
+		}
+		v, err := here(a.Value)
+		if err != nil {
+			return err
+		}
+		if !finite.All(op.Data[float32](v)) || !finite.All(op.Data[float64](v)) {
+			return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%s is not finite", name)}
+		}
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func TestCountsRefuses(t *testing.T) {
 		"held: missing":        {run("--set", "data.holdout=gone"), "gone: no such file or directory); check the path (data.holdout)"},
 		"held: counts":         {holdoutRun("--set", "data.holdout=held", "-o", "new", "--quiet"), "held: the folder holds a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here"},
 		"few cells":            {run("--set", "data.path=damaged/x.mtx", "--set", "data.labels=[]"), "damaged/x.mtx: no gene was seen in at least 10 of the 2 cells"},
-		"zeros":                {run("--set", "data.path=damaged/zeros.mtx", "--set", "data.labels=[]"), "damaged/zeros.mtx: every count is 0; give a matrix with counts"},
+		"zeros":                {run("--set", "data.path=damaged/zeros.mtx", "--set", "data.labels=[]"), "damaged/zeros.mtx: no count of the 2 genes in 2 cells is above 0; give the counts as they were measured"},
 
 		"project: counts":       {project("other", "held"), "held holds counts of single-cell sequencing, but the model was not trained on counts"},
 		"project: points":       {project("run", "points.csv"), "points.csv: the file does not begin with %%MatrixMarket"},

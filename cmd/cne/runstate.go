@@ -132,7 +132,7 @@ func (r *runState[C]) begin(data ...rundir.Identity) error {
 	if err != nil {
 		return err
 	}
-	return r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return r.schema.Write(w, r.config) })
+	return r.dir.WriteConfig(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 }
 
 // configText returns the configuration as it is kept with the model and with

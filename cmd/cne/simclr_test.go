@@ -604,3 +604,43 @@ func TestSimCLREvaluateTooEarly(t *testing.T) {
 		t.Error(code, stderr)
 	}
 }
+
+// A step size with which the running statistics overflow, while the loss is finite, is
+// a divergence, and leaves no network that cannot be used.
+func TestSimCLRPretrainDiverges(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	for lr, epochs := range map[string]string{"1e6": "1", "1e30": "4"} {
+		code, stdout, stderr := runCne(t.Context(), tiny("--set", "train.lr="+lr, "--set", "train.warm_up=0", "--set", "monitor.every=0",
+			"--set", "evaluate.at_end=false", "--epochs", epochs, "--force")...)
+		if code != 1 || stdout != "" || !strings.Contains(stderr, "training diverged in epoch") || !strings.Contains(stderr, "lower train.lr") {
+			t.Errorf("train.lr=%s: exit code %d, stdout %q, stderr %q", lr, code, stdout, stderr)
+		}
+		if _, err := os.Stat("run/" + rundir.ModelFile); err == nil {
+			t.Errorf("train.lr=%s leaves a network", lr)
+		}
+	}
+}
+
+// The images of a run are known, and found from elsewhere.
+func TestSimCLREvaluateKnowsTheImages(t *testing.T) {
+	work := t.TempDir()
+	t.Chdir(work)
+	writeImages(t, "images", 8, 8, 4)
+	for _, part := range []string{"all", "train"} {
+		mustRun(t, tiny("--set", "simclr.pretrain_on="+part, "--set", "data.size=6", "-o", part)...)
+		mustRun(t, "simclr", "evaluate", part)
+	}
+	t.Chdir(t.TempDir())
+	mustRun(t, "simclr", "evaluate", filepath.Join(work, "all"))
+	t.Chdir(work)
+	must(t, os.Rename("images/train/blue/0.png", "images/train/blue/9.png"))
+	for _, part := range []string{"all", "train"} {
+		code, _, stderr := runCne(t.Context(), "simclr", "evaluate", part)
+		if code != 1 || !strings.Contains(stderr, "the images of data.path (images) are not those that the run in "+part+" was trained on") {
+			t.Errorf("%s: exit code %d, stderr %q", part, code, stderr)
+		}
+		mustRun(t, "simclr", "evaluate", part, "--set", "data.path=./images")
+		mustRun(t, "simclr", "evaluate", part, "--set", "data.size=7")
+	}
+}

@@ -155,7 +155,7 @@ func (s *spectrum) begunWith() (*axis, error) {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if s.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
+	if s.in, err = readInputs(ctx, c, s.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -68,7 +68,7 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
+	if t.in, err = readInputs(ctx, c, t.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -22,6 +22,9 @@ type Graph struct {
 	N       int     // number of points
 	Indptr  []int64 // [N+1], from 0 to the number of directed edges
 	Indices []int32 // [E], from 0 to N−1
+	// Weighted tells that the graph was read from a matrix whose entries differ.
+	// What they are takes no part in anything.
+	Weighted bool
 }
 
 // Edges returns E, the number of directed edges.
