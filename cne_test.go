@@ -12,6 +12,7 @@ import (
 	"cne"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -131,6 +132,12 @@ func TestOwnParts(t *testing.T) {
 	o := few(func(o *cne.Options) { o.Neighbors = 3 })
 	if err := h.Complete(t.Context(), &o, 0); err != nil || !slices.Equal(h.Graph.Indices, graph.Indices) {
 		t.Errorf("the neighbours were looked for again (%v)", err)
+	}
+	if e, err = h.Fit(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Project(t.Context(), m.Rows(0, 4)); err != nil {
+		t.Errorf("points as they are cannot be placed: %v", err)
 	}
 }
 
@@ -259,7 +266,18 @@ func TestBadInput(t *testing.T) {
 		"NaN":                   {nan, nil, cne.ErrPoints},
 		"too few points":        {m.Rows(0, 5), nil, cne.ErrPoints},
 		"one point":             {m.Rows(0, 1), nil, cne.ErrPoints},
-		"unknown scaling":       {m, func(o *cne.Options) { o.Scaling = "large" }, data.ErrOption},
+		"unknown scaling":       {m, func(o *cne.Options) { o.Scaling = "large" }, cne.ErrOption},
+		"unknown loss":          {m, func(o *cne.Options) { o.Loss = 17 }, cne.ErrOption},
+		"unknown metric":        {m, func(o *cne.Options) { o.Metric = -1 }, cne.ErrOption},
+		"temperature":           {m, func(o *cne.Options) { o.Temperature = math.NaN() }, cne.ErrOption},
+		"scale":                 {m, func(o *cne.Options) { o.Scale = -1 }, cne.ErrOption},
+		"momentum":              {m, func(o *cne.Options) { o.Momentum = 7 }, cne.ErrOption},
+		"standard deviation":    {m, func(o *cne.Options) { o.StartStd = -1 }, cne.ErrOption},
+		"too many dimensions":   {m, func(o *cne.Options) { o.Dim = math.MaxInt / 2 }, cne.ErrOption},
+		"hook":                  {m, func(o *cne.Options) { o.Hooks = []train.Hook{nil} }, cne.ErrOption},
+		"no way to save":        {m, func(o *cne.Options) { o.Checkpoints = new(train.Checkpoints) }, cne.ErrOption},
+		"another's checkpoint":  {m, func(o *cne.Options) { o.Resume = new(train.Checkpoint) }, train.ErrCheckpoint},
+		"equal points":          {data.NewMatrix(40, 3), func(o *cne.Options) { o.Hidden = []int{4} }, cne.ErrEqualPoints},
 		"neighbours":            {m, func(o *cne.Options) { o.Neighbors = -3 }, cne.ErrOption},
 		"components":            {m, func(o *cne.Options) { o.Components = -2 }, cne.ErrOption},
 		"dimensions":            {m, func(o *cne.Options) { o.Dim = -2 }, cne.ErrOption},
@@ -272,13 +290,17 @@ func TestBadInput(t *testing.T) {
 		"clip":                  {m, func(o *cne.Options) { o.Clip = math.NaN() }, cne.ErrOption},
 		"place":                 {m, func(o *cne.Options) { o.Loss, o.Place = op.UMAP, train.AtS(1) }, cne.ErrOption},
 		"start of another size": {m, func(o *cne.Options) { o.Start = data.NewMatrix(3, 2) }, cne.ErrOption},
-		"graph of others":       {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 3, Indptr: make([]int64, 4)} }, cne.ErrOption},
-		"graph without edges":   {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 40, Indptr: make([]int64, 41)} }, cne.ErrOption},
-		"width of a layer":      {m, func(o *cne.Options) { o.Hidden = []int{0} }, nil},
+		"start of no number": {m, func(o *cne.Options) {
+			o.Start = data.NewMatrix(40, 2)
+			o.Start.X[3] = float32(math.Inf(1))
+		}, cne.ErrOption},
+		"graph of others":     {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 3, Indptr: make([]int64, 4)} }, cne.ErrOption},
+		"graph without edges": {m, func(o *cne.Options) { o.Graph = &neighbors.Graph{N: 40, Indptr: make([]int64, 41)} }, cne.ErrOption},
+		"width of a layer":    {m, func(o *cne.Options) { o.Hidden = []int{0} }, cne.ErrOption},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := cne.Embed(t.Context(), x.points, few(x.change))
-			if err == nil || e != nil || x.cause != nil && !errors.Is(err, x.cause) {
+			if e != nil || !errors.Is(err, x.cause) {
 				t.Errorf("the error is %v, the embedding %v", err, e)
 			}
 		})
@@ -301,6 +323,126 @@ func TestBadInput(t *testing.T) {
 	}
 	if _, err := cne.Load(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there was loaded")
+	}
+}
+
+// Parts that do not fit together are errors, too.
+func TestBadParts(t *testing.T) {
+	m, ctx := points(t, 20), t.Context()
+	h, err := cne.Prepare(ctx, m, few(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := h.Fit(ctx, few(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nearest, err := neighbors.KNN(ctx, m.Rows(0, 30), 5, neighbors.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fit := func(h *cne.Neighborhood, change func(*cne.Options)) error {
+		_, err := h.Fit(ctx, few(change))
+		return err
+	}
+	fitModel := func(m cne.Trainable) error {
+		_, err := h.FitModel(ctx, m, few(nil))
+		return err
+	}
+	complete := func(h cne.Neighborhood) error {
+		o := few(nil)
+		return h.Complete(ctx, &o, 0)
+	}
+	place := func(e *cne.Embedding, dst, points *data.Matrix, skipped []bool) error {
+		_, err := e.ProjectBlock(ctx, dst, points, skipped)
+		return err
+	}
+	small, err := model.NewEmbedding(make([]float32, 20), 2, e.Description.Training.Objective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst, void := data.NewMatrix(40, 2), new(cne.Embedding)
+	for name, x := range map[string]struct{ got, want error }{
+		"nothing to fit":                {fit(new(cne.Neighborhood), nil), cne.ErrPoints},
+		"no neighbourhood":              {fit(nil, nil), cne.ErrPoints},
+		"start of another size":         {fit(h, func(o *cne.Options) { o.Start = data.NewMatrix(3, 2) }), cne.ErrOption},
+		"another graph":                 {fit(h, func(o *cne.Options) { o.Graph = new(neighbors.Graph) }), cne.ErrOption},
+		"a network of a table's":        {fit(h, func(o *cne.Options) { o.Hidden = []int{3} }), cne.ErrOption},
+		"no model":                      {fitModel(nil), cne.ErrOption},
+		"model of another size":         {fitModel(small), cne.ErrOption},
+		"nothing to complete":           {complete(cne.Neighborhood{}), cne.ErrPoints},
+		"points that do not fit":        {complete(cne.Neighborhood{Input: &data.Matrix{N: 40, D: 3}}), cne.ErrPoints},
+		"neighbours of others":          {complete(cne.Neighborhood{Input: m, Nearest: nearest}), cne.ErrPoints},
+		"too few neighbours":            {complete(cne.Neighborhood{Input: m, Nearest: h.Nearest.Nearest(2)}), cne.ErrPoints},
+		"no positions":                  {place(e, nil, m, nil), cne.ErrPoints},
+		"no points":                     {place(e, dst, nil, nil), cne.ErrPoints},
+		"too few positions":             {place(e, data.NewMatrix(6, 2), m, nil), cne.ErrPoints},
+		"too few marks":                 {place(e, dst, m, make([]bool, 3)), cne.ErrPoints},
+		"no training points":            {e.UseTrainingPoints(nil), cne.ErrPoints},
+		"training points without value": {e.UseTrainingPoints(&data.Matrix{N: 40, D: 3}), cne.ErrPoints},
+		"nothing to save":               {void.Save(filepath.Join(t.TempDir(), "e")), cne.ErrPoints},
+		"no model to save":              {void.SaveModel(filepath.Join(t.TempDir(), "e")), cne.ErrPoints},
+		"nothing to project by":         {place(void, dst, m, nil), cne.ErrPoints},
+	} {
+		if !errors.Is(x.got, x.want) {
+			t.Errorf("%s: the error is %v", name, x.got)
+		}
+	}
+	if d := void.Dim(); d != 0 {
+		t.Errorf("nothing has %d dimensions", d)
+	}
+	if place(e, dst, m, nil) != nil {
+		t.Error("the embedding is no longer what it was")
+	}
+}
+
+// What the embeddings of a spectrum have learnt until it is interrupted is kept.
+func TestInterruptedSpectrum(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	o := few(func(o *cne.Options) {
+		o.Epochs = 6
+		o.Hooks = []train.Hook{train.HookFunc(func(s *train.State) error {
+			if s.Epoch == 4 { // two of them are shared
+				cancel(errors.New("enough"))
+			}
+			return nil
+		})}
+	})
+	spectrum, err := cne.Spectrum(ctx, points(t, 300), cne.Places(train.AtZBar(1e3), train.AtZBar(1e4)), o)
+	if !errors.Is(err, context.Canceled) || len(spectrum) != 2 {
+		t.Fatalf("%v: %v", spectrum, err)
+	}
+	most := 0
+	for _, e := range spectrum {
+		if e != nil {
+			most = max(most, e.Result.Epochs)
+		}
+	}
+	if most != 4 {
+		t.Errorf("the furthest embedding has learnt for %d epochs", most)
+	}
+	o.Hooks = nil
+	if none, err := cne.Spectrum(ctx, points(t, 300), cne.Places(train.Place{}), o); !errors.Is(err, context.Canceled) || none != nil {
+		t.Errorf("before it began: %v, %v", none, err)
+	}
+	for name, change := range map[string]func(*cne.Options){
+		"resumed": func(o *cne.Options) { o.Resume = new(train.Checkpoint) },
+		"saved": func(o *cne.Options) {
+			o.Checkpoints = &train.Checkpoints{Save: func(*train.Checkpoint) error { return nil }}
+		},
+	} {
+		if _, err := cne.Spectrum(t.Context(), points(t, 20), cne.Places(train.Place{}), few(change)); !errors.Is(err, cne.ErrOption) {
+			t.Errorf("a spectrum that is %s: the error is %v", name, err)
+		}
+	}
+}
+
+// Phases take what they leave open from the options.
+func TestPhasesInherit(t *testing.T) {
+	o := cne.Options{LR: 0.25, Negatives: 7, Phases: []train.Phase{{Epochs: 2}, {Epochs: 3, LR: 0.5, Negatives: train.Full}}}
+	got := o.FitOptions().Phases
+	if got[0].LR != 0.25 || got[0].Negatives != 7 || got[1] != o.Phases[1] || o.Phases[0].LR != 0 {
+		t.Errorf("the phases are %+v", got)
 	}
 }
 
@@ -342,5 +484,112 @@ func TestTableWithoutItsPoints(t *testing.T) {
 	}
 	if got, err := loaded.Project(t.Context(), m.Rows(0, 4)); err != nil || !slices.Equal(got.X, want.X) {
 		t.Errorf("the points are placed elsewhere (%v)", err)
+	}
+}
+
+// Points far from zero have the neighbours that they have near it, and new ones are
+// placed where they are placed there.
+func TestFarFromZero(t *testing.T) {
+	s := rng.New(1, rng.Init)
+	near, far := make([][]float64, 150), make([][]float64, 150)
+	for i := range near {
+		for j := range 3 {
+			v := math.Round(5*1024*s.Normal()) / 1024 // exact in either place
+			near[i], far[i] = append(near[i], v), append(far[i], v+1e8*float64(j-1))
+		}
+	}
+	matrix := func(rows [][]float64) *data.Matrix {
+		m, err := data.FromRows(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, scaling := range []data.Scaling{data.ScaleNone, data.ScaleUnit, data.ScaleStandard} {
+		for name, hidden := range map[string][]int{"table": nil, "network": {8}} {
+			t.Run(string(scaling)+" "+name, func(t *testing.T) {
+				o := few(func(o *cne.Options) { o.Scaling, o.Hidden = scaling, hidden })
+				a, b := embed(t, matrix(near), o), embed(t, matrix(far), o)
+				if !slices.Equal(a.Neighborhood.Graph.Indices, b.Neighborhood.Graph.Indices) {
+					t.Fatal("the graph is another")
+				}
+				path := filepath.Join(t.TempDir(), "e.safetensors")
+				if err := b.Save(path); err != nil {
+					t.Fatal(err)
+				}
+				loaded, err := cne.Load(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole, err := loaded.Project(t.Context(), matrix(far))
+				if err != nil {
+					t.Fatal(err)
+				}
+				// A few have no offset of their own, or another.
+				few, err := loaded.Project(t.Context(), matrix(far[:3]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range few.X {
+					if math.Abs(float64(v-whole.X[i])) > 1e-3 {
+						t.Errorf("coordinate %d is %v among few and %v among all", i, v, whole.X[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// Points whose columns have names are projected by them, by a table and a network,
+// also once they were saved.
+func TestProjectByName(t *testing.T) {
+	m := points(t, 40)
+	m.Columns = make([]string, m.D)
+	for j := range m.Columns {
+		m.Columns[j] = string(rune('a' + j))
+	}
+	for name, o := range map[string]cne.Options{
+		"table": few(nil), "network": few(func(o *cne.Options) { o.Hidden = []int{8} }),
+		"network of PCA": few(func(o *cne.Options) { o.Hidden, o.OnComponents, o.Components = []int{8}, true, 2 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := embed(t, m, o)
+			path := filepath.Join(t.TempDir(), "e.safetensors")
+			if err := e.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			e, err := cne.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := e.Project(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Backwards, behind a column that is not known.
+			back := data.NewMatrix(m.N, m.D+1)
+			back.Columns = []string{"other"}
+			for j := range m.D {
+				back.Columns = append(back.Columns, m.Columns[m.D-1-j])
+			}
+			for i := range m.N {
+				back.Row(i)[0] = float32(math.NaN()) // takes no part
+				for j, v := range m.Row(i) {
+					back.Row(i)[m.D-j] = v
+				}
+			}
+			got, err := e.Project(t.Context(), back)
+			if err != nil || !slices.Equal(got.X, want.X) {
+				t.Errorf("points are placed elsewhere (%v)", err)
+			}
+			unnamed := &data.Matrix{N: m.N, D: m.D, X: m.X}
+			if got, err = e.Project(t.Context(), unnamed); err != nil || !slices.Equal(got.X, want.X) {
+				t.Errorf("points without names are placed elsewhere (%v)", err)
+			}
+			back.Columns[1] = "unknown"
+			if _, err := e.Project(t.Context(), back); !errors.Is(err, cne.ErrPoints) || !errors.Is(err, data.ErrShape) {
+				t.Errorf("a column is missing, but the error is %v", err)
+			}
+		})
 	}
 }

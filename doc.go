@@ -17,8 +17,11 @@
 //	err = e.Save("model.safetensors")
 //	e, err = cne.Load("model.safetensors")
 //
+// [Options] also take a graph or a start of one's own, callbacks that hear how the
+// run goes (Hooks, Watch), and checkpoints, from which an interrupted run goes on.
 // [Spectrum] makes several embeddings between t-SNE and UMAP from one early phase
-// that they share. How good an embedding is, package train/quality tells.
+// that they share. How good an embedding is, with labels and for held-out points
+// (data.Dataset.Split), package train/quality tells.
 //
 // The steps of Embed can be taken one by one, to look at what lies between them or
 // to put something of one's own there: [Prepare] scales the points and finds their

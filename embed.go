@@ -2,6 +2,9 @@ package cne
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"cne/data"
 	"cne/model"
@@ -9,7 +12,8 @@ import (
 	"cne/train"
 )
 
-// An Embedding is points and their positions, and places further points.
+// An Embedding has the positions of points, and places further points. Its methods
+// must not be called by two goroutines at once.
 type Embedding struct {
 	// Positions [n, Dim] are those of the points, in their order; nil for a network
 	// that was loaded, which does not know its training points, and where a device
@@ -22,8 +26,8 @@ type Embedding struct {
 	// Description is what is saved with it, and can be changed before: the names of
 	// classes, the configuration and the version of a program.
 	Description model.Description
-	// Foreign tells that it was loaded from a file of PyTorch's, which has no
-	// Description: points are taken as they are.
+	// Foreign tells that it was loaded from a file that PyTorch has written, without
+	// a Description: points are then taken as they are.
 	Foreign bool
 
 	model  saver        // what is saved
@@ -35,7 +39,8 @@ type Embedding struct {
 // (*model.Embedding) or a network (*model.Parametric).
 type Trainable interface {
 	model.Model
-	saver
+	// Save writes the model to a file, with what the description holds.
+	Save(path string, d *model.Description) error
 }
 
 // A saver writes itself to a file.
@@ -69,12 +74,27 @@ func (h *Neighborhood) Fit(ctx context.Context, o Options) (*Embedding, error) {
 
 // FitModel is Fit of a model that NewModel has made.
 func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*Embedding, error) {
+	if err := h.check(&o); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, badOption("no model to fit; NewModel makes one")
+	}
+	if n, _ := m.Points(); n != h.Graph.N {
+		return nil, badOption("a model of %d points for a graph of %d", n, h.Graph.N)
+	}
 	heads, tails := h.Graph.EdgeList()
 	return h.fitModel(ctx, m, heads, tails, &o)
 }
 
 func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
 	result, fitted := train.Fit(ctx, m, heads, tails, o.FitOptions())
+	if fitted != nil && result.Edges == 0 { // it has not begun
+		if errors.Is(fitted, train.ErrInput) {
+			fitted = fmt.Errorf("%w: %w", ErrOption, fitted)
+		}
+		return nil, fitted
+	}
 	e := &Embedding{
 		Neighborhood: h, Result: result, model: m,
 		Description: model.Description{Preprocessing: h.preprocessing(o), Training: h.training(o, result)},
@@ -99,12 +119,35 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	return e, err
 }
 
-// NewModel returns the model that Fit trains, at its start.
-func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (Trainable, error) {
-	if o.Float64 {
-		return newModel[float64](ctx, h, o)
+// check says what is wrong with the options for the neighbourhood, or missing in it.
+func (h *Neighborhood) check(o *Options) error {
+	switch {
+	case h == nil || h.Graph == nil || h.Points == nil:
+		return fmt.Errorf("%w: the neighbourhood has no graph; Prepare or Complete makes it", ErrPoints)
+	case h.Points.N != h.Graph.N:
+		return fmt.Errorf("%w: %d of them, but a graph of %d", ErrPoints, h.Points.N, h.Graph.N)
+	case o.Graph != nil && o.Graph != h.Graph:
+		return badOption("another Graph than the neighbourhood has")
+	case o.network() && !o.OnComponents && h.Input == nil:
+		return badOption("Hidden, but the neighbourhood was made for a table, and has let go of what a network sees; give Hidden to Prepare, too")
 	}
-	return newModel[float32](ctx, h, o)
+	return o.Check(h.Graph.N)
+}
+
+// NewModel returns the model that Fit trains, at its start.
+func (h *Neighborhood) NewModel(ctx context.Context, o *Options) (m Trainable, err error) {
+	if err := h.check(o); err != nil {
+		return nil, err
+	}
+	if o.Float64 {
+		m, err = newModel[float64](ctx, h, o)
+	} else {
+		m, err = newModel[float32](ctx, h, o)
+	}
+	if errors.Is(err, model.ErrInput) {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return m, err
 }
 
 func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Trainable, error) {
@@ -142,11 +185,8 @@ func convert[T op.Float](x []float32) []T {
 // startingTable returns the positions from which a table begins.
 func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
 	if o.Start != nil {
-		table := make([]T, len(o.Start.X))
-		for i, v := range o.Start.X {
-			table[i] = T(v)
-		}
-		return table, nil
+		start := o.Start.Relative(nil)
+		return slices.Clone(convert[T](start.X)), nil
 	}
 	std := orElse(o.StartStd, 1)
 	if o.RandomStart {
@@ -168,8 +208,13 @@ func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options,
 // table, before their neighbours are looked for.
 func (h *Neighborhood) preprocessing(o *Options) *data.Preprocessing {
 	var p data.Preprocessing
-	if h.Before != nil {
+	switch {
+	case h.Before != nil:
 		p = *h.Before
+	case h.PCA != nil:
+		p.Width = h.PCA.D
+	default:
+		p.Width = h.Points.D
 	}
 	if o.releasesInput() {
 		p.PCA = h.PCA

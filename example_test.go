@@ -88,6 +88,93 @@ func Example_network() {
 	// Output: true
 }
 
+// A part of the points is held out, and placed when the others have been embedded. Do
+// their neighbours there have their labels, and are they their neighbours in the data?
+func Example_heldOut() {
+	ctx := context.Background()
+	points, err := data.FromMat(rings(200))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	names := make([]string, points.N)
+	for i := range names {
+		names[i] = []string{"lower", "upper"}[i/200]
+	}
+	all := &data.Dataset{Points: points, Labels: data.NewLabels(names)}
+	rest, held, _, err := all.Split(0.1, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := cne.Embed(ctx, rest.Points, cne.Options{Epochs: 100})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	positions, err := e.Project(ctx, held.Points)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	figures, err := quality.MeasureHeldOut(ctx, rest.Points, e.Positions,
+		quality.HeldOut{Points: held.Points, Embedding: positions, Labels: held.Labels}, quality.Options{Labels: rest.Labels})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d points, accuracy %.2f, most neighbours kept: %t\n", figures.N, *figures.Accuracy, *figures.KNNRecall > 0.5)
+	// Output: 40 points, accuracy 1.00, most neighbours kept: true
+}
+
+// A run is kept every ten epochs, interrupted, and goes on from its file to the very
+// embedding of a run that was not.
+func Example_checkpoints() {
+	points, err := data.FromMat(rings(50))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	folder, err := os.MkdirTemp("", "cne")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "checkpoint.safetensors")
+	ctx, interrupt := context.WithCancel(context.Background())
+	e, err := cne.Embed(ctx, points, cne.Options{
+		Epochs:      40,
+		Checkpoints: &train.Checkpoints{Epochs: 10, Save: func(c *train.Checkpoint) error { return c.WriteFile(path) }},
+		Hooks: []train.Hook{train.HookFunc(func(s *train.State) error {
+			if s.Epoch == 25 {
+				interrupt()
+			}
+			return nil
+		})},
+	})
+	fmt.Println(err, "after", e.Result.Epochs, "epochs")
+	checkpoint, err := train.ReadCheckpoint(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resumed, err := cne.Embed(context.Background(), points, cne.Options{Epochs: 40, Resume: checkpoint})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	whole, err := cne.Embed(context.Background(), points, cne.Options{Epochs: 40})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mat.Equal(resumed.Positions, whole.Positions))
+	// Output:
+	// context canceled after 25 epochs
+	// true
+}
+
 // Embeddings along the spectrum share their early phase: towards UMAP clusters
 // shrink and what is between them grows.
 func ExampleSpectrum() {

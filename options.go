@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -23,6 +25,9 @@ var (
 	// projected: too few, of another width, or with values that are no finite
 	// numbers.
 	ErrPoints = errors.New("cne: bad points")
+	// ErrEqualPoints is the error about points for a network that are all equal; it is
+	// an ErrPoints, too.
+	ErrEqualPoints = fmt.Errorf("%w: all are equal, and a network places equal points at one position", ErrPoints)
 	// ErrImages is the cause of Load's error about a network for images, which places
 	// no points: see package simclr.
 	ErrImages = errors.New("cne: the file holds a network for images")
@@ -62,7 +67,9 @@ type Options struct {
 	Components int
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int
-	// Graph, if there is one, takes the place of the kNN graph.
+	// Graph, if there is one, takes the place of the kNN graph:
+	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
+	// neighbors.ReadNPZ reads one of scipy's.
 	Graph *neighbors.Graph
 
 	// Hidden are the widths of a network's hidden layers, between which ReLUs
@@ -134,8 +141,8 @@ type Options struct {
 	// EarlyExaggeration runs the first third of the epochs at max(s, 1), where
 	// Place says s.
 	EarlyExaggeration bool
-	// Phases, if there are any, are run one after the other in place of Epochs, LR,
-	// Anneal, WarmUp, Place and Negatives.
+	// Phases, if there are any, are run one after the other in place of Epochs,
+	// Anneal, WarmUp and Place; LR and Negatives are those of phases that have none.
 	Phases []train.Phase
 
 	// Seed decides all that is random. The same seed gives the same embedding, bit
@@ -143,15 +150,17 @@ type Options struct {
 	Seed uint64
 	// Device is where it is computed; nil means the CPU.
 	Device *model.Device
-	// Hooks are called after every epoch (train.State), and Watch as
-	// train.Options says.
+	// Hooks are called after every epoch, with how the run goes (train.State) and the
+	// model as it is. Watch, unless it is nil, is called after every batch: see
+	// train.Options.
 	Hooks []train.Hook
-	// Log, if there is one, is told what begins that takes long.
-	Log   *slog.Logger
 	Watch func(epoch, done, batches int, loss float64)
-	// Checkpoints says when the state of the run is kept, and Resume where it goes
-	// on: see train.Options. A spectrum, which has several runs, takes
-	// SpectrumCheckpoints in place of both.
+	// Log, unless it is nil, is told what begins that takes long.
+	Log *slog.Logger
+	// Checkpoints says when the state of the run is kept; nil means never. Resume is
+	// such a state, from which a run with the same points and options goes on to the
+	// same embedding, bit for bit; nil starts from the beginning. A spectrum, which has
+	// several runs, takes SpectrumCheckpoints in place of both.
 	Checkpoints         *train.Checkpoints
 	Resume              *train.Checkpoint
 	SpectrumCheckpoints *SpectrumCheckpoints
@@ -204,8 +213,19 @@ func (o *Options) Check(n int) error {
 		return badOption("Start with Hidden or RandomStart; only a table starts somewhere, and at one place")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
 		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
+	case o.Start != nil && !finite.All(o.Start.X):
+		return badOption("a start with a value that is no finite number")
+	case !(o.StartStd >= 0) || math.IsInf(o.StartStd, 0):
+		return badOption("a start with a standard deviation of %g; take a positive number, or 0 for 1", o.StartStd)
+	case slices.ContainsFunc(o.Hidden, func(width int) bool { return width < 1 }):
+		return badOption("hidden layers of the widths %d; take 1 or more for each", o.Hidden)
+	case !(o.Scale >= 0):
+		return badOption("a loss times %g; take a positive number, or 0 for the loss's own", o.Scale)
 	case o.Clamp < 0 && o.Clamp != None || o.Clamp >= 1 || math.IsNaN(o.Clamp):
 		return badOption("a clamp of %g; take a number in [0, 1), 0 for %g, or None", o.Clamp, DefaultClamp)
+	}
+	if err := errors.Join(o.Objective().Check(), o.method(o.WeightDecay).Init(nil)); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	edges := n * max(1, orElse(o.Neighbors, DefaultNeighbors))
 	if o.Graph != nil {
@@ -258,20 +278,26 @@ func (o *Options) method(weightDecay float64) train.Method {
 
 // phases returns what is run one after the other.
 func (o *Options) phases() []train.Phase {
-	if len(o.Phases) > 0 {
-		return o.Phases
-	}
-	epochs, lr := DefaultTableEpochs, float64(DefaultTableLR)
+	epochs, lr, negatives := DefaultTableEpochs, float64(DefaultTableLR), orElse(o.Negatives, DefaultNegatives)
 	if o.network() {
 		epochs = DefaultNetworkEpochs
 	}
 	if o.adam() {
 		lr = DefaultNetworkLR
 	}
-	return []train.Phase{{
-		Epochs: orElse(o.Epochs, epochs), LR: orElse(o.LR, lr), Anneal: o.Anneal, WarmUp: o.WarmUp,
-		Place: o.Place, ExaggerateEarly: o.EarlyExaggeration, Negatives: orElse(o.Negatives, DefaultNegatives),
-	}}
+	lr = orElse(o.LR, lr)
+	if len(o.Phases) == 0 {
+		return []train.Phase{{
+			Epochs: orElse(o.Epochs, epochs), LR: lr, Anneal: o.Anneal, WarmUp: o.WarmUp,
+			Place: o.Place, ExaggerateEarly: o.EarlyExaggeration, Negatives: negatives,
+		}}
+	}
+	phases := slices.Clone(o.Phases)
+	for i := range phases {
+		p := &phases[i]
+		p.LR, p.Negatives = orElse(p.LR, lr), orElse(p.Negatives, negatives)
+	}
+	return phases
 }
 
 // FitOptions returns the options of the training.

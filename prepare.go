@@ -14,8 +14,9 @@ import (
 // A Neighborhood is what an embedding is to preserve: points, and which of them are
 // neighbours.
 type Neighborhood struct {
-	// Input are the points as they were scaled; a network sees them, unless
-	// Options.OnComponents says otherwise.
+	// Input are the points as they were scaled. A network sees them, unless
+	// Options.OnComponents says otherwise; where none does, Prepare and Complete let
+	// go of them, for they may be most of the memory, and Input is nil.
 	Input *data.Matrix
 	// Points is the space in which neighbours are near: Input, or its principal
 	// components, which PCA then gives of any points.
@@ -35,7 +36,8 @@ type Neighborhood struct {
 }
 
 // Prepare scales points, finds their neighbours and makes the graph, as the options
-// say. It does not change the points. Embed does it first.
+// say. It does not change the points. The names of their columns, and their Offset,
+// are kept for new points. Embed does it first.
 func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -43,12 +45,15 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	if err := o.Check(points.N); err != nil {
 		return nil, err
 	}
-	set := &data.Dataset{Points: &data.Matrix{N: points.N, D: points.D, X: slices.Clone(points.X)}}
+	set := &data.Dataset{Points: points.Clone()}
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
-	if err != nil {
+	switch {
+	case errors.Is(err, data.ErrOption):
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Scaler: scaler}}
+	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Columns: slices.Clone(points.Columns), Scaler: scaler}}
 	if err := h.Complete(ctx, &o, 0); err != nil {
 		return nil, err
 	}
@@ -66,9 +71,17 @@ func checkPoints(m *data.Matrix) error {
 // Complete finds what is nil of Points, Nearest and Graph, given Input and Before; what
 // is there already, such as what an earlier run has found, is taken as it is. Nearest
 // gets at least so many neighbours, which a measure of quality may want more of than
-// the graph. When ctx ends, so does Complete, with ctx.Err().
+// the graph; if it is there already, it must have as many. When ctx ends, so does
+// Complete, with ctx.Err().
 func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) error {
-	n := h.Input.N
+	from := h.Points
+	if from == nil {
+		from = h.Input
+	}
+	if err := checkPoints(from); err != nil {
+		return err
+	}
+	n := from.N
 	if err := o.checkGraph(n); err != nil {
 		return err
 	}
@@ -81,6 +94,12 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	}
 	if n <= max(k, 1) {
 		return fmt.Errorf("%w: %d points do not have %d neighbours each; give more points, or ask for fewer neighbours", ErrPoints, n, max(k, 1))
+	}
+	if nb := h.Nearest; nb != nil && (nb.N != n || nb.K < k) {
+		return fmt.Errorf("%w: there are %d neighbours of %d points, but %d of %d are needed", ErrPoints, nb.K, nb.N, k, n)
+	}
+	if err := h.checkEqual(o); err != nil {
+		return err
 	}
 	if h.Points == nil {
 		if err := h.reduce(ctx, o); err != nil {
@@ -99,6 +118,9 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		if errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil {
 			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
 		}
+		if errors.Is(err, neighbors.ErrNotFinite) {
+			return fmt.Errorf("%w: %w", ErrPoints, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -106,10 +128,26 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	if h.Graph == nil {
 		var err error
 		if h.Graph, err = neighbors.FromNeighbors(h.Nearest.Nearest(orElse(o.Neighbors, DefaultNeighbors))); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrPoints, err)
 		}
 	}
 	return ctx.Err()
+}
+
+// checkEqual refuses points for a network that are all equal, and warns of those whose
+// neighbours are to be found.
+func (h *Neighborhood) checkEqual(o *Options) error {
+	x, d := h.Input.X, h.Input.D
+	if !slices.Equal(x[d:], x[:len(x)-d]) { // each point and the next
+		return nil
+	}
+	if o.network() {
+		return ErrEqualPoints
+	}
+	if h.Graph == nil && o.Log != nil {
+		o.Log.Warn("all points are equal, so that each is as near as any other and chance decides where they lie", "points", h.Input.N)
+	}
+	return nil
 }
 
 // Reduces returns how many principal components the graph is built on for n points

@@ -17,6 +17,9 @@ import (
 // that Project needs: of a table that is its training points, too; of a network it
 // is its weights alone, with the names that PyTorch gives them.
 func (e *Embedding) Save(path string) error {
+	if e.model == nil {
+		return errEmpty
+	}
 	d := e.Description
 	d.Points = e.beside
 	return e.model.Save(path, &d)
@@ -24,7 +27,15 @@ func (e *Embedding) Save(path string) error {
 
 // SaveModel is Save without the training points of a table, which may be large, or
 // not to be passed on: UseTrainingPoints gives them back to what is loaded.
-func (e *Embedding) SaveModel(path string) error { return e.model.Save(path, &e.Description) }
+func (e *Embedding) SaveModel(path string) error {
+	if e.model == nil {
+		return errEmpty
+	}
+	return e.model.Save(path, &e.Description)
+}
+
+// errEmpty is the error of an Embedding of nothing.
+var errEmpty = fmt.Errorf("%w: the embedding is empty; Embed and Load make one", ErrPoints)
 
 // Load reads an embedding that Save, or the program, has written, or a network of
 // linear layers that PyTorch has. Errors name the file, and wrap model.ErrFile if
@@ -53,6 +64,12 @@ func Load(path string) (*Embedding, error) {
 // UseTrainingPoints gives a table that was saved without its training points [n, p]
 // these, as its graph saw them.
 func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
+	if err := checkPoints(points); err != nil {
+		return err
+	}
+	if e.mapper == nil && e.Positions == nil {
+		return errEmpty
+	}
 	if e.Positions == nil || points.N != e.Positions.N {
 		return fmt.Errorf("%w: %d training points for a table of others", ErrPoints, points.N)
 	}
@@ -79,6 +96,9 @@ func (e *Embedding) Mapper() (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
 	}
+	if e.model == nil || e.Positions == nil {
+		return nil, errEmpty
+	}
 	if e.beside == nil {
 		return nil, ErrNoTrainingPoints
 	}
@@ -103,17 +123,20 @@ func (e *Embedding) Width() (int, error) {
 	return width, nil
 }
 
-// Dim returns how many dimensions the embedding has.
+// Dim returns how many dimensions the embedding has; an empty one has none.
 func (e *Embedding) Dim() int {
-	if e.Positions != nil {
+	switch {
+	case e.Positions != nil:
 		return e.Positions.D
+	case e.mapper == nil:
+		return 0
 	}
 	_, d := e.mapper.Size()
 	return d
 }
 
 // projectedRows is how many points are placed between two looks at the context.
-const projectedRows = 1 << 13
+const projectedRows = 1 << 11
 
 // Project places points [r, D] of the kind that the embedding was learnt from, and
 // returns their positions [r, Dim]. A network maps them; beside a table each starts
@@ -121,6 +144,10 @@ const projectedRows = 1 << 13
 // The position of a point does not depend on the others. The points stay as they
 // are. A point of another width, or with a value that is no finite number, is an
 // error that wraps ErrPoints; its row counts from 0.
+//
+// Where the columns of both have names, the values are found by them, in any order,
+// and others left out; it is an error that wraps ErrPoints if one is missing.
+// Otherwise they are taken as they come.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
 	mapper, err := e.Mapper()
 	if err != nil {
@@ -132,6 +159,7 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	_, d := mapper.Size()
 	positions := data.NewMatrix(points.N, d)
 	block := data.NewMatrix(min(points.N, projectedRows), points.D)
+	block.Offset, block.Columns = points.Offset, points.Columns
 	for lo := 0; lo < points.N; lo += projectedRows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -160,7 +188,8 @@ func (e *PointError) Error() string { return fmt.Sprintf("%v: row %d: %s", ErrPo
 func (e *PointError) Unwrap() error { return ErrPoints }
 
 // ProjectBlock writes the positions of a block of points to dst, for callers who read
-// points block by block; it prepares them where they are. Without skipped, the first
+// points block by block; it prepares them where they are, unless their columns have
+// to be put in order first (see Project). Without skipped, the first
 // point that cannot be placed is an error (*PointError); with it, of one element for
 // each point, such points are marked there, get NaNs as positions, and are counted.
 func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, skipped []bool) (bad int, err error) {
@@ -172,7 +201,18 @@ func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, 
 	if err != nil {
 		return 0, err
 	}
+	if err := checkPoints(points); err != nil {
+		return 0, err
+	}
+	if dst == nil || dst.N != points.N || dst.D != e.Dim() || len(dst.X) != dst.N*dst.D || skipped != nil && len(skipped) != points.N {
+		return 0, fmt.Errorf("%w: %d of them need a matrix of %d rows of %d for their positions, and as many marks", ErrPoints, points.N, points.N, e.Dim())
+	}
 	before := e.Description.Preprocessing
+	if before != nil {
+		if points, _, err = points.Select(before.Columns); err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrPoints, err)
+		}
+	}
 	if points.D != width {
 		return 0, fmt.Errorf("%w: they have %d values, but the embedding was learnt from points of %d; give points of the same kind", ErrPoints, points.D, width)
 	}

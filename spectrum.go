@@ -20,9 +20,12 @@ import (
 // the options. The embeddings come in the order of last.
 //
 // Each is, bit for bit, what Embed gives with the shared phases and that one as
-// Options.Phases. Tables are trained a core's worth at a time. When ctx ends, or one
-// of the runs fails, there are no embeddings; Options.SpectrumCheckpoints keeps what
-// it takes to go on.
+// Options.Phases. Tables are trained a core's worth at a time, so that hooks and Watch
+// may be called from several goroutines at once; they hear of the shared phases, too.
+// Checkpoints and Resume must be nil: SpectrumCheckpoints takes their place.
+//
+// When ctx ends, or one of the runs fails (SpectrumError), the others end soon. The
+// embeddings are then as far as they were trained, and nil where that had not begun.
 func Spectrum(ctx context.Context, points *data.Matrix, last []train.Phase, o Options) ([]*Embedding, error) {
 	h, err := Prepare(ctx, points, o)
 	if err != nil {
@@ -127,32 +130,32 @@ func (o Options) SpectrumOptions(last []train.Phase) (each []Options, shared int
 
 // Spectrum is Spectrum after Prepare.
 func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Options) ([]*Embedding, error) {
+	if len(last) == 0 {
+		return nil, badOption("a spectrum of no embeddings")
+	}
+	if o.Checkpoints != nil || o.Resume != nil {
+		return nil, badOption("Checkpoints or Resume of a spectrum, which is several runs; give SpectrumCheckpoints")
+	}
 	each, shared := o.SpectrumOptions(last)
 	models := make([]Trainable, len(each))
 	for i := range each {
-		err := each[i].Check(h.Graph.N)
-		if err == nil {
-			// Gorgonia's graphs are made one after the other.
-			models[i], err = h.NewModel(ctx, &each[i])
+		// Gorgonia's graphs are made one after the other.
+		var err error
+		if models[i], err = h.NewModel(ctx, &each[i]); err != nil {
+			return nil, spectrumError(ctx, i, err)
 		}
-		if err != nil {
-			return nil, &SpectrumError{i, err}
-		}
-	}
-	if len(each) == 0 {
-		return nil, badOption("a spectrum of no embeddings")
 	}
 	heads, tails := h.Graph.EdgeList()
 	from, err := h.early(ctx, heads, tails, each[0], shared)
 	if err != nil {
-		return nil, &SpectrumError{-1, err}
+		return nil, spectrumError(ctx, -1, err)
 	}
 	// Networks keep all cores busy, and need much memory; so does a device.
 	atOnce := 1
 	if !o.network() && o.Device.OnHost() {
 		atOnce = min(len(each), runtime.GOMAXPROCS(0))
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	all, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan int, len(each))
 	for i := range each {
@@ -164,7 +167,7 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 	for range atOnce {
 		workers.Go(func() {
 			for i := range queue {
-				if ctx.Err() != nil {
+				if all.Err() != nil {
 					return
 				}
 				x := each[i]
@@ -174,23 +177,29 @@ func (h *Neighborhood) Spectrum(ctx context.Context, last []train.Phase, o Optio
 					own = from
 				}
 				x.Resume = own
-				var e *Embedding
 				if err == nil {
-					e, err = h.fitModel(ctx, models[i], heads, tails, &x)
+					embeddings[i], err = h.fitModel(all, models[i], heads, tails, &x)
 				}
 				if err != nil {
 					cancel(&SpectrumError{i, err}) // the first is the cause
 					return
 				}
-				embeddings[i] = e
 			}
 		})
 	}
 	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+	if err := ctx.Err(); err != nil {
+		return embeddings, err
 	}
-	return embeddings, nil
+	return embeddings, context.Cause(all)
+}
+
+// spectrumError returns the error of an embedding, or ctx's if that has ended.
+func spectrumError(ctx context.Context, i int, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &SpectrumError{i, err}
 }
 
 // early runs the phases that all embeddings share, and returns where they end; nil if

@@ -138,7 +138,12 @@ func TestBadFiles(t *testing.T) {
 // badSettings are values of --set with the sentence that each must give.
 var badSettings = []struct{ key, value, want string }{
 	{"train.epochs", "many", `--set train.epochs: train.epochs is "many", but must be a whole number of at least 1, or null`},
-	{"train.batch_size", "", `--set train.batch_size: train.batch_size is null, but must be a whole number of at least 2`},
+	{"train.epochs", "", `--set train.epochs: train.epochs is "", but must be a whole number of at least 1, or null`},
+	{"train.phases", " ", `--set train.phases: train.phases is " ", but must be a list of phases, such as [{epochs: 250, z_bar: uniform}, {epochs: 500, s: 0}]`},
+	{"data.imbalance", "linaer", `--set data.imbalance: data.imbalance is "linaer", but must be linear, or null; did you mean linear?`},
+	{"data.label_column", "", `--set data.label_column: data.label_column is "", but must be the name of a column, or its number (1 is the first, -1 the last), or null`},
+	{"graph.file", "", `--set graph.file: graph.file is "", but must be text that is not empty, or null`},
+	{"train.batch_size", "", `--set train.batch_size: train.batch_size is "", but must be a whole number of at least 2`},
 	{"train.batch_size", "null", `--set train.batch_size: train.batch_size is null, but must be a whole number of at least 2`},
 	{"plot.title", "\xcd", `--set plot.title: plot.title is "\xcd", which is not text in UTF-8, the only encoding that a configuration can hold`},
 	{"train.epochs", "[", `--set train.epochs: train.epochs is "[", which is not valid YAML`},

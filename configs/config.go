@@ -89,10 +89,6 @@ type Model struct {
 	KeepData bool    `key:"keep_data"`               // for projection
 }
 
-// SeesPoints tells whether the model is computed of the points themselves, not
-// of what the graph is built on.
-func (m *Model) SeesPoints() bool { return m.Kind != "table" && m.Input == "points" }
-
 // Loss describes the contrastive loss.
 type Loss struct {
 	Name                  op.Loss        `key:"name"`

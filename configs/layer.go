@@ -198,7 +198,11 @@ func (p *problem) error(source, key string) *Error {
 	if p.part != "" {
 		key += ": " + p.part
 	}
-	return &Error{source, key, p.text}
+	message := p.text
+	if p.hint != "" {
+		message += "; " + p.hint
+	}
+	return &Error{source, key, message}
 }
 
 // variable returns the environment variable of a key: CNE_TRAIN_EPOCHS for
@@ -297,8 +301,10 @@ func textNode(r rule, value string) (*yaml.Node, error) {
 	trimmed := strings.TrimSpace(value)
 	literal := scalar("!!str", value)
 	switch {
-	case r.null && (trimmed == "" || trimmed == "null" || trimmed == "~"):
+	case r.null && (trimmed == "null" || trimmed == "~"):
 		return scalar("!!null", "null"), nil
+	case r.text == asYAML && trimmed == "": // which YAML would take for a null
+		return literal, nil
 	case r.text == asText && !strings.HasPrefix(trimmed, `"`) && !strings.HasPrefix(trimmed, "'"):
 		return literal, nil
 	case r.text == asList && trimmed == "":

@@ -39,7 +39,9 @@ func textList(parse func(*yaml.Node) (string, bool), allowed string) rule {
 		list, p := items(n, func(item *yaml.Node, _ []string) (string, *problem) {
 			s, ok := parse(item)
 			if !ok {
-				return "", wrong(item, allowed+quoteHint(item))
+				p := wrong(item, allowed)
+				p.hint = quoteHint(item)
+				return "", p
 			}
 			return s, nil
 		})

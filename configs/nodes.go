@@ -75,7 +75,19 @@ func valueNode(v any) (*yaml.Node, error) {
 	if n.Kind == yaml.SequenceNode {
 		n.Style = yaml.FlowStyle
 	}
+	quoteUnsafe(n)
 	return n, nil
+}
+
+// quoteUnsafe puts texts into double quotes that hold characters which must not reach
+// a terminal, so that whoever prints the YAML may escape them.
+func quoteUnsafe(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && text.Escape(n.Value) != n.Value {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, item := range n.Content {
+		quoteUnsafe(item)
+	}
 }
 
 // phaseNodes returns a list with one phase per line; keys that are inherited

@@ -44,6 +44,7 @@ type problem struct {
 	part string     // such as "lr of phase 2"; "" for the whole value
 	at   *yaml.Node // where in the file; nil for the whole value
 	text string     // such as "is -1, but must be a number above 0"
+	hint string     // what else helps, such as "did you mean adam?"; "" for nothing
 }
 
 // A word is a type whose values have names. A field of such a type takes what
@@ -283,10 +284,11 @@ func oneOf(words []string, parse func(string) (any, error)) rule {
 		} else if v, err := parse(n.Value); err == nil {
 			return v, nil
 		}
+		p := wrong(n, allowed)
 		if near := text.Nearest(n.Value, words); near != "" {
-			allowed += "; did you mean " + near + "?"
+			p.hint = "did you mean " + near + "?"
 		}
-		return nil, wrong(n, allowed)
+		return nil, p
 	}}
 }
 
@@ -316,17 +318,18 @@ func zBar() rule {
 	}}
 }
 
-// textOf allows text that parse takes, which allowed describes; hint may add to it
-// for a value.
+// textOf allows text that parse takes, which allowed describes; hint, unless it is nil,
+// may have one for a value.
 func textOf(parse func(*yaml.Node) (string, bool), allowed string, hint func(*yaml.Node) string) rule {
 	return rule{text: asText, read: func(n *yaml.Node) (any, *problem) {
 		if s, ok := parse(n); ok {
 			return s, nil
 		}
+		p := wrong(n, allowed)
 		if hint != nil {
-			return nil, wrong(n, allowed+hint(n))
+			p.hint = hint(n)
 		}
-		return nil, wrong(n, allowed)
+		return nil, p
 	}}
 }
 
@@ -343,7 +346,7 @@ func parseNonEmpty(n *yaml.Node) (string, bool) {
 // quoteHint says how to make text of a number, a date or a truth value.
 func quoteHint(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && !isNull(n) && n.ShortTag() != "!!str" {
-		return fmt.Sprintf("; quote it: %q", n.Value)
+		return "quote it: " + text.Quote(n.Value)
 	}
 	return ""
 }

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
@@ -58,6 +60,18 @@ func ParseSetting(source, setting string) (Setting, error) {
 		return Setting{}, errors.New("it must have the form key=value")
 	}
 	return Setting{Source: source + " " + text.Printable(k), Key: k, Value: v}, nil
+}
+
+// PathsSetting sets a key to a list of paths, each as it stands.
+func PathsSetting(source, key string, paths []string) Setting {
+	quoted := make([]string, len(paths))
+	for i, path := range paths {
+		quoted[i] = strconv.QuoteToASCII(path) // whose escapes YAML has, too
+		if !utf8.ValidString(path) {
+			quoted[i] = path // refused as that
+		}
+	}
+	return Setting{source, key, "[" + strings.Join(quoted, ", ") + "]"}
 }
 
 // Sources are the places beside the defaults from which a configuration comes,
@@ -135,6 +149,13 @@ func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
 		return nil, nil, err
 	}
 	return s.merge(file, environment, settings)
+}
+
+// CheckSettings says what is wrong with the settings by themselves. Errors are of the
+// type *Error.
+func (s *Schema[C]) CheckSettings(settings []Setting) error {
+	_, err := s.readSettings(settings)
+	return err
 }
 
 // Parse reads a configuration from the text of a file alone. The name serves in

@@ -101,7 +101,6 @@ func TestTextValues(t *testing.T) {
 		{"plot.title", "", ""},
 		{"graph.file", "g.npz", "g.npz"},
 		{"graph.file", "null", nil},
-		{"graph.file", "", nil},
 		{"data.label_column", "-1", "-1"},
 		{"data.label_column", "cell type", "cell type"},
 		{"data.path", `C:\data\[1].csv`, []string{`C:\data\[1].csv`}},

@@ -1,9 +1,15 @@
 package configs
 
 import (
+	"math"
 	"reflect"
+	"slices"
 	"testing"
 
+	"cne"
+
+	"cne/data"
+	"cne/model"
 	"cne/model/op"
 	"cne/train"
 )
@@ -44,6 +50,38 @@ func TestFitOptions(t *testing.T) {
 		tc.fit.Method, tc.fit.MethodZ = new(train.SGD), new(train.SGD)
 		if got := o.FitOptions(); !reflect.DeepEqual(got, tc.fit) {
 			t.Errorf("%s: options %+v, want %+v", tc.yaml, got, tc.fit)
+		}
+	}
+}
+
+// The default configuration embeds as the zero value of cne.Options does.
+func TestDefaultIsTheZeroValue(t *testing.T) {
+	rows := make([][]float64, 80)
+	for i := range rows {
+		rows[i] = make([]float64, 60) // wider than the principal components
+		for j := range rows[i] {
+			rows[i][j] = math.Sin(float64(i*j)) + float64(i%3)
+		}
+	}
+	points, err := data.FromRows(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for yaml, zero := range map[string]cne.Options{
+		"{}":                   {},
+		"{model: {kind: mlp}}": {Hidden: model.DefaultHidden},
+	} {
+		c := mustLoad(t, yaml)
+		want, err := cne.Embed(t.Context(), points, c.Options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := cne.Embed(t.Context(), points, zero)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Positions.X, want.Positions.X) || got.Result.Epochs != c.Train.Epochs {
+			t.Errorf("%s: the positions differ, after %d and %d epochs", yaml, got.Result.Epochs, c.Train.Epochs)
 		}
 	}
 }

@@ -17,6 +17,11 @@ type scalarType struct {
 
 func (t scalarType) isByte() bool { return t.kind == 'u' && t.size == 1 }
 
+// isFloat32 tells whether float32 holds every value of the type.
+func (t scalarType) isFloat32() bool {
+	return t.kind == 'f' && t.size == 4 || t.kind != 'f' && t.size <= 2
+}
+
 // bits64 returns value i of b, without its meaning. The order of the bytes is
 // a plain branch, which costs nothing because it always goes the same way.
 func (t scalarType) bits64(b []byte, i int) uint64 {
@@ -55,6 +60,14 @@ func (t scalarType) float(b []byte, i int) float64 {
 		return float64(math.Float32frombits(uint32(u)))
 	}
 	return math.Float64frombits(u)
+}
+
+// less returns the difference of value i of b and an offset.
+func (t scalarType) less(b []byte, i int, offset float64) float64 {
+	if t.kind == 'f' {
+		return t.float(b, i) - offset
+	}
+	return less(t.integer(b, i), offset)
 }
 
 // float32s converts the values in src.

@@ -11,16 +11,18 @@ import (
 type arrayReader struct {
 	array
 	s     *byteSource
+	d     int // values per row
 	total int // values that the header announces
 	done  int // values read so far
 	buf   []byte
+	relation
 }
 
 // newArrayReader begins to read n·d values, having checked that the source can hold
 // them as far as its size is known.
 func newArrayReader(a array, s *byteSource) (*arrayReader, error) {
 	n, d := a.rows()
-	r := &arrayReader{array: a, s: s, total: n * d}
+	r := &arrayReader{array: a, s: s, d: d, total: n * d}
 	if left := s.left(); left >= 0 && int64(r.total) > left/int64(a.size) {
 		return nil, errorf(ErrFormat, "the header announces %d values (shape %s, %d bytes each), but only %d bytes follow it; the file is truncated, fetch or write it again",
 			r.total, shapeText(a.shape), a.size, left)
@@ -64,8 +66,43 @@ func (r *arrayReader) read(dst []float32) (int, error) {
 		if err != nil {
 			return filled, err
 		}
-		r.float32s(dst[filled:filled+n], src)
+		r.convert(dst[filled:filled+n], src, r.done-n)
 		filled += n
+	}
+}
+
+// convert converts the values in src, the first of which is value first of all.
+func (r *arrayReader) convert(dst []float32, src []byte, first int) {
+	if r.sample != nil && !r.isFloat32() {
+		r.sampleFrom(src, first, len(dst))
+	}
+	r.float32s(dst, src)
+	if r.offset == nil {
+		return
+	}
+	j := first % r.d
+	for i := range dst {
+		if c := r.offset[j]; c != 0 {
+			dst[i] = float32(r.less(src, i, c))
+		}
+		if j++; j == r.d {
+			j = 0
+		}
+	}
+}
+
+// sampleFrom adds those of the n values in src to the sample that are in one of its
+// rows.
+func (r *arrayReader) sampleFrom(src []byte, first, n int) {
+	for i := first / r.d; i*r.d < first+n; i++ {
+		row := r.sample.row(r.before + i)
+		if row == nil {
+			continue
+		}
+		from := max(0, i*r.d-first)
+		for k := from; k < min(n, (i+1)*r.d-first); k++ {
+			row[first+k-i*r.d] = r.less(src, k, 0)
+		}
 	}
 }
 
@@ -80,6 +117,9 @@ func (r *arrayReader) room(done int) int {
 	}
 	return min(r.total-r.done, max(done, readBuffer))
 }
+
+// relate implements valueReader.
+func (r *arrayReader) relate(to relation) { r.relation = to }
 
 // takeLabels implements valueReader: an array has none among its values.
 func (r *arrayReader) takeLabels() []string { return nil }

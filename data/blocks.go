@@ -24,6 +24,7 @@ type Blocks struct {
 	begun   int    // rows delivered before the last block
 	rows    int    // rows delivered in all
 	labels  []string
+	opt     Options
 	err     error // what Next returns from now on
 }
 
@@ -43,7 +44,7 @@ func OpenBlocks(ctx context.Context, paths []string, opt Options) (*Blocks, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &Blocks{several: len(files) > 1}
+	b := &Blocks{several: len(files) > 1, opt: opt}
 	for _, f := range files {
 		b.labelOf = append(b.labelOf, f.labels)
 	}
@@ -76,6 +77,7 @@ func (b *Blocks) open() error {
 		st.close()
 		return err
 	}
+	st.remark(b.opt, st == b.first)
 	if t, ok := st.values.(*table); ok {
 		t.lenient = true
 	}
@@ -94,7 +96,8 @@ func (b *Blocks) D() int { return b.first.d }
 // returns 0 and io.EOF, after an error 0 and that error, again and again. An
 // error in a file takes nothing back of the rows before it, which have been
 // delivered. A dst of another width or without rows gives ErrShape or
-// ErrEmpty, and reading can go on.
+// ErrEmpty, and reading can go on. The rows have the Columns of the points, and the
+// Offset of the options.
 func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 	if err := dst.check(); err != nil {
 		return 0, err
@@ -102,6 +105,7 @@ func (b *Blocks) Next(dst *Matrix) (n int, err error) {
 	if dst.D != b.D() {
 		return 0, errorf(ErrShape, "the block has rows of %d values, the points have %d; make it %d×%[2]d", dst.D, b.D(), dst.N)
 	}
+	dst.Columns, dst.Offset = b.first.columns, b.opt.Offset
 	b.begun = b.rows
 	b.labels = b.labels[:0]
 	for n < dst.N && b.err == nil {

@@ -17,6 +17,9 @@ func (b *builder) reserve(n int) {
 	b.x = x
 }
 
+// reset forgets what was collected and keeps the memory.
+func (b *builder) reset() { b.x = b.x[:0] }
+
 // matrix returns what was collected.
 func (b *builder) matrix() *Matrix {
 	m := &Matrix{D: b.d, X: b.x}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"slices"
 	"strings"
 
 	"cne/internal/parallel"
+	"cne/internal/text"
 )
 
 // Counts is a sparse matrix of counts: how often each gene was seen in each
@@ -119,11 +121,13 @@ func IsCounts(path string) bool {
 // general, with its entries in any order; those for the same gene and cell are
 // added up, as scipy.io.mmread does. Where the third column of features.tsv
 // tells several kinds of features apart, those that are no "Gene Expression"
-// are passed over, as scanpy.read_10x_mtx does. A matrix of which most cells
+// are passed over, as scanpy.read_10x_mtx does; if all are no such, none is, and
+// Options.Log is told. A matrix of which most cells
 // have no counts, such as 10x's unfiltered one, is refused.
 //
-// All paths must be of the same genes. Of the options, Name and Labels count;
-// others give ErrOption. It takes 8 bytes of memory for each count, 12 for those
+// All paths must be of the same genes. Of the options, Name, Labels and Log count, and
+// Columns, the names of the genes that a model was trained on, to be told if there are
+// none; a column of labels or columns to drop give ErrOption. It takes 8 bytes of memory for each count, 12 for those
 // of a file whose cells are out of order and while several paths are joined. The
 // error names the file and is of one of this package's kinds or of the file
 // system's.
@@ -141,12 +145,15 @@ func OpenCounts(ctx context.Context, paths []string, opt Options) (*Counts, erro
 			return nil, fmt.Errorf("the counts cannot be read (%w); check the path", err)
 		}
 		if info.IsDir() {
-			parts[i], err = openCountsFolder(ctx, path)
+			parts[i], err = openCountsFolder(ctx, path, opt.Log)
 		} else {
 			parts[i], err = openCountsFile(ctx, path, nil)
 		}
 		if err != nil {
 			return nil, err
+		}
+		if len(parts[i].Value) == 0 {
+			return nil, errorf(ErrEmpty, "%s: no count of the %d genes in %d cells is above 0; give the counts as they were measured", path, parts[i].Genes, parts[i].Cells)
 		}
 		if first := parts[0]; parts[i].Genes != first.Genes {
 			return nil, errorf(ErrShape, "%s: there are %d genes, but %s has %d; counts that are read together must be of the same genes", path, parts[i].Genes, paths[0], first.Genes)
@@ -156,6 +163,9 @@ func OpenCounts(ctx context.Context, paths []string, opt Options) (*Counts, erro
 		}
 	}
 	c := joinCounts(parts)
+	if c.GeneNames == nil && len(opt.Columns) > 0 && opt.Log != nil {
+		opt.Log.Info("the genes have no names and are taken in the order of training", "file", paths[0])
+	}
 	if c.Name = opt.Name; c.Name == "" {
 		c.Name = nameOf(paths[0])
 	}
@@ -233,7 +243,7 @@ func ReadCounts(r io.Reader) (*Counts, error) {
 }
 
 // openCountsFolder reads a folder of 10x.
-func openCountsFolder(ctx context.Context, folder string) (*Counts, error) {
+func openCountsFolder(ctx context.Context, folder string, log *slog.Logger) (*Counts, error) {
 	path := findFile(folder, mtxFiles...)
 	if path == "" {
 		return nil, errorf(ErrUnsupported, "%s: a folder of counts holds a file matrix.mtx or matrix.mtx.gz, and this one does not; name the folder that does", folder)
@@ -251,7 +261,10 @@ func openCountsFolder(ctx context.Context, folder string) (*Counts, error) {
 			return nil, err
 		}
 	}
-	keep := expressed(features)
+	keep, kind := expressed(features)
+	if kind != "" && log != nil {
+		log.Warn("no feature is a \"Gene Expression\", so that all are taken for genes", "file", featuresPath, "kind", text.Printable(kind))
+	}
 	c, err := openCountsFile(ctx, path, func(m *mtx) ([]int32, error) {
 		if featuresPath != "" && len(features) != m.rows {
 			advice := "they are not of the same data"
@@ -282,21 +295,32 @@ func openCountsFolder(ctx context.Context, folder string) (*Counts, error) {
 }
 
 // expressed numbers the features that are genes and gives the others −1. It
-// returns nil if all are genes, or if none is known to be one.
-func expressed(features []string) []int32 {
-	keep := make([]int32, len(features))
+// returns nil if all are genes, or if none is known to be one; then, with the kind
+// that the first is said to be, if any.
+func expressed(features []string) (keep []int32, kind string) {
+	keep = make([]int32, len(features))
 	genes := int32(0)
 	for i, line := range features {
 		keep[i] = -1
-		if kind := strings.Split(line, "\t"); len(kind) > 2 && strings.TrimSpace(kind[2]) == "Gene Expression" {
+		fields := strings.Split(line, "\t")
+		if len(fields) < 3 {
+			continue
+		}
+		switch is := strings.TrimSpace(fields[2]); {
+		case is == "Gene Expression":
 			keep[i] = genes
 			genes++
+		case kind == "":
+			kind = is
 		}
 	}
-	if genes == 0 || int(genes) == len(features) {
-		return nil
+	switch int(genes) {
+	case 0:
+		return nil, kind
+	case len(features):
+		return nil, ""
 	}
-	return keep
+	return keep, ""
 }
 
 // readLines reads a file with one item on each line.
@@ -469,11 +493,12 @@ func median(x []float64) float64 {
 }
 
 // Apply turns the counts of cells into points, with their names and labels, and
-// those of the genes as Columns. The genes are found by their names, where both
+// those of the genes as Points.Columns. The genes are found by their names, where both
 // have them, and of equal names by their places; a gene that is missing or cannot
 // be told from another, or without names another number of genes, gives ErrShape.
 func (s *CountScaling) Apply(c *Counts) (*Dataset, error) {
-	ds := &Dataset{Name: c.Name, Points: NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames, Columns: s.Names}
+	ds := &Dataset{Name: c.Name, Points: NewMatrix(c.Cells, len(s.Genes)), Labels: c.Labels, Names: c.CellNames}
+	ds.Points.Columns = s.Names
 	if err := s.ApplyTo(ds.Points, c, 0); err != nil {
 		return nil, err
 	}

@@ -135,10 +135,30 @@ func TestOpenCountsFeatures(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	wantDense(t, c, []float64{0, 2}, []float64{7, 0})
+	log, said := logged()
+	if _, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{Log: log, Columns: []string{"g2"}}); err != nil || said.Len() > 0 {
+		t.Fatalf("%v, the log says %q", err, said)
+	}
 	put(t, folder, "features.tsv", []byte("g1\tA\tPeaks\ng2\tB\tPeaks\ng3\tC\tPeaks\n"))
-	if c, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{}); err != nil || len(c.GeneNames) != 3 {
+	if c, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{Log: log}); err != nil || len(c.GeneNames) != 3 {
 		t.Fatalf("%+v, %v", c, err)
 	}
+	if !strings.Contains(said.String(), "WARN") || !strings.Contains(said.String(), "kind=Peaks") {
+		t.Errorf("the log says %q", said)
+	}
+	// Names without kinds are those of genes.
+	said.Reset()
+	put(t, folder, "features.tsv", []byte("g1\tA\ng2\tB\ng3\tC\n"))
+	if _, err = data.OpenCounts(t.Context(), []string{folder}, data.Options{Log: log}); err != nil || said.Len() > 0 {
+		t.Errorf("%v, the log says %q", err, said)
+	}
+	matrix := put(t, folder, "alone.mtx", mtx("3 2 2", "1 1 5", "2 2 7"))
+	if _, err = data.OpenCounts(t.Context(), []string{matrix}, data.Options{Log: log, Columns: []string{"g2"}}); err != nil || !strings.Contains(said.String(), "the genes have no names") {
+		t.Errorf("%v, the log says %q", err, said)
+	}
+	zeros := put(t, folder, "zeros.mtx", mtx("3 2 2", "1 1 0", "2 2 0"))
+	_, err = data.OpenCounts(t.Context(), []string{zeros}, data.Options{})
+	wantError(t, err, data.ErrEmpty, "zeros.mtx: no count of the 3 genes in 2 cells is above 0")
 }
 
 func TestReadCounts(t *testing.T) {
@@ -500,8 +520,8 @@ func TestFitCounts(t *testing.T) {
 				t.Fatalf("%d of %d genes, points %d×%d", len(s.Genes), s.Total, ds.Points.N, ds.Points.D)
 			}
 			for j, g := range want {
-				if int(s.Genes[j]) != g || ds.Columns[j] != fmt.Sprint("gene", g) {
-					t.Fatalf("gene %d is %d (%s), want %d", j, s.Genes[j], ds.Columns[j], g)
+				if int(s.Genes[j]) != g || ds.Points.Columns[j] != fmt.Sprint("gene", g) {
+					t.Fatalf("gene %d is %d (%s), want %d", j, s.Genes[j], ds.Points.Columns[j], g)
 				}
 			}
 			for i, row := range points {

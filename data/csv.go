@@ -3,20 +3,24 @@ package data
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cne/internal/finite"
+	"cne/internal/text"
 )
 
 // ReadCSV reads points from a table in text: one point per line, with fields
 // separated by commas, semicolons or tabs, which may be quoted as RFC 4180
 // says; plain or compressed with gzip. See Options for the header, the column
 // of labels and columns to drop; every other field must be a number with a
-// decimal point. Empty lines are passed over. The dataset has no name.
+// decimal point. Empty lines are passed over. The dataset has no name. A table whose
+// columns need an Offset is read twice, for which r has to be an io.Seeker.
 //
 // Errors name the line and the column, both counted from 1. A line of another
 // length, or a field that is no number, gives ErrFormat; a column that is not
@@ -26,15 +30,7 @@ func ReadCSV(r io.Reader, opt Options) (*Dataset, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
-	s, err := newByteSource(context.Background(), r)
-	if err != nil {
-		return nil, err
-	}
-	var st stream
-	if err := st.beginTable(s, opt); err != nil {
-		return nil, err
-	}
-	return assembleOne(&st)
+	return readOne(r, opt, (*stream).beginTable)
 }
 
 // A role is what a column of a table is for.
@@ -52,12 +48,17 @@ type table struct {
 	s       *byteSource
 	names   []string // of the columns, nil without a header
 	roles   []role   // of the columns
-	width   int      // number of data columns
-	columns []string // names of the data columns, nil without a header
-	labeled bool     // there is a label column
-	guessed bool     // whether there is a header was guessed
-	top     int      // line of the first row
-	lenient bool     // values that are not finite are no errors
+	place   []int    // of each column with data among the values of a point
+	width   int      // number of values of a point
+	columns []string // names of the values, nil without a header
+	left    []string // names of columns that Options.Columns does not have
+	counted bool     // the header counts 0, 1, 2, …
+	rows    int      // read so far
+	relation
+	labeled bool // there is a label column
+	guessed bool // whether there is a header was guessed
+	top     int  // line of the first row
+	lenient bool // values that are not finite are no errors
 
 	row      [][]byte // the next row, or err says why there is none
 	err      error
@@ -86,31 +87,24 @@ func newTable(s *byteSource, opt Options) (*table, error) {
 	t.top = t.first
 	t.guessed = opt.Header == "" || opt.Header == HeaderAuto
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
-		t.names = make([]string, len(t.row))
-		for i, name := range t.row {
-			t.names[i] = string(bytes.TrimSpace(name))
-		}
+		t.names = fieldNames(t.row)
 	}
 	var err error
 	if t.roles, err = findRoles(len(t.row), t.names, opt); err != nil {
 		return nil, err
 	}
 	t.labeled = slices.Contains(t.roles, roleLabel)
-	for i, r := range t.roles {
-		if r == roleData {
-			t.width++
-			if t.names != nil {
-				t.columns = append(t.columns, t.names[i])
-			}
-		}
-	}
-	if t.width == 0 {
+	t.counted = t.guessed && t.names != nil && counts(t.row)
+	if !slices.Contains(t.roles, roleData) {
 		return nil, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
 	}
 	if t.names != nil {
 		if t.advance(); t.err == io.EOF {
 			return nil, errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
 		}
+	}
+	if err := t.findPlaces(opt); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -123,11 +117,15 @@ func (t *table) read(dst []float32) (int, error) {
 	filled := 0
 	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
 		if len(t.row) != len(t.roles) {
-			t.err = errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields",
-				t.first, plural(len(t.row), "field"), t.top, len(t.roles))
+			advice := ""
+			if t.comma == ',' && len(t.row) > len(t.roles) && !slices.ContainsFunc(t.row, notDigits) {
+				advice = ", and if its numbers have decimal commas, write decimal points in their place"
+			}
+			t.err = errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields%s",
+				t.first, plural(len(t.row), "field"), t.top, len(t.roles), advice)
 			break
 		}
-		label, err := t.parse(t.row, dst[filled:filled+t.width])
+		label, err := t.parse(t.row, dst[filled:filled+t.width], t.sample.row(t.before+t.rows))
 		if err != nil {
 			t.err = err
 			break
@@ -136,9 +134,13 @@ func (t *table) read(dst []float32) (int, error) {
 			t.labels = append(t.labels, label)
 		}
 		filled += t.width
+		t.rows++
 	}
 	return filled, t.err
 }
+
+// relate implements valueReader.
+func (t *table) relate(to relation) { t.relation = to }
 
 // step implements valueReader.
 func (t *table) step() int {
@@ -165,20 +167,28 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// parse puts the numbers of a row into dst and returns its label, which is
-// empty if the table has none.
-func (t *table) parse(row [][]byte, dst []float32) (label string, err error) {
-	at := 0
+// parse puts the numbers of a row into dst and, as float64, into sampled unless that
+// is nil, and returns its label, which is empty if the table has none.
+func (t *table) parse(row [][]byte, dst []float32, sampled []float64) (label string, err error) {
 	for i, field := range row {
 		switch t.roles[i] {
 		case roleData:
-			if dst[at], err = parseFloat32(field); err == nil && !t.lenient && dst[at]-dst[at] != 0 {
+			at := t.place[i]
+			if t.offset != nil && t.offset[at] != 0 {
+				dst[at], err = parseLess(field, t.offset[at])
+			} else {
+				dst[at], err = parseFloat32(field)
+			}
+			if err == nil && !t.lenient && dst[at]-dst[at] != 0 {
 				err = ErrNotFinite
 			}
 			if err != nil {
 				return "", t.describe(i, field, err)
 			}
-			at++
+			if sampled != nil {
+				// What float32 has room for, float64 has.
+				sampled[at], _ = strconv.ParseFloat(string(bytes.TrimSpace(field)), 64)
+			}
 		case roleLabel:
 			label = t.intern(bytes.TrimSpace(field))
 		}
@@ -219,6 +229,20 @@ func parseFloat32(s []byte) (float32, error) {
 	return float32(v), err
 }
 
+// parseLess reads a number and returns what it differs by from an offset.
+func parseLess(s []byte, offset float64) (float32, error) {
+	number := string(bytes.TrimSpace(s))
+	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
+		return float32(less(whole, offset)), nil
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	v -= offset
+	if err == nil && math.Abs(v) > math.MaxFloat32 && finite.Is(v) {
+		err = strconv.ErrRange
+	}
+	return float32(v), err
+}
+
 // describe says which field of the row read last is no number.
 func (t *table) describe(column int, raw []byte, err error) error {
 	where := fmt.Sprintf("line %d, column %d", t.first, column+1)
@@ -235,6 +259,9 @@ func (t *table) describe(column int, raw []byte, err error) error {
 	case field == "":
 		return errorf(ErrFormat, "%s: the field is empty; fill it in, remove the line, or drop the column", where)
 	}
+	if point, ok := withPoint(field); ok {
+		return errorf(ErrFormat, "%s: %.40q has a decimal comma; write all numbers with a decimal point, this one as %.40s", where, field, point)
+	}
 	advice := "name this column as label column or drop it"
 	if t.guessed && t.names == nil && t.first == t.top {
 		advice += ", or set the header to present if the line holds names"
@@ -243,6 +270,22 @@ func (t *table) describe(column int, raw []byte, err error) error {
 		advice = "separate fields by commas, semicolons or tabs"
 	}
 	return errorf(ErrFormat, "%s: %.40q is not a number; %s", where, field, advice)
+}
+
+// withPoint returns a number with a decimal comma, and perhaps full stops between its
+// thousands, as one with a decimal point; false if the field is no such number.
+func withPoint(field string) (string, bool) {
+	before, after, ok := strings.Cut(field, ",")
+	point := strings.ReplaceAll(before, ".", "") + "." + after
+	_, err := strconv.ParseFloat(point, 64)
+	return point, ok && (err == nil || errors.Is(err, strconv.ErrRange))
+}
+
+// notDigits tells whether a field is anything but digits, perhaps with a sign, which
+// are what commas leave of numbers with decimal commas.
+func notDigits(field []byte) bool {
+	digits := bytes.TrimLeft(bytes.TrimSpace(field), "+-")
+	return len(digits) == 0 || len(bytes.Trim(digits, "0123456789")) > 0
 }
 
 // guessSeparator finds the separator in the first line, outside quotation
@@ -268,15 +311,16 @@ func guessSeparator(head []byte) byte {
 }
 
 // isHeader tells whether the first row of a table holds names: none of its
-// fields is a number, or one is a name that the options mention, or they count
-// 0, 1, 2, … as the names of columns do that were given none.
+// fields is a number, or one is a name that the options mention, or all columns that
+// are wanted are there, or the fields count.
 func isHeader(row [][]byte, opt Options) bool {
-	numbers, counting := false, len(row) >= 3
-	for i, field := range row {
-		counting = counting && string(bytes.TrimSpace(field)) == strconv.Itoa(i)
-	}
-	if counting {
+	if counts(row) || len(opt.Columns) > 0 && missing(fieldNames(row), opt.Columns) == nil {
 		return true
+	}
+	numbers := false
+	mentioned := map[string]bool{}
+	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Drop, opt.Columns) {
+		mentioned[name] = name != ""
 	}
 	for _, field := range row {
 		name := string(bytes.TrimSpace(field))
@@ -284,13 +328,68 @@ func isHeader(row [][]byte, opt Options) bool {
 			numbers = true
 			continue
 		}
-		for _, wanted := range append([]string{opt.LabelColumn}, opt.Drop...) {
-			if wanted != "" && wanted == name {
-				return true
-			}
+		if mentioned[name] {
+			return true
 		}
 	}
 	return !numbers
+}
+
+// counts tells whether the fields of a row, three or more, count 0, 1, 2, … as the
+// names of columns do that were given none.
+func counts(row [][]byte) bool {
+	for i, field := range row {
+		if string(bytes.TrimSpace(field)) != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(row) >= 3
+}
+
+// fieldNames returns the fields of a row as names.
+func fieldNames(row [][]byte) []string {
+	names := make([]string, len(row))
+	for i, field := range row {
+		names[i] = string(bytes.TrimSpace(field))
+	}
+	return names
+}
+
+// findPlaces decides where the value of each data column goes.
+func (t *table) findPlaces(opt Options) error {
+	t.place = make([]int, len(t.roles))
+	var at []int // the data columns
+	for i, r := range t.roles {
+		if r != roleData {
+			continue
+		}
+		t.place[i] = len(at)
+		at = append(at, i)
+		if t.names != nil {
+			t.columns = append(t.columns, t.names[i])
+		}
+	}
+	t.width = len(at)
+	if len(opt.Columns) == 0 || t.names == nil || slices.Equal(t.columns, opt.Columns) {
+		return nil
+	}
+	for i, r := range t.roles {
+		if name := t.names[i]; r != roleData && slices.Contains(opt.Columns, name) {
+			return errorf(ErrOption, "the column %s was trained on, but is now the label column or to be dropped; take it out there", text.Quote(name))
+		}
+	}
+	from, left, err := match(opt.Columns, t.columns)
+	if err != nil {
+		return err
+	}
+	for _, i := range at {
+		t.roles[i] = roleDrop
+	}
+	for place, k := range from {
+		t.place[at[k]], t.roles[at[k]] = place, roleData
+	}
+	t.width, t.columns, t.left = len(opt.Columns), opt.Columns, left
+	return nil
 }
 
 // findRoles decides what each of the columns is for.
@@ -368,6 +467,7 @@ func WriteCSV(w io.Writer, m *Matrix, labels *Labels) error {
 	if err != nil {
 		return err
 	}
+	m = m.Relative(nil)
 	for i := range m.N {
 		label := ""
 		if labels != nil {
@@ -430,6 +530,7 @@ func (c *CSVWriter) Write(m *Matrix, labels []string) error {
 	case !c.labeled && labels != nil:
 		return errorf(ErrLabels, "the points have labels, but the table was begun without a column for them; begin it with one")
 	}
+	m = m.Relative(nil)
 	for i := range m.N {
 		label := ""
 		if c.labeled {

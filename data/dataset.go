@@ -15,9 +15,9 @@ type Dataset struct {
 	Points *Matrix
 	// Labels is nil when the points have none.
 	Labels *Labels
-	// Names has the name of each point and Columns that of each of its values,
-	// where the files tell; otherwise they are nil.
-	Names, Columns []string
+	// Names has the name of each point where the files tell; otherwise it is nil.
+	// Those of its values are Points.Columns.
+	Names []string
 	// Bytes tells that every value was an unsigned byte in the files, as the
 	// pixels of an image are, and has not been scaled since: ScaleUnit then
 	// divides by 255 even if no pixel is that bright.
@@ -46,18 +46,18 @@ type part struct {
 // point from 1; where the file is known, it is named together with the row's
 // number within it. Open and the readers have called Check already.
 func (ds *Dataset) Check() error {
-	m := ds.Points
-	if m == nil || m.N == 0 {
+	if ds == nil || ds.Points == nil || ds.Points.N == 0 {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
 	}
+	m := ds.Points
 	if err := m.check(); err != nil {
 		return err
 	}
 	if err := ds.Labels.Check(m.N); err != nil {
 		return err
 	}
-	if ds.Names != nil && len(ds.Names) != m.N || ds.Columns != nil && len(ds.Columns) != m.D {
-		return errorf(ErrShape, "there are %d names for %d points, and %d for their %d values; give one for each, or none", len(ds.Names), m.N, len(ds.Columns), m.D)
+	if ds.Names != nil && len(ds.Names) != m.N {
+		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), m.N)
 	}
 	if at := finite.First(m.X); at >= 0 {
 		return notFinite(ds.describeRow(at/m.D), at%m.D, m.X[at])
@@ -103,18 +103,12 @@ func (ds *Dataset) Origin(i int) int {
 	return ds.origin[i]
 }
 
-// assembleOne reads the one file that a dataset consists of.
-func assembleOne(st *stream) (*Dataset, error) {
-	var b builder
-	if err := st.readAll(&b); err != nil {
-		return nil, err
-	}
-	return assemble("", &b, []part{st.part})
-}
-
-// assemble makes the dataset of the parts whose points b has collected.
-func assemble(name string, b *builder, parts []part) (*Dataset, error) {
-	ds := &Dataset{Name: name, Points: b.matrix(), Columns: parts[0].columns, Bytes: true, parts: parts}
+// assemble makes the dataset of the parts whose points b has collected, relative to
+// an offset.
+func assemble(name string, b *builder, offset []float64, parts []part) (*Dataset, error) {
+	ds := &Dataset{Name: name, Points: b.matrix(), parts: parts}
+	ds.Points.Columns, ds.Points.Offset = parts[0].columns, offset
+	ds.Bytes = offset == nil
 	var labels []string
 	for _, p := range parts {
 		ds.Bytes = ds.Bytes && p.bytes

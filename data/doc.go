@@ -30,8 +30,8 @@
 // # Errors
 //
 // An error is one sentence that says what is wrong, where, and how to mend
-// it; those of FromRows, FromMat and FromImages, which name no file, begin with
-// "data: ". A caller that has to tell cases apart uses errors.Is with ErrFormat,
+// it; those about a matrix in memory, which names no file, begin with "data: ". A
+// caller that has to tell cases apart uses errors.Is with ErrFormat,
 // ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty and
 // ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
 package data

@@ -2,7 +2,8 @@ package data
 
 import (
 	"errors"
-	"fmt"
+
+	"cne/internal/errkind"
 )
 
 // The kinds of error that this package returns, to be told apart with
@@ -29,16 +30,7 @@ var (
 	ErrOption = errors.New("unusable option")
 )
 
-// A kindError gives a sentence one of the kinds above without printing it.
-type kindError struct {
-	kind     error
-	sentence error
-}
-
-func (e *kindError) Error() string   { return e.sentence.Error() }
-func (e *kindError) Unwrap() []error { return []error{e.kind, e.sentence} }
-
 // errorf is fmt.Errorf for an error of a kind.
 func errorf(kind error, format string, args ...any) error {
-	return &kindError{kind, fmt.Errorf(format, args...)}
+	return errkind.Errorf(kind, format, args...)
 }

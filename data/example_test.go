@@ -173,7 +173,7 @@ func ExampleFitCounts() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%d cells, %d genes of %d\n", ds.Points.N, ds.Points.D, counts.Genes)
-	fmt.Printf("%v of %s: %.2f\n", ds.Columns, ds.Names[0], ds.Points.Row(0))
+	fmt.Printf("%v of %s: %.2f\n", ds.Points.Columns, ds.Names[0], ds.Points.Row(0))
 	// Output:
 	// 20 cells, 2 genes of 5
 	// [gene-2 gene-3] of cell-1: [2.99 0.00]

@@ -120,9 +120,9 @@ const (
 // on average, and either there are at most 12 distinct ones, or at most 50
 // that count from −1, 0 or 1 upwards and leave out no more than every other
 // number. Hence years and ages count as quantities, and so does a number that
-// is another one for every point.
+// is another one for every point. No labels, nil, are no quantities.
 func (l *Labels) Categorical() bool {
-	if l.Value == nil {
+	if l == nil || l.Value == nil {
 		return true
 	}
 	distinct := len(l.Names)

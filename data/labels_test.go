@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,5 +87,15 @@ func TestCategorical(t *testing.T) {
 		if got := data.NewLabels(tc.labels).Categorical(); got != tc.want {
 			t.Errorf("%s: got %v", tc.name, got)
 		}
+	}
+}
+
+// No labels are no quantities, and no data are an error.
+func TestNoLabels(t *testing.T) {
+	if !(*data.Labels)(nil).Categorical() {
+		t.Error("no labels are quantities")
+	}
+	if err := (*data.Dataset)(nil).Check(); !errors.Is(err, data.ErrEmpty) {
+		t.Errorf("the error about no data is %v", err)
 	}
 }

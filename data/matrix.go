@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,6 +15,16 @@ import (
 type Matrix struct {
 	N, D int
 	X    []float32
+	// Offset has for each of the D columns what is to be added to its values in X,
+	// nil for nothing. Readers, FromRows and FromMat set it where float32 would
+	// round away what tells points apart: values that are far from zero for how
+	// little they vary, such as 10⁸ ± 5. Distances between points do not depend on
+	// it. At adds it, and so do the writers before they round to float32; a Scaler keeps
+	// it for new points.
+	Offset []float64
+	// Columns are the names of the D values of a point, by which points are matched
+	// with those of a model; nil if they have none.
+	Columns []string
 }
 
 // NewMatrix returns a matrix of n×d zeros.
@@ -24,14 +35,22 @@ func (m *Matrix) Row(i int) []float32 { return m.X[i*m.D : (i+1)*m.D : (i+1)*m.D
 
 // Rows returns points lo to hi−1 as a matrix that shares m's memory.
 func (m *Matrix) Rows(lo, hi int) *Matrix {
-	return &Matrix{N: hi - lo, D: m.D, X: m.X[lo*m.D : hi*m.D : hi*m.D]}
+	return m.like(hi-lo, m.X[lo*m.D:hi*m.D:hi*m.D])
 }
+
+// like returns n other points of the same kind.
+func (m *Matrix) like(n int, x []float32) *Matrix {
+	return &Matrix{N: n, D: m.D, X: x, Offset: m.Offset, Columns: m.Columns}
+}
+
+// Clone returns a copy that shares no values with m.
+func (m *Matrix) Clone() *Matrix { return m.like(m.N, slices.Clone(m.X)) }
 
 // Dims returns N and D.
 func (m *Matrix) Dims() (n, d int) { return m.N, m.D }
 
-// At returns value j of point i. As gonum's matrices do, it panics if there is
-// none.
+// At returns value j of point i, with its Offset. As gonum's matrices do, it panics
+// if there is none.
 func (m *Matrix) At(i, j int) float64 {
 	if uint(i) >= uint(m.N) {
 		panic(mat.ErrRowAccess)
@@ -39,14 +58,18 @@ func (m *Matrix) At(i, j int) float64 {
 	if uint(j) >= uint(m.D) {
 		panic(mat.ErrColAccess)
 	}
-	return float64(m.X[i*m.D+j])
+	v := float64(m.X[i*m.D+j])
+	if m.Offset != nil {
+		v += m.Offset[j]
+	}
+	return v
 }
 
 // T returns the transpose, which shares the matrix's memory.
 func (m *Matrix) T() mat.Matrix { return mat.Transpose{Matrix: m} }
 
 // FromRows returns points as a matrix, one for each row. Their values become
-// float32. No row, or one without values, gives ErrEmpty, rows of different
+// float32, relative to an Offset where that alone keeps points apart. No row, or one without values, gives ErrEmpty, rows of different
 // lengths ErrShape, a value that is NaN or infinite as a float32 ErrNotFinite.
 func FromRows(rows [][]float64) (*Matrix, error) {
 	if len(rows) == 0 || len(rows[0]) == 0 {
@@ -57,9 +80,8 @@ func FromRows(rows [][]float64) (*Matrix, error) {
 		if len(row) != m.D {
 			return nil, errorf(ErrShape, "data: row %d (counted from 1) has %d values, the first has %d; give rows of one width", i+1, len(row), m.D)
 		}
-		narrow(m.Row(i), row)
 	}
-	return m.finite()
+	return m.fill(func(i int, _ []float64) []float64 { return rows[i] })
 }
 
 // FromMat returns a copy of a gonum matrix, a point for each row. Values and
@@ -72,33 +94,44 @@ func FromMat(from mat.Matrix) (*Matrix, error) {
 	if n < 1 || d < 1 {
 		return nil, errorf(ErrEmpty, "data: the matrix has %d rows and %d columns; give at least one of each", n, d)
 	}
-	m := NewMatrix(n, d)
 	switch from := from.(type) {
 	case *Matrix:
 		if err := from.check(); err != nil {
 			return nil, fmt.Errorf("data: %w", err)
 		}
-		copy(m.X, from.X)
+		return from.Clone().finite()
 	case mat.RawRowViewer:
-		for i := range n {
-			narrow(m.Row(i), from.RawRowView(i))
+		return NewMatrix(n, d).fill(func(i int, _ []float64) []float64 { return from.RawRowView(i) })
+	}
+	return NewMatrix(n, d).fill(func(i int, row []float64) []float64 {
+		for j := range row {
+			row[j] = from.At(i, j)
 		}
-	default:
-		for i := range n {
-			row := m.Row(i)
-			for j := range row {
-				row[j] = float32(from.At(i, j))
+		return row
+	})
+}
+
+// fill sets the values of m, which are new, to those of the rows that row returns,
+// for which it may use a slice that it is given.
+func (m *Matrix) fill(row func(i int, scratch []float64) []float64) (*Matrix, error) {
+	sample, scratch := newSample(m.D), make([]float64, m.D)
+	for i := range m.N {
+		values := row(i, scratch)
+		if dst := sample.row(i); dst != nil {
+			copy(dst, values)
+		}
+		for j, v := range values {
+			m.X[i*m.D+j] = float32(v)
+		}
+	}
+	if m.Offset = chooseOffsets(sample.inexact()); m.Offset != nil {
+		for i := range m.N {
+			for j, v := range row(i, scratch) {
+				m.X[i*m.D+j] = float32(v - m.Offset[j])
 			}
 		}
 	}
 	return m.finite()
-}
-
-// narrow converts values.
-func narrow(dst []float32, src []float64) {
-	for j, v := range src {
-		dst[j] = float32(v)
-	}
 }
 
 // finite returns the matrix, or an error for a value that is NaN or infinite.
@@ -115,7 +148,7 @@ func (m *Matrix) checkWidth(d int) error {
 		return err
 	}
 	if m.D != d {
-		return errorf(ErrShape, "the rows have %d values, those before them %d; write rows of one width", m.D, d)
+		return errorf(ErrShape, "data: the rows have %d values, those before them %d; write rows of one width", m.D, d)
 	}
 	return nil
 }
@@ -124,13 +157,19 @@ func (m *Matrix) checkWidth(d int) error {
 // other.
 func (m *Matrix) check() error {
 	if m == nil {
-		return errorf(ErrEmpty, "there is no matrix of points; give one with at least one point")
+		return errorf(ErrEmpty, "data: there is no matrix of points; give one with at least one point")
 	}
 	if m.N <= 0 || m.D <= 0 {
-		return errorf(ErrEmpty, "the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
+		return errorf(ErrEmpty, "data: the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
 	}
 	if len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
-		return errorf(ErrShape, "a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
+		return errorf(ErrShape, "data: a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
+	}
+	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
+		return errorf(ErrShape, "a matrix of %d×%d has %d names of columns and %d offsets; give one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))
+	}
+	if j := finite.First(m.Offset); j >= 0 {
+		return errorf(ErrNotFinite, "the offset of column %d (counted from 1) is %v; give a finite one", j+1, m.Offset[j])
 	}
 	return nil
 }

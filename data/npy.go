@@ -32,7 +32,8 @@ var npyTypes = map[string]scalarType{
 // ReadNPY reads points from a file in NumPy's npy format, version 1 to 3:
 // an array of two or more dimensions (rows are flattened) of float32,
 // float64, uint8, int32 or int64, little-endian and in C order, plain or
-// compressed with gzip. Values become float32. The dataset has no name and no
+// compressed with gzip. Values become float32, relative to an Offset as in ReadCSV.
+// The dataset has no name and no
 // labels. Other types and orders give ErrUnsupported, damage gives ErrFormat,
 // an array of one dimension ErrShape.
 func ReadNPY(r io.Reader) (*Dataset, error) { return readArrayPoints(r, formatNPY) }
@@ -105,7 +106,7 @@ func WriteNPY(w io.Writer, m *Matrix) error {
 	}
 	out := bufio.NewWriterSize(w, readBuffer)
 	out.Write(npyHead(m.N, m.D))
-	writeFloats(out, m.X)
+	writeFloats(out, m.Relative(nil).X)
 	// A bufio.Writer keeps the first error and returns it here.
 	return out.Flush()
 }
@@ -165,7 +166,7 @@ func (p *NPYWriter) Write(m *Matrix) error {
 	if err := m.checkWidth(p.d); err != nil {
 		return err
 	}
-	writeFloats(p.out, m.X)
+	writeFloats(p.out, m.Relative(nil).X)
 	p.n += m.N
 	// Without new bytes, Write returns the error of earlier ones.
 	_, err := p.out.Write(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 )
@@ -32,6 +33,19 @@ type Options struct {
 	// comma, a semicolon or a tab. 0 guesses from the first line: a tab if one
 	// occurs there, else a semicolon, else a comma.
 	Separator rune
+	// Columns are the names of the values of a point, where points are to be of one
+	// kind with those that a model was trained on (see Preprocessing.Reading). Of a
+	// table with a header the columns of these names are read, in this order, and
+	// others left out; a name that is missing gives ErrShape. Without names, columns
+	// are taken as they come. Nil takes all.
+	Columns []string
+	// Offset is the Offset that the points are to have, a number for each value;
+	// another number of values gives ErrShape. With nil, Open and ReadCSV choose
+	// one, or none, by what the columns need; OpenBlocks takes none.
+	Offset []float64
+	// Log, if there is one, is told how a file was understood where that may be other
+	// than was meant, and what float32 does not keep of the points.
+	Log *slog.Logger
 }
 
 // Header says whether a CSV or TSV file begins with a line of column names.
@@ -100,48 +114,35 @@ func Open(ctx context.Context, paths []string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 
-	opened, err := openStreams(ctx, files, opt)
+	var b builder
+	var sampled *sample
+	parts, err := readFiles(ctx, files, opt, &b, &sampled)
 	if err != nil {
 		return nil, err
 	}
-	defer opened.close()
-
-	// One piece of memory for all files, rather than a growing one that is
-	// copied for each: the headers of arrays tell how much it takes.
-	var b builder
-	if len(files) > 1 {
-		b.reserve(opened.room())
-	}
-	var first *stream
-	var parts []part
-	for _, f := range files {
-		st, err := opened.next()
-		if err != nil {
-			return nil, err
+	offset := opt.Offset
+	if sampled != nil && offset == nil {
+		columns := sampled.inexact()
+		offset = chooseOffsets(columns)
+		once := offset != nil && !canReadAgain(files)
+		if once {
+			offset = nil
 		}
-		if first == nil {
-			first = st
-		}
-		err = st.follows(first)
-		if err == nil {
-			err = st.readAll(&b)
-		}
-		st.close()
-		if err != nil {
-			return nil, err
-		}
-		if st.labeled && st.labels == nil {
-			if st.labels, err = readLabelFiles(ctx, []string{f.labels}, st.rows); err != nil {
+		if offset != nil {
+			second := opt
+			second.Offset, second.Log = offset, nil
+			b.reset()
+			if parts, err = readFiles(ctx, files, second, &b, nil); err != nil {
 				return nil, err
 			}
 		}
-		parts = append(parts, st.part)
+		remarkRounding(opt.Log, columns, parts[0].columns, offset, once)
 	}
 	name := opt.Name
 	if name == "" {
 		name = nameOf(paths[0])
 	}
-	ds, err := assemble(name, &b, parts)
+	ds, err := assemble(name, &b, offset, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +154,65 @@ func Open(ctx context.Context, paths []string, opt Options) (*Dataset, error) {
 		ds.Labels = NewLabels(labels)
 	}
 	return ds, nil
+}
+
+// readFiles reads the points of all files into b, and a sample of them, if one is
+// wanted, into sampled.
+func readFiles(ctx context.Context, files []file, opt Options, b *builder, sampled **sample) ([]part, error) {
+	opened, err := openStreams(ctx, files, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.close()
+
+	// One piece of memory for all files, rather than a growing one that is
+	// copied for each: the headers of arrays tell how much it takes.
+	if len(files) > 1 {
+		b.reserve(opened.room())
+	}
+	var first *stream
+	var parts []part
+	before := 0
+	for _, f := range files {
+		st, err := opened.next()
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			first = st
+		}
+		err = st.follows(first)
+		if err == nil {
+			st.remark(opt, st == first)
+			if opt.Offset == nil && sampled != nil {
+				if *sampled == nil {
+					*sampled = newSample(st.d)
+				}
+				st.values.relate(relation{sample: *sampled, before: before})
+			}
+			err = st.readAll(b)
+		}
+		st.close()
+		if err != nil {
+			return nil, err
+		}
+		if st.labeled && st.labels == nil {
+			if st.labels, err = readLabelFiles(ctx, []string{f.labels}, st.rows); err != nil {
+				return nil, err
+			}
+		}
+		before += st.rows
+		parts = append(parts, st.part)
+	}
+	return parts, nil
+}
+
+// canReadAgain tells whether files give the same once more, as pipes do not.
+func canReadAgain(files []file) bool {
+	return !slices.ContainsFunc(files, func(f file) bool {
+		info, err := os.Stat(f.path)
+		return err != nil || !info.Mode().IsRegular()
+	})
 }
 
 // check refuses options that have no meaning.
@@ -277,13 +337,68 @@ func expandFolder(path string) ([]file, error) {
 
 // readArrayPoints makes a dataset of one array.
 func readArrayPoints(r io.Reader, f format) (*Dataset, error) {
-	s, err := newByteSource(context.Background(), r)
+	return readOne(r, Options{}, func(st *stream, s *byteSource, _ Options) error { return st.beginArray(s, f) })
+}
+
+// readOne makes a dataset of what r holds, of which begin reads the head.
+func readOne(r io.Reader, opt Options, begin func(*stream, *byteSource, Options) error) (*Dataset, error) {
+	seeker, again := r.(io.Seeker)
+	start := int64(0)
+	if again {
+		var err error
+		start, err = seeker.Seek(0, io.SeekCurrent)
+		again = err == nil
+	}
+	var b builder
+	read := func(offset []float64, sampled **sample) (*stream, error) {
+		s, err := newByteSource(context.Background(), r)
+		if err != nil {
+			return nil, err
+		}
+		st := new(stream)
+		o := opt
+		o.Offset = offset
+		if err := begin(st, s, o); err != nil {
+			return nil, err
+		}
+		if err := st.relate(o); err != nil {
+			return nil, err
+		}
+		if sampled != nil {
+			*sampled = newSample(st.d)
+			st.values.relate(relation{sample: *sampled})
+		}
+		return st, st.readAll(&b)
+	}
+	if opt.Offset != nil {
+		st, err := read(opt.Offset, nil)
+		if err != nil {
+			return nil, err
+		}
+		st.remark(opt, true)
+		return assemble("", &b, opt.Offset, []part{st.part})
+	}
+	var sampled *sample
+	st, err := read(nil, &sampled)
 	if err != nil {
 		return nil, err
 	}
-	var st stream
-	if err := st.beginArray(s, f); err != nil {
-		return nil, err
+	st.remark(opt, true)
+	columns := sampled.inexact()
+	offset := chooseOffsets(columns)
+	once := offset != nil && !again
+	if once {
+		offset = nil
 	}
-	return assembleOne(&st)
+	if offset != nil {
+		if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("reading failed: %w", err)
+		}
+		b.reset()
+		if st, err = read(offset, nil); err != nil {
+			return nil, err
+		}
+	}
+	remarkRounding(opt.Log, columns, st.columns, offset, once)
+	return assemble("", &b, offset, []part{st.part})
 }

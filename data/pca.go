@@ -34,7 +34,7 @@ const (
 type PCA struct {
 	K int `json:"k"` // number of components
 	D int `json:"d"` // width of the points
-	// Mean is the mean of the points, of length D.
+	// Mean is the mean of the points, with their Offset, of length D.
 	Mean []float64 `json:"mean"`
 	// Axes holds K orthonormal rows of length D. The component of largest
 	// magnitude of each is positive; among components that agree with it to
@@ -73,21 +73,24 @@ func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 		return nil, err
 	}
 	if m.N < 2 {
-		return nil, errorf(ErrEmpty, "principal components need at least two points; there is one")
+		return nil, errorf(ErrEmpty, "data: principal components need at least two points; there is one")
 	}
 	if limit := min(m.N, m.D); k < 1 || k > limit {
-		return nil, errorf(ErrOption, "%d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
+		return nil, errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
 	}
 	if at := finite.First(m.X); at >= 0 {
-		return nil, errorf(ErrNotFinite, "row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
+		return nil, errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
 	}
 
 	c := columnMoments(m)
 	pca := &PCA{
 		K: k, D: m.D,
-		Mean:     c.mean,
+		Mean:     slices.Clone(c.mean),
 		Axes:     make([]float64, k*m.D),
 		Variance: make([]float64, k),
+	}
+	for j, o := range m.Offset {
+		pca.Mean[j] += o
 	}
 	f := &pcaFit{m: m, mean: c.mean, device: on}
 	for j := range m.D {
@@ -410,17 +413,21 @@ func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error
 		return err
 	}
 	if dst == nil {
-		return errorf(ErrShape, "there is no matrix for %d points along %d axes; make one of %[1]d×%[2]d", m.N, p.K)
+		return errorf(ErrShape, "data: there is no matrix for %d points along %d axes; make one of %[1]d×%[2]d", m.N, p.K)
 	}
 	if dst.N != m.N || dst.D != p.K || len(dst.X) != m.N*p.K {
-		return errorf(ErrShape, "%d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", m.N, p.K, dst.N, dst.D)
+		return errorf(ErrShape, "data: %d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", m.N, p.K, dst.N, dst.D)
 	}
 	// The product skips zeros on its left side, so the mean is subtracted
 	// afterwards, as its own coordinates.
 	origin := make([]float64, p.K)
 	for a := range p.K {
 		for j, v := range p.axis(a) {
-			origin[a] += v * p.Mean[j]
+			mean := p.Mean[j]
+			if m.Offset != nil {
+				mean -= m.Offset[j]
+			}
+			origin[a] += v * mean
 		}
 	}
 	if !on.OnHost() {
@@ -462,10 +469,10 @@ func (p *PCA) checkPoints(m *Matrix) error {
 // check reports what keeps the components from points of d values.
 func (p *PCA) check(d int) error {
 	if p.K < 1 || p.D < 1 || len(p.Mean) != p.D || len(p.Axes)/p.D != p.K || len(p.Axes)%p.D != 0 {
-		return errorf(ErrShape, "the principal components are inconsistent: K is %d, D %d, but Mean has %d values and Axes %d; fit them again", p.K, p.D, len(p.Mean), len(p.Axes))
+		return errorf(ErrShape, "data: the principal components are inconsistent: K is %d, D %d, but Mean has %d values and Axes %d; fit them again", p.K, p.D, len(p.Mean), len(p.Axes))
 	}
 	if d != p.D {
-		return errorf(ErrShape, "the principal components are those of points of %d values, these have %d; transform points of the same width", p.D, d)
+		return errorf(ErrShape, "data: the principal components are those of points of %d values, these have %d; transform points of the same width", p.D, d)
 	}
 	return nil
 }

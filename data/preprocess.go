@@ -11,6 +11,9 @@ type Preprocessing struct {
 	Counts *CountScaling `json:"counts,omitempty"`
 	// Width is the number of values of a point before anything else is done.
 	Width int `json:"width"`
+	// Columns are the names of those values, by which the values of new points are
+	// found; nil if they had none.
+	Columns []string `json:"columns,omitempty"`
 	// Scaler scales the points; nil leaves them.
 	Scaler *Scaler `json:"scaler,omitempty"`
 	// PCA then takes their principal components; nil keeps the points.
@@ -24,15 +27,18 @@ func (p *Preprocessing) Check() error {
 		return nil
 	}
 	if p.Width < 1 {
-		return errorf(ErrShape, "the preprocessing takes points of %d values; a point has at least one", p.Width)
+		return errorf(ErrShape, "data: the preprocessing takes points of %d values; a point has at least one", p.Width)
 	}
 	if c := p.Counts; c != nil {
 		if err := c.check(); err != nil {
 			return err
 		}
 		if len(c.Genes) != p.Width {
-			return errorf(ErrShape, "the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
+			return errorf(ErrShape, "data: the preprocessing makes points of %d values of counts, but takes points of %d", len(c.Genes), p.Width)
 		}
+	}
+	if p.Columns != nil && len(p.Columns) != p.Width {
+		return errorf(ErrShape, "the preprocessing takes points of %d values, but has names for %d", p.Width, len(p.Columns))
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.check(p.Width); err != nil {
@@ -57,9 +63,24 @@ func (p *Preprocessing) Out() int {
 	return p.Width
 }
 
+// Reading returns the options by which further points are read for Apply: with the
+// same columns, and with the offset that leaves of their values what it needs.
+func (p *Preprocessing) Reading(opt Options) Options {
+	if p == nil {
+		return opt
+	}
+	opt.Columns = p.Columns
+	if p.Scaler != nil {
+		opt.Offset = p.Scaler.Offset
+	}
+	return opt
+}
+
 // Apply preprocesses points. It scales those of m in place and returns m, or
 // their principal components in a matrix of their own; those are computed on a
-// device, or on the CPU if that is nil. A nil *Preprocessing leaves m as it is.
+// device, or on the CPU if that is nil. Of points whose columns have other names, or
+// the same in another order, it takes a copy of those that it knows (see
+// Matrix.Select). A nil *Preprocessing leaves m as it is.
 // Points of another width give ErrShape, and none ErrEmpty. Errors are also the device's, and ctx's
 // if it ends before.
 func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
@@ -69,8 +90,12 @@ func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matr
 	if err := m.check(); err != nil {
 		return nil, err
 	}
+	m, _, err := m.Select(p.Columns)
+	if err != nil {
+		return nil, err
+	}
 	if m.D != p.Width {
-		return nil, errorf(ErrShape, "the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
+		return nil, errorf(ErrShape, "data: the points have %d values, but the model was trained on points of %d; give points of the same kind", m.D, p.Width)
 	}
 	if p.Scaler != nil {
 		if err := p.Scaler.Apply(m); err != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
@@ -11,10 +12,10 @@ import (
 type Scaling string
 
 const (
-	// ScaleNone leaves the values as they are.
+	// ScaleNone leaves the values as they are, but for their Offset.
 	ScaleNone Scaling = "none"
 	// ScaleUnit divides all values by one number, the largest magnitude among
-	// them, so that they lie in [-1, 1]; by 255 exactly if the source was
+	// them, without their Offset, so that they lie in [-1, 1]; by 255 exactly if the source was
 	// unsigned bytes, so that pixels lie in [0, 1]. Zeros alone stay zeros.
 	ScaleUnit Scaling = "unit"
 	// ScaleStandard gives every column mean 0 and standard deviation 1 (the
@@ -46,6 +47,10 @@ const scaleGrain = 1 << 16
 // to new points.
 type Scaler struct {
 	Kind Scaling `json:"kind"`
+	// Offset is what the points' values were relative to, and those that are scaled
+	// come to be relative to first: see Matrix. The other numbers are about what is
+	// left.
+	Offset []float64 `json:"offset,omitempty"`
 	// Divisor is what ScaleUnit divides by, above 0.
 	Divisor float32 `json:"divisor,omitempty"`
 	// Mean and SD are what ScaleStandard subtracts from each column and then
@@ -62,7 +67,7 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 		return nil, err
 	}
 	m := ds.Points
-	s := &Scaler{Kind: kind}
+	s := &Scaler{Kind: kind, Offset: slices.Clone(m.Offset)}
 	switch kind {
 	case ScaleNone:
 	case ScaleUnit:
@@ -103,9 +108,9 @@ func (ds *Dataset) Scale(kind Scaling) (*Scaler, error) {
 	return s, nil
 }
 
-// Apply scales the points of m in place. A matrix of another width than the
-// one that the scaler was fitted to gives ErrShape, a scaler that no fit can
-// have made ErrOption.
+// Apply scales the points of m in place, which then have no Offset. A matrix of
+// another width than the one that the scaler was fitted to gives ErrShape, a scaler
+// that no fit can have made ErrOption.
 func (s *Scaler) Apply(m *Matrix) error {
 	if err := m.check(); err != nil {
 		return err
@@ -113,6 +118,8 @@ func (s *Scaler) Apply(m *Matrix) error {
 	if err := s.check(m.D); err != nil {
 		return err
 	}
+	m.rebase(s.Offset)
+	m.Offset = nil
 	switch s.Kind {
 	case ScaleUnit:
 		parallel.For(len(m.X), scaleGrain, func(_, lo, hi int) {
@@ -139,6 +146,12 @@ func (s *Scaler) Apply(m *Matrix) error {
 
 // check reports what keeps the scaler from points of d values.
 func (s *Scaler) check(d int) error {
+	if s.Offset != nil && len(s.Offset) != d {
+		return errorf(ErrShape, "the scaler was fitted to points of %d values, these have %d; scale points of the same width", len(s.Offset), d)
+	}
+	if j := finite.First(s.Offset); j >= 0 {
+		return errorf(ErrOption, "the scaler has the offset %v for column %d (counted from 1); fit it again", s.Offset[j], j+1)
+	}
 	switch s.Kind {
 	case ScaleNone:
 		return nil

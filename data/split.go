@@ -144,7 +144,7 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 // take returns a dataset of copies of these rows, which know their names.
 func (ds *Dataset) take(rows []int) *Dataset {
 	part := &Dataset{
-		Name: ds.Name, Points: NewMatrix(len(rows), ds.Points.D), Columns: ds.Columns, Bytes: ds.Bytes,
+		Name: ds.Name, Points: ds.Points.like(len(rows), make([]float32, len(rows)*ds.Points.D)), Bytes: ds.Bytes,
 		parts: ds.parts, origin: make([]int, len(rows)),
 	}
 	for to, from := range rows {

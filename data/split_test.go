@@ -33,8 +33,8 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(ds.Columns, []string{"x", "y"}) || ds.Names != nil {
-		t.Fatalf("the columns are %q, the names %q", ds.Columns, ds.Names)
+	if !slices.Equal(ds.Points.Columns, []string{"x", "y"}) || ds.Names != nil {
+		t.Fatalf("the columns are %q, the names %q", ds.Points.Columns, ds.Names)
 	}
 	ds.Names = []string{"one", "two", "three", "four"}
 	train, held, rows, err := ds.Split(0.5, 1)
@@ -46,13 +46,13 @@ func TestNames(t *testing.T) {
 			t.Errorf("row %d is called %s", row, held.Names[i])
 		}
 	}
-	if len(train.Names) != 2 || !slices.Equal(held.Columns, ds.Columns) {
-		t.Errorf("the names are %q, the columns %q", train.Names, held.Columns)
+	if len(train.Names) != 2 || !slices.Equal(held.Points.Columns, ds.Points.Columns) {
+		t.Errorf("the names are %q, the columns %q", train.Names, held.Points.Columns)
 	}
 	ds.Names = ds.Names[:3]
-	wantError(t, ds.Check(), data.ErrShape, "there are 3 names for 4 points, and 2 for their 2 values")
-	ds.Names, ds.Columns = nil, []string{"x"}
-	wantError(t, ds.Check(), data.ErrShape, "there are 0 names for 4 points, and 1 for their 2 values")
+	wantError(t, ds.Check(), data.ErrShape, "there are 3 names for 4 points")
+	ds.Names, ds.Points.Columns = nil, []string{"x"}
+	wantError(t, ds.Check(), data.ErrShape, "a matrix of 4×2 has 1 names of columns and 0 offsets")
 }
 
 func TestSplit(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"cne/internal/text"
 )
 
 // A valueReader reads the points of one file, value after value.
@@ -21,13 +23,24 @@ type valueReader interface {
 	room(done int) int
 	// takeLabels returns the labels of the rows read since it was called last.
 	takeLabels() []string
+	// relate says, before anything is read, how values become float32.
+	relate(to relation)
+}
+
+// A relation is how values become float32.
+type relation struct {
+	offset []float64 // subtracted from each column; nil: nothing
+	sample *sample   // gets values as they are; nil: none are wanted
+	before int       // rows of earlier files
 }
 
 // A stream is an open file of points.
 type stream struct {
 	part
-	d       int  // values per point
-	labeled bool // the points have labels, in the file or beside it
+	d       int      // values per point
+	left    []string // names of columns that are none of Options.Columns
+	counted bool     // the header counts 0, 1, 2, …, as points may
+	labeled bool     // the points have labels, in the file or beside it
 	values  valueReader
 	array   string // the name of the points within an archive
 	// Labels that are an array of their own, and the name of its file, or of
@@ -119,7 +132,40 @@ func (st *stream) open(ctx context.Context, f file, opt Options) error {
 	if err := st.begin(s, format, opt); err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
+	if err := st.relate(opt); err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
 	return nil
+}
+
+// relate has points become relative to the offset of the options, if there is one.
+func (st *stream) relate(opt Options) error {
+	if opt.Offset == nil {
+		return nil
+	}
+	if st.d != len(opt.Offset) {
+		return errorf(ErrShape, "the points have %d values, but those that were trained on have %d; give points of the same kind", st.d, len(opt.Offset))
+	}
+	st.values.relate(relation{offset: opt.Offset})
+	return nil
+}
+
+// remark logs what a person may not expect of how the file is read. Which columns
+// are taken is said of the first file alone: others have the same.
+func (st *stream) remark(opt Options, first bool) {
+	if opt.Log == nil {
+		return
+	}
+	if st.counted {
+		opt.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, say that there is no header", "file", st.name)
+	}
+	switch {
+	case !first || len(opt.Columns) == 0:
+	case st.columns == nil:
+		opt.Log.Info("the columns have no names and are taken in the order of training", "file", st.name)
+	case len(st.left) > 0:
+		opt.Log.Info("columns that were not trained on are left out", "file", st.name, "columns", someNames(st.left, text.Printable))
+	}
 }
 
 // begin reads the head of a file.
@@ -196,7 +242,7 @@ func (st *stream) beginTable(s *byteSource, opt Options) error {
 	if err != nil {
 		return err
 	}
-	st.values, st.d, st.columns = t, t.width, t.columns
+	st.values, st.d, st.columns, st.left, st.counted = t, t.width, t.columns, t.left, t.counted
 	st.labeled = st.labeled || t.labeled
 	return nil
 }

@@ -7,9 +7,14 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/errkind"
 	"cne/model/op"
 	"cne/model/vm"
 )
+
+// ErrInput is wrapped by errors about widths, sizes and values from which no model can
+// be made, or that do not fit the model.
+var ErrInput = errors.New("model: bad input")
 
 // A batchProgram is the part of a graph that all models have in common: from the
 // positions of a batch's distinct points to the loss and its gradients.
@@ -97,7 +102,7 @@ var listedRuns = []int32{0}
 func (p *batchProgram[T]) step(b *Batch, theta float64) (float64, error) {
 	edges := b.Edges()
 	if edges == 0 || len(b.Local) != 2*edges || len(b.Negatives)%edges != 0 {
-		return 0, fmt.Errorf("model: %d row numbers in Local and %d negatives are no batch", len(b.Local), len(b.Negatives))
+		return 0, errkind.Errorf(ErrInput, "model: %d row numbers in Local and %d negatives are no batch", len(b.Local), len(b.Negatives))
 	}
 	runs := b.Runs
 	if len(runs) == 0 {
@@ -127,7 +132,7 @@ func (p *batchProgram[T]) dThetaValue() float64 { return float64(op.Data[T](p.dT
 // deviceModel returns the model whose program this is, with copies of its parameters.
 func (p *batchProgram[T]) deviceModel(on *deviceParams, params []Parameter) (*DeviceModel, error) {
 	if on == nil {
-		return nil, errors.New("model: OnDevice takes an accelerator; on the CPU, the model itself is trained")
+		return nil, errkind.Errorf(ErrInput, "model: OnDevice takes an accelerator; on the CPU, the model itself is trained")
 	}
 	m := &DeviceModel{
 		Rows: p.rows, Local: p.local, Negatives: p.negatives, Runs: p.runs, Theta: p.theta,

@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"cne/internal/errkind"
 	"cne/model/op"
 )
 
@@ -40,7 +41,7 @@ type Convolutional[T op.Float] struct {
 // learnTemperature is set: see op.ScaleByTemperature.
 func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.ContrastiveOptions, learnTemperature bool) (*Convolutional[T], error) {
 	if n < 1 || size < 1 {
-		return nil, fmt.Errorf("model: there are no %d images of %d×%d pixels to train on", n, size, size)
+		return nil, errkind.Errorf(ErrInput, "model: there are no %d images of %d×%d pixels to train on", n, size, size)
 	}
 	if options.Temperature == 0 {
 		options.Temperature = 0.5
@@ -49,7 +50,7 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 	c.params = slices.Clone(network.parameters)
 	if learnTemperature {
 		if t := options.Temperature; options.Metric != op.Cosine || !(t >= op.MinTemperature && t <= op.MaxTemperature) {
-			return nil, fmt.Errorf("model: the temperature can be learnt with the cosine metric alone, from %g to %g, not with the metric %v from %g on", op.MinTemperature, float64(op.MaxTemperature), options.Metric, t)
+			return nil, errkind.Errorf(ErrInput, "model: the temperature can be learnt with the cosine metric alone, from %g to %g, not with the metric %v from %g on", op.MinTemperature, float64(op.MaxTemperature), options.Metric, t)
 		}
 		var err error
 		if c.logTemperature, err = op.ArrayOf([]T{T(math.Log(options.Temperature))}, 1); err != nil {
@@ -132,7 +133,7 @@ func (c *Convolutional[T]) Objective() op.ContrastiveOptions {
 // Step implements Model.
 func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 	if len(b.Images) != len(b.Rows)*3*c.size*c.size {
-		return 0, fmt.Errorf("model: %d values are no images of 3×%d×%d for the %d points of a batch", len(b.Images), c.size, c.size, len(b.Rows))
+		return 0, errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d for the %d points of a batch", len(b.Images), c.size, c.size, len(b.Rows))
 	}
 	images, ok := any(b.Images).([]T)
 	if !ok {
@@ -154,7 +155,7 @@ func (c *Convolutional[T]) Step(b *Batch, theta float64) (float64, error) {
 func (c *Convolutional[T]) ProjectTo(dst, images []T) error {
 	count := len(images) / (3 * c.size * c.size)
 	if len(images) != count*3*c.size*c.size || len(dst) != count*c.options.Out {
-		return fmt.Errorf("model: %d values are no images of 3×%d×%d, or %d no positions of %d for them", len(images), c.size, c.size, len(dst), c.options.Out)
+		return errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d, or %d no positions of %d for them", len(images), c.size, c.size, len(dst), c.options.Out)
 	}
 	if count == 0 {
 		return nil

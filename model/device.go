@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/model/op"
 	"cne/model/vm"
 )
@@ -18,8 +19,18 @@ type Device = data.Device
 
 // OpenDevice opens a device by name: cpu; cuda for NVIDIA's first GPU, cuda:1 for the
 // second; auto for the first GPU if it can be used, else the CPU. Its Why says which it
-// is and why. If a device is not available, the error says what is missing.
-func OpenDevice(name string) (*Device, error) { return device.Open(name) }
+// is and why. If a device is not known or not available, the error says what is missing,
+// and wraps ErrDevice.
+func OpenDevice(name string) (*Device, error) {
+	d, err := device.Open(name)
+	if err != nil {
+		return nil, errkind.Errorf(ErrDevice, "%w", err)
+	}
+	return d, nil
+}
+
+// ErrDevice is wrapped by errors about devices that cannot be used.
+var ErrDevice = errors.New("model: the device cannot be used")
 
 // A MemoryError is the error of a device whose memory is too small.
 type MemoryError = device.MemoryError
@@ -41,7 +52,7 @@ func newDeviceParams(d *Device, dtype tensor.Dtype) (*deviceParams, error) {
 		return nil, nil
 	}
 	if dtype != tensor.Float32 {
-		return nil, errors.New("model: accelerators compute in float32; take that, or device cpu")
+		return nil, errkind.Errorf(ErrInput, "model: accelerators compute in float32; take that, or device cpu")
 	}
 	return &deviceParams{device: d, copies: map[*op.Array]*op.Array{}, stats: map[*op.BatchStats]*op.BatchStats{}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/errkind"
 	"cne/model/op"
 )
 
@@ -31,7 +32,7 @@ type Embedding[T op.Float] struct {
 // op.Cosine puts Normalize before the loss.
 func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (*Embedding[T], error) {
 	if d < 1 || len(table) == 0 || len(table)%d != 0 {
-		return nil, fmt.Errorf("model: %d coordinates are no table of points with %d dimensions", len(table), d)
+		return nil, errkind.Errorf(ErrInput, "model: %d coordinates are no table of points with %d dimensions", len(table), d)
 	}
 	n := len(table) / d
 	e := &Embedding[T]{n: n, d: d, objective: options}
@@ -109,7 +110,7 @@ func (e *Embedding[T]) Points() (n, d int) { return e.n, e.d }
 // EmbedTo implements Model.
 func (e *Embedding[T]) EmbedTo(dst []float32) error {
 	if len(dst) != e.n*e.d {
-		return fmt.Errorf("model: %d values are no embedding of %d points in %d dimensions", len(dst), e.n, e.d)
+		return errkind.Errorf(ErrInput, "model: %d values are no embedding of %d points in %d dimensions", len(dst), e.n, e.d)
 	}
 	if err := e.onDevice.pull(); err != nil {
 		return err

@@ -1,9 +1,9 @@
 package model
 
 import (
-	"fmt"
 	"math"
 
+	"cne/internal/errkind"
 	"cne/internal/finite"
 	"cne/internal/rng"
 	"cne/model/op"
@@ -19,7 +19,7 @@ import (
 // matrix of that width, or not finite, and where InitNormal does.
 func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed uint64) ([]T, error) {
 	if width < 1 || len(coordinates)%width != 0 {
-		return nil, fmt.Errorf("model: %d coordinates are no points with %d dimensions", len(coordinates), width)
+		return nil, errkind.Errorf(ErrInput, "model: %d coordinates are no points with %d dimensions", len(coordinates), width)
 	}
 	n := len(coordinates) / width
 	if err := checkInit[T](n, d, std); err != nil {
@@ -35,7 +35,7 @@ func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed
 		var spread float64
 		if j < width {
 			if spread = deviation(coordinates, width, j); !finite.Is(spread) {
-				return nil, fmt.Errorf("model: column %d of the starting coordinates (counted from 0) is not finite", j)
+				return nil, errkind.Errorf(ErrInput, "model: column %d of the starting coordinates (counted from 0) is not finite", j)
 			}
 		}
 		if spread > 0 {
@@ -53,9 +53,9 @@ func InitFrom[T op.Float](coordinates []float32, width, d int, std float64, seed
 }
 
 // InitNormal returns a table [n, d] of normally distributed coordinates with
-// mean 0 and standard deviation std. It fails if n or d is not positive, the
-// table too large for an int32 to number its elements, or std nothing that T
-// can hold.
+// mean 0 and standard deviation std. It fails if n or d is not positive, if
+// the table has more elements than an int32 can number, or if std² is not a positive
+// and finite number of type T.
 func InitNormal[T op.Float](n, d int, std float64, seed uint64) ([]T, error) {
 	if err := checkInit[T](n, d, std); err != nil {
 		return nil, err
@@ -71,11 +71,11 @@ func InitNormal[T op.Float](n, d int, std float64, seed uint64) ([]T, error) {
 func checkInit[T op.Float](n, d int, std float64) error {
 	switch {
 	case n < 1 || d < 1:
-		return fmt.Errorf("model: there is no table of %d points with %d dimensions", n, d)
+		return errkind.Errorf(ErrInput, "model: there is no table of %d points with %d dimensions", n, d)
 	case d > math.MaxInt32/n:
-		return fmt.Errorf("model: a table of %d points with %d dimensions is too large; take fewer dimensions", n, d)
+		return errkind.Errorf(ErrInput, "model: a table of %d points with %d dimensions is too large; take fewer dimensions", n, d)
 	case !(T(std*std) > 0) || math.IsInf(float64(T(std*std)), 0):
-		return fmt.Errorf("model: the starting coordinates cannot have a standard deviation of %g; take a number around 1", std)
+		return errkind.Errorf(ErrInput, "model: the starting coordinates cannot have a standard deviation of %g; take a number around 1", std)
 	}
 	return nil
 }

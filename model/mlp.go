@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/errkind"
 	"cne/internal/rng"
 	"cne/model/op"
 	"cne/model/vm"
@@ -63,10 +64,10 @@ func newMLP[T op.Float](widths []int) (*MLP[T], error) {
 	size := 0
 	for i, w := range widths {
 		if w < 1 {
-			return nil, fmt.Errorf("model: a network cannot have a layer of width %d; take 1 or more", w)
+			return nil, errkind.Errorf(ErrInput, "model: a network cannot have a layer of width %d; take 1 or more", w)
 		}
 		if i > 0 && (w > math.MaxInt32/widths[i-1] || w*widths[i-1] > math.MaxInt32-size) {
-			return nil, fmt.Errorf("model: a network with layers of %v has too many weights; take narrower layers", widths)
+			return nil, errkind.Errorf(ErrInput, "model: a network with layers of %v has too many weights; take narrower layers", widths)
 		}
 		if i > 0 {
 			size += w * widths[i-1]
@@ -161,7 +162,7 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	in, out := n.Size()
 	rows := len(x) / in
 	if len(x) != rows*in || len(dst) != rows*out {
-		return fmt.Errorf("model: %d values are no points of %d, or %d no positions of %d for them", len(x), in, len(dst), out)
+		return errkind.Errorf(ErrInput, "model: %d values are no points of %d, or %d no positions of %d for them", len(x), in, len(dst), out)
 	}
 	var converted []T
 	for lo := 0; lo < rows; lo += rowsPerBlock {
@@ -247,10 +248,13 @@ type Parametric[T op.Float] struct {
 // from then on, embedded by a network. A metric of op.Cosine puts Normalize before
 // the loss.
 func NewParametric[T op.Float](network *MLP[T], points []T, options op.ContrastiveOptions) (*Parametric[T], error) {
+	if network == nil {
+		return nil, errkind.Errorf(ErrInput, "model: there is no network; NewMLP makes one")
+	}
 	in, _ := network.Size()
 	n := len(points) / in
 	if n == 0 || len(points) != n*in {
-		return nil, fmt.Errorf("model: %d values are no points of %d, as the network takes them", len(points), in)
+		return nil, errkind.Errorf(ErrInput, "model: %d values are no points of %d, as the network takes them", len(points), in)
 	}
 	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
 	nodes, err := p.build(&p.batch, nil)
@@ -340,7 +344,7 @@ func (p *Parametric[T]) Points() (n, d int) {
 func (p *Parametric[T]) EmbedTo(dst []float32) error {
 	in, out := p.network.Size()
 	if len(dst) != p.n*out {
-		return fmt.Errorf("model: %d values are no embedding of %d points in %d dimensions", len(dst), p.n, out)
+		return errkind.Errorf(ErrInput, "model: %d values are no embedding of %d points in %d dimensions", len(dst), p.n, out)
 	}
 	for lo := 0; lo < p.n; lo += rowsPerBlock {
 		hi := min(p.n, lo+rowsPerBlock)

@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"cne/internal/errkind"
 	"cne/internal/rng"
 	"cne/model/op"
 	"cne/model/vm"
@@ -36,7 +37,7 @@ func (o ResNetOptions) complete() (ResNetOptions, error) {
 	}
 	const most = 1 << 12
 	if o.Width < 1 || o.Hidden < 1 || o.Out < 1 || o.Width > most || o.Hidden > 16*most || o.Out > 16*most {
-		return o, fmt.Errorf("model: a ResNet cannot have widths %d, %d and %d; the first is from 1 to %d, the others from 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
+		return o, errkind.Errorf(ErrInput, "model: a ResNet cannot have widths %d, %d and %d; the first is from 1 to %d, the others from 1 to %d", o.Width, o.Hidden, o.Out, most, 16*most)
 	}
 	return o, nil
 }
@@ -190,7 +191,7 @@ func (n *ResNet[T]) Evaluate(on bool) {
 func (n *ResNet[T]) RepresentTo(dst, images []T, height, width int) error {
 	size := 3 * height * width
 	if size < 1 || len(images)%size != 0 || len(dst) != len(images)/size*n.Width() {
-		return fmt.Errorf("model: %d values are no images of 3×%d×%d, or %d no representations of %d for them", len(images), height, width, len(dst), n.Width())
+		return errkind.Errorf(ErrInput, "model: %d values are no images of 3×%d×%d, or %d no representations of %d for them", len(images), height, width, len(dst), n.Width())
 	}
 	count := len(images) / size
 	if count == 0 {

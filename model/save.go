@@ -103,16 +103,16 @@ type Mapper interface {
 // A Saved is the content of a model file.
 type Saved struct {
 	Description
-	// Network is what was trained, nil if it was a table or a ResNet.
+	// Network is the network that was trained; nil for a table or a ResNet.
 	Network Mapper
-	// ResNet is what was trained if it was one, else nil.
+	// ResNet is the ResNet that was trained; nil for other models.
 	ResNet *ResNet[float32]
 	// Table [n, d] holds the positions of the training points if the model
 	// was a table.
 	Table []float32
 	N, D  int
-	// Foreign tells that the file was not written by cne, as the state of a
-	// PyTorch module of the same architecture: there is no Description.
+	// Foreign tells that the file was not written by cne, but is the state of a
+	// PyTorch module of the same architecture, without a Description.
 	Foreign bool
 }
 

@@ -15,11 +15,11 @@ import (
 var (
 	// ErrLabels: images have no labels where a classifier needs them, or not one
 	// each.
-	ErrLabels = errors.New("labels are missing")
+	ErrLabels = errors.New("simclr: labels are missing")
 	// ErrSplit: a classifier cannot be trained or tested on the parts of a split.
-	ErrSplit = errors.New("unusable split")
+	ErrSplit = errors.New("simclr: unusable split")
 	// ErrFeatures: a value of a representation is NaN or infinite.
-	ErrFeatures = errors.New("unusable features")
+	ErrFeatures = errors.New("simclr: unusable features")
 )
 
 // A Split says which images a classifier is trained on and which it is tested
@@ -29,6 +29,9 @@ type Split struct{ Train, Test []int32 }
 // OfficialSplit returns the split with which images were published. The error
 // wraps ErrSplit if there is none, or one of its parts is empty.
 func OfficialSplit(images *data.Images) (Split, error) {
+	if images == nil {
+		return Split{}, fmt.Errorf("%w: there are no images", ErrSplit)
+	}
 	if images.Train == nil {
 		return Split{}, fmt.Errorf("%w: no training and test images are known for %s; give folders named train and test, or take no published split", ErrSplit, images.Name)
 	}
@@ -125,6 +128,9 @@ func (s Split) checkRows(n int) error {
 
 // checkLabels returns an error unless every image has a label.
 func checkLabels(images *data.Images) error {
+	if images == nil {
+		return fmt.Errorf("%w: there are no images", ErrLabels)
+	}
 	switch l := images.Labels; {
 	case l == nil:
 		return fmt.Errorf("%w: a classifier needs the classes of the images, and %s has none; put the images into a folder for each class, or give a file of labels", ErrLabels, images.Name)
@@ -162,6 +168,9 @@ func checkClasses(classes, rows []int32, count int, name func(c int) string) err
 // checkFeatures returns an error unless the features are finite, and there is a
 // class for each row.
 func checkFeatures(features *data.Matrix, classes []int32) error {
+	if features == nil {
+		return fmt.Errorf("%w: there are no features", ErrShape)
+	}
 	if features.N < 1 || features.D < 1 || len(features.X) != features.N*features.D {
 		return fmt.Errorf("%w: %d values are not the features of %d images, %d each", ErrShape, len(features.X), features.N, features.D)
 	}
@@ -227,7 +236,7 @@ type Result struct {
 
 // Run evaluates features: row i is that of image i, by Features or Pixels.
 // Errors wrap ErrOption, ErrShape, ErrLabels, ErrSplit or ErrFeatures, or are
-// those of ctx; all that can be known beforehand are found before anything is
+// those of ctx. What can be checked beforehand is checked before anything is
 // computed.
 func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *data.Images) (Result, error) {
 	splits, k, err := e.prepare(images)
@@ -282,8 +291,8 @@ func (e *Evaluation) Run(ctx context.Context, features *data.Matrix, images *dat
 	return r, nil
 }
 
-// Check returns what Run finds wrong with the images and the options before it
-// looks at features, so that a long training need not end in that.
+// Check returns the errors of Run about the images and the options, which can be known
+// before there are features: better before a long training than after it.
 func (e *Evaluation) Check(images *data.Images) error {
 	_, _, err := e.prepare(images)
 	return err

@@ -30,7 +30,13 @@ const featureBatch = 256
 // Errors wrap ErrOption or ErrShape, ErrFeatures if a value is not finite, or
 // are those of ctx or of e.
 func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Images, rows []int32, progress func(done, all int)) (*data.Matrix, error) {
+	if e == nil {
+		return nil, fmt.Errorf("%w: there is no encoder", ErrOption)
+	}
 	if err := a.Check(); err != nil {
+		return nil, err
+	}
+	if err := checkImages(images); err != nil {
 		return nil, err
 	}
 	if rows == nil {
@@ -70,6 +76,9 @@ func Features(ctx context.Context, e Encoder, a *Augmentation, images *data.Imag
 // points [len(rows), H·W·C] in [0, 1], in the order of their bytes: the features
 // with which those of a network are compared. Errors wrap ErrShape.
 func Pixels(images *data.Images, rows []int32) (*data.Matrix, error) {
+	if images == nil {
+		return nil, fmt.Errorf("%w: there are no images", ErrShape)
+	}
 	if rows == nil {
 		rows = allRows(images.N)
 	}

@@ -31,6 +31,7 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 	if err := checkNeighbors(k, split); err != nil {
 		return 0, err
 	}
+	features = features.Relative(nil) // directions are those from the origin
 	base := directions(features, split.Train, true)
 	index, err := neighbors.NewIndex(ctx, base, neighbors.Options{Device: on})
 	if err != nil {

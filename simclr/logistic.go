@@ -80,17 +80,18 @@ func FitLogistic(ctx context.Context, features *data.Matrix, classes []int32, ro
 	if err != nil {
 		return nil, err
 	}
-	if rows == nil {
-		rows = allRows(features.N)
-	}
 	if err := checkFeatures(features, classes); err != nil {
 		return nil, err
+	}
+	if rows == nil {
+		rows = allRows(features.N)
 	}
 	if err := checkClasses(classes, rows, count, func(c int) string { return fmt.Sprint("class ", c) }); err != nil {
 		return nil, err
 	}
 	o := &objective{n: len(rows), d: features.D, k: count, penalty: options.Penalty}
 	x := data.NewMatrix(o.n, o.d)
+	x.Offset = features.Offset
 	o.class = make([]int32, o.n)
 	for i, row := range rows {
 		copy(x.Row(i), features.Row(int(row)))
@@ -144,6 +145,7 @@ func (l *Logistic) Classify(features *data.Matrix, rows []int32) ([]int32, error
 	for lo := 0; lo < len(rows); lo += chunk {
 		hi := min(lo+chunk, len(rows))
 		x := data.NewMatrix(hi-lo, d)
+		x.Offset = features.Offset
 		for i, row := range rows[lo:hi] {
 			copy(x.Row(i), features.Row(int(row)))
 		}

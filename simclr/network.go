@@ -24,7 +24,7 @@ type Network struct {
 // network returns a new network for the images of some rows, with the edges
 // between their views.
 func (p *Pretraining) network(images *data.Images, rows []int32) (n *Network, heads, tails []int32, err error) {
-	if images.C != 3 {
+	if images != nil && images.C != 3 {
 		return nil, nil, nil, fmt.Errorf("%w: the images have %d values per pixel; pretraining takes images in three colours", ErrShape, images.C)
 	}
 	if err := checkImages(images); err != nil {

@@ -15,10 +15,10 @@ import (
 // errors.Is.
 var (
 	// ErrOption: a field of an Augmentation, or an argument, has no meaning.
-	ErrOption = errors.New("unusable option")
+	ErrOption = errors.New("simclr: unusable option")
 	// ErrShape: the length of a slice does not fit the sizes of the images, or a row
 	// is out of range.
-	ErrShape = errors.New("shapes do not agree")
+	ErrShape = errors.New("simclr: shapes do not agree")
 )
 
 // maxSize bounds the side of a view, in pixels.
@@ -79,6 +79,9 @@ func Paper() Augmentation {
 // Check returns an error that wraps ErrOption for the first field that is out
 // of its range.
 func (a *Augmentation) Check() error {
+	if a == nil {
+		return fmt.Errorf("%w: there is no Augmentation", ErrOption)
+	}
 	if a.Size < 1 || a.Size > maxSize {
 		return fmt.Errorf("%w: Size is %d; views need between 1 and %d pixels a side", ErrOption, a.Size, maxSize)
 	}
@@ -161,6 +164,9 @@ func (a *Augmentation) checkImage(dst []float32, image []byte, h, w int) error {
 // checkImages returns an error that wraps ErrShape if the images are not of
 // three colours, or not as many bytes as they say.
 func checkImages(m *data.Images) error {
+	if m == nil {
+		return fmt.Errorf("%w: there are no images", ErrShape)
+	}
 	size := 0
 	if m.C == 3 && m.N > 0 && m.H > 0 && m.W > 0 && m.H <= len(m.Pixels)/m.W {
 		size = 3 * m.H * m.W

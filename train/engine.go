@@ -2,9 +2,9 @@ package train
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
+	"cne/internal/errkind"
 	"cne/model"
 	"cne/model/op"
 )
@@ -54,7 +54,7 @@ func newJob(m model.Model, n, edges int, options Options) (*job, error) {
 		j.MethodZ = new(SGD)
 	}
 	if j.Method == j.MethodZ {
-		return nil, errors.New("train: Method and MethodZ are one; each needs a state of its own")
+		return nil, errkind.Errorf(ErrInput, "train: Method and MethodZ are one; each needs a state of its own")
 	}
 	j.size, j.batches = j.batchSize(edges), j.Options.batches(edges)
 	j.taken = min(edges, j.size*j.batches)

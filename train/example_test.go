@@ -3,13 +3,13 @@ package train_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
-	"cne/internal/rng"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -18,10 +18,10 @@ import (
 
 // clusters returns points around three centres in ten dimensions.
 func clusters(n int, seed uint64) *data.Dataset {
-	s := rng.New(seed, rng.Sample)
+	random := rand.New(rand.NewPCG(seed, 0))
 	m := data.NewMatrix(n, 10)
 	for i := range m.X {
-		m.X[i] = float32(s.Normal())
+		m.X[i] = float32(random.NormFloat64())
 		if i/10%3 == i%10 {
 			m.X[i] += 20
 		}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
+	"cne/internal/errkind"
+	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
 )
@@ -72,8 +75,8 @@ type Result struct {
 	Elapsed time.Duration
 }
 
-// A DivergedError ends a run whose loss is no longer finite, whose log Z has run away,
-// or whose points have flown apart.
+// A DivergedError ends a run whose loss, or what it has learnt, is no longer finite,
+// whose log Z has run away, or whose points have flown apart.
 type DivergedError struct {
 	// Epoch and Batch count from 1; Batch is 0 if it was found after the epoch.
 	Epoch, Batch int
@@ -112,6 +115,9 @@ var (
 // cannot be saved is joined to the error. The same goes for a hook that returns an
 // error, and for a run that diverges (DivergedError).
 func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Options) (Result, error) {
+	if m == nil {
+		return Result{}, errkind.Errorf(ErrInput, "train: there is no model to fit")
+	}
 	n, _ := m.Points()
 	edges, err := packEdges(heads, tails, n)
 	if err != nil {
@@ -215,6 +221,9 @@ func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
 	if err := f.checkReach(); err != nil {
 		return err
 	}
+	if err := f.checkFinite(); err != nil {
+		return err
+	}
 	state := State{
 		Epoch: f.result.Epochs, Epochs: f.epochs, Phase: phase, LR: e.lr, Loss: f.result.Loss, LogZ: f.engine.logZ(),
 		Elapsed: f.result.Elapsed, EdgesPerSecond: speed, Model: f.model,
@@ -259,6 +268,31 @@ func (f *fit) checkReach() error {
 	return nil
 }
 
+// checkFinite checks that all that was learnt is finite. A finite loss does not tell:
+// running statistics take no part in it, nor does what the last step has made. State
+// is looked at after every epoch, models without any after the last alone.
+func (f *fit) checkFinite() error {
+	if _, ok := f.model.(Stateful); !ok && f.result.Epochs < f.epochs {
+		return nil
+	}
+	for _, a := range f.engine.arrays() {
+		name, learnt := strings.CutPrefix(a.Name, parameterPrefix)
+		if !learnt {
+			if name, learnt = strings.CutPrefix(a.Name, statePrefix); !learnt {
+				continue
+			}
+		}
+		v, err := here(a.Value)
+		if err != nil {
+			return err
+		}
+		if !finite.All(op.Data[float32](v)) || !finite.All(op.Data[float64](v)) {
+			return &DivergedError{Epoch: f.result.Epochs, LR: f.now.lr, Cause: fmt.Errorf("%s is not finite", name)}
+		}
+	}
+	return nil
+}
+
 // reach returns the distance d beyond which points no longer attract each other, as
 // the clamp binds there: 1/(1+c(1+d²)) is below it or, for losses without a constant
 // c, 1/(1+d²).
@@ -286,16 +320,24 @@ func (f *fit) spread() (float64, error) {
 	if err := f.model.EmbedTo(f.coordinates); err != nil {
 		return 0, err
 	}
+	return rootMeanSquareDistance(f.coordinates, n, d), nil
+}
+
+// rootMeanSquareDistance returns that of two of n points of d coordinates, point by
+// point in x; it is 0 if they are equal.
+func rootMeanSquareDistance(x []float32, n, d int) float64 {
 	var squares float64
 	for j := range d {
 		var sum, sum2 float64
 		for i := range n {
-			v := float64(f.coordinates[i*d+j])
-			sum += v
-			sum2 += v * v
+			sum += float64(x[i*d+j])
 		}
 		mean := sum / float64(n)
-		squares += sum2/float64(n) - mean*mean
+		for i := range n {
+			v := float64(x[i*d+j]) - mean
+			sum2 += v * v
+		}
+		squares += sum2 / float64(n)
 	}
-	return math.Sqrt(2 * squares), nil
+	return math.Sqrt(2 * squares)
 }

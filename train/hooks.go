@@ -75,7 +75,7 @@ type Quality struct {
 
 // Measure returns a hook that measures the embedding [n, d] after an epoch, for the
 // hooks after it (State.Quality). The slice is reused for the next. Use EveryEpochs
-// to measure less often: a second for every epoch makes runs several times as long,
+// to measure less often: at a second for each epoch, runs take several times as long,
 // though State.Elapsed does not include hooks.
 func Measure(measure func(epoch int, embedding []float32, d int) (Quality, error)) Hook {
 	return embedded(func(s *State, embedding []float32, d int) error {

@@ -3,9 +3,10 @@ package train
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
+	"slices"
 
+	"cne/internal/errkind"
 	"cne/model"
 	"cne/model/op"
 )
@@ -73,10 +74,9 @@ type Options struct {
 	// Checkpoints says when the state of the run is saved; nil means never.
 	Checkpoints *Checkpoints
 	// Resume is the checkpoint to go on from; nil starts from the beginning. Model,
-	// edges and the other options must be those of the run that was saved. Only
-	// Hooks, Watch and Checkpoints may differ, and the last phase may have more
-	// epochs, unless one exaggerates early: its schedule is then that of the longer
-	// run.
+	// edges and the other options must be those of the run that was saved, but for
+	// Hooks, Watch and Checkpoints. The last phase may have more epochs, over which
+	// its step size is then annealed, unless a phase exaggerates early.
 	Resume *Checkpoint
 }
 
@@ -110,6 +110,10 @@ type DeviceImages interface {
 	Close()
 }
 
+// ErrInput is wrapped by errors about options and words without a meaning, and about
+// edges and points whose numbers do not fit the model.
+var ErrInput = errors.New("train: bad input")
+
 // maxLogConst bounds the logarithms of the losses' constants. Their exponentials are
 // multiplied by squared distances, and must leave room for these in float32.
 const maxLogConst = 60
@@ -119,51 +123,57 @@ const maxLogConst = 60
 // it first.
 func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
 	if len(o.Phases) == 0 {
-		return errors.New("train: no phases to run")
+		return errkind.Errorf(ErrInput, "train: no phases to run")
 	}
 	if o.Sampling < SampleAuto || o.Sampling > SampleSharedRuns {
-		return fmt.Errorf("train: there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
+		return errkind.Errorf(ErrInput, "train: there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
 	}
 	if edges == 0 {
-		return errors.New("train: the graph has no edges")
+		return errkind.Errorf(ErrInput, "train: the graph has no edges")
 	}
 	if o.BatchSize < 0 || o.BatchSize == 1 {
-		return fmt.Errorf("train: a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
+		return errkind.Errorf(ErrInput, "train: a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
 	}
 	if !(o.Clip >= 0) || !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0) {
-		return fmt.Errorf("train: neither the bound of gradients, %g, nor the step size of log Z, %g, may be negative or no number", o.Clip, o.LRZ)
+		return errkind.Errorf(ErrInput, "train: neither the bound of gradients, %g, nor the step size of log Z, %g, may be negative or no number", o.Clip, o.LRZ)
 	}
 	if !(math.Abs(o.LogZ) <= maxLogConst) {
-		return fmt.Errorf("train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
+		return errkind.Errorf(ErrInput, "train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
+	}
+	if slices.Contains(o.Hooks, nil) {
+		return errkind.Errorf(ErrInput, "train: one of the hooks is nil; leave it out")
+	}
+	if c := o.Checkpoints; c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0) {
+		return errkind.Errorf(ErrInput, "train: checkpoints after every %d epochs or %v; give a Save, and numbers of at least 0", c.Epochs, c.Interval)
 	}
 	total := 0
 	for i, p := range o.Phases {
 		if p.Epochs < 1 || p.Epochs > math.MaxInt32-total {
-			return fmt.Errorf("train: phase %d has %d epochs; take 1 or more, and no more than fit a run", i+1, p.Epochs)
+			return errkind.Errorf(ErrInput, "train: phase %d has %d epochs; take 1 or more, and no more than fit a run", i+1, p.Epochs)
 		}
 		total += p.Epochs
 		if !(p.LR > 0) || math.IsInf(p.LR, 0) {
-			return fmt.Errorf("train: phase %d has step size %g; take a positive number", i+1, p.LR)
+			return errkind.Errorf(ErrInput, "train: phase %d has step size %g; take a positive number", i+1, p.LR)
 		}
 		if p.Anneal < Linear || p.Anneal > Cosine {
-			return fmt.Errorf("train: phase %d has the unknown schedule %d; take Linear, Constant or Cosine", i+1, int(p.Anneal))
+			return errkind.Errorf(ErrInput, "train: phase %d has the unknown schedule %d; take Linear, Constant or Cosine", i+1, int(p.Anneal))
 		}
 		if p.WarmUp < 0 || p.WarmUp >= p.Epochs {
-			return fmt.Errorf("train: phase %d warms up for %d of its %d epochs; take fewer, and at least 0", i+1, p.WarmUp, p.Epochs)
+			return errkind.Errorf(ErrInput, "train: phase %d warms up for %d of its %d epochs; take fewer, and at least 0", i+1, p.WarmUp, p.Epochs)
 		}
 		if p.Negatives < 1 && p.Negatives != Full {
-			return fmt.Errorf("train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
+			return errkind.Errorf(ErrInput, "train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
 		}
 		size := o.batchSize(edges)
 		if m := o.Sampling.count(p.Negatives, size); m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size {
-			return fmt.Errorf("train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
+			return errkind.Errorf(ErrInput, "train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
 		}
 		if !p.Place.suits(objective.Loss) {
-			return fmt.Errorf("train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
+			return errkind.Errorf(ErrInput, "train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
 		}
 		logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
 		if !(math.Abs(logConst) <= maxLogConst) {
-			return fmt.Errorf("train: phase %d stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", i+1, p.Place)
+			return errkind.Errorf(ErrInput, "train: phase %d stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", i+1, p.Place)
 		}
 	}
 	return nil

@@ -1,9 +1,9 @@
 package train
 
 import (
-	"fmt"
 	"math"
 
+	"cne/internal/errkind"
 	"cne/model"
 )
 
@@ -131,7 +131,7 @@ type deduper struct {
 
 func newDeduper(n int) deduper { return deduper{seen: make([]int32, n), base: 1} }
 
-// fill sets a batch's Rows and Slots to the ends of its edges.
+// fill sets a batch's Rows and Local to the ends of its edges.
 func (d *deduper) fill(to *model.Batch, edges []edge) {
 	n := len(edges)
 	if int(d.base) > math.MaxInt32-2*n {
@@ -178,13 +178,13 @@ func resize[E any](s []E, n int) []E {
 // packEdges checks a list of directed edges and packs it.
 func packEdges(heads, tails []int32, n int) ([]edge, error) {
 	if len(heads) != len(tails) {
-		return nil, fmt.Errorf("train: %d heads but %d tails of edges", len(heads), len(tails))
+		return nil, errkind.Errorf(ErrInput, "train: %d heads but %d tails of edges", len(heads), len(tails))
 	}
 	edges := make([]edge, len(heads))
 	for i, h := range heads {
 		t := tails[i]
 		if h < 0 || int(h) >= n || t < 0 || int(t) >= n || h == t {
-			return nil, fmt.Errorf("train: edge %d goes from point %d to point %d; there are %d points, and an edge joins two of them", i, h, t, n)
+			return nil, errkind.Errorf(ErrInput, "train: edge %d goes from point %d to point %d; there are %d points, and an edge joins two of them", i, h, t, n)
 		}
 		edges[i] = packEdge(h, t)
 	}

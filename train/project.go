@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/errkind"
 	"cne/internal/finite"
 	"cne/internal/parallel"
 	"cne/internal/rng"
@@ -54,17 +55,20 @@ type Projector struct {
 // points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
 // even if the model was trained with the mean over a batch.
 func NewProjector(points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
+	if points == nil {
+		return nil, errkind.Errorf(ErrInput, "train: there are no training points, beside which new ones could be placed")
+	}
 	if d < 1 || len(table) != points.N*d || points.N == 0 {
-		return nil, fmt.Errorf("train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
+		return nil, errkind.Errorf(ErrInput, "train: %d coordinates are no positions of %d points in %d dimensions", len(table), points.N, d)
 	}
 	if training.Neighbors < 1 || training.Negatives < 1 {
-		return nil, fmt.Errorf("train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
+		return nil, errkind.Errorf(ErrInput, "train: new points cannot be placed by %d neighbours and %d negatives; both must be at least 1", training.Neighbors, training.Negatives)
 	}
 	if !(training.LR > 0) || training.LR > math.MaxFloat32 || !(training.Clip >= 0) || !(math.Abs(training.LogConst) <= maxLogConst*2) {
-		return nil, fmt.Errorf("train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.LogConst)
+		return nil, errkind.Errorf(ErrInput, "train: new points cannot be placed with step size %g, gradients up to %g and a constant of exp %g", training.LR, training.Clip, training.LogConst)
 	}
 	if i := finite.First(table); i >= 0 {
-		return nil, fmt.Errorf("train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, table[i])
+		return nil, errkind.Errorf(ErrInput, "train: coordinate %d of position %d is %v; new points are placed among finite ones", i%d, i/d, table[i])
 	}
 	training.Neighbors = min(training.Neighbors, points.N)
 	training.Objective.Mean = false
@@ -88,7 +92,7 @@ func (p *Projector) Size() (in, out int) { return p.width, p.d }
 func (p *Projector) ProjectTo(dst, x []float32) error {
 	rows := len(x) / p.width
 	if len(x) != rows*p.width || len(dst) != rows*p.d {
-		return fmt.Errorf("train: %d values are no points of %d, or %d no positions of %d for them", len(x), p.width, len(dst), p.d)
+		return errkind.Errorf(ErrInput, "train: %d values are no points of %d, or %d no positions of %d for them", len(x), p.width, len(dst), p.d)
 	}
 	if rows == 0 {
 		return nil

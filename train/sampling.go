@@ -12,7 +12,7 @@ import (
 const Full = -1
 
 // A Sampling is a way to draw m negatives for each head of a batch of b edges from the
-// batch's 2b rows (in-batch negative sampling: Section 3 of the paper). With m = 2b−2,
+// batch's 2b rows (in-batch negative sampling, as in the paper's runs). With m = 2b−2,
 // all other rows, there is nothing to draw.
 type Sampling int
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 	"cne/model"
@@ -43,13 +44,13 @@ type SGD struct {
 // Init implements Method.
 func (o *SGD) Init(params []model.Parameter) error {
 	if !(o.Momentum >= 0 && o.Momentum <= 1) || !(o.Dampening >= 0 && o.Dampening <= 1) || !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
-		return fmt.Errorf("train: SGD cannot have momentum %g, dampening %g and weight decay %g; the first two lie between 0 and 1, the last is at least 0", o.Momentum, o.Dampening, o.WeightDecay)
+		return errkind.Errorf(ErrInput, "train: SGD cannot have momentum %g, dampening %g and weight decay %g; the first two lie between 0 and 1, the last is at least 0", o.Momentum, o.Dampening, o.WeightDecay)
 	}
 	if o.Dampening != 0 && o.Momentum == 0 {
-		return fmt.Errorf("train: SGD without momentum cannot have dampening %g; leave it out", o.Dampening)
+		return errkind.Errorf(ErrInput, "train: SGD without momentum cannot have dampening %g; leave it out", o.Dampening)
 	}
 	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
-		return fmt.Errorf("train: Nesterov's SGD needs a momentum and no dampening, not %g and %g", o.Momentum, o.Dampening)
+		return errkind.Errorf(ErrInput, "train: Nesterov's SGD needs a momentum and no dampening, not %g and %g", o.Momentum, o.Dampening)
 	}
 	var names []string
 	if !o.plain() {

@@ -729,6 +729,52 @@ func TestCancelKeepsTheModel(t *testing.T) {
 	}
 }
 
+// A stateful is a table with a state that its steps set.
+type stateful struct {
+	*model.Embedding[float32]
+	state *op.Array
+	value float32
+}
+
+func (s *stateful) State() []train.NamedArray {
+	return []train.NamedArray{{Name: "running_var", Value: s.state}}
+}
+
+func (s *stateful) Step(b *model.Batch, theta float64) (float64, error) {
+	op.Data[float32](s.state)[0] = s.value
+	return s.Embedding.Step(b, theta)
+}
+
+// What is not finite of the state ends a run after its epoch, and what the last step
+// has made of the parameters ends it as well, though the losses are finite.
+func TestDivergenceWithFiniteLoss(t *testing.T) {
+	heads, tails := ring(100, 5)
+	table := func() *model.Embedding[float32] {
+		m, err := model.NewEmbedding(normal[float32](100, 2, 5), 2, op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Temperature: 0.5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for value, want := range map[float32]string{1: "", float32(math.Inf(1)): "epoch 1 (running_var is not finite)", float32(math.NaN()): "epoch 1 (running_var is not finite)"} {
+		state, err := op.ArrayOf([]float32{1}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = train.Fit(context.Background(), &stateful{table(), state, value}, heads, tails, train.Options{BatchSize: 64, Phases: phase(3, train.Place{}, 5)})
+		var diverged *train.DivergedError
+		if (want == "") != (err == nil) || err != nil && (!errors.As(err, &diverged) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("with a state of %v the error is %v, want %q", value, err, want)
+		}
+	}
+	// One batch, after whose step nothing computes a loss.
+	_, err := train.Fit(context.Background(), table(), heads, tails, train.Options{
+		BatchSize: len(heads), Phases: []train.Phase{{Epochs: 1, LR: 1e38, Negatives: 5}}})
+	if diverged := new(train.DivergedError); !errors.As(err, &diverged) || diverged.Batch != 0 || !strings.Contains(err.Error(), "(embedding is not finite)") {
+		t.Errorf("after the last step the error is %v", err)
+	}
+}
+
 func TestDivergenceIsReported(t *testing.T) {
 	heads, tails := ring(200, 5)
 	for name, tc := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"cne/internal/enum"
 )
 
-var annealNames = enum.Names[Anneal]{Package: "train", Type: "Anneal", What: "schedule", Words: []string{"linear", "none", "cosine"}}
+var annealNames = enum.Names[Anneal]{Package: "train", Type: "Anneal", What: "schedule", Err: ErrInput, Words: []string{"linear", "none", "cosine"}}
 
 func (a Anneal) String() string { return annealNames.String(a) }
 
@@ -19,7 +19,7 @@ func (a *Anneal) UnmarshalText(text []byte) error { return annealNames.Parse(a, 
 // Words returns the names of all schedules, with that of none at the end.
 func (Anneal) Words() []string { return []string{"linear", "cosine", "none"} }
 
-var samplingNames = enum.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Words: []string{"auto", "singly", "runs"}}
+var samplingNames = enum.Names[Sampling]{Package: "train", Type: "Sampling", What: "way to draw negatives", Err: ErrInput, Words: []string{"auto", "singly", "runs"}}
 
 func (s Sampling) String() string { return samplingNames.String(s) }
 

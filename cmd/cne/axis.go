@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -34,9 +33,10 @@ func parseAxis(flag, list string) (*axis, error) {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
 		v += 0 // so that -0 is 0
-		wrong := err != nil || !finite.Is(v)
-		allowed := "a real number"
+		wrong, allowed := err != nil || !finite.Is(v), ""
 		switch flag {
+		case "s":
+			wrong, allowed = wrong || math.Abs(v) > farthest, fmt.Sprintf("a number from -%d to %d", farthest, farthest)
 		case "zbar":
 			wrong, allowed = wrong || v <= 0, "a number above 0"
 		case "m":
@@ -91,19 +91,28 @@ func (a *axis) command() string {
 	return fmt.Sprintf("cne spectrum --%s %s", a.flag, strings.Join(texts, ","))
 }
 
-// suits says what is wrong with the axis for a configuration.
-func (a *axis) suits(c *configs.Config) error {
+// suits says what is wrong with the axis for a configuration. Errors are of the type
+// *configs.Error.
+func (a *axis) suits(c *configs.Config, origins configs.Origins) error {
+	fault := func(key, format string, args ...any) error {
+		e := &configs.Error{Key: key, Problem: fmt.Sprintf(format, args...)}
+		if !origins.IsDefault(key) {
+			e.Source = origins[key]
+		}
+		return e
+	}
+	shared := sharedEpochs(c.Train.Epochs)
 	switch {
 	case a.flag == "s" && !c.Loss.HasSpectrum():
-		return fmt.Errorf("--s moves along the spectrum of neg or infonce, but loss.name is %s; choose one of them, or compare numbers of negatives with --m", c.Loss.Name)
+		return fault("loss.name", "is %s, but --s moves along the spectrum of neg or infonce; choose one of them, or compare numbers of negatives with --m", c.Loss.Name)
 	case a.flag == "zbar" && c.Loss.Name != op.Neg:
-		return fmt.Errorf("--zbar sets the normalisation constant of neg, but loss.name is %s; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
+		return fault("loss.name", "is %s, but --zbar sets the normalisation constant of neg; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
 	case c.Data.Holdout != nil:
-		return errors.New("data.holdout keeps points from training, which cne spectrum does not; set it to null")
+		return fault("data.holdout", "keeps points from training, which cne spectrum does not; set it to null")
 	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
-		return errors.New("train.epochs is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
-	case len(c.Train.Phases) == 0 && c.Train.WarmUp >= sharedEpochs(c.Train.Epochs):
-		return fmt.Errorf("train.warm_up is %d, but all embeddings share the first third of train.epochs, which is %d; warm up for fewer epochs, or run more", c.Train.WarmUp, sharedEpochs(c.Train.Epochs))
+		return fault("train.epochs", "is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
+	case len(c.Train.Phases) == 0 && c.Train.WarmUp >= shared:
+		return fault("train.warm_up", "is %d, but all embeddings share the first third of train.epochs, which is %d; warm up for fewer epochs, or run more", c.Train.WarmUp, shared)
 	}
 	return nil
 }

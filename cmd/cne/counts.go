@@ -13,19 +13,24 @@ import (
 
 // openCounts reads counts of single-cell sequencing. pathKey and labelsKey are
 // the keys that name their files and those of their labels.
-func openCounts(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
-	counts, err := data.OpenCounts(ctx, c.Path, c.Options())
+func (in *inputs) openCounts(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
+	o := c.Options()
+	o.Log = in.log
+	if in.counts != nil {
+		o.Columns = in.counts.Names
+	}
+	counts, err := data.OpenCounts(ctx, c.Path, o)
 	return counts, withKey(err, c, pathKey, labelsKey)
 }
 
 // readCounts reads the counts to train on and makes points of them.
 func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
-	counts, err := openCounts(ctx, c, "data.path", "data.labels")
+	counts, err := in.openCounts(ctx, c, "data.path", "data.labels")
 	if err != nil {
 		return err
 	}
 	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
-		return fmt.Errorf("data.path: %w", err)
+		return fmt.Errorf("%s: %w (data.path)", nameFiles(c.Path), err)
 	}
 	for i := range counts.Cells {
 		if counts.Start[i] == counts.Start[i+1] {
@@ -39,7 +44,7 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
 // heldCounts reads counts that are held out and makes points of them as those
 // to train on have become.
 func (in *inputs) heldCounts(ctx context.Context, c *configs.Data) (*data.Dataset, error) {
-	counts, err := openCounts(ctx, c, "data.holdout", "data.holdout_labels")
+	counts, err := in.openCounts(ctx, c, "data.holdout", "data.holdout_labels")
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +79,13 @@ type countsSource struct {
 
 // openCounts opens the input of a model that was trained on counts.
 func (p *projection) openCounts(ctx context.Context) (pointSource, error) {
+	scaling := p.embedding.Description.Preprocessing.Counts
+	p.data.Columns = scaling.Names
 	counts, err := data.OpenCounts(ctx, p.input, p.data)
 	if err != nil {
 		return nil, err
 	}
-	return &countsSource{counts: counts, scaling: p.embedding.Description.Preprocessing.Counts}, nil
+	return &countsSource{counts: counts, scaling: scaling}, nil
 }
 
 // checkCounts returns an error if one of the inputs is counts, for a model that

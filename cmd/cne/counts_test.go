@@ -146,7 +146,8 @@ func TestCountsRefuses(t *testing.T) {
 		"held: other genes":    {run("--set", "data.holdout=renamed"), "data.holdout: of the 20 genes that the model was trained on, the counts lack 20, such as \"ENSG"},
 		"held: missing":        {run("--set", "data.holdout=gone"), "gone: no such file or directory); check the path (data.holdout)"},
 		"held: counts":         {holdoutRun("--set", "data.holdout=held", "-o", "new", "--quiet"), "held: the folder holds a sparse matrix (Matrix Market), which is read as counts of genes in cells and is not wanted here"},
-		"few cells":            {run("--set", "data.path=damaged/x.mtx", "--set", "data.labels=[]"), "data.path: no gene was seen in at least 10 of the 2 cells"},
+		"few cells":            {run("--set", "data.path=damaged/x.mtx", "--set", "data.labels=[]"), "damaged/x.mtx: no gene was seen in at least 10 of the 2 cells"},
+		"zeros":                {run("--set", "data.path=damaged/zeros.mtx", "--set", "data.labels=[]"), "damaged/zeros.mtx: no count of the 2 genes in 2 cells is above 0; give the counts as they were measured"},
 
 		"project: counts":       {project("other", "held"), "held holds counts of single-cell sequencing, but the model was not trained on counts"},
 		"project: points":       {project("run", "points.csv"), "points.csv: the file does not begin with %%MatrixMarket"},
@@ -155,6 +156,7 @@ func TestCountsRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			writeTestFile(t, "damaged/x.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 1\n2 2 1\n")
+			writeTestFile(t, "damaged/zeros.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 0\n2 2 0\n")
 			code, stdout, stderr := runCne(t.Context(), tc.args...)
 			if code != 1 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)

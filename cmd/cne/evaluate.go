@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,8 +79,9 @@ same points and graph, the first says k and the constants of the losses.`,
 			if err != nil {
 				return err
 			}
+			from.Settings = append(from.Settings, a.settings()...)
 			if err := a.configure(from); err != nil {
-				return err
+				return cli.ConfigError(cmd, from, err)
 			}
 			a.Reporter = cli.Reporter(cmd, a.config.Log.Format)
 			if a.device, err = openDevice(a.Log, a.config.Device); err != nil {
@@ -124,6 +126,10 @@ type evaluationRun struct {
 	// and folder the run that it is of; "" if it is of none.
 	dataKnown bool
 	folder    string
+	runs      []string // of the inputs, those that are runs
+	// asTrained says that nothing but a run's own configuration says what its points
+	// and their graph are.
+	asTrained bool
 }
 
 // farthest is how far out on the spectrum --s may be, and largestZBar how large
@@ -153,34 +159,33 @@ func (a *evaluationRun) check(withNegatives bool) error {
 	return nil
 }
 
+// settings returns what flags set that stand for keys.
+func (a *evaluationRun) settings() (set []configs.Setting) {
+	if len(a.data) > 0 {
+		set = append(set, configs.PathsSetting("--data", "data.path", a.data))
+	}
+	if len(a.labels) > 0 {
+		set = append(set, configs.PathsSetting("--labels", "data.labels", a.labels))
+	}
+	if a.graph != "" {
+		set = append(set, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
+	}
+	return set
+}
+
 // configure finds out what the data are and how their graph is made: the file
 // given says so, or else the first run, and flags may change it.
 func (a *evaluationRun) configure(from configs.Sources) error {
-	add := func(flag, key string, paths []string) error {
-		if len(paths) == 0 {
-			return nil
-		}
-		list, err := json.Marshal(paths)
-		from.Settings = append(from.Settings, configs.Setting{Source: flag, Key: key, Value: string(list)})
-		return err
-	}
-	if err := errors.Join(add("--data", "data.path", a.data), add("--labels", "data.labels", a.labels)); err != nil {
-		return err
-	}
-	if a.graph != "" {
-		from.Settings = append(from.Settings, configs.Setting{Source: "--graph", Key: "graph.file", Value: a.graph})
-	}
-	var runs []string
 	for _, input := range a.inputs {
 		if run, err := isRun(input); err != nil {
 			return err
 		} else if run {
-			runs = append(runs, input)
+			a.runs = append(a.runs, input)
 		}
 	}
-	ofTheRun := from.File == "" && len(runs) > 0
+	ofTheRun := from.File == "" && len(a.runs) > 0
 	if ofTheRun {
-		a.folder, from.File = runs[0], filepath.Join(runs[0], rundir.ConfigFile)
+		a.folder, from.File = a.runs[0], filepath.Join(a.runs[0], rundir.ConfigFile)
 	}
 	c, origins, err := configs.Train.Load(from)
 	if err != nil {
@@ -196,11 +201,17 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		if own.Seed != c.Seed && c.DrawsPoints() {
 			return fmt.Errorf("the run in %s has drawn its points with the seed %d, but %s says %d; leave that out", a.folder, own.Seed, origins["seed"], c.Seed)
 		}
-		for _, run := range runs[1:] {
+		for _, run := range a.runs[1:] {
 			if err := a.checkSameData(run, from); err != nil {
 				return err
 			}
 		}
+		a.asTrained = !slices.ContainsFunc(configs.Train.Compare(own, c), func(d configs.Difference) bool {
+			return aboutPoints(d.Key, c) && d.Key != "data.labels" && d.Key != "data.holdout_labels"
+		})
+	}
+	if ofTheRun {
+		rundir.LocateInputs(a.folder, c, origins)
 	}
 	// Everything is measured, whatever it was at the end of the run.
 	q := &c.Quality
@@ -244,12 +255,39 @@ func (a *evaluationRun) checkSameData(run string, from configs.Sources) error {
 		return err
 	}
 	for _, d := range configs.Train.Compare(a.config, c) {
-		section, _, _ := strings.Cut(d.Key, ".")
-		matters := section == "data" || section == "graph" && d.Key != "graph.cache" || d.Key == "seed" && c.DrawsPoints()
-		if matters {
+		if aboutPoints(d.Key, c) {
 			return fmt.Errorf("the run in %s has %s %s, but that in %s has %s; evaluate embeddings of the same points, or say which with --data",
 				run, d.Key, d.Second, a.folder, d.First)
 		}
+	}
+	return nil
+}
+
+// aboutPoints tells whether a key of a configuration decides what the points and their
+// graph are.
+func aboutPoints(key string, c *configs.Config) bool {
+	section, _, _ := strings.Cut(key, ".")
+	return section == "data" || section == "graph" && key != "graph.cache" || key == "seed" && c.DrawsPoints()
+}
+
+// checkTrainedOn refuses, for runs that say themselves what their points are, other
+// points or another graph than those that they were trained on, and warns of the
+// figures of others. A key is "" for what is not to be compared.
+func (a *evaluationRun) checkTrainedOn(points, graph string) error {
+	for _, run := range a.runs {
+		trainedPoints, trainedGraph := rundir.DataKeys(run)
+		what, key, path := "points", "data.path", strings.Join(a.config.Data.Path, ", ")
+		switch {
+		case points != "" && trainedPoints != "" && points != trainedPoints:
+		case graph != "" && trainedGraph != "" && graph != trainedGraph:
+			what, key, path = "edges", "graph.file", *a.config.Graph.File
+		default:
+			continue
+		}
+		if a.asTrained {
+			return fmt.Errorf("the %s of %s (%s) are not those that the run in %s was trained on; bring those back, or say with --data or --graph what to measure it by", what, key, path, run)
+		}
+		a.Log.Warn("a run is measured by other "+what+" than it was trained on", "run", run)
 	}
 	return nil
 }

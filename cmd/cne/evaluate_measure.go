@@ -100,13 +100,13 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 			return y, nil
 		}
 		var err error
-		if y.Graph, err = readGraph(*a.config.Graph.File, e.N); err != nil {
+		if y.Graph, err = rundir.ReadGraph(a.Log, *a.config.Graph.File, e.N); err != nil {
 			return nil, err
 		}
 		e.Edges = y.Graph.Edges()
 		return y, nil
 	}
-	in, err := readInputs(ctx, a.config)
+	in, err := readInputs(ctx, a.config, a.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,9 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
+	if err := a.checkTrainedOn(rundir.PointsKey(in.points.Points), ""); err != nil {
+		return nil, err
+	}
 	e.Data = in.points.Name
 	o := a.config.Options()
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
@@ -127,7 +130,10 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 	}
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Points, near.Nearest, near.Graph, in.points.Labels
 	e.Edges = y.Graph.Edges()
-	return y, nil
+	if a.config.Graph.File == nil {
+		return y, nil
+	}
+	return y, a.checkTrainedOn("", rundir.GraphKey(y.Graph))
 }
 
 // constants fills in those of the losses.

@@ -109,7 +109,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		if slices.Contains(listFiles(t, "run"), "embedding.html") {
 			t.Error("--html=false writes a page")
 		}
-		if code, _, stderr := runCne(t.Context(), "train", "--html=maybe"); code != 1 || stderr != "cne: --html: output.html is \"maybe\", but must be true or false\n" {
+		if code, _, stderr := runCne(t.Context(), "train", "--html=maybe"); code != exitUsage || stderr != "cne: --html: output.html is \"maybe\", but must be true or false; see \"cne train --help\"\n" {
 			t.Error(code, stderr)
 		}
 	})

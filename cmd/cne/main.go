@@ -21,6 +21,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/internal/cli"
+	"cne/internal/console"
+	"cne/internal/text"
 	"cne/model/op"
 )
 
@@ -46,25 +48,27 @@ func main() {
 // run carries out a command line and returns the exit code. A failure becomes
 // one line on stderr.
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
+	results := console.NewSafeWriter(stdout)
+	root := newRootCommand(commands, results, stderr)
+	report := func(message string) { console.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message) }
 	defer func() {
 		if r := recover(); r != nil {
-			fmt.Fprintf(stderr, "cne: internal error: %v; please report it as a bug, with the command line and the output of \"cne version\" (%s=1 shows where it happened)\n", r, debugVariable)
+			report(fmt.Sprintf("internal error: %v; please report it as a bug, with the command line and the output of \"cne version\" (%s=1 shows where it happened)", r, debugVariable))
 			if os.Getenv(debugVariable) == "1" {
 				_, _ = stderr.Write(debug.Stack())
 			}
 			code = exitFailure
 		}
 	}()
-	root := newRootCommand(commands, stdout, stderr)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := errors.Join(root.ExecuteContext(ctx), results.Flush())
 	if err == nil {
 		return exitOK
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintln(stderr, "cne:", err)
+	report(text.ErrorMessage(err))
 	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage

@@ -60,14 +60,10 @@ more than 15 MB for a page, some are left out.`,
 			if err := p.check(); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			format, err := cli.LogFormat(cmd)
-			if err != nil {
-				return err
-			}
 			if err := p.chooseOutput(); err != nil {
 				return err
 			}
-			log := cli.Reporter(cmd, format).Log
+			log := cli.Reporter(cmd, cli.LogFormat(cmd)).Log
 			draw := func(ctx context.Context) error { return p.draw(ctx, log) }
 			switch {
 			case p.metrics:
@@ -80,7 +76,7 @@ more than 15 MB for a page, some are left out.`,
 			if err := draw(cmd.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), p.output)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), text.Escape(p.output))
 			return err
 		},
 		ValidArgsFunction: cobra.FixedCompletions([]string{"npy", "csv", "tsv", "gz"}, cobra.ShellCompDirectiveFilterFileExt),
@@ -101,6 +97,7 @@ more than 15 MB for a page, some are left out.`,
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
 	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
+	cli.MayBeEmpty(cmd, "title")
 	return cmd
 }
 

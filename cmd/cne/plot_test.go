@@ -211,7 +211,7 @@ func TestPlotBadInput(t *testing.T) {
 		{"table.png -o table.png", 1, "table.png would be replaced by the results (--output); choose another file"},
 		{"a.npy -o none/a.png", 1, "--output is none/a.png, but there is no folder none; make it, or choose another file"},
 		{"a.npy -o folder.png", 1, "--output is folder.png, which is not a regular file; choose another"},
-		{"a.npy --log-format xml", 2, `--log-format is "xml", but must be text or json` + see},
+		{"a.npy --log-format xml", 2, `invalid argument "xml" for "--log-format" flag: it must be text or json` + see},
 		{"a.npy --label-column kind", 1, "a.npy: a label column or columns to drop are set, but this is an array"},
 		{"a.npy --labels none.txt", 1, "open none.txt: "},
 		{"a.npy --labels short.txt", 1, "there are 2 labels for 24 points (short.txt: 2)"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -33,16 +34,18 @@ type inputs struct {
 	// images are those that the points are, once asked for (see pageImages).
 	images     *data.Images
 	imagesRead bool
+
+	log *slog.Logger
 }
 
 // readInputs reads and scales the points of a run.
-func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
-	in := new(inputs)
+func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
+	in := &inputs{log: log}
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
 		err = in.readCounts(ctx, &c.Data)
 	} else {
-		in.points, err = openData(ctx, &c.Data, "data.path", "data.labels")
+		in.points, err = in.open(ctx, &c.Data, c.Data.Options(), "data.path", "data.labels")
 	}
 	if err != nil {
 		return nil, err
@@ -72,7 +75,11 @@ func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
 
 // before returns what was done to the points.
 func (in *inputs) before() *data.Preprocessing {
-	return &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler}
+	p := &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler}
+	if in.counts == nil { // which has the names of the genes
+		p.Columns = in.points.Points.Columns
+	}
+	return p
 }
 
 // origins returns the rows of the input that the points of a set are.
@@ -101,7 +108,12 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		in.held, err = in.heldCounts(ctx, &d)
 		return err
 	}
-	held, err := openData(ctx, &d, "data.holdout", "data.holdout_labels")
+	o := d.Options()
+	o.Columns, o.Offset = in.points.Points.Columns, in.points.Points.Offset
+	held, err := in.open(ctx, &d, o, "data.holdout", "data.holdout_labels")
+	if errors.Is(err, data.ErrShape) {
+		return fmt.Errorf("data.holdout: %w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -112,17 +124,26 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 	return nil
 }
 
-// openData reads points. pathKey and labelsKey are the keys that name their
-// files and those of their labels.
-func openData(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Dataset, error) {
+// open reads points. pathKey and labelsKey are the keys that name their files and
+// those of their labels.
+func (in *inputs) open(ctx context.Context, c *configs.Data, o data.Options, pathKey, labelsKey string) (*data.Dataset, error) {
 	if name, ok := strings.CutPrefix(c.Path[0], configs.BuiltinPrefix); ok {
 		if len(c.Path) > 1 || len(c.Labels) > 0 {
 			return nil, fmt.Errorf("%s is %s, which has labels of its own and goes with no other file; leave the other paths and %s out", pathKey, c.Path[0], labelsKey)
 		}
 		return data.Builtin(name)
 	}
-	set, err := data.Open(ctx, c.Path, c.Options())
+	o.Log = in.log
+	set, err := data.Open(ctx, c.Path, o)
 	return set, withKey(err, c, pathKey, labelsKey)
+}
+
+// nameFiles names the files that points were read from, the first few of many.
+func nameFiles(paths []string) string {
+	if n := len(paths); n > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:3], ", "), n-3)
+	}
+	return strings.Join(paths, ", ")
 }
 
 // withKey adds to an error of reading which key names the file, if it is

@@ -12,42 +12,6 @@ import (
 	"cne/internal/rundir"
 )
 
-// readGraph reads graph.file, for n points.
-func readGraph(path string, n int) (*neighbors.Graph, error) {
-	g, err := neighbors.ReadNPZ(path)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("graph.file cannot be used: %w", err)
-	case g.N != n:
-		return nil, fmt.Errorf("graph.file %s has %d points, but the data have %d; build the graph from the same points", path, g.N, n)
-	case g.Edges() == 0:
-		return nil, fmt.Errorf("graph.file %s has no edges; an embedding needs some", path)
-	}
-	return g, nil
-}
-
-// warnAboutGraph says what a person may not expect of a graph of their own.
-func warnAboutGraph(log *slog.Logger, g *neighbors.Graph) {
-	if !g.Symmetric() {
-		log.Warn("graph.file holds a directed graph, and its edges are used as they are; in Python, g.maximum(g.T) makes it symmetric")
-	}
-	touched := make([]bool, g.N)
-	for i := range g.N {
-		for _, j := range g.Tails(i) {
-			touched[i], touched[j] = true, true
-		}
-	}
-	alone := 0
-	for _, t := range touched {
-		if !t {
-			alone++
-		}
-	}
-	if alone > 0 {
-		log.Warn("points without an edge in graph.file stay where they start", "points", alone, "of", g.N)
-	}
-}
-
 // A neighborhood is what the embeddings of a run are to preserve, with what
 // identifies it.
 type neighborhood struct {
@@ -64,10 +28,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	k, atLeast := c.Graph.K, 0
 	if c.Graph.File != nil {
 		var err error
-		if o.Graph, err = readGraph(*c.Graph.File, n); err != nil {
+		if o.Graph, err = rundir.ReadGraph(log, *c.Graph.File, n); err != nil {
 			return nil, err
 		}
-		warnAboutGraph(log, o.Graph)
 		k = 0
 	}
 	if c.Quality.Recall {
@@ -99,6 +62,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	if err := h.Complete(ctx, o, atLeast); err != nil {
 		if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
 			return nil, errors.New("the principal components are too large for float32; set data.scale to standard or unit")
+		}
+		if errors.Is(err, cne.ErrEqualPoints) {
+			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", nameFiles(c.Data.Path), n)
 		}
 		return nil, err
 	}

@@ -58,12 +58,8 @@ them) gets the points as they are in the files.`,
 			if err := p.check(); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			format, err := cli.LogFormat(cmd)
-			if err != nil {
-				return err
-			}
-			p.Reporter = cli.Reporter(cmd, format)
-			err = p.run(cmd.Context(), cmd.OutOrStdout())
+			p.Reporter = cli.Reporter(cmd, cli.LogFormat(cmd))
+			err := p.run(cmd.Context(), cmd.OutOrStdout())
 			if p.device != nil {
 				err = errors.Join(err, p.device.Close())
 			}
@@ -170,7 +166,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	placed, seconds := p.count-p.bad, max(p.elapsed.Seconds(), 1e-9)
-	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", p.output, placed, seconds, float64(placed)/seconds)
+	_, err = fmt.Fprintf(stdout, "%s: %d points placed in %.2f s, %.0f per second\n", text.Escape(p.output), placed, seconds, float64(placed)/seconds)
 	return err
 }
 

@@ -24,12 +24,14 @@ type pointSource interface {
 
 // open opens the input.
 func (p *projection) open(ctx context.Context) (pointSource, error) {
+	p.data.Log = p.Log
 	if before := p.embedding.Description.Preprocessing; before != nil && before.Counts != nil {
 		return p.openCounts(ctx)
 	}
 	if err := p.checkCounts(); err != nil {
 		return nil, err
 	}
+	p.data = p.embedding.Description.Preprocessing.Reading(p.data)
 	builtin := slices.IndexFunc(p.input, func(path string) bool { return strings.HasPrefix(path, configs.BuiltinPrefix) })
 	if builtin < 0 {
 		return data.OpenBlocks(ctx, p.input, p.data)

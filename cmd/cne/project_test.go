@@ -393,9 +393,9 @@ func TestProjectBadInput(t *testing.T) {
 		"later version":     {func(t *testing.T) { reseal(t, modelPath, "model", 99, func(*safetensors.File) {}) }, nil, "written by a newer version of cne (format 99"},
 		"missing points":    {nil, []string{"nowhere.npy"}, "nowhere.npy"},
 		"one is missing":    {nil, append(good, "nowhere.csv"), "nowhere.csv"},
-		"width":             {nil, []string{"points.csv", "--drop", "kind", "--drop", "f0"}, "the points of points.csv have 4 values, but the model takes points of 5"},
+		"width":             {nil, []string{"points.csv", "--drop", "kind", "--drop", "f0"}, `points.csv: the column "f0" was trained on, but is now the label column or to be dropped`},
 		"labels as points":  {write("wide.csv", "1,2,3,4,5,0\n"), []string{"wide.csv"}, "have 6 values, but the model takes points of 5; give points of the same kind (--label-column and --drop leave columns of a table out)"},
-		"widths":            {write("narrow.csv", "f0,f1,kind\n1,2,ant\n"), append(good, "narrow.csv"), "narrow.csv: its points have 2 values"},
+		"widths":            {write("narrow.csv", "f0,f1,kind\n1,2,ant\n"), append(good, "narrow.csv"), `narrow.csv: of the 5 columns that were trained on, 3 are missing: "f2", "f3", "f4"`},
 		"dtype":             {write("x.npy", npy("<c8", "(1, 5)", 40)), []string{"x.npy"}, `x.npy: the array has the dtype "<c8"`},
 		"no points":         {write("x.npy", npy("<f4", "(0, 5)", 0)), []string{"x.npy"}, "x.npy: the array of shape 0×5 holds no values"},
 		"cut array":         {write("x.npy", npy("<f4", "(9, 5)", 100)), []string{"x.npy"}, "truncated"},
@@ -528,7 +528,7 @@ func TestProjectIsInterrupted(t *testing.T) {
 	for name, lines := range map[string]int{"before the pipe is opened": -1, "at its beginning": 0, "in a block": 10, "after a block": maxBlockRows + 10} {
 		t.Run(name, func(t *testing.T) {
 			before := listFiles(t, ".")
-			cmd, stderr := program(t, "project", "-m", "run", "pipe", "-o", "out.npy")
+			cmd, stderr := program(t, "project", "--quiet", "-m", "run", "pipe", "-o", "out.npy")
 			if lines >= 0 {
 				pipe, err := os.OpenFile("pipe", os.O_WRONLY, 0) // waits for the program
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/train/quality"
 )
 
@@ -52,12 +53,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 		}
 	}
 	if t.config.Output.Plot {
-		row("picture", "%s", t.dir.Path("embedding.png"))
+		row("picture", "%s", text.Escape(t.dir.Path("embedding.png")))
 	}
 	if t.config.Output.HTML {
-		row("page", "%s", t.dir.Path(rundir.PageFile))
+		row("page", "%s", text.Escape(t.dir.Path(rundir.PageFile)))
 	}
-	row("embedding", "%s", t.dir.Path("embedding.npy"))
+	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
 	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)
 	optional("Spearman correlation", "%.3f", m.Spearman)

@@ -328,7 +328,7 @@ func TestResumeRefuses(t *testing.T) {
 		})
 	}
 	t.Run("no name", func(t *testing.T) {
-		if code, _, stderr := runCne(t.Context(), "train", "--resume", ""); code != 2 || !strings.Contains(stderr, "--resume needs the folder of a run") {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", ""); code != 2 || !strings.Contains(stderr, "--resume is empty") {
 			t.Error(code, stderr)
 		}
 	})

@@ -22,9 +22,10 @@ import (
 // of the configuration.
 type runState[C any] struct {
 	*console.Reporter
-	schema *configs.Schema[C]
-	config *C
-	force  bool
+	schema  *configs.Schema[C]
+	config  *C
+	origins configs.Origins // of its values; nil for a run that goes on
+	force   bool
 
 	device  *model.Device // where the run is computed
 	dir     *rundir.Dir
@@ -35,56 +36,63 @@ type runState[C any] struct {
 	canGoOn bool              // there is a checkpoint from which the run can be resumed
 }
 
-// addTraining makes a command train: it gets the flags of all that do, and
+// addTraining makes a command train: it gets the arguments and flags of all that do, and
 // calls run with its configuration.
 func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) {
 	r := &runState[C]{schema: s}
 	var resume string
-	cmd.Args = cli.NoArguments
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if r.resumed = cmd.Flags().Changed("resume"); r.resumed {
-			if r.force {
-				return cli.Usage(cmd, errors.New("--resume goes on with a run and --force replaces it; give one of them"))
-			}
-			if resume == "" {
-				return cli.Usage(cmd, errors.New("--resume needs the folder of a run"))
-			}
-			given, err := cli.Sources(cmd)
-			if err != nil {
-				return err
-			}
-			var unlock func()
-			r.dir, r.config, r.from, unlock, err = rundir.Resume(s, resume, given)
-			if flag := new(rundir.FlagError); errors.As(err, &flag) {
-				return cli.Usage(cmd, err)
-			}
-			if err != nil {
-				return err
-			}
-			defer unlock()
-		} else if r.config, _, err = cli.Config(s, cmd); err != nil {
-			return err
+	cmd.Args = cli.Inputs(s)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if r.resumed = cmd.Flags().Changed("resume"); r.resumed && r.force {
+			return cli.Usage(cmd, errors.New("--resume goes on with a run and --force replaces it; give one of them"))
 		}
-		stop, err := cli.Profile(cmd, r.common().Inputs...)
+		given, err := cli.InputSources(cmd, args)
 		if err != nil {
 			return err
 		}
-		defer stop()
-		r.Reporter = cli.Reporter(cmd, r.common().Log.Format)
-		if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, r.device.Close()) }()
-		err = run(cmd.Context(), r, cmd.OutOrStdout())
-		if err != nil && r.canGoOn {
-			err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, s.Command(), r.dir.Root())
-		}
-		return err
+		return cli.ConfigError(cmd, given, r.carryOut(cmd, given, resume, run))
 	}
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&r.force, "force", false, "replace the files of another run in the run folder")
 	cmd.Flags().StringVar(&resume, "resume", "", "continue the run in a `folder`")
 	cli.AddProfileFlag(cmd)
+}
+
+// carryOut calls run with the configuration of given, or that in the folder of a run
+// that is resumed, and the device.
+func (r *runState[C]) carryOut(cmd *cobra.Command, given configs.Sources, resume string, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) (err error) {
+	if r.resumed {
+		var unlock func()
+		r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
+		if flag := new(rundir.FlagError); errors.As(err, &flag) {
+			return cli.Usage(cmd, err)
+		}
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	} else if r.config, r.origins, err = r.schema.Load(given); err != nil {
+		return err
+	}
+	stop, err := cli.Profile(cmd, r.common().Inputs...)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	r.Reporter = cli.Reporter(cmd, r.common().Log.Format)
+	if !r.resumed {
+		cli.NoteReplaced(r.schema, r.Log, given)
+	}
+	if r.device, err = openTrainingDevice(r.Log, r.common().Device, r.common().DType); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.device.Close()) }()
+	command := r.schema.Command() // without the words that run may add
+	err = run(cmd.Context(), r, cmd.OutOrStdout())
+	if err != nil && r.canGoOn {
+		err = fmt.Errorf("%w; \"%s --resume %s\" goes on", err, command, r.dir.Root())
+	}
+	return err
 }
 
 func (r *runState[C]) common() configs.Common { return r.schema.Common(r.config) }
@@ -124,7 +132,7 @@ func (r *runState[C]) begin(data ...rundir.Identity) error {
 	if err != nil {
 		return err
 	}
-	return r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return r.schema.Write(w, r.config) })
+	return r.dir.WriteConfig(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 }
 
 // configText returns the configuration as it is kept with the model and with

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
 	"cne/simclr"
@@ -77,6 +80,9 @@ for comparison, and written to evaluation-pixels.json.`,
 			if err != nil {
 				return err
 			}
+			if err := t.checkTrainedOn(images); err != nil {
+				return err
+			}
 			m, err := t.evaluate(cmd.Context(), images)
 			if err != nil {
 				return err
@@ -110,6 +116,7 @@ type representation struct {
 	*console.Reporter
 	config       *configs.SimCLR
 	folder       string // of the run; "" if there is none
+	asTrained    bool   // its images are those of the run, as its configuration has them
 	pretrainedOn string // all or train; "" if nobody knows
 	device       *model.Device
 	encoder      simclr.Encoder      // on the device; nil for pixels
@@ -130,16 +137,26 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	r := &representation{}
 	switch {
 	case info.IsDir():
-		otherSizes := func(begun, now *configs.SimCLR) { begun.Data.Size = now.Data.Size } // as other images may have
-		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, otherSizes); err != nil {
-			return nil, err
+		look := func(begun, now *configs.SimCLR) {
+			own := slices.Equal(begun.Data.Path, now.Data.Path)
+			r.asTrained = own && begun.Data.Size == now.Data.Size
+			begun.Data.Size = now.Data.Size // as other images may have
+			if own {
+				now.Data.Path = rundir.LocatePaths(path, now.Data.Path)
+			}
+			if slices.Equal(begun.Data.Labels, now.Data.Labels) {
+				now.Data.Labels = rundir.LocatePaths(path, now.Data.Labels)
+			}
+		}
+		if r.config, err = rundir.ConfigOf(configs.Pretrain, path, from, look); err != nil {
+			return nil, cli.ConfigError(cmd, from, err)
 		}
 		r.folder, r.pretrainedOn = path, r.config.SimCLR.PretrainOn
 	case pixels:
 		return nil, fmt.Errorf("%s is a file, but the pixels are those of the images of a run; give a run folder of %q", path, configs.Pretrain.Command())
 	default:
 		if r.config, _, err = configs.Pretrain.Load(from); err != nil {
-			return nil, err
+			return nil, cli.ConfigError(cmd, from, err)
 		}
 	}
 	r.Reporter = cli.Reporter(cmd, r.config.Log.Format)
@@ -162,6 +179,23 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	}
 	r.encoder = saved.ResNet
 	return r, nil
+}
+
+// checkTrainedOn refuses other images than the run was trained on, unless others are
+// asked for.
+func (r *representation) checkTrainedOn(images *data.Images) error {
+	trained, _ := rundir.DataKeys(r.folder)
+	if !r.asTrained || trained == "" {
+		return nil
+	}
+	rows, err := r.config.SimCLR.Rows(images)
+	if err != nil {
+		return err
+	}
+	if rundir.ImagesKey(images, rows) != trained {
+		return fmt.Errorf("the images of data.path (%s) are not those that the run in %s was trained on; bring those back, or name others with --set data.path=…", strings.Join(r.config.Data.Path, ", "), r.folder)
+	}
+	return nil
 }
 
 // features represents images.
@@ -222,7 +256,7 @@ func (r *representation) evaluate(ctx context.Context, images *data.Images) (*Ev
 // print writes the figures as a table.
 func (m *EvaluationMetrics) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "images\t%s\n", m.Images)
+	fmt.Fprintf(table, "images\t%s\n", text.Escape(m.Images))
 	fmt.Fprintf(table, "features\t%s, %d values\n", m.Features, m.Width)
 	if m.PretrainOn != "" {
 		fmt.Fprintf(table, "pretrained on\t%s\n", m.PretrainOn)

@@ -11,6 +11,7 @@ import (
 	"cne/data"
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
+	"cne/internal/text"
 )
 
 func simclrFeaturesCmd() *cobra.Command {
@@ -24,7 +25,7 @@ folder of a run, or the file of a network; INPUT is whatever data.path may be.
 Images of another size than the network's views are scaled to that; images of
 several sizes need --set data.size=…, which brings them to one.`,
 		Example: `  cne simclr features runs/simclr-cifar10 photos -o photos.npy
-  cne train --set data.path=photos.npy`,
+  cne train photos.npy`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("%s needs two arguments, the folder of a run and the images, but got %d", cmd.CommandPath(), len(args))
@@ -54,7 +55,7 @@ several sizes need --set data.size=…, which brings them to one.`,
 			if err := atomicfile.Write(output, func(w io.Writer) error { return data.WriteNPY(w, features) }); err != nil {
 				return fmt.Errorf("cannot write %s: %w", output, err)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 			return err
 		},
 	}

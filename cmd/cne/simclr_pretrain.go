@@ -13,6 +13,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model"
 	"cne/model/op"
@@ -22,13 +23,16 @@ import (
 
 func simclrPretrainCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "pretrain",
+		Use:   "pretrain [INPUT]...",
 		Short: "Train a network on images without labels",
 		Long: `Read images, train a network that represents them, and evaluate it. Everything
 goes to the run folder: the network (model.safetensors, with the names that
 PyTorch gives its weights), what was measured of every epoch (metrics.jsonl) and
 in the end (metrics.json, evaluation.json), and the configuration that gives the
 same run again.
+
+INPUT is a file or folder with images, or several of them, and stands for
+data.path in the configuration.
 
 Labels are never read by the training. They serve to watch it (monitor.every)
 and to evaluate the network (evaluate.at_end); without labels, turn both off.
@@ -40,7 +44,7 @@ images lie (relative paths count from the current folder), and ask for more
 epochs, over which the learning rate is then annealed; nothing else.`,
 		Example: `  cne simclr pretrain --config configs/simclr-cifar10.yaml
   cne simclr pretrain --config configs/simclr-cifar10-cpu.yaml --set loss.negatives=2 -o runs/m2
-  cne simclr pretrain --set data.path=photos --set data.size=32 --set monitor.every=0
+  cne simclr pretrain photos --set data.size=32 --set monitor.every=0
   cne simclr pretrain --resume runs/m2`,
 	}
 	addTraining(configs.Pretrain, cmd, func(ctx context.Context, r *runState[configs.SimCLR], stdout io.Writer) error {
@@ -272,7 +276,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 func (p *pretraining) print(w io.Writer, m *PretrainMetrics) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", values...) }
-	row("network", "%s", p.dir.Path(rundir.ModelFile))
+	row("network", "%s", text.Escape(p.dir.Path(rundir.ModelFile)))
 	row("images", "%d (%s), %d negatives each", m.Images, m.PretrainOn, m.Negatives)
 	if e := m.evaluation; e != nil {
 		row("split", "%s", formatSplit(&e.Result))

@@ -564,7 +564,8 @@ func TestSimCLRUsage(t *testing.T) {
 	}{
 		{"simclr", 0, ""},
 		{"simclr pretrian", 2, `there is no command "simclr pretrian"; did you mean pretrain?`},
-		{"simclr pretrain extra", 2, "takes no arguments"},
+		{"simclr pretrain extra", 1, "stat extra: no such file or directory"},
+		{"simclr pretrain extra --set data.path=more", 2, "the points are given twice"},
 		{"simclr pretrain --resume run --force", 2, "--resume goes on with a run and --force replaces it"},
 		{"simclr pretrain --resume run", 1, `there is no run in run to be resumed; start one with "cne simclr pretrain"`},
 		{"simclr evaluate", 2, "needs one argument"},
@@ -578,7 +579,7 @@ func TestSimCLRUsage(t *testing.T) {
 		{"simclr evaluate .", 1, "the folder . holds no config.yaml written by cne"},
 		{"simclr features run", 2, "needs two arguments"},
 		{"simclr views --images 0", 2, "must be at least 1"},
-		{"simclr config --set views.siz=3", 1, "did you mean views.size?"},
+		{"simclr config --set views.siz=3", 2, "did you mean views.size?"},
 		{"simclr config --check", 0, ""},
 	} {
 		code, _, stderr := runCne(t.Context(), strings.Fields(tc.args)...)
@@ -601,5 +602,45 @@ func TestSimCLREvaluateTooEarly(t *testing.T) {
 	code, _, stderr = runCne(t.Context(), "simclr", "evaluate", "run", "--set", "network.width=8")
 	if code != 1 || !strings.Contains(stderr, "the run in run was made with network.width 4, not 8 (--set network.width); leave that as it was") {
 		t.Error(code, stderr)
+	}
+}
+
+// A step size with which the running statistics overflow, while the loss is finite, is
+// a divergence, and leaves no network that cannot be used.
+func TestSimCLRPretrainDiverges(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeImages(t, "images", 8, 8, 4)
+	for lr, epochs := range map[string]string{"1e6": "1", "1e30": "4"} {
+		code, stdout, stderr := runCne(t.Context(), tiny("--set", "train.lr="+lr, "--set", "train.warm_up=0", "--set", "monitor.every=0",
+			"--set", "evaluate.at_end=false", "--epochs", epochs, "--force")...)
+		if code != 1 || stdout != "" || !strings.Contains(stderr, "training diverged in epoch") || !strings.Contains(stderr, "lower train.lr") {
+			t.Errorf("train.lr=%s: exit code %d, stdout %q, stderr %q", lr, code, stdout, stderr)
+		}
+		if _, err := os.Stat("run/" + rundir.ModelFile); err == nil {
+			t.Errorf("train.lr=%s leaves a network", lr)
+		}
+	}
+}
+
+// The images of a run are known, and found from elsewhere.
+func TestSimCLREvaluateKnowsTheImages(t *testing.T) {
+	work := t.TempDir()
+	t.Chdir(work)
+	writeImages(t, "images", 8, 8, 4)
+	for _, part := range []string{"all", "train"} {
+		mustRun(t, tiny("--set", "simclr.pretrain_on="+part, "--set", "data.size=6", "-o", part)...)
+		mustRun(t, "simclr", "evaluate", part)
+	}
+	t.Chdir(t.TempDir())
+	mustRun(t, "simclr", "evaluate", filepath.Join(work, "all"))
+	t.Chdir(work)
+	must(t, os.Rename("images/train/blue/0.png", "images/train/blue/9.png"))
+	for _, part := range []string{"all", "train"} {
+		code, _, stderr := runCne(t.Context(), "simclr", "evaluate", part)
+		if code != 1 || !strings.Contains(stderr, "the images of data.path (images) are not those that the run in "+part+" was trained on") {
+			t.Errorf("%s: exit code %d, stderr %q", part, code, stderr)
+		}
+		mustRun(t, "simclr", "evaluate", part, "--set", "data.path=./images")
+		mustRun(t, "simclr", "evaluate", part, "--set", "data.size=7")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"cne/configs"
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
+	"cne/internal/text"
 )
 
 func simclrViewsCmd() *cobra.Command {
@@ -52,7 +53,7 @@ configuration sees in the given epoch.`,
 			}); err != nil {
 				return fmt.Errorf("cannot draw %s: %w", output, err)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), output)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text.Escape(output))
 			return err
 		},
 	}

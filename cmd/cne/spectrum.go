@@ -22,7 +22,7 @@ import (
 func spectrumCmd() *cobra.Command {
 	var places, constants, negatives string
 	cmd := &cobra.Command{
-		Use:   "spectrum",
+		Use:   "spectrum [INPUT]...",
 		Short: "Embed points at several places between t-SNE and UMAP",
 		Long: `Embed points several times, along the spectrum from t-SNE to UMAP, and show what
 is gained and lost on the way. The embeddings share an early phase and go on
@@ -39,15 +39,15 @@ how it is turned.
 A spectrum that was interrupted, or killed, is continued with --resume, as with cne
 train, and ends as if nothing had happened.
 
-The configuration is that of cne train. Of its phases (train.phases) all but the
+Points and configuration are given as for cne train. Of its phases (train.phases) all but the
 last are shared, so that of one alone nothing is, and the last is run at each
 value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
 neg and s = 1 for infonce.
 The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 (every loss); without any, s is ` + defaultPlaces + `.`,
 		Example: `  cne spectrum
-  cne spectrum --config configs/mnist-negtsne.yaml --set data.path=DIR --s -0.5,0,0.5,1,1.5
-  cne spectrum --set data.path=points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
+  cne spectrum --config configs/mnist-negtsne.yaml DIR --s -0.5,0,0.5,1,1.5
+  cne spectrum points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
   cne spectrum --set loss.name=nc --m 5,50,500
   cne spectrum --resume runs/zbar`,
 	}
@@ -134,7 +134,7 @@ func (s *spectrum) complete() error {
 		}
 	}
 	s.schema = configs.Spectrum.WithCommand(s.axis.command()) // as config.yaml tells it
-	return s.axis.suits(s.config)
+	return s.axis.suits(s.config, s.origins)
 }
 
 // begunWith returns the axis with which the spectrum in the folder was begun.
@@ -155,7 +155,7 @@ func (s *spectrum) begunWith() (*axis, error) {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if s.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
+	if s.in, err = readInputs(ctx, c, s.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"cne/internal/figures"
 	"cne/internal/plot"
 	"cne/internal/rundir"
+	"cne/internal/text"
 	"cne/internal/version"
 	"cne/model/op"
 	"cne/train"
@@ -130,6 +131,6 @@ func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Durat
 	if len(f.Stops) > 1 {
 		places = fmt.Sprintf("%d places", len(f.Stops))
 	}
-	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), s.dir.Path(rundir.SpectrumExplorer))
+	_, err := fmt.Fprintf(w, "\n%d points at %s in %.1f s: see %s\n", f.N, places, took.Seconds(), text.Escape(s.dir.Path(rundir.SpectrumExplorer)))
 	return err
 }

@@ -21,24 +21,26 @@ import (
 
 func trainCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "train",
+		Use:   "train [INPUT]...",
 		Short: "Embed points in the plane",
 		Long: `Read points, build the graph of their nearest neighbours, and place them so
 that neighbours stay neighbours. Everything goes to the run folder: the
 embedding (.npy and .csv), a picture, the trained model, the quality
 (metrics.json) and the configuration that gives the same run again.
 
+INPUT is a file or folder with points, or several of them, in any form that
+data.path takes ("cne config" lists them), and stands for data.path in the
+configuration. Without INPUT and configuration, MNIST's 10 000 test images are
+embedded, which are part of the program.
+
 A run that was interrupted, or killed, is continued with --resume and ends as
 if nothing had happened. Its configuration is that in its folder. --config, the
 environment and other flags may change what is written and measured, where the
 data lie (relative paths count from the current folder), and ask for more
-epochs, over which the learning rate is then annealed; nothing else.
-
-Without a configuration it embeds MNIST's 10 000 test images, which are part of
-the program.`,
+epochs, over which the learning rate is then annealed; nothing else.`,
 		Example: `  cne train
-  cne train --config configs/mnist-negtsne.yaml --set data.path=DIR
-  cne train --set data.path=points.npy --set loss.s=0.5 -o runs/mine
+  cne train points.npy --set loss.s=0.5 -o runs/mine
+  cne train --config configs/mnist-negtsne.yaml DIR
   cne train --set model.kind=mlp --set data.holdout=0.1
   cne train --resume runs/mine`,
 	}
@@ -66,7 +68,7 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
+	if t.in, err = readInputs(ctx, c, t.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -183,7 +185,13 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		if c.Model.Kind == "table" {
 			also = " or model.init_std"
 		}
-		return t.endedEarly(err, t.embedded.Result.Epochs, also, "embedding", "embedding.npy", t.keep)
+		epochs := 0
+		if t.embedded != nil {
+			epochs = t.embedded.Result.Epochs
+		} else if !deviceFailed(err) {
+			return err // it has not begun
+		}
+		return t.endedEarly(err, epochs, also, "embedding", "embedding.npy", t.keep)
 	})
 }
 

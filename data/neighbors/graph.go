@@ -22,6 +22,9 @@ type Graph struct {
 	N       int     // number of points
 	Indptr  []int64 // [N+1], from 0 to the number of directed edges
 	Indices []int32 // [E], from 0 to N−1
+	// Weighted tells that the graph was read from a matrix whose entries differ.
+	// What they are takes no part in anything.
+	Weighted bool
 }
 
 // Edges returns E, the number of directed edges.
@@ -53,6 +56,9 @@ func (g *Graph) EdgeList() (heads, tails []int32) {
 // every point have an edge. Errors wrap ErrInvalidGraph; rows are counted
 // from 0.
 func (g *Graph) Validate() error {
+	if g == nil {
+		return fmt.Errorf("neighbors: %w: there is none", ErrInvalidGraph)
+	}
 	if g.N < 0 || g.N > math.MaxInt32 {
 		return fmt.Errorf("neighbors: %w: N is %d; it must be from 0 to %d", ErrInvalidGraph, g.N, math.MaxInt32)
 	}

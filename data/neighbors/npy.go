@@ -244,6 +244,33 @@ func (a *array) zeroTest() (func(item []byte) bool, error) {
 	}, nil
 }
 
+// finite tells whether a number is neither NaN nor infinite: whether the exponent of
+// a floating-point one, or of either part of a complex one, has a zero.
+func (a *array) finite(item []byte) bool {
+	size := a.size
+	switch a.kind {
+	case 'f':
+	case 'c':
+		size /= 2
+	default:
+		return true
+	}
+	exponent := map[int]uint16{2: 0x7c00, 4: 0x7f80, 8: 0x7ff0}[size]
+	if exponent == 0 {
+		return true // of no size that IEEE 754 interchanges
+	}
+	for part := 0; part < len(item); part += size {
+		at := part + size - 2
+		if a.order == binary.ByteOrder(binary.BigEndian) {
+			at = part
+		}
+		if a.order.Uint16(item[at:])&exponent == exponent {
+			return false
+		}
+	}
+	return true
+}
+
 var errHeader = errors.New("its header is not that of a plain .npy array; write the file with scipy.sparse.save_npz")
 
 // writeArray adds a member with an array of the given type and shape, in

@@ -3,6 +3,7 @@ package neighbors
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -15,8 +16,9 @@ import (
 
 // ReadNPZ reads a graph from a file that scipy.sparse.save_npz wrote of a
 // square CSR matrix with at most 2³¹−1 rows, compressed or not. Every stored
-// entry is a directed edge from its row to its column, whatever its weight,
-// except that an explicit zero is none. Unsorted columns are sorted, and
+// entry is a directed edge from its row to its column, whatever its weight
+// (Graph.Weighted), except that an explicit zero is none, and that NaN and infinite
+// ones are refused. Unsorted columns are sorted, and
 // entries for the same edge merged. The graph need not be symmetric.
 //
 // Self loops are refused rather than dropped, so that the graph has the edges
@@ -165,7 +167,8 @@ func readColumns(archive *zip.Reader, indptr []int64) ([]int32, error) {
 	return columns, err
 }
 
-// dropZeros takes out the edges whose entry in data.npy is zero.
+// dropZeros takes out the edges whose entry in data.npy is zero, and looks at the
+// others.
 func (g *Graph) dropZeros(archive *zip.Reader) error {
 	const name = "data.npy"
 	a, err := openArray(archive, name)
@@ -180,13 +183,21 @@ func (g *Graph) dropZeros(archive *zip.Reader) error {
 	if a.dims != 1 || a.count != int64(len(g.Indices)) {
 		return fmt.Errorf("%s has %d entries, but indices.npy has %d; the two must be equal", name, a.count, len(g.Indices))
 	}
+	var first []byte
 	e, kept, row := 0, int64(0), 0
 	err = a.each(func(item []byte) error {
+		if !a.finite(item) {
+			return fmt.Errorf("%s: entry %d (counted from 0) is NaN or infinite; give edges finite weights, or 1", name, e)
+		}
 		for row < g.N && g.Indptr[row+1] == int64(e) {
 			row++
 			g.Indptr[row] = kept
 		}
 		if !isZero(item) {
+			if first == nil {
+				first = bytes.Clone(item)
+			}
+			g.Weighted = g.Weighted || !bytes.Equal(item, first)
 			g.Indices[kept] = g.Indices[e]
 			kept++
 		}

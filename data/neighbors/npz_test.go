@@ -94,7 +94,6 @@ func TestDecodeNPZ(t *testing.T) {
 		{"a further member", map[string][]byte{"_is_array.npy": member("|b1", "()", []bool{true})}, plain},
 		{"boolean data", map[string][]byte{"data.npy": member("|b1", "(3,)", []bool{true, true, true})}, plain},
 		{"complex data", map[string][]byte{"data.npy": member("<c8", "(3,)", []complex64{1i, 1, -1})}, plain},
-		{"NaN is a weight", map[string][]byte{"data.npy": member("<f4", "(3,)", []float32{float32(math.NaN()), 1, 1})}, plain},
 		{"the least integer is a weight", map[string][]byte{"data.npy": member("<i2", "(3,)", []int16{math.MinInt16, 1, 1})}, plain},
 		{"a zero", map[string][]byte{"data.npy": member("<i8", "(3,)", []int64{0, 1, 1})}, withoutFirst},
 		{"a negative zero", map[string][]byte{"data.npy": member("<f4", "(3,)", []float32{float32(math.Copysign(0, -1)), 1, 1})}, withoutFirst},
@@ -134,6 +133,46 @@ func TestDecodeNPZ(t *testing.T) {
 				t.Errorf("%s: %v", tc.name, err)
 			}
 		}
+	}
+}
+
+// Weights that differ are no error, but known; those that are no finite numbers are
+// refused.
+func TestDecodeNPZWeights(t *testing.T) {
+	inf := math.Inf(-1)
+	for _, tc := range []struct {
+		name     string
+		data     []byte
+		weighted bool
+		fault    string
+	}{
+		{"ones", member("<f8", "(3,)", []float64{1, 1, 1}), false, ""},
+		{"another weight", member("<f4", "(3,)", []float32{-.5, -.5, -.5}), false, ""},
+		{"zeros aside", member("<f8", "(3,)", []float64{0, 2, 2}), false, ""},
+		{"truths", member("|b1", "(3,)", []bool{true, false, true}), false, ""},
+		{"unequal", member("<f8", "(3,)", []float64{-500, 500, 1}), true, ""},
+		{"unequal integers", member("<i2", "(3,)", []int16{3, 3, 4}), true, ""},
+		{"the largest", member("<f4", "(3,)", []float32{math.MaxFloat32, 1, 1}), true, ""},
+		{"NaN", member("<f4", "(3,)", []float32{1, 1, float32(math.NaN())}), false, "data.npy: entry 2 (counted from 0) is NaN or infinite"},
+		{"infinite", member("<f8", "(3,)", []float64{1, inf, 1}), false, "data.npy: entry 1 (counted from 0) is NaN or infinite"},
+		{"big-endian", member(">f8", "(3,)", []float64{inf, 1, 1}), false, "data.npy: entry 0 (counted from 0) is NaN or infinite"},
+		{"half", member("<u2", "(3,)", []uint16{0x3c00, 0x7c00, 0x3c00}), false, "data.npy: entry 1"},
+		{"imaginary", member("<c16", "(3,)", []complex128{1, 1, complex(0, inf)}), false, "data.npy: entry 2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			members := csr()
+			members["data.npy"] = bytes.Replace(tc.data, []byte("<u2"), []byte("<f2"), 1)
+			g, err := decode(zipped(members, zip.Store))
+			if tc.fault != "" {
+				if !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), tc.fault) {
+					t.Errorf("error %v, want %q", err, tc.fault)
+				}
+				return
+			}
+			if err != nil || g.Weighted != tc.weighted {
+				t.Errorf("weighted is %v, error %v", g.Weighted, err)
+			}
+		})
 	}
 }
 

@@ -108,6 +108,7 @@ func (x *Index) Search(ctx context.Context, queries *data.Matrix, k int) (*Neigh
 	if err := checkFinite(queries, "query "); err != nil {
 		return nil, err
 	}
+	queries = queries.Relative(x.base.Offset)
 	nb := newNeighbors(queries.N, k)
 	if err := x.find(ctx, nb, queries, false); err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/configs"
-	"cne/internal/console"
 	"cne/internal/text"
 )
 
@@ -37,7 +36,7 @@ func AddSourceFlags[C any](s *configs.Schema[C], cmd *cobra.Command, config stri
 	given := new([]configs.Setting)
 	flags := cmd.Flags()
 	flags.StringP("config", "c", "", config)
-	flags.VarP(&settingFlag{list: given}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
+	flags.VarP(&setFlag{settingFlag{list: given}, s.CheckSettings}, "set", "s", "set a key of the configuration (repeatable), e.g. --set train.lr=0.5")
 	MustComplete(cmd, "config", cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt))
 	MustComplete(cmd, "set", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return s.Completions(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
@@ -66,8 +65,12 @@ type settingFlag struct {
 	list *[]configs.Setting
 }
 
-// Set adds a value to the list.
+// Set adds a value to the list. One that is empty may come of a variable that a script
+// has not set.
 func (f *settingFlag) Set(value string) error {
+	if f.name != "" && strings.TrimSpace(value) == "" {
+		return errEmpty
+	}
 	s := configs.Setting{Source: f.name, Key: f.key, Value: value}
 	if f.name == "" {
 		var err error
@@ -85,6 +88,12 @@ func (f *settingFlag) String() string { return "" }
 // Type returns the word that stands for the value in the help.
 func (f *settingFlag) Type() string { return "key=value" }
 
+// A setFlag is --set, which knows what may be set.
+type setFlag struct {
+	settingFlag
+	check func([]configs.Setting) error
+}
+
 // A switchFlag is a settingFlag for true or false, of which true needs no value.
 type switchFlag struct{ settingFlag }
 
@@ -93,29 +102,44 @@ func (f *switchFlag) Type() string { return "bool" }
 
 // Config returns the configuration of a command that has the flags of
 // AddFlags, and where each of its values comes from. The errors are those of
-// Schema.Load.
+// Schema.Load, as ConfigError has them.
 func Config[C any](s *configs.Schema[C], cmd *cobra.Command) (*C, configs.Origins, error) {
 	from, err := Sources(cmd)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.Load(from)
+	c, origins, err := s.Load(from)
+	return c, origins, ConfigError(cmd, from, err)
+}
+
+// ConfigError makes an error that is about a value which a flag of a command has set, or
+// one of its arguments, one of usage. Others stay as they are, nil too.
+func ConfigError(cmd *cobra.Command, from configs.Sources, err error) error {
+	var fault *configs.Error
+	if errors.As(err, &fault) && slices.ContainsFunc(from.Settings, func(s configs.Setting) bool { return s.Source == fault.Source }) {
+		return Usage(cmd, err)
+	}
+	return err
 }
 
 // Sources returns where the configuration of a command with the flags of
-// AddSourceFlags comes from.
+// AddSourceFlags comes from. What is wrong with the flags by themselves is an error of
+// usage, whatever else is wrong.
 func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
 		return configs.Sources{}, err
 	}
-	set, ok := cmd.Flags().Lookup("set").Value.(*settingFlag)
+	set, ok := cmd.Flags().Lookup("set").Value.(*setFlag)
 	if !ok {
 		return configs.Sources{}, fmt.Errorf("%s has a flag --set of its own", cmd.CommandPath())
 	}
 	settings := slices.Clone(*set.list)
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
 		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
+	}
+	if err := set.check(settings); err != nil {
+		return configs.Sources{}, Usage(cmd, err)
 	}
 	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
 }
@@ -137,14 +161,27 @@ func AddProfileFlag(cmd *cobra.Command) {
 // AddReportFlags gives a root command, and with it all, the flags that Reporter and
 // LogFormat read.
 func AddReportFlags(root *cobra.Command) {
-	root.PersistentFlags().String("log-format", "", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
+	root.PersistentFlags().Var(new(formFlag), "log-format", "`form` of progress and messages on stderr: text or json (same as --set log.format=…)")
 	root.PersistentFlags().BoolP("quiet", "q", false, "no progress, and no messages but warnings and errors")
 }
 
-// Reporter returns what reports on a command's stderr in a format.
-func Reporter(cmd *cobra.Command, format string) *console.Reporter {
-	return console.NewReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
+// A formFlag is the form of messages: text or json.
+type formFlag string
+
+// Set takes one of the two.
+func (f *formFlag) Set(value string) error {
+	if value != "text" && value != "json" {
+		return errors.New("it must be text or json")
+	}
+	*f = formFlag(value)
+	return nil
 }
+
+// String returns the form, "" if none was given.
+func (f *formFlag) String() string { return string(*f) }
+
+// Type returns that of pflag's own texts.
+func (f *formFlag) Type() string { return "string" }
 
 // Quiet tells whether --quiet was given to a command.
 func Quiet(cmd *cobra.Command) bool {
@@ -153,15 +190,11 @@ func Quiet(cmd *cobra.Command) bool {
 }
 
 // LogFormat returns the form of messages of a command without a configuration.
-func LogFormat(cmd *cobra.Command) (string, error) {
-	f := cmd.Flags().Lookup("log-format")
-	if f == nil || !f.Changed {
-		return "text", nil
+func LogFormat(cmd *cobra.Command) string {
+	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
+		return f.Value.String()
 	}
-	if format := f.Value.String(); format == "text" || format == "json" {
-		return format, nil
-	}
-	return "", Usage(cmd, fmt.Errorf("--log-format is %s, but must be text or json", text.Quote(f.Value.String())))
+	return "text"
 }
 
 // Profile has a CPU profile written to the file of --cpuprofile, if that is given,

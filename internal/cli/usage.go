@@ -6,9 +6,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cne/internal/text"
 )
@@ -41,7 +44,7 @@ func Complete(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(cmd, errors.New(strings.ReplaceAll(err.Error(), "\n", " ")))
+		return Usage(cmd, explain(err))
 	})
 	for _, c := range root.Commands() {
 		switch c.Name() {
@@ -55,17 +58,82 @@ func Complete(root *cobra.Command) {
 	markUsageErrors(root)
 }
 
-// markUsageErrors turns what the argument checks of a command and of its
-// subcommands report into usage errors.
+// allowedValues says what the values of a type of flag are.
+var allowedValues = map[string]string{"bool": "true or false", "int": "a whole number", "float64": "a number"}
+
+// explain says in plain words what is wrong with the value of a flag; other errors stay
+// as they are.
+func explain(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	allowed, known := allowedValues[flag.Value.Type()]
+	switch {
+	case errors.Is(invalid, errEmpty):
+		return fmt.Errorf("--%s %w", flag.Name, errEmpty)
+	case errors.Is(invalid, strconv.ErrRange):
+		return fmt.Errorf("--%s is %s, which is too large", flag.Name, text.Printable(invalid.GetValue()))
+	case known:
+		return fmt.Errorf("--%s is %s, but must be %s", flag.Name, text.Quote(invalid.GetValue()), allowed)
+	}
+	return err
+}
+
+// markUsageErrors has the arguments of a command and of its subcommands checked, and its
+// flags for values that are empty, and turns what is found into usage errors.
 func markUsageErrors(c *cobra.Command) {
-	if validate := c.Args; validate != nil {
-		c.Args = func(cmd *cobra.Command, args []string) error { return Usage(cmd, validate(cmd, args)) }
+	validate := c.Args
+	if validate == nil {
+		validate = cobra.ArbitraryArgs
+	}
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		err := noEmptyFlag(cmd)
+		if err == nil {
+			err = validate(cmd, args)
+		}
+		return Usage(cmd, err)
 	}
 	if c.HasParent() {
 		for _, sub := range c.Commands() {
 			markUsageErrors(sub)
 		}
 	}
+}
+
+// errEmpty is the error of a flag with an empty value.
+var errEmpty = errors.New("is empty; give it a value, or leave it out")
+
+// emptyNote is the annotation of a flag that may be empty.
+const emptyNote = "cne/may-be-empty"
+
+// MayBeEmpty says of a flag that an empty value means something.
+func MayBeEmpty(cmd *cobra.Command, name string) {
+	// This fails only for a flag that does not exist.
+	if err := cmd.Flags().SetAnnotation(name, emptyNote, nil); err != nil {
+		panic(err)
+	}
+}
+
+// noEmptyFlag refuses flags with an empty value, such as that of a variable which a
+// script has not set: they would be as good as not given.
+func noEmptyFlag(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if _, may := f.Annotations[emptyNote]; may || err != nil {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		} else if f.Value.Type() != "string" {
+			return
+		}
+		if slices.Contains(values, "") {
+			err = fmt.Errorf("--%s %w", f.Name, errEmpty)
+		}
+	})
+	return err
 }
 
 // ShowHelp is what a command with subcommands does by itself.

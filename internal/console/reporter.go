@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cne/internal/text"
 )
 
 // A Reporter is how a command reports on stderr: messages and progress, in the
@@ -30,7 +32,7 @@ func NewReporter(w io.Writer, format string, quiet bool) *Reporter {
 	}
 	var handler slog.Handler
 	if format == "json" {
-		handler = slog.NewJSONHandler(con, &slog.HandlerOptions{Level: level})
+		handler = newJSONHandler(con, level)
 	} else {
 		handler = &lineHandler{w: con, level: level}
 	}
@@ -78,7 +80,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	if r.Level != slog.LevelInfo {
 		b.WriteString(levelName(r.Level) + ": ")
 	}
-	b.WriteString(r.Message)
+	b.WriteString(text.Message(r.Message))
 	b.WriteString(h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		writeAttr(&b, h.prefix, a)
@@ -145,12 +147,12 @@ func writeAttr(b *strings.Builder, prefix string, a slog.Attr) {
 	case slog.KindDuration:
 		s = formatDuration(v.Duration())
 	default:
-		s = v.String()
+		s = shortened(v).String()
 	}
-	if s == "" || strings.ContainsAny(s, " =\"\n\t") {
+	if s == "" || strings.ContainsAny(s, ` ="`) || text.Escape(s) != s {
 		s = strconv.Quote(s)
 	}
-	fmt.Fprintf(b, " %s%s=%s", prefix, a.Key, s)
+	fmt.Fprintf(b, " %s=%s", text.Escape(prefix+a.Key), s)
 }
 
 // formatDuration writes a duration for people, to the second and from an hour

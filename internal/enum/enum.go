@@ -6,12 +6,15 @@ package enum
 import (
 	"fmt"
 	"slices"
+
+	"cne/internal/errkind"
 )
 
 // Names holds the words of an enumeration T.
 type Names[T ~int] struct {
 	Package, Type string // as in errors: "op" and "Loss"
 	What          string // in plain words: "loss"
+	Err           error  // what errors wrap
 	Words         []string
 	// Aliases are further words that Parse takes.
 	Aliases map[string]T
@@ -31,7 +34,7 @@ func (n *Names[T]) String(v T) string {
 // Text returns the word of v.
 func (n *Names[T]) Text(v T) ([]byte, error) {
 	if !n.Valid(v) {
-		return nil, fmt.Errorf("%s: no %s %d", n.Package, n.What, int(v))
+		return nil, errkind.Errorf(n.Err, "%s: no %s %d", n.Package, n.What, int(v))
 	}
 	return []byte(n.Words[v]), nil
 }
@@ -44,7 +47,7 @@ func (n *Names[T]) Parse(v *T, word []byte) error {
 	}
 	alias, ok := n.Aliases[string(word)]
 	if !ok {
-		return fmt.Errorf("%s: no %s is named %q", n.Package, n.What, word)
+		return errkind.Errorf(n.Err, "%s: no %s is named %q", n.Package, n.What, word)
 	}
 	*v = alias
 	return nil

@@ -1,10 +1,15 @@
 package enum
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
 type colour int
 
-var names = Names[colour]{Package: "paint", Type: "Colour", What: "colour", Words: []string{"red", "green"}, Aliases: map[string]colour{"lime": 1}}
+var errWord = errors.New("bad word")
+
+var names = Names[colour]{Package: "paint", Type: "Colour", What: "colour", Err: errWord, Words: []string{"red", "green"}, Aliases: map[string]colour{"lime": 1}}
 
 func TestNames(t *testing.T) {
 	for _, tc := range []struct {
@@ -22,7 +27,7 @@ func TestNames(t *testing.T) {
 		}
 		text, err := names.Text(tc.v)
 		if tc.textFail != "" {
-			if err == nil || err.Error() != tc.textFail {
+			if !errors.Is(err, errWord) || err.Error() != tc.textFail {
 				t.Errorf("%d: error %v, want %s", tc.v, err, tc.textFail)
 			}
 			continue
@@ -37,7 +42,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("an alias: %d, %v", v, err)
 	}
 	const want = `paint: no colour is named "blue"`
-	if err := names.Parse(&v, []byte("blue")); err == nil || err.Error() != want || v != 1 {
+	if err := names.Parse(&v, []byte("blue")); !errors.Is(err, errWord) || err.Error() != want || v != 1 {
 		t.Errorf("an unknown word: %d, %v", v, err)
 	}
 }

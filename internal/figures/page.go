@@ -63,11 +63,12 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 		}
 	}
 	if images == nil && withImages {
-		c, _, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+		c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
 		switch {
 		case err != nil:
 			log.Warn("the images of the points are left out of the page", "reason", err)
 		case c.Output.HTMLImages:
+			rundir.LocateInputs(folder, c, origins)
 			images = RunImages(ctx, log, c, s.Embedding.N, rows)
 		}
 	}

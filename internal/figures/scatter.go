@@ -59,7 +59,8 @@ func orMissing(l *data.Labels, n int) *data.Labels {
 func ScatterWithHeldOut(embedding, held *data.Matrix, labels, heldLabels *data.Labels, p configs.Plot) *plot.Scatter {
 	both := data.NewMatrix(embedding.N+held.N, embedding.D)
 	copy(both.X, embedding.X)
-	copy(both.X[len(embedding.X):], held.X)
+	copy(both.X[len(embedding.X):], held.Relative(embedding.Offset).X)
+	both.Offset = embedding.Offset
 	var joined *data.Labels
 	if labels != nil || heldLabels != nil {
 		joined = data.JoinLabels(orMissing(labels, embedding.N), orMissing(heldLabels, held.N))

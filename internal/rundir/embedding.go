@@ -92,7 +92,8 @@ func OpenHeldOut(ctx context.Context, embedding string, o data.Options) (*data.D
 	return OpenEmbedding(ctx, path, o)
 }
 
-// WriteRows writes which rows of the input, counted from 0, some points are.
+// WriteRows writes which rows of the input, counted from 0, some points are, for
+// ReadRows.
 func (d *Dir) WriteRows(name string, rows []int) error {
 	return d.WriteFile(name, func(w io.Writer) error {
 		if _, err := fmt.Fprintln(w, "row"); err != nil {

@@ -20,6 +20,9 @@ type Metrics struct {
 	Loss  float64  `json:"loss"` // of the last epoch, per edge
 	N     int      `json:"n"`
 	Edges int      `json:"edges"` // directed
+	// PointsKey and GraphKey identify the points that were trained on, and the graph.
+	PointsKey string `json:"points_key,omitempty"`
+	GraphKey  string `json:"graph_key,omitempty"`
 
 	Epochs       int     `json:"epochs"`
 	Seconds      Seconds `json:"seconds"`

@@ -99,8 +99,9 @@ func loadOver[C any](s *configs.Schema[C], folder string, given configs.Sources)
 
 // ConfigOf returns the configuration of a run of the schema's command, as Resume
 // does, for a command that looks at its results; what may be changed of it is not
-// refused, nor what ignore makes equal.
-func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, ignore func(begun, now *C)) (*C, error) {
+// refused, nor what look makes equal, which sees the configuration that the run was
+// begun with and that which is returned.
+func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources, look func(begun, now *C)) (*C, error) {
 	contents, command, err := Inspect(folder)
 	switch {
 	case err != nil:
@@ -118,7 +119,7 @@ func ConfigOf[C any](s *configs.Schema[C], folder string, given configs.Sources,
 	if err != nil {
 		return nil, err
 	}
-	ignore(begun, c)
+	look(begun, c)
 	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was made with %s; leave that as it was", folder, strings.Join(changed, ", and with "))
 	}

@@ -3,8 +3,17 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of what is shown, in characters.
+const (
+	nameLimit    = 200  // of a name or value
+	messageLimit = 2000 // of a whole message
 )
 
 // Quote puts text in quotes, and shortens it if it is long.
@@ -20,14 +29,116 @@ func Printable(name string) string {
 	return short
 }
 
-// Shorten cuts text that is too long for a message, and puts an ellipsis behind
-// it.
-func Shorten(s string) string {
-	const limit = 60 // bytes
-	if len(s) <= limit {
+// Shorten puts an ellipsis in place of the middle of a name of more than 200
+// characters, so that it has 200.
+func Shorten(s string) string { return elide(s, nameLimit) }
+
+// elide puts an ellipsis in place of the middle of text of more than so many
+// characters.
+func elide(s string, limit int) string {
+	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	head, tail := 0, len(s)
+	for i := range limit - 1 {
+		if i%2 == 0 {
+			_, size := utf8.DecodeRuneInString(s[head:])
+			head += size
+		} else {
+			_, size := utf8.DecodeLastRuneInString(s[:tail])
+			tail -= size
+		}
+	}
+	return s[:head] + "…" + s[tail:]
+}
+
+// Unsafe tells whether a character must not reach a terminal, or a line, as it is:
+// control characters, line and paragraph separators, and those that change the
+// direction of the text around them.
+func Unsafe(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+}
+
+// Escape writes unsafe characters as Go's string literals do, such as \n and \u202e,
+// and bytes that are not UTF-8 as \xff. All else stays as it is.
+func Escape(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, Unsafe) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case Unsafe(r):
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Message makes one line of a message, whatever names are in it: unsafe characters
+// are escaped; words, and what stands in double quotes, lose their middle beyond 200
+// characters, as paths may have, and so does the whole if it is still very long. What
+// to do stands at its end.
+func Message(s string) string {
+	s = Escape(s)
+	if len(s) <= nameLimit {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		end := len(quotedPrefix(s))
+		if end == 0 {
+			if end = strings.IndexAny(s[1:], ` "`) + 1; end == 0 {
+				end = len(s)
+			}
+		}
+		b.WriteString(Shorten(s[:end]))
+		s = s[end:]
+	}
+	return elide(b.String(), messageLimit)
+}
+
+// quotedPrefix returns the string literal with which a text begins; "" if it begins
+// with none.
+func quotedPrefix(s string) string {
+	if s[0] != '"' {
+		return ""
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return s[:i+1]
+		}
+	}
+	return ""
+}
+
+// ErrorMessage returns the Message of an error. Errors that are joined stand behind
+// each other.
+func ErrorMessage(err error) string { return Message(flatten(err)) }
+
+// flatten returns the text of an error with "; " between joined ones.
+func flatten(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err.Error()
+	}
+	parts := joined.Unwrap()
+	plain, flat := make([]string, len(parts)), make([]string, len(parts))
+	for i, part := range parts {
+		plain[i], flat[i] = part.Error(), flatten(part)
+	}
+	if strings.Join(plain, "\n") != err.Error() { // several %w of fmt.Errorf
+		return err.Error()
+	}
+	return strings.Join(flat, "; ")
 }
 
 // Enumerate joins words as in "a, b or c".

@@ -1,13 +1,13 @@
 package op
 
 import (
-	"fmt"
 	"slices"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // A Float is a type in which models compute.
@@ -42,7 +42,7 @@ func NewArray(d *Device, dtype tensor.Dtype, shape ...int) (*Array, error) {
 	a := &Array{dtype: dtype}
 	if !d.OnHost() {
 		if dtype != tensor.Float32 && dtype != tensor.Int32 {
-			return nil, fmt.Errorf("op: no arrays of %v on %s; float32 and int32 are known there", dtype, d.Name())
+			return nil, errkind.Errorf(ErrInput, "op: no arrays of %v on %s; float32 and int32 are known there", dtype, d.Name())
 		}
 		a.on.device = d
 	}
@@ -92,11 +92,11 @@ func (a *Array) Cols() int {
 // memory is too small; the elements are then undefined.
 func (a *Array) Resize(shape []int) error {
 	if len(shape) > MaxDims {
-		return fmt.Errorf("op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
+		return errkind.Errorf(ErrInput, "op: shape %v has more than %d dimensions", slices.Clone(shape), MaxDims)
 	}
 	for _, d := range shape {
 		if d < 0 {
-			return fmt.Errorf("op: shape %v has a negative dimension", slices.Clone(shape))
+			return errkind.Errorf(ErrInput, "op: shape %v has a negative dimension", slices.Clone(shape))
 		}
 	}
 	a.dims = copy(a.shape[:], shape)
@@ -112,7 +112,7 @@ func (a *Array) Resize(shape []int) error {
 	case tensor.Int32:
 		a.i32 = grow(a.i32, n)
 	default:
-		return fmt.Errorf("op: no arrays of %v; float32, float64 and int32 are known", a.dtype)
+		return errkind.Errorf(ErrInput, "op: no arrays of %v; float32, float64 and int32 are known", a.dtype)
 	}
 	return nil
 }
@@ -156,11 +156,11 @@ func Share[T float32 | float64 | int32](a *Array, data []T, shape ...int) error 
 func shareError(want, got tensor.Dtype, n int, shape []int) error {
 	switch {
 	case want != got:
-		return fmt.Errorf("op: an array of %v cannot hold elements of %v", want, got)
+		return errkind.Errorf(ErrInput, "op: an array of %v cannot hold elements of %v", want, got)
 	case len(shape) > MaxDims:
-		return fmt.Errorf("op: shape %v has more than %d dimensions", shape, MaxDims)
+		return errkind.Errorf(ErrInput, "op: shape %v has more than %d dimensions", shape, MaxDims)
 	}
-	return fmt.Errorf("op: %d elements do not fill shape %v", n, shape)
+	return errkind.Errorf(ErrInput, "op: %d elements do not fill shape %v", n, shape)
 }
 
 // slot returns the field of a that holds elements of type T.
@@ -198,10 +198,10 @@ func dtypeOf[T float32 | float64 | int32]() tensor.Dtype {
 // number if it is a scalar.
 func (a *Array) SetValue(v gorgonia.Value) error {
 	if len(v.Shape()) > MaxDims {
-		return fmt.Errorf("op: shape %v has more than %d dimensions", v.Shape(), MaxDims)
+		return errkind.Errorf(ErrInput, "op: shape %v has more than %d dimensions", v.Shape(), MaxDims)
 	}
 	if d, ok := v.(*tensor.Dense); ok && (!d.DataOrder().IsRowMajor() || !d.DataOrder().IsContiguous() || d.RequiresIterator()) {
-		return fmt.Errorf("op: the value of shape %v does not lie row after row in memory; copy it first", v.Shape())
+		return errkind.Errorf(ErrInput, "op: the value of shape %v does not lie row after row in memory; copy it first", v.Shape())
 	}
 	a.dtype = v.Dtype()
 	a.dims, a.on = copy(a.shape[:], v.Shape()), deviceMemory{}
@@ -226,7 +226,7 @@ func (a *Array) SetValue(v gorgonia.Value) error {
 	case int32:
 		a.i32 = append(a.i32[:0], data)
 	default:
-		return fmt.Errorf("op: no arrays of %v; float32, float64 and int32 are known", v.Dtype())
+		return errkind.Errorf(ErrInput, "op: no arrays of %v; float32, float64 and int32 are known", v.Dtype())
 	}
 	return nil
 }

@@ -1,14 +1,13 @@
 package op
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -39,7 +38,7 @@ type BatchStats struct {
 // tensor.Float32 or Float64, is that of the layer's input.
 func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, error) {
 	if dtype != tensor.Float32 && dtype != tensor.Float64 {
-		return nil, fmt.Errorf("op: no batch statistics of %v; float32 and float64 are known", dtype)
+		return nil, errkind.Errorf(ErrInput, "op: no batch statistics of %v; float32 and float64 are known", dtype)
 	}
 	s := new(BatchStats)
 	var err error
@@ -76,10 +75,10 @@ func NewBatchStats(d *Device, dtype tensor.Dtype, channels int) (*BatchStats, er
 // passes of a step, and differentiate one scalar of a graph only.
 func BatchNorm(x, scale, shift *gorgonia.Node, stats *BatchStats, act Activation) (*gorgonia.Node, error) {
 	if stats == nil || stats.Mean == nil || stats.Var == nil {
-		return nil, errors.New("op: batch_norm needs batch statistics; NewBatchStats makes them")
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm needs batch statistics; NewBatchStats makes them")
 	}
 	if stats.Mean.dtype != x.Dtype() || stats.Var.dtype != x.Dtype() {
-		return nil, fmt.Errorf("op: batch_norm of %v has statistics of %v and %v; they must be of one type", x.Dtype(), stats.Mean.dtype, stats.Var.dtype)
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm of %v has statistics of %v and %v; they must be of one type", x.Dtype(), stats.Mean.dtype, stats.Var.dtype)
 	}
 	if err := checkActivation(act); err != nil {
 		return nil, err
@@ -118,10 +117,10 @@ func (o *batchNorm) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { r
 func (o *batchNorm) ResultShape(dst []int, in []*Array) ([]int, error) {
 	x, scale, shift := in[0], in[1], in[2]
 	if x.dims != 4 || x.shape[3] == 0 || scale.dims != 1 || shift.dims != 1 || scale.shape[0] != x.shape[3] || shift.shape[0] != x.shape[3] {
-		return nil, fmt.Errorf("op: batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm takes images [n,h,w,c] of one channel or more, a scale [c] and a shift [c], not shapes %v, %v and %v", x.Shape(), scale.Shape(), shift.Shape())
 	}
 	if mean, variance := o.stats.Mean, o.stats.Var; mean.dims != 1 || variance.dims != 1 || mean.shape[0] != x.shape[3] || variance.shape[0] != x.shape[3] {
-		return nil, fmt.Errorf("op: batch_norm of %d channels has statistics of shapes %v and %v; they must have a number for each channel", x.shape[3], mean.Shape(), variance.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm of %d channels has statistics of shapes %v and %v; they must have a number for each channel", x.shape[3], mean.Shape(), variance.Shape())
 	}
 	return append(dst, x.Shape()...), nil
 }
@@ -143,7 +142,7 @@ func (o *batchNorm) Run(dst *Array, in []*Array) error {
 func (o *batchNorm) begin(x *Array) error {
 	o.evaluated = o.stats.Evaluate
 	if n := x.shape[0] * x.shape[1] * x.shape[2]; n < 2 && !o.evaluated {
-		return fmt.Errorf("op: batch_norm in training needs at least two values of a channel, but images of shape %v have %d; take a larger batch", x.Shape(), n)
+		return errkind.Errorf(ErrInput, "op: batch_norm in training needs at least two values of a channel, but images of shape %v have %d; take a larger batch", x.Shape(), n)
 	}
 	return nil
 }
@@ -315,7 +314,7 @@ func (o *batchNormDone) Run(dst *Array, _ []*Array) error {
 func (o *batchNormDone) DiffWRT(int) []bool { return []bool{false} }
 
 func (o *batchNormDone) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
-	return nil, errors.New("op: batch_norm_done has no gradient")
+	return nil, errkind.Errorf(ErrInput, "op: batch_norm_done has no gradient")
 }
 
 // batchNormGrad is the gradient with respect to the images. Its inputs are the
@@ -334,7 +333,7 @@ func (o *batchNormGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error)
 
 func (o *batchNormGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if x, g := in[0], in[2]; g.dims != 4 || g.shape != x.shape {
-		return nil, fmt.Errorf("op: batch_norm_grad takes images and a gradient of their shape, not shapes %v and %v", x.Shape(), g.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: batch_norm_grad takes images and a gradient of their shape, not shapes %v and %v", x.Shape(), g.Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
@@ -352,7 +351,7 @@ func (o *batchNormGrad) Run(dst *Array, in []*Array) error {
 	return nil
 }
 
-var errNotRun = errors.New("op: the gradient of a batch_norm was asked for before it was run")
+var errNotRun = errkind.Errorf(ErrInput, "op: the gradient of a batch_norm was asked for before it was run")
 
 // batchNormSums is the gradient of scale or shift. Its inputs are that vector,
 // for its shape, and the gradient of the images, so that it runs after it.

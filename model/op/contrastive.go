@@ -1,7 +1,7 @@
 package op
 
 import (
-	"fmt"
+	"errors"
 	"math"
 	"slices"
 
@@ -10,24 +10,25 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/enum"
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
 
 // A Loss is one of the four contrastive losses of the paper (Damrich et al., ICLR
-// 2023), to whose equations the numbers below refer.
+// 2023), to whose sections the numbers below refer.
 type Loss int
 
 // The losses. q is the similarity of a pair, c and Z stand for exp θ.
 const (
-	// Neg is Neg-t-SNE's negative-sampling loss (Eq. 9):
+	// Neg is Neg-t-SNE's negative-sampling loss (Sec. 5):
 	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
 	// pair, with c = Z̄·m/|X|.
 	Neg Loss = iota
-	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 6): Neg with
+	// NC is NC-t-SNE's noise-contrastive estimation (Sec. 3): Neg with
 	// c = m·Z, where Z is learnt.
 	NC
-	// InfoNC is InfoNC-t-SNE's (Eq. 4): −log q + (1/ρ)·log Σ q over the
+	// InfoNC is InfoNC-t-SNE's (Sec. 3): −log q + (1/ρ)·log Σ q over the
 	// positive and the negatives of a head.
 	InfoNC
 	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each negative
@@ -36,7 +37,7 @@ const (
 )
 
 var lossNames = enum.Names[Loss]{
-	Package: "op", Type: "Loss", What: "loss",
+	Package: "op", Type: "Loss", What: "loss", Err: ErrInput,
 	Words:   []string{"neg", "nc", "infonce", "umap"},
 	Aliases: map[string]Loss{"neg-tsne": Neg, "nc-tsne": NC, "infonc-tsne": InfoNC},
 }
@@ -63,7 +64,7 @@ const (
 	Cosine
 )
 
-var metricNames = enum.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Words: []string{"euclidean", "cosine"}}
+var metricNames = enum.Names[Metric]{Package: "op", Type: "Metric", What: "metric", Err: ErrInput, Words: []string{"euclidean", "cosine"}}
 
 func (m Metric) String() string { return metricNames.String(m) }
 
@@ -97,20 +98,21 @@ type ContrastiveOptions struct {
 	ExcludePositive bool `json:"exclude_positive,omitempty"`
 }
 
-func (o ContrastiveOptions) check() error {
+// Check returns an error if the options have no meaning; Contrastive calls it.
+func (o ContrastiveOptions) Check() error {
 	switch {
 	case o.Loss < Neg || o.Loss > UMAP:
-		return fmt.Errorf("op: no loss %d", int(o.Loss))
+		return errkind.Errorf(ErrInput, "op: no loss %d", int(o.Loss))
 	case o.Metric != Euclidean && o.Metric != Cosine:
-		return fmt.Errorf("op: no metric %d", int(o.Metric))
+		return errkind.Errorf(ErrInput, "op: no metric %d", int(o.Metric))
 	case o.Loss == UMAP && o.Metric == Cosine:
-		return fmt.Errorf("op: UMAP's loss needs similarities below 1, which the cosine metric does not give")
+		return errkind.Errorf(ErrInput, "op: UMAP's loss needs similarities below 1, which the cosine metric does not give")
 	case !(o.Clamp >= 0 && o.Clamp < 1):
-		return fmt.Errorf("op: clamp %g is not in [0, 1)", o.Clamp)
+		return errkind.Errorf(ErrInput, "op: clamp %g is not in [0, 1)", o.Clamp)
 	case o.Temperature != 0 && !(o.Temperature >= 0.01 && o.Temperature <= 1e6):
-		return fmt.Errorf("op: temperature %g is not between 0.01 and 1e6, where exp(1/temperature) is a number", o.Temperature)
+		return errkind.Errorf(ErrInput, "op: temperature %g is not between 0.01 and 1e6, where exp(1/temperature) is a number", o.Temperature)
 	case o.Scale != 0 && !(math.Abs(o.Scale) >= 1e-30 && math.Abs(o.Scale) <= 1e30):
-		return fmt.Errorf("op: the size of scale %g is not between 1e-30 and 1e30", o.Scale)
+		return errkind.Errorf(ErrInput, "op: the size of scale %g is not between 1e-30 and 1e30", o.Scale)
 	}
 	return nil
 }
@@ -165,7 +167,7 @@ type contrastive struct {
 }
 
 func newContrastive(options ContrastiveOptions) (*contrastive, error) {
-	if err := options.check(); err != nil {
+	if err := options.Check(); err != nil {
 		return nil, err
 	}
 	if options.Temperature == 0 {
@@ -192,7 +194,7 @@ func (o *contrastive) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 func (o *contrastive) ResultShape(dst []int, in []*Array) ([]int, error) {
 	f, n, runs, theta := in[0], in[1], in[2], in[3]
 	if f.dims != 2 || n.dims != 2 || runs.dims != 1 || runs.shape[0] == 0 || theta.Len() != 1 || f.shape[0] < 2*n.shape[1] || n.shape[1] == 0 || f.shape[1] == 0 {
-		return nil, fmt.Errorf("op: contrastive takes features [r,d] with r ≥ 2b, negatives [m,b], a vector of runs and a scalar, not shapes %v, %v, %v and %v",
+		return nil, errkind.Errorf(ErrInput, "op: contrastive takes features [r,d] with r ≥ 2b, negatives [m,b], a vector of runs and a scalar, not shapes %v, %v, %v and %v",
 			f.Shape(), n.Shape(), runs.Shape(), theta.Shape())
 	}
 	return dst, nil
@@ -206,7 +208,7 @@ func (o *contrastive) Run(dst *Array, in []*Array) error {
 	}
 	if runs[0] == 0 {
 		if bad := outOfRange(n.i32, f.Rows()); bad >= 0 {
-			return fmt.Errorf("op: contrastive: negative %d of head %d is row %d, but there are %d rows", bad/b, bad%b, n.i32[bad], f.Rows())
+			return errkind.Errorf(ErrInput, "op: contrastive: negative %d of head %d is row %d, but there are %d rows", bad/b, bad%b, n.i32[bad], f.Rows())
 		}
 	}
 	if f.dtype == tensor.Float64 {
@@ -231,14 +233,14 @@ func checkRuns(runs []int32, b, rows int) error {
 	case m == oneByOne || m == allRows:
 		groups = 0
 	case m < 0:
-		return fmt.Errorf("op: contrastive: runs begin with %d; take 0, −1 or a number of negatives", m)
+		return errkind.Errorf(ErrInput, "op: contrastive: runs begin with %d; take 0, −1 or a number of negatives", m)
 	}
 	if len(runs) != 1+groups {
-		return fmt.Errorf("op: contrastive: %d numbers for runs of %d edges that begin with %d; there must be %d", len(runs), b, m, 1+groups)
+		return errkind.Errorf(ErrInput, "op: contrastive: %d numbers for runs of %d edges that begin with %d; there must be %d", len(runs), b, m, 1+groups)
 	}
 	for k, first := range runs[1:] {
 		if outside := rows - 2*min(groupHeads, b-k*groupHeads); first < 0 || int(first) >= outside || m > outside {
-			return fmt.Errorf("op: contrastive: group %d takes %d rows from row %d on, but there are %d to take from", k, m, first, outside)
+			return errkind.Errorf(ErrInput, "op: contrastive: group %d takes %d rows from row %d on, but there are %d to take from", k, m, first, outside)
 		}
 	}
 	return nil
@@ -363,7 +365,7 @@ func (s *sweeps[T]) run(features []T, d int, negatives, runs []int32, b int, the
 // gradTo writes the gradient of the last run times a factor to dst.
 func (s *sweeps[T]) gradTo(dst []T, factor float64) error {
 	if len(s.parts) == 0 || len(dst) != len(s.parts[0]) {
-		return fmt.Errorf("op: the gradient of a contrastive loss was asked for before the loss was computed")
+		return errors.New("op: the gradient of a contrastive loss was asked for before the loss was computed")
 	}
 	copy(dst, s.parts[0])
 	for _, part := range s.parts[1:] {

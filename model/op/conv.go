@@ -3,6 +3,8 @@ package op
 import (
 	"fmt"
 
+	"cne/internal/errkind"
+
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -26,7 +28,7 @@ const MaxConvSize = 1 << 15
 // others are computed by im2col, as much of it at a time as stays in the cache.
 func Conv2d(x, weights *gorgonia.Node, stride, pad int) (*gorgonia.Node, error) {
 	if stride < 1 || pad < 0 || stride > MaxConvSize || pad > MaxConvSize {
-		return nil, fmt.Errorf("op: conv2d cannot have stride %d and padding %d; the stride is from 1 to %d, the padding from 0", stride, pad, MaxConvSize)
+		return nil, errkind.Errorf(ErrInput, "op: conv2d cannot have stride %d and padding %d; the stride is from 1 to %d, the padding from 0", stride, pad, MaxConvSize)
 	}
 	return gorgonia.ApplyOp(&conv2d{
 		base:   base{name: fmt.Sprintf("conv2d_s%d_p%d", stride, pad), arity: 2, typ: hm.NewFnType(images, images, images)},
@@ -99,7 +101,7 @@ func (o *convGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 		return nil, err
 	}
 	if y := in[2]; y.dims != 4 || y.shape != [MaxDims]int{g.n, g.oh, g.ow, g.k} {
-		return nil, fmt.Errorf("op: %s takes a gradient [%d,%d,%d,%d], not of shape %v", o.name, g.n, g.oh, g.ow, g.k, y.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s takes a gradient [%d,%d,%d,%d], not of shape %v", o.name, g.n, g.oh, g.ow, g.k, y.Shape())
 	}
 	return append(dst, in[o.of].Shape()...), nil
 }
@@ -155,12 +157,12 @@ type windows struct {
 
 func newWindows(x, weights *Array, stride, pad int) (windows, error) {
 	if x.dims != 4 || weights.dims != 4 || x.shape[3] != weights.shape[1] || x.shape[3] == 0 || weights.Len() == 0 {
-		return windows{}, fmt.Errorf("op: conv2d takes images [N,H,W,C] and weights [K,C,kh,kw], not shapes %v and %v", x.Shape(), weights.Shape())
+		return windows{}, errkind.Errorf(ErrInput, "op: conv2d takes images [N,H,W,C] and weights [K,C,kh,kw], not shapes %v and %v", x.Shape(), weights.Shape())
 	}
 	g := windows{n: x.shape[0], h: x.shape[1], w: x.shape[2], c: x.shape[3],
 		k: weights.shape[0], kh: weights.shape[2], kw: weights.shape[3], stride: stride, pad: pad}
 	if g.h+2*pad < g.kh || g.w+2*pad < g.kw {
-		return windows{}, fmt.Errorf("op: conv2d: windows of %d×%d do not fit images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
+		return windows{}, errkind.Errorf(ErrInput, "op: conv2d: windows of %d×%d do not fit images of %d×%d padded by %d", g.kh, g.kw, g.h, g.w, pad)
 	}
 	g.oh, g.ow = (g.h+2*pad-g.kh)/stride+1, (g.w+2*pad-g.kw)/stride+1
 	return g, nil

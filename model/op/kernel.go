@@ -1,15 +1,22 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"hash"
 	"hash/fnv"
 	"sync/atomic"
 
+	"cne/internal/errkind"
+
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
+
+// ErrInput is wrapped by errors about options and words without a meaning, and about
+// shapes, row numbers and types that do not fit an operation.
+var ErrInput = errors.New("op: bad input")
 
 // A Kernel is an operation that computes into memory it is given. All
 // operations of this package are kernels.
@@ -117,7 +124,7 @@ func inferShape(k Kernel, sizes []gorgonia.DimSizer) (tensor.Shape, error) {
 	in := make([]*Array, len(shapes))
 	for i, s := range shapes {
 		if len(s) > MaxDims {
-			return nil, fmt.Errorf("op: shape %v has more than %d dimensions", s, MaxDims)
+			return nil, errkind.Errorf(ErrInput, "op: shape %v has more than %d dimensions", s, MaxDims)
 		}
 		in[i] = &Array{dims: len(s)}
 		copy(in[i].shape[:], s)

@@ -1,13 +1,12 @@
 package op
 
 import (
-	"fmt"
-
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 )
 
@@ -38,7 +37,7 @@ func (o *relayout) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { re
 func (o *relayout) ResultShape(dst []int, in []*Array) ([]int, error) {
 	s := in[0].shape
 	if in[0].dims != 4 {
-		return nil, fmt.Errorf("op: %s takes images [N,C,H,W], not shape %v", o.name, in[0].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s takes images [N,C,H,W], not shape %v", o.name, in[0].Shape())
 	}
 	if o.back {
 		return append(dst, s[0], s[3], s[1], s[2]), nil

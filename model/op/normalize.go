@@ -1,7 +1,6 @@
 package op
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/chewxy/hm"
@@ -9,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // minNorm bounds the norm that Normalize divides by, as PyTorch's normalize
@@ -31,7 +31,7 @@ func (o *normalize) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 
 func (o *normalize) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 {
-		return nil, fmt.Errorf("op: normalize takes a matrix, not shape %v", in[0].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: normalize takes a matrix, not shape %v", in[0].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }

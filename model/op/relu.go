@@ -1,7 +1,6 @@
 package op
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/chewxy/hm"
@@ -9,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -56,7 +56,7 @@ func (o *relu) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return
 
 func (o *relu) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if o.arity == 2 && !slices.Equal(in[0].Shape(), in[1].Shape()) {
-		return nil, fmt.Errorf("op: %s takes two arrays of one shape, not shapes %v and %v", o.name, in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s takes two arrays of one shape, not shapes %v and %v", o.name, in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }
@@ -146,7 +146,7 @@ func (o *reluGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { re
 
 func (o *reluGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].Len() != in[1].Len() {
-		return nil, fmt.Errorf("op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: relu_grad takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
@@ -11,6 +10,7 @@ import (
 
 	"cne/internal/blas"
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // sparseShare is the share of elements that are not zero below which the
@@ -130,14 +130,14 @@ func (o *sparseLinear) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) 
 func (o *sparseLinear) ResultShape(dst []int, in []*Array) ([]int, error) {
 	w, b, index := in[0], in[1], in[2]
 	if _, cols := o.points.matrix.Size(); w.dims != 2 || b.dims != 1 || index.dims != 1 || w.shape[1] != cols || w.shape[0] != b.shape[0] {
-		return nil, fmt.Errorf("op: %s takes weights [out,%d], a bias [out] and row numbers [n], not shapes %v, %v and %v", o.name, cols, w.Shape(), b.Shape(), index.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s takes weights [out,%d], a bias [out] and row numbers [n], not shapes %v, %v and %v", o.name, cols, w.Shape(), b.Shape(), index.Shape())
 	}
 	return append(dst, index.shape[0], w.shape[0]), nil
 }
 
 func (o *sparseLinear) Run(dst *Array, in []*Array) error {
 	if dst.dtype != tensor.Float32 {
-		return fmt.Errorf("op: %s computes in float32, not %v", o.name, dst.dtype)
+		return errkind.Errorf(ErrInput, "op: %s computes in float32, not %v", o.name, dst.dtype)
 	}
 	points, _ := o.points.matrix.Size()
 	rows, err := rowsOf(o.name, points, in[2])
@@ -198,7 +198,7 @@ func (o *sparseWeightGrad) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, err
 func (o *sparseWeightGrad) ResultShape(dst []int, in []*Array) ([]int, error) {
 	g, index := in[0], in[1]
 	if g.dims != 2 || index.dims != 1 || g.shape[0] != index.shape[0] {
-		return nil, fmt.Errorf("op: %s takes gradients [n,out] and row numbers [n], not shapes %v and %v", o.name, g.Shape(), index.Shape())
+		return nil, errkind.Errorf(ErrInput, "op: %s takes gradients [n,out] and row numbers [n], not shapes %v and %v", o.name, g.Shape(), index.Shape())
 	}
 	_, cols := o.points.matrix.Size()
 	return append(dst, g.shape[1], cols), nil

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/internal/errkind"
 	"cne/internal/parallel"
 	"cne/internal/simd"
 )
@@ -57,7 +57,7 @@ func (o *sum) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) { return 
 
 func (o *sum) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if !slices.Equal(in[0].Shape(), in[1].Shape()) {
-		return nil, fmt.Errorf("op: a sum takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: a sum takes two arrays of one shape, not shapes %v and %v", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].Shape()...), nil
 }

@@ -1,7 +1,6 @@
 package op
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/chewxy/hm"
@@ -9,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"cne/internal/device"
+	"cne/internal/errkind"
 )
 
 // MinTemperature and MaxTemperature bound the temperatures of ScaleByTemperature.
@@ -36,7 +36,7 @@ func (o *temperature) InferShape(s ...gorgonia.DimSizer) (tensor.Shape, error) {
 
 func (o *temperature) ResultShape(dst []int, in []*Array) ([]int, error) {
 	if in[0].dims != 2 || in[1].dims != 1 || in[1].shape[0] != 1 {
-		return nil, fmt.Errorf("op: scale_by_temperature takes a matrix and a vector of one number, not shapes %v and %v", in[0].Shape(), in[1].Shape())
+		return nil, errkind.Errorf(ErrInput, "op: scale_by_temperature takes a matrix and a vector of one number, not shapes %v and %v", in[0].Shape(), in[1].Shape())
 	}
 	return append(dst, in[0].shape[0], in[0].shape[1]), nil
 }

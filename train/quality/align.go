@@ -43,6 +43,10 @@ func align(embedding, reference *data.Matrix, translate bool) (scale, disparity 
 	if reference.N != n || reference.D != d {
 		return 0, 0, fmt.Errorf("%w: an embedding of %d points with %d coordinates cannot be aligned to one of %d points with %d", ErrInput, n, d, reference.N, reference.D)
 	}
+	// Both where they are, however far that is.
+	reference = reference.Relative(nil)
+	copy(embedding.X, embedding.Relative(nil).X)
+	embedding.Offset = nil
 	from, to := make([]float64, d), make([]float64, d)
 	if translate {
 		from, to = centre(embedding), centre(reference)

@@ -19,11 +19,11 @@ type Discriminator struct{ slope, offset float64 }
 
 // Neg is Neg-t-SNE's: q/(q+c) for the Cauchy similarity q = 1/(1+x), with
 // c = Z̄·m/|X| for m negatives, |X| = n² and the normalisation constant Z̄
-// (Damrich et al., 2023, Eq. 9); c = 1 is the paper's default, Z̄ = |X|/m.
+// (Damrich et al., 2023, Sec. 5); c = 1 is the paper's default, Z̄ = |X|/m.
 func Neg(c float64) Discriminator { return Discriminator{c, c} }
 
 // NC is NC-t-SNE's with m negatives and the normalisation constant z of one
-// pair: (q/z)/(q/z+m) (Damrich et al., 2023, Eq. 6). z = PartitionFunction/(n(n−1))
+// pair: (q/z)/(q/z+m) (Damrich et al., 2023, Sec. 3). z = PartitionFunction/(n(n−1))
 // gives the similarities of all ordered pairs a mean of 1.
 func NC(z float64, m int) Discriminator { return Neg(z * float64(m)) }
 
@@ -135,7 +135,7 @@ type Estimate struct{ Mean, Error float64 }
 //
 //	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
 //
-// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed
+// (Damrich et al., 2023, Sec. 3; ρ = 1 there). The expectation has no closed
 // form: it is the mean over so many draws of m negatives for each edge, at
 // least 2, and the error is the standard error that these draws leave. The
 // seed decides which they are. Similarities below clamp count as clamp.

@@ -1,0 +1,287 @@
+package data
+
+import (
+	"log/slog"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"cne/internal/finite"
+	"cne/internal/parallel"
+	"cne/internal/rng"
+	"cne/internal/text"
+)
+
+const (
+	// sampleRows and sampleValues bound the sample of the points by which it is
+	// decided whether float32 holds them.
+	sampleRows   = 1 << 9
+	sampleValues = 1 << 17
+	// roundingLimit is how much of the quartile distance of a column's values
+	// rounding them to float32 may take away on average. Beyond it, which is where
+	// they are some 700 times as far from zero as that distance, an offset is
+	// subtracted first.
+	roundingLimit = 1. / (1 << 16)
+	// sameValue is the relative difference below which values of float64 are taken
+	// for equal, since calculations that should give one value differ by as much.
+	sameValue = 1. / (1 << 44)
+	// wholeFloats is the magnitude beyond which not every whole number is a float64.
+	wholeFloats = 1 << 53
+)
+
+// A sample holds, as float64, some of the rows of points that pass by: all at first,
+// and a random half of them whenever there are too many. Which, their numbers decide.
+type sample struct {
+	d     int
+	most  int // rows that it holds
+	level int // trailing zeros that the hash of a row's number has at least
+	rows  []int
+	x     []float64
+}
+
+func newSample(d int) *sample {
+	most := max(16, min(sampleRows, sampleValues/d))
+	return &sample{d: d, most: most, x: make([]float64, 0, min(most*d, sampleValues))}
+}
+
+// row returns where the values of row i belong, nil if the sample does without it.
+// The rows come in order; one may come again, in parts.
+func (s *sample) row(i int) []float64 {
+	if s == nil || levelOf(i) < s.level {
+		return nil
+	}
+	if n := len(s.rows); n == 0 || s.rows[n-1] != i {
+		if n == s.most {
+			s.thin()
+			return s.row(i)
+		}
+		s.rows = append(s.rows, i)
+		s.x = append(s.x, make([]float64, s.d)...)
+	}
+	return s.x[len(s.x)-s.d:]
+}
+
+// thin leaves a half of the rows out.
+func (s *sample) thin() {
+	s.level++
+	kept := 0
+	for k, i := range s.rows {
+		if levelOf(i) < s.level {
+			continue
+		}
+		copy(s.x[kept*s.d:(kept+1)*s.d], s.x[k*s.d:])
+		s.rows[kept] = i
+		kept++
+	}
+	s.rows, s.x = s.rows[:kept], s.x[:kept*s.d]
+}
+
+// levelOf returns k for one of 2ᵏ⁺¹ rows, as if at random.
+func levelOf(row int) int { return bits.TrailingZeros64(rng.Mix(uint64(row) + 1)) }
+
+// inexact returns of each column that float32 does not hold the distinct values that
+// are finite, in ascending order; nil of the others.
+func (s *sample) inexact() [][]float64 {
+	columns := make([][]float64, s.d)
+	rows := len(s.x) / s.d
+	parallel.For(s.d, 1, func(_, lo, hi int) {
+		for j := lo; j < hi; j++ {
+			if s.exact(j) {
+				continue
+			}
+			v := make([]float64, 0, rows)
+			for i := range rows {
+				if x := s.x[i*s.d+j]; finite.Is(x) {
+					v = append(v, x)
+				}
+			}
+			slices.Sort(v)
+			columns[j] = slices.Compact(v)
+		}
+	})
+	return columns
+}
+
+// exact tells whether float32 holds all values of a column.
+func (s *sample) exact(j int) bool {
+	for i := j; i < len(s.x); i += s.d {
+		if v := s.x[i]; finite.Is(v) && float64(float32(v)) != v {
+			return false
+		}
+	}
+	return true
+}
+
+// chooseOffsets returns what is to be subtracted from each of the inexact columns
+// before its values become float32; nil for nothing. Columns that float32 rounds by
+// little stay as they are.
+func chooseOffsets(columns [][]float64) []float64 {
+	var offsets []float64
+	for j, v := range columns {
+		if c := chooseOffset(v); c != 0 {
+			if offsets == nil {
+				offsets = make([]float64, len(columns))
+			}
+			offsets[j] = c
+		}
+	}
+	return offsets
+}
+
+func chooseOffset(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	center := v[len(v)/2]
+	if len(v) == 1 {
+		// A constant needs none, but whole numbers of this size may be the same float64.
+		if m := math.Abs(center); m < wholeFloats || m >= 1<<63 {
+			return 0
+		}
+		return center
+	}
+	// That of the distinct values heeds neither a few that lie far out, nor one that
+	// most points have.
+	spread := v[3*len(v)/4] - v[len(v)/4]
+	if rounded := rounding(v, 0); rounded <= roundingLimit*spread || rounding(v, center) > rounded/2 {
+		return 0
+	}
+	return center
+}
+
+// rounding returns by how much values less an offset change on average as they
+// become float32.
+func rounding(v []float64, offset float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		x -= offset
+		sum += math.Abs(float64(float32(x)) - x)
+	}
+	return sum / float64(len(v))
+}
+
+// A merged column has values that are one value as float32.
+type merged struct {
+	column         int
+	distinct, left int // values of the sample, before and after
+}
+
+// findMerged returns the inexact columns of which float32 keeps fewer than nine tenths
+// of the values apart, even relative to the offsets.
+func findMerged(columns [][]float64, offsets []float64) []merged {
+	var found []merged
+	for j, values := range columns {
+		m := merged{column: j}
+		last, lastRounded := math.NaN(), float32(math.NaN())
+		for _, v := range values {
+			if math.Abs(v-last) <= sameValue*math.Abs(v) {
+				continue
+			}
+			m.distinct++
+			last = v
+			if offsets != nil {
+				v -= offsets[j]
+			}
+			if r := float32(v); r != lastRounded {
+				m.left++
+				lastRounded = r
+			}
+		}
+		if 10*m.left < 9*m.distinct {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// remarkRounding logs which columns have an offset, and which of the inexact ones have
+// values that float32 does not keep apart all the same; once tells that they have none
+// because the input could be read only once. The columns may have names.
+func remarkRounding(log *slog.Logger, columns [][]float64, names []string, offset []float64, once bool) {
+	if log == nil {
+		return
+	}
+	nameOf := func(j int) string {
+		if names != nil {
+			return names[j]
+		}
+		return strconv.Itoa(j + 1)
+	}
+	var moved []string
+	for j, c := range offset {
+		if c != 0 {
+			moved = append(moved, nameOf(j))
+		}
+	}
+	if moved != nil {
+		log.Info("columns are read relative to a value in their middle, since they are far from zero for how little they vary", "columns", someNames(moved, text.Printable))
+	}
+	found := findMerged(columns, offset)
+	if len(found) == 0 {
+		return
+	}
+	worst := found[0]
+	var affected []string
+	for _, m := range found {
+		affected = append(affected, nameOf(m.column))
+		if m.left*worst.distinct < worst.left*m.distinct {
+			worst = m
+		}
+	}
+	const lost = "values of columns are equal once they are rounded to float32, so that neighbours may be wrong; "
+	advice := "subtract from each column what its values have in common"
+	if once {
+		advice = "give files, which can be read twice"
+	}
+	log.Warn(lost+advice, "columns", someNames(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)), "values_in_a_sample", worst.distinct, "left", worst.left)
+}
+
+// less returns the difference of a whole number and an offset, without the rounding
+// of the number to float64 where the offset is whole, too.
+func less(v int64, offset float64) float64 {
+	if o := int64(offset); math.Abs(offset) < 1<<62 && float64(o) == offset {
+		if d := v - o; (d > v) == (o < 0) {
+			return float64(d)
+		}
+	}
+	return float64(v) - offset
+}
+
+// Relative returns points with another offset: m itself if it has that already, or
+// else a copy of it. The offset has a number for each column, or is nil for none.
+func (m *Matrix) Relative(offset []float64) *Matrix {
+	if slices.Equal(m.Offset, offset) {
+		return m
+	}
+	c := m.Clone()
+	c.rebase(offset)
+	return c
+}
+
+// rebase changes the offset in place. Columns whose offset stays keep their bits.
+func (m *Matrix) rebase(offset []float64) {
+	if slices.Equal(m.Offset, offset) {
+		return
+	}
+	change := make([]float64, m.D)
+	for j := range change {
+		if m.Offset != nil {
+			change[j] = m.Offset[j]
+		}
+		if offset != nil {
+			change[j] -= offset[j]
+		}
+	}
+	parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			row := m.Row(i)
+			for j, c := range change {
+				if c != 0 {
+					row[j] = float32(float64(row[j]) + c)
+				}
+			}
+		}
+	})
+	m.Offset = slices.Clone(offset)
+}

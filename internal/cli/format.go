@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cne/internal/console"
+)
+
+// formatNote is the annotation of a root command with the form in which one of its
+// commands reports.
+const formatNote = "cne/log-format"
+
+// Reporter returns what reports on a command's stderr in a format, in which ErrorFormat
+// then has the error with which the command ends.
+func Reporter(cmd *cobra.Command, format string) *console.Reporter {
+	root := cmd.Root()
+	if root.Annotations == nil {
+		root.Annotations = map[string]string{}
+	}
+	root.Annotations[formatNote] = format
+	return console.NewReporter(cmd.ErrOrStderr(), format, Quiet(cmd))
+}
+
+// ErrorFormat returns the form, text or json, of the error with which a command line
+// ends. A command that got as far as to report has set it. Otherwise the command line
+// may be one that cannot even be parsed, so that its words are searched for the form,
+// and last the environment.
+func ErrorFormat(root *cobra.Command, args []string) string {
+	if format, ok := root.Annotations[formatNote]; ok {
+		return format
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	for i := len(args) - 1; i >= 0; i-- {
+		previous := ""
+		if i > 0 {
+			previous = args[i-1]
+		}
+		if args[i] == "--log-format=json" || args[i] == "json" && previous == "--log-format" {
+			return "json"
+		}
+		if setting, ok := strings.CutSuffix(args[i], "log.format=json"); ok {
+			switch setting {
+			case "--set=", "-s", "-s=":
+				return "json"
+			case "":
+				if previous == "--set" || previous == "-s" {
+					return "json"
+				}
+			}
+		}
+	}
+	if os.Getenv("CNE_LOG_FORMAT") == "json" {
+		return "json"
+	}
+	return "text"
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"io"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// What is wrong with a flag's value is said in words of the program's own.
+func TestWrongValues(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--count=many":  `--count is "many", but must be a whole number`,
+		"--count=1.5":   `--count is "1.5", but must be a whole number`,
+		"--count=1e99":  `--count is "1e99", but must be a whole number`,
+		"--count=":      `--count is "", but must be a whole number`,
+		"--size=x":      `--size is "x", but must be a number`,
+		"--size=-1e999": "--size is -1e999, which is too large",
+		"--all=maybe":   `--all is "maybe", but must be true or false`,
+		"--name=":       "--name is empty; give it a value, or leave it out",
+		"--list=":       "--list is empty; give it a value, or leave it out",
+		"--seed= ":      "--seed is empty; give it a value, or leave it out",
+		"--log-format=": `invalid argument "" for "--log-format" flag: it must be text or json`,
+		"--no\nflag":    "unknown flag: --no\nflag",
+		"--text=":       "",
+	} {
+		root := &cobra.Command{Use: "cne", SilenceErrors: true, SilenceUsage: true}
+		AddReportFlags(root)
+		sub := &cobra.Command{Use: "sub", RunE: func(*cobra.Command, []string) error { return nil }}
+		flags := sub.Flags()
+		flags.Int("count", 0, "")
+		flags.Float64("size", 0, "")
+		flags.Bool("all", false, "")
+		flags.String("name", "", "")
+		flags.String("text", "", "")
+		flags.StringArray("list", nil, "")
+		AddSeedFlag(sub, nil, "")
+		MayBeEmpty(sub, "text")
+		root.AddCommand(sub)
+		root.SetOut(io.Discard)
+		Complete(root)
+		root.SetArgs([]string{"sub", arg})
+		got := ""
+		if err := root.Execute(); err != nil {
+			got = err.Error()
+		}
+		if want != "" {
+			want += `; see "cne sub --help"`
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", arg, got, want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package rundir
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"cne/configs"
+)
+
+// beganIn begins the last line of a run's config.yaml: the folder, in quotes, in which
+// the run was at work, from which its relative paths count.
+const beganIn = "# Relative paths count from "
+
+// WriteConfig writes the configuration of a run, which is at work in the current
+// folder.
+func (d *Dir) WriteConfig(write func(w io.Writer) error) error {
+	return d.WriteFile(ConfigFile, func(w io.Writer) error {
+		if err := write(w); err != nil {
+			return err
+		}
+		from, err := os.Getwd()
+		if err != nil {
+			return nil // which is gone, so that nothing counts from there
+		}
+		_, err = fmt.Fprintf(w, "\n%s%q\n", beganIn, from)
+		return err
+	})
+}
+
+// workingFolder returns the folder in which a run was at work; "" if it does not say
+// so. An embedding of a spectrum leaves that to the spectrum.
+func workingFolder(run string) string {
+	for _, folder := range []string{run, filepath.Join(run, "..")} {
+		text, err := os.ReadFile(filepath.Join(folder, ConfigFile))
+		if err != nil {
+			continue
+		}
+		at := bytes.LastIndex(text, []byte("\n"+beganIn))
+		if at < 0 {
+			continue
+		}
+		quoted := strings.TrimSpace(string(text[at+1+len(beganIn):]))
+		if from, err := strconv.Unquote(quoted); err == nil {
+			return from
+		}
+	}
+	return ""
+}
+
+// LocatePaths returns relative paths of a run as they are reached from the current
+// folder: as they stand, if there is something, or else from the folder in which the
+// run was at work.
+func LocatePaths(run string, paths []string) []string {
+	from := workingFolder(run)
+	if from == "" {
+		return paths
+	}
+	located := make([]string, len(paths))
+	for i, path := range paths {
+		located[i] = path
+		if filepath.IsAbs(path) || strings.HasPrefix(path, configs.BuiltinPrefix) || exists(path) {
+			continue
+		}
+		if there := filepath.Join(from, path); exists(there) {
+			located[i] = there
+		}
+	}
+	return located
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// LocateInputs is LocatePaths for what a configuration names of the inputs in the
+// config.yaml of a run, and not elsewhere, as its origins tell.
+func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
+	own := func(key string) bool {
+		return strings.HasPrefix(origins[key], filepath.Join(run, ConfigFile)+":")
+	}
+	for key, paths := range map[string]*[]string{"data.path": &c.Data.Path, "data.labels": &c.Data.Labels, "data.holdout_labels": &c.Data.HoldoutLabels} {
+		if own(key) {
+			*paths = LocatePaths(run, *paths)
+		}
+	}
+	if h := c.Data.Holdout; h != nil && own("data.holdout") {
+		located := *h
+		located.Paths = LocatePaths(run, h.Paths)
+		c.Data.Holdout = &located
+	}
+	if c.Graph.File != nil && own("graph.file") {
+		c.Graph.File = &LocatePaths(run, []string{*c.Graph.File})[0]
+	}
+}
+
+// DataKeys returns what identifies the points, or images, that a run was trained on,
+// and the graph: see PointsKey, ImagesKey and GraphKey. They are in its metrics or, of
+// a run that has not ended, in its last checkpoint; "" stands for what neither has.
+func DataKeys(run string) (points, graph string) {
+	if m := ReadMetrics(run); m.PointsKey != "" {
+		return m.PointsKey, m.GraphKey
+	}
+	if c, err := At(run).LastCheckpoint(); err == nil && c != nil {
+		return c.Notes[PointsNote], c.Notes[GraphNote]
+	}
+	return "", ""
+}
