@@ -36,7 +36,7 @@ type world struct {
 	asRoot  bool     // run commands as this process's user
 	env     []string // added to the commands' environment
 	log     []string // command lines and their last messages
-	killed  bool     // a command was killed, and may have left a temporary file
+	killed  bool     // a command was killed, and may have left a temporary file, until another succeeds
 	fault   string
 	skipped string
 
@@ -211,17 +211,17 @@ func (w *world) run(script string, e effects) result {
 	if err != nil {
 		w.fail("%v", err)
 	}
-	if res.code == 128+9 {
+	switch res.code {
+	case 128 + 9:
 		w.killed = true
+	case 0:
+		w.killed = false
 	}
 	if fault := w.check(res, e); fault != "" {
 		w.fail("%s", fault)
 	}
 	if fault := w.compare(before, w.snapshot(), res, e); fault != "" {
 		w.fail("%s", fault)
-	}
-	if res.code != 128+9 {
-		w.killed = false
 	}
 	return res
 }
@@ -343,13 +343,17 @@ func (w *world) snapshot() map[string]string {
 		switch {
 		case name == ".":
 			return nil
-		case err != nil:
+		case err != nil && d != nil && d.IsDir():
 			found[name] = "unreadable"
 			return fs.SkipDir
+		case err != nil:
+			found[name] = "unreadable"
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
-			return err
+			found[name] = "unreadable"
+			return nil
 		}
 		found[name] = info.Mode().String()
 		switch {
@@ -359,7 +363,8 @@ func (w *world) snapshot() map[string]string {
 		case d.Type().IsRegular():
 			content, err := os.ReadFile(path)
 			if err != nil {
-				return err
+				found[name] += " unreadable"
+				return nil
 			}
 			found[name] += fmt.Sprintf(" %x", sha256.Sum256(content))
 		}
