@@ -165,6 +165,83 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 	}
 }
 
+// The neighbours are those of the metric, and new points are brought to it as those of
+// the run were: a network gives its own points their positions again, at any length.
+func TestGraphMetric(t *testing.T) {
+	m := data.NewMatrix(200, 6)
+	stream := rng.New(5, rng.Sample)
+	for i := range m.N {
+		length := math.Exp(4 * stream.Float64())
+		for j, row := 0, m.Row(i); j < m.D; j++ {
+			row[j] = float32(length * stream.Float64())
+		}
+	}
+	for _, metric := range []data.Metric{data.Cosine, data.Correlation} {
+		o := few(func(o *cne.Options) { o.GraphMetric, o.Hidden = metric, []int{8} })
+		e := embed(t, m, o)
+		unit := m.Clone()
+		for i := range unit.N {
+			row := unit.Row(i)
+			mean, squares := 0., 0.
+			for _, v := range row {
+				mean += float64(v) / float64(len(row))
+			}
+			if metric == data.Cosine {
+				mean = 0
+			}
+			for _, v := range row {
+				squares += math.Pow(float64(v)-mean, 2)
+			}
+			for j, v := range row {
+				row[j] = float32((float64(v) - mean) / math.Sqrt(squares))
+			}
+		}
+		want, err := neighbors.KNN(t.Context(), unit, o.Neighbors, neighbors.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := sameElements(e.Neighborhood.Nearest.Index, want.Index); same < 0.99 { // but for what is as near to seven digits
+			t.Errorf("%s: of the neighbours %.3f are right", metric, same)
+		}
+		longer := m.Clone()
+		for i := range longer.X {
+			longer.X[i] *= 4
+		}
+		positions, err := e.Project(t.Context(), longer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range positions.X {
+			if math.Abs(float64(v-e.Positions.X[i])) > 1e-4 {
+				t.Fatalf("%s: coordinate %d of the run's own points is %v, not %v", metric, i, v, e.Positions.X[i])
+			}
+		}
+		zero := m.Rows(0, 3).Clone()
+		clear(zero.Row(1))
+		var bad *cne.PointError
+		if _, err := e.Project(t.Context(), zero); !errors.As(err, &bad) || bad.Row != 1 || !errors.Is(err, cne.ErrPoints) {
+			t.Errorf("%s: a point of zeros gives %v", metric, err)
+		}
+		if _, err := cne.Embed(t.Context(), data.NewMatrix(30, 3), o); !errors.Is(err, cne.ErrPoints) || !errors.Is(err, data.ErrDirection) {
+			t.Errorf("%s: points of zeros give %v", metric, err)
+		}
+	}
+	if _, err := cne.Embed(t.Context(), m, cne.Options{GraphMetric: "manhattan"}); !errors.Is(err, cne.ErrOption) {
+		t.Errorf("an unknown metric gives %v", err)
+	}
+}
+
+// sameElements returns the share of places in which two slices have the same.
+func sameElements(a, b []int32) float64 {
+	same := 0
+	for i := range a {
+		if a[i] == b[i] {
+			same++
+		}
+	}
+	return float64(same) / float64(len(a))
+}
+
 // A spectrum whose runs are interrupted goes on from their states to the same bits.
 func TestSpectrumGoesOn(t *testing.T) {
 	m := points(t, 300)

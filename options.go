@@ -61,6 +61,11 @@ type Options struct {
 	// Scaling brings the points to a common scale; "" means data.ScaleUnit. It is
 	// kept with the embedding, and done to new points.
 	Scaling data.Scaling
+	// GraphMetric is the distance by which points are near each other; the zero value
+	// is data.Euclidean. With data.Cosine and data.Correlation the points come to
+	// length 1 once they are scaled, and the model sees them so. (Metric is about
+	// positions.)
+	GraphMetric data.Metric
 	// Components is the number of principal components between which the distances
 	// for the graph are taken where points are wider; 0 means 50, and None the
 	// points themselves.
@@ -243,6 +248,8 @@ func (o *Options) checkGraph(n int) error {
 	switch {
 	case o.Components < None:
 		return badOption("%d principal components; take 1 or more, 0 for %d, or None", o.Components, DefaultComponents)
+	case o.GraphMetric != "" && !slices.Contains(o.GraphMetric.Words(), string(o.GraphMetric)):
+		return badOption("the metric %q of points; take one of %v", o.GraphMetric, o.GraphMetric.Words())
 	case o.Neighbors < 0:
 		return badOption("%d neighbours; take 1 or more, or 0 for %d", o.Neighbors, DefaultNeighbors)
 	case o.Graph == nil:

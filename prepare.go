@@ -53,7 +53,12 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{Width: points.D, Columns: slices.Clone(points.Columns), Scaler: scaler}}
+	if err := set.Normalize(o.GraphMetric, scaler); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+	}
+	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{
+		Width: points.D, Columns: slices.Clone(points.Columns), Scaler: scaler, Metric: o.GraphMetric,
+	}}
 	if err := h.Complete(ctx, &o, 0); err != nil {
 		return nil, err
 	}

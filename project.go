@@ -2,6 +2,7 @@ package cne
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -226,7 +227,11 @@ func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, 
 	tooLarge := func([]float32) string { return "the values are too large for this model" }
 	x := points
 	if before != nil {
-		if x, err = before.Apply(ctx, points, nil); err != nil {
+		var noDirection *data.DirectionError
+		if x, err = before.ApplySkipping(ctx, points, nil, skipped); errors.As(err, &noDirection) {
+			return 0, &PointError{Row: noDirection.Rows[0], Fault: noDirection.Metric.NoDirection()}
+		}
+		if err != nil {
 			return 0, err
 		}
 		if err := reject(x, skipped, tooLarge); err != nil {

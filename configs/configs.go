@@ -34,7 +34,7 @@ var simclrDefaults string
 
 // Train is the configuration of cne train.
 var Train = &Schema[Config]{
-	keySet:   keySet{keys: keysOf(reflect.TypeFor[Config]()), command: "cne train", printer: "cne config"},
+	keySet:   keySet{keys: keysOf(reflect.TypeFor[Config]()), command: "cne train", printer: "cne config", meanings: meaningsIn(&defaults)},
 	defaults: defaults,
 	complete: (*Config).complete,
 	clashes:  (*Config).clashes,
@@ -74,7 +74,7 @@ var Spectrum = func() *Schema[Config] {
 
 // Pretrain is the configuration of cne simclr.
 var Pretrain = &Schema[SimCLR]{
-	keySet:   keySet{keys: keysOf(reflect.TypeFor[SimCLR]()), command: "cne simclr pretrain", printer: "cne simclr config"},
+	keySet:   keySet{keys: keysOf(reflect.TypeFor[SimCLR]()), command: "cne simclr pretrain", printer: "cne simclr config", meanings: meaningsIn(&simclrDefaults)},
 	defaults: simclrDefaults,
 	complete: (*SimCLR).complete,
 	clashes:  (*SimCLR).clashes,

@@ -5,6 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 
 	"cne/internal/text"
 )
@@ -66,6 +69,8 @@ type keySet struct {
 	keys    []key  // in the order of the defaults' file
 	command string // what takes it, such as "cne train"
 	printer string // and what prints it, such as "cne config"
+	// meanings returns what each key means, in a few words.
+	meanings func() map[string]string
 }
 
 // Has tells whether there is a key of a name.
@@ -122,10 +127,58 @@ func (s *keySet) unknownKey(source, k string) *Error {
 	problem := fmt.Sprintf("is not a key; %q lists all keys", s.printer)
 	if other := s.otherCommand(k); other != "" {
 		problem = fmt.Sprintf("is a key of %q, but this is a configuration of %q", other, s.command)
-	} else if near := text.Nearest(k, append(names(s.keys), s.sections()...)); near != "" {
+	} else if near := s.near(k); near != "" {
 		problem = "is not a key; did you mean " + near + "?"
 	}
 	return &Error{source, text.Printable(k), problem}
+}
+
+// near returns the key that is written most like an unknown one; "" if none is. Where
+// that is a key of another section, it may be of another meaning: it comes with its
+// meaning, and so do the keys of the same name in further sections.
+func (s *keySet) near(k string) string {
+	nearest := text.Nearest(k, append(names(s.keys), s.sections()...))
+	section, _, dotted := strings.Cut(k, ".")
+	found, name, _ := strings.Cut(nearest, ".")
+	if !dotted || name == "" || section == found || !slices.Contains(s.sections(), section) {
+		return nearest
+	}
+	var alike []string
+	for _, known := range s.keys {
+		if strings.HasSuffix(known.name, "."+name) {
+			alike = append(alike, fmt.Sprintf("%s (%s)", known.name, s.meanings()[known.name]))
+		}
+	}
+	return strings.Join(alike, " or ")
+}
+
+// meaningsIn returns the meanings of the keys: what their comments in a file of defaults
+// say first.
+func meaningsIn(file *string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		meanings := map[string]string{}
+		var document yaml.Node
+		if yaml.Unmarshal([]byte(*file), &document) != nil {
+			return meanings // reading the defaults says what is wrong
+		}
+		var collect func(prefix string, n *yaml.Node)
+		collect = func(prefix string, n *yaml.Node) {
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				key, value := n.Content[i], n.Content[i+1]
+				if value.Kind == yaml.MappingNode {
+					collect(prefix+key.Value+".", value)
+					continue
+				}
+				meaning := strings.TrimPrefix(key.HeadComment, "# ")
+				if end := strings.IndexAny(meaning, ".,:;("); end >= 0 {
+					meaning = meaning[:end]
+				}
+				meanings[prefix+key.Value] = strings.TrimSpace(meaning)
+			}
+		}
+		collect("", document.Content[0])
+		return meanings
+	})
 }
 
 // otherCommand returns the command other than this one that has a key or a

@@ -23,6 +23,8 @@ var (
 	ErrLabels = errors.New("labels do not agree with the points")
 	// ErrNotFinite: a value is NaN or infinite.
 	ErrNotFinite = errors.New("value is not finite")
+	// ErrDirection: a Metric is asked about a point that has no direction.
+	ErrDirection = errors.New("a point has no direction")
 	// ErrEmpty: there are no points, or the points have no values.
 	ErrEmpty = errors.New("no data")
 	// ErrOption: an argument or a field of Options has no meaning, or none

@@ -16,6 +16,8 @@ type Preprocessing struct {
 	Columns []string `json:"columns,omitempty"`
 	// Scaler scales the points; nil leaves them.
 	Scaler *Scaler `json:"scaler,omitempty"`
+	// Metric then brings every point to length 1, if it is Cosine or Correlation.
+	Metric Metric `json:"metric,omitempty"`
 	// PCA then takes their principal components; nil keeps the points.
 	PCA *PCA `json:"pca,omitempty"`
 }
@@ -44,6 +46,9 @@ func (p *Preprocessing) Check() error {
 		if err := p.Scaler.check(p.Width); err != nil {
 			return err
 		}
+	}
+	if err := p.Metric.check(); err != nil {
+		return err
 	}
 	if p.PCA != nil {
 		return p.PCA.check(p.Width)
@@ -76,14 +81,22 @@ func (p *Preprocessing) Reading(opt Options) Options {
 	return opt
 }
 
-// Apply preprocesses points. It scales those of m in place and returns m, or
+// Apply preprocesses points. It scales and normalises those of m in place and returns m, or
 // their principal components in a matrix of their own; those are computed on a
 // device, or on the CPU if that is nil. Of points whose columns have other names, or
 // the same in another order, it takes a copy of those that it knows (see
 // Matrix.Select). A nil *Preprocessing leaves m as it is.
-// Points of another width give ErrShape, and none ErrEmpty. Errors are also the device's, and ctx's
-// if it ends before.
+// Points of another width give ErrShape, none ErrEmpty, and those that Metric knows no
+// direction of a *DirectionError. Errors are also the device's, and ctx's if it ends
+// before.
 func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
+	return p.ApplySkipping(ctx, m, on, nil)
+}
+
+// ApplySkipping is Apply of points of which some may have no direction: they become
+// zeros before their components are taken, and are marked in skipped, which has an
+// element for each point, or is nil and gives the error.
+func (p *Preprocessing) ApplySkipping(ctx context.Context, m *Matrix, on *Device, skipped []bool) (*Matrix, error) {
 	if p == nil {
 		return m, nil
 	}
@@ -100,6 +113,16 @@ func (p *Preprocessing) Apply(ctx context.Context, m *Matrix, on *Device) (*Matr
 	if p.Scaler != nil {
 		if err := p.Scaler.Apply(m); err != nil {
 			return nil, err
+		}
+	}
+	if !p.Metric.isEuclidean() {
+		marks := skipped
+		if marks == nil {
+			marks = make([]bool, m.N)
+		}
+		p.Metric.normalize(m, p.Scaler, marks)
+		if e := directionError(p.Metric, marks); e != nil && skipped == nil {
+			return nil, e
 		}
 	}
 	if p.PCA == nil {

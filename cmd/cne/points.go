@@ -30,6 +30,7 @@ type inputs struct {
 	emptyCells int
 	// scaler is how they were scaled, and width how wide they were.
 	scaler *data.Scaler
+	metric data.Metric // by which they were then brought to length 1, if not euclidean
 	width  int
 	// images are those that the points are, once asked for (see pageImages).
 	images     *data.Images
@@ -67,15 +68,25 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inpu
 	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
 		return nil, err
 	}
-	if in.held != nil {
-		err = in.scaler.Apply(in.held.Points)
+	if err := in.points.Normalize(c.Graph.Metric, in.scaler); err != nil {
+		return nil, fmt.Errorf("%w (graph.metric)", err)
 	}
-	return in, err
+	in.metric = c.Graph.Metric
+	if in.held == nil {
+		return in, nil
+	}
+	if err := in.scaler.Apply(in.held.Points); err != nil {
+		return nil, err
+	}
+	if err := in.held.Normalize(c.Graph.Metric, in.scaler); err != nil {
+		return nil, fmt.Errorf("data.holdout: %w (graph.metric)", err)
+	}
+	return in, nil
 }
 
 // before returns what was done to the points.
 func (in *inputs) before() *data.Preprocessing {
-	p := &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler}
+	p := &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler, Metric: in.metric}
 	if in.counts == nil { // which has the names of the genes
 		p.Columns = in.points.Points.Columns
 	}

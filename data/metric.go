@@ -1,0 +1,203 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"cne/internal/parallel"
+)
+
+// A Metric is how the distance of two points is measured, of which the embedding keeps
+// the nearest together. It is not that of positions in the embedding (op.Metric).
+//
+// Cosine and Correlation bring every point to length 1. The square of the Euclidean
+// distance of two such points is 2 − 2·cosine, so that the same are nearest, and all
+// that is made for Euclidean distances, such as principal components, serves them too.
+type Metric string
+
+const (
+	// Euclidean leaves the points as they are; so does an empty Metric.
+	Euclidean Metric = "euclidean"
+	// Cosine divides every point by its length.
+	Cosine Metric = "cosine"
+	// Correlation subtracts from every point the mean of its values and then divides
+	// it by its length: the cosine is then Pearson's correlation.
+	Correlation Metric = "correlation"
+)
+
+// Words returns the names of all metrics.
+func (Metric) Words() []string {
+	return []string{string(Euclidean), string(Cosine), string(Correlation)}
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler; a word that is none of Words gives
+// ErrOption.
+func (m *Metric) UnmarshalText(text []byte) error {
+	if !slices.Contains(m.Words(), string(text)) {
+		return errorf(ErrOption, "the metric %q is unknown; write euclidean, cosine or correlation", text)
+	}
+	*m = Metric(text)
+	return nil
+}
+
+func (m Metric) isEuclidean() bool { return m == "" || m == Euclidean }
+
+// A DirectionError is about points to which a Metric gives no direction: by Cosine
+// those of zeros alone, by Correlation those of one value alone. It wraps ErrDirection.
+type DirectionError struct {
+	Metric Metric
+	Rows   []int // in order, counted from 0
+	Of     int   // points in all
+	names  []string
+}
+
+// namedRows is how many rows an error names.
+const namedRows = 3
+
+func (e *DirectionError) Error() string {
+	var names []string
+	for i, row := range e.Rows[:min(namedRows, len(e.Rows))] {
+		name := describeRow(nil, false, row)
+		if i < len(e.names) {
+			name = e.names[i]
+		}
+		names = append(names, name)
+	}
+	if more := len(e.Rows) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	list := names[0]
+	if last := len(names) - 1; last > 0 {
+		list = strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return fmt.Sprintf("%s of %d points: %s; leave them out, or take the euclidean metric", list, e.Of, e.Metric.NoDirection())
+}
+
+// NoDirection says what is wrong with points that have no direction.
+func (m Metric) NoDirection() string {
+	if m == Correlation {
+		return "points of which all values are equal correlate with none"
+	}
+	return "points of which all values are 0 have no direction"
+}
+
+// Unwrap returns ErrDirection.
+func (e *DirectionError) Unwrap() error { return ErrDirection }
+
+// Normalize brings the points in place to what the metric measures; scaler, which may
+// be nil, is what they were scaled by. Points without direction give a *DirectionError
+// whose rows are those of the input (see Origin), and an unknown metric ErrOption.
+func (ds *Dataset) Normalize(metric Metric, scaler *Scaler) error {
+	if err := ds.Points.check(); err != nil {
+		return err
+	}
+	if err := metric.check(); err != nil || metric.isEuclidean() {
+		return err
+	}
+	ds.Bytes = false
+	skipped := make([]bool, ds.Points.N)
+	metric.normalize(ds.Points, scaler, skipped)
+	e := directionError(metric, skipped)
+	if e == nil {
+		return nil
+	}
+	for i, row := range e.Rows {
+		if i < namedRows {
+			e.names = append(e.names, ds.describeRow(row))
+		}
+		e.Rows[i] = ds.Origin(row)
+	}
+	return e
+}
+
+func (m Metric) check() error {
+	if m == "" {
+		return nil
+	}
+	return new(Metric).UnmarshalText([]byte(m))
+}
+
+// directionError returns the error about the points that are marked, nil if none is.
+func directionError(metric Metric, skipped []bool) *DirectionError {
+	e := &DirectionError{Metric: metric, Of: len(skipped)}
+	for i, skip := range skipped {
+		if skip {
+			e.Rows = append(e.Rows, i)
+		}
+	}
+	if e.Rows == nil {
+		return nil
+	}
+	return e
+}
+
+// normalize brings points, which a scaler has left relative to its offset, to length 1.
+// Those that have no direction become zeros and are marked.
+func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
+	offset := scaler.left()
+	parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
+		whole := make([]float64, m.D)
+		for i := lo; i < hi; i++ {
+			row := m.Row(i)
+			if !metric.direction(whole, row, offset) {
+				clear(row)
+				skipped[i] = true
+				continue
+			}
+			for j, v := range whole {
+				row[j] = float32(v)
+			}
+		}
+	})
+}
+
+// direction writes a point's values, to which the offset is added, to dst, at length 1;
+// it returns false if the point has no direction.
+func (metric Metric) direction(dst []float64, point []float32, offset []float64) bool {
+	equal, sum := true, 0.
+	for j, v := range point {
+		dst[j] = float64(v)
+		if offset != nil {
+			dst[j] += offset[j]
+		}
+		equal = equal && dst[j] == dst[0]
+		sum += dst[j]
+	}
+	if equal && (metric == Correlation || dst[0] == 0) {
+		return false
+	}
+	mean := 0.
+	if metric == Correlation {
+		mean = sum / float64(len(dst))
+	}
+	squares := 0.
+	for j := range dst {
+		dst[j] -= mean
+		squares += dst[j] * dst[j]
+	}
+	length := math.Sqrt(squares)
+	if length == 0 {
+		return false
+	}
+	for j := range dst {
+		dst[j] /= length
+	}
+	return true
+}
+
+// left returns what points are still relative to when they have been
+// scaled; nil if that is nothing, or does not count.
+func (s *Scaler) left() []float64 {
+	if s == nil || s.Offset == nil || s.Kind == ScaleStandard {
+		return nil
+	}
+	left := slices.Clone(s.Offset)
+	if s.Kind == ScaleUnit {
+		for j := range left {
+			left[j] /= float64(s.Divisor)
+		}
+	}
+	return left
+}
