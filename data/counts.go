@@ -284,7 +284,7 @@ func openCountsFolder(ctx context.Context, folder string, log *slog.Logger) (*Co
 	for i, line := range features {
 		if keep == nil || keep[i] >= 0 {
 			name, _, _ := strings.Cut(line, "\t")
-			c.GeneNames = append(c.GeneNames, name)
+			c.GeneNames = append(c.GeneNames, validName(name))
 		}
 	}
 	for _, line := range barcodes {

@@ -187,7 +187,7 @@ func (t *table) parse(row [][]byte, dst []float32, sampled []float64) (label str
 			}
 			if sampled != nil {
 				// What float32 has room for, float64 has.
-				sampled[at], _ = strconv.ParseFloat(string(bytes.TrimSpace(field)), 64)
+				sampled[at], _ = parseDecimalText(string(bytes.TrimSpace(field)), 64)
 			}
 		case roleLabel:
 			label = t.intern(bytes.TrimSpace(field))
@@ -225,7 +225,7 @@ func parseFloat32(s []byte) (float32, error) {
 			return float32(v), nil
 		}
 	}
-	v, err := strconv.ParseFloat(string(bytes.TrimSpace(s)), 32)
+	v, err := parseDecimalText(string(bytes.TrimSpace(s)), 32)
 	return float32(v), err
 }
 
@@ -235,7 +235,7 @@ func parseLess(s []byte, offset float64) (float32, error) {
 	if whole, err := strconv.ParseInt(number, 10, 64); err == nil {
 		return float32(less(whole, offset)), nil
 	}
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := parseDecimalText(number, 64)
 	v -= offset
 	if err == nil && math.Abs(v) > math.MaxFloat32 && finite.Is(v) {
 		err = strconv.ErrRange
@@ -277,7 +277,7 @@ func (t *table) describe(column int, raw []byte, err error) error {
 func withPoint(field string) (string, bool) {
 	before, after, ok := strings.Cut(field, ",")
 	point := strings.ReplaceAll(before, ".", "") + "." + after
-	_, err := strconv.ParseFloat(point, 64)
+	_, err := parseDecimalText(point, 64)
 	return point, ok && (err == nil || errors.Is(err, strconv.ErrRange))
 }
 
@@ -323,8 +323,8 @@ func isHeader(row [][]byte, opt Options) bool {
 		mentioned[name] = name != ""
 	}
 	for _, field := range row {
-		name := string(bytes.TrimSpace(field))
-		if _, err := strconv.ParseFloat(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		name := validName(string(bytes.TrimSpace(field)))
+		if _, err := parseDecimalText(name, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			numbers = true
 			continue
 		}
@@ -350,7 +350,7 @@ func counts(row [][]byte) bool {
 func fieldNames(row [][]byte) []string {
 	names := make([]string, len(row))
 	for i, field := range row {
-		names[i] = string(bytes.TrimSpace(field))
+		names[i] = validName(string(bytes.TrimSpace(field)))
 	}
 	return names
 }

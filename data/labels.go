@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -33,7 +32,7 @@ const maxExactLabel = 1 << 53
 // number returns the value of a label that is a number: finite, and not so
 // large that different integers would become equal.
 func number(label string) (float64, bool) {
-	v, err := strconv.ParseFloat(label, 64)
+	v, err := parseDecimalText(label, 64)
 	return v, err == nil && math.Abs(v) <= maxExactLabel
 }
 

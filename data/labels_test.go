@@ -23,6 +23,8 @@ func TestNewLabels(t *testing.T) {
 		{"equal numbers are one class", []string{"5.0", "5", "05", "7"}, []int32{0, 0, 0, 1}, []string{"5", "7"}, []float64{5, 5, 5, 7}},
 		{"one that is no number makes all text", []string{"10", "9", "x"}, []int32{0, 1, 2}, []string{"10", "9", "x"}, nil},
 		{"NaN is no number", []string{"2", "nan"}, []int32{0, 1}, []string{"2", "nan"}, nil},
+		{"names of digits and underscores stay apart", []string{"12", "1_2", "12"}, []int32{0, 1, 0}, []string{"12", "1_2"}, nil},
+		{"hexadecimal numbers are names", []string{"16", "0x10"}, []int32{1, 0}, []string{"0x10", "16"}, nil},
 		{"integers beyond 2^53 stay apart", []string{"9007199254740993", "9007199254740992"}, []int32{0, 0}, nil, nil},
 		{"none", nil, []int32{}, nil, nil},
 	} {

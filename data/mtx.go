@@ -227,7 +227,7 @@ func (m *mtx) explain(line []byte) error {
 			return m.malformed(line, "is not a row, a column and a value")
 		}
 	}
-	v, err := strconv.ParseFloat(string(fields[2]), 64)
+	v, err := parseDecimalText(string(fields[2]), 64)
 	switch {
 	case err == nil && math.IsNaN(v), math.IsInf(v, 0):
 		return errorf(ErrNotFinite, "line %d (counted from 1), %.60q, has a value that is not finite; replace it by the count", m.line, bytes.TrimSpace(line))
@@ -324,7 +324,7 @@ func parseDecimal(line []byte, i int) (v float64, next int) {
 	case exponent > 0 && exponent < len(exactTens):
 		return float64(mantissa) * exactTens[exponent], end
 	}
-	v, err := strconv.ParseFloat(string(token), 64)
+	v, err := parseDecimalText(string(token), 64)
 	if err != nil {
 		return math.NaN(), end
 	}

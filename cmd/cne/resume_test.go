@@ -354,6 +354,18 @@ func TestResumeRefuses(t *testing.T) {
 			}
 		})
 	}
+	t.Run("configuration cut off where values may change", func(t *testing.T) {
+		shortRun(t, "--set", "quality.k=7")
+		text := readText(t, "run/config.yaml")
+		writeTestFile(t, "run/config.yaml", text[:strings.Index(text, "\nquality:")+1])
+		code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
+		if code != 1 || !strings.Contains(stderr, "run/config.yaml lacks quality.k, which was 7 when the run was begun") {
+			t.Error(code, stderr)
+		}
+		if code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run", "--set", "quality.k=5"); code != 0 {
+			t.Error(code, stderr) // said anew
+		}
+	})
 	t.Run("checkpoint of another run", func(t *testing.T) {
 		shortRun(t, "--set", "loss.name=umap")
 		other := readText(t, "run/checkpoint.safetensors")

@@ -107,7 +107,14 @@ func (r *runState[C]) open() (unlock func(), err error) {
 	if r.dir, err = rundir.Open(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
 		return nil, err
 	}
-	return r.dir.Lock()
+	release, err := r.dir.Lock()
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		r.dir.RemoveEmpty()
+		release()
+	}, nil
 }
 
 // begin makes the folder that of this run, or checks that it is.

@@ -82,6 +82,14 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was begun with %s; leave that as it was, or start another run", folder, strings.Join(changed, ", and with "))
 	}
+	if from != nil && given.File == "" {
+		// The file that a run writes has every key.
+		for _, x := range s.Compare(begun, c) {
+			if origins.IsDefault(x.Key) {
+				return nil, fmt.Errorf("%s lacks %s, which was %s when the run was begun; a part of the file is missing, write it anew", filepath.Join(folder, ConfigFile), x.Key, x.First)
+			}
+		}
+	}
 	if problem := s.CannotExtend(begun, c); problem != "" {
 		return nil, fmt.Errorf("the run in %s %s; start another run", folder, problem)
 	}

@@ -26,6 +26,7 @@ type Dir struct {
 	path     string
 	old      []string // files of an earlier run, which this one replaces
 	damaged  []string // checkpoints that cannot be read
+	made     []string // folders that Open has made, the innermost first
 	readOnly bool
 }
 
@@ -50,7 +51,9 @@ func Open(path string, force bool, inputs ...string) (*Dir, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", path)
 	}
+	d.made = missingFolders(path)
 	if err := os.MkdirAll(path, 0o777); err != nil {
+		d.RemoveEmpty()
 		return nil, fmt.Errorf("cannot make the run folder %s (%w); choose another output.dir", path, err)
 	}
 	existing, err := d.existing()
@@ -69,6 +72,7 @@ func Open(path string, force bool, inputs ...string) (*Dir, error) {
 		}
 	}
 	if err := d.probe(); err != nil {
+		d.RemoveEmpty()
 		return nil, err
 	}
 	d.old = existing
@@ -80,6 +84,26 @@ func Open(path string, force bool, inputs ...string) (*Dir, error) {
 		}
 	}
 	return d, nil
+}
+
+// missingFolders returns those of a folder and the folders around it that do not exist,
+// the innermost first.
+func missingFolders(path string) []string {
+	var missing []string
+	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
+		if _, err := os.Lstat(path); err == nil || path == filepath.Dir(path) {
+			return missing
+		}
+		missing = append(missing, path)
+	}
+}
+
+// RemoveEmpty removes the folder and those around it that Open has made, as far as
+// nothing is in them: what is left of a run that is refused before it begins.
+func (d *Dir) RemoveEmpty() {
+	for _, path := range d.made {
+		_ = os.Remove(path) // a folder with anything in it stays
+	}
 }
 
 // Reopen returns the folder of a run that is to go on.

@@ -153,6 +153,44 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// What is left of a run that is refused before it begins is nothing: the folders that
+// were made for it go, and no others.
+func TestRemoveEmpty(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("there/kept", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	open := func(path string) *Dir {
+		t.Helper()
+		d, err := Open(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	exists := func(path string, want bool) {
+		t.Helper()
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	open("there/kept").RemoveEmpty()
+	exists("there/kept", true)
+	open("there/a/b/").RemoveEmpty()
+	exists("there/a", false)
+	exists("there", true)
+	d := open("there/a/b")
+	if err := os.WriteFile(d.Path("cache.safetensors"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d.RemoveEmpty()
+	exists("there/a/b/cache.safetensors", true)
+	if _, err := Open("there/new/"+strings.Repeat("x", 300), false); err == nil {
+		t.Error("a name of 300 bytes is taken")
+	}
+	exists("there/new", false)
+}
+
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	d := At(dir)
