@@ -14,13 +14,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"cne/internal/cli"
+	_ "cne/internal/openfiles" // see there
 	"cne/model/op"
 )
 
@@ -32,19 +32,20 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	// exitPipe is what a shell reports of other programs, too, whose results nobody
+	// reads any longer: 128 and the number of SIGPIPE.
+	exitPipe = 141
 )
 
 func main() {
+	survivePipes()
 	op.Accelerate()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The first signal asks the command to finish; a second one, no longer
-	// caught, ends the program.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, commands, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run carries out a command line and returns the exit code. A failure becomes
-// one line on stderr.
+// one line on stderr; only that nobody reads stdout any longer is told by the exit
+// code alone.
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -55,11 +56,15 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 			code = exitFailure
 		}
 	}()
-	root := newRootCommand(commands, stdout, stderr)
+	out := &resultWriter{w: stdout}
+	root := newRootCommand(commands, out, stderr)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
+	}
+	if out.gone && errors.Is(err, syscall.EPIPE) {
+		return exitPipe
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")

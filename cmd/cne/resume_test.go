@@ -192,7 +192,7 @@ func TestFolderIsLocked(t *testing.T) {
 
 // A run that is asked to stop saves its state and says how to go on.
 func TestTerminatedRunIsResumed(t *testing.T) {
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Chdir(t.TempDir())
 		writePoints(t, "points.csv", 120, 6)
 		args := append(longRun("table"), "--set", "checkpoint.minutes=0")
