@@ -35,8 +35,12 @@ type inputs struct {
 	imagesRead bool
 }
 
-// readInputs reads and scales the points of a run.
+// readInputs reads and scales the points of a run, until ctx ends.
 func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
+	return await(ctx, func() (*inputs, error) { return readAndScale(ctx, c) })
+}
+
+func readAndScale(ctx context.Context, c *configs.Config) (*inputs, error) {
 	in := new(inputs)
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {

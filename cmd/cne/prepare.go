@@ -13,8 +13,8 @@ import (
 )
 
 // readGraph reads graph.file, for n points.
-func readGraph(path string, n int) (*neighbors.Graph, error) {
-	g, err := neighbors.ReadNPZ(path)
+func readGraph(ctx context.Context, path string, n int) (*neighbors.Graph, error) {
+	g, err := neighbors.ReadNPZ(ctx, path)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)
@@ -64,7 +64,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	k, atLeast := c.Graph.K, 0
 	if c.Graph.File != nil {
 		var err error
-		if o.Graph, err = readGraph(*c.Graph.File, n); err != nil {
+		if o.Graph, err = readGraph(ctx, *c.Graph.File, n); err != nil {
 			return nil, err
 		}
 		warnAboutGraph(log, o.Graph)
@@ -88,10 +88,17 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	}
 
 	components := o.Reduces(n, set.Points.D)
-	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}, pointsKey: rundir.PointsKey(set.Points)}
-	key := fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
+	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}}
 	set.Points = nil
-	cached := c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k)
+	var key string
+	cached, err := await(ctx, func() (bool, error) {
+		h.pointsKey = rundir.PointsKey(h.Input)
+		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
+		return c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k), nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	if cached {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	}

@@ -54,7 +54,12 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 				return err
 			}
 			var unlock func()
-			r.dir, r.config, r.from, unlock, err = rundir.Resume(s, resume, given)
+			if _, err = await(cmd.Context(), func() (_ struct{}, err error) {
+				r.dir, r.config, r.from, unlock, err = rundir.Resume(s, resume, given)
+				return
+			}); cmd.Context().Err() != nil {
+				return errors.New("interrupted before the run went on; nothing has changed")
+			}
 			if flag := new(rundir.FlagError); errors.As(err, &flag) {
 				return cli.Usage(cmd, err)
 			}

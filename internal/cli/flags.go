@@ -118,7 +118,7 @@ func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
 		settings = append(settings, configs.Setting{Source: "--log-format", Key: "log.format", Value: f.Value.String()})
 	}
-	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
+	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings, Context: cmd.Context()}, nil
 }
 
 // devices are what shell completion offers after --device.

@@ -22,17 +22,20 @@ const maxHeader = 100_000_000
 // ReadFile reads the file at path. Errors name it; they wrap ErrFormat if its
 // contents are not valid.
 func ReadFile(path string) (*File, error) {
-	r, err := os.Open(path)
+	info, err := os.Stat(path) // before opening, which waits at a pipe
 	if err != nil {
 		return nil, err // names the path
 	}
-	defer r.Close()
-	info, err := r.Stat()
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
+	}
+	r, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
+	defer r.Close()
+	if info, err = r.Stat(); err != nil {
+		return nil, err
 	}
 	f, err := Read(r, info.Size())
 	if err != nil {
