@@ -13,8 +13,20 @@ import (
 )
 
 // Header begins every file that Write writes. By it they are told from other
-// files of the same name.
-const Header = "# cne "
+// files of the same name. By footer, the last line, complete ones are told from those
+// that are cut off, which are valid YAML, too; the first line announces it.
+const (
+	Header     = "# cne "
+	footer     = "# the end\n"
+	footerNote = "to the line \"# the end\""
+)
+
+// CutOff tells whether a text begins as what Write writes and does not end so.
+func CutOff(text []byte) bool {
+	line, _, complete := bytes.Cut(text, []byte("\n"))
+	return bytes.HasPrefix(line, []byte(Header)) &&
+		(!complete || bytes.Contains(line, []byte(footerNote)) && !bytes.HasSuffix(text, []byte(footer)))
+}
 
 // CommandOf returns the command that the first line of such a file names; "" if
 // it is none of this program's.
@@ -29,7 +41,8 @@ func CommandOf(line string) string {
 
 // Write writes a configuration with every key, in the order and with the
 // comments of the defaults. What it writes loads again to the same value. The
-// first line holds the program's version and the command.
+// first line holds the program's version and the command, the last says that it is the
+// last.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	values := map[string]any{}
 	for _, k := range s.keys {
@@ -50,8 +63,8 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	if err := errors.Join(enc.Encode(&document), enc.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s --config takes it\n\n", Header, version.String(), s.command)
-	_, err := io.WriteString(w, text+separateSections(body.String()))
+	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s --config takes it\n\n", Header, version.String(), footerNote, s.command)
+	_, err := io.WriteString(w, text+separateSections(body.String())+"\n"+footer)
 	return err
 }
 

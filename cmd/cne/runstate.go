@@ -119,17 +119,16 @@ func (r *runState[C]) begin(data ...rundir.Identity) error {
 	if err := r.dir.RemoveStale(); err != nil {
 		return err
 	}
+	write := func(w io.Writer) error { return r.schema.Write(w, r.config) }
 	if r.resumed {
 		r.saved = true // whatever happens, the folder is not cleared
 		r.canGoOn = r.from != nil
-		err = r.dir.BeginAgain(r.Log, r.from, r.common().Epochs)
-	} else {
-		err = r.dir.Begin()
+		if err := r.dir.BeginAgain(r.Log, r.from, r.common().Epochs); err != nil {
+			return err
+		}
+		return r.dir.WriteFile(rundir.ConfigFile, write)
 	}
-	if err != nil {
-		return err
-	}
-	return r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return r.schema.Write(w, r.config) })
+	return r.dir.Begin(write)
 }
 
 // configText returns the configuration as it is kept with the model and with

@@ -22,19 +22,16 @@ const maxHeader = 100_000_000
 // ReadFile reads the file at path. Errors name it; they wrap ErrFormat if its
 // contents are not valid.
 func ReadFile(path string) (*File, error) {
-	info, err := os.Stat(path) // before opening, which waits at a pipe
-	if err != nil {
-		return nil, err // names the path
-	}
-	if !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // before opening, which waits at a pipe
 		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
 	}
 	r, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, err // names the path
 	}
 	defer r.Close()
-	if info, err = r.Stat(); err != nil {
+	info, err := r.Stat()
+	if err != nil {
 		return nil, err
 	}
 	f, err := Read(r, info.Size())
