@@ -38,9 +38,9 @@ const (
 )
 
 func main() {
-	survivePipes()
+	cli.SurvivePipes()
 	op.Accelerate()
-	os.Exit(run(untilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(cli.UntilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run carries out a command line and returns the exit code. A failure becomes
@@ -56,14 +56,14 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 			code = exitFailure
 		}
 	}()
-	out := &resultWriter{w: stdout}
+	out := &cli.ResultWriter{Writer: stdout}
 	root := newRootCommand(commands, out, stderr)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
-	if out.gone && errors.Is(err, syscall.EPIPE) {
+	if out.Gone && errors.Is(err, syscall.EPIPE) {
 		return exitPipe
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 // needed is how many files a command may have open at the same time beside stdin,
 // stdout and stderr, with those of Go's runtime. A run on more files than that says
 // itself that there are too many.
-const needed = 16
+const needed = 10
 
 func init() {
 	n, err := available()

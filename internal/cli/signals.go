@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// untilSignal returns a context that ends with the first signal that asks the program
+// UntilSignal returns a context that ends with the first signal that asks the program
 // to end. A second one, no longer caught, ends the program at once. Signals that were
 // ignored when the program began stay ignored: nohup ignores SIGHUP, and shells without
 // job control ignore SIGINT for what they start in the background.
-func untilSignal(parent context.Context) context.Context {
+func UntilSignal(parent context.Context) context.Context {
 	asked := []os.Signal{syscall.SIGTERM} // never empty, which would stand for all signals
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
@@ -25,25 +25,25 @@ func untilSignal(parent context.Context) context.Context {
 	return ctx
 }
 
-// survivePipes keeps the program alive when nobody reads what it writes to stdout or
+// SurvivePipes keeps the program alive when nobody reads what it writes to stdout or
 // stderr any longer, which otherwise would end it in the middle of a run: such a write
 // fails, with EPIPE, and nothing more.
-func survivePipes() {
+func SurvivePipes() {
 	// Unlike a signal that is ignored, one that is caught is not so in child processes.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// A resultWriter is stdout, and knows whether its reader has gone away.
-type resultWriter struct {
-	w    io.Writer
-	gone bool
+// A ResultWriter is stdout, and knows whether its reader has gone away.
+type ResultWriter struct {
+	io.Writer
+	Gone bool // as a write has shown
 }
 
 // Write writes to stdout.
-func (r *resultWriter) Write(p []byte) (int, error) {
-	n, err := r.w.Write(p)
+func (r *ResultWriter) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
-		r.gone = true
+		r.Gone = true
 	}
 	return n, err
 }
