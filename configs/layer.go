@@ -2,16 +2,17 @@ package configs
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"cne/internal/ctxio"
 	"cne/internal/text"
 )
 
@@ -57,13 +58,17 @@ func (l *layer) nested() map[string]any {
 	return m
 }
 
-// readFile reads a configuration file; without a path it returns an empty
-// layer.
-func (s *keySet) readFile(path string) (*layer, error) {
+// readFile reads the configuration file of some sources; without one it returns an
+// empty layer.
+func (s *keySet) readFile(from Sources) (*layer, error) {
+	path, ctx := from.File, from.Context
 	if path == "" {
 		return newLayer(), nil
 	}
-	f, err := os.Open(path)
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	f, err := ctxio.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}

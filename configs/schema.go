@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -80,6 +81,9 @@ type Sources struct {
 	File     string    // path; "" for none
 	Environ  []string  // NAME=value, as from os.Environ
 	Settings []Setting // later ones override earlier ones
+
+	// Context ends the reading of the file, which may be a pipe; nil: nothing does.
+	Context context.Context
 }
 
 // A Schema is a kind of configuration: how the struct C comes of its sources.
@@ -136,7 +140,7 @@ func (s *Schema[C]) DefaultDir(c *C) string { return s.dir(c) }
 // checks the result. Faults of values, keys and combinations are of the type
 // *Error; other errors come from reading the file.
 func (s *Schema[C]) Load(from Sources) (*C, Origins, error) {
-	file, err := s.readFile(from.File)
+	file, err := s.readFile(from)
 	if err != nil {
 		return nil, nil, err
 	}

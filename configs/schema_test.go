@@ -261,14 +261,29 @@ func TestYAMLRoundTrip(t *testing.T) {
 	}
 }
 
-// But for its first paragraph, and for what was null and depends on the model,
+// Every part of what is written is told from the whole, and nothing else is taken for one.
+func TestCutOff(t *testing.T) {
+	text := []byte(writeYAML(t, mustLoad(t, "")))
+	for n := len(Header); n < len(text); n++ {
+		if !CutOff(text[:n]) {
+			t.Fatalf("%d of %d bytes are taken for the whole", n, len(text))
+		}
+	}
+	for _, whole := range []string{"", "seed: 1", "# c", string(text), Header + "0.1: of an earlier version\nseed: 1\n"} {
+		if CutOff([]byte(whole)) {
+			t.Errorf("%.60q is taken for a part", whole)
+		}
+	}
+}
+
+// But for its first paragraph, its last line, and for what was null and depends on the model,
 // what is written for the defaults is default.yaml, comments and empty lines
 // included.
 func TestWriteYAMLKeepsComments(t *testing.T) {
 	_, want, _ := strings.Cut(defaults, "\n\n")
 	want = strings.NewReplacer("epochs: null", "epochs: 750", "optimizer: null", "optimizer: sgd", " lr: null", " lr: 1.0").Replace(want)
 	header, got, _ := strings.Cut(writeYAML(t, mustLoad(t, "")), "\n\n")
-	if got != want {
+	if got != want+"\n"+Footer {
 		t.Errorf("got:\n%s", got)
 	}
 	if !strings.HasPrefix(header, Header+version.String()) {

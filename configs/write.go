@@ -13,8 +13,20 @@ import (
 )
 
 // Header begins every file that Write writes. By it they are told from other
-// files of the same name.
-const Header = "# cne "
+// files of the same name. By Footer, the last line, complete ones are told from those
+// that are cut off, which are valid YAML, too; the first line announces it.
+const (
+	Header     = "# cne "
+	Footer     = "# the end\n"
+	footerNote = "to the line \"# the end\""
+)
+
+// CutOff tells whether a text begins as what Write writes and does not end so.
+func CutOff(text []byte) bool {
+	line, _, complete := bytes.Cut(text, []byte("\n"))
+	return bytes.HasPrefix(line, []byte(Header)) &&
+		(!complete || bytes.Contains(line, []byte(footerNote)) && !bytes.HasSuffix(text, []byte(Footer)))
+}
 
 // takes follows the command in the first line.
 const takes = " --config takes it"
@@ -43,7 +55,8 @@ func CommandOf(line string) string {
 
 // Write writes a configuration with every key, in the order and with the
 // comments of the defaults. What it writes loads again to the same value. The
-// first line holds the program's version and the command.
+// first line holds the program's version and the command, the last says that it is the
+// last.
 func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	values := map[string]any{}
 	for _, k := range s.keys {
@@ -64,8 +77,8 @@ func (s *Schema[C]) Write(w io.Writer, c *C) error {
 	if err := errors.Join(enc.Encode(&document), enc.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	text := fmt.Sprintf("%s%s: the whole configuration of a run; %s%s\n\n", Header, version.String(), s.command, takes)
-	_, err := io.WriteString(w, text+separateSections(body.String()))
+	text := fmt.Sprintf("%s%s: the whole configuration of a run, %s; %s%s\n\n", Header, version.String(), footerNote, s.command, takes)
+	_, err := io.WriteString(w, text+separateSections(body.String())+"\n"+Footer)
 	return err
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
+
+	"cne/internal/ctxio"
 )
 
 const (
@@ -106,7 +108,7 @@ func newByteSource(ctx context.Context, r io.Reader) (*byteSource, error) {
 // openByteSource opens a file; the caller closes it when it has been read. The
 // error names the file.
 func openByteSource(ctx context.Context, path string) (*byteSource, io.Closer, error) {
-	f, err := os.Open(path)
+	f, err := ctxio.Open(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +125,10 @@ func sizeOf(r io.Reader) int64 {
 	switch r := r.(type) {
 	case interface{ Len() int }:
 		return int64(r.Len())
-	case *os.File:
+	case interface {
+		io.Seeker
+		Stat() (fs.FileInfo, error)
+	}:
 		info, err := r.Stat()
 		if err != nil || !info.Mode().IsRegular() {
 			return -1

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/image/draw"
 
+	"cne/internal/ctxio"
 	"cne/internal/parallel"
 )
 
@@ -192,13 +193,16 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 
 // decodeFiles decodes images of one shape, on all cores.
 func decodeFiles(ctx context.Context, folder string, files []imageFile, size int) (*pictures, error) {
-	d := decoder{size: size, files: files, fault: make([]error, len(files)), found: make([]shape, len(files))}
+	d := decoder{ctx: ctx, size: size, files: files, fault: make([]error, len(files)), found: make([]shape, len(files))}
 	for i := range files {
 		// Usually the first one settles the shape.
 		if first, err := d.inspect(i); err == nil {
 			d.first, d.want = i, first
 			break
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if d.want.c == 0 {
 		for i := range files {
@@ -231,6 +235,9 @@ func decodeFiles(ctx context.Context, folder string, files []imageFile, size int
 		})
 		lo += n
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := d.unreadable(folder); err != nil {
 		return nil, err
 	}
@@ -242,7 +249,8 @@ func decodeFiles(ctx context.Context, folder string, files []imageFile, size int
 
 // A decoder brings the images of a folder into one shape.
 type decoder struct {
-	size  int // height and width of the result, or 0
+	ctx   context.Context // of all reading
+	size  int             // height and width of the result, or 0
 	files []imageFile
 	first int     // the file with the shape wanted
 	want  shape   // of the result
@@ -254,7 +262,7 @@ type decoder struct {
 
 // inspect returns the shape of which image i would be.
 func (d *decoder) inspect(i int) (shape, error) {
-	file, err := os.ReadFile(d.files[i].path)
+	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
 	if err != nil {
 		return shape{}, err
 	}
@@ -267,7 +275,7 @@ func (d *decoder) inspect(i int) (shape, error) {
 
 // decode writes image i to dst, or notes what is wrong with it.
 func (d *decoder) decode(i int, dst []byte) {
-	file, err := os.ReadFile(d.files[i].path)
+	file, err := ctxio.ReadFile(d.ctx, d.files[i].path)
 	if err == nil {
 		var s shape
 		if s, err = pictureShape(file); err == nil {

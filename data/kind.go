@@ -70,6 +70,9 @@ func openFile(ctx context.Context, path string, images bool) (*byteSource, forma
 		return nil, 0, nil, err
 	}
 	f, err := recognise(path, s, images)
+	if ctx.Err() != nil { // it may have seen too little
+		err = ctx.Err()
+	}
 	if err != nil {
 		c.Close()
 		return nil, 0, nil, fmt.Errorf("%s: %w", path, err)

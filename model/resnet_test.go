@@ -245,6 +245,9 @@ func TestResNetStart(t *testing.T) {
 // images of 32×32: an operation is one pass.
 func BenchmarkResNet(b *testing.B) {
 	for _, count := range []int{64, 256, 512} {
+		if testing.Short() && count > 64 {
+			continue
+		}
 		b.Run(fmt.Sprintf("images=%d", count), func(b *testing.B) {
 			net, err := model.NewResNet[float32](model.ResNetOptions{}, 1)
 			if err != nil {

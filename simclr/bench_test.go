@@ -49,6 +49,9 @@ func BenchmarkView(b *testing.B) {
 // each of the views is seen once, and half as many images.
 func BenchmarkPretraining(b *testing.B) {
 	for _, views := range []int{64, 256} {
+		if testing.Short() && views > 64 {
+			continue
+		}
 		b.Run(fmt.Sprintf("views=%d", views), func(b *testing.B) {
 			p := simclr.PaperPretraining()
 			p.BatchSize, p.Epochs, p.WarmUp = views/2, b.N, 0

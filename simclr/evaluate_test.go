@@ -704,6 +704,9 @@ func TestEvaluationErrors(t *testing.T) {
 // Set to few images, so that it takes seconds.
 func BenchmarkLogistic(b *testing.B) {
 	for _, c := range []struct{ n, d int }{{5000, 512}, {5000, 3072}} {
+		if testing.Short() {
+			c.n /= 10
+		}
 		b.Run(fmt.Sprintf("%dx%d", c.n, c.d), func(b *testing.B) {
 			s := rng.New(1, rng.Sample)
 			m := data.NewMatrix(c.n, c.d)

@@ -425,6 +425,9 @@ func TestBatchesHoldTheEdges(t *testing.T) {
 // and ten times as many.
 func BenchmarkShuffle(b *testing.B) {
 	for _, edges := range []int{1499592, 16 << 20} {
+		if testing.Short() && edges > 1499592 {
+			continue
+		}
 		for _, fan := range []fanout{{256, 1}, {256, 8}} {
 			b.Run(fmt.Sprintf("%d over %d·%d", edges, fan.first, fan.second), func(b *testing.B) {
 				s := newShuffler(fan, numbered(edges), 1)

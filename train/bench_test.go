@@ -35,6 +35,15 @@ func normal[T op.Float](n, d int, seed uint64) []T {
 // Points and directed edges of MNIST's graph.
 const mnistPoints, mnistEdges = 70000, 1499592
 
+// timedEdges returns how many edges an epoch has that is timed: as many as MNIST's
+// graph, or a part that shows that the benchmark runs.
+func timedEdges() int {
+	if testing.Short() {
+		return mnistEdges / 32
+	}
+	return mnistEdges
+}
+
 // benchmarkEpochs times epochs over as many edges as MNIST's graph has, of a
 // table in d dimensions with step size 1: an operation is one epoch.
 func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, size, negatives int, sampling train.Sampling) {
@@ -49,13 +58,13 @@ func benchmarkEpochs(b *testing.B, d int, loss op.Loss, heads, tails []int32, si
 	}); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/mnistEdges, "ns/edge")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 }
 
 // BenchmarkEpoch times the losses with five negatives, with batches of two
 // sizes.
 func BenchmarkEpoch(b *testing.B) {
-	heads, tails := randomEdges(mnistPoints, mnistEdges)
+	heads, tails := randomEdges(mnistPoints, timedEdges())
 	for _, size := range []int{1024, 32768} {
 		for _, loss := range []op.Loss{op.Neg, op.NC, op.InfoNC, op.UMAP} {
 			b.Run(fmt.Sprintf("%v/b=%d", loss, size), func(b *testing.B) {
@@ -68,7 +77,7 @@ func BenchmarkEpoch(b *testing.B) {
 // BenchmarkNegatives times InfoNC-t-SNE with few and many negatives, drawn in
 // either way, and with all other rows of a batch of 1024 edges.
 func BenchmarkNegatives(b *testing.B) {
-	heads, tails := randomEdges(mnistPoints, mnistEdges)
+	heads, tails := randomEdges(mnistPoints, timedEdges())
 	for _, c := range []struct {
 		name      string
 		negatives int
@@ -91,7 +100,7 @@ func BenchmarkNegatives(b *testing.B) {
 // BenchmarkDimensions times InfoNC-t-SNE with all other rows of a batch of 1024
 // edges as negatives, in several dimensions.
 func BenchmarkDimensions(b *testing.B) {
-	heads, tails := randomEdges(mnistPoints, mnistEdges)
+	heads, tails := randomEdges(mnistPoints, timedEdges())
 	for _, d := range []int{1, 2, 3, 10, 50} {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
 			benchmarkEpochs(b, d, op.InfoNC, heads, tails, 1024, train.Full, train.SampleAuto)
@@ -124,7 +133,7 @@ func grounded(n int, share float64) []float32 {
 // as many points as MNIST has, with Adam.
 func BenchmarkNetworkEpoch(b *testing.B) {
 	const in = 784
-	heads, tails := randomEdges(mnistPoints, mnistEdges)
+	heads, tails := randomEdges(mnistPoints, timedEdges())
 	for _, ground := range grounds {
 		points := grounded(mnistPoints, ground.share)
 		for _, size := range []int{1024, 32768, 524288} {
@@ -144,7 +153,7 @@ func BenchmarkNetworkEpoch(b *testing.B) {
 				}); err != nil {
 					b.Fatal(err)
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/mnistEdges, "ns/edge")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(timedEdges()), "ns/edge")
 			})
 		}
 	}

@@ -54,7 +54,8 @@ Measured of the embedding and the graph, with the Cauchy similarity: the
 partition function, the Kullback-Leibler divergence, and the losses per edge that
 Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP expect if negatives are drawn
 uniformly from all other points. That of InfoNC-t-SNE is estimated from random
-draws; ± gives its standard error. All else is exact.
+draws, of a part of the edges if there are many negatives; ± gives its standard
+error. All else is exact.
 
 Figures for which something is missing are left out. Of several runs, all of the
 same points and graph, the first says k and the constants of the losses.`,

@@ -100,7 +100,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 			return y, nil
 		}
 		var err error
-		if y.Graph, err = rundir.ReadGraph(a.Log, *a.config.Graph.File, e.N); err != nil {
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, *a.config.Graph.File, e.N); err != nil {
 			return nil, err
 		}
 		e.Edges = y.Graph.Edges()

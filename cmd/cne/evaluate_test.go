@@ -102,7 +102,7 @@ func TestEvaluateARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph, err := neighbors.ReadNPZ("run/graph.npz")
+	graph, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
 	if err != nil {
 		t.Fatal(err)
 	}

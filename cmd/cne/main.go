@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"syscall"
 
@@ -22,6 +21,7 @@ import (
 
 	"cne/internal/cli"
 	"cne/internal/console"
+	_ "cne/internal/openfiles" // see there
 	"cne/internal/text"
 	"cne/model/op"
 )
@@ -34,21 +34,23 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	// exitPipe is what a shell reports of other programs, too, whose results nobody
+	// reads any longer: 128 and the number of SIGPIPE.
+	exitPipe = 141
 )
 
 func main() {
+	cli.SurvivePipes()
 	op.Accelerate()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The first signal asks the command to finish; a second one, no longer
-	// caught, ends the program.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, commands, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(cli.UntilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run carries out a command line and returns the exit code. A failure becomes
-// one line on stderr.
+// one line on stderr; only that nobody reads stdout any longer is told by the exit
+// code alone.
 func run(ctx context.Context, commands []func() *cobra.Command, args []string, stdout, stderr io.Writer) (code int) {
-	results := console.NewSafeWriter(stdout)
+	out := &cli.ResultWriter{Writer: stdout}
+	results := console.NewSafeWriter(out)
 	root := newRootCommand(commands, results, stderr)
 	report := func(message string) { console.PrintError(stderr, cli.ErrorFormat(root, args), "cne", message) }
 	defer func() {
@@ -64,6 +66,9 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 	err := errors.Join(root.ExecuteContext(ctx), results.Flush())
 	if err == nil {
 		return exitOK
+	}
+	if out.Gone && errors.Is(err, syscall.EPIPE) {
+		return exitPipe
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")

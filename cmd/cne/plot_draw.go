@@ -144,7 +144,7 @@ func (p *plotting) drawMetrics(ctx context.Context) error {
 	runs := make([]*rundir.Records, len(p.inputs))
 	for i, input := range p.inputs {
 		var err error
-		if runs[i], err = rundir.ReadRecords(input); err != nil {
+		if runs[i], err = rundir.ReadRecords(ctx, input); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -162,7 +162,7 @@ func (p *plotting) drawAnimation(ctx context.Context) error {
 		return err
 	}
 	if p.isHTML() {
-		page, err := film.Page(p.plot)
+		page, err := film.Page(ctx, p.plot)
 		if err != nil {
 			return err
 		}

@@ -39,8 +39,12 @@ type inputs struct {
 	log *slog.Logger
 }
 
-// readInputs reads and scales the points of a run.
+// readInputs reads and scales the points of a run, until ctx ends.
 func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
+	return await(ctx, func() (*inputs, error) { return readAndScale(ctx, c, log) })
+}
+
+func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
 	in := &inputs{log: log}
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {

@@ -28,7 +28,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	k, atLeast := c.Graph.K, 0
 	if c.Graph.File != nil {
 		var err error
-		if o.Graph, err = rundir.ReadGraph(log, *c.Graph.File, n); err != nil {
+		if o.Graph, err = rundir.ReadGraph(ctx, log, *c.Graph.File, n); err != nil {
 			return nil, err
 		}
 		k = 0
@@ -51,10 +51,17 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	}
 
 	components := o.Reduces(n, set.Points.D)
-	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}, pointsKey: rundir.PointsKey(set.Points)}
-	key := fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
+	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}}
 	set.Points = nil
-	cached := c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k)
+	var key string
+	cached, err := await(ctx, func() (bool, error) {
+		h.pointsKey = rundir.PointsKey(h.Input)
+		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
+		return c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k), nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	if cached {
 		log.Info("principal components and neighbours are those of the last run in this folder")
 	}

@@ -172,6 +172,80 @@ func waitForRecords(t *testing.T, lines int) {
 	t.Fatal("the run does not begin")
 }
 
+// However early a run is killed, the folder can be used: by --resume from when its
+// configuration is there, and by the next run before.
+func TestRunIsKilledAsItBegins(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePoints(t, "points.csv", 120, 6)
+	resumed := 0
+	for i := range 24 {
+		cmd, _ := program(t, longRun("table")...)
+		if i%2 == 0 { // as near to the beginning as can be
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				if _, err := os.Stat("run/config.yaml"); err == nil {
+					break
+				}
+			}
+		} else {
+			time.Sleep(time.Duration(20+10*i) * time.Millisecond)
+		}
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
+		args := longRun("table")
+		if _, err := os.Stat("run/config.yaml"); err == nil {
+			args = []string{"train", "--quiet", "--resume", "run", "--epochs", "40"}
+			resumed++
+		}
+		if code, _, stderr := runCne(t.Context(), args...); code != 0 {
+			t.Fatalf("%d, %v: %s", i, args, stderr)
+		}
+		if stale, _ := filepath.Glob("run/.cne-*"); stale != nil {
+			t.Errorf("%d: %q are left", i, stale)
+		}
+		must(t, os.RemoveAll("run"))
+	}
+	if resumed < 12 {
+		t.Errorf("only %d runs were resumed", resumed)
+	}
+}
+
+// What cne project leaves when it is killed goes with the next file that is written there.
+func TestKilledProjectionLeavesNothing(t *testing.T) {
+	shortRun(t, aNetwork()...)
+	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+		t.Skip(err)
+	}
+	must(t, os.Mkdir("out", 0o777))
+	cmd, _ := program(t, "project", "-m", "run", "pipe", "-o", "out/new.npy")
+	pipe, err := os.OpenFile("pipe", os.O_WRONLY, 0)
+	must(t, err)
+	defer pipe.Close()
+	_, err = pipe.WriteString(strings.Repeat("1,2,3,4,5\n", 20000))
+	must(t, err)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if begun, _ := filepath.Glob("out/.cne-*.tmp"); len(begun) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("cne project does not begin to write")
+		}
+	}
+	// While it lives, its file stays.
+	mustRun(t, "project", "-m", "run", "points.csv", "--label-column", "kind", "-o", "out/a.npy")
+	if left, _ := filepath.Glob("out/.cne-*.tmp"); len(left) != 1 {
+		t.Errorf("%q are left of a living process", left)
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	again, stderr := program(t, "project", "-m", "run", "points.csv", "--label-column", "kind", "-o", "out/new.npy")
+	if err := again.Wait(); err != nil {
+		t.Fatal(err, stderr)
+	}
+	if files := listFiles(t, "out"); !slices.Equal(files, []string{"a.npy", "new.npy"}) {
+		t.Errorf("files %q", files)
+	}
+}
+
 // Two processes do not work in one folder.
 func TestFolderIsLocked(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -192,7 +266,7 @@ func TestFolderIsLocked(t *testing.T) {
 
 // A run that is asked to stop saves its state and says how to go on.
 func TestTerminatedRunIsResumed(t *testing.T) {
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Chdir(t.TempDir())
 		writePoints(t, "points.csv", 120, 6)
 		args := append(longRun("table"), "--set", "checkpoint.minutes=0")
@@ -341,29 +415,28 @@ func TestResumeRefuses(t *testing.T) {
 	})
 	// What the run was begun with is in the checkpoint, whatever config.yaml
 	// says meanwhile.
-	for name, spoil := range map[string]func(text string) string{
-		"edited":  func(text string) string { return strings.Replace(text, "name: neg", "name: umap", 1) },
-		"cut off": func(text string) string { return text[:strings.Index(text, "\ntrain:")] },
-	} {
-		t.Run("configuration "+name, func(t *testing.T) {
-			shortRun(t)
-			writeTestFile(t, "run/config.yaml", spoil(readText(t, "run/config.yaml")))
-			code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
-			if code != 1 || !strings.Contains(stderr, "the run in run was begun with ") {
-				t.Error(code, stderr)
-			}
-		})
-	}
-	t.Run("configuration cut off where values may change", func(t *testing.T) {
-		shortRun(t, "--set", "quality.k=7")
-		text := readText(t, "run/config.yaml")
-		writeTestFile(t, "run/config.yaml", text[:strings.Index(text, "\nquality:")+1])
+	t.Run("configuration edited", func(t *testing.T) {
+		shortRun(t)
+		writeTestFile(t, "run/config.yaml", strings.Replace(readText(t, "run/config.yaml"), "name: neg", "name: umap", 1))
 		code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
-		if code != 1 || !strings.Contains(stderr, "run/config.yaml lacks quality.k, which was 7 when the run was begun") {
+		if code != 1 || !strings.Contains(stderr, "the run in run was begun with ") {
 			t.Error(code, stderr)
 		}
-		if code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run", "--set", "quality.k=5"); code != 0 {
-			t.Error(code, stderr) // said anew
+	})
+	// A part of a configuration is valid, but not that of the run.
+	t.Run("configuration cut off", func(t *testing.T) {
+		shortRun(t)
+		whole := readText(t, "run/config.yaml")
+		writeTestFile(t, "whole.yaml", whole)
+		for _, at := range []int{0, 100, strings.Index(whole, "\ntrain:"), len(whole) - 1} {
+			writeTestFile(t, "run/config.yaml", whole[:at])
+			code, _, stderr := runCne(t.Context(), "train", "--quiet", "--resume", "run")
+			if code != 1 || !strings.Contains(stderr, "run/config.yaml is cut off; give the configuration") || strings.Count(stderr, "\n") != 1 {
+				t.Error(at, code, stderr)
+			}
+		}
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run", "--config", "whole.yaml"); code != 0 || readText(t, "run/config.yaml") != whole {
+			t.Error(code, stderr)
 		}
 	})
 	t.Run("checkpoint of another run", func(t *testing.T) {
@@ -415,10 +488,10 @@ func TestResumeRefuses(t *testing.T) {
 		writePoints(t, "points.csv", 60, 5)
 		must(t, os.Mkdir("run", 0o777))
 		writeTestFile(t, "run/config.yaml", "")
-		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run"); code != 1 || !strings.Contains(stderr, "there is no run in run to be resumed") {
+		if code, _, stderr := runCne(t.Context(), "train", "--resume", "run"); code != 1 || !strings.Contains(stderr, `begin it again with "cne train -o run"`) {
 			t.Error(code, stderr)
 		}
-		if code, _, stderr := runCne(t.Context(), short("--force")...); code != 0 {
+		if code, _, stderr := runCne(t.Context(), short()...); code != 0 {
 			t.Error(stderr)
 		}
 	})

@@ -32,7 +32,8 @@ contrastive neighbour embeddings (Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP)
 on the k-nearest-neighbour graph of the points.
 
 Results go to the run folder and to stdout, progress and messages to stderr.
-The exit code is 0 on success, 1 on failure and 2 if the command line is wrong.`,
+The exit code is 0 on success, 1 on failure and 2 if the command line is wrong;
+it is 141 if all is done but nobody reads stdout any longer.`,
 		Version:       version.String(),
 		Args:          cli.KnownCommand,
 		RunE:          cli.ShowHelp,

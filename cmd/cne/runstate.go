@@ -63,7 +63,12 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 func (r *runState[C]) carryOut(cmd *cobra.Command, given configs.Sources, resume string, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) (err error) {
 	if r.resumed {
 		var unlock func()
-		r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
+		if _, err = await(cmd.Context(), func() (_ struct{}, err error) {
+			r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
+			return
+		}); cmd.Context().Err() != nil {
+			return errors.New("interrupted before the run went on; nothing has changed")
+		}
 		if flag := new(rundir.FlagError); errors.As(err, &flag) {
 			return cli.Usage(cmd, err)
 		}
@@ -129,17 +134,16 @@ func (r *runState[C]) begin(data ...rundir.Identity) error {
 	if err := r.dir.RemoveStale(); err != nil {
 		return err
 	}
+	write := rundir.ConfigWriter(func(w io.Writer) error { return r.schema.Write(w, r.config) })
 	if r.resumed {
 		r.saved = true // whatever happens, the folder is not cleared
 		r.canGoOn = r.from != nil
-		err = r.dir.BeginAgain(r.Log, r.from, r.common().Epochs)
-	} else {
-		err = r.dir.Begin()
+		if err := r.dir.BeginAgain(r.Log, r.from, r.common().Epochs); err != nil {
+			return err
+		}
+		return r.dir.WriteFile(rundir.ConfigFile, write)
 	}
-	if err != nil {
-		return err
-	}
-	return r.dir.WriteConfig(func(w io.Writer) error { return r.schema.Write(w, r.config) })
+	return r.dir.Begin(write)
 }
 
 // configText returns the configuration as it is kept with the model and with

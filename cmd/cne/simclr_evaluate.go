@@ -167,7 +167,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if pixels {
 		return r, nil
 	}
-	saved, err := rundir.LoadImageNetwork(r.Log, path)
+	saved, err := await(cmd.Context(), func() (*model.Saved, error) { return rundir.LoadImageNetwork(r.Log, path) })
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,12 @@ func beginRun(r *runState[configs.Config], in *inputs, near *neighborhood) error
 		return err
 	}
 	if r.config.Graph.Cache && r.config.Graph.File == nil {
-		return near.Graph.WriteNPZ(r.dir.Path(rundir.GraphFile))
+		if err := near.Graph.WriteNPZ(r.dir.Path(rundir.GraphFile)); err != nil {
+			if !r.resumed { // so that the folder is free for the next run
+				err = errors.Join(err, r.dir.Clear())
+			}
+			return err
+		}
 	}
 	return nil
 }

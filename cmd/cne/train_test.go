@@ -488,7 +488,7 @@ func TestTrainLeavesNoStaleGraph(t *testing.T) {
 	writePoints(t, "points.csv", 80, 6)
 	edges := func() any {
 		t.Helper()
-		g, err := neighbors.ReadNPZ("run/graph.npz")
+		g, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -550,7 +550,7 @@ func TestTrainMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph, err := neighbors.ReadNPZ("run/graph.npz")
+	graph, err := neighbors.ReadNPZ(t.Context(), "run/graph.npz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,15 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"cne/internal/atomicfile"
+	"cne/internal/ctxio"
 )
 
 // ReadNPZ reads a graph from a file that scipy.sparse.save_npz wrote of a
@@ -24,9 +25,9 @@ import (
 // Self loops are refused rather than dropped, so that the graph has the edges
 // that the file has. Errors name the file and say what to do; those about its
 // contents wrap ErrInvalidGraph. Memory is taken as data arrive, never on the
-// word of a header.
-func ReadNPZ(path string) (*Graph, error) {
-	f, err := os.Open(path)
+// word of a header. When ctx ends, so does reading, with its error.
+func ReadNPZ(ctx context.Context, path string) (*Graph, error) {
+	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
 	if err != nil {
 		return nil, fmt.Errorf("neighbors: %w", err)
 	}

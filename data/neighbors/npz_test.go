@@ -354,7 +354,7 @@ func TestNPZRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := ReadNPZ(path)
+		got, err := ReadNPZ(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,13 +438,13 @@ func TestWriteNPZFails(t *testing.T) {
 
 func TestReadNPZNamesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "broken.npz")
-	if _, err := ReadNPZ(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "broken.npz") {
+	if _, err := ReadNPZ(t.Context(), path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "broken.npz") {
 		t.Errorf("error %v, want one that says that broken.npz does not exist", err)
 	}
 	if err := os.WriteFile(path, []byte("PK"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadNPZ(path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "broken.npz") {
+	if _, err := ReadNPZ(t.Context(), path); !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), "broken.npz") {
 		t.Errorf("error %v, want an ErrInvalidGraph that names broken.npz", err)
 	}
 }

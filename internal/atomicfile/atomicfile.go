@@ -2,8 +2,8 @@
 // are complete. What goes into a file is up to the caller.
 //
 // A process that is killed while it writes leaves its temporary file behind,
-// beside the one that it was to become, with a name that matches Pattern.
-// RemoveStale removes such files.
+// beside the one that it was to become, with a name that matches Pattern. The next
+// process that writes in the folder removes it; so does RemoveStale.
 package atomicfile
 
 import (
@@ -55,11 +55,44 @@ func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return ErrNotRegular
 	}
-	folder := filepath.Dir(path)
-	f, err := createIn(folder)
+	return put(path, write, os.Rename)
+}
+
+// Create is Write for a file that must not exist: then the error is fs.ErrExist's, and
+// of several processes that create it one succeeds.
+func Create(path string, write func(w io.Writer) error) error {
+	return put(path, func(w io.WriteSeeker) error { return write(w) }, link)
+}
+
+// link gives a temporary file a name that must not exist.
+func link(temporary, path string) error {
+	err := os.Link(temporary, path)
+	if err == nil {
+		return os.Remove(temporary)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// The file system has no links: an empty file claims the name.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(f.Close(), os.Rename(temporary, path)); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// put writes a temporary file beside path, and has place give it that name.
+func put(path string, write func(w io.WriteSeeker) error, place func(temporary, path string) error) error {
+	folder := filepath.Dir(path)
+	sweep(folder)
+	f, release, err := createIn(folder)
+	if err != nil {
+		return err
+	}
+	defer release()
 	renamed := false
 	defer func() {
 		if !renamed { // also when write panics
@@ -80,7 +113,7 @@ func WriteSeek(path string, write func(w io.WriteSeeker) error) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := place(f.Name(), path); err != nil {
 		return err
 	}
 	renamed = true
@@ -99,16 +132,23 @@ func (w writeSeeker) Seek(offset int64, whence int) (int64, error) {
 	return w.file.Seek(offset, whence)
 }
 
-// createIn makes a new file with a hidden name in a folder. Unlike those of
-// os.CreateTemp, its permissions are what the umask gives; and its name is
-// short, so that a final name of the greatest length leads to no error.
-func createIn(folder string) (*os.File, error) {
+// createIn makes a new file with a hidden name in a folder, claimed until release is
+// called. Unlike those of os.CreateTemp, its permissions are what the umask gives; and
+// its name is short, so that a final name of the greatest length leads to no error.
+func createIn(folder string) (f *os.File, release func(), err error) {
 	for {
 		name := filepath.Join(folder, fmt.Sprintf("%s%016x%s", prefix, rand.Uint64(), suffix))
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
+		if errors.Is(err, fs.ErrExist) {
+			continue
 		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if release, ok := claimNew(name); ok {
+			return f, release, nil
+		}
+		f.Close()
 	}
 }
 

@@ -141,7 +141,7 @@ func Sources(cmd *cobra.Command) (configs.Sources, error) {
 	if err := set.check(settings); err != nil {
 		return configs.Sources{}, Usage(cmd, err)
 	}
-	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings}, nil
+	return configs.Sources{File: file, Environ: os.Environ(), Settings: settings, Context: cmd.Context()}, nil
 }
 
 // devices are what shell completion offers after --device.

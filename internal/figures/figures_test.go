@@ -38,7 +38,7 @@ func TestCurves(t *testing.T) {
 {"epoch":3,"loss":1,"z":7}
 {"epoch":4,"loss":1,"partition_function":5,"kl":2,"z":6}
 `))
-	r, err := rundir.ReadRecords(path)
+	r, err := rundir.ReadRecords(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

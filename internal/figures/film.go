@@ -109,7 +109,7 @@ func (f *Film) Animation(p configs.Plot) *plot.Animation {
 
 // Page returns an explorer with a slider over the epochs. What was recorded of
 // them stands beside them.
-func (f *Film) Page(p configs.Plot) (*explorer.Page, error) {
+func (f *Film) Page(ctx context.Context, p configs.Plot) (*explorer.Page, error) {
 	embeddings := make([]*data.Matrix, len(f.Frames))
 	for i := range embeddings {
 		embeddings[i] = f.Frames[i].Embedding
@@ -118,7 +118,10 @@ func (f *Film) Page(p configs.Plot) (*explorer.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := rundir.ReadRecords(f.folder)
+	records, err := rundir.ReadRecords(ctx, f.folder)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		records = &rundir.Records{} // a page without them is as good
 	}

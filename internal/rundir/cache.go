@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"cne"
@@ -50,6 +51,9 @@ func (d *Dir) LoadCache(key string, h *cne.Neighborhood, reduced bool, k int) bo
 		}
 		dist2, err := f.Tensors["squared_distances"].Float64s()
 		if err != nil || len(dist2) != n*k {
+			return false
+		}
+		if slices.ContainsFunc(index, func(j int32) bool { return j < 0 || int(j) >= n }) {
 			return false
 		}
 		found.Nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}

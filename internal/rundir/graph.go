@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -9,8 +10,8 @@ import (
 
 // ReadGraph reads graph.file, for n points, and says what a person may not expect of a
 // graph of their own.
-func ReadGraph(log *slog.Logger, path string, n int) (*neighbors.Graph, error) {
-	g, err := neighbors.ReadNPZ(path)
+func ReadGraph(ctx context.Context, log *slog.Logger, path string, n int) (*neighbors.Graph, error) {
+	g, err := neighbors.ReadNPZ(ctx, path)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)

@@ -16,20 +16,21 @@ import (
 // the run was at work, from which its relative paths count.
 const beganIn = "# Relative paths count from "
 
-// WriteConfig writes the configuration of a run, which is at work in the current
-// folder.
-func (d *Dir) WriteConfig(write func(w io.Writer) error) error {
-	return d.WriteFile(ConfigFile, func(w io.Writer) error {
-		if err := write(w); err != nil {
+// ConfigWriter returns what writes the configuration of a run that is at work in the
+// current folder, given what writes the configuration alone.
+func ConfigWriter(write func(w io.Writer) error) func(w io.Writer) error {
+	return func(w io.Writer) error {
+		var text bytes.Buffer
+		if err := write(&text); err != nil {
 			return err
 		}
-		from, err := os.Getwd()
-		if err != nil {
-			return nil // which is gone, so that nothing counts from there
+		if from, err := os.Getwd(); err == nil { // or it is gone, so that nothing counts from there
+			text.Truncate(text.Len() - len(configs.Footer))
+			fmt.Fprintf(&text, "%s%q\n%s", beganIn, from, configs.Footer)
 		}
-		_, err = fmt.Fprintf(w, "\n%s%q\n", beganIn, from)
+		_, err := w.Write(text.Bytes())
 		return err
-	})
+	}
 }
 
 // workingFolder returns the folder in which a run was at work; "" if it does not say
@@ -44,7 +45,7 @@ func workingFolder(run string) string {
 		if at < 0 {
 			continue
 		}
-		quoted := strings.TrimSpace(string(text[at+1+len(beganIn):]))
+		quoted, _, _ := strings.Cut(string(text[at+1+len(beganIn):]), "\n")
 		if from, err := strconv.Unquote(quoted); err == nil {
 			return from
 		}

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"cne/internal/ctxio"
 )
 
 // Records are the records of a run's epochs as curves.
@@ -27,8 +30,8 @@ type Records struct {
 var curveNames = []string{"loss", "partition_function", "z", "kl", "accuracy"}
 
 // ReadRecords reads the records in a run folder, or in a file of records. The
-// last line of a run that goes on may not be complete; it is left out.
-func ReadRecords(path string) (*Records, error) {
+// last line of a run that goes on may not be complete; it is left out. When ctx ends, so does reading, with its error.
+func ReadRecords(ctx context.Context, path string) (*Records, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be read (%w); check the path", err)
@@ -37,7 +40,7 @@ func ReadRecords(path string) (*Records, error) {
 	if info.IsDir() {
 		r.Path = filepath.Join(path, RecordsFile)
 	}
-	text, err := os.ReadFile(r.Path)
+	text, err := ctxio.ReadFile(ctx, r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s holds no %s; name the folder of a run", path, RecordsFile)
 	}

@@ -21,7 +21,7 @@ func (e *FlagError) Error() string { return e.message }
 // differ from the one the run was begun with in what the result depends on. No
 // other process opens the folder until unlock is called.
 func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (d *Dir, c *C, from *train.Checkpoint, unlock func(), err error) {
-	if d, err = resumable(s, folder); err != nil {
+	if d, err = resumable(s, folder, given.File); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	if unlock, err = d.Lock(); err != nil {
@@ -37,14 +37,20 @@ func Resume[C any](s *configs.Schema[C], folder string, given configs.Sources) (
 	return d, c, from, unlock, nil
 }
 
-// resumable returns the folder of a run of the schema's command.
-func resumable[C any](s *configs.Schema[C], folder string) (*Dir, error) {
+// resumable returns the folder of a run of the schema's command, whose configuration
+// comes from there unless a file is given.
+func resumable[C any](s *configs.Schema[C], folder, file string) (*Dir, error) {
 	contents, command, err := Inspect(folder)
 	if err != nil {
 		return nil, err
 	}
-	if contents == NoRun || contents == Begun {
+	switch {
+	case contents == NoRun:
 		return nil, fmt.Errorf("there is no run in %s to be resumed; start one with %q", folder, s.Command())
+	case contents == Begun && !At(folder).hasCheckpoint():
+		return nil, fmt.Errorf("the run in %s was stopped as it began, before its configuration was written; begin it again with \"%s -o %s\" and the configuration that it was to have", folder, s.Command(), folder)
+	case contents == Begun && file == "":
+		return nil, fmt.Errorf("%s is cut off; give the configuration with which the run was begun, in a file, with --config", At(folder).Path(ConfigFile))
 	}
 	d, err := Reopen(folder)
 	if err != nil {
@@ -81,14 +87,6 @@ func resumedConfig[C any](s *configs.Schema[C], folder string, given configs.Sou
 	}
 	if changed := s.Violations(begun, c, origins); len(changed) > 0 {
 		return nil, fmt.Errorf("the run in %s was begun with %s; leave that as it was, or start another run", folder, strings.Join(changed, ", and with "))
-	}
-	if from != nil && given.File == "" {
-		// The file that a run writes has every key.
-		for _, x := range s.Compare(begun, c) {
-			if origins.IsDefault(x.Key) {
-				return nil, fmt.Errorf("%s lacks %s, which was %s when the run was begun; a part of the file is missing, write it anew", filepath.Join(folder, ConfigFile), x.Key, x.First)
-			}
-		}
 	}
 	if problem := s.CannotExtend(begun, c); problem != "" {
 		return nil, fmt.Errorf("the run in %s %s; start another run", folder, problem)

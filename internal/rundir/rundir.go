@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,8 +42,8 @@ func View(path string) *Dir { return &Dir{path: path, readOnly: true} }
 func (d *Dir) ReadOnly() bool { return d.readOnly }
 
 // Open returns the run folder at a path, and makes it if it is missing. A folder
-// with any of the files that a run writes is refused (ErrExists), unless force is
-// given: then Begin removes those files, and no others. They stay, whatever force
+// with any of the files that a run writes is refused (ErrExists), unless these are no
+// more than the beginning of a configuration, or force is given: then Begin removes those files, and no others. They stay, whatever force
 // says, if there is no config.yaml written by this program beside them, because
 // then they are somebody else's. They also stay, and the folder is refused, if
 // one of them is an input of the new run.
@@ -67,8 +68,10 @@ func Open(path string, force bool, inputs ...string) (*Dir, error) {
 			return nil, err
 		case contents != Run && contents != Begun:
 			return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne; choose another output.dir", path, existing[0])
+		case contents == Begun && slices.Equal(existing, []string{ConfigFile}):
+			// It was never more than a beginning.
 		case !force:
-			return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them", ErrExists, path)
+			return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to go on with it", ErrExists, path)
 		}
 	}
 	if err := d.probe(); err != nil {
@@ -126,20 +129,20 @@ func SameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// Begin removes the files of the earlier run and takes the folder for this
-// one: of two runs that found it free, the second is told.
-func (d *Dir) Begin() error {
+// Begin removes the files of the earlier run and takes the folder for this one, by its
+// config.yaml, which write writes: of two runs that found it free, the second is told.
+func (d *Dir) Begin(write func(w io.Writer) error) error {
 	if err := d.remove(d.old); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(d.Path(ConfigFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	err := atomicfile.Create(d.Path(ConfigFile), write)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s, where one has begun meanwhile; choose another output.dir", ErrExists, d.path)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write in the run folder: %w", err)
+		return fmt.Errorf("cannot write in the run folder %s: %w", d.path, err)
 	}
-	return f.Close()
+	return nil
 }
 
 // RemoveStale removes what a process that was killed has left unfinished. The
@@ -265,5 +268,9 @@ func (d *Dir) probe() error {
 	if err != nil {
 		return fmt.Errorf("cannot write in the run folder %s (%w); choose another output.dir", d.path, err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	err = os.Remove(f.Name())
+	if errors.Is(err, fs.ErrNotExist) { // another process has taken it for one that was left
+		err = nil
+	}
+	return errors.Join(f.Close(), err)
 }

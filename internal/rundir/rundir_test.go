@@ -46,6 +46,10 @@ func TestOpen(t *testing.T) {
 		{name: "somebody's graph", files: []string{"graph.npz"}, remain: []string{"graph.npz"}, wantErr: "graph.npz that a run would overwrite"},
 		{name: "a run", files: []string{"config.yaml", "metrics.json"}, remain: []string{"config.yaml", "metrics.json"},
 			wantErr: "give --force to replace them", exists: true},
+		{name: "the beginning of a run", files: []string{"cache.safetensors", "config.yaml:empty", "notes.txt"}, remain: []string{"cache.safetensors", "notes.txt"}},
+		{name: "the beginning of a configuration", files: []string{"config.yaml:cut"}},
+		{name: "more than a beginning", files: []string{"checkpoint.safetensors", "config.yaml:cut"}, remain: []string{"checkpoint.safetensors", "config.yaml"},
+			wantErr: "give --force to replace them", exists: true},
 		{name: "a run, forced",
 			files: []string{"cache.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "graph.npz", "metrics.json", "metrics.jsonl",
 				"notes.txt", "pca.npy", "snapshots/epoch-0010.npy", "snapshots/mine.npy"},
@@ -71,8 +75,13 @@ func TestOpen(t *testing.T) {
 					t.Fatal(err)
 				}
 				text := "content"
-				if name == "config.yaml" && other == "" {
+				switch {
+				case name == "config.yaml" && other == "":
 					text = ours
+				case other == "empty":
+					text = ""
+				case other == "cut":
+					text = ours[:len(ours)/2]
 				}
 				writeTestFile(t, path, text)
 			}
@@ -85,7 +94,7 @@ func TestOpen(t *testing.T) {
 				t.Errorf("opening the folder changed %q to %q", before, got)
 			}
 			if err == nil {
-				if err := d.Begin(); err != nil {
+				if err := d.Begin(noConfig); err != nil {
 					t.Fatal(err)
 				}
 				if err := d.Clear(); err != nil {
@@ -253,6 +262,9 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
+// noConfig writes a config.yaml with nothing in it.
+func noConfig(io.Writer) error { return nil }
+
 // Of two runs that found the folder free, one gets it.
 func TestBeginClaimsTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
@@ -264,10 +276,10 @@ func TestBeginClaimsTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Begin(); err != nil {
+	if err := first.Begin(noConfig); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Begin(); !errors.Is(err, ErrExists) {
+	if err := second.Begin(noConfig); !errors.Is(err, ErrExists) {
 		t.Errorf("the second run got %v", err)
 	}
 	if got := listFiles(t, dir); !slices.Equal(got, []string{"config.yaml"}) {
@@ -298,7 +310,10 @@ func TestInspect(t *testing.T) {
 		"train":           {configText(t), Run, "cne train"},
 		"a later version": {configs.Header + "9: of a run; cne fly --config takes it\n", Run, ""},
 		"a spectrum":      {configs.Header + "1: of a run; cne spectrum --s 0,1 --config takes it\n", Run, "cne spectrum"},
-		"images":          {configs.Header + "1: of a run; cne simclr pretrain --config takes it", Run, "cne simclr pretrain"},
+		"images":          {configs.Header + "1: of a run; cne simclr pretrain --config takes it\n", Run, "cne simclr pretrain"},
+		"a cut-off line":  {configs.Header + "1: of a ru", Begun, ""},
+		"cut off":         {configText(t)[:4096], Begun, "cne train"},
+		"cut off late":    {strings.TrimSuffix(configText(t), "end\n"), Begun, "cne train"},
 	} {
 		dir := t.TempDir()
 		switch path := filepath.Join(dir, ConfigFile); tc.config {

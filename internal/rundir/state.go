@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -23,7 +22,8 @@ type Contents int
 const (
 	// NoRun is a folder without a config.yaml, or none.
 	NoRun Contents = iota
-	// Begun is that of a run which was killed as it began: config.yaml is empty.
+	// Begun is that of a run whose config.yaml is empty or cut off, because it was
+	// killed as it began, or the disk was full.
 	Begun
 	// Run is that of a run.
 	Run
@@ -31,23 +31,35 @@ const (
 	Foreign
 )
 
+// largestConfig is far above the size of a config.yaml, in bytes.
+const largestConfig = 1 << 20
+
 // Inspect tells what a folder holds, and of a Run the command that began it, such
 // as "cne train"; "" if that is none of this version's.
 func Inspect(folder string) (Contents, string, error) {
-	f, err := os.Open(filepath.Join(folder, ConfigFile))
+	path := filepath.Join(folder, ConfigFile)
+	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return NoRun, "", nil
 	}
 	if err != nil {
 		return NoRun, "", fmt.Errorf("cannot read the run folder: %w", err)
 	}
-	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 1000)).ReadString('\n')
-	switch {
-	case line == "" && err == io.EOF:
-		return Begun, "", nil
-	case !strings.HasPrefix(line, configs.Header): // or a folder of that name
+	if !info.Mode().IsRegular() || info.Size() > largestConfig {
 		return Foreign, "", nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return NoRun, "", fmt.Errorf("cannot read the run folder: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	switch {
+	case len(text) == 0:
+		return Begun, "", nil
+	case !strings.HasPrefix(line, configs.Header):
+		return Foreign, "", nil
+	case configs.CutOff(text):
+		return Begun, configs.CommandOf(line), nil
 	}
 	return Run, configs.CommandOf(line), nil
 }
@@ -85,6 +97,16 @@ func (d *Dir) LastCheckpoint() (*train.Checkpoint, error) {
 		return nil, fmt.Errorf("%w; to start the run from the beginning, remove %s", damaged, strings.Join(d.damaged, " and "))
 	}
 	return nil, nil
+}
+
+// hasCheckpoint tells whether there is a checkpoint in the folder, be it damaged.
+func (d *Dir) hasCheckpoint() bool {
+	for _, name := range []string{checkpointFile, previousFile} {
+		if _, err := os.Stat(d.Path(name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // removeDamaged removes the checkpoints that LastCheckpoint could not read, with

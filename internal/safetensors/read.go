@@ -22,6 +22,9 @@ const maxHeader = 100_000_000
 // ReadFile reads the file at path. Errors name it; they wrap ErrFormat if its
 // contents are not valid.
 func ReadFile(path string) (*File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // before opening, which waits at a pipe
+		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
+	}
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err // names the path
@@ -30,9 +33,6 @@ func ReadFile(path string) (*File, error) {
 	info, err := r.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file; give the path of a .safetensors file", path)
 	}
 	f, err := Read(r, info.Size())
 	if err != nil {

@@ -17,7 +17,26 @@
 // tiles by which convolutions are computed.
 //
 // No function here checks indices or lengths beyond what keeps Go's own memory
-// safe; the vector forms check nothing. Callers do, once per batch.
+// safe; the vector forms check nothing, and with a wrong index read or write anywhere.
+// Indices are checked once, where they come in, mostly by MaxUint32:
+//
+//   - the tails of Pairs2, Spread2, Pairs, Spread, Products and SpreadProducts are the
+//     negatives of a batch, which the operation of op.Contrastive checks when it runs,
+//     and the tails of its edges, rows b+i of features that have at least 2b rows by
+//     their shape;
+//   - the index of GatherRows is that of op.Gather, which checks it when it runs, or, in
+//     train.Projector, consists of the results of its own search among as many points
+//     as the table has rows, which train.NewProjector compares, and of its own draws;
+//   - the index of ScatterRows is that of op.ScatterAdd, which checks it when it runs, or
+//     the rows of a step of a train.Method;
+//   - the rows of DescendRows are those of a step of a train.Method, all of which check
+//     them first.
+//
+// What is behind these comes in by train.Fit (edges), model.Model's Step (batches),
+// neighbors.ReadNPZ, Graph.Validate and FromNeighbors (graphs and neighbours),
+// quality's functions and simclr's (rows of images), which say more exactly what is wrong;
+// checkpoints and models hold no indices. Tests of each have OutOfRange in their names; those of files of graphs are
+// among the tests of neighbors.DecodeNPZ.
 package simd
 
 //go:generate go run -C asm . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg simd

@@ -418,6 +418,7 @@ func BenchmarkKernels(b *testing.B) {
 		v[i] = make([]float32, n)
 	}
 	grad := make([]float32, 4*n)
+	drawn, counts := make([]int32, n), make([]int32, 32)
 	for _, form := range isa.Available() {
 		for _, k := range []struct {
 			name string
@@ -430,11 +431,11 @@ func BenchmarkKernels(b *testing.B) {
 			{"UMAPNegative", func() { copy(work, x); UMAPNegative(work, limit) }},
 			{"Similarities", func() { copy(work, x); Similarities(work, v[3], 1e-10) }},
 			{"LogTotals", func() { copy(work, x); LogTotals(work, 1) }},
-			{"DrawOthers", func() { DrawOthers(tails, s) }},
+			{"DrawOthers", func() { DrawOthers(drawn, s) }},
 			{"AddSquares", func() { clear(work); AddSquares(work, x, 1) }},
 			{"InverseSum", func() { InverseSum(x) }},
 			{"InverseLogSum", func() { InverseLogSum(x, 1, 1, limit) }},
-			{"CountBelow/32", func() { CountBelow(tails, x, x[:32]) }},
+			{"CountBelow/32", func() { CountBelow(counts, x, x[:32]) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
 		} {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {
@@ -443,6 +444,9 @@ func BenchmarkKernels(b *testing.B) {
 					k.run()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/pair")
+				if MaxUint32(tails) >= 2*n {
+					b.Fatal("the rows that other kernels take are out of range now")
+				}
 			})
 		}
 	}

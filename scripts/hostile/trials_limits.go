@@ -467,10 +467,12 @@ func propertyTrials() []trial {
 				}
 			}
 		}),
-		property("all-seeds-of-one-run-agree-with-themselves", func(w *world) {
+		property("figures-are-the-same-twice", func(w *world) {
 			w.write("a.npy", p.npy())
 			w.ok("cne evaluate -q a.npy --against a.npy -o out1.json && cne evaluate -q a.npy --against a.npy -o out2.json")
-			w.same("out1.json", "out2.json")
+			if !bytes.Equal(timeless(w.read("out1.json")), timeless(w.read("out2.json"))) {
+				w.fail("the figures of one embedding are not the same twice")
+			}
 		}),
 	}
 	for _, options := range []string{"", "--set data.scale=standard", "--set data.scale=none", "--set model.input=pca --set graph.pca=3", "--set model.dtype=float64", "--set model.hidden=[]", "--set model.hidden=[7,1,3] --set model.dim=4", "--set loss.metric=cosine --set model.dim=3"} {

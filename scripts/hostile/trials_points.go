@@ -187,6 +187,11 @@ func quotedFields(t table) []byte {
 	return []byte(b.String())
 }
 
+// columnsReversed returns points with their last column first.
+func columnsReversed(t table) table {
+	return t.mapped(func(i, j int, _ float32) float32 { return t[i][len(t[i])-1-j] })
+}
+
 // withColumn returns points as text with a header a, b, c, d and a further column.
 func withColumn(t table, name string, value func(i int) string) []byte {
 	var b strings.Builder
@@ -339,6 +344,49 @@ func tableTrials() []trial {
 			w.ok("cne train " + small + " --set data.path=x.npy -o run2")
 			w.same("run/embedding.npy", "run2/embedding.npy")
 		}},
+		trial{"table/latin-1-header", func(w *world) {
+			// Names that are not UTF-8 cannot be kept as they are, and are found again.
+			w.write("x.csv", p.csv(",", "\n", "gr\xf6\xdfe", "gr\xe4\xdfe", "l\xe4nge", "d"))
+			w.ok(fmt.Sprintf(onPoints, "x.csv") + " --set model.kind=mlp && cne project -q --model run x.csv -o out.npy")
+			w.same("out.npy", "run/embedding.npy")
+			w.write("y.csv", columnsReversed(p).csv(",", "\n", "d", "l\xe4nge", "gr\xe4\xdfe", "gr\xf6\xdfe"))
+			w.ok("cne project -q --model run y.csv -o out2.npy")
+			w.same("out2.npy", "out.npy")
+		}},
+		trial{"table/columns-of-one-name", func(w *world) {
+			// Which of two columns of one name is meant cannot be told by name.
+			w.write("x.csv", p.csv(",", "\n", "a", "a", "b", "b"))
+			w.ok(fmt.Sprintf(onPoints, "x.csv") + " --set model.kind=mlp")
+			if res := w.run("cne project -q --model run x.csv -o out.npy", effects{refused: true}); res.code == 0 {
+				w.same("out.npy", "run/embedding.npy")
+			}
+			w.write("y.csv", columnsReversed(p).csv(",", "\n", "b", "b", "a", "a"))
+			w.refused("cne project -q --model run y.csv -o out2.npy", "column")
+		}},
+		trial{"table/columns-in-another-order", func(w *world) {
+			w.write("x.csv", p.csv(",", "\n", "a", "b", "c", "d"))
+			w.write("y.csv", columnsReversed(p).csv(";", "\r\n", "d", "c", "b", "a"))
+			w.ok(fmt.Sprintf(onPoints, "x.csv") + " --set model.kind=mlp && for f in x y; do cne project -q --model run $f.csv -o out$f.npy || exit; done")
+			w.same("outx.npy", "outy.npy")
+		}},
+		trial{"table/columns-with-other-names", func(w *world) {
+			w.write("x.csv", p.csv(",", "\n", "a", "b", "c", "d"))
+			w.write("y.csv", p.csv(",", "\n", "a", "b", "c", "e"))
+			w.ok(fmt.Sprintf(onPoints, "x.csv") + " --set model.kind=mlp")
+			w.refused("cne project -q --model run y.csv -o out.npy", "y.csv.*\"?d\"?")
+			w.refused("cne train "+small+" --set data.path=x.csv --set data.holdout=y.csv -o run2", "y.csv.*\"?d\"?")
+		}},
+		trial{"table/a-column-more", func(w *world) {
+			w.write("x.csv", p.csv(",", "\n", "a", "b", "c", "d"))
+			w.write("y.csv", withColumn(p, "e", func(i int) string { return "7" }))
+			w.ok(fmt.Sprintf(onPoints, "x.csv") + " --set model.kind=mlp && cne project -q --model run x.csv -o out.npy")
+			if res := w.run("cne project --model run y.csv -o out2.npy", effects{refused: true}); res.code == 0 {
+				w.same("out.npy", "out2.npy")
+				if !strings.Contains(res.stderr, "e") {
+					w.fail("a column is left out without a word")
+				}
+			}
+		}},
 		trial{"table/files-of-other-columns", func(w *world) {
 			w.write("a.csv", p.csv(",", "\n", "a", "b", "c", "d"))
 			w.write("b.csv", p.csv(",", "\n", "d", "c", "b", "a"))
@@ -405,6 +453,7 @@ func labelTrials() []trial {
 		{"numbers-and-nan", func(i int) string { return []string{"1", "nan", "inf", "-0"}[i%4] }},
 		{"very-long", func(i int) string { return strings.Repeat("x", 20000) + fmt.Sprint(i%2) }},
 		{"unicode", func(i int) string { return []string{"Ünï", "日本語", "🙂", "א\u200f"}[i%4] }},
+		{"latin-1", func(i int) string { return []string{"gr\xf6n", "gr\xe4n"}[i%2] }},
 		{"formulas", func(i int) string { return []string{"=1+1", "@x", "a,b", `"q"`}[i%4] }},
 	}
 	for _, k := range kinds {

@@ -177,8 +177,8 @@ func signalTrials() []trial {
 				res := w.run(fmt.Sprintf("mkdir -p out; cne project -q --model m.safetensors x.csv -o out/p.npy & p=$!; sleep %.3f; kill -KILL $p 2> /dev/null; wait $p", 0.005+0.03*w.rng.Float64()), effects{codes: []int{128 + 9}})
 				if res.code == 0 {
 					w.finite("out/p.npy", 20000, 2)
-				} else if w.exists("out/p.npy") {
-					w.fail("a killed command has left positions")
+				} else if w.exists("out/p.npy") { // complete, if killed as it was about to end
+					w.finite("out/p.npy", 20000, 2)
 				}
 				w.must(w.removeFile("out/p.npy"))
 			}

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"cne/internal/parallel"
-	"cne/internal/rng"
 	"cne/internal/simd"
 )
 
@@ -125,76 +123,4 @@ func lossesOfPairs[T Float](ctx context.Context, e []T, n, d int, clamp float64,
 			}
 		}
 	})
-}
-
-// An Estimate is a mean of random draws, and its standard error.
-type Estimate struct{ Mean, Error float64 }
-
-// ExpectedInfoNC estimates the loss per edge of InfoNC-t-SNE with m negatives,
-// drawn uniformly from the points other than the edge's head,
-//
-//	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
-//
-// (Damrich et al., 2023, Sec. 3; ρ = 1 there). The expectation has no closed
-// form: it is the mean over so many draws of m negatives for each edge, at
-// least 2, and the error is the standard error that these draws leave. The
-// seed decides which they are. Similarities below clamp count as clamp.
-//
-// Edges and embedding are as for KL, and so are the errors.
-func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
-	n, err := points(embedding, d, "embedding")
-	if err != nil {
-		return Estimate{}, err
-	}
-	if err := checkEdges(heads, tails, n, "loss on"); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkLoss(n, m, clamp); err != nil {
-		return Estimate{}, err
-	}
-	if !(rho > 0) || math.IsInf(rho, 0) || draws < 2 {
-		return Estimate{}, fmt.Errorf("%w: ρ = %v with %d draws per edge; ρ is a positive number, and 2 draws are needed for the error", ErrInput, rho, draws)
-	}
-	point := func(i int32) []T { return embedding[int(i)*d : int(i)*d+d] }
-	similarity := func(a, b []T) float64 { return max(clamp, 1/(1+squaredDistance(a, b))) }
-	type sums struct{ loss, variance float64 } // over edges; variance of an edge's mean
-	partial := make([]sums, parallel.Pieces(len(heads), edgeGrain))
-	stream := rng.New(seed, rng.Negatives)
-	err = inPieces(ctx, len(heads), edgeGrain, func(piece, lo, hi int) {
-		var s sums
-		random := stream.At(uint64(lo) * uint64(draws) * uint64(m))
-		for e := lo; e < hi; e++ {
-			i := heads[e]
-			head := point(i)
-			positive := similarity(head, point(tails[e]))
-			var mean, squares float64 // Welford's running mean and sum of squares
-			for r := range draws {
-				total := positive
-				for range m {
-					j := int32(random.IntN(n - 1))
-					if j >= i {
-						j++
-					}
-					total += similarity(head, point(j))
-				}
-				v := math.Log(total)
-				before := v - mean
-				mean += before / float64(r+1)
-				squares += before * (v - mean)
-			}
-			s.loss += mean/rho - math.Log(positive)
-			s.variance += squares / float64(draws-1) / float64(draws)
-		}
-		partial[piece] = s
-	})
-	if err != nil {
-		return Estimate{}, err
-	}
-	var s sums
-	for _, p := range partial {
-		s.loss += p.loss
-		s.variance += p.variance
-	}
-	edges := float64(len(heads))
-	return Estimate{s.loss / edges, math.Sqrt(s.variance) / rho / edges}, nil
 }

@@ -1,0 +1,74 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// errClaimed tells that somebody else has claimed a file.
+var errClaimed = errors.New("in use")
+
+// unclaimedAge is for how long nobody has written to a temporary file that counts as
+// abandoned where files cannot be claimed.
+const unclaimedAge = time.Hour
+
+// claimNew claims a temporary file that was just made. It is false if the file has
+// been taken for an abandoned one before it was claimed.
+func claimNew(path string) (release func(), ok bool) {
+	release, err := claim(path)
+	switch {
+	case errors.Is(err, errClaimed), errors.Is(err, fs.ErrNotExist):
+		return nil, false
+	case err != nil: // as good as can be
+		return func() {}, true
+	}
+	if _, err := os.Lstat(path); err != nil { // removed between the two steps of claim
+		release()
+		return nil, false
+	}
+	return release, true
+}
+
+// swept are the folders that sweep has been in.
+var swept sync.Map
+
+// sweep removes the temporary files that processes which were killed have left in a
+// folder, once in the life of this one. Writing does not depend on whether it can.
+func sweep(folder string) {
+	if at, err := filepath.Abs(folder); err == nil {
+		folder = at
+	}
+	if _, before := swept.LoadOrStore(folder, true); before {
+		return
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if match, _ := filepath.Match(Pattern, e.Name()); match && e.Type().IsRegular() {
+			removeAbandoned(filepath.Join(folder, e.Name()))
+		}
+	}
+}
+
+// removeAbandoned removes a temporary file unless its writer still lives.
+func removeAbandoned(path string) {
+	release, err := claim(path)
+	switch {
+	case err == nil:
+		defer release()
+	case errors.Is(err, errors.ErrUnsupported):
+		if info, err := os.Lstat(path); err != nil || time.Since(info.ModTime()) < unclaimedAge {
+			return
+		}
+	default:
+		return
+	}
+	// If the writer has ended well meanwhile, there is no such name any more.
+	_ = os.Remove(path)
+}

@@ -1,0 +1,7 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package atomicfile
+
+import "errors"
+
+func claim(string) (release func(), err error) { return nil, errors.ErrUnsupported }

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// UntilSignal returns a context that ends with the first signal that asks the program
+// to end. A second one, no longer caught, ends the program at once. Signals that were
+// ignored when the program began stay ignored: nohup ignores SIGHUP, and shells without
+// job control ignore SIGINT for what they start in the background.
+func UntilSignal(parent context.Context) context.Context {
+	asked := []os.Signal{syscall.SIGTERM} // never empty, which would stand for all signals
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			asked = append(asked, s)
+		}
+	}
+	ctx, stop := signal.NotifyContext(parent, asked...)
+	context.AfterFunc(ctx, stop)
+	return ctx
+}
+
+// SurvivePipes keeps the program alive when nobody reads what it writes to stdout or
+// stderr any longer, which otherwise would end it in the middle of a run: such a write
+// fails, with EPIPE, and nothing more.
+func SurvivePipes() {
+	// Unlike a signal that is ignored, one that is caught is not so in child processes.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// A ResultWriter is stdout, and knows whether its reader has gone away.
+type ResultWriter struct {
+	io.Writer
+	Gone bool // as a write has shown
+}
+
+// Write writes to stdout.
+func (r *ResultWriter) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		r.Gone = true
+	}
+	return n, err
+}

@@ -1,0 +1,71 @@
+package simclr_test
+
+import (
+	"context"
+	"io"
+	"math"
+	"testing"
+
+	"cne/data"
+	"cne/model"
+	"cne/simclr"
+)
+
+// Numbers of images are checked wherever they come in.
+func TestImagesOutOfRange(t *testing.T) {
+	const n = 40
+	im := noise(n, 8, 8)
+	p := simclr.PaperPretraining()
+	p.Augmentation.Size, p.BatchSize, p.Epochs, p.WarmUp, p.Network = 8, 20, 1, 0, model.ResNetOptions{Width: 1, Hidden: 4, Out: 2}
+	a := p.Augmentation
+	features := data.NewMatrix(n, 3)
+	classes := make([]int32, n)
+	for i := range n {
+		classes[i] = int32(i % 2)
+		features.Row(i)[i%3] = float32(i)
+	}
+	logistic, err := simclr.FitLogistic(t.Context(), features, classes, nil, 2, simclr.LogisticOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []int32{0, -1, n, math.MaxInt32, math.MinInt32} { // 0 is in its place
+		for _, at := range []int{0, 20, n - 1} {
+			if bad == 0 && at > 0 {
+				continue
+			}
+			rows := make([]int32, n)
+			for i := range rows {
+				rows[i] = int32(i)
+			}
+			rows[at] = bad
+			dst := make([]float32, n*3*a.Size*a.Size)
+			for name, use := range map[string]func() error{
+				"Features": func() error {
+					_, err := simclr.Features(t.Context(), &average{}, &a, im, rows, nil)
+					return err
+				},
+				"Pixels":      func() error { _, err := simclr.Pixels(im, rows); return err },
+				"BatchTo":     func() error { return a.BatchTo(dst, im, rows, 0, 0, 1) },
+				"EvalBatchTo": func() error { return a.EvalBatchTo(dst, im, rows) },
+				"Grid":        func() error { return a.Grid(io.Discard, im, rows, 2, 0, 1, 1) },
+				"FitLogistic": func() error {
+					_, err := simclr.FitLogistic(t.Context(), features, classes, rows, 2, simclr.LogisticOptions{})
+					return err
+				},
+				"Classify": func() error { _, err := logistic.Classify(features, rows); return err },
+				"KNNAccuracy": func() error {
+					_, err := simclr.KNNAccuracy(t.Context(), features, classes, simclr.Split{Train: rows[:30], Test: rows[30:]}, 3, nil)
+					return err
+				},
+				"Run": func() error {
+					_, _, err := p.Run(context.Background(), im, rows)
+					return err
+				},
+			} {
+				if err := use(); (err == nil) != (bad == 0) {
+					t.Errorf("%s, %d at %d: %v", name, bad, at, err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package quality
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"cne/data"
+	"cne/data/neighbors"
+)
+
+// Numbers of points are checked wherever they come in.
+func TestPointsOutOfRange(t *testing.T) {
+	const n, k = 40, 2
+	x := normal[float32](1, n, 2, 3)
+	m := &data.Matrix{N: n, D: 2, X: x}
+	good := func() []int32 {
+		index := make([]int32, n*k)
+		for e := range index {
+			index[e] = int32((e/k + 1 + e%k) % n)
+		}
+		return index
+	}
+	list := func(index []int32) *neighbors.Neighbors {
+		return &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: make([]float64, n*k)}
+	}
+	graph, err := neighbors.FromNeighbors(list(good()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []int32{-1, n, math.MaxInt32, math.MinInt32} {
+		for _, at := range []int{0, 37, n*k - 1} {
+			index := good()
+			index[at] = bad
+			broken := *graph
+			broken.Indices = append([]int32(nil), graph.Indices...)
+			broken.Indices[at] = bad
+			for name, measure := range map[string]func() error{
+				"KL": func() error { _, err := KL(t.Context(), good(), index, x, 2, 1); return err },
+				"ExpectedLosses": func() error {
+					_, err := ExpectedLosses(t.Context(), index, good(), x, 2, 5, 0, []Discriminator{UMAP()}, nil)
+					return err
+				},
+				"ExpectedInfoNC": func() error {
+					_, err := ExpectedInfoNC(t.Context(), good(), index, x, 2, 5, 1, 0, 2, 1)
+					return err
+				},
+				"many negatives": func() error {
+					_, err := ExpectedInfoNC(t.Context(), index, good(), x, 2, 1<<20, 1, 0, 2, 1)
+					return err
+				},
+				"KNNRecall": func() error { _, err := KNNRecall(index, good(), k); return err },
+				"HeldOutRecall": func() error {
+					_, err := HeldOutRecall(good(), index, k, n)
+					return err
+				},
+				"Options.Neighbors": func() error {
+					_, err := Measure(t.Context(), m, m, Options{K: k, Neighbors: list(index)})
+					return err
+				},
+				"Options.Found": func() error {
+					_, err := Measure(t.Context(), m, m, Options{K: k, Found: list(index)})
+					return err
+				},
+				"Options.Graph": func() error {
+					_, err := Measure(t.Context(), m, m, Options{K: k, Graph: &broken})
+					return err
+				},
+			} {
+				if err := measure(); !errors.Is(err, ErrInput) && !errors.Is(err, neighbors.ErrInput) && !errors.Is(err, neighbors.ErrInvalidGraph) {
+					t.Errorf("%s, %s: %v", name, fmt.Sprintf("%d at %d", bad, at), err)
+				}
+			}
+		}
+	}
+}

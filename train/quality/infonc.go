@@ -1,0 +1,253 @@
+package quality
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"cne/internal/parallel"
+	"cne/internal/rng"
+)
+
+// An Estimate is a mean of random draws, and its standard error.
+type Estimate struct{ Mean, Error float64 }
+
+const (
+	// infoNCWork bounds how many similarities ExpectedInfoNC computes in the end: some
+	// seconds of work.
+	infoNCWork = 1 << 28
+	// fewestEdges is of how many edges it takes the mean all the same.
+	fewestEdges = 32
+	// manyNegatives is how many negatives for each other point are so many that their
+	// sum has a closed form.
+	manyNegatives = 100
+)
+
+// ExpectedInfoNC estimates the loss per edge of InfoNC-t-SNE with m negatives,
+// drawn uniformly from the points other than the edge's head,
+//
+//	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
+//
+// (Damrich et al., 2023, Sec. 3; ρ = 1 there). The expectation has no closed
+// form: it is the mean over so many draws of m negatives for each edge, at
+// least 2, and the error is the standard error that these draws leave. The
+// seed decides which they are. Similarities below clamp count as clamp.
+//
+// Where this would take more than about 3·10⁸ similarities, there are 2 draws, and if
+// that is too much still, of edges that are drawn in their turn, at least 32, whose
+// differences the error then includes. For m ≥ 100(n−1) nothing but such edges is
+// drawn: the sum of the negatives then hardly varies, and the expectation is
+// expanded around the mean of the sum, to within 1e-5.
+//
+// Edges and embedding are as for KL, and so are the errors.
+func ExpectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64) (Estimate, error) {
+	return expectedInfoNC(ctx, heads, tails, embedding, d, m, rho, clamp, draws, seed, infoNCWork)
+}
+
+// expectedInfoNC is ExpectedInfoNC with a bound of its work.
+func expectedInfoNC[T Float](ctx context.Context, heads, tails []int32, embedding []T, d, m int, rho, clamp float64, draws int, seed uint64, work int) (Estimate, error) {
+	n, err := points(embedding, d, "embedding")
+	if err != nil {
+		return Estimate{}, err
+	}
+	if err := checkEdges(heads, tails, n, "loss on"); err != nil {
+		return Estimate{}, err
+	}
+	if err := checkLoss(n, m, clamp); err != nil {
+		return Estimate{}, err
+	}
+	if !(rho > 0) || math.IsInf(rho, 0) || draws < 2 {
+		return Estimate{}, fmt.Errorf("%w: ρ = %v with %d draws per edge; ρ is a positive number, and 2 draws are needed for the error", ErrInput, rho, draws)
+	}
+	f := &infoNC[T]{heads: heads, tails: tails, embedding: embedding, n: n, d: d, m: m, draws: draws, clamp: clamp, seed: seed}
+	if m/manyNegatives >= n-1 {
+		f.draws = 1
+		f.moments = make([]moments, n)
+		if n <= work/n { // those of all heads are affordable
+			err := inPieces(ctx, n, max(1, infoNCGrain/n), func(_, lo, hi int) {
+				for i := lo; i < hi; i++ {
+					f.moments[i] = f.momentsOf(int32(i))
+				}
+			})
+			if err != nil {
+				return Estimate{}, err
+			}
+			return f.overAllEdges(ctx, rho)
+		}
+		return f.overDrawnEdges(ctx, rho, work/n)
+	}
+	if edges := work / m; len(heads) > edges/draws {
+		f.draws = 2
+		if edges /= 2; len(heads) > edges {
+			return f.overDrawnEdges(ctx, rho, edges)
+		}
+	}
+	return f.overAllEdges(ctx, rho)
+}
+
+// infoNCGrain is about how many similarities make a piece of work.
+const infoNCGrain = 1 << 24
+
+// infoNC is one call of ExpectedInfoNC.
+type infoNC[T Float] struct {
+	heads, tails []int32
+	embedding    []T
+	n, d, m      int
+	draws        int
+	clamp        float64
+	seed         uint64
+	// moments are those of the heads, if nothing is drawn but edges; they may be of no
+	// samples yet.
+	moments []moments
+}
+
+// grain is how many edges make a piece of work.
+func (f *infoNC[T]) grain() int {
+	cost := f.draws * min(f.m, infoNCGrain)
+	if f.moments != nil {
+		cost = f.n
+	}
+	return min(edgeGrain, max(1, infoNCGrain/cost))
+}
+
+func (f *infoNC[T]) similarity(i, j int32) float64 {
+	a, b := int(i)*f.d, int(j)*f.d
+	return max(f.clamp, 1/(1+squaredDistance(f.embedding[a:a+f.d], f.embedding[b:b+f.d])))
+}
+
+// overAllEdges is the mean over all edges.
+func (f *infoNC[T]) overAllEdges(ctx context.Context, rho float64) (Estimate, error) {
+	type sums struct{ loss, variance float64 } // over edges; variance of an edge's mean
+	grain := f.grain()
+	partial := make([]sums, parallel.Pieces(len(f.heads), grain))
+	stream := rng.New(f.seed, rng.Negatives)
+	err := inPieces(ctx, len(f.heads), grain, func(piece, lo, hi int) {
+		var s sums
+		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
+		for e := lo; e < hi; e++ {
+			mean, variance := f.logTotal(e, &random)
+			s.loss += mean/rho - math.Log(f.similarity(f.heads[e], f.tails[e]))
+			s.variance += variance
+		}
+		partial[piece] = s
+	})
+	if err != nil {
+		return Estimate{}, err
+	}
+	var s sums
+	for _, p := range partial {
+		s.loss += p.loss
+		s.variance += p.variance
+	}
+	edges := float64(len(f.heads))
+	return Estimate{s.loss / edges, math.Sqrt(s.variance) / rho / edges}, nil
+}
+
+// overDrawnEdges is the mean over so many edges that are drawn, but for the part that
+// needs no negatives, which is over all.
+func (f *infoNC[T]) overDrawnEdges(ctx context.Context, rho float64, edges int) (Estimate, error) {
+	edges = max(edges, fewestEdges)
+	order := rng.New(f.seed, rng.Sample)
+	chosen := make([]int, edges)
+	for k := range chosen {
+		chosen[k] = order.IntN(len(f.heads))
+	}
+	values := make([]float64, edges)
+	stream := rng.New(f.seed, rng.Negatives)
+	err := inPieces(ctx, edges, f.grain(), func(_, lo, hi int) {
+		random := stream.At(uint64(lo) * uint64(f.draws) * uint64(f.m))
+		for k := lo; k < hi; k++ {
+			values[k], _ = f.logTotal(chosen[k], &random)
+		}
+	})
+	if err != nil {
+		return Estimate{}, err
+	}
+	attraction, err := overEdges(ctx, f.heads, f.tails, f.embedding, f.d, func(d2 float64) float64 {
+		return -math.Log(max(f.clamp, 1/(1+d2)))
+	})
+	if err != nil {
+		return Estimate{}, err
+	}
+	var mean, squares float64
+	for k, v := range values {
+		before := v - mean
+		mean += before / float64(k+1)
+		squares += before * (v - mean)
+	}
+	return Estimate{
+		attraction/float64(len(f.heads)) + mean/rho,
+		math.Sqrt(squares/float64(edges-1)/float64(edges)) / rho,
+	}, nil
+}
+
+// logTotal returns the mean of the logarithm of an edge's similarities over draws of its
+// negatives, and the variance of that mean.
+func (f *infoNC[T]) logTotal(e int, random *rng.Stream) (mean, variance float64) {
+	i := f.heads[e]
+	positive := f.similarity(i, f.tails[e])
+	if f.moments != nil {
+		s := f.moments[i]
+		if s.count == 0 {
+			s = f.momentsOf(i)
+		}
+		return s.expectedLog(positive, float64(f.m)), 0
+	}
+	var squares float64 // Welford's running mean and sum of squares
+	for r := range f.draws {
+		total := positive
+		for range f.m {
+			j := int32(random.IntN(f.n - 1))
+			if j >= i {
+				j++
+			}
+			total += f.similarity(i, j)
+		}
+		v := math.Log(total)
+		before := v - mean
+		mean += before / float64(r+1)
+		squares += before * (v - mean)
+	}
+	return mean, squares / float64(f.draws-1) / float64(f.draws)
+}
+
+// moments are the mean of some numbers and their central moments of second to fourth
+// order.
+type moments struct {
+	count                       int
+	mean, second, third, fourth float64
+}
+
+// momentsOf returns those of the similarities of a point to all others.
+func (f *infoNC[T]) momentsOf(i int32) moments {
+	s := moments{count: f.n - 1}
+	for j := range int32(f.n) {
+		if j != i {
+			s.mean += f.similarity(i, j)
+		}
+	}
+	count := float64(s.count)
+	s.mean /= count
+	for j := range int32(f.n) {
+		if j != i {
+			x := f.similarity(i, j) - s.mean
+			s.second += x * x / count
+			s.third += x * x * x / count
+			s.fourth += x * x * x * x / count
+		}
+	}
+	return s
+}
+
+// expectedLog returns the expectation of log(a + x₁ + … + xₘ) for m of the numbers, drawn
+// with replacement, by its expansion around the mean of the sum up to fourth order. Since
+// numbers that are not negative have a second moment of at most count·mean², and so on,
+// what is left out is of the order of (count/m)³.
+func (s *moments) expectedLog(a, m float64) float64 {
+	total := a + m*s.mean
+	// One division after the other, since powers of small totals would be 0.
+	second := m * (s.second / total / total)
+	third := m * (s.third / total / total / total)
+	fourth := m*((s.fourth-3*s.second*s.second)/total/total/total/total) + 3*second*second
+	return math.Log(total) - second/2 + third/3 - fourth/4
+}
