@@ -65,6 +65,9 @@ func run(ctx context.Context, commands []func() *cobra.Command, args []string, s
 	root.SetArgs(args)
 	err := errors.Join(root.ExecuteContext(ctx), results.Flush())
 	if err == nil {
+		err = out.Err
+	}
+	if err == nil {
 		return exitOK
 	}
 	if out.Gone && errors.Is(err, syscall.EPIPE) {

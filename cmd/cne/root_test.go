@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -126,6 +127,22 @@ func TestCompletion(t *testing.T) {
 		_, stdout, _ := runCne(context.Background(), append([]string{cobra.ShellCompRequestCmd}, strings.Fields(args)...)...)
 		if !strings.Contains(stdout, want) {
 			t.Errorf("cne %s: %q lacks %q", args, stdout, want)
+		}
+	}
+}
+
+// fullDisk is a writer that has no room.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// Whatever is printed, that it could not be is a failure.
+func TestFullStdout(t *testing.T) {
+	for _, args := range [][]string{nil, {"--help"}, {"train", "--help"}, {"help", "train"}, {"simclr"}, {"version"}, {"--version"}, {"config"}, {"completion", "bash"}} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), commands, args, fullDisk{}, &stderr)
+		if code != exitFailure || !strings.Contains(stderr.String(), "no space left on device") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%q: exit code %d, stderr %q", args, code, &stderr)
 		}
 	}
 }

@@ -33,10 +33,12 @@ func SurvivePipes() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// A ResultWriter is stdout, and knows whether its reader has gone away.
+// A ResultWriter is stdout, and knows whether its reader has gone away, and what else
+// went wrong: not all that writes to it, such as the help, looks.
 type ResultWriter struct {
 	io.Writer
-	Gone bool // as a write has shown
+	Gone bool  // as a write has shown
+	Err  error // of the first write that failed
 }
 
 // Write writes to stdout.
@@ -44,6 +46,9 @@ func (r *ResultWriter) Write(p []byte) (int, error) {
 	n, err := r.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
 		r.Gone = true
+	}
+	if r.Err == nil {
+		r.Err = err
 	}
 	return n, err
 }
