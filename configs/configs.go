@@ -38,6 +38,7 @@ var Train = &Schema[Config]{
 	defaults: defaults,
 	complete: (*Config).complete,
 	clashes:  (*Config).clashes,
+	size:     (*Config).CheckSize,
 	common: func(c *Config) Common {
 		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType}
 	},
@@ -72,6 +73,7 @@ var Pretrain = &Schema[SimCLR]{
 	defaults: simclrDefaults,
 	complete: (*SimCLR).complete,
 	clashes:  (*SimCLR).clashes,
+	size:     (*SimCLR).CheckSize,
 	common: func(c *SimCLR) Common {
 		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32"}
 	},

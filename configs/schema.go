@@ -76,7 +76,9 @@ type Schema[C any] struct {
 	complete func(*C)
 	// clashes lists what can clash, in the order in which it is reported.
 	clashes func(*C) []clash
-	common  func(*C) Common
+	// size refuses what data of a size cannot be used with.
+	size   func(*C, Size) error
+	common func(*C) Common
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string
 	// mayChange are the keys, or sections, that a run may be resumed with other
@@ -151,6 +153,16 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 // configuration that was changed since it was loaded. Errors are of the type
 // *Error.
 func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
+
+// CheckSize refuses what is right by itself but not for data of a size. The origins may
+// be nil. Errors are of the type *Error.
+func (s *Schema[C]) CheckSize(c *C, size Size, origins Origins) error {
+	err := s.size(c, size)
+	if fault := new(Error); errors.As(err, &fault) {
+		fault.Source = origins[fault.Key]
+	}
+	return err
+}
 
 // merge lays layers over the defaults and over each other, the last on top, and
 // checks the result. Viper merges; its own readers of files, variables and flags

@@ -37,6 +37,9 @@ type inputs struct {
 
 // readInputs reads and scales the points of a run.
 func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
+	if err := checkFiles(c); err != nil {
+		return nil, err
+	}
 	in := new(inputs)
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {

@@ -392,7 +392,8 @@ func TestResumeRefuses(t *testing.T) {
 			t.Error(code, stderr, listFiles(t, "run"))
 		}
 		must(t, os.Remove("run/checkpoint.safetensors"))
-		code, _, stderr = runCne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "plot.width_cm=0.1")
+		writeTestFile(t, "run/snapshots", "a file where the folder should be")
+		code, _, stderr = runCne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "output.snapshots=1")
 		if _, err := os.Stat("run/embedding.npy"); err != nil || !strings.Contains(stderr, "there is no checkpoint in the run folder; the run begins again") {
 			t.Error(code, stderr, err)
 		}

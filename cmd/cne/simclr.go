@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,9 @@ overriding the ones before.`,
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
 func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Images, error) {
+	if err := cmp.Or(checkReadable("data.labels", c.Labels), checkReadable(key, c.Path)); err != nil {
+		return nil, err
+	}
 	images, err := await(ctx, func() (*data.Images, error) {
 		return data.OpenImages(ctx, c.Path, c.Options())
 	})

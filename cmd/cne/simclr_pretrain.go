@@ -68,6 +68,10 @@ type pretraining struct {
 func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := p.config
+	inputs := slices.Concat(c.Data.Path, c.Data.Labels)
+	if err := p.refuse(inputs...); err != nil {
+		return err
+	}
 	if p.images, err = openImages(ctx, &c.Data, "data.path"); err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; or set monitor.every to 0", c.Evaluate.Explain(err))
 	}
-	unlock, err := p.open(slices.Concat(c.Data.Path, c.Data.Labels)...)
+	unlock, err := p.open(inputs...)
 	if err != nil {
 		return err
 	}

@@ -140,6 +140,9 @@ type sweepPoint struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
+	if err := s.refuse(inputFiles(c)...); err != nil {
+		return err
+	}
 	if s.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -231,7 +234,7 @@ func (s *spectrum) check(points, edges int) error {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		o := x.config.Options()
-		if err := checkOptions(&o, points, edges); err != nil {
+		if err := checkOptions(x.config, &o, points, edges); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		s.stops = append(s.stops, x)

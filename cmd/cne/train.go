@@ -67,6 +67,9 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
+	if err := t.refuse(inputFiles(c)...); err != nil {
+		return err
+	}
 	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	defer unlock()
 	o := c.Options()
 	o.Device = t.device
-	if err := checkOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	if err := checkOptions(c, &o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	var m cne.Trainable
@@ -102,7 +105,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		return err
 	}
-	if err := checkOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
+	if err := checkOptions(c, &o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := beginRun(t.runState, t.in, t.near); err != nil {
@@ -141,10 +144,11 @@ func inputFiles(c *configs.Config) []string {
 	return files
 }
 
-// checkOptions says what is wrong with options for a graph of so many points and edges.
-func checkOptions(o *cne.Options, points, edges int) error {
+// checkOptions says what is wrong with the options of a configuration for a graph of so
+// many points and edges.
+func checkOptions(c *configs.Config, o *cne.Options, points, edges int) error {
 	fit := o.FitOptions()
-	return fit.Check(o.Objective(), points, edges)
+	return c.Explain(fit.Check(o.Objective(), points, edges))
 }
 
 // beginRun makes the folder that of a run on points and their neighborhood, or checks
