@@ -5,25 +5,16 @@ import (
 	"fmt"
 	"math"
 
+	"cne/data"
 	"cne/train"
 )
 
-// A Size is what is known of the size of a run's data before they are read.
-type Size struct {
-	// Low and High bound the number of points, or of images; they are equal where it
-	// is known.
-	Low, High int
-	// Width is the number of values of a point, or of pixels of an image; 0 if it is
-	// not known.
-	Width int
-}
-
 // AnySize is the size of data of which nothing is known.
-var AnySize = Size{Low: 2, High: math.MaxInt32}
+var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 
 // CheckSize refuses what is right by itself but not for data of a size, as far as this
 // is known. Faults are of the type *Error.
-func (c *Config) CheckSize(size Size) error {
+func (c *Config) CheckSize(size data.Size) error {
 	low, high := c.left(size.Low), c.left(size.High)
 	few := func(key string, k int) error {
 		return &Error{Key: key, Problem: fmt.Sprintf("is %d, but the %d points do not have as many neighbours each; take fewer neighbours, or give more points", k, high)}
@@ -101,7 +92,7 @@ func (c *Config) sameSide(phase, a, b int) bool {
 
 // CheckSize refuses what is right by itself but not for images of a size, as far as this
 // is known. Faults are of the type *Error.
-func (c *SimCLR) CheckSize(size Size) error {
+func (c *SimCLR) CheckSize(size data.Size) error {
 	if b := c.Train.BatchSize; b > size.High {
 		return &Error{Key: "train.batch_size", Problem: fmt.Sprintf("is %d, but there are %d images; give more images, or take smaller batches", b, size.High)}
 	}

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
+	"cne"
+	"cne/data"
 	"cne/internal/text"
 )
 
@@ -77,8 +80,12 @@ type Schema[C any] struct {
 	// clashes lists what can clash, in the order in which it is reported.
 	clashes func(*C) []clash
 	// size refuses what data of a size cannot be used with.
-	size   func(*C, Size) error
-	common func(*C) Common
+	size func(*C, data.Size) error
+	// dataSize returns what is known of the size of the data before they are read, and
+	// memory estimates what a run on data of a size takes.
+	dataSize func(context.Context, *C) data.Size
+	memory   func(*C, data.Size, MemoryOptions) (cne.Memory, error)
+	common   func(*C) Common
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string
 	// mayChange are the keys, or sections, that a run may be resumed with other
@@ -154,9 +161,12 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 // *Error.
 func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
 
+// DataSize returns what is known of the size of a run's data before they are read.
+func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return s.dataSize(ctx, c) }
+
 // CheckSize refuses what is right by itself but not for data of a size. The origins may
 // be nil. Errors are of the type *Error.
-func (s *Schema[C]) CheckSize(c *C, size Size, origins Origins) error {
+func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
 	err := s.size(c, size)
 	if fault := new(Error); errors.As(err, &fault) {
 		fault.Source = origins[fault.Key]

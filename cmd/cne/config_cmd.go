@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -28,9 +31,12 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	var checkOnly bool
 	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := cli.Config(s, cmd)
-		if err != nil || checkOnly {
+		c, origins, err := cli.Config(s, cmd)
+		if err != nil {
 			return err
+		}
+		if checkOnly {
+			return check(cmd.Context(), cmd.OutOrStdout(), s, c, origins)
 		}
 		var yaml bytes.Buffer
 		if err := s.Write(&yaml, c); err != nil {
@@ -40,6 +46,24 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 		return err
 	}
 	cli.AddFlags(s, cmd)
-	cmd.Flags().BoolVar(&checkOnly, "check", false, "print nothing; the exit code says whether the configuration is right")
+	cmd.Flags().BoolVar(&checkOnly, "check", false, "print what memory a run takes; the exit code says whether the configuration is right")
 	return cmd
+}
+
+// check looks for what a run would be refused for, as far as it is known before the data
+// are read, and prints what memory it takes.
+func check[C any](ctx context.Context, w io.Writer, s *configs.Schema[C], c *C, origins configs.Origins) error {
+	size := s.DataSize(ctx, c)
+	if err := s.CheckSize(c, size, origins); err != nil {
+		return err
+	}
+	if err := s.CheckMemory(c, size, configs.MemoryOptions{}, origins); err != nil {
+		return err
+	}
+	e, err := s.Memory(c, size, configs.MemoryOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, "memory:", configs.DescribeMemory(e, size))
+	return err
 }

@@ -69,7 +69,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := p.config
 	inputs := slices.Concat(c.Data.Path, c.Data.Labels)
-	if err := p.refuse(inputs...); err != nil {
+	if err := p.refuse(ctx, configs.MemoryOptions{}, inputs...); err != nil {
 		return err
 	}
 	if p.images, err = openImages(ctx, &c.Data, "data.path"); err != nil {
@@ -80,6 +80,9 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
 	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
+		return err
+	}
+	if err := p.checkSize(exactly(len(p.rows), 3*p.images.W*p.images.H), configs.MemoryOptions{}); err != nil {
 		return err
 	}
 	p.options = c.Pretraining()

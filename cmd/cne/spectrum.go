@@ -140,7 +140,7 @@ type sweepPoint struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if err := s.refuse(inputFiles(c)...); err != nil {
+	if err := s.refuse(ctx, s.memory(), inputFiles(c)...); err != nil {
 		return err
 	}
 	if s.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
@@ -154,6 +154,9 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	s.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.in.logCounts(s.Log, c.Data.Genes)
+	if err := s.checkSize(exactly(s.in.all(), s.in.width), s.memory()); err != nil {
+		return err
+	}
 	unlock, err := s.open(inputFiles(c)...)
 	if err != nil {
 		return err

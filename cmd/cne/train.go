@@ -67,7 +67,7 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if err := t.refuse(inputFiles(c)...); err != nil {
+	if err := t.refuse(ctx, configs.MemoryOptions{}, inputFiles(c)...); err != nil {
 		return err
 	}
 	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
@@ -82,6 +82,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	t.in.logCounts(t.Log, c.Data.Genes)
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
+	}
+	if err := t.checkSize(exactly(t.in.all(), t.in.width), configs.MemoryOptions{}); err != nil {
+		return err
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.

@@ -25,9 +25,23 @@ type Limit struct {
 // (ulimit -v), the memory that is free, swap included, and GOMEMLIMIT. ok is false where
 // the system tells of none.
 func Available() (tightest Limit, ok bool) {
-	s := system{root: os.DirFS("/"), goLimit: debug.SetMemoryLimit(-1)}
+	s := system{root: os.DirFS("/"), goLimit: goLimitAtStart}
 	s.addressSpace, s.hasAddressSpace = addressSpaceLimit()
 	return s.tightest()
+}
+
+// goLimitAtStart is GOMEMLIMIT: Bound changes what the runtime has.
+var goLimitAtStart = debug.SetMemoryLimit(-1)
+
+// Bound has the garbage collector keep what nobody uses any more from taking the process
+// beyond what is Available, unless GOMEMLIMIT says how much it may have.
+func Bound() {
+	available, ok := Available()
+	if !ok || goLimitAtStart < math.MaxInt64 {
+		return
+	}
+	s := system{root: os.DirFS("/")}
+	debug.SetMemoryLimit(s.fields("proc/self/status")["RssAnon"] + available.Bytes/10*9)
 }
 
 // AddressSpace returns how much address space is left, if it is limited.

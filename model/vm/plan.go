@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"math"
 
 	"cne/model/op"
 )
@@ -17,7 +18,7 @@ type Plan struct {
 // those that are not named the shapes of their nodes. It allocates nothing.
 func (p *Program) Plan(inputs map[*op.Array][]int) (Plan, error) {
 	shapes := map[*op.Array]*op.Array{} // stand-ins without elements
-	sizes := map[*op.Array]int64{}
+	sizes := map[*op.Array]float64{}
 	standIn := func(a *op.Array) *op.Array {
 		s := shapes[a]
 		if s == nil {
@@ -49,13 +50,19 @@ func (p *Program) Plan(inputs map[*op.Array][]int) (Plan, error) {
 		}
 		out := op.ShapeOnly(s.out.Dtype(), shape...)
 		shapes[s.out] = out
-		sizes[s.out] = max(sizes[s.out], int64(out.Len())*int64(out.Dtype().Size()))
+		bytes := float64(out.Dtype().Size())
+		for _, d := range shape {
+			bytes *= float64(d)
+		}
+		sizes[s.out] = max(sizes[s.out], bytes)
 		if k, ok := s.kernel.(op.Scratcher); ok {
 			plan.Scratch = max(plan.Scratch, k.Scratch(out, operands)) // operations of a kind share it
 		}
 	}
+	total := 0.
 	for _, bytes := range sizes {
-		plan.Arrays += bytes
+		total += bytes
 	}
+	plan.Arrays = int64(min(total, math.MaxInt64/4))
 	return plan, nil
 }
