@@ -191,6 +191,8 @@ func (r *accounts) neighbors(n, width, k float64, option string) *memory.Part {
 	blocks := r.Hold("blocks of points", "Points", size32*math.Ceil(n/blockSize)*blockSize*(2+width)+size64*n)
 	lists := r.Hold("candidates for neighbours", option, n*(size64*(keep+min(keep, 128))+2*size32))
 	r.Pass("products of blocks", "", r.cores()*size32*blockSize*(2+width+blockSize))
+	// Rows whose neighbours the candidates do not prove are searched in a tree, too.
+	r.Pass("a tree of the points", "", n*(size32*width+size32+size64))
 	r.Free(blocks, lists)
 	return found
 }
@@ -238,13 +240,53 @@ func (r *accounts) train() error {
 			r.Hold("the pairs of a batch", r.batchOption(), float64(needs.Scratch)),
 			r.Hold("the state of the optimiser", option, weights*r.moments()))
 	}
+	if onHost {
+		// The arrays of a batch grow each time that one has more distinct points.
+		if size.Distinct < r.w.Points {
+			r.Garbage(3 * float64(needs.Batch))
+		}
+		r.Garbage(r.sparse())
+	}
 	if r.w.Checkpoints {
 		r.Pass("a copy for the checkpoint", option, weights*(1+r.moments()))
 	}
 	r.Free(append(temporary, edges)...)
 	r.positions = r.Hold("the positions", "Dim", size32*r.n*r.dim)
+	if r.network() && onHost {
+		r.Pass("points on their way through the network", option, r.forward(number))
+	}
 	r.Pass("a copy for the file", option, weights)
 	return nil
+}
+
+// forward is model's projection of the points, so many at a time: between two layers, and
+// the widest of them.
+func (r *accounts) forward(number float64) float64 {
+	const rowsPerBlock = 4096
+	widest, second := 0, 0
+	for _, h := range r.Hidden {
+		if h > widest {
+			widest, second = h, widest
+		} else {
+			second = max(second, h)
+		}
+	}
+	return number * min(r.n, rowsPerBlock) * (float64(widest+second) + r.dim)
+}
+
+// sparse is what blas.Sparse takes for points that are mostly zeros, if they are: their
+// other values, the weights of the first layer and copies of their gradient.
+func (r *accounts) sparse() float64 {
+	const share, most, elements, copies = 0.3, 1 << 16, 1 << 24, 8
+	if !r.network() || r.Float64 || r.seen() > most {
+		return 0
+	}
+	first := r.dim
+	if len(r.Hidden) > 0 {
+		first = float64(r.Hidden[0])
+	}
+	weights := first * float64(r.seen())
+	return share*(size32+2)*r.n*float64(r.seen()) + size32*weights*(1+max(2, min(copies, elements/weights)))
 }
 
 // batchOption names what decides the size of a batch's arrays: of wide networks the
@@ -343,7 +385,13 @@ func (r *accounts) measure() {
 	if wanted(quality.MetricSpearman) {
 		// Keys, places and ranks of all pairs.
 		sample := min(r.n, float64(orElse(q.Sample, quality.DefaultSample)))
-		r.Pass("distances for the rank correlation", "Quality.Sample", (size64+2*size32)*sample*(sample-1)/2+size32*sample*(r.width()+r.dim))
+		pairs := sample * (sample - 1) / 2
+		distances := r.Hold("distances for the rank correlation", "Quality.Sample", (size64+2*size32)*pairs+size32*sample*(r.width()+r.dim))
+		// Sorting, for both sides, leaves the bounds of the buckets of each of the first.
+		const buckets = 1 << 11
+		digits := math.Exp2(math.Floor(math.Log2(max(8, pairs/buckets))) - 2)
+		r.Garbage(2 * 2 * size64 * buckets * min(buckets, digits))
+		r.Free(distances)
 	}
 	if wanted(quality.MetricPartition) || wanted(quality.MetricKL) {
 		r.Pass("coordinates of the positions", "Dim", size32*r.n*r.dim)
@@ -363,5 +411,8 @@ func (r *accounts) draw() {
 	r.Step("the picture is drawn")
 	places := r.Hold("places of the points", "", (2*size64+2*size32)*2*r.n)
 	r.Pass("the picture", "", 3*size32*1000*1000)
+	// Text for the table, and shapes for the picture.
+	const perPoint = 600
+	r.Garbage(perPoint * r.n)
 	r.Free(places)
 }

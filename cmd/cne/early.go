@@ -112,8 +112,11 @@ func (in *inputs) all() int {
 	return n
 }
 
-// memory returns what a spectrum takes more of than a run: embeddings that are trained
-// at the same time.
+// memory returns what a spectrum takes more of than a run: tables that are trained at the
+// same time. Networks are trained one after the other.
 func (s *spectrum) memory() configs.MemoryOptions {
+	if s.config.Model.Kind != "table" || !s.device.OnHost() {
+		return configs.MemoryOptions{}
+	}
 	return configs.MemoryOptions{Embeddings: min(len(s.axis.values), runtime.GOMAXPROCS(0))}
 }

@@ -25,14 +25,22 @@ type Estimate struct {
 	Parts  []Part
 }
 
-// Largest returns the largest part of which an option decides the size, and that alone
-// is worth a change: a tenth of all at least; nil if there is none.
+// Largest returns what the parts of one option take together, of the option for which
+// that is most, under the name of its largest part; nil unless it is a tenth of all at
+// least.
 func (e *Estimate) Largest() *Part {
-	i := slices.IndexFunc(e.Parts, func(p Part) bool { return p.Option != "" && p.Bytes >= e.Live/10 })
-	if i < 0 {
-		return nil
+	var largest *Part
+	sums := map[string]int64{}
+	for _, p := range e.Parts {
+		sums[p.Option] += p.Bytes
 	}
-	return &e.Parts[i]
+	for _, p := range e.Parts { // the largest of an option comes first
+		if p.Option == "" || sums[p.Option] < e.Live/10 || largest != nil && sums[p.Option] <= largest.Bytes {
+			continue
+		}
+		largest = &Part{p.What, p.Option, sums[p.Option]}
+	}
+	return largest
 }
 
 // A Ledger adds up what is held and freed, in the order in which that happens, and
@@ -89,10 +97,27 @@ func (l *Ledger) Free(parts ...*Part) {
 // Pass adds an allocation that is garbage at once.
 func (l *Ledger) Pass(what, option string, bytes float64) { l.Free(l.Hold(what, option, bytes)) }
 
+// Garbage adds small or passing allocations of so many bytes in all, which the collector
+// keeps from filling more than it lets garbage fill.
+func (l *Ledger) Garbage(bytes float64) {
+	l.heap = min(l.heap+bytes, max(l.heap, smallestHeap, 2*max(l.marked, l.live)))
+	l.peak = max(l.peak, l.heap)
+	if l.heap >= max(smallestHeap, 2*l.marked) {
+		l.heap, l.marked = l.live, l.live
+	}
+}
+
+// overhead is what the process has resident for a byte of its heap: with gaps between
+// objects, the collector's own tables, and what it has freed but not given back.
+const overhead = 1.08
+
+// small is what things take that are not worth an entry.
+const small = 8 << 20
+
 // Estimate returns the sum so far.
 func (l *Ledger) Estimate() Estimate {
 	e := l.estimate
-	e.Peak = clamp(l.peak)
+	e.Peak = clamp(small + overhead*l.peak)
 	e.Parts = slices.Clone(e.Parts)
 	slices.SortStableFunc(e.Parts, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return e
