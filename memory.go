@@ -219,9 +219,9 @@ func (r *accounts) train() error {
 	if err != nil {
 		return err
 	}
-	what, option := "the table", "Dim"
+	what, option := "the table with its copies", "Dim"
 	if r.network() {
-		what, option = "the network's weights", "Hidden"
+		what, option = "the network's weights with their gradients and copies", "Hidden"
 		if r.Float64 {
 			r.Hold("the points in float64", "Points", size64*r.n*float64(r.seen()))
 		}
@@ -238,7 +238,7 @@ func (r *accounts) train() error {
 			r.Hold("negatives", "Negatives", r.negatives(size)),
 			r.Hold("a batch", r.batchOption(), float64(needs.Batch)),
 			r.Hold("the pairs of a batch", r.batchOption(), float64(needs.Scratch)),
-			r.Hold("the state of the optimiser", option, weights*r.moments()))
+			r.Hold(what, option, weights*r.moments()))
 	}
 	if onHost {
 		// The arrays of a batch grow each time that one has more distinct points.
@@ -248,14 +248,14 @@ func (r *accounts) train() error {
 		r.Garbage(r.sparse())
 	}
 	if r.w.Checkpoints {
-		r.Pass("a copy for the checkpoint", option, weights*(1+r.moments()))
+		r.Pass(what, option, weights*(1+r.moments()))
 	}
 	r.Free(append(temporary, edges)...)
 	r.positions = r.Hold("the positions", "Dim", size32*r.n*r.dim)
 	if r.network() && onHost {
 		r.Pass("points on their way through the network", option, r.forward(number))
 	}
-	r.Pass("a copy for the file", option, weights)
+	r.Pass(what, option, weights)
 	return nil
 }
 

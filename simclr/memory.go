@@ -25,6 +25,8 @@ type Workload struct {
 	Checkpoints bool
 }
 
+const weightsPart = "the network's weights with their gradients and copies"
+
 // Memory estimates what a run takes on the CPU, the images included: its largest arrays
 // in the order in which they come and go. It allocates nothing, and reads nothing. On an
 // accelerator, the network is trained there, and takes nothing here but its weights.
@@ -54,7 +56,7 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 
 	l.Step("the network is trained")
 	weights := number * float64(needs.Parameters)
-	l.Hold("the network's weights", p.widest(), weights)
+	l.Hold(weightsPart, p.widest(), weights)
 	var temporary []*ledger.Part
 	hold := func(what, option string, bytes float64) { temporary = append(temporary, l.Hold(what, option, bytes)) }
 	if p.Device.OnHost() {
@@ -63,7 +65,7 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 		hold("transforms of convolutions", "Network.Width", float64(needs.Scratch))
 		hold("negatives", "Negatives", p.negatives(size))
 		if p.Momentum != 0 || p.WeightDecay != 0 {
-			hold("the state of the optimiser", p.widest(), weights)
+			hold(weightsPart, p.widest(), weights)
 		}
 	}
 	if w.Monitored > 0 {
@@ -72,10 +74,10 @@ func (p *Pretraining) Memory(w Workload) (Memory, error) {
 		}
 	}
 	if w.Checkpoints {
-		l.Pass("a copy for the checkpoint", p.widest(), 2*weights)
+		l.Pass(weightsPart, p.widest(), 2*weights)
 	}
 	l.Free(temporary...)
-	l.Pass("a copy for the file", p.widest(), weights)
+	l.Pass(weightsPart, p.widest(), weights)
 
 	if w.Evaluated > 0 {
 		l.Step("the network is evaluated")

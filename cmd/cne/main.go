@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/internal/cli"
+	"cne/internal/memory"
 	"cne/model/op"
 )
 
@@ -34,7 +35,15 @@ const (
 	exitUsage   = 2
 )
 
+// leastAddressSpace is what any command needs of it in bytes, for threads and blocks of
+// the heap.
+const leastAddressSpace = 128 << 20
+
 func main() {
+	if left, ok := memory.AddressSpace(); ok && left.Bytes < leastAddressSpace {
+		fmt.Fprintf(os.Stderr, "cne: %s leaves %s, too little to begin with; raise it to 2000000 kB or more, or limit the memory by GOMEMLIMIT or a control group\n", left.Source, memory.Format(left.Bytes))
+		os.Exit(exitFailure)
+	}
 	op.Accelerate()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal asks the command to finish; a second one, no longer

@@ -73,15 +73,25 @@ func (l *Ledger) Hold(what, option string, bytes float64) *Part {
 	l.heap += bytes
 	l.peak = max(l.peak, l.heap)
 	if clamp(l.live) > l.estimate.Live {
-		l.estimate = Estimate{Live: clamp(l.live), During: l.step}
-		for _, p := range l.held {
-			l.estimate.Parts = append(l.estimate.Parts, *p)
-		}
+		l.estimate = Estimate{Live: clamp(l.live), During: l.step, Parts: merged(l.held)}
 	}
 	if l.heap > max(smallestHeap, 2*l.marked) {
 		l.heap, l.marked = l.live, l.live
 	}
 	return p
+}
+
+// merged returns parts with those of one name and option added up, in their order.
+func merged(parts []*Part) (list []Part) {
+	for _, p := range parts {
+		i := slices.IndexFunc(list, func(q Part) bool { return q.What == p.What && q.Option == p.Option })
+		if i < 0 {
+			list = append(list, *p)
+		} else {
+			list[i].Bytes += p.Bytes
+		}
+	}
+	return list
 }
 
 // Free makes parts garbage.

@@ -59,8 +59,17 @@ type system struct {
 	goLimit         int64 // math.MaxInt64: none
 }
 
+// heapBlocks is address space that the heap reserves beyond what it uses: it grows by 64
+// MiB.
+const heapBlocks = 128 << 20
+
 func (s *system) tightest() (tightest Limit, ok bool) {
-	for _, limit := range []func() (Limit, bool){s.ofGroups, s.ofAddressSpace, s.ofMachine, s.ofGo} {
+	space := func() (Limit, bool) {
+		l, ok := s.ofAddressSpace()
+		l.Bytes = max(0, l.Bytes-heapBlocks)
+		return l, ok
+	}
+	for _, limit := range []func() (Limit, bool){s.ofGroups, space, s.ofMachine, s.ofGo} {
 		if l, known := limit(); known && (!ok || l.Bytes < tightest.Bytes) {
 			tightest, ok = l, true
 		}
