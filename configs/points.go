@@ -93,11 +93,20 @@ func (c *Config) sameSide(phase, a, b int) bool {
 // CheckSize refuses what is right by itself but not for images of a size, as far as this
 // is known. Faults are of the type *Error.
 func (c *SimCLR) CheckSize(size data.Size) error {
-	if b := c.Train.BatchSize; b > size.High {
-		return &Error{Key: "train.batch_size", Problem: fmt.Sprintf("is %d, but there are %d images; give more images, or take smaller batches", b, size.High)}
+	const most = math.MaxInt32 / 2 // views are numbered
+	if b := c.Train.BatchSize; b > min(size.High, most) {
+		return &Error{Key: "train.batch_size", Problem: fmt.Sprintf("is %d, but there are %d images; give more images, or take smaller batches", b, min(size.High, most))}
+	}
+	if e := &c.Evaluate; e.Split == "stratified" && (e.AtEnd || c.Monitor.Every > 0) {
+		if e.Test >= size.High {
+			return &Error{Key: "evaluate.test", Problem: fmt.Sprintf("is %d, but there are %d images, of which some are to be trained on; take fewer, or set evaluate.at_end to false and monitor.every to 0", e.Test, size.High)}
+		}
+		if e.K > size.High-e.Test {
+			return &Error{Key: "evaluate.k", Problem: fmt.Sprintf("is %d, but of %d images evaluate.test leaves %d; take fewer neighbours", e.K, size.High, size.High-e.Test)}
+		}
 	}
 	p := c.Pretraining()
-	low, high := max(size.Low, p.BatchSize), min(size.High, math.MaxInt32/2)
+	low, high := max(size.Low, p.BatchSize), min(size.High, most)
 	last := p.Check(high)
 	if last == nil || p.Check(low) == nil {
 		return nil

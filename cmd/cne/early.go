@@ -10,6 +10,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/figures"
 	"cne/internal/memory"
 	"cne/internal/rundir"
 )
@@ -119,4 +120,18 @@ func (s *spectrum) memory() configs.MemoryOptions {
 		return configs.MemoryOptions{}
 	}
 	return configs.MemoryOptions{Embeddings: min(len(s.axis.values), runtime.GOMAXPROCS(0))}
+}
+
+// checkPicture says whether the picture of an embedding of the points can be drawn, so
+// that it need not be trained to find out.
+func (in *inputs) checkPicture(c *configs.Config) error {
+	if !c.Output.Plot {
+		return nil
+	}
+	n, others := in.points.Points.N, 0
+	var held *data.Labels
+	if in.held != nil {
+		others, held = in.held.Points.N, in.held.Labels
+	}
+	return figures.Check(n, others, in.points.Labels, held, c.Model.Dim, c.Plot)
 }

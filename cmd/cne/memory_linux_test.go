@@ -163,3 +163,49 @@ func compareMemory[C any](t *testing.T, s *configs.Schema[C], base int64, args [
 		t.Errorf("estimated %d bytes, took %d: %.2f times as much", e.Peak, took, ratio)
 	}
 }
+
+// withC tells that the program looks at its limits before Go's runtime begins.
+var withC bool
+
+// What does not fit is refused in a sentence, before anything is written.
+func TestTooLittleMemory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeRandom(t, "images.npy", "|u1", 48, 32, 32, 3)
+	images := func(settings ...string) string {
+		return "simclr pretrain --quiet -o run --set data.path=images.npy --set train.batch_size=48 --set monitor.every=0 --set evaluate.at_end=false --set " + strings.Join(settings, " --set ")
+	}
+	for name, tc := range map[string]struct {
+		limit, args, want string // limit is a command of the shell
+	}{
+		"large views":         {"true", images("views.size=4096"), "lower views.size (a batch: "},
+		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
+		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
+		"wide layers":         {"true", "train --quiet -o run --set model.kind=mlp --set model.hidden=[65536,30000,30000]", "model.hidden"},
+		"many distances":      {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman=20000", "GOMEMLIMIT leaves"},
+		"a soft limit":        {"export GOMEMLIMIT=150MiB", "config --check", "lower quality.spearman (distances for the rank correlation: 201 MB)"},
+		"address space":       {"ulimit -v 2000000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -v)"},
+		"little of it":        {"ulimit -v 400000", "version", "cne: the limit of 409 MB on the address space (ulimit -v) is too low"},
+		"very little of it":   {"ulimit -v 100000", "version", "cne: the limit of 102 MB on the address space (ulimit -v) is too low"},
+		"too little to begin": {"ulimit -v 1600000", "train", "on the address space (ulimit -v)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(tc.limit, "ulimit -v") && !withC {
+				t.Skip("without a C compiler, Go's runtime ends before the program begins")
+			}
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", fmt.Sprintf("%s && exec %s %s", tc.limit, self, tc.args))
+			cmd.Env = append(os.Environ(), mainVariable+"=1")
+			out, err := cmd.CombinedOutput()
+			lines := strings.TrimSpace(string(out))
+			if cmd.ProcessState.ExitCode() != exitFailure || !strings.HasPrefix(lines, "cne: ") || strings.Contains(lines, "\n") || !strings.Contains(lines, tc.want) {
+				t.Errorf("%v: %.600s\nwant one line with %q", err, lines, tc.want)
+			}
+			if _, err := os.Stat("run"); err == nil {
+				t.Error("it has made a folder")
+			}
+		})
+	}
+}

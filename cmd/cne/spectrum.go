@@ -157,6 +157,9 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.checkSize(exactly(s.in.all(), s.in.width), s.memory()); err != nil {
 		return err
 	}
+	if err := s.in.checkPicture(c); err != nil {
+		return err
+	}
 	unlock, err := s.open(inputFiles(c)...)
 	if err != nil {
 		return err

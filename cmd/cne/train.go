@@ -86,6 +86,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := t.checkSize(exactly(t.in.all(), t.in.width), configs.MemoryOptions{}); err != nil {
 		return err
 	}
+	if err := t.in.checkPicture(c); err != nil {
+		return err
+	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
 	unlock, err := t.open(inputFiles(c)...)
