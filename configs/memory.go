@@ -69,12 +69,38 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 	}
 }
 
+// CheckMeasuring says why embeddings of data of a size cannot be measured, for want of
+// memory.
+func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
+	measured := *c
+	measured.Model.Kind, measured.Graph.Cache = "table", false // no network is trained
+	memory.Bound()
+	return Train.CheckMemory(&measured, size, MemoryOptions{Device: on}, nil)
+}
+
+// Report looks for what a run would be refused for, as far as it is known before the data
+// are read, and says in a sentence what memory it takes.
+func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
+	size := s.DataSize(ctx, c)
+	if err := s.CheckSize(c, size, origins); err != nil {
+		return "", err
+	}
+	if err := s.CheckMemory(c, size, MemoryOptions{}, origins); err != nil {
+		return "", err
+	}
+	e, err := s.Memory(c, size, MemoryOptions{})
+	if err != nil {
+		return "", err
+	}
+	return "memory: " + describeMemory(e, size), nil
+}
+
 // usable is the share of the memory that a run may fill: estimates leave small things
 // out.
 const usable = 0.95
 
-// DescribeMemory says in a sentence what an estimate is.
-func DescribeMemory(e cne.Memory, size data.Size) string {
+// describeMemory says in a sentence what an estimate is.
+func describeMemory(e cne.Memory, size data.Size) string {
 	var b strings.Builder
 	switch {
 	case size.Known():
@@ -84,7 +110,7 @@ func DescribeMemory(e cne.Memory, size data.Size) string {
 	default:
 		fmt.Fprintf(&b, "at least %s; how many points there are is known once they are read", memory.Format(e.Live))
 	}
-	if len(e.Parts) > 0 && e.Live > 0 {
+	if len(e.Parts) > 0 && size.High < math.MaxInt32 {
 		p := e.Parts[0]
 		fmt.Fprintf(&b, "; most of it, %s, is %s", memory.Format(p.Bytes), p.What)
 		if p.Option != "" {

@@ -17,7 +17,11 @@ var AnySize = data.Size{Low: 2, High: math.MaxInt32, Likely: 2}
 func (c *Config) CheckSize(size data.Size) error {
 	low, high := c.left(size.Low), c.left(size.High)
 	few := func(key string, k int) error {
-		return &Error{Key: key, Problem: fmt.Sprintf("is %d, but the %d points do not have as many neighbours each; take fewer neighbours, or give more points", k, high)}
+		points, remedy := fmt.Sprint(high, " points"), "give more points"
+		if high < size.High {
+			points, remedy = fmt.Sprintf("the %d points that data.holdout leaves", high), "hold fewer out"
+		}
+		return &Error{Key: key, Problem: fmt.Sprintf("is %d, but %s do not have %d neighbours each; %s, or set it below %d", k, points, k, remedy, high)}
 	}
 	switch {
 	case high < 2: // the run says so, whatever the configuration

@@ -83,15 +83,15 @@ func ImagesSize(ctx context.Context, paths []string, opt ImageOptions) Size {
 func sizeOfImages(ctx context.Context, path string, size int) Size {
 	info, err := os.Stat(path)
 	switch {
-	case err != nil:
+	case err != nil || !info.IsDir() && !info.Mode().IsRegular():
 		return unknown
 	case !info.IsDir():
-		return sizeOfFile(ctx, file{path: path}, Options{})
+		return sizeOfArray(ctx, file{path: path})
 	}
 	if files, err := expand([]string{path}); err == nil {
 		var all Size
 		for _, f := range files {
-			all = all.add(sizeOfFile(ctx, f, Options{}))
+			all = all.add(sizeOfArray(ctx, f))
 		}
 		return all
 	}
@@ -103,6 +103,19 @@ func sizeOfImages(ctx context.Context, path string, size int) Size {
 		return unknown
 	}
 	return Size{len(files), len(files), len(files), 3 * size * size}
+}
+
+// sizeOfArray is sizeOfFile for images, which are no tables.
+func sizeOfArray(ctx context.Context, f file) Size {
+	_, format, c, err := openFile(ctx, f.path, true)
+	if err != nil {
+		return unknown
+	}
+	c.Close()
+	if format != formatIDX && format != formatNPY && format != formatNPZ {
+		return unknown
+	}
+	return sizeOfFile(ctx, f, Options{})
 }
 
 // add returns the size of both together; the zero Size is that of nothing.

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +34,11 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 			return err
 		}
 		if checkOnly {
-			return check(cmd.Context(), cmd.OutOrStdout(), s, c, origins)
+			report, err := s.Report(cmd.Context(), c, origins)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), report)
+			}
+			return err
 		}
 		var yaml bytes.Buffer
 		if err := s.Write(&yaml, c); err != nil {
@@ -48,22 +50,4 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&checkOnly, "check", false, "print what memory a run takes; the exit code says whether the configuration is right")
 	return cmd
-}
-
-// check looks for what a run would be refused for, as far as it is known before the data
-// are read, and prints what memory it takes.
-func check[C any](ctx context.Context, w io.Writer, s *configs.Schema[C], c *C, origins configs.Origins) error {
-	size := s.DataSize(ctx, c)
-	if err := s.CheckSize(c, size, origins); err != nil {
-		return err
-	}
-	if err := s.CheckMemory(c, size, configs.MemoryOptions{}, origins); err != nil {
-		return err
-	}
-	e, err := s.Memory(c, size, configs.MemoryOptions{})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(w, "memory:", configs.DescribeMemory(e, size))
-	return err
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cne/internal/cli"
-	"cne/internal/memory"
+	"cne/internal/start"
 	"cne/model/op"
 )
 
@@ -35,13 +35,9 @@ const (
 	exitUsage   = 2
 )
 
-// leastAddressSpace is what any command needs of it in bytes, for threads and blocks of
-// the heap.
-const leastAddressSpace = 128 << 20
-
 func main() {
-	if left, ok := memory.AddressSpace(); ok && left.Bytes < leastAddressSpace {
-		fmt.Fprintf(os.Stderr, "cne: %s leaves %s, too little to begin with; raise it to 2000000 kB or more, or limit the memory by GOMEMLIMIT or a control group\n", left.Source, memory.Format(left.Bytes))
+	if err := start.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, "cne:", err)
 		os.Exit(exitFailure)
 	}
 	op.Accelerate()

@@ -37,7 +37,7 @@ type inputs struct {
 
 // readInputs reads and scales the points of a run.
 func readInputs(ctx context.Context, c *configs.Config) (*inputs, error) {
-	if err := checkFiles(c); err != nil {
+	if err := c.CheckFiles(); err != nil {
 		return nil, err
 	}
 	in := new(inputs)

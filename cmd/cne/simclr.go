@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ overriding the ones before.`,
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
 func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Images, error) {
-	if err := cmp.Or(checkReadable("data.labels", c.Labels), checkReadable(key, c.Path)); err != nil {
+	if err := c.CheckFiles(key); err != nil {
 		return nil, err
 	}
 	images, err := await(ctx, func() (*data.Images, error) {

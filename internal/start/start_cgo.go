@@ -1,6 +1,6 @@
 //go:build cgo && linux
 
-package main
+package start
 
 // Go's runtime reserves some 600 MB of the address space before the first line of Go runs,
 // and where a limit does not let it, it dies with a dump of its own state. This runs before.
