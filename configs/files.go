@@ -74,3 +74,16 @@ func readable(path string) error {
 func (d *ImageData) CheckFiles(key string) error {
 	return cmp.Or(checkReadable("data.labels", d.Labels), checkReadable(key, d.Path))
 }
+
+// InputFiles returns the files that a run reads, but for its configuration.
+func (c *Config) InputFiles() []string {
+	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
+	files = append(files, c.Data.HoldoutLabels...)
+	if c.Data.Holdout != nil {
+		files = append(files, c.Data.Holdout.Paths...)
+	}
+	if c.Graph.File != nil {
+		files = append(files, *c.Graph.File)
+	}
+	return files
+}

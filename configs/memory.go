@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 
 	"cne"
@@ -18,7 +19,8 @@ import (
 type MemoryOptions struct {
 	// Device is where the run is computed; nil is the CPU.
 	Device *model.Device
-	// Embeddings is the number of embeddings that are trained at a time; 0 means 1.
+	// Embeddings is the number of embeddings that are made: of tables, as many are trained
+	// at a time on the CPU as there are cores. 0 means 1.
 	Embeddings int
 	// Edges is the number of edges of the graph, where it is known.
 	Edges int
@@ -49,6 +51,7 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 	if !known {
 		return nil
 	}
+	memory.Bound() // garbage takes what is left, and no more
 	size.Likely = size.Low
 	e, err := s.Memory(c, size, o)
 	if err != nil {
@@ -74,7 +77,6 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
 	measured := *c
 	measured.Model.Kind, measured.Graph.Cache = "table", false // no network is trained
-	memory.Bound()
 	return Train.CheckMemory(&measured, size, MemoryOptions{Device: on}, nil)
 }
 
@@ -148,10 +150,14 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 			q.Skip |= metric
 		}
 	}
+	together := 1
+	if c.Model.Kind == "table" && more.Device.OnHost() {
+		together = min(more.Embeddings, runtime.GOMAXPROCS(0))
+	}
 	left := c.left(n)
 	return o.Memory(cne.Workload{
 		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: q,
-		Cached: c.Graph.Cache, Checkpoints: true, Embeddings: more.Embeddings,
+		Cached: c.Graph.Cache, Checkpoints: true, Embeddings: together,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"cne"
 	"cne/data"
 	"cne/train"
 )
@@ -129,6 +130,13 @@ func (c *SimCLR) CheckSize(size data.Size) error {
 var optionKeys = map[string]string{
 	"Sampling": "loss.draw", "BatchSize": "train.batch_size", "Clip": "train.clip", "LRZ": "train.lr_z", "LogZ": "loss.log_z",
 	"Epochs": "train.epochs", "LR": "train.lr", "Anneal": "train.anneal", "WarmUp": "train.warm_up", "Negatives": "loss.negatives",
+}
+
+// CheckOptions says what is wrong with the options of the configuration for a graph of so
+// many points and edges. Faults are of the type *Error.
+func (c *Config) CheckOptions(o *cne.Options, points, edges int) error {
+	fit := o.FitOptions()
+	return c.Explain(fit.Check(o.Objective(), points, edges))
 }
 
 // Explain makes an error of the options that a configuration gives one that names the

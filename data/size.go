@@ -19,6 +19,9 @@ type Size struct {
 	Width int
 }
 
+// SizeOf is the size of n points, or images, of so many values.
+func SizeOf(n, width int) Size { return Size{n, n, n, width} }
+
 // Known tells whether the size is known exactly.
 func (s Size) Known() bool { return s.Low == s.High && s.Width > 0 }
 
@@ -48,7 +51,7 @@ func BuiltinSize(name string) (Size, error) {
 		return unknown, err
 	}
 	n, d := a.rows()
-	return Size{n, n, n, d}, nil
+	return SizeOf(n, d), nil
 }
 
 // PointsSize returns what the heads of files tell of the points that Open would read from
@@ -102,7 +105,7 @@ func sizeOfImages(ctx context.Context, path string, size int) Size {
 	if err != nil {
 		return unknown
 	}
-	return Size{len(files), len(files), len(files), 3 * size * size}
+	return SizeOf(len(files), 3*size*size)
 }
 
 // sizeOfArray is sizeOfFile for images, which are no tables.
@@ -145,7 +148,7 @@ func sizeOfFile(ctx context.Context, f file, opt Options) Size {
 	switch v := st.values.(type) {
 	case *arrayReader:
 		n := v.total / st.d
-		return Size{n, n, n, st.d}
+		return SizeOf(n, st.d)
 	case *table:
 		return sizeOfTable(v, st.d)
 	}
@@ -159,7 +162,7 @@ func sizeOfTable(t *table, d int) Size {
 	got, err := t.read(buffer)
 	rows := got / d
 	if err == io.EOF {
-		return Size{rows, rows, rows, d}
+		return SizeOf(rows, d)
 	}
 	taken := t.s.raw.n - int64(t.s.r.Buffered()) - before
 	if err != nil || t.s.packed || t.s.size <= 0 || rows < 1 || taken < 1 {

@@ -11,16 +11,9 @@ import (
 	"cne/data"
 )
 
-// openCounts reads counts of single-cell sequencing. pathKey and labelsKey are
-// the keys that name their files and those of their labels.
-func openCounts(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
-	counts, err := data.OpenCounts(ctx, c.Path, c.Options())
-	return counts, withKey(err, c, pathKey, labelsKey)
-}
-
 // readCounts reads the counts to train on and makes points of them.
 func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
-	counts, err := openCounts(ctx, c, "data.path", "data.labels")
+	counts, err := data.OpenCounts(ctx, c.Path, c.Options())
 	if err != nil {
 		return err
 	}
@@ -39,7 +32,7 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
 // heldCounts reads counts that are held out and makes points of them as those
 // to train on have become.
 func (in *inputs) heldCounts(ctx context.Context, c *configs.Data) (*data.Dataset, error) {
-	counts, err := openCounts(ctx, c, "data.holdout", "data.holdout_labels")
+	counts, err := data.OpenCounts(ctx, c.Path, c.Options())
 	if err != nil {
 		return nil, err
 	}

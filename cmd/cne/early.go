@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"runtime"
 
 	"cne/configs"
 	"cne/data"
 	"cne/internal/figures"
-	"cne/internal/memory"
 	"cne/internal/rundir"
 )
 
@@ -26,47 +24,24 @@ func (r *runState[C]) refuse(ctx context.Context, more configs.MemoryOptions, in
 }
 
 // checkSize says why a run cannot be made of data of a size: by what they are, or by the
-// memory that it would take. What there is of that bounds the garbage of the run.
+// memory that it would take.
 func (r *runState[C]) checkSize(size data.Size, more configs.MemoryOptions) error {
 	more.Device = r.device
 	if err := r.schema.CheckSize(r.config, size, nil); err != nil {
 		return err
 	}
-	memory.Bound()
 	return r.schema.CheckMemory(r.config, size, more, nil)
 }
 
-// exactly is the size of n points, or images, of so many values.
-func exactly(n, width int) data.Size { return data.Size{Low: n, High: n, Likely: n, Width: width} }
-
-// all returns how many points were read.
-func (in *inputs) all() int {
-	n := in.points.Points.N
-	if in.heldRows != nil {
-		n += len(in.heldRows)
+// checkRead says why a run cannot be made of what was read, and drawn.
+func checkRead(r *runState[configs.Config], in *inputs, more configs.MemoryOptions) error {
+	if err := r.checkSize(in.size(), more); err != nil {
+		return err
 	}
-	return n
+	return figures.Check(in.points, in.held, r.config)
 }
 
-// memory returns what a spectrum takes more of than a run: tables that are trained at the
-// same time. Networks are trained one after the other.
-func (s *spectrum) memory() configs.MemoryOptions {
-	if s.config.Model.Kind != "table" || !s.device.OnHost() {
-		return configs.MemoryOptions{}
-	}
-	return configs.MemoryOptions{Embeddings: min(len(s.axis.values), runtime.GOMAXPROCS(0))}
-}
-
-// checkPicture says whether the picture of an embedding of the points can be drawn, so
-// that it need not be trained to find out.
-func (in *inputs) checkPicture(c *configs.Config) error {
-	if !c.Output.Plot {
-		return nil
-	}
-	n, others := in.points.Points.N, 0
-	var held *data.Labels
-	if in.held != nil {
-		others, held = in.held.Points.N, in.held.Labels
-	}
-	return figures.Check(n, others, in.points.Labels, held, c.Model.Dim, c.Plot)
+// size returns that of what was read, before some were held out.
+func (in *inputs) size() data.Size {
+	return data.SizeOf(in.points.Points.N+len(in.heldRows), in.width)
 }

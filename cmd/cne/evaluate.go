@@ -309,7 +309,7 @@ func learntZ(path string) (*float64, error) {
 
 func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	if a.output != "" {
-		inputs := append(append(inputFiles(a.config), a.inputs...), a.against)
+		inputs := append(append(a.config.InputFiles(), a.inputs...), a.against)
 		if err := cli.CheckOutput("--output", a.output, inputs...); err != nil {
 			return err
 		}

@@ -113,7 +113,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 	if err != nil {
 		return nil, err
 	}
-	if err := a.config.CheckMeasuring(a.device, exactly(in.all(), in.width)); err != nil {
+	if err := a.config.CheckMeasuring(a.device, in.size()); err != nil {
 		return nil, err
 	}
 	if n := in.points.Points.N; n != e.N {

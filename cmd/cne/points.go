@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -124,20 +122,5 @@ func openData(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (
 		}
 		return data.Builtin(name)
 	}
-	set, err := data.Open(ctx, c.Path, c.Options())
-	return set, withKey(err, c, pathKey, labelsKey)
-}
-
-// withKey adds to an error of reading which key names the file, if it is
-// missing.
-func withKey(err error, c *configs.Data, pathKey, labelsKey string) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	key := pathKey
-	var missing *fs.PathError
-	if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
-		key = labelsKey
-	}
-	return fmt.Errorf("%w (%s)", err, key)
+	return data.Open(ctx, c.Path, c.Options())
 }

@@ -82,7 +82,7 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
 		return err
 	}
-	if err := p.checkSize(exactly(len(p.rows), 3*p.images.W*p.images.H), configs.MemoryOptions{}); err != nil {
+	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H), configs.MemoryOptions{}); err != nil {
 		return err
 	}
 	p.options = c.Pretraining()

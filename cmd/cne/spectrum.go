@@ -140,7 +140,8 @@ type sweepPoint struct {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	if err := s.refuse(ctx, s.memory(), inputFiles(c)...); err != nil {
+	together := configs.MemoryOptions{Embeddings: len(s.axis.values)}
+	if err := s.refuse(ctx, together, c.InputFiles()...); err != nil {
 		return err
 	}
 	if s.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
@@ -154,13 +155,10 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	s.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.in.logCounts(s.Log, c.Data.Genes)
-	if err := s.checkSize(exactly(s.in.all(), s.in.width), s.memory()); err != nil {
+	if err := checkRead(s.runState, s.in, together); err != nil {
 		return err
 	}
-	if err := s.in.checkPicture(c); err != nil {
-		return err
-	}
-	unlock, err := s.open(inputFiles(c)...)
+	unlock, err := s.open(c.InputFiles()...)
 	if err != nil {
 		return err
 	}
@@ -240,7 +238,7 @@ func (s *spectrum) check(points, edges int) error {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		o := x.config.Options()
-		if err := checkOptions(x.config, &o, points, edges); err != nil {
+		if err := x.config.CheckOptions(&o, points, edges); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		s.stops = append(s.stops, x)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +66,7 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
-	if err := t.refuse(ctx, configs.MemoryOptions{}, inputFiles(c)...); err != nil {
+	if err := t.refuse(ctx, configs.MemoryOptions{}, c.InputFiles()...); err != nil {
 		return err
 	}
 	if t.in, err = readInputs(ctx, c); err != nil && ctx.Err() == nil {
@@ -83,22 +82,19 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
 	}
-	if err := t.checkSize(exactly(t.in.all(), t.in.width), configs.MemoryOptions{}); err != nil {
-		return err
-	}
-	if err := t.in.checkPicture(c); err != nil {
+	if err := checkRead(t.runState, t.in, configs.MemoryOptions{}); err != nil {
 		return err
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
-	unlock, err := t.open(inputFiles(c)...)
+	unlock, err := t.open(c.InputFiles()...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	o := c.Options()
 	o.Device = t.device
-	if err := checkOptions(c, &o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	if err := c.CheckOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	var m cne.Trainable
@@ -111,7 +107,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		return err
 	}
-	if err := checkOptions(c, &o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
+	if err := c.CheckOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := beginRun(t.runState, t.in, t.near); err != nil {
@@ -135,26 +131,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
-}
-
-// inputFiles returns the files that a run reads, but for its configuration.
-func inputFiles(c *configs.Config) []string {
-	files := append(slices.Clone(c.Data.Path), c.Data.Labels...)
-	files = append(files, c.Data.HoldoutLabels...)
-	if c.Data.Holdout != nil {
-		files = append(files, c.Data.Holdout.Paths...)
-	}
-	if c.Graph.File != nil {
-		files = append(files, *c.Graph.File)
-	}
-	return files
-}
-
-// checkOptions says what is wrong with the options of a configuration for a graph of so
-// many points and edges.
-func checkOptions(c *configs.Config, o *cne.Options, points, edges int) error {
-	fit := o.FitOptions()
-	return c.Explain(fit.Check(o.Objective(), points, edges))
 }
 
 // beginRun makes the folder that of a run on points and their neighborhood, or checks

@@ -9,16 +9,16 @@ import (
 	"cne/internal/plot"
 )
 
-// Check says, before an embedding of n points with these labels is made, whether its
-// picture can be drawn at the size that the configuration gives it; held are the labels
-// of held-out points, of which there are others many, or none.
-func Check(n, others int, labels, held *data.Labels, dim int, p configs.Plot) error {
-	if p.WidthCM == 0 && p.HeightCM == 0 {
+// Check says, before an embedding of points is made, whether its picture can be drawn at
+// the size that the configuration gives it; held are those held out, or nil.
+func Check(points, held *data.Dataset, c *configs.Config) error {
+	p, dim := c.Plot, c.Model.Dim
+	if !c.Output.Plot || p.WidthCM == 0 && p.HeightCM == 0 {
 		return nil
 	}
-	s := Scatter(anywhere(n, dim), labels, p)
-	if others > 0 {
-		s = ScatterWithHeldOut(anywhere(n, dim), anywhere(others, dim), labels, held, p)
+	s := Scatter(anywhere(points.Points.N, dim), points.Labels, p)
+	if held != nil {
+		s = ScatterWithHeldOut(anywhere(points.Points.N, dim), anywhere(held.Points.N, dim), points.Labels, held.Labels, p)
 	}
 	if err := s.Check(); errors.Is(err, plot.ErrInput) {
 		key := "plot.width_cm"
