@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/internal/finite"
 	"cne/model"
 	"cne/model/op"
 	"cne/train"
@@ -116,8 +117,15 @@ func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails [
 	if fitted != nil {
 		return e, fitted // which says why the positions cannot be had, if so
 	}
+	if err == nil && finite.First(positions.X) >= 0 { // the last step was too large
+		phases := o.phases()
+		return e, &train.DivergedError{Epoch: result.Epochs, LR: phases[len(phases)-1].LR, Cause: errPositions}
+	}
 	return e, err
 }
+
+// errPositions is the cause of a divergence that shows in the end.
+var errPositions = errors.New("the positions are not finite")
 
 // check says what is wrong with the options for the neighbourhood, or missing in it.
 func (h *Neighborhood) check(o *Options) error {

@@ -58,7 +58,7 @@ var badFiles = []struct{ text, want string }{
 	{"train: {lr: {a: 1}}", `run.yaml:1: train.lr is a mapping, but must be a number above 0, or null`},
 	{"train: {lr_z: -1}", `run.yaml:1: train.lr_z is -1, but must be a number of at least 0`},
 	{"loss: {clamp: 1}", `run.yaml:1: loss.clamp is 1, but must be a number of at least 0 and below 1`},
-	{"plot: {width_cm: 1e9}", `run.yaml:1: plot.width_cm is 1e9, but must be a number from 0 to 100`},
+	{"plot: {width_cm: 1e9}", `run.yaml:1: plot.width_cm is 1e9, but must be 0 or a number from 2 to 100`},
 	{"output: {csv: 1}", `run.yaml:1: output.csv is 1, but must be true or false`},
 	{"output: {csv: yes}", `run.yaml:1: output.csv is "yes", but must be true or false`},
 	{"output: {dir: 2024}", `run.yaml:1: output.dir is 2024, but must be text that is not empty; quote it: "2024"`},

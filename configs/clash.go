@@ -21,8 +21,8 @@ func when(found bool, key, other, remedy string) clash {
 	return clash{found: found, key: key, other: other, remedy: remedy}
 }
 
-// check refuses values that are right by themselves and wrong together. Faults
-// are of the type *Error.
+// check refuses values that are right by themselves and wrong together, or for data of
+// any size. Faults are of the type *Error.
 func (s *Schema[C]) check(c *C, origins Origins) error {
 	for _, x := range s.clashes(c) {
 		if !x.found {
@@ -44,7 +44,7 @@ func (s *Schema[C]) check(c *C, origins Origins) error {
 		}
 		return &Error{source, name, fmt.Sprintf("is %s, but %s is %s; %s", text, x.other, otherText, x.remedy)}
 	}
-	return nil
+	return s.CheckSize(c, AnySize, origins)
 }
 
 // value returns the value of a key by its name; nil stands for null.

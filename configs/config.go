@@ -83,28 +83,28 @@ type Model struct {
 	Kind     string  `key:"kind" words:"table mlp"`
 	Hidden   []int   `key:"hidden" in:"[1,65536]"`    // mlp
 	Input    string  `key:"input" words:"points pca"` // mlp
-	Dim      int     `key:"dim" in:"[1,inf)"`
+	Dim      int     `key:"dim" in:"[1,65536]"`
 	DType    string  `key:"dtype" words:"float32 float64"`
-	Init     string  `key:"init" words:"pca random"` // table
-	InitStd  float64 `key:"init_std" in:"(0,inf)"`   // table
-	KeepData bool    `key:"keep_data"`               // for projection
+	Init     string  `key:"init" words:"pca random"`    // table
+	InitStd  float64 `key:"init_std" in:"[1e-20,1e18]"` // table
+	KeepData bool    `key:"keep_data"`                  // for projection
 }
 
 // Loss describes the contrastive loss.
 type Loss struct {
 	Name                  op.Loss        `key:"name"`
 	Metric                op.Metric      `key:"metric"`
-	Temperature           float64        `key:"temperature" in:"(0,inf)"` // cosine
+	Temperature           float64        `key:"temperature" in:"[0.01,1e6]"` // cosine
 	Negatives             Negatives      `key:"negatives"`
 	Sampling              train.Sampling `key:"draw"`
-	S                     *float64       `key:"s"`                  // neg and infonce
-	ZBar                  *ZBar          `key:"z_bar"`              // neg
-	Scale                 *float64       `key:"scale" in:"(0,inf)"` // see Factor
+	S                     *float64       `key:"s"`                       // neg and infonce
+	ZBar                  *ZBar          `key:"z_bar"`                   // neg
+	Scale                 *float64       `key:"scale" in:"[1e-30,1e30]"` // see Factor
 	Clamp                 float64        `key:"clamp" in:"[0,1)"`
 	Reduction             string         `key:"reduction" words:"sum mean"`
 	PositiveInDenominator bool           `key:"positive_in_denominator"` // infonce
 	LearnZ                bool           `key:"learn_z"`                 // nc
-	LogZ                  float64        `key:"log_z"`                   // nc
+	LogZ                  float64        `key:"log_z" in:"[-60,60]"`     // nc
 }
 
 // Factor returns what the loss is multiplied by: Scale if it is given, and
@@ -155,7 +155,7 @@ type Optimization struct {
 
 // Checkpoint says when the state of a run is saved.
 type Checkpoint struct {
-	Minutes float64 `key:"minutes" in:"[0,inf)"` // 0: not by time
+	Minutes float64 `key:"minutes" in:"[0,1e8]"` // 0: not by time
 	Epochs  int     `key:"epochs" in:"[0,inf)"`  // 0: not by epoch
 }
 
@@ -173,8 +173,8 @@ type Quality struct {
 type Plot struct {
 	PointSize float64 `key:"point_size" in:"[0,100]"` // diameter in 1/72 inch; 0: chosen from n
 	Title     string  `key:"title"`
-	WidthCM   float64 `key:"width_cm" in:"[0,100]"`  // 0: chosen
-	HeightCM  float64 `key:"height_cm" in:"[0,100]"` // 0: chosen
+	WidthCM   float64 `key:"width_cm" in:"0 or [2,100]"`  // 0: chosen
+	HeightCM  float64 `key:"height_cm" in:"0 or [2,100]"` // 0: chosen
 }
 
 // Log says how the program talks on stderr.

@@ -17,6 +17,7 @@
 package configs
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"path/filepath"
@@ -38,6 +39,9 @@ var Train = &Schema[Config]{
 	defaults: defaults,
 	complete: (*Config).complete,
 	clashes:  (*Config).clashes,
+	size:     (*Config).CheckSize,
+	dataSize: func(ctx context.Context, c *Config) data.Size { return c.Data.size(ctx) },
+	memory:   (*Config).memory,
 	common: func(c *Config) Common {
 		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType, c.Inputs()}
 	},
@@ -78,6 +82,11 @@ var Pretrain = &Schema[SimCLR]{
 	defaults: simclrDefaults,
 	complete: (*SimCLR).complete,
 	clashes:  (*SimCLR).clashes,
+	size:     (*SimCLR).CheckSize,
+	dataSize: func(ctx context.Context, c *SimCLR) data.Size {
+		return data.ImagesSize(ctx, c.Data.Path, c.Data.Options())
+	},
+	memory: (*SimCLR).memory,
 	common: func(c *SimCLR) Common {
 		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, "float32", c.Inputs()}
 	},

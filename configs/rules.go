@@ -86,7 +86,7 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 	case uint64:
 		return whole(in, math.MaxInt64)
 	case float64:
-		return number(parseInterval(in))
+		return number(in)
 	case string:
 		switch {
 		case len(words) > 0:
@@ -212,15 +212,25 @@ func (in *interval) String() string {
 	return "a number from " + in.loText + " to " + in.hiText
 }
 
-func number(in interval) rule {
+// number allows the numbers of an interval, before which "0 or " may stand.
+func number(interval string) rule {
+	rest, orZero := strings.CutPrefix(interval, orZeroPrefix)
+	in := parseInterval(rest)
+	allowed := in.String()
+	if orZero {
+		allowed = "0 or " + allowed
+	}
 	return rule{read: func(n *yaml.Node) (any, *problem) {
 		x, ok := parseNumber(n)
-		if !ok || !in.contains(x) {
-			return nil, wrong(n, in.String())
+		if !ok || !in.contains(x) && !(orZero && x == 0) {
+			return nil, wrong(n, allowed)
 		}
 		return x, nil
 	}}
 }
+
+// orZeroPrefix, before an interval, allows 0 as well.
+const orZeroPrefix = "0 or "
 
 // parseNumber reads a finite number.
 func parseNumber(n *yaml.Node) (float64, bool) {
@@ -235,7 +245,7 @@ func parseNumber(n *yaml.Node) (float64, bool) {
 // field can hold, also in the form of a decimal fraction or a power (1e3). Before
 // the interval may stand "0 or ", which allows 0 too.
 func whole(in string, largest int64) rule {
-	rest, orZero := strings.CutPrefix(in, "0 or ")
+	rest, orZero := strings.CutPrefix(in, orZeroPrefix)
 	i := parseInterval(rest)
 	lo, hi := int64(i.lo), largest
 	if !math.IsInf(i.hi, 1) {

@@ -14,6 +14,8 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
+	"cne"
+	"cne/data"
 	"cne/internal/text"
 )
 
@@ -94,7 +96,13 @@ type Schema[C any] struct {
 	complete func(*C)
 	// clashes lists what can clash, in the order in which it is reported.
 	clashes func(*C) []clash
-	common  func(*C) Common
+	// size refuses what data of a size cannot be used with.
+	size func(*C, data.Size) error
+	// dataSize returns what is known of the size of the data before they are read, and
+	// memory estimates what a run on data of a size takes.
+	dataSize func(context.Context, *C) data.Size
+	memory   func(*C, data.Size, MemoryOptions) (cne.Memory, error)
+	common   func(*C) Common
 	// dir returns the folder for the results of data of one's own.
 	dir func(*C) string
 	// mayChange are the keys, or sections, that a run may be resumed with other
@@ -177,6 +185,19 @@ func (s *Schema[C]) Parse(name string, text []byte) (*C, error) {
 // configuration that was changed since it was loaded. Errors are of the type
 // *Error.
 func (s *Schema[C]) Check(c *C) error { return s.check(c, Origins{}) }
+
+// DataSize returns what is known of the size of a run's data before they are read.
+func (s *Schema[C]) DataSize(ctx context.Context, c *C) data.Size { return s.dataSize(ctx, c) }
+
+// CheckSize refuses what is right by itself but not for data of a size. The origins may
+// be nil. Errors are of the type *Error.
+func (s *Schema[C]) CheckSize(c *C, size data.Size, origins Origins) error {
+	err := s.size(c, size)
+	if fault := new(Error); errors.As(err, &fault) {
+		fault.Source = origins[fault.Key]
+	}
+	return err
+}
 
 // merge lays layers over the defaults and over each other, the last on top, and
 // checks the result. Viper merges; its own readers of files, variables and flags

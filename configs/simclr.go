@@ -2,6 +2,7 @@ package configs
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"cne/model/op"
@@ -137,6 +138,8 @@ func (c *SimCLR) clashes() []clash {
 			"in one dimension a cosine is 1 or -1, so take at least 2 dimensions or the metric euclidean"),
 		when(c.Loss.LearnTemperature && c.Loss.Metric != op.Cosine, "loss.learn_temperature", "loss.metric",
 			"only the cosine similarity has a temperature, so set it to false or choose cosine"),
+		when(c.Loss.LearnTemperature && c.Loss.Temperature > op.MaxTemperature, "loss.temperature", "loss.learn_temperature",
+			fmt.Sprintf("a temperature is learnt from 0.01 to %d, so lower it or set loss.learn_temperature to false", op.MaxTemperature)),
 		when(c.Train.WarmUp >= c.Train.Epochs, "train.warm_up", "train.epochs",
 			"take fewer epochs to warm up than there are"),
 		when(c.Monitor.Every > 0 && c.Monitor.Train < c.Evaluate.K, "monitor.train", "evaluate.k",

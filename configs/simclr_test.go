@@ -159,7 +159,7 @@ var badSimCLRFiles = []struct{ text, want string }{
 	{"network: {width: 0}", `run.yaml:1: network.width is 0, but must be a whole number of at least 1`},
 	{"network: {out: 0}", `run.yaml:1: network.out is 0, but must be a whole number of at least 1, or null`},
 	{"loss: {negatives: 0}", `run.yaml:1: loss.negatives is 0, but must be a whole number from 1 to 2147483647, or full`},
-	{"loss: {temperature: -1}", `run.yaml:1: loss.temperature is -1, but must be a number above 0`},
+	{"loss: {temperature: -1}", `run.yaml:1: loss.temperature is -1, but must be a number from 0.01 to 1e6`},
 	{"train: {epochs: null}", `run.yaml:1: train.epochs is null, but must be a whole number of at least 1`},
 	{"train: {batch_size: 1}", `run.yaml:1: train.batch_size is 1, but must be a whole number of at least 2`},
 	{"train: {lr: fast}", `run.yaml:1: train.lr is "fast", but must be a number above 0, or null`},

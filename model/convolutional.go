@@ -70,8 +70,8 @@ func NewConvolutional[T op.Float](network *ResNet[T], n, size int, options op.Co
 
 // build makes the program of a batch and returns its input of images.
 func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *op.Array, err error) {
-	g := gorgonia.NewGraph()
-	x := gorgonia.NewTensor(g, op.Dtype[T](), 4, gorgonia.WithShape(2, 3, c.size, c.size), gorgonia.WithName("images"))
+	x := c.imagesNode()
+	g := x.Graph()
 	_, z, nodes, err := c.graphOn(on, x)
 	if err != nil {
 		return nil, err
@@ -91,6 +91,11 @@ func (c *Convolutional[T]) build(on *deviceParams, b *batchProgram[T]) (images *
 		}
 	}
 	return b.program.Input(x), c.shareOn(on, b.program, nodes)
+}
+
+// imagesNode returns the input of a new graph: the images of a batch.
+func (c *Convolutional[T]) imagesNode() *gorgonia.Node {
+	return gorgonia.NewTensor(gorgonia.NewGraph(), op.Dtype[T](), 4, gorgonia.WithShape(2, 3, c.size, c.size), gorgonia.WithName("images"))
 }
 
 // OnDevice compiles the model for training on an accelerator, in place of an earlier

@@ -50,8 +50,7 @@ func NewEmbedding[T op.Float](table []T, d int, options op.ContrastiveOptions) (
 func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 	g := gorgonia.NewGraph()
 	table := gorgonia.NewMatrix(g, op.Dtype[T](), gorgonia.WithShape(e.n, e.d), gorgonia.WithName("embedding"))
-	rows := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
-	distinct, err := op.Gather(table, rows)
+	rows, distinct, err := e.distinct(g, table)
 	if err != nil {
 		return err
 	}
@@ -59,6 +58,14 @@ func (e *Embedding[T]) build(p *batchProgram[T], on *deviceParams) error {
 		return err
 	}
 	return on.bind(p.program.Input(table), e.table)
+}
+
+// distinct adds the input that names a batch's distinct points, and their rows of the
+// table.
+func (e *Embedding[T]) distinct(g *gorgonia.ExprGraph, table *gorgonia.Node) (rows, distinct *gorgonia.Node, err error) {
+	rows = gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("rows"))
+	distinct, err = op.Gather(table, rows)
+	return rows, distinct, err
 }
 
 // OnDevice compiles the model for training on an accelerator, in place of an earlier

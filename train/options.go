@@ -3,10 +3,10 @@ package train
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
-	"cne/internal/errkind"
 	"cne/model"
 	"cne/model/op"
 )
@@ -118,65 +118,97 @@ var ErrInput = errors.New("train: bad input")
 // multiplied by squared distances, and must leave room for these in float32.
 const maxLogConst = 60
 
+// An OptionError is an error of Options.Check.
+type OptionError struct {
+	// Field is that of Options, or of one of its Phases, which is to blame; "" if the
+	// graph is.
+	Field string
+	// Phase is the number of the phase, from 0, whose field it is; −1 for a field of
+	// Options.
+	Phase   int
+	problem string
+}
+
+func (e *OptionError) Error() string {
+	if e.Phase < 0 {
+		return "train: " + e.problem
+	}
+	return fmt.Sprintf("train: phase %d %s", e.Phase+1, e.problem)
+}
+
+// Unwrap returns ErrInput.
+func (e *OptionError) Unwrap() error { return ErrInput }
+
+// Problem returns what is wrong, and what to do, as a predicate for a field of a phase,
+// and as a sentence for others.
+func (e *OptionError) Problem() string { return e.problem }
+
 // Check returns an error if the options have no meaning, or none for a model with
 // the given objective and a graph with so many points and directed edges. Fit calls
-// it first.
+// it first. Errors are of the type *OptionError.
 func (o *Options) Check(objective op.ContrastiveOptions, points, edges int) error {
-	if len(o.Phases) == 0 {
-		return errkind.Errorf(ErrInput, "train: no phases to run")
+	wrong := func(field, format string, args ...any) error {
+		return &OptionError{field, -1, fmt.Sprintf(format, args...)}
 	}
-	if o.Sampling < SampleAuto || o.Sampling > SampleSharedRuns {
-		return errkind.Errorf(ErrInput, "train: there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
-	}
-	if edges == 0 {
-		return errkind.Errorf(ErrInput, "train: the graph has no edges")
-	}
-	if o.BatchSize < 0 || o.BatchSize == 1 {
-		return errkind.Errorf(ErrInput, "train: a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
-	}
-	if !(o.Clip >= 0) || !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0) {
-		return errkind.Errorf(ErrInput, "train: neither the bound of gradients, %g, nor the step size of log Z, %g, may be negative or no number", o.Clip, o.LRZ)
-	}
-	if !(math.Abs(o.LogZ) <= maxLogConst) {
-		return errkind.Errorf(ErrInput, "train: log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
-	}
-	if slices.Contains(o.Hooks, nil) {
-		return errkind.Errorf(ErrInput, "train: one of the hooks is nil; leave it out")
+	switch {
+	case len(o.Phases) == 0:
+		return wrong("Phases", "no phases to run")
+	case o.Sampling < SampleAuto || o.Sampling > SampleSharedRuns:
+		return wrong("Sampling", "there is no way %d to draw negatives; take SampleAuto, SamplePerHead or SampleSharedRuns", int(o.Sampling))
+	case edges == 0:
+		return wrong("", "the graph has no edges")
+	case o.BatchSize < 0 || o.BatchSize == 1:
+		return wrong("BatchSize", "a batch of %d edges has no negatives; take 2 or more", o.BatchSize)
+	case !(o.Clip >= 0):
+		return wrong("Clip", "the bound of gradients, %g, may not be negative or no number", o.Clip)
+	case !(o.LRZ >= 0) || math.IsInf(o.LRZ, 0):
+		return wrong("LRZ", "the step size of log Z, %g, may not be negative or no number", o.LRZ)
+	case !(math.Abs(o.LogZ) <= maxLogConst):
+		return wrong("LogZ", "log Z cannot start at %g; take a number between −%d and %d", o.LogZ, maxLogConst, maxLogConst)
+	case slices.Contains(o.Hooks, nil):
+		return wrong("Hooks", "one of the hooks is nil; leave it out")
 	}
 	if c := o.Checkpoints; c != nil && (c.Save == nil || c.Epochs < 0 || c.Interval < 0) {
-		return errkind.Errorf(ErrInput, "train: checkpoints after every %d epochs or %v; give a Save, and numbers of at least 0", c.Epochs, c.Interval)
+		return wrong("Checkpoints", "checkpoints after every %d epochs or %v; give a Save, and numbers of at least 0", c.Epochs, c.Interval)
 	}
 	total := 0
-	for i, p := range o.Phases {
+	for i := range o.Phases {
+		p := &o.Phases[i]
 		if p.Epochs < 1 || p.Epochs > math.MaxInt32-total {
-			return errkind.Errorf(ErrInput, "train: phase %d has %d epochs; take 1 or more, and no more than fit a run", i+1, p.Epochs)
+			return &OptionError{"Epochs", i, fmt.Sprintf("has %d epochs; take 1 or more, and no more than fit a run", p.Epochs)}
 		}
 		total += p.Epochs
-		if !(p.LR > 0) || math.IsInf(p.LR, 0) {
-			return errkind.Errorf(ErrInput, "train: phase %d has step size %g; take a positive number", i+1, p.LR)
-		}
-		if p.Anneal < Linear || p.Anneal > Cosine {
-			return errkind.Errorf(ErrInput, "train: phase %d has the unknown schedule %d; take Linear, Constant or Cosine", i+1, int(p.Anneal))
-		}
-		if p.WarmUp < 0 || p.WarmUp >= p.Epochs {
-			return errkind.Errorf(ErrInput, "train: phase %d warms up for %d of its %d epochs; take fewer, and at least 0", i+1, p.WarmUp, p.Epochs)
-		}
-		if p.Negatives < 1 && p.Negatives != Full {
-			return errkind.Errorf(ErrInput, "train: phase %d has %d negatives; take 1 or more, or Full", i+1, p.Negatives)
-		}
-		size := o.batchSize(edges)
-		if m := o.Sampling.count(p.Negatives, size); m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size {
-			return errkind.Errorf(ErrInput, "train: phase %d has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", i+1, m, size)
-		}
-		if !p.Place.suits(objective.Loss) {
-			return errkind.Errorf(ErrInput, "train: phase %d stands at %v, but the loss %v is not on that spectrum", i+1, p.Place, objective.Loss)
-		}
-		logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
-		if !(math.Abs(logConst) <= maxLogConst) {
-			return errkind.Errorf(ErrInput, "train: phase %d stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", i+1, p.Place)
+		if field, problem := o.phaseProblem(p, objective, points, edges); problem != "" {
+			return &OptionError{field, i, problem}
 		}
 	}
 	return nil
+}
+
+// phaseProblem is the part of Check about a single phase: the field that is to blame,
+// and what is wrong with it, "" if nothing is.
+func (o *Options) phaseProblem(p *Phase, objective op.ContrastiveOptions, points, edges int) (field, problem string) {
+	size := o.batchSize(edges)
+	m := o.Sampling.count(p.Negatives, size)
+	switch {
+	case !(p.LR > 0) || math.IsInf(p.LR, 0):
+		return "LR", fmt.Sprintf("has step size %g; take a positive number", p.LR)
+	case p.Anneal < Linear || p.Anneal > Cosine:
+		return "Anneal", fmt.Sprintf("has the unknown schedule %d; take Linear, Constant or Cosine", int(p.Anneal))
+	case p.WarmUp < 0 || p.WarmUp >= p.Epochs:
+		return "WarmUp", fmt.Sprintf("warms up for %d of its %d epochs; take fewer, and at least 0", p.WarmUp, p.Epochs)
+	case p.Negatives < 1 && p.Negatives != Full:
+		return "Negatives", fmt.Sprintf("has %d negatives; take 1 or more, or Full", p.Negatives)
+	case m < 2*size-2 && !o.Sampling.inRuns(m) && m > maxNegatives/size:
+		return "Negatives", fmt.Sprintf("has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", m, size)
+	case !p.Place.suits(objective.Loss):
+		return "Place", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Place, objective.Loss)
+	}
+	logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
+	if !(math.Abs(logConst) <= maxLogConst) {
+		return "Place", fmt.Sprintf("stands at %v, too far out on the spectrum for floating-point numbers; take a place nearer to 0 <= s <= 1", p.Place)
+	}
+	return "", ""
 }
 
 // batchSize returns the number of edges in a batch; the last may have fewer.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +29,15 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	var checkOnly bool
 	cmd.Args = cli.NoArguments
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, _, err := cli.Config(s, cmd)
-		if err != nil || checkOnly {
+		c, origins, err := cli.Config(s, cmd)
+		if err != nil {
+			return err
+		}
+		if checkOnly {
+			report, err := s.Report(cmd.Context(), c, origins)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), report)
+			}
 			return err
 		}
 		var yaml bytes.Buffer
@@ -40,6 +48,6 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 		return err
 	}
 	cli.AddFlags(s, cmd)
-	cmd.Flags().BoolVar(&checkOnly, "check", false, "print nothing; the exit code says whether the configuration is right")
+	cmd.Flags().BoolVar(&checkOnly, "check", false, "print what memory a run takes; the exit code says whether the configuration is right")
 	return cmd
 }

@@ -11,21 +11,19 @@ import (
 	"cne/data"
 )
 
-// openCounts reads counts of single-cell sequencing. pathKey and labelsKey are
-// the keys that name their files and those of their labels.
-func (in *inputs) openCounts(ctx context.Context, c *configs.Data, pathKey, labelsKey string) (*data.Counts, error) {
+// openCounts reads counts of single-cell sequencing.
+func (in *inputs) openCounts(ctx context.Context, c *configs.Data) (*data.Counts, error) {
 	o := c.Options()
 	o.Log = in.log
 	if in.counts != nil {
 		o.Columns = in.counts.Names
 	}
-	counts, err := data.OpenCounts(ctx, c.Path, o)
-	return counts, withKey(err, c, pathKey, labelsKey)
+	return data.OpenCounts(ctx, c.Path, o)
 }
 
 // readCounts reads the counts to train on and makes points of them.
 func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
-	counts, err := in.openCounts(ctx, c, "data.path", "data.labels")
+	counts, err := in.openCounts(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -44,7 +42,7 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
 // heldCounts reads counts that are held out and makes points of them as those
 // to train on have become.
 func (in *inputs) heldCounts(ctx context.Context, c *configs.Data) (*data.Dataset, error) {
-	counts, err := in.openCounts(ctx, c, "data.holdout", "data.holdout_labels")
+	counts, err := in.openCounts(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -106,8 +106,14 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 		e.Edges = y.Graph.Edges()
 		return y, nil
 	}
+	if err := a.config.CheckMeasuring(a.device, configs.Train.DataSize(ctx, a.config)); err != nil {
+		return nil, err
+	}
 	in, err := readInputs(ctx, a.config, a.Log)
 	if err != nil {
+		return nil, err
+	}
+	if err := a.config.CheckMeasuring(a.device, in.size()); err != nil {
 		return nil, err
 	}
 	if n := in.points.Points.N; n != e.N {

@@ -155,7 +155,7 @@ func TestHoldoutRefuses(t *testing.T) {
 		"missing labels": {"1,2,3,4,ant\n", []string{"--set", "data.holdout=held.csv", "--set", "data.holdout_labels=nowhere.txt", "--set", "data.label_column=null", "--set", "data.drop=[5]"}, "(data.holdout_labels)"},
 		"width":          {"1,2,3,ant\n", []string{"--set", "data.holdout=held.csv", "--set", "data.label_column=-1"}, "data.holdout: the points have 3 values, but those of data.path have 4"},
 		"not a number":   {"1,2,3,4,ant\n1,nan,3,4,bee\n", []string{"--set", "data.holdout=held.csv"}, "held.csv"},
-		"too many":       {"", []string{"--set", "data.holdout=0.97"}, "the 4 points that data.holdout leaves do not have 15 neighbours each; hold fewer out"},
+		"too many":       {"", []string{"--set", "data.holdout=0.97"}, "graph.k is 5, but the 4 points that data.holdout leaves do not have 5 neighbours each; hold fewer out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -22,6 +22,7 @@ import (
 	"cne/internal/cli"
 	"cne/internal/console"
 	_ "cne/internal/openfiles" // see there
+	"cne/internal/start"
 	"cne/internal/text"
 	"cne/model/op"
 )
@@ -41,6 +42,10 @@ const (
 
 func main() {
 	cli.SurvivePipes()
+	if err := start.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, "cne:", err)
+		os.Exit(exitFailure)
+	}
 	op.Accelerate()
 	os.Exit(run(cli.UntilSignal(context.Background()), commands, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"slices"
 	"strings"
@@ -45,6 +44,9 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inpu
 }
 
 func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
+	if err := c.CheckFiles(); err != nil {
+		return nil, err
+	}
 	in := &inputs{log: log}
 	var err error
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
@@ -149,8 +151,7 @@ func (in *inputs) open(ctx context.Context, c *configs.Data, o data.Options, pat
 		return data.Builtin(name)
 	}
 	o.Log = in.log
-	set, err := data.Open(ctx, c.Path, o)
-	return set, withKey(err, c, pathKey, labelsKey)
+	return data.Open(ctx, c.Path, o)
 }
 
 // nameFiles names the files that points were read from, the first few of many.
@@ -159,18 +160,4 @@ func nameFiles(paths []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:3], ", "), n-3)
 	}
 	return strings.Join(paths, ", ")
-}
-
-// withKey adds to an error of reading which key names the file, if it is
-// missing.
-func withKey(err error, c *configs.Data, pathKey, labelsKey string) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	key := pathKey
-	var missing *fs.PathError
-	if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
-		key = labelsKey
-	}
-	return fmt.Errorf("%w (%s)", err, key)
 }

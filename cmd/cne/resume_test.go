@@ -477,8 +477,9 @@ func TestResumeRefuses(t *testing.T) {
 			t.Error(code, stderr, listFiles(t, "run"))
 		}
 		must(t, os.Remove("run/checkpoint.safetensors"))
-		code, _, stderr = runCne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "plot.width_cm=0.1")
-		if _, err := os.Stat("run/embedding.npy"); err != nil || !strings.Contains(stderr, "there is no checkpoint in the run folder; the run begins again") {
+		must(t, os.MkdirAll("run/embedding.html/x", 0o777)) // no page can be written
+		code, _, stderr = runCne(t.Context(), "train", "--resume", "run", "--set", "train.log_every=100000", "--set", "output.html=true")
+		if _, err := os.Stat("run/embedding.npy"); code != 1 || err != nil || !strings.Contains(stderr, "there is no checkpoint in the run folder; the run begins again") {
 			t.Error(code, stderr, err)
 		}
 	})

@@ -58,7 +58,7 @@ func TestExitCodes(t *testing.T) {
 		{"config --set seed=3 --set seed=4", 0, "seed: 4", ""},
 		{"config -o elsewhere --epochs 12", 0, "epochs: 12", ""},
 		{"config --log-format json", 0, "format: json", ""},
-		{"config --check -c good.yaml", 0, "", ""},
+		{"config --check -c good.yaml", 0, "memory: about ", ""},
 		{"config --check -c bad.yaml", 1, "", "cne: bad.yaml:1: sed is not a key; did you mean seed?\n"},
 		{"config -c bad.yaml", 1, "", "cne: bad.yaml:1: sed is not a key; did you mean seed?\n"},
 		{"config -c none.yaml", 1, "", "cne: cannot read the configuration: open none.yaml: no such file or directory\n"},

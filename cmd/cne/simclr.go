@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -48,18 +46,15 @@ overriding the ones before.`,
 // openImages reads the images of a configuration. key is what names them, such
 // as data.path.
 func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Images, error) {
+	if err := c.CheckFiles(key); err != nil {
+		return nil, err
+	}
 	images, err := await(ctx, func() (*data.Images, error) {
 		return data.OpenImages(ctx, c.Path, c.Options())
 	})
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.New("interrupted while the images were read; nothing was written")
-	case errors.Is(err, fs.ErrNotExist):
-		var missing *fs.PathError
-		if errors.As(err, &missing) && slices.Contains(c.Labels, missing.Path) {
-			key = "data.labels"
-		}
-		return nil, fmt.Errorf("%w (%s)", err, key)
 	case errors.Is(err, data.ErrSizes):
 		return nil, fmt.Errorf("%w (data.size)", err)
 	case err != nil:

@@ -71,6 +71,9 @@ type pretraining struct {
 func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := p.config
+	if err := p.refuse(ctx, configs.MemoryOptions{}); err != nil {
+		return err
+	}
 	if p.images, err = openImages(ctx, &c.Data, "data.path"); err != nil {
 		return err
 	}
@@ -79,6 +82,9 @@ func (p *pretraining) run(ctx context.Context, stdout io.Writer) (err error) {
 	p.load = time.Since(start)
 	p.Log.Info("read the images", "data", p.images.Name, "images", p.images.N, "width", p.images.W, "height", p.images.H)
 	if p.rows, err = c.SimCLR.Rows(p.images); err != nil {
+		return err
+	}
+	if err := p.checkSize(data.SizeOf(len(p.rows), 3*p.images.W*p.images.H), configs.MemoryOptions{}); err != nil {
 		return err
 	}
 	p.options = c.Pretraining()

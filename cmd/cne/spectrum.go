@@ -155,6 +155,10 @@ func (s *spectrum) begunWith() (*axis, error) {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
+	together := configs.MemoryOptions{Embeddings: len(s.axis.values)}
+	if err := s.refuse(ctx, together); err != nil {
+		return err
+	}
 	if s.in, err = readInputs(ctx, c, s.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -166,6 +170,9 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	s.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.in.logCounts(s.Log, c.Data.Genes)
+	if err := checkRead(s.runState, s.in, together); err != nil {
+		return err
+	}
 	unlock, err := s.open()
 	if err != nil {
 		return err
@@ -248,7 +255,7 @@ func (s *spectrum) check(points, edges int) error {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		o := x.config.Options()
-		if err := checkOptions(&o, points, edges); err != nil {
+		if err := x.config.CheckOptions(&o, points, edges); err != nil {
 			return fmt.Errorf("%s: %w", s.axis.title(v), err)
 		}
 		s.stops = append(s.stops, x)

@@ -68,6 +68,9 @@ func (t *training) result() *result {
 func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := t.config
+	if err := t.refuse(ctx, configs.MemoryOptions{}); err != nil {
+		return err
+	}
 	if t.in, err = readInputs(ctx, c, t.Log); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -81,6 +84,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
 	}
+	if err := checkRead(t.runState, t.in, configs.MemoryOptions{}); err != nil {
+		return err
+	}
 	// Until the new run can begin, nothing of an earlier one is touched but
 	// the cache.
 	unlock, err := t.open()
@@ -90,7 +96,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	defer unlock()
 	o := c.Options()
 	o.Device = t.device
-	if err := checkOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	if err := c.CheckOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	var m cne.Trainable
@@ -103,7 +109,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		return err
 	}
-	if err := checkOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
+	if err := c.CheckOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
 	if err := beginRun(t.runState, t.in, t.near); err != nil {
@@ -127,12 +133,6 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return fmt.Errorf("%w (embedding and metrics are in %s)", err, c.Output.Dir)
 	}
 	return t.print(stdout, metrics)
-}
-
-// checkOptions says what is wrong with options for a graph of so many points and edges.
-func checkOptions(o *cne.Options, points, edges int) error {
-	fit := o.FitOptions()
-	return fit.Check(o.Objective(), points, edges)
 }
 
 // beginRun makes the folder that of a run on points and their neighborhood, or checks

@@ -336,13 +336,13 @@ func TestTrainBadInput(t *testing.T) {
 		"output below a file": {rows(same), map[string]string{"x": "x"}, []string{"-o", "x/run"}, "choose another output.dir"},
 		"divergence":          {rows(same), nil, []string{"--set", "train.lr=1e30"}, "lower train.lr"},
 		"late divergence":     {rows(same), nil, []string{"--set", "train.lr=1e6"}, "training diverged in epoch"},
-		"place":               {rows(same), nil, []string{"--set", "loss.s=1e5"}, "stands at s = 100000, too far out on the spectrum"},
-		"z_bar":               {rows(same), nil, []string{"--set", "loss.z_bar=1e60"}, "too far out on the spectrum"},
-		"log_z":               {rows(same), nil, []string{"--set", "loss.name=nc", "--set", "loss.log_z=1000"}, "log Z cannot start at 1000"},
+		"place":               {rows(same), nil, []string{"--set", "loss.s=1e5"}, "loss.s cannot be used: the run stands at s = 100000, too far out on the spectrum"},
+		"z_bar":               {rows(same), nil, []string{"--set", "loss.z_bar=1e60"}, "loss.z_bar cannot be used: the run stands at Z̄ = 1e+60, too far out on the spectrum"},
+		"log_z":               {rows(same), nil, []string{"--set", "loss.name=nc", "--set", "loss.log_z=1000"}, "loss.log_z is 1000, but must be a number from -60 to 60"},
 		"lr_z":                {rows(same), nil, []string{"--set", "loss.name=nc", "--set", "train.lr_z=1000", "--set", "train.clip=0"}, "lower train.lr_z"},
-		"full":                {rows(same), nil, []string{"--set", "model.dim=2000000000"}, "too large"},
-		"init_std":            {rows(same), nil, []string{"--set", "model.init_std=1e-300"}, "standard deviation of 1e-300"},
-		"temperature":         {rows(same), nil, []string{"--set", "loss.metric=cosine", "--set", "loss.temperature=1e-40"}, "temperature 1e-40"},
+		"full":                {rows(same), nil, []string{"--set", "model.dim=2000000000"}, "model.dim is 2000000000, but must be at most 65536"},
+		"init_std":            {rows(same), nil, []string{"--set", "model.init_std=1e-300"}, "model.init_std is 1e-300, but must be"},
+		"temperature":         {rows(same), nil, []string{"--set", "loss.metric=cosine", "--set", "loss.temperature=1e-40"}, "loss.temperature is 1e-40, but must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -421,7 +421,7 @@ func TestTrainForceIsCareful(t *testing.T) {
 		"missing graph":       {"--set", "graph.file=nowhere.npz"},
 		"out of range":        {"--set", "loss.s=500"},
 		"too many neighbours": {"--set", "graph.k=60"},
-		"too many dimensions": {"--set", "model.dim=2000000000"},
+		"too far to measure":  {"--set", "quality.k=60"},
 		"its own embedding":   {"--set", "data.path=run/embedding.npy", "--set", "data.label_column=null"},
 		"its own graph":       {"--set", "graph.file=run/graph.npz"},
 	} {

@@ -31,10 +31,18 @@ func (l *layout) pixels(dpi int) float64 {
 	return l.width / 72 * l.height / 72 * float64(dpi) * float64(dpi)
 }
 
+// checkPixels refuses more pixels than are drawn.
+func (l *layout) checkPixels(dpi int) error {
+	if n := l.pixels(dpi); n > maxPixels {
+		return fmt.Errorf("%w: %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; reduce Width, Height or DPI", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
+	}
+	return nil
+}
+
 // draw draws the layout as pixels.
 func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
-	if n := l.pixels(dpi); n > maxPixels {
-		return nil, fmt.Errorf("%w: %.3g × %.3g inches at %d DPI are %.3g pixels, more than the %.3g allowed; reduce Width, Height or DPI", ErrInput, l.width/72, l.height/72, dpi, n, float64(maxPixels))
+	if err := l.checkPixels(dpi); err != nil {
+		return nil, err
 	}
 	var background color.Color = color.Transparent
 	if l.background != nil {

@@ -127,6 +127,19 @@ type Scatter struct {
 // from the file system.
 func (s *Scatter) Save(path string) error { return save(path, s.Write) }
 
+// Check says whether the plot can be drawn, at that size with that legend, without drawing
+// it. Errors are those of Write.
+func (s *Scatter) Check() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	l, err := s.layout()
+	if err != nil {
+		return err
+	}
+	return l.checkPixels(cmp.Or(s.DPI, defaultDPI))
+}
+
 // save writes a picture into the file at path, in the format that its
 // extension names.
 func save(path string, write func(io.Writer, Format) error) error {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -49,42 +48,18 @@ func (d *Dir) ReadOnly() bool { return d.readOnly }
 // one of them is an input of the new run.
 func Open(path string, force bool, inputs ...string) (*Dir, error) {
 	d := At(path)
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("the run folder %s is a file; choose another output.dir", path)
+	var err error
+	if d.old, err = d.replaced(force, inputs); err != nil {
+		return nil, err
 	}
 	d.made = missingFolders(path)
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		d.RemoveEmpty()
 		return nil, fmt.Errorf("cannot make the run folder %s (%w); choose another output.dir", path, err)
 	}
-	existing, err := d.existing()
-	if err != nil {
-		return nil, err
-	}
-	if len(existing) > 0 {
-		contents, _, err := Inspect(path)
-		switch {
-		case err != nil:
-			return nil, err
-		case contents != Run && contents != Begun:
-			return nil, fmt.Errorf("the folder %s holds a file %s that a run would overwrite, and no config.yaml written by cne; choose another output.dir", path, existing[0])
-		case contents == Begun && slices.Equal(existing, []string{ConfigFile}):
-			// It was never more than a beginning.
-		case !force:
-			return nil, fmt.Errorf("%w: %s; choose another output.dir, or give --force to replace them, or --resume to go on with it", ErrExists, path)
-		}
-	}
 	if err := d.probe(); err != nil {
 		d.RemoveEmpty()
 		return nil, err
-	}
-	d.old = existing
-	for _, name := range existing {
-		for _, input := range inputs {
-			if SameFile(d.Path(name), input) {
-				return nil, fmt.Errorf("%s is an input of this run and would be replaced by its results; choose another output.dir", input)
-			}
-		}
 	}
 	return d, nil
 }

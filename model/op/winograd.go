@@ -87,11 +87,8 @@ func (c *winograd) run(g windows, part convPart, images, weights, result []float
 		c.images, c.result, c.in, c.out, c.turned = result, images, g.k, g.c, true
 	}
 	c.memory = winogradMemories.Get()
-	c.grain = max(fewestTiles, winogradElements/simd.WinogradPoints/(c.in+c.out)/productRows*productRows)
-	shared := c.in*c.out > fewWeights || c.tiles() < manyBlocks*c.grain
-	if shared {
-		c.grain = sharedTiles
-	}
+	var shared bool
+	c.grain, shared = c.grainOf(c.tiles())
 	if part == convWeights {
 		c.sumWeights(shared)
 	} else {
@@ -99,6 +96,15 @@ func (c *winograd) run(g windows, part convPart, images, weights, result []float
 	}
 	winogradMemories.Put(c.memory)
 	c.images, c.result, c.weights, c.memory = nil, nil, nil, nil // for the garbage collector
+}
+
+// grainOf returns how many of the tiles make a block, and whether all cores work on one.
+func (c *winograd) grainOf(tiles int) (grain int, shared bool) {
+	grain = max(fewestTiles, winogradElements/simd.WinogradPoints/(c.in+c.out)/productRows*productRows)
+	if c.in*c.out > fewWeights || tiles < manyBlocks*grain {
+		return sharedTiles, true
+	}
+	return grain, false
 }
 
 // prepare finds which elements of the tiles are inside the images, and sets the

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/figures"
+	"cne/internal/rundir"
+)
+
+// What can be known before the points are read, which may take long, is looked at here.
+
+// refuse says why a run that begins cannot have its folder, or cannot be made of its
+// data, as far as this is known before they are read.
+// It changes nothing, so that a run that fails before it can begin leaves nothing behind.
+func (r *runState[C]) refuse(ctx context.Context, more configs.MemoryOptions) error {
+	if !r.resumed {
+		if err := rundir.Check(*r.common().Dir, r.force, r.common().Inputs...); err != nil {
+			return err
+		}
+	}
+	return r.checkSize(r.schema.DataSize(ctx, r.config), more)
+}
+
+// checkSize says why a run cannot be made of data of a size: by what they are, or by the
+// memory that it would take.
+func (r *runState[C]) checkSize(size data.Size, more configs.MemoryOptions) error {
+	more.Device = r.device
+	if err := r.schema.CheckSize(r.config, size, nil); err != nil {
+		return err
+	}
+	return r.schema.CheckMemory(r.config, size, more, nil)
+}
+
+// checkRead says why a run cannot be made of what was read, and drawn.
+func checkRead(r *runState[configs.Config], in *inputs, more configs.MemoryOptions) error {
+	if err := r.checkSize(in.size(), more); err != nil {
+		return err
+	}
+	return figures.Check(in.points, in.held, r.config)
+}
+
+// size returns that of what was read, before some were held out.
+func (in *inputs) size() data.Size {
+	return data.SizeOf(in.points.Points.N+len(in.heldRows), in.width)
+}

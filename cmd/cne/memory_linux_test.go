@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/configs"
+	"cne/model/op"
+)
+
+// peakVariable names the file to which the test binary, as the program, writes the most
+// memory that it has had resident. (What the system tells of a child that has ended
+// counts its parent, too.)
+const peakVariable = "TELL_THE_PEAK"
+
+func init() {
+	path := os.Getenv(peakVariable)
+	if path == "" {
+		return
+	}
+	op.Accelerate()
+	code := run(context.Background(), commands, os.Args[1:], os.Stdout, os.Stderr)
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		err = os.WriteFile(path, status, 0o666)
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// peakOf returns the most memory that the program has resident with some arguments.
+func peakOf(t *testing.T, args ...string) int64 {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "status")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), peakVariable+"="+path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for line := range strings.Lines(readText(t, path)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); err == nil {
+			return kilobytes * 1024
+		}
+	}
+	t.Fatal("the system does not tell the peak")
+	return 0
+}
+
+// bare returns what the program takes for nothing: the least of some trials.
+func bare(t *testing.T) int64 {
+	t.Helper()
+	var trials []int64
+	for range 3 {
+		trials = append(trials, peakOf(t, "version"))
+	}
+	return slices.Min(trials)
+}
+
+// The estimate is within 30 % of the memory that real runs take beyond the bare program.
+func TestMemoryEstimate(t *testing.T) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		t.Skip("GOGC or GOMEMLIMIT is set, which changes when memory is freed")
+	}
+	t.Chdir(t.TempDir())
+	writeRandom(t, "large.npy", "<f4", 150000, 6)
+	writeRandom(t, "images.npy", "|u1", 256, 32, 32, 3)
+	base := bare(t)
+	set := func(settings ...string) (args []string) {
+		for _, s := range settings {
+			args = append(args, "--set", s)
+		}
+		return args
+	}
+	for name, tc := range map[string]struct {
+		long bool
+		args []string
+	}{
+		"table":            {false, set("train.epochs=1")},
+		"network":          {false, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0")},
+		"wide network":     {true, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0", "model.hidden=[1200,1200]", "train.batch_size=65536")},
+		"many points":      {true, set("data.path=large.npy", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false")},
+		"all negatives":    {true, set("train.epochs=1", "quality.spearman=0", "loss.negatives=full", "train.batch_size=16384")},
+		"listed":           {true, set("train.epochs=1", "quality.spearman=0", "loss.negatives=200", "loss.draw=singly", "train.batch_size=100000")},
+		"rank correlation": {true, set("train.epochs=1", "quality.spearman=8000")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.long && testing.Short() {
+				t.Skip("it takes long")
+			}
+			compareMemory(t, configs.Train, base, append([]string{"train", "-o", strings.ReplaceAll(name, " ", "-")}, tc.args...))
+		})
+	}
+	t.Run("images", func(t *testing.T) {
+		compareMemory(t, configs.Pretrain, base, append([]string{"simclr", "pretrain", "-o", "images"}, set("data.path=images.npy", "network.width=16",
+			"train.batch_size=128", "train.epochs=1", "train.warm_up=0", "monitor.every=0", "evaluate.at_end=false")...))
+	})
+}
+
+// writeRandom writes an array of random numbers: bytes (|u1), or float32 from 0 to 1 (<f4).
+func writeRandom(t *testing.T, path, dtype string, shape ...int) {
+	t.Helper()
+	size, text := 1, ""
+	for _, d := range shape {
+		size *= d
+		text += fmt.Sprint(d, ", ")
+	}
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, text)
+	content := fmt.Appendf(nil, "\x93NUMPY\x01\x00%c%c%s\n", (len(head)+1)%256, (len(head)+1)/256, head)
+	stream := rand.New(rand.NewPCG(1, 2))
+	for range size {
+		if dtype == "|u1" {
+			content = append(content, byte(stream.Uint32()))
+		} else {
+			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(stream.Float32()))
+		}
+	}
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compareMemory compares the estimate of a run with what it takes beyond the base.
+func compareMemory[C any](t *testing.T, s *configs.Schema[C], base int64, args []string) {
+	t.Helper()
+	var settings []configs.Setting
+	for i, a := range args {
+		if a == "--set" {
+			x, err := configs.ParseSetting("--set", args[i+1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			settings = append(settings, x)
+		}
+	}
+	c, _, err := s.Load(configs.Sources{Settings: settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Memory(c, s.DataSize(t.Context(), c), configs.MemoryOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := peakOf(t, args...) - base
+	ratio := float64(e.Peak) / float64(took)
+	t.Logf("estimated %d MB, took %d MB beyond %d MB: %.2f", e.Peak>>20, took>>20, base>>20, ratio)
+	if ratio < 0.7 || ratio > 1.3 {
+		t.Errorf("estimated %d bytes, took %d: %.2f times as much", e.Peak, took, ratio)
+	}
+}
+
+// withC tells that the program looks at its limits before Go's runtime begins.
+var withC bool
+
+// What does not fit is refused in a sentence, before anything is written.
+func TestTooLittleMemory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeRandom(t, "images.npy", "|u1", 48, 32, 32, 3)
+	images := func(settings ...string) string {
+		return "simclr pretrain --quiet -o run --set data.path=images.npy --set train.batch_size=48 --set monitor.every=0 --set evaluate.at_end=false --set " + strings.Join(settings, " --set ")
+	}
+	for name, tc := range map[string]struct {
+		limit, args, want string // limit is a command of the shell
+	}{
+		"large views":         {"true", images("views.size=4096"), "lower views.size (a batch: "},
+		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
+		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
+		"wide layers":         {"true", "train --quiet -o run --set model.kind=mlp --set model.hidden=[65536,30000,30000]", "model.hidden"},
+		"many distances":      {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman=20000", "GOMEMLIMIT leaves"},
+		"a soft limit":        {"export GOMEMLIMIT=150MiB", "config --check", "lower quality.spearman (distances for the rank correlation: 201 MB)"},
+		"address space":       {"ulimit -v 2000000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -v)"},
+		"little of it":        {"ulimit -v 400000", "version", "cne: the limit of 409 MB on the address space (ulimit -v) is too low"},
+		"very little of it":   {"ulimit -v 100000", "version", "cne: the limit of 102 MB on the address space (ulimit -v) is too low"},
+		"too little to begin": {"ulimit -v 1600000", "train", "on the address space (ulimit -v)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(tc.limit, "ulimit -v") && !withC {
+				t.Skip("without a C compiler, Go's runtime ends before the program begins")
+			}
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", "-c", fmt.Sprintf("%s && exec %s %s", tc.limit, self, tc.args))
+			cmd.Env = append(os.Environ(), mainVariable+"=1")
+			out, err := cmd.CombinedOutput()
+			lines := strings.TrimSpace(string(out))
+			code := cmd.ProcessState.ExitCode()
+			if code != exitFailure && code != exitUsage || !strings.HasPrefix(lines, "cne: ") || strings.Contains(lines, "\n") || !strings.Contains(lines, tc.want) {
+				t.Errorf("%v: %.600s\nwant one line with %q", err, lines, tc.want)
+			}
+			if _, err := os.Stat("run"); err == nil {
+				t.Error("it has made a folder")
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package configs
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+
+	"cne"
+	"cne/data"
+	"cne/internal/memory"
+	"cne/model"
+	"cne/simclr"
+	"cne/train/quality"
+)
+
+// MemoryOptions say what an estimate of memory needs beside a configuration.
+type MemoryOptions struct {
+	// Device is where the run is computed; nil is the CPU.
+	Device *model.Device
+	// Embeddings is the number of embeddings that are made: of tables, as many are trained
+	// at a time on the CPU as there are cores. 0 means 1.
+	Embeddings int
+	// Edges is the number of edges of the graph, where it is known.
+	Edges int
+}
+
+// memoryKeys are the keys of the options that an estimate names.
+var memoryKeys = map[string]string{
+	"Components": "graph.pca", "Neighbors": "graph.k", "Dim": "model.dim", "Hidden": "model.hidden",
+	"BatchSize": "train.batch_size", "Negatives": "loss.negatives", "Quality.Sample": "quality.spearman", "Quality.K": "quality.k",
+	"Network.Width": "network.width", "Network.Hidden": "network.hidden", "Network.Out": "network.out", "Augmentation.Size": "views.size",
+}
+
+// Memory estimates what a run on data of a size takes: where only bounds of it are known,
+// on the likely number. The parts name keys in place of options.
+func (s *Schema[C]) Memory(c *C, size data.Size, o MemoryOptions) (cne.Memory, error) {
+	e, err := s.memory(c, size, o)
+	for i := range e.Parts {
+		e.Parts[i].Option = memoryKeys[e.Parts[i].Option]
+	}
+	return e, err
+}
+
+// CheckMemory refuses a run that takes more memory than there is, as far as the size of
+// its data is known: even the smallest that they can have. Faults are of the type
+// *Error.
+func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins Origins) error {
+	available, known := memory.Available()
+	if !known {
+		return nil
+	}
+	memory.Bound() // garbage takes what is left, and no more
+	size.Likely = size.Low
+	e, err := s.Memory(c, size, o)
+	if err != nil {
+		return err
+	}
+	if float64(e.Live) <= usable*float64(available.Bytes) {
+		return nil
+	}
+	problem := fmt.Sprintf("the run takes at least %s of memory (while %s), but %s leaves %s", memory.Format(e.Live), e.During, available.Source, memory.Format(available.Bytes))
+	largest := e.Largest()
+	if largest == nil {
+		return &Error{Problem: problem + "; give fewer points, or more memory"}
+	}
+	return &Error{
+		Source: origins[largest.Option],
+		Problem: fmt.Sprintf("%s; lower %s (%s: %s), or give more memory",
+			problem, largest.Option, largest.What, memory.Format(largest.Bytes)),
+	}
+}
+
+// CheckMeasuring says why embeddings of data of a size cannot be measured, for want of
+// memory.
+func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
+	measured := *c
+	measured.Model.Kind, measured.Graph.Cache = "table", false // no network is trained
+	return Train.CheckMemory(&measured, size, MemoryOptions{Device: on}, nil)
+}
+
+// Report looks for what a run would be refused for, as far as it is known before the data
+// are read, and says in a sentence what memory it takes.
+func (s *Schema[C]) Report(ctx context.Context, c *C, origins Origins) (string, error) {
+	size := s.DataSize(ctx, c)
+	if err := s.CheckSize(c, size, origins); err != nil {
+		return "", err
+	}
+	if err := s.CheckMemory(c, size, MemoryOptions{}, origins); err != nil {
+		return "", err
+	}
+	e, err := s.Memory(c, size, MemoryOptions{})
+	if err != nil {
+		return "", err
+	}
+	return "memory: " + describeMemory(e, size), nil
+}
+
+// usable is the share of the memory that a run may fill: estimates leave small things
+// out.
+const usable = 0.95
+
+// describeMemory says in a sentence what an estimate is.
+func describeMemory(e cne.Memory, size data.Size) string {
+	var b strings.Builder
+	switch {
+	case size.Known():
+		fmt.Fprintf(&b, "about %s", memory.Format(e.Peak))
+	case size.High < math.MaxInt32:
+		fmt.Fprintf(&b, "about %s for some %d points", memory.Format(e.Peak), size.Likely)
+	default:
+		fmt.Fprintf(&b, "at least %s; how many points there are is known once they are read", memory.Format(e.Live))
+	}
+	if len(e.Parts) > 0 && size.High < math.MaxInt32 {
+		p := e.Parts[0]
+		fmt.Fprintf(&b, "; most of it, %s, is %s", memory.Format(p.Bytes), p.What)
+		if p.Option != "" {
+			fmt.Fprintf(&b, " (%s)", p.Option)
+		}
+	}
+	if available, ok := memory.Available(); ok {
+		fmt.Fprintf(&b, "; %s leaves %s", available.Source, memory.Format(available.Bytes))
+	}
+	return b.String()
+}
+
+// size returns what is known of the points of data.path.
+func (d *Data) size(ctx context.Context) data.Size {
+	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
+		if size, err := data.BuiltinSize(name); err == nil {
+			return size
+		}
+		return AnySize
+	}
+	return data.PointsSize(ctx, d.Path, d.Options())
+}
+
+// memory implements Schema.memory.
+func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) {
+	o := c.Options()
+	o.Device = more.Device
+	n := max(2, size.Likely)
+	q := &quality.Options{K: c.Quality.K, Sample: c.Quality.Spearman, Skip: quality.MetricTrustworthiness | quality.MetricLosses}
+	for metric, wanted := range map[quality.Metric]bool{
+		quality.MetricRecall: c.Quality.Recall, quality.MetricSpearman: c.Quality.Spearman > 0, quality.MetricPartition: c.Quality.Partition,
+		quality.MetricKL: c.Quality.KL, quality.MetricAccuracy: c.Quality.Accuracy,
+	} {
+		if !wanted {
+			q.Skip |= metric
+		}
+	}
+	together := 1
+	if c.Model.Kind == "table" && more.Device.OnHost() {
+		together = min(more.Embeddings, runtime.GOMAXPROCS(0))
+	}
+	left := c.left(n)
+	return o.Memory(cne.Workload{
+		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: q,
+		Cached: c.Graph.Cache, Checkpoints: true, Embeddings: together,
+	})
+}
+
+// memory implements Schema.memory.
+func (c *SimCLR) memory(size data.Size, more MemoryOptions) (cne.Memory, error) {
+	p := c.Pretraining()
+	p.Device = more.Device
+	w := simclr.Workload{Images: max(size.Likely, c.Train.BatchSize), Bytes: max(3, size.Width), Checkpoints: true}
+	if c.Monitor.Every > 0 {
+		w.Monitored = min(w.Images, c.Monitor.Test+c.Monitor.Train)
+	}
+	if c.Evaluate.AtEnd {
+		w.Evaluated = w.Images
+	}
+	return p.Memory(w)
+}

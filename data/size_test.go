@@ -1,0 +1,79 @@
+package data
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The heads of arrays tell their size, the first rows of a table about how many there
+// are, and of what tells nothing nothing is known.
+func TestPointsSize(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	packed := func(content []byte) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(content); err != nil || z.Close() != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	var array bytes.Buffer
+	if err := WriteNPY(&array, NewMatrix(70, 6)); err != nil {
+		t.Fatal(err)
+	}
+	var rows strings.Builder
+	rows.WriteString("a,b,c,kind\n")
+	const n = 100000
+	for i := range n {
+		fmt.Fprintf(&rows, "%d,%g,-1.5,x\n", i%97, float64(i)/7)
+	}
+	npy := write("a.npy", array.Bytes())
+	opt := Options{LabelColumn: "kind"}
+	exactly := func(n, d int) Size { return Size{n, n, n, d} }
+	for name, tc := range map[string]struct {
+		paths []string
+		opt   Options
+		want  Size
+	}{
+		"an array":         {[]string{npy}, Options{}, exactly(70, 6)},
+		"a packed array":   {[]string{write("a.npy.gz", packed(array.Bytes()))}, Options{}, exactly(70, 6)},
+		"arrays":           {[]string{npy, npy, npy}, Options{}, exactly(210, 6)},
+		"a short table":    {[]string{write("short.csv", []byte("1,2\n3,4\n5,6\n"))}, Options{}, exactly(3, 2)},
+		"a missing file":   {[]string{filepath.Join(dir, "gone")}, Options{}, unknown},
+		"a truncated file": {[]string{write("cut.npy", array.Bytes()[:200])}, Options{}, unknown},
+		"no table":         {[]string{write("b.csv", []byte("1,2\n3,x\n"))}, Options{}, Size{1, math.MaxInt32, 1, 2}},
+	} {
+		if got := PointsSize(t.Context(), tc.paths, tc.opt); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+	long := write("long.csv", []byte(rows.String()))
+	if s := PointsSize(t.Context(), []string{long}, opt); s.Width != 3 || s.Low > n || s.High < n || math.Abs(float64(s.Likely)/n-1) > 0.1 || s.Known() {
+		t.Errorf("a long table: %+v", s)
+	}
+	if s := PointsSize(t.Context(), []string{write("long.csv.gz", packed([]byte(rows.String())))}, opt); s.Width != 3 || s.Low > n || s.High != math.MaxInt32 {
+		t.Errorf("a packed table: %+v", s)
+	}
+}
+
+func TestBuiltinSize(t *testing.T) {
+	if s, err := BuiltinSize("mnist10k"); err != nil || s != (Size{10000, 10000, 10000, 784}) {
+		t.Error(s, err)
+	}
+	if _, err := BuiltinSize("mnist"); err == nil {
+		t.Error("an unknown name is taken")
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package memory
+
+// addressSpaceLimit tells of no limit: how much of it is in use is not known here.
+func addressSpaceLimit() (bytes uint64, ok bool) { return 0, false }

@@ -1,0 +1,161 @@
+package simclr
+
+import (
+	ledger "cne/internal/memory"
+	"cne/model"
+	"cne/train"
+)
+
+// A Memory is an estimate of what a pretraining takes: how much at least, how much where
+// nothing limits it, and the parts of it with the fields of Pretraining that decide
+// their sizes.
+type Memory = ledger.Estimate
+
+// A Workload is what Pretraining.Memory has to know besides its options.
+type Workload struct {
+	// Images is their number, and Bytes what each takes: three for a pixel.
+	Images, Bytes int
+	// Reading is what it takes to read the images, beside the images themselves, in
+	// bytes.
+	Reading int64
+	// Monitored is how many images a Monitor looks at, and Evaluated how many an
+	// Evaluation does in the end; 0 for neither.
+	Monitored, Evaluated int
+	// Checkpoints tells that the state of the run is saved.
+	Checkpoints bool
+}
+
+const weightsPart = "the network's weights with their gradients and copies"
+
+// Memory estimates what a run takes on the CPU, the images included: its largest arrays
+// in the order in which they come and go. It allocates nothing, and reads nothing. On an
+// accelerator, the network is trained there, and takes nothing here but its weights.
+func (p *Pretraining) Memory(w Workload) (Memory, error) {
+	const number = 4 // bytes of a float32
+	l := new(ledger.Ledger)
+	pixels := float64(p.Augmentation.Size) * float64(p.Augmentation.Size) * 3
+	batch := min(p.batchSize(), max(1, w.Images))
+	views := 2 * float64(batch)
+	m := p.Negatives
+	if all := 2*batch - 2; m == train.Full || m > all {
+		m = all
+	}
+	size := model.BatchSize{
+		Edges: batch, Distinct: 2 * batch, Negatives: m,
+		Shared: m == 2*batch-2 || p.Sampling == train.SampleSharedRuns || p.Sampling == train.SampleAuto && m >= 32,
+	}
+	needs, err := model.ConvolutionalMemory[float32](p.Network, p.Augmentation.Size, size, p.Loss)
+	if err != nil {
+		return Memory{}, err
+	}
+
+	l.Step("the images are read")
+	buffers := l.Hold("buffers for reading", "", float64(w.Reading))
+	l.Hold("images", "Images", float64(w.Images)*float64(w.Bytes))
+	l.Free(buffers)
+
+	l.Step("the network is trained")
+	weights := number * float64(needs.Parameters)
+	l.Hold(weightsPart, p.widest(), weights)
+	var temporary []*ledger.Part
+	hold := func(what, option string, bytes float64) { temporary = append(temporary, l.Hold(what, option, bytes)) }
+	if p.Device.OnHost() {
+		hold("views of the images", p.largest(), 3*number*views*pixels) // one block of them at work, one ready, one being drawn
+		hold("a batch", p.heaviest(needs), float64(needs.Batch))
+		hold("transforms of convolutions", "Network.Width", float64(needs.Scratch))
+		hold("negatives", "Negatives", p.negatives(size))
+		if p.Momentum != 0 || p.WeightDecay != 0 {
+			hold(weightsPart, p.widest(), weights)
+		}
+	}
+	if w.Monitored > 0 {
+		if err := p.represent(l, w.Monitored, p.Device.OnHost()); err != nil {
+			return Memory{}, err
+		}
+	}
+	if w.Checkpoints {
+		l.Pass(weightsPart, p.widest(), 2*weights)
+	}
+	l.Free(temporary...)
+	l.Pass(weightsPart, p.widest(), weights)
+
+	if w.Evaluated > 0 {
+		l.Step("the network is evaluated")
+		if err := p.represent(l, w.Evaluated, p.Device.OnHost()); err != nil {
+			return Memory{}, err
+		}
+	}
+	return l.Estimate(), nil
+}
+
+// represent is Features of so many images, and what classifiers make of them.
+func (p *Pretraining) represent(l *ledger.Ledger, images int, onHost bool) error {
+	const number = 4
+	needs, err := model.RepresentationMemory[float32](p.Network, p.Augmentation.Size, min(images, featureBatch))
+	if err != nil {
+		return err
+	}
+	d := 8 * float64(max(1, orElse(p.Network.Width, 64)))
+	features := l.Hold("representations", "Network.Width", number*float64(images)*d)
+	if onHost {
+		l.Pass("the network at work", p.largest(), float64(needs.Batch+needs.Scratch)+number*float64(min(images, featureBatch))*3*float64(p.Augmentation.Size)*float64(p.Augmentation.Size))
+	}
+	// KNNAccuracy searches among directions, in blocks; FitLogistic standardises a copy,
+	// and preconditions it by the inverse of the covariance.
+	directions := l.Hold("their directions", "Network.Width", 2*number*float64(images)*(d+2))
+	l.Free(directions)
+	scaled := l.Hold("a standardised copy", "Network.Width", number*float64(images)*d)
+	if d <= maxPreconditioned {
+		l.Pass("their covariance", "Network.Width", 24*d*d)
+	}
+	l.Free(scaled, features)
+	return nil
+}
+
+// orElse returns v, or the default that 0 stands for.
+func orElse(v, otherwise int) int {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// widest names the field that most of the weights come from.
+func (p *Pretraining) widest() string {
+	width := float64(orElse(p.Network.Width, 64))
+	hidden := float64(orElse(p.Network.Hidden, 16*int(width)))
+	out := float64(orElse(p.Network.Out, 2*int(width)))
+	const convolutions = 2730 // times the square of the width: 11.2 million at 64
+	switch first, second := 8*width*hidden, hidden*out; {
+	case convolutions*width*width >= max(first, second):
+		return "Network.Width"
+	case second > first && out >= hidden:
+		return "Network.Out"
+	}
+	return "Network.Hidden"
+}
+
+// heaviest names the field that the arrays of a batch come from, gradients of the
+// weights included.
+func (p *Pretraining) heaviest(needs model.Memory) string {
+	if 4*float64(needs.Parameters) > float64(needs.Batch)/2 {
+		return p.widest()
+	}
+	return p.largest()
+}
+
+// largest names the field that makes views large: their size, or their number.
+func (p *Pretraining) largest() string {
+	if p.Augmentation.Size > 64 {
+		return "Augmentation.Size"
+	}
+	return "BatchSize"
+}
+
+// negatives returns the bytes of those that heads draw on their own.
+func (p *Pretraining) negatives(size model.BatchSize) float64 {
+	if size.Shared {
+		return 0
+	}
+	return 4 * float64(size.Negatives) * float64(size.Edges)
+}
