@@ -186,10 +186,12 @@ func TestTooLittleMemory(t *testing.T) {
 		"address space":       {"ulimit -v 2000000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -v)"},
 		"little of it":        {"ulimit -v 400000", "version", "cne: the limit of 409 MB on the address space (ulimit -v) is too low"},
 		"very little of it":   {"ulimit -v 100000", "version", "cne: the limit of 102 MB on the address space (ulimit -v) is too low"},
+		"little to write to":  {"ulimit -d 100000", "version", "cne: the limit of 102 MB on memory to write to (ulimit -d) is too low"},
+		"less than it takes":  {"ulimit -d 400000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -d)"},
 		"too little to begin": {"ulimit -v 1600000", "train", "on the address space (ulimit -v)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if strings.HasPrefix(tc.limit, "ulimit -v") && !withC {
+			if strings.HasPrefix(tc.limit, "ulimit") && !withC {
 				t.Skip("without a C compiler, Go's runtime ends before the program begins")
 			}
 			self, err := os.Executable()

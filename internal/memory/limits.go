@@ -22,11 +22,12 @@ type Limit struct {
 
 // Available returns the tightest of the limits that the system sets: those of the
 // control groups (version 2 and 1, with all groups around them), the address space
-// (ulimit -v), the memory that is free, swap included, and GOMEMLIMIT. ok is false where
+// (ulimit -v) and what of it may be written to (ulimit -d), the memory that is free, swap included, and GOMEMLIMIT. ok is false where
 // the system tells of none.
 func Available() (tightest Limit, ok bool) {
 	s := system{root: os.DirFS("/"), goLimit: goLimitAtStart}
 	s.addressSpace, s.hasAddressSpace = addressSpaceLimit()
+	s.data, s.hasData = dataLimit()
 	return s.tightest()
 }
 
@@ -44,11 +45,13 @@ func Bound() {
 	debug.SetMemoryLimit(s.fields("proc/self/status")["RssAnon"] + available.Bytes/10*9)
 }
 
-// AddressSpace returns how much address space is left, if it is limited.
+// AddressSpace returns how much is left of the address space, or of what of it may be
+// written to, if they are limited.
 func AddressSpace() (left Limit, ok bool) {
 	s := system{root: os.DirFS("/")}
 	s.addressSpace, s.hasAddressSpace = addressSpaceLimit()
-	return s.ofAddressSpace()
+	s.data, s.hasData = dataLimit()
+	return s.ofProcess()
 }
 
 // A system is where the limits stand.
@@ -56,6 +59,8 @@ type system struct {
 	root            fs.FS // has proc and sys
 	addressSpace    uint64
 	hasAddressSpace bool
+	data            uint64
+	hasData         bool
 	goLimit         int64 // math.MaxInt64: none
 }
 
@@ -65,7 +70,7 @@ const heapBlocks = 128 << 20
 
 func (s *system) tightest() (tightest Limit, ok bool) {
 	space := func() (Limit, bool) {
-		l, ok := s.ofAddressSpace()
+		l, ok := s.ofProcess()
 		l.Bytes = max(0, l.Bytes-heapBlocks)
 		return l, ok
 	}
@@ -208,12 +213,28 @@ func unescape(name string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(name)
 }
 
-func (s *system) ofAddressSpace() (Limit, bool) {
-	if !s.hasAddressSpace {
-		return Limit{}, false
+// ofProcess returns the tighter of the limits on what the process may map.
+func (s *system) ofProcess() (tighter Limit, ok bool) {
+	used := s.fields("proc/self/status")
+	for _, l := range []struct {
+		bytes   uint64
+		limited bool
+		used    string // the field
+		words   string
+	}{
+		{s.addressSpace, s.hasAddressSpace, "VmSize", "the address space (ulimit -v)"},
+		{s.data, s.hasData, "VmData", "memory to write to (ulimit -d)"},
+	} {
+		if !l.limited {
+			continue
+		}
+		limit := int64(min(l.bytes, math.MaxInt64))
+		left := max(0, limit-used[l.used])
+		if !ok || left < tighter.Bytes {
+			tighter, ok = Limit{left, fmt.Sprintf("the limit of %s on %s", Format(limit), l.words)}, true
+		}
 	}
-	left := int64(min(s.addressSpace, math.MaxInt64)) - s.fields("proc/self/status")["VmSize"]
-	return Limit{max(0, left), fmt.Sprintf("the limit of %s on the address space (ulimit -v)", Format(int64(min(s.addressSpace, math.MaxInt64))))}, true
+	return tighter, ok
 }
 
 func (s *system) ofMachine() (Limit, bool) {

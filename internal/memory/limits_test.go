@@ -80,6 +80,26 @@ func TestTightest(t *testing.T) {
 	}
 }
 
+// Of two limits on what the process may map, the one counts of which less is left.
+func TestLimitsOfTheProcess(t *testing.T) {
+	s := system{root: files(map[string]string{"proc/self/status": "VmSize: 1000 kB\nVmData: 300 kB\n"}), goLimit: math.MaxInt64}
+	if l, ok := s.ofProcess(); ok {
+		t.Errorf("there is a limit: %+v", l)
+	}
+	s.data, s.hasData = 500<<10, true
+	if l, ok := s.ofProcess(); !ok || l.Bytes != 200<<10 || !strings.Contains(l.Source, "memory to write to (ulimit -d)") {
+		t.Errorf("%+v, %v", l, ok)
+	}
+	s.addressSpace, s.hasAddressSpace = 1300<<10, true
+	if l, ok := s.ofProcess(); !ok || l.Bytes != 200<<10 {
+		t.Errorf("%+v, %v", l, ok)
+	}
+	s.addressSpace = 1100 << 10
+	if l, ok := s.ofProcess(); !ok || l.Bytes != 100<<10 || !strings.Contains(l.Source, "(ulimit -v)") {
+		t.Errorf("%+v, %v", l, ok)
+	}
+}
+
 func TestFormat(t *testing.T) {
 	for bytes, want := range map[int64]string{0: "0 MB", 1e6: "1 MB", 999e6: "999 MB", 1e9: "1 GB", 4.5e9: "4.5 GB", 87.3e9: "87.3 GB", 6.67e12: "6.67 TB", math.MaxInt64: "9.22e+03 PB"} {
 		if got := Format(bytes); got != want {

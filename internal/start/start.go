@@ -19,5 +19,5 @@ func Check() error {
 	if !ok || left.Bytes >= leastAddressSpace {
 		return nil
 	}
-	return fmt.Errorf("%s leaves %s, too little to begin with; raise it to 2000000 kB or more, or limit the memory by GOMEMLIMIT or a control group", left.Source, memory.Format(left.Bytes))
+	return fmt.Errorf("%s leaves %s, too little to begin with; raise it, to 2000000 kB or more for the address space, or limit the memory by GOMEMLIMIT or a control group", left.Source, memory.Format(left.Bytes))
 }
