@@ -60,7 +60,11 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 	if float64(e.Live) <= usable*float64(available.Bytes) {
 		return nil
 	}
-	problem := fmt.Sprintf("the run takes at least %s of memory (while %s), but %s leaves %s", memory.Format(e.Live), e.During, available.Source, memory.Format(available.Bytes))
+	points := ""
+	if size.Low > AnySize.Low { // the number is known, and may be what is wrong
+		points = fmt.Sprintf(", with %d rows of data", size.Low)
+	}
+	problem := fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s", memory.Format(e.Live), e.During, points, available.Source, memory.Format(available.Bytes))
 	largest := e.Largest()
 	if largest == nil {
 		return &Error{Problem: problem + "; give fewer points, or more memory"}

@@ -181,7 +181,7 @@ func TestTooLittleMemory(t *testing.T) {
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
 		"wide layers":         {"true", "train --quiet -o run --set model.kind=mlp --set model.hidden=[65536,30000,30000]", "model.hidden"},
-		"many distances":      {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman=20000", "GOMEMLIMIT leaves"},
+		"many distances":      {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman=20000", ", with 10000 rows of data), but GOMEMLIMIT leaves"},
 		"a soft limit":        {"export GOMEMLIMIT=150MiB", "config --check", "lower quality.spearman (distances for the rank correlation: 201 MB)"},
 		"address space":       {"ulimit -v 2000000", "train --quiet -o run --set quality.spearman=20000", "(ulimit -v)"},
 		"little of it":        {"ulimit -v 400000", "version", "cne: the limit of 409 MB on the address space (ulimit -v) is too low"},

@@ -374,8 +374,13 @@ func noise(n int) []byte {
 	return b
 }
 
-// withoutHelp returns a message without the command whose help it names.
+// withoutHelp returns a message without the flag that it is about, and without the
+// command whose help it names.
 func withoutHelp(message string) string {
 	message, _, _ = strings.Cut(message, "; see \"cne ")
+	if rest, ok := strings.CutPrefix(message, "cne: --set "); ok {
+		_, message, _ = strings.Cut(rest, ": ")
+		return "cne: " + message
+	}
 	return message
 }

@@ -4,15 +4,28 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"debug/buildinfo"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
+
+// needC skips the trial if the program was built without a C compiler: Go's runtime then
+// dies of a limit on its memory before anything of the program has run.
+func (w *world) needC() {
+	info, err := buildinfo.ReadFile(filepath.Join(w.r.bin, "cne"))
+	w.must(err)
+	if !slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "1"}) {
+		w.skip("the program was built without a C compiler")
+	}
+}
 
 // matches tells whether a regular expression occurs in a text.
 func matches(pattern, text string) bool { return regexp.MustCompile(pattern).MatchString(text) }
@@ -53,6 +66,9 @@ func limitTrials() []trial {
 	} {
 		all = append(all, trial{"limit/" + name, func(w *world) {
 			dir, _ := w.base("points", func(u *world) { u.write("x.npy", p.npy()) }, train)
+			if strings.HasPrefix(limit, "-v") || strings.HasPrefix(limit, "-d") {
+				w.needC()
+			}
 			w.write("x.npy", p.npy())
 			if res := w.run("ulimit "+limit+"; "+train, effects{}); res.code != 0 {
 				if w.exists("run/config.yaml") {

@@ -212,7 +212,7 @@ func (w *world) finite(name string, n, d int) []float32 {
 }
 
 // tiny is a network that pretrains in a moment.
-const tiny = "--set network.width=2 --set views.size=8 --set train.epochs=2 --set train.warm_up=0 --set train.batch_size=8 --set monitor.every=0 --set evaluate.at_end=false -q"
+const tiny = "--set network.width=2 --set views.size=8 --set train.epochs=2 --set train.warm_up=0 --set train.batch_size=2 --set monitor.every=0 --set evaluate.at_end=false -q"
 
 // onImages is the command line for files of images.
 const onImages = "cne simclr pretrain " + tiny + " --set data.path=%s -o run"
@@ -259,9 +259,13 @@ func imageTrials() []trial {
 		{"empty-picture", func(w *world) { w.write("data/a/1.png", sound); w.write("data/a/2.png", nil) }, "2.png.*empty"},
 		{"text-as-picture", func(w *world) { w.write("data/a/1.png", sound); w.text("data/a/2.jpg", "hello") }, "2.jpg.*neither"},
 		{"gigantic-claim", func(w *world) {
+			w.write("data/a/2.png", sound)
 			w.write("data/a/1.png", patched(sound, 16, 0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff))
 		}, "1.png"},
-		{"no-pixels", func(w *world) { w.write("data/a/1.png", patched(sound, 16, 0, 0, 0, 0)) }, "1.png"},
+		{"no-pixels", func(w *world) {
+			w.write("data/a/1.png", patched(sound, 16, 0, 0, 0, 0))
+			w.write("data/a/2.png", sound)
+		}, "1.png"},
 		{"two-sizes", func(w *world) { w.write("data/a/1.png", sound); w.write("data/b/1.png", picture(9, 8, 2)) }, "data.size"},
 		{"other-kinds", func(w *world) { w.write("data/a/1.png", sound); w.text("data/a/2.webp", "RIFF") }, "2.webp"},
 		{"control-in-name", func(w *world) {
