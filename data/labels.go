@@ -337,3 +337,25 @@ func skipBOM(s *byteSource) {
 		s.r.Discard(len(mark)) // cannot fail, the bytes are there
 	}
 }
+
+// ClassNames returns the names of the classes of points, nil if their labels
+// are quantities, or names of the points themselves.
+func (l *Labels) ClassNames() []string {
+	if l == nil || !l.Categorical() {
+		return nil
+	}
+	members := make([]int, len(l.Names))
+	for _, c := range l.Class {
+		members[c]++
+	}
+	var names []string
+	for c, n := range members {
+		if n > 0 {
+			names = append(names, l.Names[c])
+		}
+	}
+	if 2*len(names) > len(l.Class) {
+		return nil
+	}
+	return names
+}

@@ -101,3 +101,21 @@ func TestNoLabels(t *testing.T) {
 		t.Errorf("the error about no data is %v", err)
 	}
 }
+
+// The names of points are not kept in the model, those of classes are.
+func TestModelKeepsClassNames(t *testing.T) {
+	for kind, want := range map[string][]string{"class": {"ant", "bee"}, "name": nil, "quantity": nil} {
+		names := make([]string, 40)
+		for i := range names {
+			names[i] = map[string]string{"class": []string{"ant", "bee"}[i%2], "name": fmt.Sprintf("patient %d", i), "quantity": fmt.Sprintf("%d.25", i)}[kind]
+		}
+		if got := data.NewLabels(names).ClassNames(); !slices.Equal(got, want) {
+			t.Errorf("%s: names %q, want %q", kind, got, want)
+		}
+	}
+	l := data.NewLabels([]string{"a", "a", "b", "b", "c", "c"})
+	l.Class = l.Class[:4] // c is held out
+	if got := l.ClassNames(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("names %q", got)
+	}
+}

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,6 +19,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
 	"cne/internal/console"
+	"cne/internal/ctxio"
 	"cne/internal/finite"
 	"cne/internal/rundir"
 	"cne/model"
@@ -133,12 +132,8 @@ type evaluationRun struct {
 	asTrained bool
 }
 
-// farthest is how far out on the spectrum --s may be, and largestZBar how large
-// --zbar, so that no constant overflows.
-const (
-	farthest    = 100
-	largestZBar = 1e100
-)
+// largestZBar is how large --zbar may be, so that no constant overflows.
+const largestZBar = 1e100
 
 // check finds faults of the command line.
 func (a *evaluationRun) check(withNegatives bool) error {
@@ -147,8 +142,8 @@ func (a *evaluationRun) check(withNegatives bool) error {
 		return errors.New("--s and --zbar are both given; each is a place on the spectrum")
 	case !finite.Is(a.s):
 		return fmt.Errorf("--s is %v, but must be a finite number", a.s)
-	case math.Abs(a.s) > farthest:
-		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, farthest, farthest)
+	case math.Abs(a.s) > configs.FarthestPlace:
+		return fmt.Errorf("--s is %v, too far out on the spectrum; give a number from -%d to %d", a.s, configs.FarthestPlace, configs.FarthestPlace)
 	case a.withZBar && !(a.zBar > 0 && a.zBar <= largestZBar):
 		return fmt.Errorf("--zbar is %v, but must be a number above 0 and at most %v", a.zBar, largestZBar)
 	case withNegatives && a.negatives < 1:
@@ -325,25 +320,9 @@ func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candid
 	}
 	s.positions, s.labels = set.Points, set.Labels
 	if run {
-		s.z, err = learntZ(filepath.Join(path, rundir.MetricsFile))
+		s.z, err = rundir.LearntZ(path)
 	}
 	return s, err
-}
-
-// learntZ returns the constant in the metrics of a run, nil if it has none.
-func learntZ(path string) (*float64, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // the run has not ended
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the metrics of the run cannot be read: %w", err)
-	}
-	var m struct{ Z *float64 }
-	if err := json.Unmarshal(text, &m); err != nil || m.Z != nil && !(*m.Z > 0) {
-		return nil, fmt.Errorf("%s is not what a run writes; give the embedding in the folder in place of the folder", path)
-	}
-	return m.Z, nil
 }
 
 func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
@@ -353,7 +332,7 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
-	e, err := await(ctx, func() (*Evaluation, error) { return a.evaluate(ctx) })
+	e, err := ctxio.Await(ctx, func() (*Evaluation, error) { return a.evaluate(ctx) })
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}

@@ -29,5 +29,3 @@ func writeTestFile(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

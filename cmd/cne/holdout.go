@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/ctxio"
 	"cne/internal/rundir"
 	"cne/internal/version"
 )
@@ -13,31 +14,9 @@ import (
 // describe completes what is saved with the model.
 func (t *training) describe() (err error) {
 	d := &t.embedded.Description
-	d.Labels, d.Version = classNames(t.in.points.Labels), version.String()
+	d.Labels, d.Version = t.in.points.Labels.ClassNames(), version.String()
 	d.Config, err = t.configText()
 	return err
-}
-
-// classNames returns the names of the classes of points, nil if their labels
-// are quantities, or names of the points themselves.
-func classNames(l *data.Labels) []string {
-	if l == nil || !l.Categorical() {
-		return nil
-	}
-	members := make([]int, len(l.Names))
-	for _, c := range l.Class {
-		members[c]++
-	}
-	var names []string
-	for c, n := range members {
-		if n > 0 {
-			names = append(names, l.Names[c])
-		}
-	}
-	if 2*len(names) > len(l.Class) {
-		return nil
-	}
-	return names
 }
 
 // projectHeld places the points that were held out, and writes them; it returns
@@ -58,7 +37,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	}
 	_, d := mapper.Size()
 	held := data.NewMatrix(points.N, d)
-	_, err = await(ctx, func() (struct{}, error) { return struct{}{}, mapper.ProjectTo(held.X, points.X) })
+	_, err = ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, mapper.ProjectTo(held.X, points.X) })
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while the held-out points were placed")
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -166,23 +165,5 @@ func TestHoldoutRefuses(t *testing.T) {
 				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, tc.want)
 			}
 		})
-	}
-}
-
-// The names of points are not kept in the model, those of classes are.
-func TestModelKeepsClassNames(t *testing.T) {
-	for kind, want := range map[string][]string{"class": {"ant", "bee"}, "name": nil, "quantity": nil} {
-		names := make([]string, 40)
-		for i := range names {
-			names[i] = map[string]string{"class": animal(i % 2), "name": fmt.Sprintf("patient %d", i), "quantity": fmt.Sprintf("%d.25", i)}[kind]
-		}
-		if got := classNames(data.NewLabels(names)); !slices.Equal(got, want) {
-			t.Errorf("%s: names %q, want %q", kind, got, want)
-		}
-	}
-	l := data.NewLabels([]string{"a", "a", "b", "b", "c", "c"})
-	l.Class = l.Class[:4] // c is held out
-	if got := classNames(l); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("names %q", got)
 	}
 }

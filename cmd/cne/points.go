@@ -10,6 +10,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/ctxio"
 )
 
 // inputs is what a run reads.
@@ -40,7 +41,7 @@ type inputs struct {
 
 // readInputs reads and scales the points of a run, until ctx ends.
 func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
-	return await(ctx, func() (*inputs, error) { return readAndScale(ctx, c, log) })
+	return ctxio.Await(ctx, func() (*inputs, error) { return readAndScale(ctx, c, log) })
 }
 
 func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {

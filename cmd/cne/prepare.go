@@ -9,6 +9,7 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/data/neighbors"
+	"cne/internal/ctxio"
 	"cne/internal/rundir"
 )
 
@@ -54,7 +55,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}}
 	set.Points = nil
 	var key string
-	cached, err := await(ctx, func() (bool, error) {
+	cached, err := ctxio.Await(ctx, func() (bool, error) {
 		h.pointsKey = rundir.PointsKey(h.Input)
 		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
 		return c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k), nil
@@ -79,34 +80,4 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		return h, dir.SaveCache(key, h.Neighborhood)
 	}
 	return h, nil
-}
-
-// await returns what f does, or ctx's error as soon as ctx ends: f then goes
-// on behind the scenes until the program ends, which is soon. A panic of f is
-// raised again on the calling goroutine.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type result struct {
-		value    T
-		err      error
-		panicked any
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			r.panicked = recover()
-			done <- r
-		}()
-		r.value, r.err = f()
-	}()
-	select {
-	case r := <-done:
-		if r.panicked != nil {
-			panic(r.panicked)
-		}
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
 	"cne/internal/console"
+	"cne/internal/ctxio"
 	"cne/internal/device"
 	"cne/internal/figures"
 	"cne/internal/parallel"
@@ -132,7 +133,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 	}
 	// Reading may have to wait for the other end of a pipe.
 	interrupted := errors.New("interrupted; nothing was written")
-	points, err := await(ctx, func() (pointSource, error) {
+	points, err := ctxio.Await(ctx, func() (pointSource, error) {
 		if err := p.load(); err != nil {
 			return nil, err
 		}
@@ -158,7 +159,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 		p.Log.Warn("points with values that are not finite have no position", "points", p.bad, "of", p.count)
 	}
 	if p.picture != "" {
-		if _, err := await(ctx, func() (struct{}, error) { return struct{}{}, p.draw() }); err != nil {
+		if _, err := ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, p.draw() }); err != nil {
 			if ctx.Err() != nil {
 				err = errors.New("interrupted before the picture was drawn")
 			}
@@ -315,7 +316,7 @@ func (p *projection) project(ctx context.Context, points pointSource, w io.Write
 	current, next := newPointBlock(points.D(), d), newPointBlock(points.D(), d)
 	for current.err == nil {
 		// A block is read while the one before it is placed.
-		_, err := await(ctx, func() (_ struct{}, err error) {
+		_, err := ctxio.Await(ctx, func() (_ struct{}, err error) {
 			parallel.For(2, 1, func(piece, _, _ int) {
 				if piece == 0 {
 					next.read(points)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"cne/data"
+	"cne/internal/ctxio"
+	"cne/internal/memory"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/train/quality"
@@ -18,7 +20,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 	measuring := time.Now()
 	result := t.result()
 	m := result.metrics()
-	_, err := await(ctx, func() (struct{}, error) {
+	_, err := ctxio.Await(ctx, func() (struct{}, error) {
 		err := result.measure(ctx, m)
 		if err != nil || held == nil {
 			return struct{}{}, err
@@ -39,7 +41,7 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 	if t.from != nil {
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
-	m.PeakRSSBytes = peakRSS()
+	m.PeakRSSBytes = memory.PeakRSS()
 	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 

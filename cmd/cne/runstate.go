@@ -12,6 +12,7 @@ import (
 	"cne/configs"
 	"cne/internal/cli"
 	"cne/internal/console"
+	"cne/internal/ctxio"
 	"cne/internal/rundir"
 	"cne/model"
 	"cne/train"
@@ -63,7 +64,7 @@ func addTraining[C any](s *configs.Schema[C], cmd *cobra.Command, run func(ctx c
 func (r *runState[C]) carryOut(cmd *cobra.Command, given configs.Sources, resume string, run func(ctx context.Context, r *runState[C], stdout io.Writer) error) (err error) {
 	if r.resumed {
 		var unlock func()
-		if _, err = await(cmd.Context(), func() (_ struct{}, err error) {
+		if _, err = ctxio.Await(cmd.Context(), func() (_ struct{}, err error) {
 			r.dir, r.config, r.from, unlock, err = rundir.Resume(r.schema, resume, given)
 			return
 		}); cmd.Context().Err() != nil {

@@ -10,6 +10,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/cli"
+	"cne/internal/ctxio"
 )
 
 func simclrCmd() *cobra.Command {
@@ -49,7 +50,7 @@ func openImages(ctx context.Context, c *configs.ImageData, key string) (*data.Im
 	if err := c.CheckFiles(key); err != nil {
 		return nil, err
 	}
-	images, err := await(ctx, func() (*data.Images, error) {
+	images, err := ctxio.Await(ctx, func() (*data.Images, error) {
 		return data.OpenImages(ctx, c.Path, c.Options())
 	})
 	switch {

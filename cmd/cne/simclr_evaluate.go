@@ -18,6 +18,7 @@ import (
 	"cne/internal/atomicfile"
 	"cne/internal/cli"
 	"cne/internal/console"
+	"cne/internal/ctxio"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/internal/version"
@@ -167,7 +168,7 @@ func openRepresentation(cmd *cobra.Command, path string, pixels bool) (*represen
 	if pixels {
 		return r, nil
 	}
-	saved, err := await(cmd.Context(), func() (*model.Saved, error) { return rundir.LoadImageNetwork(r.Log, path) })
+	saved, err := ctxio.Await(cmd.Context(), func() (*model.Saved, error) { return rundir.LoadImageNetwork(r.Log, path) })
 	if err != nil {
 		return nil, err
 	}

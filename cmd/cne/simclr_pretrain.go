@@ -12,6 +12,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/memory"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/internal/version"
@@ -274,7 +275,7 @@ func (p *pretraining) report(ctx context.Context, start time.Time) (*PretrainMet
 	if p.from != nil {
 		m.Seconds.Total += (p.from.Progress.Elapsed + p.from.Progress.ElapsedSince).Seconds()
 	}
-	m.PeakRSSBytes = peakRSS()
+	m.PeakRSSBytes = memory.PeakRSS()
 	return m, p.dir.WriteJSON(rundir.MetricsFile, m)
 }
 

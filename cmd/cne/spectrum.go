@@ -14,6 +14,8 @@ import (
 	"cne"
 	"cne/configs"
 	"cne/internal/cli"
+	"cne/internal/ctxio"
+	"cne/internal/memory"
 	"cne/internal/rundir"
 	"cne/model/op"
 	"cne/train/quality"
@@ -44,14 +46,14 @@ last are shared, so that of one alone nothing is, and the last is run at each
 value. Without phases the first third of the epochs is shared, at Z̄ = |X|/m for
 neg and s = 1 for infonce.
 The values are given with one of --s (neg and infonce), --zbar (neg) and --m
-(every loss); without any, s is ` + defaultPlaces + `.`,
+(every loss); without any, s is ` + configs.DefaultPlaces + `.`,
 		Example: `  cne spectrum
   cne spectrum --config configs/mnist-negtsne.yaml DIR --s -0.5,0,0.5,1,1.5
   cne spectrum points.npy --zbar 1e5,1e6,1e7 -o runs/zbar
   cne spectrum --set loss.name=nc --m 5,50,500
   cne spectrum --resume runs/zbar`,
 	}
-	var values *axis
+	var values *configs.Axis
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		values, err = chosenAxis(cmd, map[string]string{"s": places, "zbar": constants, "m": negatives})
 		return cli.Usage(cmd, err)
@@ -71,17 +73,17 @@ The values are given with one of --s (neg and infonce), --zbar (neg) and --m
 }
 
 // chosenAxis returns the axis of the one flag that is given, nil if none is.
-func chosenAxis(cmd *cobra.Command, lists map[string]string) (*axis, error) {
-	var chosen *axis
+func chosenAxis(cmd *cobra.Command, lists map[string]string) (*configs.Axis, error) {
+	var chosen *configs.Axis
 	for _, flag := range []string{"s", "zbar", "m"} {
 		if !cmd.Flags().Changed(flag) {
 			continue
 		}
 		if chosen != nil {
-			return nil, fmt.Errorf("--%s and --%s are both given; embeddings can differ in one of them", chosen.flag, flag)
+			return nil, fmt.Errorf("--%s and --%s are both given; embeddings can differ in one of them", chosen.Flag, flag)
 		}
 		var err error
-		if chosen, err = parseAxis(flag, lists[flag]); err != nil {
+		if chosen, err = configs.ParseAxis(flag, lists[flag]); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +93,7 @@ func chosenAxis(cmd *cobra.Command, lists map[string]string) (*axis, error) {
 // spectrum is one run of cne spectrum.
 type spectrum struct {
 	*runState[configs.Config]
-	axis  *axis
+	axis  *configs.Axis
 	in    *inputs
 	near  *neighborhood
 	load  time.Duration
@@ -122,30 +124,30 @@ func (s *spectrum) complete() error {
 		if err != nil {
 			return err
 		}
-		if s.axis != nil && s.axis.command() != begun.command() {
-			return fmt.Errorf("the spectrum in %s was begun with %q, not %q; leave --%s out, or begin another", s.dir.Root(), begun.command(), s.axis.command(), s.axis.flag)
+		if s.axis != nil && s.axis.Command() != begun.Command() {
+			return fmt.Errorf("the spectrum in %s was begun with %q, not %q; leave --%s out, or begin another", s.dir.Root(), begun.Command(), s.axis.Command(), s.axis.Flag)
 		}
 		s.axis = begun
 	}
 	if s.axis == nil {
 		var err error
-		if s.axis, err = parseAxis("s", defaultPlaces); err != nil {
+		if s.axis, err = configs.ParseAxis("s", configs.DefaultPlaces); err != nil {
 			return err
 		}
 	}
-	s.schema = configs.Spectrum.WithCommand(s.axis.command()) // as config.yaml tells it
-	return s.axis.suits(s.config, s.origins)
+	s.schema = configs.Spectrum.WithCommand(s.axis.Command()) // as config.yaml tells it
+	return s.axis.Check(s.config, s.origins)
 }
 
 // begunWith returns the axis with which the spectrum in the folder was begun.
-func (s *spectrum) begunWith() (*axis, error) {
+func (s *spectrum) begunWith() (*configs.Axis, error) {
 	line, err := s.dir.CommandLine()
 	if err != nil {
 		return nil, err
 	}
 	words := strings.Fields(strings.TrimPrefix(line, configs.Spectrum.Command()))
 	if len(words) == 2 {
-		if a, err := parseAxis(strings.TrimPrefix(words[0], "--"), words[1]); err == nil && a.command() == line {
+		if a, err := configs.ParseAxis(strings.TrimPrefix(words[0], "--"), words[1]); err == nil && a.Command() == line {
 			return a, nil
 		}
 	}
@@ -155,7 +157,7 @@ func (s *spectrum) begunWith() (*axis, error) {
 func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	start := time.Now()
 	c := s.config
-	together := configs.MemoryOptions{Embeddings: len(s.axis.values)}
+	together := configs.MemoryOptions{Embeddings: len(s.axis.Values)}
 	if err := s.refuse(ctx, together); err != nil {
 		return err
 	}
@@ -248,15 +250,15 @@ func (s *spectrum) warn() {
 // edges can be embedded at all of them.
 func (s *spectrum) check(points, edges int) error {
 	s.stops = nil
-	for _, v := range s.axis.values {
+	for _, v := range s.axis.Values {
 		x := &sweepPoint{value: v}
-		x.config, _ = s.axis.at(s.config, v)
+		x.config, _ = s.axis.At(s.config, v)
 		if err := configs.Train.Check(x.config); err != nil {
-			return fmt.Errorf("%s: %w", s.axis.title(v), err)
+			return fmt.Errorf("%s: %w", s.axis.Title(v), err)
 		}
 		o := x.config.Options()
 		if err := x.config.CheckOptions(&o, points, edges); err != nil {
-			return fmt.Errorf("%s: %w", s.axis.title(v), err)
+			return fmt.Errorf("%s: %w", s.axis.Title(v), err)
 		}
 		s.stops = append(s.stops, x)
 	}
@@ -275,7 +277,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 			scale, disparity, err := align(x.embedded.Positions, s.stops[i-1].embedded.Positions)
 			switch {
 			case errors.Is(err, quality.ErrUndefined):
-				s.Log.Warn("all points coincide, so that there is nothing to align", "at", s.axis.title(x.value))
+				s.Log.Warn("all points coincide, so that there is nothing to align", "at", s.axis.Title(x.value))
 			case err != nil:
 				return err
 			default:
@@ -284,7 +286,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 		}
 		begun := time.Now()
 		r := s.at(x)
-		m, err := await(ctx, func() (*rundir.Metrics, error) {
+		m, err := ctxio.Await(ctx, func() (*rundir.Metrics, error) {
 			m := r.metrics()
 			return m, r.measure(ctx, m)
 		})
@@ -296,7 +298,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 			Optimize: x.embedded.Result.Elapsed.Seconds(), Quality: time.Since(begun).Seconds(),
 		}
 		m.Seconds.Total = m.Seconds.Load + m.Seconds.PCA + m.Seconds.Graph + m.Seconds.Optimize + m.Seconds.Quality
-		m.PeakRSSBytes = peakRSS()
+		m.PeakRSSBytes = memory.PeakRSS()
 		x.metrics = m
 	}
 	return nil
@@ -304,7 +306,7 @@ func (s *spectrum) measure(ctx context.Context) error {
 
 // at returns what is kept of a stop.
 func (s *spectrum) at(x *sweepPoint) *result {
-	dir := rundir.At(s.dir.Path(s.axis.folder(x.value)))
+	dir := rundir.At(s.dir.Path(s.axis.Folder(x.value)))
 	x.config.Output.Dir = dir.Root() // as its config.yaml has it
 	return &result{log: s.Log, config: x.config, device: s.device, dir: dir, in: s.in, near: s.near, embedded: x.embedded}
 }

@@ -21,13 +21,13 @@ import (
 
 // figures returns what is known of the spectrum.
 func (s *spectrum) figures() *rundir.SpectrumMetrics {
-	_, shared := s.axis.at(s.config, s.axis.values[0])
+	_, shared := s.axis.At(s.config, s.axis.Values[0])
 	f := &rundir.SpectrumMetrics{
-		Axis: s.axis.flag, Loss: s.config.Loss.Name.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
+		Axis: s.axis.Flag, Loss: s.config.Loss.Name.String(), N: s.near.Graph.N, Edges: s.near.Graph.Edges(), Shared: shared,
 		Seed: s.config.Seed, Version: version.String(),
 	}
 	for _, x := range s.stops {
-		m := rundir.StopMetrics{Value: s.axis.text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.folder(x.value), Metrics: *x.metrics}
+		m := rundir.StopMetrics{Value: s.axis.Text(x.value), Scale: x.scale, Disparity: x.disparity, Folder: s.axis.Folder(x.value), Metrics: *x.metrics}
 		if s.hasZBar() {
 			z := s.abscissa(x)
 			m.ZBar = &z
@@ -78,16 +78,16 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 	strip := &plot.Strip{}
 	page := &explorer.Page{
 		Title:  cmp.Or(s.config.Plot.Title, s.in.points.Name+", "+lossTitles[s.config.Loss.Name]),
-		Slider: s.axis.symbol(),
+		Slider: s.axis.Symbol(),
 	}
 	for i, x := range s.stops {
 		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
-		page.Views = append(page.Views, explorer.View{Name: s.axis.title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})
+		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})
 	}
 	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
@@ -108,15 +108,15 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 
 // hasZBar tells whether the embeddings differ in Neg-t-SNE's normalisation
 // constant, however it is given.
-func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == op.Neg && s.axis.flag != "m" }
+func (s *spectrum) hasZBar() bool { return s.config.Loss.Name == op.Neg && s.axis.Flag != "m" }
 
 // abscissa returns the place of a stop in curves: Z̄ for Neg-t-SNE, as in the
 // paper's figures, the number of negatives that there were, or else s.
 func (s *spectrum) abscissa(x *sweepPoint) float64 {
 	switch {
-	case s.axis.flag == "m":
+	case s.axis.Flag == "m":
 		return float64(x.embedded.Result.Negatives)
-	case s.axis.flag == "s" && s.hasZBar():
+	case s.axis.Flag == "s" && s.hasZBar():
 		return train.Normalization{N: s.near.Graph.N}.ZBar(x.value)
 	}
 	return x.value
@@ -124,7 +124,7 @@ func (s *spectrum) abscissa(x *sweepPoint) float64 {
 
 // print writes the figures for people.
 func (s *spectrum) print(w io.Writer, f *rundir.SpectrumMetrics, took time.Duration) error {
-	if err := figures.PrintSpectrum(w, f, s.axis.symbol()); err != nil {
+	if err := figures.PrintSpectrum(w, f, s.axis.Symbol()); err != nil {
 		return err
 	}
 	places := "1 place"

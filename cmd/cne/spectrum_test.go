@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/rundir"
-	"cne/train"
 	"cne/train/quality"
 )
 
@@ -484,88 +482,6 @@ func TestSpectrumIsInterrupted(t *testing.T) {
 	if _, err := os.Stat("run"); !os.IsNotExist(err) {
 		t.Errorf("there is a folder (%v)", err)
 	}
-}
-
-func TestAxis(t *testing.T) {
-	for _, tt := range []struct{ flag, list, title, folder, command string }{
-		{"s", "0.50", "s = 0.5", "s=0.5", "cne spectrum --s 0.5"},
-		{"s", "-0", "s = 0", "s=0", "cne spectrum --s 0"},
-		{"zbar", "8130000", "Z̄ = 8.13e6", "zbar=8.13e+06", "cne spectrum --zbar 8.13e+06"},
-		{"zbar", "1e-7", "Z̄ = 1e-7", "zbar=1e-07", "cne spectrum --zbar 1e-07"},
-		{"zbar", "1e12", "Z̄ = 1e12", "zbar=1e+12", "cne spectrum --zbar 1e+12"},
-		{"m", "full", "m = full", "m=full", "cne spectrum --m full"},
-		{"m", "500", "m = 500", "m=500", "cne spectrum --m 500"},
-	} {
-		a, err := parseAxis(tt.flag, tt.list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := a.title(a.values[0]); got != tt.title {
-			t.Errorf("--%s %s: title %q, want %q", tt.flag, tt.list, got, tt.title)
-		}
-		if got := a.folder(a.values[0]); got != tt.folder {
-			t.Errorf("--%s %s: folder %q, want %q", tt.flag, tt.list, got, tt.folder)
-		}
-		if got := a.command(); got != tt.command {
-			t.Errorf("--%s %s: command %q, want %q", tt.flag, tt.list, got, tt.command)
-		}
-	}
-}
-
-// The phases of an embedding: those of the configuration but for the last, or
-// the first third of the epochs.
-func TestAxisPhases(t *testing.T) {
-	c := func(settings ...configs.Setting) *configs.Config {
-		t.Helper()
-		c, _, err := configs.Train.Load(configs.Sources{Settings: settings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	set := func(k, v string) configs.Setting { return configs.Setting{Source: "--set " + k, Key: k, Value: v} }
-	for name, tt := range map[string]struct {
-		axis   *axis
-		config *configs.Config
-		want   []configs.Stage
-	}{
-		"Neg-t-SNE, as in the paper": {&axis{"s", []float64{0.5}}, c(), []configs.Stage{
-			{Epochs: 250, LR: 1, ZBar: ptr(configs.Uniform), Negatives: 5, Anneal: train.Linear},
-			{Epochs: 500, LR: 1, S: ptr(0.5), Negatives: 5, Anneal: train.Linear}}},
-		"InfoNC-t-SNE": {&axis{"s", []float64{-1}}, c(set("loss.name", "infonce"), set("train.epochs", "7")), []configs.Stage{
-			{Epochs: 2, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear},
-			{Epochs: 5, LR: 1, S: ptr(-1.0), Negatives: 5, Anneal: train.Linear}}},
-		"all negatives": {&axis{"m", []float64{math.Inf(1)}}, c(set("loss.name", "nc"), set("train.epochs", "3")), []configs.Stage{
-			{Epochs: 1, LR: 1, Negatives: 5, Anneal: train.Linear},
-			{Epochs: 2, LR: 1, Negatives: configs.Full, Anneal: train.Linear}}},
-		"phases of one's own": {&axis{"zbar", []float64{7}}, c(set("train.phases", "[{epochs: 3, s: 2}, {epochs: 4, lr: 0.5, s: 1, negatives: 9}]")), []configs.Stage{
-			{Epochs: 3, LR: 1, S: ptr(2.0), Negatives: 5, Anneal: train.Linear},
-			{Epochs: 4, LR: 0.5, ZBar: ptr(configs.ZBar(7)), Negatives: 9, Anneal: train.Linear}}},
-		"a phase alone": {&axis{"s", []float64{1}}, c(set("train.phases", "[{epochs: 3}]")), []configs.Stage{
-			{Epochs: 3, LR: 1, S: ptr(1.0), Negatives: 5, Anneal: train.Linear}}},
-	} {
-		at, shared := tt.axis.at(tt.config, tt.axis.values[0])
-		got := at.Stages()
-		want := 0
-		if len(got) > 1 {
-			want = got[0].Epochs
-		}
-		if !reflect.DeepEqual(got, tt.want) || shared != want {
-			t.Errorf("%s: %d shared epochs and stages %s, want %s", name, shared, inJSON(got), inJSON(tt.want))
-		}
-		if before := inJSON(tt.config.Train.Phases); strings.Contains(before, `"ZBar":7`) {
-			t.Errorf("%s: the configuration itself has changed: %s", name, before)
-		}
-	}
-}
-
-// inJSON writes a value for people to compare.
-func inJSON(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }
 
 func TestSpectrumNamesItsFolder(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // train runs the shared phases, and from there all embeddings, or what is left of
 // them. o are the options of the first.
 func (s *spectrum) train(ctx context.Context, o cne.Options) error {
-	_, shared := s.axis.at(s.config, s.axis.values[0])
+	_, shared := s.axis.At(s.config, s.axis.Values[0])
 	from, err := s.states()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (s *spectrum) folder(run int) *rundir.Dir {
 	if run < 0 {
 		return s.dir
 	}
-	return rundir.At(s.dir.Path(s.axis.folder(s.stops[run].value)))
+	return rundir.At(s.dir.Path(s.axis.Folder(s.stops[run].value)))
 }
 
 // states returns the last checkpoint of each run that has begun, by its index; −1 is
@@ -113,7 +113,7 @@ func (s *spectrum) explain(err error) error {
 	}
 	where := "the shared phase"
 	if failed.Index >= 0 {
-		where = s.axis.title(s.stops[failed.Index].value)
+		where = s.axis.Title(s.stops[failed.Index].value)
 	}
 	err = failed.Err
 	var diverged *train.DivergedError

@@ -2,6 +2,9 @@ package rundir
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -80,4 +83,21 @@ func ReadMetrics(folder string) Metrics {
 		return Metrics{}
 	}
 	return m
+}
+
+// LearntZ returns the constant Z in the metrics of a run, nil if it has none.
+func LearntZ(folder string) (*float64, error) {
+	path := filepath.Join(folder, MetricsFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the run has not ended
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the metrics of the run cannot be read: %w", err)
+	}
+	var m struct{ Z *float64 }
+	if err := json.Unmarshal(text, &m); err != nil || m.Z != nil && !(*m.Z > 0) {
+		return nil, fmt.Errorf("%s is not what a run writes; give the embedding in the folder in place of the folder", path)
+	}
+	return m.Z, nil
 }

@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package memory
 
 import (
 	"runtime"
 	"syscall"
 )
 
-// peakRSS returns the most memory that the process has had resident, in bytes.
-func peakRSS() int64 {
+// PeakRSS returns the most memory that the process has had resident, in bytes.
+func PeakRSS() int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package main
+package configs
 
 import (
 	"fmt"
@@ -7,28 +7,31 @@ import (
 	"strconv"
 	"strings"
 
-	"cne/configs"
 	"cne/internal/finite"
 	"cne/internal/text"
 	"cne/model/op"
 )
 
-// An axis is what the embeddings of a spectrum differ in.
-type axis struct {
-	flag   string    // s, zbar or m
-	values []float64 // ascending; +Inf is all negatives of the batch
+// An Axis is what the embeddings of a spectrum differ in.
+type Axis struct {
+	Flag   string    // s, zbar or m
+	Values []float64 // ascending; +Inf is all negatives of the batch
 }
 
-// defaultPlaces are the values of s where no others are asked for: a little
+// DefaultPlaces are the values of s where no others are asked for: a little
 // beyond both ends.
-const defaultPlaces = "-0.5,0,0.5,1,1.5"
+const DefaultPlaces = "-0.5,0,0.5,1,1.5"
+
+// FarthestPlace is how far out on the spectrum a value of s may be, so that no constant
+// overflows.
+const FarthestPlace = 100
 
 // fullBatch is the word for all negatives of the batch.
 const fullBatch = "full"
 
-// parseAxis reads the values of a flag, a list with commas between them.
-func parseAxis(flag, list string) (*axis, error) {
-	a := &axis{flag: flag}
+// ParseAxis reads the values of a flag, a list with commas between them.
+func ParseAxis(flag, list string) (*Axis, error) {
+	a := &Axis{Flag: flag}
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		v, err := strconv.ParseFloat(item, 64)
@@ -36,7 +39,7 @@ func parseAxis(flag, list string) (*axis, error) {
 		wrong, allowed := err != nil || !finite.Is(v), ""
 		switch flag {
 		case "s":
-			wrong, allowed = wrong || math.Abs(v) > farthest, fmt.Sprintf("a number from -%d to %d", farthest, farthest)
+			wrong, allowed = wrong || math.Abs(v) > FarthestPlace, fmt.Sprintf("a number from -%d to %d", FarthestPlace, FarthestPlace)
 		case "zbar":
 			wrong, allowed = wrong || v <= 0, "a number above 0"
 		case "m":
@@ -49,53 +52,53 @@ func parseAxis(flag, list string) (*axis, error) {
 		if wrong {
 			return nil, fmt.Errorf("--%s has %s in its list, but each value must be %s", flag, text.Quote(item), allowed)
 		}
-		if slices.Contains(a.values, v) {
+		if slices.Contains(a.Values, v) {
 			return nil, fmt.Errorf("--%s has %s twice in its list; give each value once", flag, item)
 		}
-		a.values = append(a.values, v)
+		a.Values = append(a.Values, v)
 	}
-	slices.Sort(a.values)
+	slices.Sort(a.Values)
 	return a, nil
 }
 
-// symbol returns what the values are called in figures.
-func (a *axis) symbol() string {
-	if a.flag == "zbar" {
+// Symbol returns what the values are called in figures.
+func (a *Axis) Symbol() string {
+	if a.Flag == "zbar" {
 		return "Z̄"
 	}
-	return a.flag
+	return a.Flag
 }
 
-// text returns a value as it may be given.
-func (a *axis) text(v float64) string {
+// Text returns a value as it may be given.
+func (a *Axis) Text(v float64) string {
 	if math.IsInf(v, 1) {
 		return fullBatch
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// title returns a value for people, such as "Z̄ = 8.13e6".
-func (a *axis) title(v float64) string {
-	return a.symbol() + " = " + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(a.text(v))
+// Title returns a value for people, such as "Z̄ = 8.13e6".
+func (a *Axis) Title(v float64) string {
+	return a.Symbol() + " = " + strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(a.Text(v))
 }
 
-// folder returns the name of the folder of a value.
-func (a *axis) folder(v float64) string { return a.flag + "=" + a.text(v) }
+// Folder returns the name of the folder of a value.
+func (a *Axis) Folder(v float64) string { return a.Flag + "=" + a.Text(v) }
 
-// command returns the command that makes the spectrum.
-func (a *axis) command() string {
-	texts := make([]string, len(a.values))
-	for i, v := range a.values {
-		texts[i] = a.text(v)
+// Command returns the command that makes the spectrum.
+func (a *Axis) Command() string {
+	texts := make([]string, len(a.Values))
+	for i, v := range a.Values {
+		texts[i] = a.Text(v)
 	}
-	return fmt.Sprintf("cne spectrum --%s %s", a.flag, strings.Join(texts, ","))
+	return fmt.Sprintf("cne spectrum --%s %s", a.Flag, strings.Join(texts, ","))
 }
 
-// suits says what is wrong with the axis for a configuration. Errors are of the type
-// *configs.Error.
-func (a *axis) suits(c *configs.Config, origins configs.Origins) error {
+// Check says what is wrong with the axis for a configuration. Errors are of the type
+// *Error.
+func (a *Axis) Check(c *Config, origins Origins) error {
 	fault := func(key, format string, args ...any) error {
-		e := &configs.Error{Key: key, Problem: fmt.Sprintf(format, args...)}
+		e := &Error{Key: key, Problem: fmt.Sprintf(format, args...)}
 		if !origins.IsDefault(key) {
 			e.Source = origins[key]
 		}
@@ -103,9 +106,9 @@ func (a *axis) suits(c *configs.Config, origins configs.Origins) error {
 	}
 	shared := sharedEpochs(c.Train.Epochs)
 	switch {
-	case a.flag == "s" && !c.Loss.HasSpectrum():
+	case a.Flag == "s" && !c.Loss.HasSpectrum():
 		return fault("loss.name", "is %s, but --s moves along the spectrum of neg or infonce; choose one of them, or compare numbers of negatives with --m", c.Loss.Name)
-	case a.flag == "zbar" && c.Loss.Name != op.Neg:
+	case a.Flag == "zbar" && c.Loss.Name != op.Neg:
 		return fault("loss.name", "is %s, but --zbar sets the normalisation constant of neg; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
 	case c.Data.Holdout != nil:
 		return fault("data.holdout", "keeps points from training, which cne spectrum does not; set it to null")
@@ -125,43 +128,43 @@ func sharedEpochs(epochs int) int { return max(1, epochs/3) }
 // none, and the last one, in which they differ. Without train.phases, the first
 // third of the epochs is shared; it is the paper's early exaggeration: at
 // Z̄ = |X|/m (neg), or at s = 1 (infonce).
-func (a *axis) phases(c *configs.Config) (shared []configs.Phase, last configs.Phase) {
+func (a *Axis) phases(c *Config) (shared []Phase, last Phase) {
 	if n := len(c.Train.Phases); n > 0 {
 		return slices.Clone(c.Train.Phases[:n-1]), c.Train.Phases[n-1]
 	}
-	early := configs.Phase{Epochs: sharedEpochs(c.Train.Epochs)}
+	early := Phase{Epochs: sharedEpochs(c.Train.Epochs)}
 	switch c.Loss.Name {
 	case op.Neg:
-		uniform := configs.Uniform
+		uniform := Uniform
 		early.ZBar = &uniform
 	case op.InfoNC:
 		umap := 1.0
 		early.S = &umap
 	}
-	return []configs.Phase{early}, configs.Phase{Epochs: c.Train.Epochs - early.Epochs}
+	return []Phase{early}, Phase{Epochs: c.Train.Epochs - early.Epochs}
 }
 
-// at returns the configuration of a run that ends at a value, and which of its
+// At returns the configuration of a run that ends at a value, and which of its
 // epochs it shares with those at other values.
-func (a *axis) at(c *configs.Config, v float64) (at *configs.Config, shared int) {
+func (a *Axis) At(c *Config, v float64) (at *Config, shared int) {
 	phases, last := a.phases(c)
-	shared = configs.TotalEpochs(phases)
-	switch a.flag {
+	shared = TotalEpochs(phases)
+	switch a.Flag {
 	case "s":
 		last.S, last.ZBar = &v, nil
 	case "zbar":
-		z := configs.ZBar(v)
+		z := ZBar(v)
 		last.S, last.ZBar = nil, &z
 	case "m":
-		m := configs.Full
+		m := Full
 		if !math.IsInf(v, 1) {
-			m = configs.Negatives(v)
+			m = Negatives(v)
 		}
 		last.Negatives = &m
 	}
 	x := *c
 	x.Train.Phases = append(phases, last)
-	x.Train.Epochs = configs.TotalEpochs(x.Train.Phases)
+	x.Train.Epochs = TotalEpochs(x.Train.Phases)
 	x.Train.EarlyExaggeration = "none"
 	return &x, shared
 }

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package memory
+
+// PeakRSS returns 0: the system does not tell.
+func PeakRSS() int64 { return 0 }
