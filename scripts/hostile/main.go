@@ -75,7 +75,7 @@ func trials() []trial {
 	return slices.Concat(
 		arrayTrials(), archiveTrials(), tableTrials(), countTrials(), imageTrials(), labelTrials(), modelTrials(), graphTrials(),
 		yamlTrials(), settingTrials(), rangeTrials(), usageTrials(),
-		fileTrials(), runTrials(), plotTrials(), signalTrials(), limitTrials(), propertyTrials(),
+		fileTrials(), runTrials(), plotTrials(), signalTrials(), limitTrials(), propertyTrials(), noiseTrials(),
 	)
 }
 
@@ -110,7 +110,7 @@ type runner struct {
 	seed  uint64
 	limit time.Duration
 	keep  bool
-	user  *syscall.Credential // the user for the commands; nil: this one
+	user  *account // the user for the commands; nil: this one
 
 	mu    sync.Mutex
 	bases map[string]*base

@@ -368,6 +368,87 @@ func propertyTrials() []trial {
 			w.ok("cne train " + small + " --set data.path=a.npy -o run")
 			w.refused("cne train "+small+" --set graph.k=16 --set data.path=a.npy -o run2", "graph.k")
 		}),
+		property("cosine-of-stretched-points", func(w *world) {
+			// Angles do not see how long a row is, nor correlations where its mean lies.
+			stretched := p.mapped(func(i, _ int, v float32) float32 { return v * float32(int(1)<<(i%9)) })
+			a, b := twins(w, p, stretched, "--set data.scale=none --set graph.metric=cosine")
+			w.sameEdges(a, b, same)
+			q := coarse(p)
+			w.write("c.npy", q.npy())
+			w.write("d.npy", q.mapped(func(i, _ int, v float32) float32 { return 4*v + 8*float32(i%5) }).npy())
+			w.ok("for x in c d; do cne train " + small + " --set data.scale=none --set graph.metric=correlation --set data.path=$x.npy -o run$x || exit; done")
+			if n := differing(w.graph("runc/graph.npz"), w.graph("rund/graph.npz")); n > 4 {
+				w.fail("%d edges differ", n) // but for ties of rounded rows
+			}
+		}),
+		property("rows-without-direction", func(w *world) {
+			for _, metric := range []string{"cosine", "correlation"} {
+				w.write("a.npy", p.mapped(func(i, _ int, v float32) float32 { return v * float32(min(i%7, 1)) }).npy())
+				if res := w.run("cne train "+small+" --set data.scale=none --set graph.metric="+metric+" --set data.path=a.npy -o run-"+metric, effects{refused: true}); res.code == 0 {
+					w.finite("run-"+metric+"/embedding.npy", len(p), 2)
+				} else if !strings.Contains(res.last(), "a.npy") && !strings.Contains(res.last(), "graph.metric") {
+					w.fail("the message names neither the file nor the key: %s", res.last())
+				}
+			}
+		}),
+		property("points-replaced-behind-a-run", func(w *world) {
+			w.write("a.npy", p.npy())
+			w.ok("cne train " + small + " --set data.path=a.npy -o run && cne evaluate -q run > out.txt")
+			rows := slices.Clone(p)
+			slices.Reverse(rows)
+			w.write("a.npy", rows.npy())
+			w.refused("cne evaluate -q run", "a.npy|points|data.path")
+		}),
+		property("kept-points-find-themselves", func(w *world) {
+			// A table with its points places one of them where it is, or near by.
+			w.write("a.npy", p.npy())
+			w.ok("cne train -q --epochs 60 --set output.plot=false --set model.keep_data=true --set data.path=a.npy -o run && cne project -q --model run a.npy -o out.npy && cne project -q --model run a.npy -o out2.npy")
+			w.same("out.npy", "out2.npy")
+			e, got := w.finite("run/embedding.npy", len(p), 2), w.finite("out.npy", len(p), 2)
+			far, spread := 0.0, 0.0
+			for i := range e {
+				far += float64((e[i] - got[i]) * (e[i] - got[i]))
+				spread += float64(e[i] * e[i])
+			}
+			if far > 0.2*spread {
+				w.fail("the points are placed %.2f of the embedding's spread away from themselves", math.Sqrt(far/spread))
+			}
+		}),
+		property("thinned-classes", func(w *world) {
+			w.write("a.npy", p.npy())
+			w.text("l.txt", lines(len(p), func(i int) string { return "abcd"[i%4 : i%4+1] }))
+			w.ok("cne train " + small + " --set data.path=a.npy --set data.labels=l.txt --set data.imbalance=linear -o run")
+			var kept table
+			for _, field := range strings.Fields(string(w.read("run/rows.csv"))) {
+				var i int
+				if _, err := fmt.Sscanf(field, "%d", &i); err == nil {
+					if i < 0 || i >= len(p) {
+						w.fail("rows.csv has the row %d", i)
+					}
+					kept = append(kept, p[i])
+				}
+			}
+			w.finite("run/embedding.npy", len(kept), 2)
+			w.write("b.npy", kept.npy())
+			w.ok("cne train " + small + " --set data.path=b.npy -o run2")
+			w.same("run/embedding.npy", "run2/embedding.npy")
+		}),
+		property("a-place-of-a-spectrum-again", func(w *world) {
+			// cne train makes an embedding of a spectrum again from its configuration, up
+			// to how it lies: distances stay.
+			w.write("a.npy", p.npy())
+			w.ok("cne spectrum -q --epochs 30 --set data.path=a.npy --s 0,1 -o run && cne train -q --config run/s=1/config.yaml -o run2")
+			e, f := w.finite("run/s=1/embedding.npy", len(p), 2), w.finite("run2/embedding.npy", len(p), 2)
+			distance := func(e []float32, i, j int) float64 {
+				return math.Hypot(float64(e[2*i]-e[2*j]), float64(e[2*i+1]-e[2*j+1]))
+			}
+			for i := range p {
+				j := (i + 37) % len(p)
+				if a, b := distance(e, i, j), distance(f, i, j); math.Abs(a-b) > 1e-4*(1+a) {
+					w.fail("points %d and %d are %v apart in the spectrum, but %v in the run of its configuration", i, j, a, b)
+				}
+			}
+		}),
 		property("large-values-unscaled", func(w *world) {
 			w.write("a.npy", p.mapped(func(_, _ int, v float32) float32 { return v * 1e37 }).npy())
 			w.write("b.npy", p.npy())

@@ -116,6 +116,10 @@ func arrayTrials() []trial {
 		{"words.npy", npy("<U4", "(15, 4)", raw), "dtype"},
 		{"dates.npy", npy("<M8[ns]", "(30, 4)", raw), "dtype"},
 		{"long-double.npy", npy("<f16", "(15, 4)", raw), "dtype"},
+		{"big-endian.npy", npy(">f4", p.shape(), big(p.flat())), "dtype"},
+		{"half.npy", npy("<f2", "(120, 4)", raw), "dtype"},
+		{"truth.npy", npy("|b1", "(60, 4)", raw[:240]), "dtype"},
+		{"column-by-column.npy", npyHeaded("{'descr': '<f4', 'fortran_order': True, 'shape': (60, 4), }", little(columnwise(p))), "Fortran"},
 		{"record.npy", npyHeaded("{'descr': [('a', '<f4'), ('b', '<f4')], 'fortran_order': False, 'shape': (120,), }", raw), "header|dtype"},
 		{"version-9.npy", patched(p.npy(), 6, 9), "version"},
 		{"header-beyond-the-end.npy", patched(p.npy(), 8, 0xff, 0xff), "header|ends|truncated"},
@@ -247,9 +251,10 @@ func archiveTrials() []trial {
 		trial{"archive/promises-128-gb", func(w *world) {
 			w.write("a.npy.gz", gz(huge))
 			w.write("b.npz", zipped(zip.Deflate, member{"x.npy", huge}))
+			w.write("m.safetensors", safetensors(network()...))
 			for _, name := range []string{"a.npy.gz", "b.npz"} {
 				w.refused(fmt.Sprintf(onPoints, name), "ends|truncated|1000000000 rows")
-				w.refused("cne project -q --model m.safetensors "+name+" -o out.npy", "")
+				w.refused("cne project -q --model m.safetensors "+name+" -o out.npy", "values")
 				w.refused("cne evaluate -q "+name+" --data "+name, "ends|truncated|memory")
 			}
 		}},

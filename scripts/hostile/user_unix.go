@@ -11,17 +11,20 @@ import (
 // nobody is the user who owns nothing, by custom.
 const nobody = 65534
 
+// An account is a user by number.
+type account = syscall.Credential
+
 // otherUser returns the user to run commands as: nobody if this is root, for whom
 // nothing is forbidden, and else nil, this user.
-func otherUser() *syscall.Credential {
+func otherUser() *account {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	return &syscall.Credential{Uid: nobody, Gid: nobody}
+	return &account{Uid: nobody, Gid: nobody}
 }
 
 // ownGroup has a command run in a process group of its own, as a user.
-func ownGroup(cmd *exec.Cmd, user *syscall.Credential) {
+func ownGroup(cmd *exec.Cmd, user *account) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: user}
 	cmd.Cancel = func() error { return endGroup(cmd) }
 }
