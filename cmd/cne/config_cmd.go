@@ -28,8 +28,8 @@ the ones before.`,
 func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 	var checkOnly bool
 	cmd.Args = cli.NoArguments
-	show := func(cmd *cobra.Command, given configs.Sources) error {
-		c, origins, err := s.Load(given)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, origins, err := cli.Config(s, cmd)
 		if err != nil {
 			return err
 		}
@@ -46,13 +46,6 @@ func printCmd[C any](s *configs.Schema[C], cmd *cobra.Command) *cobra.Command {
 		}
 		_, err = cmd.OutOrStdout().Write(yaml.Bytes())
 		return err
-	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		given, err := cli.Sources(cmd)
-		if err != nil {
-			return err
-		}
-		return cli.ConfigError(cmd, given, show(cmd, given))
 	}
 	cli.AddFlags(s, cmd)
 	cmd.Flags().BoolVar(&checkOnly, "check", false, "print what memory a run takes; the exit code says whether the configuration is right")
