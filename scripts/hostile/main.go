@@ -221,10 +221,15 @@ func (r *runner) prepare(ctx context.Context, program string) (err error) {
 	}
 	target := filepath.Join(r.bin, "cne")
 	if program == "" {
-		build := exec.CommandContext(ctx, "go", "build", "-o", target, "cne/cmd/cne")
+		root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+		if err != nil {
+			return fmt.Errorf("there is no module here (%w); run this within that of cne, or give -cne", err)
+		}
+		build := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/cne")
+		build.Dir = strings.TrimSpace(string(root))
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
-			return fmt.Errorf("cne cannot be built (%w); run this within its module, or give -cne", err)
+			return fmt.Errorf("cne cannot be built: %w", err)
 		}
 	} else {
 		content, err := os.ReadFile(program)
