@@ -72,6 +72,9 @@ type Options struct {
 	Components int
 	// Neighbors is k of the symmetric kNN graph; 0 means 15.
 	Neighbors int
+	// Search is how neighbours are found; the zero value, neighbors.Auto, finds the
+	// nearest exactly unless there are more than 100 000 points.
+	Search neighbors.SearchMethod
 	// Graph, if there is one, takes the place of the kNN graph:
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
 	// neighbors.ReadNPZ reads one of scipy's.
@@ -254,6 +257,8 @@ func (o *Options) checkGraph(n int) error {
 		return badOption("%d neighbours; take 1 or more, or 0 for %d", o.Neighbors, DefaultNeighbors)
 	case o.Graph == nil:
 		return nil
+	case o.Search == neighbors.Approximate:
+		return badOption("both an approximate search and a graph of one's own, which needs none; leave one of them out")
 	case o.Graph.N != n:
 		return badOption("a graph of %d points for %d; build it of the same points", o.Graph.N, n)
 	}

@@ -25,6 +25,9 @@ type Neighborhood struct {
 	// Nearest has the nearest neighbours of each point, as many as the graph needs
 	// or more; nil if the graph is the caller's own.
 	Nearest *neighbors.Neighbors
+	// Recall is an estimate of the share of the nearest that an approximate search
+	// has found; nil if the search was exact.
+	Recall *neighbors.Recall
 	// Graph is the symmetric kNN graph, or the caller's own.
 	Graph *neighbors.Graph
 	// Before is what was done to the points before they became Input; nil if
@@ -117,9 +120,14 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	start := time.Now()
 	defer func() { h.GraphTime = time.Since(start) }()
 	if h.Nearest == nil && k > 0 {
-		o.log("searching the nearest neighbours", "points", n, "k", k)
+		search, how := neighbors.Options{Search: o.Search, Seed: o.Seed, Device: o.Device}, []any{"points", n, "k", k}
+		approximate := o.Search.Approximates(n, h.Points.D, k)
+		if approximate {
+			how = append(how, "search", "approximate, on the CPU")
+		}
+		o.log("searching the nearest neighbours", how...)
 		var err error
-		h.Nearest, err = neighbors.KNN(ctx, h.Points, k, neighbors.Options{Device: o.Device})
+		h.Nearest, err = neighbors.KNN(ctx, h.Points, k, search)
 		if errors.Is(err, neighbors.ErrNotFinite) && h.PCA != nil {
 			return fmt.Errorf("%w: the principal components are too large for float32; scale the points (%w)", ErrPoints, err)
 		}
@@ -128,6 +136,12 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 		}
 		if err != nil {
 			return err
+		}
+		if approximate {
+			if h.Recall, err = neighbors.EstimateRecall(ctx, h.Points, h.Nearest, o.Seed, search); err != nil {
+				return err
+			}
+			o.log("estimated the share of the nearest that were found", "recall", h.Recall.Share, "standard error", h.Recall.StdErr)
 		}
 	}
 	if h.Graph == nil {

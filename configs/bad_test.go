@@ -118,6 +118,7 @@ var badFiles = []struct{ text, want string }{
 	{"model: {input: pca}", `run.yaml:1: model.input is pca, but model.kind is table (default); only an mlp has an input, so leave it at points or choose mlp`},
 	{"data: {holdout_labels: l.txt}", `run.yaml:1: data.holdout_labels is [l.txt], but data.holdout is null (default); give the paths of the held-out points there, or set data.holdout_labels to []`},
 	{"data: {holdout: 0.1}\ngraph: {file: g.npz}", `run.yaml:1: data.holdout is 0.1, but graph.file is g.npz (run.yaml:2); the graph of the points that are left is not known, so set one of them to null`},
+	{"graph: {search: approximate, file: g.npz}", `run.yaml:1: graph.search is approximate, but graph.file is g.npz; a graph of one's own needs no search, so leave it at auto or set graph.file to null`},
 	{"train: {epochs: 5, phases: [{epochs: 1}]}", `run.yaml:1: train.epochs is 5, but train.phases is [{epochs: 1}]; the phases say how many epochs are run, so leave train.epochs out or set train.phases to []`},
 	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2 is 1.0, but loss.name is umap (run.yaml:1); only neg and infonce have a spectrum, so leave it out or choose one of them`},
 	{"loss: {name: infonce}\ntrain: {phases: [{epochs: 1, z_bar: 1}]}", `run.yaml:2: train.phases: z_bar of phase 1 is 1.0, but loss.name is infonce (run.yaml:1); only neg has a fixed normalisation constant, so leave it out or choose neg`},

@@ -3,6 +3,7 @@ package configs
 import (
 	"fmt"
 
+	"cne/data/neighbors"
 	"cne/model/op"
 )
 
@@ -103,6 +104,8 @@ func (c *Config) clashes() []clash {
 			"give the paths of the held-out points there, or set data.holdout_labels to []"),
 		when(c.Data.Holdout != nil && c.Graph.File != nil, "data.holdout", "graph.file",
 			"the graph of the points that are left is not known, so set one of them to null"),
+		when(c.Graph.Search == neighbors.Approximate && c.Graph.File != nil, "graph.search", "graph.file",
+			"a graph of one's own needs no search, so leave it at auto or set graph.file to null"),
 		when(phased && train.Epochs != TotalEpochs(train.Phases), "train.epochs", "train.phases",
 			"the phases say how many epochs are run, so leave train.epochs out or set train.phases to []"),
 	}...)

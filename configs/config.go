@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cne/data"
+	"cne/data/neighbors"
 	"cne/model/op"
 	"cne/train"
 )
@@ -71,11 +72,12 @@ type Holdout struct {
 
 // Graph describes the neighbour graph.
 type Graph struct {
-	K      int         `key:"k" in:"[1,inf)"`
-	Metric data.Metric `key:"metric"`             // of points
-	PCA    int         `key:"pca" in:"[0,inf)"`   // principal components; 0: none
-	File   *string     `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
-	Cache  bool        `key:"cache"`              // keep it with the results
+	K      int                    `key:"k" in:"[1,inf)"`
+	Metric data.Metric            `key:"metric"`             // of points
+	PCA    int                    `key:"pca" in:"[0,inf)"`   // principal components; 0: none
+	Search neighbors.SearchMethod `key:"search"`             // how neighbours are found
+	File   *string                `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
+	Cache  bool                   `key:"cache"`              // keep it with the results
 }
 
 // Model describes what maps a point to its position.

@@ -33,7 +33,7 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 	}
 	features = features.Relative(nil) // directions are those from the origin
 	base := directions(features, split.Train, true)
-	index, err := neighbors.NewIndex(ctx, base, neighbors.Options{Device: on})
+	index, err := neighbors.NewIndex(ctx, base, neighbors.Options{Search: neighbors.Exact, Device: on})
 	if err != nil {
 		return 0, err
 	}

@@ -69,7 +69,7 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
 	stop()
 
 	for _, s := range compared {
-		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Device: a.device}); err != nil {
+		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}); err != nil {
 			return nil, err
 		}
 	}
@@ -136,6 +136,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 	}
 	y.points, y.Neighbors, y.Graph, y.Labels = near.Points, near.Nearest, near.Graph, in.points.Labels
 	e.Edges = y.Graph.Edges()
+	e.GraphRecall = rundir.RecallOf(near.Neighborhood)
 	if a.config.Graph.File == nil {
 		return y, nil
 	}

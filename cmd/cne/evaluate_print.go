@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/train/quality"
 )
@@ -26,8 +27,9 @@ type Evaluation struct {
 	Rho        float64            `json:"rho"`
 	Against    string             `json:"against,omitempty"`
 	Embeddings []EvaluatedFigures `json:"embeddings"` // in the order of the command line
-	Seconds    EvaluationSeconds  `json:"seconds"`
-	Version    string             `json:"version"`
+	*rundir.GraphRecall
+	Seconds EvaluationSeconds `json:"seconds"`
+	Version string            `json:"version"`
 }
 
 // EvaluatedFigures are those of one embedding. What cannot be measured, or is
@@ -129,7 +131,10 @@ func (e *Evaluation) print(w io.Writer) error {
 		if e.Negatives > 1 {
 			negatives = fmt.Sprintf("%d negatives", e.Negatives)
 		}
-		_, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives)
+		if _, err := fmt.Fprintf(w, "%d points, %d directed edges, %s per edge\n", e.N, e.Edges, negatives); err != nil || e.GraphRecall == nil {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "approximate neighbours, of which %s\n", e.GraphRecall)
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%d points\n", e.N)

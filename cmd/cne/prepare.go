@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	cached, err := ctxio.Await(ctx, func() (bool, error) {
 		h.pointsKey = rundir.PointsKey(h.Input)
 		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
+		if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, h.Input.D), k) {
+			key += fmt.Sprintf(", approximate, seed %d", o.Seed)
+		}
 		return c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k), nil
 	})
 	if err != nil {

@@ -62,6 +62,9 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	}
 	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
+	if m.GraphRecall != nil {
+		row("graph", "approximate neighbours, of which %s", m.GraphRecall)
+	}
 	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)
 	optional("Spearman correlation", "%.3f", m.Spearman)
 	optional("partition function", "%.3g", m.PartitionFunction)

@@ -34,7 +34,7 @@ type result struct {
 // metrics returns what training tells of the embedding.
 func (r *result) metrics() *rundir.Metrics {
 	m := &rundir.Metrics{
-		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, Epochs: r.embedded.Result.Epochs,
+		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
 		Device: nameOf(r.device), Seed: r.config.Seed, Version: version.String(),
 		PointsKey: r.near.pointsKey, GraphKey: rundir.GraphKey(r.near.Graph),
 	}

@@ -78,6 +78,9 @@ func tooFew(n, k int) bool { return n/4-slack < k }
 // find sets nb to the nearest neighbours of the queries. Own says that these
 // are the base points, none of which is its own neighbour.
 func (x *Index) find(ctx context.Context, nb *Neighbors, queries *data.Matrix, own bool) error {
+	if x.graph != nil {
+		return x.findByWalking(ctx, nb, queries)
+	}
 	if x.candidates == nil || nb.K > x.maxK || tooFew(x.base.N, nb.K) {
 		return x.findInTree(ctx, nb, queries, own)
 	}

@@ -21,12 +21,19 @@ var (
 	ErrNotFinite = errors.New("not a finite number")
 )
 
-// Options say how neighbours are found. The zero value finds them exactly, on
-// the CPU.
+// Options say how neighbours are found. The zero value finds them on the CPU, and
+// exactly unless there are many points.
 type Options struct {
-	// Device is where the points are compared; nil is the CPU. The result is
-	// the same to the last bit: a device finds the candidates for the nearest
-	// neighbours, and the CPU ranks them. Errors are then also the device's.
+	// Search is the method. The zero value, Auto, is exact for up to 100 000 points
+	// (SearchMethod.Approximates).
+	Search SearchMethod
+	// Seed decides what is random in an approximate search. With the same seed the
+	// result is the same, bit for bit, on any number of cores.
+	Seed uint64
+	// Device is where an exact search compares points; nil is the CPU. The result
+	// is the same to the last bit: a device finds the candidates for the nearest
+	// neighbours, and the CPU ranks them. Errors are then also the device's. An
+	// approximate search is the CPU's, whatever this is.
 	Device *data.Device
 }
 
@@ -87,12 +94,18 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 	if err := check(m, k); err != nil {
 		return nil, err
 	}
+	nb := newNeighbors(m.N, k)
+	if opt.Search.Approximates(m.N, m.D, k) {
+		if err := approximateKNN(ctx, nb, m, opt.Seed); err != nil {
+			return nil, err
+		}
+		return nb, nil
+	}
 	x, err := newIndex(ctx, m, k, opt)
 	if err != nil {
 		return nil, err
 	}
 	defer x.Free()
-	nb := newNeighbors(m.N, k)
 	if err := x.find(ctx, nb, m, true); err != nil {
 		return nil, err
 	}

@@ -17,13 +17,16 @@ type Index struct {
 	candidates candidates   // nil where the tree alone is searched
 	maxK       int          // the most neighbours that have candidates
 	frame      *frame       // of the candidates' s
+	graph      *walkGraph   // nil where the search is exact
 	tree       func() *tree // made when it is first needed
 }
 
 // NewIndex prepares the base points for searching; they must not change while
 // the index is in use. It takes about as much memory as the points, and as
 // much again once a search has needed the tree. A device keeps a copy of the
-// base until Free, and needs 64 MiB more for a search.
+// base until Free, and needs 64 MiB more for a search. An approximate index finds
+// near points of the base first, which takes as long as KNN does; it pays from
+// some ten thousands of queries on.
 //
 // It fails if base is empty or its sizes do not fit together (ErrInput), or if
 // a value is NaN or infinite (ErrNotFinite). If ctx ends before, the error is
@@ -35,12 +38,26 @@ func NewIndex(ctx context.Context, base *data.Matrix, opt Options) (*Index, erro
 	if err := checkFinite(base, "base "); err != nil {
 		return nil, err
 	}
+	if opt.Search.Approximates(base.N, base.D, walkRoom) {
+		x := newTreeIndex(base)
+		var err error
+		if x.graph, err = newWalkGraph(ctx, base, opt.Seed); err != nil {
+			return nil, err
+		}
+		return x, nil
+	}
 	return newIndex(ctx, base, 1, opt)
 }
 
-// newIndex returns an index of usable points for searches of k or more neighbours.
+// newTreeIndex returns an index without candidates or graph.
+func newTreeIndex(base *data.Matrix) *Index {
+	return &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}
+}
+
+// newIndex returns an exact index of usable points for searches of k or more
+// neighbours.
 func newIndex(ctx context.Context, base *data.Matrix, k int, opt Options) (*Index, error) {
-	x := &Index{base: base, tree: sync.OnceValue(func() *tree { return newTree(base) })}
+	x := newTreeIndex(base)
 	switch on := opt.Device; {
 	case tooFew(base.N, k):
 	case !on.OnHost() && k <= deviceMaxK:
@@ -83,9 +100,9 @@ func Search(ctx context.Context, base, queries *data.Matrix, k int, opt Options)
 // Search finds the k nearest base points of every query point by Euclidean
 // distance. A base point that equals the query is a neighbour like all others,
 // at distance 0; of equally near points the one with the smaller index comes
-// first. The result is exact with respect to sums of squared differences in
-// float64, and so that of a query depends neither on the other queries nor on
-// GOMAXPROCS.
+// first. Unless the index is approximate, the result is exact with respect to sums
+// of squared differences in float64; that of a query depends neither on the other
+// queries nor on GOMAXPROCS.
 //
 // It fails if queries is empty, if its sizes do not fit together or its points
 // have another width than the base's, or if k < 1 (all ErrInput), if the base

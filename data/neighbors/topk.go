@@ -91,10 +91,9 @@ func (t *topK) store(nb *Neighbors, i int) {
 	copy(nb.Dist2[i*nb.K:(i+1)*nb.K], t.dist2)
 }
 
-// selectSmallest moves the k smallest of the keys, which must be distinct, to
-// the front in no particular order and returns the largest of them;
-// 1 ≤ k ≤ len(keys). (Hoare's selection with the median of three as pivot.)
-func selectSmallest(keys []uint64, k int) uint64 {
+// selectSmallest moves the k smallest of the keys to the front in no particular
+// order and returns the largest of them; 1 ≤ k ≤ len(keys). (Hoare's selection with the median of three as pivot.)
+func selectSmallest[T uint32 | uint64](keys []T, k int) T {
 	lo, hi := 0, len(keys)-1
 	for lo < hi {
 		a, b, c := keys[lo], keys[lo+(hi-lo)/2], keys[hi]

@@ -21,14 +21,15 @@ type Purpose uint64
 
 // The purposes for which the packages of cne draw random numbers.
 const (
-	Init       Purpose = 1 // starting values of parameters
-	Shuffle    Purpose = 2 // order of the edges in an epoch
-	Negatives  Purpose = 3 // negative samples of a batch
-	Sample     Purpose = 4 // points on which a quality metric is computed
-	Split      Purpose = 5 // which rows are held out
-	Projection Purpose = 6 // negative samples of a point placed in a finished embedding
-	Views      Purpose = 7 // augmented views of an image
-	Imbalance  Purpose = 8 // which rows of a class are kept
+	Init       Purpose = 1  // starting values of parameters
+	Shuffle    Purpose = 2  // order of the edges in an epoch
+	Negatives  Purpose = 3  // negative samples of a batch
+	Sample     Purpose = 4  // points on which a quality metric is computed
+	Split      Purpose = 5  // which rows are held out
+	Projection Purpose = 6  // negative samples of a point placed in a finished embedding
+	Views      Purpose = 7  // augmented views of an image
+	Imbalance  Purpose = 8  // which rows of a class are kept
+	Forest     Purpose = 11 // hyperplanes of the trees of an approximate search for neighbours
 )
 
 // Mix is SplitMix64's output function: a bijection of the 64-bit integers.

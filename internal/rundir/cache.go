@@ -58,6 +58,12 @@ func (d *Dir) LoadCache(key string, h *cne.Neighborhood, reduced bool, k int) bo
 		}
 		found.Nearest = &neighbors.Neighbors{N: n, K: k, Index: index, Dist2: dist2}
 	}
+	if text, ok := f.Metadata["recall"]; ok {
+		found.Recall = new(neighbors.Recall)
+		if json.Unmarshal([]byte(text), found.Recall) != nil {
+			return false
+		}
+	}
 	*h = found
 	return true
 }
@@ -79,6 +85,13 @@ func (d *Dir) SaveCache(key string, h *cne.Neighborhood) error {
 	if nb := h.Nearest; nb != nil {
 		f.Tensors["neighbors"] = safetensors.New(nb.Index, nb.N, nb.K)
 		f.Tensors["squared_distances"] = safetensors.New(nb.Dist2, nb.N, nb.K)
+	}
+	if h.Recall != nil {
+		text, err := json.Marshal(h.Recall)
+		if err != nil {
+			return fmt.Errorf("the recall of the neighbours cannot be kept: %w", err)
+		}
+		f.Metadata["recall"] = string(text)
 	}
 	f.Seal(cacheKind, cacheFormat)
 	return f.WriteFile(d.Path(CacheFile))

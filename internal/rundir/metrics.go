@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"cne"
 	"cne/train/quality"
 )
 
@@ -15,6 +16,7 @@ import (
 // it took. What was not asked for, or is not defined for the run, is left out.
 type Metrics struct {
 	quality.Figures
+	*GraphRecall
 	// Holdout is about the points that were held out.
 	Holdout *quality.HeldOutFigures `json:"holdout,omitempty"`
 	// Z is NC-t-SNE's learnt constant times n(n−1), to compare with the
@@ -33,6 +35,27 @@ type Metrics struct {
 	Device       string  `json:"device"` // on which it was trained, at the end
 	Seed         uint64  `json:"seed"`
 	Version      string  `json:"version"`
+}
+
+// GraphRecall is the estimated share of the nearest neighbours that an approximate
+// search has found, and its standard error.
+type GraphRecall struct {
+	Share  float64 `json:"graph_recall"`
+	StdErr float64 `json:"graph_recall_stderr"`
+}
+
+// RecallOf returns that of the points, or nil if their neighbours are exact, or were
+// not searched.
+func RecallOf(h *cne.Neighborhood) *GraphRecall {
+	if h.Recall == nil {
+		return nil
+	}
+	return &GraphRecall{h.Recall.Share, h.Recall.StdErr}
+}
+
+// String returns the like of "0.9868 ± 0.0012 are among the nearest".
+func (r *GraphRecall) String() string {
+	return fmt.Sprintf("%.4f ± %.4f are among the nearest", r.Share, r.StdErr)
 }
 
 // Seconds says where the time of a run went. PCA and Graph are next to nothing

@@ -151,3 +151,23 @@ func TestWinogradStaysWithinTheImage(t *testing.T) {
 		}
 	}
 }
+
+func TestGatheredKernelsStayWithinTheirArrays(t *testing.T) {
+	const rows = 20
+	for _, before := range []bool{true, false} {
+		for _, width := range []int{16, 48, 64, 80} {
+			x, row, along := guarded(t, rows*width, before), guarded(t, width, before), guarded(t, width, before)
+			for _, n := range []int{16, 48} {
+				dst, limits := guarded(t, n, before), guarded(t, n, before)
+				cols := make([]int32, n)
+				for c := range cols {
+					cols[c] = int32(c * 7 % rows)
+				}
+				forms(t, func(*testing.T) {
+					NearRows(dst, make([]uint64, 1), x, row, cols, 1, limits)
+					ProjectRows(dst, x, row, along, cols)
+				})
+			}
+		}
+	}
+}

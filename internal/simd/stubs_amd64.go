@@ -196,6 +196,12 @@ func rowExpAVX512(x []float32, top float32) (sum float32)
 // rowLogisticAVX512 is the vector form of LogisticNegative for at most 960 pairs.
 func rowLogisticAVX512(x []float32, theta float32) (loss float32, dTheta float32)
 
+// nearRowsAVX512 is the vector form of nearRows.
+func nearRowsAVX512(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
+
+// projectRowsAVX512 is the vector form of projectRows.
+func projectRowsAVX512(dst []float32, x []float32, from []float32, along []float32, cols []int32)
+
 // columnMomentsAVX512 adds up the moments of a vector of columns.
 func columnMomentsAVX512(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)
 
@@ -420,6 +426,12 @@ func rowExpAVX2(x []float32, top float32) (sum float32)
 
 // rowLogisticAVX2 is the vector form of LogisticNegative for at most 960 pairs.
 func rowLogisticAVX2(x []float32, theta float32) (loss float32, dTheta float32)
+
+// nearRowsAVX2 is the vector form of nearRows.
+func nearRowsAVX2(dst []float32, found []uint64, x []float32, row []float32, cols []int32, limit float32, limits []float32)
+
+// projectRowsAVX2 is the vector form of projectRows.
+func projectRowsAVX2(dst []float32, x []float32, from []float32, along []float32, cols []int32)
 
 // columnMomentsAVX2 adds up the moments of a vector of columns.
 func columnMomentsAVX2(x *float32, rows int, stride int, pivot *float32, sums *float64, squares *float64)

@@ -222,7 +222,7 @@ func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **
 		if points.N <= m.K {
 			return nil, fmt.Errorf("%w: %d points do not have %d neighbours each; give more points or a smaller K", ErrUndefined, points.N, m.K)
 		}
-		found, err := neighbors.KNN(ctx, points, m.K, neighbors.Options{Device: m.Device})
+		found, err := neighbors.KNN(ctx, points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
 		if err != nil {
 			return nil, err
 		}
@@ -452,14 +452,14 @@ func (m *measurement) heldOutRecall(ctx context.Context, held HeldOut, f *HeldOu
 	case m.points.N < m.K:
 		return fmt.Errorf("%w: among %d training points there are no %d neighbours", ErrUndefined, m.points.N, m.K)
 	}
-	near, err := neighbors.Search(ctx, m.points, held.Points, m.K, neighbors.Options{Device: m.Device})
+	near, err := neighbors.Search(ctx, m.points, held.Points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	found, err := neighbors.Search(ctx, m.embedding, held.Embedding, m.K, neighbors.Options{Device: m.Device})
+	found, err := neighbors.Search(ctx, m.embedding, held.Embedding, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func checkHeldOut(train *data.Matrix, trainClasses []int32, held *data.Matrix, h
 // accuracy returns the share of the tests that get their class by a vote of their k
 // nearest among the known points.
 func accuracy(ctx context.Context, known, tests classified, k int, on *Device) (float64, error) {
-	found, err := neighbors.Search(ctx, known.Matrix, tests.Matrix, k, neighbors.Options{Device: on})
+	found, err := neighbors.Search(ctx, known.Matrix, tests.Matrix, k, neighbors.Options{Search: neighbors.Exact, Device: on})
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return 0, err
 	}

@@ -47,6 +47,7 @@ func main() {
 		s.drawOthers()
 		s.dense()
 		s.rows()
+		s.gathered()
 		s.norm()
 		s.winograd()
 	}

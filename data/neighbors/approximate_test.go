@@ -1,0 +1,415 @@
+package neighbors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"cne/data"
+)
+
+// approximated returns what the approximate search finds.
+func approximated(t testing.TB, m *data.Matrix, k int) *Neighbors {
+	t.Helper()
+	nb, err := KNN(t.Context(), m, k, Options{Search: Approximate, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, m, m, nb, true)
+	return nb
+}
+
+// wellFormed checks that neighbours are distinct, in order, not the points
+// themselves, and as far as they are said to be.
+func wellFormed(t testing.TB, base, queries *data.Matrix, nb *Neighbors, own bool) {
+	t.Helper()
+	for i := range nb.N {
+		row := nb.Of(i)
+		for e, j := range row {
+			d2 := nb.Dist2[i*nb.K+e]
+			if own && int(j) == i || slices.Contains(row[:e], j) {
+				t.Fatalf("point %d has neighbours %v", i, row)
+			}
+			if want := dist2(queries.Row(i), base.Row(int(j)), math.Inf(1)); d2 != want {
+				t.Fatalf("point %d is said to be at %g from %d, not %g", i, d2, j, want)
+			}
+			if e > 0 {
+				if before := nb.Dist2[i*nb.K+e-1]; before > d2 || before == d2 && row[e-1] > j {
+					t.Fatalf("the neighbours %v of point %d are not in order", row, i)
+				}
+			}
+		}
+	}
+}
+
+// recall is the share of neighbours that are at most as far as the farthest of as
+// many nearest ones.
+func recall(nb, nearest *Neighbors) float64 {
+	found := 0
+	for e, d2 := range nb.Dist2 {
+		if d2 <= nearest.Dist2[e/nb.K*nb.K+nb.K-1] {
+			found++
+		}
+	}
+	return float64(found) / float64(len(nb.Dist2))
+}
+
+func exactly(t testing.TB, m *data.Matrix, k int) *Neighbors {
+	t.Helper()
+	nb, err := KNN(t.Context(), m, k, Options{Search: Exact})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nb
+}
+
+// filled returns n points of d values that fill sets.
+func filled(n, d int, fill func(i int, row []float32, r *rand.Rand)) *data.Matrix {
+	m := data.NewMatrix(n, d)
+	r := rand.New(rand.NewPCG(5, 7))
+	for i := range n {
+		fill(i, m.Row(i), r)
+	}
+	return m
+}
+
+// manifold are points of few dimensions, bent into many.
+func manifold(n, d, intrinsic int) *data.Matrix {
+	r := rand.New(rand.NewPCG(3, 1))
+	wave := make([]float64, d*intrinsic)
+	for i := range wave {
+		wave[i] = r.NormFloat64()
+	}
+	return filled(n, d, func(_ int, row []float32, r *rand.Rand) {
+		var at [16]float64
+		for l := range intrinsic {
+			at[l] = r.Float64()
+		}
+		for l := range row {
+			phase := 0.
+			for a, v := range at[:intrinsic] {
+				phase += v * wave[l*intrinsic+a]
+			}
+			row[l] = float32(math.Sin(phase + float64(l)))
+		}
+	})
+}
+
+func normalRow(row []float32, r *rand.Rand) {
+	for l := range row {
+		row[l] = float32(r.NormFloat64())
+	}
+}
+
+// hardSets are point sets that a search by neighbours' neighbours may find hard.
+func hardSets(n int) map[string]*data.Matrix {
+	centres := normal(40, 50, 9)
+	return map[string]*data.Matrix{
+		"blobs": filled(n, 50, func(_ int, row []float32, r *rand.Rand) {
+			normalRow(row, r)
+			for l, v := range centres.Row(r.IntN(centres.N)) {
+				row[l] = 0.1*row[l] + v
+			}
+			for l := range row[10:] { // within a blob ten dimensions matter
+				row[10+l] = centres.Row(0)[10+l] + 0.1*(row[10+l]-centres.Row(0)[10+l])
+			}
+		}),
+		"manifold": manifold(n, 50, 10),
+		"5-D": filled(n, 5, func(_ int, row []float32, r *rand.Rand) {
+			for l := range row {
+				row[l] = r.Float32()
+			}
+		}),
+		"duplicates": filled(n, 20, func(i int, row []float32, r *rand.Rand) {
+			copy(row, centres.Row(i%37))
+		}),
+		"few duplicates": filled(n, 20, func(i int, row []float32, r *rand.Rand) {
+			normalRow(row[:6], rand.New(rand.NewPCG(1, uint64(i/3))))
+		}),
+		"constant": data.NewMatrix(n, 30),
+		"outliers": filled(n, 30, func(i int, row []float32, r *rand.Rand) {
+			normalRow(row[:8], r)
+			if i%100 == 0 {
+				for l := range row {
+					row[l] *= 1e6
+				}
+			}
+		}),
+		"far from the origin": filled(n, 12, func(i int, row []float32, r *rand.Rand) {
+			normalRow(row, r)
+			for l := range row {
+				row[l] = row[l] + 4096
+			}
+		}),
+		"huge": filled(n, 10, func(i int, row []float32, r *rand.Rand) {
+			normalRow(row, r)
+			for l := range row {
+				row[l] *= 1e30
+			}
+		}),
+	}
+}
+
+func TestApproximateRecall(t *testing.T) {
+	n := 20000
+	if testing.Short() {
+		n = 3000
+	}
+	points := hardSets(n)
+	points["wide"] = manifold(n/5, 2000, 8)
+	for name, m := range points {
+		t.Run(name, func(t *testing.T) {
+			const k = 15
+			nb := approximated(t, m, k)
+			r := recall(nb, exactly(t, m, k))
+			if !(r >= 0.97) {
+				t.Errorf("recall %.4f", r)
+			}
+			estimate, err := EstimateRecall(t.Context(), m, nb, 3, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := math.Abs(estimate.Share - r); d > 5*estimate.StdErr+1e-3 || estimate.Points != min(1000, m.N) {
+				t.Errorf("recall %.4f of all, estimated as %.4f ± %.4f of %d", r, estimate.Share, estimate.StdErr, estimate.Points)
+			}
+		})
+	}
+}
+
+func TestApproximateManyNeighbours(t *testing.T) {
+	m := manifold(4000, 30, 6)
+	for _, k := range []int{1, 50, 200} {
+		if r := recall(approximated(t, m, k), exactly(t, m, k)); !(r >= 0.97) {
+			t.Errorf("recall %.4f for k = %d", r, k)
+		}
+	}
+}
+
+// Where all points are compared the result is exact, ties included.
+func TestApproximateAmongFewIsExact(t *testing.T) {
+	for _, n := range []int{2, 3, 16, 17, 100, 255} {
+		for _, k := range []int{1, 2, 15, n - 1} {
+			if k >= n {
+				continue
+			}
+			for _, m := range []*data.Matrix{normal(n, 9, uint64(n)), data.NewMatrix(n, 3)} {
+				same(t, approximated(t, m, k), exactly(t, m, k))
+			}
+		}
+	}
+	{ // n−1 neighbours are all others
+		n := 301
+		m := normal(n, 20, 2)
+		same(t, approximated(t, m, n-1), exactly(t, m, n-1))
+	}
+}
+
+func TestApproximateSameBitsForAnyGOMAXPROCS(t *testing.T) {
+	old := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(old)
+	points := hardSets(6000)
+	for _, name := range []string{"manifold", "few duplicates", "outliers"} {
+		m := points[name]
+		queries := m.Rows(0, 500)
+		var first, found *Neighbors
+		for _, procs := range []int{1, 2, 7} {
+			runtime.GOMAXPROCS(procs)
+			nb := approximated(t, m, 10)
+			x, err := NewIndex(t.Context(), m, Options{Search: Approximate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			near, err := x.Search(t.Context(), queries, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first, found = nb, near
+			}
+			same(t, nb, first)
+			same(t, near, found)
+		}
+	}
+}
+
+func TestApproximateSeeds(t *testing.T) {
+	m := manifold(5000, 30, 12)
+	one, err := KNN(t.Context(), m, 10, Options{Search: Approximate, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := KNN(t.Context(), m, 10, Options{Search: Approximate, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(one.Index, two.Index) {
+		t.Error("two seeds have the same result")
+	}
+}
+
+func TestApproximateOfPermutedRows(t *testing.T) {
+	m := manifold(5000, 40, 8)
+	perm := rand.New(rand.NewPCG(1, 1)).Perm(m.N)
+	shuffled := data.NewMatrix(m.N, m.D)
+	for i, j := range perm {
+		copy(shuffled.Row(i), m.Row(j))
+	}
+	if r := recall(approximated(t, shuffled, 15), exactly(t, shuffled, 15)); !(r >= 0.97) {
+		t.Errorf("recall %.4f", r)
+	}
+}
+
+func TestApproximateSearch(t *testing.T) {
+	n := 20000
+	if testing.Short() {
+		n = 8000
+	}
+	for name, m := range hardSets(n) {
+		t.Run(name, func(t *testing.T) {
+			base, queries := m.Rows(0, n-500), m.Rows(n-500, n)
+			x, err := NewIndex(t.Context(), base, Options{Search: Approximate})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range []int{1, 15, 120} {
+				near, err := x.Search(t.Context(), queries, k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wellFormed(t, base, queries, near, false)
+				nearest, err := Search(t.Context(), base, queries, k, Options{Search: Exact})
+				if err != nil {
+					t.Fatal(err)
+				}
+				least := 0.95
+				if name == "few duplicates" {
+					least = 0.93 // a point's edges lead to places a third as many
+				}
+				if r := recall(near, nearest); !(r >= least) {
+					t.Errorf("k = %d: recall %.4f", k, r)
+				}
+				alone, err := x.Search(t.Context(), queries.Rows(77, 78), k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(alone.Index, near.Of(77)) {
+					t.Errorf("k = %d: a query alone has other neighbours: %v, not %v", k, alone.Index, near.Of(77))
+				}
+			}
+		})
+	}
+}
+
+// Queries beyond the range of float32 are searched exactly, as are those for more
+// neighbours than a walk finds.
+func TestApproximateSearchFarAway(t *testing.T) {
+	base := normal(3000, 12, 1)
+	queries := normal(20, 12, 2)
+	for l := range queries.X[:60] {
+		queries.X[l] *= 1e30
+	}
+	for _, k := range []int{5, 3000} {
+		near, err := Search(t.Context(), base, queries, k, Options{Search: Approximate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nearest, err := Search(t.Context(), base, queries, k, Options{Search: Exact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k > 5 {
+			same(t, near, nearest)
+		} else {
+			same(t, &Neighbors{N: 5, K: k, Index: near.Index[:5*k], Dist2: near.Dist2[:5*k]}, &Neighbors{N: 5, K: k, Index: nearest.Index[:5*k], Dist2: nearest.Dist2[:5*k]})
+		}
+	}
+}
+
+func TestApproximateRefuses(t *testing.T) {
+	bad := normal(3000, 12, 1)
+	bad.X[5000] = float32(math.NaN())
+	for _, tc := range []struct {
+		m    *data.Matrix
+		k    int
+		want error
+	}{
+		{bad, 5, ErrNotFinite},
+		{normal(10, 3, 1), 10, ErrTooFewPoints},
+		{normal(10, 3, 1), 0, ErrInput},
+	} {
+		if _, err := KNN(t.Context(), tc.m, tc.k, Options{Search: Approximate}); !errors.Is(err, tc.want) {
+			t.Errorf("%v, want %v", err, tc.want)
+		}
+	}
+	if _, err := EstimateRecall(t.Context(), normal(10, 3, 1), exactly(t, normal(11, 3, 1), 2), 1, Options{}); !errors.Is(err, ErrInput) {
+		t.Errorf("neighbours of other points: %v", err)
+	}
+}
+
+func TestApproximateContext(t *testing.T) {
+	m := normal(3000, 12, 1)
+	for name, search := range map[string]func(ctx context.Context) (none bool, err error){
+		"KNN": func(ctx context.Context) (bool, error) {
+			nb, err := KNN(ctx, m, 5, Options{Search: Approximate})
+			return nb == nil, err
+		},
+		"Search": func(ctx context.Context) (bool, error) {
+			nb, err := Search(ctx, m, m, 5, Options{Search: Approximate})
+			return nb == nil, err
+		},
+	} {
+		ended := 0
+		for left := int64(0); ; left = 2*left + 1 {
+			ctx := &expiring{Context: t.Context()}
+			ctx.left.Store(left)
+			none, err := search(ctx)
+			if err == nil && !none {
+				break
+			}
+			ended++
+			if !none || !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s: after %d looks at the context the error is %v, no result: %v", name, left, err, none)
+			}
+		}
+		if ended < 5 {
+			t.Errorf("%s looks at the context %d times", name, ended)
+		}
+	}
+}
+
+func TestSearchMethod(t *testing.T) {
+	for _, tc := range []struct {
+		n, d, k int
+		want    bool
+	}{
+		{10000, 50, 15, false},
+		{70000, 50, 15, false},
+		{100000, 784, 15, false},
+		{100001, 50, 15, true},
+		{1000000, 8, 15, false},
+		{1000000, 9, 15, true},
+		{150000, 50, 200, false},
+		{250000, 50, 200, true},
+	} {
+		if got := Auto.Approximates(tc.n, tc.d, tc.k); got != tc.want {
+			t.Errorf("auto, %d points of %d values, k = %d: approximate %v", tc.n, tc.d, tc.k, got)
+		}
+		if Exact.Approximates(tc.n, tc.d, tc.k) || !Approximate.Approximates(tc.n, tc.d, tc.k) {
+			t.Errorf("%v, %v", Exact, Approximate)
+		}
+	}
+	for _, word := range Auto.Words() {
+		var s SearchMethod
+		if err := s.UnmarshalText([]byte(word)); err != nil || fmt.Sprint(s) != word {
+			t.Errorf("%q reads as %v: %v", word, s, err)
+		}
+	}
+	if err := new(SearchMethod).UnmarshalText([]byte("fast")); err == nil {
+		t.Error("fast is a method")
+	}
+}

@@ -1,0 +1,498 @@
+package neighbors
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+
+	"cne/data"
+	"cne/internal/parallel"
+	"cne/internal/rng"
+	"cne/internal/simd"
+)
+
+// The approximate search is NN-descent (Dong, Moses and Li, 2011): a neighbour of
+// a neighbour is probably a neighbour.
+//
+// A tree of random hyperplanes brings near points near in memory. All pairs
+// within the leaves of this tree and of a few more start a list of the nearest
+// points for each point. Then come rounds. Before each, every point gets a row of
+// acquaintances: what is on its list, and points on whose lists it is. In the
+// round every point tries the acquaintances of its acquaintances, unless both
+// steps to them are old ones, which an earlier round has gone: a list marks what
+// is new in it. It ends when little is new. At last the distances of what is
+// listed are computed as the exact search computes them.
+//
+// (In the paper a point introduces its acquaintances to each other. Here they come
+// and ask, so that each finds all that it can try in one place, tries nothing
+// twice in a round, and alone writes its list. That each pair is computed for
+// both of its points costs less.)
+//
+// The result depends on the seed, but not on how many cores there are or which is
+// faster. Leaves share no points. The rows of a round are settled before it
+// begins. A list takes what is nearer than its last entry was when the round
+// began, and keeps the first of all that in the order of (distance, number),
+// whatever the order in which it is tried. Taking only what is nearer, and not
+// what is as near, also ends the search among duplicates.
+
+// A descent holds the lists of all points.
+type descent struct {
+	*cloud
+	settings
+	// keys [n, room] are the lists, in ascending order: the bits of the squared
+	// distance, then 31 bits of the point's number in the cloud, then whether it
+	// is new. vacant stands after the last.
+	keys []uint64
+
+	// The row of p begins at starts[p] of acquainted and has sizes[p] entries, of
+	// which the first fresh[p] are new: a point's number, twice, and whether it is new.
+	starts     []int64
+	sizes      []uint32
+	fresh      []uint16
+	acquainted []uint32
+
+	works parallel.Pool[descentWork]
+}
+
+// settings are what decides about time and recall.
+type settings struct {
+	room               int     // entries of a list
+	trees, kept        int     // trees; so many of them are returned
+	leaf               int     // points of a leaf at most
+	rounds             int     // at most
+	shownNew, shownOld int     // so many new, and old, entries of a list become acquaintances at most
+	reverse            int     // and so many of those whose lists a point is on
+	enough             float64 // the share of new entries that ends the rounds
+}
+
+const (
+	vacant       = math.MaxUint64
+	descentGrain = 128
+	// tried is how many columns are compared at a time.
+	tried = 256
+)
+
+// settingsFor returns the settings for k neighbours. Measured on deformed images of
+// digits: fewer trees, smaller leaves or rows need more rounds, and larger ones more
+// time for each, for the same recall.
+func settingsFor(k int) settings {
+	s := settings{room: k + 5, trees: 10, rounds: 12, shownNew: 10, shownOld: 40, reverse: 10, enough: 0.01}
+	s.leaf = max(256, 2*s.room)
+	return s
+}
+
+// approximateKNN sets nb to near points of every point of m.
+func approximateKNN(ctx context.Context, nb *Neighbors, m *data.Matrix, seed uint64) error {
+	d, _, err := descend(ctx, m, settingsFor(nb.K), seed)
+	if err != nil {
+		return err
+	}
+	d.starts, d.sizes, d.fresh, d.acquainted = nil, nil, nil, nil
+	return parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+		best := newTopK(nb.K)
+		for p := lo; p < hi; p++ {
+			i := d.index[p]
+			point := m.Row(int(i))
+			best.resetAll()
+			for _, key := range d.list(p) {
+				j := d.index[numberOf(key)]
+				best.offer(dist2(point, m.Row(int(j)), best.limit), j)
+			}
+			best.store(nb, int(i))
+		}
+	})
+}
+
+// descend returns the lists, and the first of the trees that began them.
+func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*descent, []*forestTree, error) {
+	s.room = min(s.room, m.N-1)
+	c, tree, err := newCloud(ctx, m, s.leaf, rng.Mix(seed))
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &descent{cloud: c, settings: s, keys: make([]uint64, c.n*s.room)}
+	d.works.New = d.newWork
+	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
+		for e := lo; e < hi; e++ {
+			d.keys[e] = vacant
+		}
+	})
+	var trees []*forestTree
+	for t := 1; ; t++ {
+		if len(trees) < s.kept {
+			trees = append(trees, tree)
+		}
+		if err := d.compareLeaves(ctx, tree); err != nil {
+			return nil, nil, err
+		}
+		if t == s.trees || c.n <= s.leaf {
+			break
+		}
+		if tree, err = c.newTree(ctx, s.leaf, rng.Mix(seed)+uint64(t)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.n <= s.leaf {
+		return d, trees, nil // all pairs have been compared
+	}
+	for round := range s.rounds {
+		news, err := d.acquaint(ctx, rng.Mix(seed^uint64(round)))
+		if err != nil {
+			return nil, nil, err
+		}
+		if float64(news) <= s.enough*float64(len(d.keys)) {
+			break
+		}
+		if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+			w := d.works.Get()
+			defer d.works.Put(w)
+			for p := lo; p < hi; p++ {
+				d.ask(w, p)
+			}
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d, trees, nil
+}
+
+// list returns the entries of p.
+func (d *descent) list(p int) []uint64 { return d.keys[p*d.room : (p+1)*d.room] }
+
+// numberOf returns the number of an entry's point in the cloud.
+func numberOf(key uint64) int32 { return int32(uint32(key) >> 1) }
+
+// keyOf returns the entry of point j, new, at a squared distance.
+func keyOf(d2 float32, j int32) uint64 { return uint64(math.Float32bits(d2))<<32 | uint64(j)<<1 | 1 }
+
+// worst returns the squared distance of the last of a list, or one that is larger
+// than any if there is room.
+func worst(list []uint64) float32 {
+	last := list[len(list)-1]
+	if last == vacant {
+		return math.MaxFloat32
+	}
+	return math.Float32frombits(uint32(last >> 32))
+}
+
+// below returns the largest distance below d2, or one that none is below.
+func below(d2 float32) float32 {
+	if d2 == 0 {
+		return -1
+	}
+	return math.Float32frombits(math.Float32bits(d2) - 1)
+}
+
+// insert puts an entry into a list in the place of the last, if it comes before
+// that and is not there.
+func insert(list []uint64, key uint64) {
+	at := len(list) - 1
+	if key >= list[at]&^1 {
+		return
+	}
+	lo, hi := 0, at
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if list[mid]|1 < key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if list[lo]|1 == key {
+		return
+	}
+	copy(list[lo+1:], list[lo:at])
+	list[lo] = key
+}
+
+// A descentWork is what one goroutine needs.
+type descentWork struct {
+	cols       []int32   // the points that one is compared with
+	limits     []float32 // how near they must be to it for their own lists
+	never      []float32 // limits that say that they must be nearer than they can be
+	dist       []float32
+	found      []uint64
+	met        metSet
+	drawn      []uint64
+	fresh, old []uint32
+}
+
+func (d *descent) newWork() *descentWork {
+	row := min(d.room, d.shownNew+d.shownOld) + d.reverse
+	most := max(d.leaf, tried+row) + 16
+	w := &descentWork{cols: make([]int32, most), limits: make([]float32, most), dist: make([]float32, most), found: make([]uint64, (most+63)/64), never: slices.Repeat([]float32{-1}, most)}
+	w.met = newMetSet(row*row + d.room)
+	return w
+}
+
+// compare calls f for each of the columns first to n−1 that the row's limit or its
+// own says is near enough.
+func (w *descentWork) compare(c *cloud, row []float32, n, first int, limit float32, limits []float32, f func(b int, d2 float32)) {
+	whole, from := n, first&^15
+	for ; whole%16 != 0; whole++ { // whole vectors
+		w.cols[whole] = w.cols[0]
+	}
+	simd.NearRows(w.dist[from:], w.found, c.x, row, w.cols[from:whole], limit, limits[from:])
+	for word := range (whole - from + 63) / 64 {
+		at := from + 64*word
+		for set := w.found[word]; set != 0; set &= set - 1 {
+			if b := at + bits.TrailingZeros64(set); b >= first && b < n {
+				f(b, w.dist[b])
+			}
+		}
+	}
+}
+
+// compareLeaves compares all points of each leaf of a tree.
+func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
+	return t.leaves(ctx, d.n, func(lo, hi int) {
+		w := d.works.Get()
+		defer d.works.Put(w)
+		n := hi - lo
+		for c := range n {
+			p := int32(lo + c)
+			if t.order != nil {
+				p = t.order[p]
+			}
+			w.cols[c], w.limits[c] = p, below(worst(d.list(int(p))))
+		}
+		for a, p := range w.cols[:n] {
+			mine := d.list(int(p))
+			w.compare(d.cloud, d.row(p), n, a+1, w.limits[a], w.limits, func(b int, d2 float32) {
+				if d2 <= w.limits[a] {
+					insert(mine, keyOf(d2, w.cols[b]))
+					w.limits[a] = below(worst(mine))
+				}
+				if d2 <= w.limits[b] {
+					other := d.list(int(w.cols[b]))
+					insert(other, keyOf(d2, p))
+					w.limits[b] = below(worst(other))
+				}
+			})
+		}
+	})
+}
+
+// acquaint makes the rows of a round, marks what of the lists is in them as no
+// longer new, and returns how many entries of all lists were new.
+func (d *descent) acquaint(ctx context.Context, seed uint64) (news int64, err error) {
+	if d.starts == nil {
+		d.starts, d.sizes, d.fresh = make([]int64, d.n+1), make([]uint32, d.n), make([]uint16, d.n)
+		d.acquainted = make([]uint32, 2*d.n*min(d.room, d.shownNew+d.shownOld))
+	}
+	clear(d.sizes)
+	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
+	if err := parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			own := uint32(0)
+			counts[piece] += d.shown(p, func(_ int, key uint64) {
+				atomic.AddUint32(&d.sizes[numberOf(key)], 1)
+				own++
+			})
+			atomic.AddUint32(&d.sizes[p], own)
+		}
+	}); err != nil {
+		return 0, err
+	}
+	for _, c := range counts {
+		news += c
+	}
+	for p, size := range d.sizes {
+		d.starts[p+1] = d.starts[p] + int64(size)
+	}
+	clear(d.sizes)
+	if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			d.shown(p, func(_ int, key uint64) {
+				q := numberOf(key)
+				at := int64(atomic.AddUint32(&d.sizes[q], 1))
+				d.acquainted[d.starts[q+1]-at] = uint32(p)<<1 | uint32(key&1)
+			})
+		}
+	}); err != nil {
+		return 0, err
+	}
+	return news, parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+		w := d.works.Get()
+		defer d.works.Put(w)
+		for p := lo; p < hi; p++ {
+			d.settle(w, p, seed^uint64(p)<<32)
+		}
+	})
+}
+
+// settle completes the row of p, at whose end are those whose lists p is on: some
+// of them, drawn by number, not by place, join what is on its own list, new ones
+// first.
+func (d *descent) settle(w *descentWork, p int, seed uint64) {
+	row := d.acquainted[d.starts[p]:d.starts[p+1]]
+	others := row[len(row)-int(d.sizes[p]):]
+	w.drawn = w.drawn[:0]
+	for _, e := range others {
+		w.drawn = append(w.drawn, rng.Mix(seed^uint64(e))&^(1<<32-1)|uint64(e))
+	}
+	if len(w.drawn) > d.reverse {
+		selectSmallest(w.drawn, d.reverse)
+		w.drawn = w.drawn[:d.reverse]
+	}
+	list := d.list(p)
+	w.fresh, w.old = w.fresh[:0], w.old[:0]
+	w.met.clear()
+	w.met.reserve(d.room + d.reverse)
+	add := func(e uint32) {
+		switch {
+		case w.met.add(int32(e >> 1)):
+		case e&1 == 1:
+			w.fresh = append(w.fresh, e)
+		default:
+			w.old = append(w.old, e)
+		}
+	}
+	d.shown(p, func(e int, key uint64) {
+		add(uint32(key))
+		list[e] = key &^ 1
+	})
+	for _, key := range w.drawn {
+		add(uint32(key))
+	}
+	fresh := copy(row, w.fresh)
+	d.fresh[p], d.sizes[p] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
+}
+
+// shown calls f for the nearest new and the nearest old entries of a list, as many
+// as the settings say, and returns how many there are that are new.
+func (d *descent) shown(p int, f func(e int, key uint64)) (news int64) {
+	old := 0
+	for e, key := range d.list(p) {
+		switch {
+		case key == vacant:
+			return news
+		case key&1 == 1:
+			if news++; news <= int64(d.shownNew) {
+				f(e, key)
+			}
+		default:
+			if old++; old <= d.shownOld {
+				f(e, key)
+			}
+		}
+	}
+	return news
+}
+
+// ask compares p with the acquaintances of its own.
+func (d *descent) ask(w *descentWork, p int) {
+	row := d.acquainted[d.starts[p]:][:d.sizes[p]]
+	list := d.list(p)
+	limit := below(worst(list))
+	w.met.clear()
+	w.met.reserve(1 + len(list))
+	w.met.add(int32(p))
+	for _, key := range list {
+		w.met.add(numberOf(key))
+	}
+	n := 0
+	for e, entry := range row {
+		q := entry >> 1
+		theirs := d.acquainted[d.starts[q]:][:d.sizes[q]]
+		if e >= int(d.fresh[p]) {
+			theirs = theirs[:d.fresh[q]]
+		}
+		n = w.met.unmet(w.cols, n, theirs)
+		if n >= tried {
+			d.try(w, p, n, list, limit)
+			n = 0
+		}
+	}
+	d.try(w, p, n, list, limit)
+}
+
+// try compares p with the first n of w.cols.
+func (d *descent) try(w *descentWork, p, n int, list []uint64, limit float32) {
+	if n == 0 {
+		return
+	}
+	w.compare(d.cloud, d.row(int32(p)), n, 0, min(limit, worst(list)), w.never, func(b int, d2 float32) {
+		insert(list, keyOf(d2, w.cols[b]))
+	})
+}
+
+// A metSet is a set of points, few among many: a hash table.
+type metSet struct {
+	entries []uint32 // the point and 1; 0 for none
+	shift   int      // 32 less the bits of a place
+	count   int
+}
+
+// newMetSet returns a set with room for some points. It grows when needed.
+func newMetSet(points int) metSet {
+	log := bits.Len(uint(2 * points))
+	return metSet{entries: make([]uint32, 1<<log), shift: 32 - log}
+}
+
+func (s *metSet) clear() {
+	clear(s.entries)
+	s.count = 0
+}
+
+// reserve makes sure that so many more points leave a third of the table free.
+func (s *metSet) reserve(more int) {
+	if 3*(s.count+more) <= 2*len(s.entries) {
+		return
+	}
+	old := s.entries
+	*s = newMetSet(max(len(old), s.count+more))
+	for _, e := range old {
+		if e != 0 {
+			s.add(int32(e - 1))
+		}
+	}
+}
+
+// add adds a point and reports whether it was there. There must be room.
+func (s *metSet) add(p int32) bool {
+	entry := uint32(p) + 1
+	for at := entry * 0x9e3779b1 >> s.shift; ; at = (at + 1) & uint32(len(s.entries)-1) {
+		switch s.entries[at] {
+		case entry:
+			return true
+		case 0:
+			s.entries[at] = entry
+			s.count++
+			return false
+		}
+	}
+}
+
+// unmet adds points, twice their numbers and perhaps 1, and puts those that were
+// not there behind the first n of cols, and returns how many that makes. (Half of
+// them are there, which no branch can foresee.)
+func (s *metSet) unmet(cols []int32, n int, points []uint32) int {
+	s.reserve(len(points))
+	before := n
+	cols = cols[:n+len(points)]
+	again := 0
+	for _, p := range points {
+		p >>= 1
+		at := (p + 1) * 0x9e3779b1 >> s.shift
+		e := s.entries[at]
+		if e != 0 && e != p+1 {
+			if !s.add(int32(p)) {
+				cols[n] = int32(p)
+				n++
+				again++
+			}
+			continue
+		}
+		s.entries[at] = p + 1
+		cols[n] = int32(p)
+		if e == 0 {
+			n++
+		}
+	}
+	s.count += n - before - again
+	return n
+}

@@ -1,0 +1,342 @@
+package neighbors
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"cne/data"
+	"cne/internal/parallel"
+	"cne/internal/rng"
+	"cne/internal/simd"
+)
+
+// A cloud holds the points of an approximate search as its kernels read them: in
+// an order that has near points near in memory, scaled by a power of two so that
+// no square overflows, and each filled up with zeros.
+type cloud struct {
+	n, width int
+	scale    float32
+	x        []float32 // [n, width]
+	index    []int32   // [n]: which of the caller's points each is
+}
+
+// padded is the width of rows for simd.NearRows.
+func padded(d int) int { return (d + 15) &^ 15 }
+
+// row returns point p.
+func (c *cloud) row(p int32) []float32 {
+	return c.x[int(p)*c.width : (int(p)+1)*c.width]
+}
+
+// scaleOf returns a power of two by which no coordinate exceeds 1, or 1 where
+// squares neither overflow nor vanish anyway.
+func scaleOf(m *data.Matrix) float32 {
+	const grain = 1 << 14
+	largest := make([]float32, parallel.Pieces(len(m.X), grain))
+	parallel.For(len(m.X), grain, func(piece, lo, hi int) {
+		for _, v := range m.X[lo:hi] {
+			largest[piece] = max(largest[piece], v, -v)
+		}
+	})
+	most := float32(0)
+	for _, v := range largest {
+		most = max(most, v)
+	}
+	if most == 0 || most > 0x1p-30 && most < 0x1p40 {
+		return 1
+	}
+	_, exp := math.Frexp(float64(most))
+	return float32(math.Ldexp(1, max(-126, min(126, -exp))))
+}
+
+// newCloud orders points by a tree of random hyperplanes, which it returns, too.
+func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*cloud, *forestTree, error) {
+	c := &cloud{n: m.N, width: padded(m.D), index: make([]int32, m.N), scale: scaleOf(m)}
+	fill := func(dst, row []float32) {
+		for l, v := range row {
+			dst[l] = v * c.scale
+		}
+	}
+	t := &forestTree{leaf: leaf, order: c.index}
+	g := &grower{forestTree: t, width: c.width, seed: seed}
+	g.copyRow = func(dst []float32, p int32) { fill(dst, m.Row(int(p))) }
+	g.project = func(w *growerWork, from, along []float32, rows []int32) {
+		for at := range rows {
+			fill(w.rows[at*c.width:(at+1)*c.width], m.Row(int(rows[at])))
+		}
+		simd.ProjectRows(w.keys, w.rows, from, along, w.first[:(len(rows)+15)&^15])
+	}
+	if err := g.grow(ctx); err != nil {
+		return nil, nil, err
+	}
+	c.x = make([]float32, c.n*c.width)
+	err := parallel.ForContext(ctx, c.n, growChunk, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			fill(c.row(int32(p)), m.Row(int(c.index[p])))
+		}
+	})
+	// Its splits speak of the caller's points; the place of each is its inverse.
+	place := make([]int32, c.n)
+	for p, i := range c.index {
+		place[i] = int32(p)
+	}
+	for s := range t.splits {
+		t.splits[s].a, t.splits[s].b = place[t.splits[s].a], place[t.splits[s].b]
+	}
+	t.order = nil // the cloud's own
+	return c, t, err
+}
+
+// newTree returns another tree of the points.
+func (c *cloud) newTree(ctx context.Context, leaf int, seed uint64) (*forestTree, error) {
+	t := &forestTree{leaf: leaf, order: make([]int32, c.n)}
+	g := &grower{forestTree: t, width: c.width, seed: seed}
+	g.copyRow = func(dst []float32, p int32) { copy(dst, c.row(p)) }
+	g.project = func(w *growerWork, from, along []float32, rows []int32) {
+		whole := copy(w.some[:], rows)
+		for ; whole%16 != 0; whole++ {
+			w.some[whole] = rows[0]
+		}
+		simd.ProjectRows(w.keys, c.x, from, along, w.some[:whole])
+	}
+	return t, g.grow(ctx)
+}
+
+// A forestTree halves points again and again, each time at the median along the
+// line through two of them, until no more than leaf are together. The halves of
+// the points lo to hi−1 are lo to (lo+hi)/2−1 and the rest, so that the sizes
+// alone say where the leaves are. Node 1 is the root, and 2s and 2s+1 are the
+// halves of node s.
+type forestTree struct {
+	leaf   int
+	order  []int32 // the points; nil for 0, 1, …
+	splits []split // [nodes]
+}
+
+// A split sends the points up to a place along the line from a to b to the left.
+type split struct {
+	a, b int32
+	at   float32
+}
+
+// leaves calls f for each leaf, the points lo to hi−1 of the order, in pieces
+// that run at once. f must leave alone what belongs to other leaves' points.
+func (t *forestTree) leaves(ctx context.Context, n int, f func(lo, hi int)) error {
+	spans := []span{{1, 0, n}}
+	for len(spans) < 1<<12 && spans[0].size() > t.leaf {
+		spans = halves(spans, t.leaf)
+	}
+	return parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) {
+		t.leavesBelow(spans[s], f)
+	})
+}
+
+func (t *forestTree) leavesBelow(s span, f func(lo, hi int)) {
+	if s.size() <= t.leaf {
+		f(s.lo, s.hi)
+		return
+	}
+	left, right := s.halves()
+	t.leavesBelow(left, f)
+	t.leavesBelow(right, f)
+}
+
+// A span is the points of a node.
+type span struct{ node, lo, hi int }
+
+func (s span) size() int { return s.hi - s.lo }
+
+func (s span) halves() (left, right span) {
+	mid := s.lo + (s.hi-s.lo+1)/2
+	return span{2 * s.node, s.lo, mid}, span{2*s.node + 1, mid, s.hi}
+}
+
+// halves returns the halves of all that have more than leaf points, and those
+// that have not. The first is always one of the largest.
+func halves(spans []span, leaf int) []span {
+	next := make([]span, 0, 2*len(spans))
+	for _, s := range spans {
+		if s.size() <= leaf {
+			next = append(next, s)
+			continue
+		}
+		left, right := s.halves()
+		next = append(next, left, right)
+	}
+	return next
+}
+
+const (
+	// growChunk is how many points are projected at a time.
+	growChunk = 256
+	// growAlone is the size from which on one goroutine splits a node and all
+	// below it.
+	growAlone = 1 << 13
+	// growPiece is how many points of a larger node one projects.
+	growPiece = 1 << 12
+)
+
+// A grower makes a tree.
+type grower struct {
+	*forestTree
+	width   int
+	seed    uint64
+	copyRow func(dst []float32, p int32)
+	// project sets w.keys to where the rows, at most growChunk, are along a line.
+	project func(w *growerWork, from, along []float32, rows []int32)
+	keys    []uint32 // where the points of the order are along their node's line, as ordered has it
+	scratch []uint32
+	works   parallel.Pool[growerWork]
+}
+
+// A growerWork is what one goroutine needs.
+type growerWork struct {
+	from, along []float32
+	keys        []float32
+	rows        []float32 // growChunk points
+	first       []int32   // 0, 1, …
+	some        [growChunk]int32
+}
+
+func (g *grower) grow(ctx context.Context) error {
+	n := len(g.order)
+	for i := range g.order {
+		g.order[i] = int32(i)
+	}
+	nodes := 1
+	for size := n; size > g.leaf; size = (size + 1) / 2 {
+		nodes *= 2
+	}
+	g.splits = make([]split, nodes)
+	g.keys, g.scratch = make([]uint32, n), make([]uint32, n)
+	g.works.New = func() *growerWork {
+		w := &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk),
+			rows: make([]float32, growChunk*g.width), first: make([]int32, growChunk)}
+		for i := range w.first {
+			w.first[i] = int32(i)
+		}
+		return w
+	}
+	spans := []span{{1, 0, n}}
+	for spans[0].size() > max(growAlone, g.leaf) {
+		var pieces []span
+		for _, s := range spans {
+			g.choose(s)
+			for lo := s.lo; lo < s.hi; lo += growPiece {
+				pieces = append(pieces, span{s.node, lo, min(s.hi, lo+growPiece)})
+			}
+		}
+		err := parallel.ForContext(ctx, len(pieces), 1, func(_, p, _ int) { g.place(pieces[p]) })
+		if err != nil {
+			return err
+		}
+		if err = parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.halve(spans[s]) }); err != nil {
+			return err
+		}
+		spans = halves(spans, g.leaf)
+	}
+	err := parallel.ForContext(ctx, len(spans), 1, func(_, s, _ int) { g.below(spans[s]) })
+	return err
+}
+
+// below splits a node and all below it.
+func (g *grower) below(s span) {
+	if s.size() <= g.leaf {
+		return
+	}
+	g.choose(s)
+	g.place(s)
+	g.halve(s)
+	left, right := s.halves()
+	g.below(left)
+	g.below(right)
+}
+
+// choose draws the two points of a split, if possible two that differ.
+func (g *grower) choose(s span) {
+	w := g.works.Get()
+	defer g.works.Put(w)
+	stream := rng.New(g.seed, rng.Forest, uint64(s.node))
+	a := stream.IntN(s.size())
+	g.copyRow(w.from, g.order[s.lo+a])
+	for range 8 {
+		b := stream.IntN(s.size() - 1)
+		if b >= a {
+			b++
+		}
+		g.splits[s.node] = split{a: g.order[s.lo+a], b: g.order[s.lo+b]}
+		g.copyRow(w.along, g.order[s.lo+b])
+		if !slices.Equal(w.from, w.along) {
+			return
+		}
+	}
+}
+
+// place sets the keys of some points of a node.
+func (g *grower) place(s span) {
+	w := g.works.Get()
+	defer g.works.Put(w)
+	g.copyRow(w.from, g.splits[s.node].a)
+	g.copyRow(w.along, g.splits[s.node].b)
+	for l, v := range w.from {
+		w.along[l] -= v
+	}
+	for lo := s.lo; lo < s.hi; lo += growChunk {
+		rows := g.order[lo:min(s.hi, lo+growChunk)]
+		g.project(w, w.from, w.along, rows)
+		for r := range rows {
+			g.keys[lo+r] = ordered(w.keys[r])
+		}
+	}
+}
+
+// halve brings the points of a node into the order of its halves, and leaves them
+// in their order within each, in which near points are near in memory.
+func (g *grower) halve(s span) {
+	left, _ := s.halves()
+	keys, scratch, order := g.keys[s.lo:s.hi], g.scratch[s.lo:s.hi], g.order[s.lo:s.hi]
+	copy(scratch, keys)
+	middle := selectSmallest(scratch, left.size())
+	g.splits[s.node].at = unordered(middle)
+	room, ties := left.size(), 0 // how many at the middle go to the left, and how many there are
+	for _, key := range keys {
+		if key < middle {
+			room--
+		} else if key == middle {
+			ties++
+		}
+	}
+	// The left ones can be written in place, since they only move down. Of those at
+	// the middle, each tree has others go there.
+	stream := rng.New(g.seed, rng.Forest, uint64(s.node), 1)
+	turn := stream.IntN(ties)
+	down, others := 0, scratch[:0]
+	for r, p := range order {
+		key := keys[r]
+		toLeft := key < middle
+		if key == middle {
+			toLeft = turn < room
+			if turn++; turn == ties {
+				turn = 0
+			}
+		}
+		if toLeft {
+			order[down] = p
+			down++
+		} else {
+			others = append(others, uint32(p))
+		}
+	}
+	for r, p := range others {
+		order[down+r] = int32(p)
+	}
+}
+
+// unordered is the inverse of ordered.
+func unordered(b uint32) float32 {
+	if b>>31 != 0 {
+		return math.Float32frombits(b &^ (1 << 31))
+	}
+	return math.Float32frombits(^b)
+}

@@ -1,0 +1,57 @@
+package neighbors
+
+import (
+	"cne/internal/enum"
+)
+
+// A SearchMethod says how neighbours are found.
+type SearchMethod int
+
+const (
+	// Auto is Approximate where that is faster by seconds, as Approximates tells,
+	// and elsewhere Exact.
+	Auto SearchMethod = iota
+	// Exact finds the nearest points.
+	Exact
+	// Approximate finds points of which nearly all are among the nearest, in a time
+	// that grows little faster than their number. EstimateRecall tells what share.
+	Approximate
+)
+
+var searchMethods = enum.Names[SearchMethod]{Package: "neighbors", Type: "SearchMethod", What: "search for neighbours",
+	Words: []string{"auto", "exact", "approximate"}}
+
+// String returns "auto", "exact" or "approximate".
+func (s SearchMethod) String() string { return searchMethods.String(s) }
+
+// MarshalText returns the word of String. Another value is an error.
+func (s SearchMethod) MarshalText() ([]byte, error) { return searchMethods.Text(s) }
+
+// UnmarshalText reads one of the words. Another is an error.
+func (s *SearchMethod) UnmarshalText(text []byte) error { return searchMethods.Parse(s, text) }
+
+// Words returns the words of all methods.
+func (SearchMethod) Words() []string { return searchMethods.Words }
+
+// For each point an approximate search takes a time that grows with k, the exact one
+// a time that grows with n·(D+12). At D = 50 they meet at some 30 000 points for
+// k = 15, 90 000 for k = 50 and 200 000 for k = 200. Auto leaves to the exact search
+// what that does within seconds anyway.
+const (
+	autoPoints      = 100_000
+	autoPerNeighbor = 60_000
+)
+
+// Approximates tells whether the method finds the k nearest of n points of d
+// values approximately. Auto does if there are more than 100 000 points, of more
+// than 8 values (in fewer dimensions a tree finds the nearest as fast), and
+// n·(d+12) is above 60 000·k.
+func (s SearchMethod) Approximates(n, d, k int) bool {
+	switch s {
+	case Auto:
+		return n > autoPoints && d > treeMaxD && float64(n)*float64(d+12) > autoPerNeighbor*float64(k)
+	case Approximate:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package neighbors
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"cne/data"
+	"cne/internal/parallel"
+	"cne/internal/simd"
+)
+
+// The approximate search for other points walks in a graph of the base points,
+// which an NN-descent leaves: from each there are edges to its nearest ones, and
+// to points to which it is near. A query starts with the leaves of a few trees in
+// which it would be, and keeps a list of the nearest points that it has seen.
+// Again and again the nearest of them whose edges it has not followed show it
+// theirs, until there is none. The result for a query depends on the base alone.
+
+const (
+	walkRoom     = 16 // neighbours of a base point in the descent
+	walkEdges    = 16 // edges from a point to its nearest
+	walkReverse  = 14 // and to points to whose nearest it belongs
+	walkTrees    = 4  // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
+	walkPerTree  = 24
+	walkList     = 34 // points that it keeps at least
+	walkAtOnce   = 3  // points whose edges it follows together
+	walkGrain    = 64
+	walkMost     = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
+	walkMinPlace = 8      // places for candidates beyond k
+)
+
+// A walkGraph finds base points near to queries.
+type walkGraph struct {
+	*cloud
+	trees []*forestTree
+	// The edges of p are points edges[starts[p]:starts[p+1]].
+	starts []int64
+	edges  []uint32 // twice the point
+	works  parallel.Pool[walkWork]
+}
+
+// newWalkGraph makes the graph.
+func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGraph, error) {
+	s := settingsFor(walkRoom)
+	s.room, s.kept = walkRoom, walkTrees
+	d, trees, err := descend(ctx, base, s, seed)
+	if err != nil {
+		return nil, err
+	}
+	d.shownNew, d.shownOld, d.reverse = walkEdges, walkEdges, walkReverse
+	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
+		for e, key := range d.keys[lo:hi] {
+			if key != vacant {
+				d.keys[lo+e] = key &^ 1
+			}
+		}
+	})
+	d.starts = nil
+	d.works = parallel.Pool[descentWork]{New: d.newWork}
+	if _, err := d.acquaint(ctx, seed); err != nil {
+		return nil, err
+	}
+	g := &walkGraph{cloud: d.cloud, trees: trees, starts: make([]int64, d.n+1)}
+	for p, size := range d.sizes {
+		g.starts[p+1] = g.starts[p] + int64(size)
+	}
+	g.edges = make([]uint32, g.starts[d.n])
+	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			copy(g.edges[g.starts[p]:g.starts[p+1]], d.acquainted[d.starts[p]:])
+		}
+	})
+	g.works.New = func() *walkWork {
+		most := max(s.leaf*walkTrees, walkAtOnce*(walkEdges+walkReverse)) + 16
+		return &walkWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), found: make([]uint64, (most+63)/64),
+			never: slices.Repeat([]float32{-1}, most), met: newMetSet(1000)},
+			row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
+	}
+	return g, nil
+}
+
+// A walkWork is what one goroutine needs.
+type walkWork struct {
+	descentWork
+	row, along []float32 // the query; the line of a split
+	one        []int32
+	place      []float32
+	list       []uint64
+}
+
+// set takes up a query and reports whether it is not too far from the base for
+// distances in float32.
+func (w *walkWork) set(g *walkGraph, query []float32) bool {
+	for l, v := range query {
+		w.row[l] = v * g.scale
+		if !(math.Abs(float64(w.row[l])) <= walkMost) {
+			return false
+		}
+	}
+	return true
+}
+
+// leafOf returns the leaf of a tree in which the query would be.
+func (w *walkWork) leafOf(g *walkGraph, t *forestTree) span {
+	s := span{1, 0, g.n}
+	for s.size() > t.leaf {
+		split := t.splits[s.node]
+		from := g.row(split.a)
+		for l, v := range g.row(split.b) {
+			w.along[l] = v - from[l]
+		}
+		simd.ProjectRows(w.place, w.row, from, w.along, w.one)
+		left, right := s.halves()
+		if s = left; w.place[0] > split.at {
+			s = right
+		}
+	}
+	return s
+}
+
+// search sets row i of nb to base points near query i, and reports whether it
+// could.
+func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
+	if !w.set(g, query) {
+		return false
+	}
+	w.met.clear()
+	w.list = slices.Grow(w.list[:0], max(walkList, nb.K+nb.K/2))[:max(walkList, nb.K+nb.K/2)]
+	for e := range w.list {
+		w.list[e] = vacant
+	}
+	n := 0
+	for _, t := range g.trees[:min(len(g.trees), 1+nb.K/walkPerTree)] {
+		s := w.leafOf(g, t)
+		w.met.reserve(s.size())
+		for p := s.lo; p < s.hi; p++ {
+			q := int32(p)
+			if t.order != nil {
+				q = t.order[p]
+			}
+			if !w.met.add(q) {
+				w.cols[n] = q
+				n++
+			}
+		}
+	}
+	for n > 0 {
+		w.compare(g.cloud, w.row, n, 0, worst(w.list), w.never, func(b int, d2 float32) {
+			insert(w.list, keyOf(d2, w.cols[b]))
+		})
+		n = 0
+		followed := 0
+		for e, key := range w.list {
+			if key == vacant || followed == walkAtOnce {
+				break
+			}
+			if key&1 == 1 {
+				w.list[e] = key &^ 1
+				p := numberOf(key)
+				n = w.met.unmet(w.cols, n, g.edges[g.starts[p]:g.starts[p+1]])
+				followed++
+			}
+			// Edges that lead to nothing new do not count.
+			if n == 0 {
+				followed = 0
+			}
+		}
+	}
+	if w.list[nb.K-1] == vacant {
+		return false
+	}
+	best.resetAll()
+	for _, key := range w.list[:min(len(w.list), nb.K+walkMinPlace)] {
+		if key != vacant {
+			j := g.index[numberOf(key)]
+			best.offer(dist2(query, base.Row(int(j)), best.limit), j)
+		}
+	}
+	best.store(nb, i)
+	return true
+}
+
+// findByWalking is find by the graph. Queries are visited in the order of the
+// leaves in which they start, so that consecutive ones need the same points.
+func (x *Index) findByWalking(ctx context.Context, nb *Neighbors, queries *data.Matrix) error {
+	g := x.graph
+	order := make([]uint64, queries.N)
+	err := parallel.ForContext(ctx, queries.N, walkGrain, func(_, lo, hi int) {
+		w := g.works.Get()
+		defer g.works.Put(w)
+		for i := lo; i < hi; i++ {
+			leaf := 0
+			if w.set(g, queries.Row(i)) {
+				leaf = w.leafOf(g, g.trees[0]).lo
+			}
+			order[i] = uint64(leaf)<<32 | uint64(i)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(order)
+	var mu sync.Mutex
+	var failed []int32
+	err = parallel.ForContext(ctx, queries.N, walkGrain, func(_, lo, hi int) {
+		w := g.works.Get()
+		defer g.works.Put(w)
+		best := newTopK(nb.K)
+		for _, key := range order[lo:hi] {
+			i := int(uint32(key))
+			if !g.search(w, best, nb, i, x.base, queries.Row(i)) {
+				nb.unlimit(i)
+				mu.Lock()
+				failed = append(failed, int32(i))
+				mu.Unlock()
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return x.improve(ctx, nb, queries, false, failed)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// gathered emits the kernels that compare one row with rows wherever they lie in
+// a matrix. Rows have a multiple of 16 elements.
+func (s *isa) gathered() {
+	s.nearRows()
+	s.projectRows()
+}
+
+// leOQ is the predicate less or equal, which does not hold for a NaN.
+const leOQ = 0x12
+
+// overColumns emits a loop over vectors of the rows of x that cols names. term
+// adds what element at l of the row at from contributes to acc; done gets the
+// sums of a vector of rows, the first of which is column i.
+func (s *isa) overColumns(row string, fetch func(l Register), term func(from Mem, acc VecVirtual), done func(sums VecVirtual, i Register)) {
+	x, cols := s.pointer("x"), s.pointer("cols")
+	width := Load(Param(row).Len(), GP64())
+	SHLQ(Imm(2), width)
+	s.loop("cols", "columns", func(i Register) {
+		// Rows may come from anywhere in memory: while these are computed, the
+		// first lines of the next are fetched.
+		const fetched = 4 * 64
+		ahead := GP64()
+		LEAQ(Mem{Base: i, Disp: s.lanes}, ahead)
+		CMPQ(ahead, Load(Param("cols").Len(), GP64()))
+		JGE(LabelRef("here"))
+		CMPQ(width, U32(fetched))
+		JLT(LabelRef("here"))
+		for c := range s.lanes {
+			next := GP64()
+			MOVLQSX(Mem{Base: cols, Index: ahead, Scale: 4, Disp: 4 * c}, next)
+			IMULQ(width, next)
+			for line := 0; line < fetched; line += 64 {
+				PREFETCHT0(Mem{Base: next, Index: x, Scale: 1, Disp: line})
+			}
+		}
+		Label("here")
+		var quads []VecVirtual
+		for first := 0; first < s.lanes; first += 4 {
+			var from [4]Register
+			var acc [4]VecVirtual
+			for c := range from {
+				from[c], acc[c] = GP64(), s.zero()
+				MOVLQSX(Mem{Base: cols, Index: i, Scale: 4, Disp: 4 * (first + c)}, from[c].(GPVirtual))
+				IMULQ(width, from[c])
+				ADDQ(x, from[c])
+			}
+			l, label := GP64(), "elements"+hex(uint32(first))
+			XORQ(l, l)
+			Label(label)
+			fetch(l)
+			for c := range from {
+				term(Mem{Base: from[c], Index: l, Scale: 1}, acc[c])
+			}
+			ADDQ(Imm(uint64(s.bytes())), l)
+			CMPQ(l, width)
+			JLT(LabelRef(label))
+			quads = append(quads, s.quad(acc))
+		}
+		done(s.foldQuads(quads), i)
+	})
+}
+
+// quad returns the sums within each 128 bits of four vectors, side by side.
+func (s *isa) quad(v [4]VecVirtual) VecVirtual {
+	low, high, other := s.vec(), s.vec(), s.vec()
+	VUNPCKLPS(v[1], v[0], low)
+	VUNPCKHPS(v[1], v[0], high)
+	VADDPS(high, low, low)
+	VUNPCKLPS(v[3], v[2], other)
+	VUNPCKHPS(v[3], v[2], high)
+	VADDPS(high, other, other)
+	VUNPCKLPD(other, low, high)
+	VUNPCKHPD(other, low, low)
+	VADDPS(low, high, high)
+	return high
+}
+
+// foldQuads adds up each quad over its 128-bit parts, and returns the sums in the
+// order of the quads.
+func (s *isa) foldQuads(q []VecVirtual) VecVirtual {
+	if !s.wide() {
+		a, b := s.vec(), s.vec()
+		VPERM2F128(Imm(0x20), q[1], q[0], a)
+		VPERM2F128(Imm(0x31), q[1], q[0], b)
+		VADDPS(b, a, a)
+		return a
+	}
+	fold := func(p, q VecVirtual) VecVirtual {
+		even, odd := s.vec(), s.vec()
+		VSHUFF32X4(Imm(0x88), q, p, even)
+		VSHUFF32X4(Imm(0xdd), q, p, odd)
+		VADDPS(odd, even, even)
+		return even
+	}
+	return fold(fold(q[0], q[1]), fold(q[2], q[3]))
+}
+
+func (s *isa) nearRows() {
+	s.begin("nearRows", "(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32)", "is the vector form of nearRows.")
+	dst, found, row, limits := s.pointer("dst"), s.pointer("found"), s.pointer("row"), s.pointer("limits")
+	limit, r, t := s.broadcast("limit"), s.vec(), s.vec()
+	s.overColumns("row",
+		func(l Register) { VMOVUPS(Mem{Base: row, Index: l, Scale: 1}, r) },
+		func(from Mem, acc VecVirtual) {
+			VSUBPS(from, r, t)
+			VFMADD231PS(t, t, acc)
+		},
+		func(d2 VecVirtual, i Register) {
+			VMOVUPS(d2, at(dst, i))
+			VMAXPS(at(limits, i), limit, t)
+			mask := s.compare(leOQ, d2, t)
+			byteOf := GP64()
+			MOVQ(i, byteOf)
+			SHRQ(Imm(3), byteOf)
+			to := Mem{Base: found, Index: byteOf, Scale: 1}
+			if s.wide() {
+				KMOVW(mask, to)
+			} else {
+				bits := GP32()
+				VMOVMSKPS(mask, bits)
+				MOVB(bits.As8(), to)
+			}
+		})
+	VZEROUPPER()
+	RET()
+}
+
+func (s *isa) projectRows() {
+	s.begin("projectRows", "(dst, x, from, along []float32, cols []int32)", "is the vector form of projectRows.")
+	dst, origin, along := s.pointer("dst"), s.pointer("from"), s.pointer("along")
+	o, w, t := s.vec(), s.vec(), s.vec()
+	s.overColumns("from",
+		func(l Register) {
+			VMOVUPS(Mem{Base: origin, Index: l, Scale: 1}, o)
+			VMOVUPS(Mem{Base: along, Index: l, Scale: 1}, w)
+		},
+		func(from Mem, acc VecVirtual) {
+			VMOVUPS(from, t)
+			VSUBPS(o, t, t)
+			VFMADD231PS(w, t, acc)
+		},
+		func(sums VecVirtual, i Register) { VMOVUPS(sums, at(dst, i)) })
+	VZEROUPPER()
+	RET()
+}

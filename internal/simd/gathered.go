@@ -1,0 +1,62 @@
+package simd
+
+// The kernels of this file compare one row with rows that lie anywhere in a
+// matrix x, which cols names; all rows have a multiple of 16 elements, if need
+// be filled up with zeros, and cols has a multiple of 16, if need be filled up
+// with any row.
+
+// NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and
+// bit c%64 of found[c/64] to whether it is at most limit or at most limits[c].
+// found has a word for each 64 columns begun. No limit is a NaN. Of each form the distance of a
+// from b has the same bits as that of b from a, whatever the other columns are.
+func NearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
+	dst, limits, found = dst[:len(cols)], limits[:len(cols)], found[:(len(cols)+63)/64]
+	clear(found)
+	if vectors() {
+		nearRowsVector(dst, found, x, row, cols, limit, limits)
+		return
+	}
+	nearRows(dst, found, x, row, cols, limit, limits)
+}
+
+func nearRows(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
+	for c, j := range cols {
+		other := x[int(j)*len(row):][:len(row)]
+		var sum [4]float32
+		for l := 0; l+4 <= len(row) && l+4 <= len(other); l += 4 {
+			a, b, c, d := row[l]-other[l], row[l+1]-other[l+1], row[l+2]-other[l+2], row[l+3]-other[l+3]
+			// The conversions keep the compiler from fusing.
+			sum[0] += float32(a * a)
+			sum[1] += float32(b * b)
+			sum[2] += float32(c * c)
+			sum[3] += float32(d * d)
+		}
+		d2 := (sum[0] + sum[1]) + (sum[2] + sum[3])
+		dst[c] = d2
+		if d2 <= limit || d2 <= limits[c] {
+			found[c/64] |= 1 << (c % 64)
+		}
+	}
+}
+
+// ProjectRows sets dst[c] to the inner product of along with what row cols[c] of
+// x is beyond from.
+func ProjectRows(dst, x, from, along []float32, cols []int32) {
+	dst, along = dst[:len(cols)], along[:len(from)]
+	if vectors() {
+		projectRowsVector(dst, x, from, along, cols)
+		return
+	}
+	projectRows(dst, x, from, along, cols)
+}
+
+func projectRows(dst, x, from, along []float32, cols []int32) {
+	for c, j := range cols {
+		row := x[int(j)*len(from):][:len(from)]
+		var sum float32
+		for l, v := range row {
+			sum += float32((v - from[l]) * along[l])
+		}
+		dst[c] = sum
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !amd64 || noasm
+
+package simd
+
+func nearRowsVector(dst []float32, found []uint64, x, row []float32, cols []int32, limit float32, limits []float32) {
+	panic("simd: no vector form")
+}
+
+func projectRowsVector(dst, x, from, along []float32, cols []int32) {
+	panic("simd: no vector form")
+}

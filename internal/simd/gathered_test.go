@@ -1,0 +1,74 @@
+package simd
+
+import (
+	"math"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+func TestGatheredRows(t *testing.T) {
+	const rows = 40
+	forms(t, func(t *testing.T) {
+		for _, width := range []int{16, 32, 64, 144, 2000} {
+			x32, x64 := draw(rows*width, 1, (*rng.Stream).Normal)
+			along32, along64 := draw(width, 2, (*rng.Stream).Normal)
+			for _, n := range []int{0, 16, 64, 80, 208} {
+				s := rng.New(3, rng.Sample)
+				cols, limits := make([]int32, n), make([]float32, n)
+				for c := range cols {
+					cols[c], limits[c] = int32(s.IntN(rows)), float32(4*float64(width)*s.Float64())
+				}
+				dst, found := make([]float32, n), make([]uint64, (n+63)/64)
+				limit := float32(1.8 * float64(width))
+				const from = 7
+				row32, row64 := x32[from*width:(from+1)*width], x64[from*width:(from+1)*width]
+				NearRows(dst, found, x32, row32, cols, limit, limits)
+				for c, j := range cols {
+					want := 0.
+					for l, v := range row64 {
+						want += (v - x64[int(j)*width+l]) * (v - x64[int(j)*width+l])
+					}
+					if math.Abs(float64(dst[c])-want) > 2e-6*want {
+						t.Fatalf("width %d: the distance of row %d is %g, want %g", width, j, dst[c], want)
+					}
+					if got, near := found[c/64]>>(c%64)&1 == 1, dst[c] <= limit || dst[c] <= limits[c]; got != near {
+						t.Fatalf("width %d: column %d at %g with limits %g and %g is near: %v", width, c, dst[c], limit, limits[c], got)
+					}
+					back, one := make([]float32, 16), make([]uint64, 1)
+					same := make([]int32, 16)
+					for i := range same {
+						same[i] = from
+					}
+					NearRows(back, one, x32, x32[int(j)*width:(int(j)+1)*width], same, limit, back)
+					if back[5] != dst[c] {
+						t.Fatalf("width %d: %g there, %g back", width, dst[c], back[5])
+					}
+				}
+				ProjectRows(dst, x32, row32, along32, cols)
+				for c, j := range cols {
+					want := 0.
+					for l, v := range row64 {
+						want += (x64[int(j)*width+l] - v) * along64[l]
+					}
+					if math.Abs(float64(dst[c])-want) > 1e-4*math.Sqrt(float64(width)) {
+						t.Fatalf("width %d: row %d is at %g, want %g", width, j, dst[c], want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkNearRows(b *testing.B) {
+	const width, n = 64, 64
+	x := make([]float32, 1000*width)
+	cols, limits, dst, found := make([]int32, n), make([]float32, n), make([]float32, n), make([]uint64, 1)
+	for c := range cols {
+		cols[c] = int32(c * 13)
+	}
+	for range b.N {
+		NearRows(dst, found, x, x[:width], cols, -1, limits)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/pair")
+}
