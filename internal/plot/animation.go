@@ -124,7 +124,10 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	last := a.Frames[len(a.Frames)-1].Embedding
 	for i, f := range a.Frames {
 		s := a.Scatter
-		s.Embedding, s.Transparent, s.Alpha = f.Embedding, false, cmp.Or(s.Alpha, 1)
+		s.Embedding, s.Transparent = f.Embedding, false
+		if f.Embedding == nil || !s.dense() {
+			s.Alpha = cmp.Or(s.Alpha, 1)
+		}
 		if s.Title != "" && f.Caption != "" {
 			s.Title += ", "
 		}
