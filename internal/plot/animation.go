@@ -24,7 +24,8 @@ const GIF Format = "gif"
 type Animation struct {
 	// Scatter holds what the frames have in common. Embedding and Transparent
 	// are not used. DPI is 120 by default, which makes the picture 600 pixels
-	// high, and Alpha 1, since mixed colours make large files. Points of more
+	// high, and Alpha 1, since mixed colours make large files, but for points
+	// drawn by density, for which colours of some frames fill the palette. Points of more
 	// than two coordinates are projected to the plane of the first two
 	// principal axes of the last frame.
 	Scatter Scatter
@@ -94,7 +95,9 @@ func (a *Animation) write(w io.Writer, format Format) error {
 			return err
 		}
 		if colours == nil {
-			colours = newQuantiser(l.layers)
+			if colours, err = newPalette(scatters, l, dpi); err != nil {
+				return err
+			}
 		}
 		img := colours.paletted(c.Image())
 		g.Image = append(g.Image, changes(before, img))
@@ -278,10 +281,8 @@ func newQuantiser(layers []layer) *quantiser {
 
 // paletted returns an opaque image in the colours of the palette.
 func (q *quantiser) paletted(img image.Image) *image.Paletted {
-	size := image.Rectangle{Max: img.Bounds().Size()}
-	rgba := image.NewRGBA(size)
-	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
-	out := image.NewPaletted(size, q.palette)
+	rgba := opaque(img)
+	out := image.NewPaletted(rgba.Rect, q.palette)
 	for i := range out.Pix {
 		p := rgba.Pix[4*i:][:4:4]
 		key := uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2])
@@ -291,6 +292,14 @@ func (q *quantiser) paletted(img image.Image) *image.Paletted {
 		out.Pix[i] = q.known[key]
 	}
 	return out
+}
+
+// opaque returns an opaque image as one whose upper left corner is at 0, 0.
+func opaque(img image.Image) *image.RGBA {
+	size := image.Rectangle{Max: img.Bounds().Size()}
+	rgba := image.NewRGBA(size)
+	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
+	return rgba
 }
 
 // nearest returns the index of the nearest colour, which is not the transparent
