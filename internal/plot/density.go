@@ -19,8 +19,9 @@ import (
 // more opaque the more they are. Sums are of integers, so that neither the order
 // of the points nor the number of cores changes a byte.
 
-// denseFrom is the number of points from which a picture is drawn by density.
-const denseFrom = 50_000
+// DenseFrom is the number of points from which a picture is drawn by density, unless
+// their size is given.
+const DenseFrom = 50_000
 
 const (
 	placeBits = 3   // a disc may be centred at 2^placeBits places along each axis of a pixel
@@ -29,7 +30,7 @@ const (
 )
 
 // dense tells whether the points are drawn by density.
-func (s *Scatter) dense() bool { return s.Embedding.N >= denseFrom && s.PointSize == 0 }
+func (s *Scatter) dense() bool { return s.Embedding.N >= DenseFrom && s.PointSize == 0 }
 
 // A stamp is what a disc adds to the pixels around that of its centre.
 type stamp []struct {

@@ -45,15 +45,15 @@ func reversed(s *Scatter) *Scatter {
 }
 
 func TestDensityWithoutOrder(t *testing.T) {
-	classes := many(denseFrom)
-	values := &Scatter{Embedding: classes.Embedding, Values: make([]float64, denseFrom)}
+	classes := many(DenseFrom)
+	values := &Scatter{Embedding: classes.Embedding, Values: make([]float64, DenseFrom)}
 	for i := range values.Values {
 		values.Values[i] = float64(classes.Embedding.X[2*i])
 		if i%5 == 0 {
 			values.Values[i] = math.NaN()
 		}
 	}
-	held := many(2*denseFrom + 10)
+	held := many(2*DenseFrom + 10)
 	held.HeldOut = make([]bool, held.Embedding.N)
 	for i := range held.HeldOut {
 		held.HeldOut[i] = i > 5
@@ -211,8 +211,8 @@ func TestEqualised(t *testing.T) {
 	}
 	// All points in one place are as dark as can be.
 	counts = make([]int, numLevels)
-	counts[levelOf(denseFrom*fullCover)] = 3
-	if got := equalised(counts, 0.4)[levelOf(denseFrom*fullCover)]; got != 255 {
+	counts[levelOf(DenseFrom*fullCover)] = 3
+	if got := equalised(counts, 0.4)[levelOf(DenseFrom*fullCover)]; got != 255 {
 		t.Errorf("points in one place have the opacity %d", got)
 	}
 }
@@ -263,7 +263,7 @@ func embeddedImages(t *testing.T, svg []byte) (images []image.Image, places [][4
 
 // An SVG has the points as images where a PNG has them, and the rest as text.
 func TestDensitySVG(t *testing.T) {
-	s := many(denseFrom)
+	s := many(DenseFrom)
 	s.Title, s.DPI = "many points", 144
 	svg := write(t, s, SVG)
 	if err := wellFormed(svg); err != nil {
@@ -320,12 +320,12 @@ func TestDensitySVG(t *testing.T) {
 
 // Points are drawn one by one if they are fewer, or have a size that was asked for.
 func TestDense(t *testing.T) {
-	sized := many(denseFrom)
+	sized := many(DenseFrom)
 	sized.PointSize = 1
 	for name, c := range map[string]struct {
 		s    *Scatter
 		want int
-	}{"many": {many(denseFrom), 2}, "few": {many(denseFrom - 1), 0}, "of a size": {sized, 0}} {
+	}{"many": {many(DenseFrom), 2}, "few": {many(DenseFrom - 1), 0}, "of a size": {sized, 0}} {
 		images, _ := embeddedImages(t, write(t, c.s, SVG))
 		if len(images) != c.want {
 			t.Errorf("%s: %d images, want %d", name, len(images), c.want)
@@ -335,8 +335,8 @@ func TestDense(t *testing.T) {
 	for _, c := range []struct {
 		held  int
 		dense bool
-	}{{1000, false}, {2 * denseFrom, true}} {
-		s := &Scatter{Embedding: data.NewMatrix(denseFrom+c.held, 2), HeldOut: make([]bool, denseFrom+c.held)}
+	}{{1000, false}, {2 * DenseFrom, true}} {
+		s := &Scatter{Embedding: data.NewMatrix(DenseFrom+c.held, 2), HeldOut: make([]bool, DenseFrom+c.held)}
 		for i := range s.Embedding.X {
 			s.Embedding.X[i] = float32(i % 977)
 		}
@@ -354,7 +354,7 @@ func TestDense(t *testing.T) {
 }
 
 func TestDenseStrip(t *testing.T) {
-	strip := &Strip{Panels: []*Scatter{{Embedding: many(denseFrom).Embedding}, {Embedding: many(denseFrom).Embedding}}, Side: 2}
+	strip := &Strip{Panels: []*Scatter{{Embedding: many(DenseFrom).Embedding}, {Embedding: many(DenseFrom).Embedding}}, Side: 2}
 	var b bytes.Buffer
 	if err := strip.Write(&b, SVG); err != nil {
 		t.Fatal(err)
@@ -371,7 +371,7 @@ func TestDenseStrip(t *testing.T) {
 }
 
 func TestDenseTooLarge(t *testing.T) {
-	s := many(denseFrom)
+	s := many(DenseFrom)
 	s.Width, s.Height, s.DPI = 100, 100, 1200
 	for _, format := range []Format{PNG, SVG} {
 		if err := s.Write(io.Discard, format); err == nil || !strings.Contains(err.Error(), "reduce Width") {
