@@ -24,10 +24,10 @@ const GIF Format = "gif"
 type Animation struct {
 	// Scatter holds what the frames have in common. Embedding and Transparent
 	// are not used. DPI is 120 by default, which makes the picture 600 pixels
-	// high, and Alpha 1, since mixed colours make large files, but for points
-	// drawn by density, for which colours of some frames fill the palette. Points of more
-	// than two coordinates are projected to the plane of the first two
-	// principal axes of the last frame.
+	// high, and Alpha 1, since mixed colours make large files; of points drawn by
+	// density it is that of a Scatter, and the palette takes in their mixtures.
+	// Points of more than two coordinates are projected to the plane of the first
+	// two principal axes of the last frame.
 	Scatter Scatter
 
 	// Frames are the embeddings in their order, 1 to 1000.

@@ -72,7 +72,7 @@ type pixelSum struct {
 
 // densities returns the points of the layer as pictures, the lower one first:
 // that of the points without a label and that of the others, where there are
-// any. Their rectangles are in pixels from the upper left corner of a page with
+// any. Each is equalised by itself. Their rectangles are in pixels from the upper left corner of a page with
 // that many rows; dots is the number of pixels per printer's point.
 func (l *layer) densities(dots float64, rows int) []*image.NRGBA {
 	var out []*image.NRGBA
