@@ -94,7 +94,7 @@ more than 15 MB for a page, some are left out.`,
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
 	flags.StringArrayVar(&p.titles, "title", nil, "`text` above the points (repeatable: one for each of several inputs, whose names are the default)")
 	flags.IntVar(&p.columns, "columns", 0, "`number` of inputs side by side in a row; 0: chosen")
-	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points")
+	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points, and from 50 000 on their density is drawn")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
 	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
 	cli.MayBeEmpty(cmd, "title")

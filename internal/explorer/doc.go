@@ -17,6 +17,11 @@
 // a browser decodes only those that somebody points at: PNG of few grey levels,
 // which for MNIST takes half of what all 256 take, or JPEG.
 //
+// From 50 000 points on, which would cover each other, those in crowded places
+// are drawn fainter (crowds.js): as many as lie over each other there are
+// together as opaque as the logarithm of their number tells. How many these are
+// depends on the zoom, so that points near by are as strong as few are.
+//
 // The points are drawn by a small renderer for WebGL 2 (render.js) rather than
 // by a library. Looked at was regl-scatterplot 1.16.0, the best kept of those
 // that draw 70 000 points at once: its transitions between two sets of

@@ -18,6 +18,7 @@ class App {
     this.views = data.views;
     this.camera = new Camera(data.views);
     this.places = new Places(data.views);
+    this.crowds = data.dense ? new Crowds(data.views) : null;
     this.pictures = data.images ? new Pictures(data.images) : null;
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
     this.systemDark = matchMedia("(prefers-color-scheme: dark)");
@@ -104,6 +105,7 @@ class App {
     this.lower = held ? this.visible.filter((i) => !held[i]) : this.visible;
     this.upper = held ? this.visible.filter((i) => held[i]) : null;
     this.places.forget();
+    this.crowds?.forget();
     this.standing = undefined;
     byId("count").textContent = this.visible.length === this.data.n ? points(this.data.n) : `${grouped(this.visible.length)} of ${points(this.data.n)}`;
   }
@@ -315,8 +317,23 @@ class App {
   opacity() {
     const o = within(1.35 - 0.15 * Math.log10(this.data.n), 0.35, 0.9);
     // As points part from each other, they need not be seen through.
-    const near = 0.92 - (0.92 - o) / Math.sqrt(Math.max(1, this.camera.zoom));
-    return near ** (1 / this.opacityFactor);
+    return 0.92 - (0.92 - o) / Math.sqrt(Math.max(1, this.camera.zoom));
+  }
+
+  /**
+   * Tells the renderer how crowded the points are, if they are very many, and returns
+   * what it takes to draw points of a diameter in CSS pixels accordingly.
+   */
+  _crowding(frame) {
+    if (!this.crowds) return () => ({});
+    const lists = this.upper ? [this.lower, this.upper] : [this.lower];
+    const from = this.crowds.of(frame.from, lists), to = this.crowds.of(frame.to, lists);
+    this.renderer.setCrowds(from, to);
+    const [a, b] = [from, to].map((c, k) => c.busiest / crowdSteps - 2 * Math.log2(frame.sizes[k]));
+    return (diameter) => {
+      const crowd = Math.log2(Math.PI / 4 * (diameter / frame.scale) ** 2);
+      return { crowd, busiest: Math.max(0, crowd + (1 - frame.mixing) * a + frame.mixing * b) };
+    };
   }
 
   _draw() {
@@ -327,17 +344,24 @@ class App {
     const frame = camera.frame();
     renderer.place(frame);
     const standing = this.standingOut();
-    const diameter = this.diameter() * ratio, opacity = this.opacity();
-    const away = { diameter, opacity: opacity * 0.6, fade: this.dark ? 0.8 : 0.82 };
+    const diameter = this.diameter() * ratio, contrast = 1 / this.opacityFactor, opacity = this.opacity();
+    const plain = opacity ** contrast;
+    const crowding = this._crowding(frame);
+    const away = { diameter, opacity: plain * 0.6, fade: this.dark ? 0.8 : 0.82 };
+    const all = this.crowds ? { diameter, opacity, contrast, ...crowding(this.diameter()) } : { diameter, opacity: plain };
     if (this.upper) {
       const held = this.heldOut();
       const large = held.diameter * ratio;
-      renderer.draw(this.lower, standing ? away : { diameter, opacity, fade: 0.5 });
-      renderer.draw(this.upper, standing ? { ...away, diameter: large } : { diameter: large, opacity: 1, rim: held.rim * ratio });
+      // So many that they have no rims are a crowd of their own.
+      const above = this.crowds && !held.rim
+        ? { ...all, diameter: large, ...crowding(held.diameter) }
+        : { diameter: large, opacity: 1, rim: held.rim * ratio };
+      renderer.draw(this.lower, standing ? away : { ...all, fade: 0.5 });
+      renderer.draw(this.upper, standing ? { ...away, diameter: large } : above);
     } else {
-      renderer.draw(this.lower, standing ? away : { diameter, opacity });
+      renderer.draw(this.lower, standing ? away : all);
     }
-    if (standing) renderer.draw(standing, { diameter: diameter * 1.25, opacity: Math.max(opacity, 0.85) });
+    if (standing) renderer.draw(standing, { diameter: diameter * 1.25, opacity: Math.max(plain, 0.85) });
     renderer.keep([this.lower, this.upper, standing]);
     this._mark(frame, ratio);
     this._scaleBar();

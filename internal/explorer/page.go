@@ -111,7 +111,7 @@ func (p *Page) Write(w io.Writer) error {
 var files embed.FS
 
 // scripts are what runs in the page, in this order: one program in one scope.
-var scripts = []string{"data.js", "render.js", "camera.js", "places.js", "images.js", "panels.js", "search.js", "select.js", "main.js"}
+var scripts = []string{"data.js", "crowds.js", "render.js", "camera.js", "places.js", "images.js", "panels.js", "search.js", "select.js", "main.js"}
 
 var page = template.Must(template.ParseFS(files, "page.html"))
 
@@ -149,6 +149,7 @@ type about struct {
 	Values  *aboutValues `json:"values,omitempty"`
 	Names   bool         `json:"names"`
 	HeldOut bool         `json:"heldOut"`
+	Dense   bool         `json:"dense"` // so many points that they cover each other
 	Images  *aboutImages `json:"images,omitempty"`
 }
 
@@ -195,7 +196,7 @@ func (p *Page) content() (*content, error) {
 	}
 	title := cmp.Or(plot.Printable(p.Title), "Embedding")
 	a := about{
-		Title: title, Slider: plot.Printable(p.Slider), N: p.Views[0].Embedding.N,
+		Title: title, Slider: plot.Printable(p.Slider), N: p.Views[0].Embedding.N, Dense: p.Views[0].Embedding.N >= plot.DenseFrom,
 		Single: inkOf(plot.SingleColour()),
 		// Grey on a dark ground has to recede as that on a light one does.
 		None: ink{inkOf(plot.UnlabeledColour())[0], "#454a52"}, NoLabel: plot.NoLabel,

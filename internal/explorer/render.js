@@ -7,30 +7,53 @@ const vertexShader = `#version 300 es
   in vec2 from;        // positions in the view to the left and to the right
   in vec2 to;
   in vec3 colour;
+  in float crowdFrom;  // levels of crowds.js in the two views
+  in float crowdTo;
   uniform float mixing;    // where between the two, from 0 to 1
   uniform vec2 size;       // of the two views
   uniform vec2 centre;     // what is in the middle of the canvas
   uniform vec2 zoom;       // from there to clip coordinates
   uniform float diameter;  // in pixels
+  uniform float opacity;   // of a point by itself
+  uniform float crowd;     // from the logarithm of points per unit to that of points per disc
+  uniform float busiest;   // the latter in the busiest places; 0: crowds make no difference
+  uniform float contrast;  // the exponent of what comes out
   out vec3 fill;
+  out float strength;
+
+  // So many points over each other are together as opaque as their logarithm tells
+  // on a scale up to the busiest places, but no more than if each were drawn as if
+  // it were by itself; this gives what one of them contributes.
+  float inCrowd() {
+    const float steps = ${crowdSteps.toFixed(1)};
+    vec2 alone = -2.0 * log2(size);
+    float discs = crowd + mix(crowdFrom / steps + alone.x, crowdTo / steps + alone.y, mixing);
+    if (busiest <= 0.0 || discs <= 0.0) return opacity;
+    float n = exp2(discs);
+    float together = min(1.0 - pow(1.0 - opacity, n), mix(opacity, 0.97, min(1.0, discs / busiest)));
+    // Fainter ones would be lost in the 8 bits of a pixel.
+    return max(1.0 - pow(1.0 - together, 1.0 / n), 0.04);
+  }
+
   void main() {
     gl_Position = vec4((mix(from * size.x, to * size.y, mixing) - centre) * zoom, 0.0, 1.0);
     gl_PointSize = diameter + 1.0; // half a pixel around, for a soft edge
     fill = colour;
+    strength = pow(inCrowd(), contrast);
   }`;
 
 const fragmentShader = `#version 300 es
   precision highp float;
   in vec3 fill;
+  in float strength;
   uniform float diameter;
-  uniform float opacity;
   uniform float fade;    // how far the colour goes towards the ground
   uniform float rim;     // width of the rim, 0 for none
   uniform vec3 ground;
   out vec4 pixel;
   void main() {
     float r = length(gl_PointCoord - 0.5) * (diameter + 1.0);
-    float cover = clamp(diameter * 0.5 + 0.5 - r, 0.0, 1.0) * opacity;
+    float cover = clamp(diameter * 0.5 + 0.5 - r, 0.0, 1.0) * strength;
     if (cover <= 0.0) discard;
     vec3 c = mix(fill, ground, fade);
     if (rim > 0.0) {
@@ -64,7 +87,7 @@ class Renderer {
     const program = gl.createProgram();
     gl.attachShader(program, shader(gl.VERTEX_SHADER, vertexShader));
     gl.attachShader(program, shader(gl.FRAGMENT_SHADER, fragmentShader));
-    ["from", "to", "colour"].forEach((name, k) => gl.bindAttribLocation(program, k, name));
+    ["from", "to", "colour", "crowdFrom", "crowdTo"].forEach((name, k) => gl.bindAttribLocation(program, k, name));
     gl.linkProgram(program);
     // Lost again already: there will be another beginning.
     if (gl.isContextLost()) return;
@@ -73,7 +96,7 @@ class Renderer {
     }
     gl.useProgram(program);
     this.at = {};
-    for (const name of ["mixing", "size", "centre", "zoom", "diameter", "opacity", "fade", "rim", "ground"]) {
+    for (const name of ["mixing", "size", "centre", "zoom", "diameter", "opacity", "crowd", "busiest", "contrast", "fade", "rim", "ground"]) {
       this.at[name] = gl.getUniformLocation(program, name);
     }
     for (let k = 0; k < 3; k++) gl.enableVertexAttribArray(k);
@@ -81,6 +104,7 @@ class Renderer {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.largest = gl.getParameter(gl.ALIASED_POINT_SIZE_RANGE)[1] - 1;
     this.lists.clear();
+    this.crowds = new Map(); // from levels of a view to their buffer
     this.positions = null;
     this.colours = null;
   }
@@ -131,8 +155,24 @@ class Renderer {
     gl.uniform2f(at.zoom, (2 * frame.scale) / frame.width, (2 * frame.scale) / frame.height);
   }
 
+  /** Gives what crowds.js says of the two views, for what is drawn next. */
+  setCrowds(from, to) {
+    const { gl } = this;
+    [from.levels, to.levels].forEach((levels, k) => {
+      if (!this.crowds.has(levels)) this.crowds.set(levels, this._buffer(gl.ARRAY_BUFFER, levels));
+      gl.bindBuffer(gl.ARRAY_BUFFER, this.crowds.get(levels));
+      gl.enableVertexAttribArray(3 + k);
+      gl.vertexAttribPointer(3 + k, 1, gl.UNSIGNED_BYTE, false, 0, 0);
+    });
+    for (const [levels, buffer] of this.crowds) {
+      if (levels === from.levels || levels === to.levels) continue;
+      gl.deleteBuffer(buffer);
+      this.crowds.delete(levels);
+    }
+  }
+
   /** Draws the points of a list of rows (Uint32Array), which must not change later. */
-  draw(rows, { diameter, opacity, fade = 0, rim = 0 }) {
+  draw(rows, { diameter, opacity, contrast = 1, crowd = 0, busiest = 0, fade = 0, rim = 0 }) {
     if (!rows.length) return;
     const { gl, at } = this;
     let buffer = this.lists.get(rows);
@@ -144,6 +184,9 @@ class Renderer {
     }
     gl.uniform1f(at.diameter, Math.min(diameter, this.largest));
     gl.uniform1f(at.opacity, opacity);
+    gl.uniform1f(at.contrast, contrast);
+    gl.uniform1f(at.crowd, crowd);
+    gl.uniform1f(at.busiest, busiest);
     gl.uniform1f(at.fade, fade);
     gl.uniform1f(at.rim, rim);
     gl.drawElements(gl.POINTS, rows.length, gl.UNSIGNED_INT, 0);

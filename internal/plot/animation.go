@@ -24,9 +24,10 @@ const GIF Format = "gif"
 type Animation struct {
 	// Scatter holds what the frames have in common. Embedding and Transparent
 	// are not used. DPI is 120 by default, which makes the picture 600 pixels
-	// high, and Alpha 1, since mixed colours make large files. Points of more
-	// than two coordinates are projected to the plane of the first two
-	// principal axes of the last frame.
+	// high, and Alpha 1, since mixed colours make large files; of points drawn by
+	// density it is that of a Scatter, and the palette takes in their mixtures.
+	// Points of more than two coordinates are projected to the plane of the first
+	// two principal axes of the last frame.
 	Scatter Scatter
 
 	// Frames are the embeddings in their order, 1 to 1000.
@@ -94,7 +95,9 @@ func (a *Animation) write(w io.Writer, format Format) error {
 			return err
 		}
 		if colours == nil {
-			colours = newQuantiser(l.layers)
+			if colours, err = newPalette(scatters, l, dpi); err != nil {
+				return err
+			}
 		}
 		img := colours.paletted(c.Image())
 		g.Image = append(g.Image, changes(before, img))
@@ -124,7 +127,10 @@ func (a *Animation) scatters() ([]Scatter, error) {
 	last := a.Frames[len(a.Frames)-1].Embedding
 	for i, f := range a.Frames {
 		s := a.Scatter
-		s.Embedding, s.Transparent, s.Alpha = f.Embedding, false, cmp.Or(s.Alpha, 1)
+		s.Embedding, s.Transparent = f.Embedding, false
+		if f.Embedding == nil || !s.dense() {
+			s.Alpha = cmp.Or(s.Alpha, 1)
+		}
 		if s.Title != "" && f.Caption != "" {
 			s.Title += ", "
 		}
@@ -275,10 +281,8 @@ func newQuantiser(layers []layer) *quantiser {
 
 // paletted returns an opaque image in the colours of the palette.
 func (q *quantiser) paletted(img image.Image) *image.Paletted {
-	size := image.Rectangle{Max: img.Bounds().Size()}
-	rgba := image.NewRGBA(size)
-	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
-	out := image.NewPaletted(size, q.palette)
+	rgba := opaque(img)
+	out := image.NewPaletted(rgba.Rect, q.palette)
 	for i := range out.Pix {
 		p := rgba.Pix[4*i:][:4:4]
 		key := uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2])
@@ -288,6 +292,14 @@ func (q *quantiser) paletted(img image.Image) *image.Paletted {
 		out.Pix[i] = q.known[key]
 	}
 	return out
+}
+
+// opaque returns an opaque image as one whose upper left corner is at 0, 0.
+func opaque(img image.Image) *image.RGBA {
+	size := image.Rectangle{Max: img.Bounds().Size()}
+	rgba := image.NewRGBA(size)
+	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
+	return rgba
 }
 
 // nearest returns the index of the nearest colour, which is not the transparent

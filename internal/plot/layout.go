@@ -104,6 +104,10 @@ type layer struct {
 	diameter float64
 	outline  float64 // width of the dark rim, which is part of the diameter; 0 for none
 	alpha    float64
+
+	dense      bool // drawn by density instead of one after the other
+	grey       int  // number of points without a label, which come first
+	continuous bool // colours are in the order of a scale, but for the last, that of points without a label
 }
 
 // A legend is what stands to the right of the points.
@@ -227,12 +231,12 @@ func drawKey(c draw.Canvas, x, y float64, colour color.NRGBA) {
 // one, or that of the points trained on, and above it that of the held-out
 // ones. palette holds the colours, area is that of the box in square points.
 func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
-	all := layer{colours: palette, diameter: s.diameter(area, s.Embedding.N), alpha: s.alpha()}
+	all := layer{colours: palette, diameter: s.diameter(area, s.Embedding.N), alpha: s.alpha(), dense: s.dense(), continuous: s.Values != nil}
 	n := s.heldOut()
 	if n == 0 {
 		return []layer{all}
 	}
-	above := layer{colours: palette, alpha: 1}
+	above := layer{colours: palette, alpha: 1, continuous: all.continuous}
 	// The fewer they are, the more they stand out.
 	above.diameter = min(3*all.diameter, max(1.3*all.diameter, 0.5*s.diameter(area, n)))
 	// Of so many points that their rims together would darken the picture, the
@@ -241,6 +245,9 @@ func (s *Scatter) layers(palette []color.NRGBA, area float64) []layer {
 	above.outline = min(0.6, above.diameter/6, 0.05*area/length)
 	if above.outline < 0.08 {
 		above.outline = 0
+		if above.dense = all.dense; above.dense {
+			above.alpha = all.alpha
+		}
 	}
 	all.colours = make([]color.NRGBA, len(palette))
 	for i, c := range palette {
@@ -266,7 +273,14 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 		scale = w
 	}
 	cx, cy := (l.box.Min.X+l.box.Max.X).Points()/2, (l.box.Min.Y+l.box.Max.Y).Points()/2
-	for _, i := range s.order(colour) {
+	held := s.heldOut()
+	shuffled := false
+	for k, n := range []int{s.Embedding.N - held, held}[:len(l.layers)] {
+		to := &l.layers[k]
+		to.x, to.y, to.colour = make([]float64, 0, n), make([]float64, 0, n), make([]int32, 0, n)
+		shuffled = shuffled || !to.dense
+	}
+	for _, i := range s.order(colour, shuffled) {
 		to := &l.layers[0]
 		if len(l.layers) > 1 && s.HeldOut[i] {
 			to = &l.layers[1]
@@ -274,6 +288,7 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 		c := colour[i]
 		if c < 0 {
 			c = int32(len(to.colours)) - 1 // see Scatter.colour
+			to.grey++
 		}
 		to.x = append(to.x, cx+(p[2*i]-(b.x0+b.x1)/2)*scale)
 		to.y = append(to.y, cy+(p[2*i+1]-(b.y0+b.y1)/2)*scale)
@@ -298,14 +313,28 @@ func (b bounds) union(c bounds) bounds {
 	return bounds{min(b.x0, c.x0), max(b.x1, c.x1), min(b.y0, c.y0), max(b.y1, c.y1)}
 }
 
-// order returns the rows in the order of drawing: at random, but those without
-// a label first.
-func (s *Scatter) order(colour []int32) []int {
-	stream := rng.New(s.Seed, rng.Shuffle)
-	order := stream.Perm(s.Embedding.N)
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(min(colour[i], 0), min(colour[j], 0))
-	})
+// order returns the rows in the order of drawing: at random if shuffled is set,
+// but those without a label first.
+func (s *Scatter) order(colour []int32, shuffled bool) []int {
+	rows := make([]int, s.Embedding.N)
+	for i := range rows {
+		rows[i] = i
+	}
+	if shuffled {
+		stream := rng.New(s.Seed, rng.Shuffle)
+		rows = stream.Perm(s.Embedding.N)
+	}
+	order := make([]int, 0, len(rows))
+	for _, i := range rows {
+		if colour[i] < 0 {
+			order = append(order, i)
+		}
+	}
+	for _, i := range rows {
+		if colour[i] >= 0 {
+			order = append(order, i)
+		}
+	}
 	return order
 }
 

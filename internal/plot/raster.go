@@ -60,11 +60,17 @@ func (l *layout) draw(dpi int) (*vgimg.Canvas, error) {
 	return c, nil
 }
 
-// rasterise sets the points as anti-aliased discs; dots is the number of
-// pixels per printer's point.
+// rasterise sets the points as anti-aliased discs, or draws them by density; dots
+// is the number of pixels per printer's point.
 func (l *layout) rasterise(img *image.RGBA, dots float64) {
 	bottom := float64(img.Rect.Dy())
 	for _, layer := range l.layers {
+		if layer.dense {
+			for _, above := range layer.densities(dots, img.Rect.Dy()) {
+				overlay(img, above)
+			}
+			continue
+		}
 		r := max(0.5, layer.diameter/2*dots) // a smaller disc would vanish between pixels
 		rim := layer.outline * dots
 		for i := range layer.x {

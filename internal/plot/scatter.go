@@ -6,8 +6,10 @@
 //
 // Text, lines and legends are drawn by gonum/plot's canvases. The points of an
 // embedding are not, since one path per point takes seconds and megabytes for
-// the 70 000 points of MNIST: raster.go sets them as anti-aliased discs, and
-// svg.go writes them as dots of a few short paths.
+// tens of thousands of them: raster.go sets them as anti-aliased discs, and
+// svg.go writes them as dots of a few short paths. From 50 000 points on, which
+// would cover each other, density.go draws how many of which colour there are in
+// each pixel.
 package plot
 
 import (
@@ -53,6 +55,12 @@ const (
 // their value on a continuous scale if Values is set, and all the same
 // otherwise. They are drawn in an order that Seed shuffles, so that no class
 // systematically covers another.
+//
+// From 50 000 points on, unless PointSize is set, they are drawn by density: a
+// pixel has the mean colour of the classes of its points, or the colour of their
+// mean value, and is the more opaque the more they are, by histogram
+// equalisation. The order of the points then makes no difference. An SVG holds
+// them as an image.
 type Scatter struct {
 	// Embedding holds the points. Those of more than two coordinates are
 	// projected to the plane of their first two principal axes, those of a
@@ -79,7 +87,8 @@ type Scatter struct {
 	// trained on are drawn in lighter colours, and the others above them:
 	// larger and with a dark rim, unless they are so many (about 20 000) that
 	// rims would be all to be seen. A line below the points tells which is
-	// which. If all rows are of one kind, they are drawn as usual.
+	// which. If all rows are of one kind, they are drawn as usual. Where points
+	// are drawn by density, those with rims still are drawn one by one.
 	HeldOut []bool
 
 	// Title stands above the points; none by default.
@@ -90,18 +99,19 @@ type Scatter struct {
 	// what the legend takes.
 	Width, Height float64
 
-	// DPI is the resolution of a PNG in pixels per inch, up to 1200; 200 by
-	// default.
+	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
+	// density in an SVG, up to 1200; 200 by default.
 	DPI int
 
 	// PointSize is a point's diameter in printer's points (1/72 inch), up to
 	// 100. The default falls with the number of points, from 5 to 0.6. Beside
 	// others, held-out points are 1.3 to 3 times as large, the fewer the larger.
+	// Points of a size that is set are drawn one by one, however many they are.
 	PointSize float64
 
 	// Alpha is a point's opacity, over 0 and up to 1. The default falls with
 	// the number of points, from 0.9 to 0.3. Beside others, held-out points are
-	// opaque.
+	// opaque. Of points drawn by density, it is that of one alone.
 	Alpha float64
 
 	// Transparent leaves the background out; it is white by default.
@@ -184,7 +194,7 @@ func (f Format) check() error {
 // write draws the layout; dpi may be 0 for the default.
 func (l *layout) write(w io.Writer, format Format, dpi int) error {
 	if format == SVG {
-		return l.writeSVG(w)
+		return l.writeSVG(w, cmp.Or(dpi, defaultDPI))
 	}
 	return l.writePNG(w, cmp.Or(dpi, defaultDPI))
 }

@@ -28,8 +28,8 @@ type Strip struct {
 	// legend, up to 20; 2.4 by default.
 	Side float64
 
-	// DPI is the resolution of a PNG in pixels per inch, up to 1200; 200 by
-	// default.
+	// DPI is the resolution in pixels per inch of a PNG, and of points drawn by
+	// density in an SVG, up to 1200; 200 by default.
 	DPI int
 }
 

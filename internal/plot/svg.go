@@ -15,7 +15,13 @@ import (
 
 // writeSVG has gonum's canvas write title, legend and scale bar, and puts the
 // background and the points before them.
-func (l *layout) writeSVG(w io.Writer) error {
+//
+// Points drawn by density are images with that many pixels per inch.
+func (l *layout) writeSVG(w io.Writer, dpi int) error {
+	points, err := l.svgPoints(dpi)
+	if err != nil {
+		return err
+	}
 	c := vgsvg.New(vg.Length(l.width), vg.Length(l.height))
 	canvas := draw.New(c)
 	for _, f := range l.furniture {
@@ -29,7 +35,7 @@ func (l *layout) writeSVG(w io.Writer) error {
 	document := strings.ReplaceAll(b.String(), "font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;")
 	start := strings.Index(document, "<svg")
 	start += strings.IndexByte(document[start:], '>') + 1
-	_, err := io.WriteString(w, document[:start]+"\n"+l.svgPoints()+document[start:])
+	_, err = io.WriteString(w, document[:start]+"\n"+points+document[start:])
 	return err
 }
 
@@ -37,15 +43,24 @@ func (l *layout) writeSVG(w io.Writer) error {
 // takes a fifth of the space of a circle. The lines of one path cover each
 // other as one shape; in order that colours mix all the same, a path
 // holds the points of one colour in a small part of the order of drawing.
-func (l *layout) svgPoints() string {
+func (l *layout) svgPoints(dpi int) (string, error) {
 	var b strings.Builder
 	if l.background != nil {
 		fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"%s\"/>\n", hex(color.NRGBAModel.Convert(l.background).(color.NRGBA)))
 	}
 	for _, layer := range l.layers {
-		layer.writeSVG(&b, l.height)
+		if !layer.dense {
+			layer.writeSVG(&b, l.height)
+			continue
+		}
+		if err := l.checkPixels(dpi); err != nil {
+			return "", err
+		}
+		if err := layer.writeSVGDensity(&b, l.height, dpi); err != nil {
+			return "", err
+		}
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // writeSVG writes the layer of a picture of that height. A rim is a wider line

@@ -1,0 +1,87 @@
+package explorer
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"cne/data"
+	"cne/internal/plot"
+	"cne/internal/rng"
+)
+
+// crowded returns a page of very many points: in the left square (row 0 is its
+// middle) four times as many as in the right one (row 1), all of class 0, and some
+// of class 1 in the left one, of which row 2 is the first; rows 3 and 4 are the
+// corners of the frame.
+func crowded(more int) *Page {
+	const n = 50_000
+	r := rng.New(3, rng.Sample)
+	m := data.NewMatrix(n+more, 2)
+	classes := make([]int32, m.N)
+	for i := range m.N {
+		x := -0.5
+		if i%5 == 4 {
+			x = 0.5
+		}
+		m.X[2*i], m.X[2*i+1] = float32(x+0.2*r.Float64()-0.1), float32(0.2*r.Float64()-0.1)
+		if i%1000 == 2 {
+			classes[i] = 1
+		}
+	}
+	copy(m.X, []float32{-0.5, 0, 0.5, 0, -0.45, 0.05, -1, -1, 1, 1})
+	return &Page{Classes: classes, Views: []View{{Name: "only", Embedding: m}}}
+}
+
+// red returns the mean of the red channel around a row.
+func (b *tab) red(row int) float64 {
+	b.t.Helper()
+	return get[float64](b, fmt.Sprintf(`(() => {
+	  const [x, y] = cne.place(%d);
+	  let sum = 0;
+	  for (let i = -3; i < 3; i++) for (let j = -3; j < 3; j++) sum += cne.pixel(x + 5 * i + 2, y + 5 * j + 2)[0];
+	  return sum / 36;
+	})()`, row))
+}
+
+// Where very many points cover each other, the picture still tells how many
+// there are; of fewer, all such places look the same.
+func TestBrowserCrowds(t *testing.T) {
+	b := show(t, crowded(0), setting{}).ready()
+	left, right := b.red(0), b.red(1)
+	ink := float64(plot.ClassColour(0).R)
+	if left > ink+40 {
+		t.Errorf("the busiest place is drawn in red %.0f, want about %.0f", left, ink)
+	}
+	if right < left+12 || right > (ink+255)/2 {
+		t.Errorf("a quarter of the points is drawn in red %.0f, four times as many in %.0f", right, left)
+	}
+
+	few := show(t, crowded(-1), setting{}).ready()
+	if l, r := few.red(0), few.red(1); math.Abs(l-r) > 3 {
+		t.Errorf("fewer points are drawn in red %.0f and %.0f", l, r)
+	}
+
+	// Points are as strong as what remains visible lets them be.
+	crowd := b.pixel(2)
+	b.click("#classes li:nth-child(1) button")
+	b.settle()
+	want := plot.ClassColour(1)
+	var red, green, blue int
+	if _, err := fmt.Sscanf(b.pixel(2), "#%02x%02x%02x", &red, &green, &blue); err != nil {
+		t.Fatal(err)
+	}
+	// Seen through as a single one is (opacity above).
+	if limit := 255 - 0.55*float64(255-int(want.B)); float64(blue) > limit {
+		t.Errorf("a point of %v that is left alone is drawn in blue %d, want at most %.0f (in the crowd %s)", want, blue, limit, crowd)
+	}
+
+	// From near by, all points are as they are by themselves.
+	b.click("#classes li:nth-child(1) button")
+	x, y := b.at(1)
+	for range 5 {
+		b.wheel(x, y, -300)
+	}
+	b.settle()
+	b.colour("near by", 1, inkOf(plot.ClassColour(0))[0])
+}

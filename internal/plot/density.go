@@ -1,0 +1,285 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"math/bits"
+	"strings"
+
+	"cne/internal/parallel"
+)
+
+// Very many points are drawn by their density, as datashader does it: a pixel
+// adds up the discs on it, is coloured by the mean of their colours, and is the
+// more opaque the more they are. Sums are of integers, so that neither the order
+// of the points nor the number of cores changes a byte.
+
+// DenseFrom is the number of points from which a picture is drawn by density, unless
+// their size is given.
+const DenseFrom = 50_000
+
+const (
+	placeBits = 3   // a disc may be centred at 2^placeBits places along each axis of a pixel
+	fullCover = 256 // what a disc adds to a pixel that it covers wholly
+	bandRows  = 32  // rows of pixels that are added up together
+)
+
+// dense tells whether the points are drawn by density.
+func (s *Scatter) dense() bool { return s.Embedding.N >= DenseFrom && s.PointSize == 0 }
+
+// A stamp is what a disc adds to the pixels around that of its centre.
+type stamp []struct {
+	dx, dy int32
+	cover  uint64 // up to fullCover
+}
+
+// newStamps returns the stamps of a disc of radius r, in pixels, by the place of
+// its centre within a pixel: row after row of places. They reach as many pixels
+// far as the second result says at most.
+func newStamps(r float64) ([]stamp, int32) {
+	reach := int32(math.Ceil(r + 0.5))
+	const places = 1 << placeBits
+	stamps := make([]stamp, places*places)
+	for k := range stamps {
+		x := (float64(k%places) + 0.5) / places
+		y := (float64(k/places) + 0.5) / places
+		for dy := -reach; dy <= reach; dy++ {
+			for dx := -reach; dx <= reach; dx++ {
+				distance := math.Hypot(float64(dx)+0.5-x, float64(dy)+0.5-y)
+				if cover := math.Round(fullCover * min(1, r+0.5-distance)); cover > 0 {
+					stamps[k] = append(stamps[k], struct {
+						dx, dy int32
+						cover  uint64
+					}{dx, dy, uint64(cover)})
+				}
+			}
+		}
+	}
+	return stamps, reach
+}
+
+// A pixelSum is what the discs on a pixel add up to: their cover, and their
+// colours weighted by it.
+type pixelSum struct {
+	cover   uint64
+	colours [3]uint64
+}
+
+// densities returns the points of the layer as pictures, the lower one first:
+// that of the points without a label and that of the others, where there are
+// any. Each is equalised by itself. Their rectangles are in pixels from the upper left corner of a page with
+// that many rows; dots is the number of pixels per printer's point.
+func (l *layer) densities(dots float64, rows int) []*image.NRGBA {
+	var out []*image.NRGBA
+	for _, part := range [][2]int{{0, l.grey}, {l.grey, len(l.x)}} {
+		if part[0] < part[1] {
+			out = append(out, l.density(part[0], part[1], dots, rows))
+		}
+	}
+	return out
+}
+
+// density draws the points from lo to hi.
+func (l *layer) density(lo, hi int, dots float64, rows int) *image.NRGBA {
+	stamps, reach := newStamps(max(0.5, l.diameter/2*dots))
+	n := hi - lo
+	type place struct{ x, y, stamp int32 }
+	places := make([]place, n)
+	const grain = 1 << 14
+	parts := make([]image.Rectangle, parallel.Pieces(n, grain))
+	parallel.For(n, grain, func(piece, first, end int) {
+		var r image.Rectangle
+		for i := first; i < end; i++ {
+			const within = 1<<placeBits - 1
+			x := int32(math.Floor(l.x[lo+i] * dots * (within + 1)))
+			y := int32(math.Floor((float64(rows) - l.y[lo+i]*dots) * (within + 1)))
+			p := place{x >> placeBits, y >> placeBits, y&within<<placeBits | x&within}
+			places[i] = p
+			r = r.Union(image.Rect(int(p.x-reach), int(p.y-reach), int(p.x+reach)+1, int(p.y+reach)+1))
+		}
+		parts[piece] = r
+	})
+	bounds := parts[0]
+	for _, r := range parts {
+		bounds = bounds.Union(r)
+	}
+
+	// The points of each band of rows; those on the edge of two are in both.
+	bands := parallel.Pieces(bounds.Dy(), bandRows)
+	touched := func(p place) (first, last int) {
+		y := int(p.y) - bounds.Min.Y
+		return (y - int(reach)) / bandRows, (y + int(reach)) / bandRows
+	}
+	ends := make([]int, bands+1)
+	for _, p := range places {
+		first, last := touched(p)
+		for b := first; b <= last; b++ {
+			ends[b+1]++
+		}
+	}
+	for b := range bands {
+		ends[b+1] += ends[b]
+	}
+	members := make([]int32, ends[bands])
+	next := append([]int(nil), ends[:bands]...)
+	for i, p := range places {
+		first, last := touched(p)
+		for b := first; b <= last; b++ {
+			members[next[b]] = int32(i)
+			next[b]++
+		}
+	}
+
+	img := image.NewNRGBA(bounds)
+	levels := make([]uint16, bounds.Dx()*bounds.Dy())
+	width := bounds.Dx()
+	parallel.For(bounds.Dy(), bandRows, func(band, top, bottom int) {
+		sums := make([]pixelSum, width*(bottom-top))
+		for _, i := range members[ends[band]:ends[band+1]] {
+			p := places[i]
+			index := l.colour[lo+int(i)]
+			of := l.colours[index]
+			c := [3]uint64{uint64(of.R), uint64(of.G), uint64(of.B)}
+			if l.continuous {
+				c = [3]uint64{uint64(index)}
+			}
+			x, y := int(p.x)-bounds.Min.X, int(p.y)-bounds.Min.Y-top
+			for _, s := range stamps[p.stamp] {
+				row := y + int(s.dy)
+				if row < 0 || row >= bottom-top {
+					continue
+				}
+				sum := &sums[row*width+x+int(s.dx)]
+				sum.cover += s.cover
+				sum.colours[0] += s.cover * c[0]
+				sum.colours[1] += s.cover * c[1]
+				sum.colours[2] += s.cover * c[2]
+			}
+		}
+		for k, sum := range sums {
+			if sum.cover == 0 {
+				continue
+			}
+			at := top*width + k
+			levels[at] = uint16(levelOf(sum.cover))
+			c := l.mixed(sum)
+			copy(img.Pix[4*at:], []uint8{c.R, c.G, c.B})
+		}
+	})
+	counts := make([]int, numLevels)
+	for _, level := range levels {
+		counts[level]++
+	}
+	opacity := equalised(counts, l.alpha)
+	parallel.For(len(levels), grain, func(_, first, end int) {
+		for k := first; k < end; k++ {
+			img.Pix[4*k+3] = opacity[levels[k]]
+		}
+	})
+	return img
+}
+
+// mixed returns the mean colour of the discs on a pixel, or on a continuous
+// scale the colour of their mean value.
+func (l *layer) mixed(sum pixelSum) color.NRGBA {
+	mean := func(k int) uint64 { return (sum.colours[k] + sum.cover/2) / sum.cover }
+	if l.continuous {
+		return l.colours[mean(0)]
+	}
+	return color.NRGBA{uint8(mean(0)), uint8(mean(1)), uint8(mean(2)), 0xff}
+}
+
+// numLevels is the number of values of levelOf.
+const numLevels = fullCover * (64 - 8 + 1)
+
+// levelOf numbers covers in increasing order, above 2·fullCover in steps of less
+// than a part in fullCover.
+func levelOf(cover uint64) int {
+	shift := max(0, bits.Len64(cover)-9)
+	return fullCover*shift + int(cover>>shift)
+}
+
+// discs returns the least cover of a level, in discs that cover the pixel wholly.
+func discs(level int) float64 {
+	if level < 2*fullCover {
+		return float64(level) / fullCover
+	}
+	shift := level/fullCover - 1
+	return math.Ldexp(float64(level-fullCover*shift), shift) / fullCover
+}
+
+// equalised returns the opacity of each level of cover, of which there are that
+// many pixels; it does not fall as the cover rises. A single disc has the
+// opacity alone, and of a part of a disc that part. More are as opaque as their
+// rank among the pixels with more than one (histogram equalisation), which shows
+// differences at every density, but no more than if they were drawn over each
+// other, lest the least differences be exaggerated where points hardly overlap.
+func equalised(counts []int, alone float64) []uint8 {
+	single := levelOf(fullCover)
+	top := single
+	for level, n := range counts {
+		if n > 0 {
+			top = max(top, level)
+		}
+	}
+	most := 1. // pixels below the top, with one more that has a single disc
+	for _, n := range counts[single:top] {
+		most += float64(n)
+	}
+	out := make([]uint8, len(counts))
+	below := 1.
+	for level := range out {
+		c := discs(level)
+		opacity := alone * c
+		if level > single {
+			below += float64(counts[level-1])
+			rank := min(1, below/most)
+			opacity = min(1-math.Pow(1-alone, c), alone+(1-alone)*rank)
+		}
+		out[level] = uint8(math.Round(255 * min(1, opacity)))
+	}
+	return out
+}
+
+// overlay lays a picture over an image.
+func overlay(img *image.RGBA, above *image.NRGBA) {
+	r := above.Rect.Intersect(img.Rect)
+	parallel.For(r.Dy(), bandRows, func(_, lo, hi int) {
+		for y := r.Min.Y + lo; y < r.Min.Y+hi; y++ {
+			for x := r.Min.X; x < r.Max.X; x++ {
+				from := above.Pix[above.PixOffset(x, y):][:4:4]
+				if from[3] == 0 {
+					continue
+				}
+				a := float64(from[3]) / 255
+				p := img.Pix[img.PixOffset(x, y):][:4:4]
+				p[0] = over(p[0], from[0], a)
+				p[1] = over(p[1], from[1], a)
+				p[2] = over(p[2], from[2], a)
+				p[3] = over(p[3], 0xff, a)
+			}
+		}
+	})
+}
+
+// writeSVGDensity writes the layer of a picture of that height as embedded PNG
+// images, drawn at that many pixels per inch.
+func (l *layer) writeSVGDensity(b *strings.Builder, height float64, dpi int) error {
+	dots := float64(dpi) / 72
+	rows := math.Ceil(height * dots)
+	for _, img := range l.densities(dots, int(rows)) {
+		var file bytes.Buffer
+		if err := png.Encode(&file, img); err != nil {
+			return err
+		}
+		r := img.Rect
+		fmt.Fprintf(b, "<image x=\"%.4f\" y=\"%.4f\" width=\"%.4f\" height=\"%.4f\" preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,%s\"/>\n",
+			float64(r.Min.X)/dots, height-(rows-float64(r.Min.Y))/dots, float64(r.Dx())/dots, float64(r.Dy())/dots, base64.StdEncoding.EncodeToString(file.Bytes()))
+	}
+	return nil
+}
