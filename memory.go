@@ -174,12 +174,17 @@ func (r *accounts) search() {
 
 // neighbors is neighbors.KNN of n points: what it leaves.
 func (r *accounts) neighbors(n, width, k float64, option string) *memory.Part {
+	return r.searched(n, n, width, k, option)
+}
+
+// searched is neighbors.Search of n points for the nearest of some queries.
+func (r *accounts) searched(queries, n, width, k float64, option string) *memory.Part {
 	const (
 		treeMaxD  = 8   // wider points are compared block by block
 		blockSize = 256 // points
 		slack     = 16
 	)
-	found := r.Hold("nearest neighbours", option, (size32+size64)*n*k)
+	found := r.Hold("nearest neighbours", option, (size32+size64)*queries*k)
 	if width <= treeMaxD || n/4-slack < k {
 		nodes := 2 * n / (8 + width) // leaves hold half of their most points at least
 		tree := r.Hold("a tree of the points", "", n*(size32*width+size32)+nodes*(16+2*size32*width)*1.25)
@@ -189,7 +194,7 @@ func (r *accounts) neighbors(n, width, k float64, option string) *memory.Part {
 	}
 	keep := k + slack
 	blocks := r.Hold("blocks of points", "Points", size32*math.Ceil(n/blockSize)*blockSize*(2+width)+size64*n)
-	lists := r.Hold("candidates for neighbours", option, n*(size64*(keep+min(keep, 128))+2*size32))
+	lists := r.Hold("candidates for neighbours", option, queries*(size64*(keep+min(keep, 128))+2*size32))
 	r.Pass("products of blocks", "", r.cores()*size32*blockSize*(2+width+blockSize))
 	// Rows whose neighbours the candidates do not prove are searched in a tree, too.
 	r.Pass("a tree of the points", "", n*(size32*width+size32+size64))
@@ -377,10 +382,19 @@ func (r *accounts) measure() {
 	}
 	r.Step("the quality is measured")
 	wanted := func(m quality.Metric) bool { return q.Skip&m == 0 }
+	sampled := float64(q.Sampled(int(r.n)))
+	if sampled > 0 {
+		r.Pass("drawing a sample", "", size64*r.n)
+	}
 	if wanted(quality.MetricRecall) {
-		found := r.neighbors(r.n, r.dim, float64(orElse(q.K, quality.DefaultK)), "Quality.K")
-		r.Pass("owners of neighbours", "", r.cores()*size32*r.n)
-		r.Free(found)
+		k := float64(orElse(q.K, quality.DefaultK))
+		if sampled > 0 {
+			r.Free(r.searched(sampled, r.n, r.dim, k, "Quality.K"))
+		} else {
+			found := r.neighbors(r.n, r.dim, k, "Quality.K")
+			r.Pass("owners of neighbours", "", r.cores()*size32*r.n)
+			r.Free(found)
+		}
 	}
 	if wanted(quality.MetricSpearman) {
 		// Keys, places and ranks of all pairs.
@@ -396,12 +410,16 @@ func (r *accounts) measure() {
 	if wanted(quality.MetricPartition) || wanted(quality.MetricKL) {
 		r.Pass("coordinates of the positions", "Dim", size32*r.n*r.dim)
 	}
-	if wanted(quality.MetricKL) {
+	if wanted(quality.MetricKL) && sampled == 0 {
 		r.Pass("the list of edges", "Neighbors", 2*size32*r.edges)
 	}
 	if wanted(quality.MetricAccuracy) {
 		picked := r.Hold("the positions", "Dim", size32*r.n*r.dim)
-		r.Free(r.neighbors(6*r.n/7, r.dim, quality.AccuracyK, "Dim"), picked)
+		if sampled > 0 {
+			r.Free(r.searched(min(sampled, r.n/7), 6*r.n/7, r.dim, quality.AccuracyK, "Dim"), picked)
+		} else {
+			r.Free(r.neighbors(6*r.n/7, r.dim, quality.AccuracyK, "Dim"), picked)
+		}
 	}
 }
 

@@ -164,6 +164,7 @@ type Checkpoint struct {
 // Quality says what is measured on the finished embedding.
 type Quality struct {
 	K         int  `key:"k" in:"[1,inf)"`
+	Points    int  `key:"points" in:"0 or [100,inf)"`   // drawn of more than quality.ExactPoints; 0: all
 	Recall    bool `key:"recall"`                       // kNN recall
 	Spearman  int  `key:"spearman" in:"0 or [3,20000]"` // points sampled; 0: off
 	Partition bool `key:"partition"`

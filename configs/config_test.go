@@ -90,7 +90,7 @@ func TestDefaults(t *testing.T) {
 		Loss:       Loss{Name: op.Neg, Metric: op.Euclidean, Temperature: 0.5, Negatives: 5, Sampling: train.SampleAuto, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
 		Train:      Optimization{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Anneal: train.Linear, Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},
 		Checkpoint: Checkpoint{Minutes: 5},
-		Quality:    Quality{K: 15, Recall: true, Spearman: 5000, Partition: true, KL: true, Accuracy: true},
+		Quality:    Quality{K: 15, Points: 20000, Recall: true, Spearman: 5000, Partition: true, KL: true, Accuracy: true},
 		Log:        Log{Format: "text"},
 	}
 	c, origins, err := Train.Load(Sources{})

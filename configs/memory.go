@@ -12,7 +12,6 @@ import (
 	"cne/internal/memory"
 	"cne/model"
 	"cne/simclr"
-	"cne/train/quality"
 )
 
 // MemoryOptions say what an estimate of memory needs beside a configuration.
@@ -145,22 +144,14 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	o := c.Options()
 	o.Device = more.Device
 	n := max(2, size.Likely)
-	q := &quality.Options{K: c.Quality.K, Sample: c.Quality.Spearman, Skip: quality.MetricTrustworthiness | quality.MetricLosses}
-	for metric, wanted := range map[quality.Metric]bool{
-		quality.MetricRecall: c.Quality.Recall, quality.MetricSpearman: c.Quality.Spearman > 0, quality.MetricPartition: c.Quality.Partition,
-		quality.MetricKL: c.Quality.KL, quality.MetricAccuracy: c.Quality.Accuracy,
-	} {
-		if !wanted {
-			q.Skip |= metric
-		}
-	}
+	q := c.Quality.Options()
 	together := 1
 	if c.Model.Kind == "table" && more.Device.OnHost() {
 		together = min(more.Embeddings, runtime.GOMAXPROCS(0))
 	}
 	left := c.left(n)
 	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: q,
+		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache, Checkpoints: true, Embeddings: together,
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"cne/model/op"
 	"cne/simclr"
 	"cne/train"
+	"cne/train/quality"
 )
 
 // Here, and nowhere else, configurations become the options of the packages that
@@ -59,6 +60,21 @@ func (c *Config) Options() cne.Options {
 			Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: s.Anneal, WarmUp: s.WarmUp,
 			Place: place(s.S, s.ZBar), ExaggerateEarly: t.EarlyExaggeration == "third",
 		})
+	}
+	return o
+}
+
+// Options returns what is to be measured, and of how many neighbours and points.
+// Trustworthiness and losses are left to cne evaluate.
+func (q *Quality) Options() quality.Options {
+	o := quality.Options{K: q.K, Sample: q.Spearman, Points: orNone(q.Points), Skip: quality.MetricTrustworthiness | quality.MetricLosses}
+	for metric, wanted := range map[quality.Metric]bool{
+		quality.MetricRecall: q.Recall, quality.MetricSpearman: q.Spearman > 0, quality.MetricPartition: q.Partition,
+		quality.MetricKL: q.KL, quality.MetricAccuracy: q.Accuracy,
+	} {
+		if !wanted {
+			o.Skip |= metric
+		}
 	}
 	return o
 }

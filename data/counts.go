@@ -111,6 +111,17 @@ func IsCounts(path string) bool {
 	return isMTX(s.head(len(mtxMagic)))
 }
 
+// EmptyCells returns how many cells have no counts.
+func (c *Counts) EmptyCells() int {
+	empty := 0
+	for i := range c.Cells {
+		if c.Start[i] == c.Start[i+1] {
+			empty++
+		}
+	}
+	return empty
+}
+
 // OpenCounts reads the counts of single-cell sequencing in the Matrix Market
 // format, genes as rows and cells as columns, the cells of all paths one after
 // the other. A path is a file (.mtx) or a folder as 10x's programs write it:

@@ -9,6 +9,7 @@ import (
 
 	"cne/configs"
 	"cne/data"
+	"cne/internal/text"
 )
 
 // openCounts reads counts of single-cell sequencing.
@@ -28,13 +29,9 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
 		return err
 	}
 	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
-		return fmt.Errorf("%s: %w (data.path)", nameFiles(c.Path), err)
+		return fmt.Errorf("%s: %w (data.path)", text.Few(c.Path), err)
 	}
-	for i := range counts.Cells {
-		if counts.Start[i] == counts.Start[i+1] {
-			in.emptyCells++
-		}
-	}
+	in.emptyCells = counts.EmptyCells()
 	in.points, err = in.counts.Apply(counts)
 	return err
 }

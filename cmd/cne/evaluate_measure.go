@@ -68,6 +68,9 @@ func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
 	}
 	stop()
 
+	if y.Sampled(e.N) > 0 {
+		compared = nil // the neighbours of the sample alone are needed, and found as it is measured
+	}
 	for _, s := range compared {
 		if s.found, err = neighbors.KNN(ctx, s.positions, e.K, neighbors.Options{Search: neighbors.Exact, Device: a.device}); err != nil {
 			return nil, err
@@ -93,8 +96,8 @@ type reference struct {
 // prepare reads the data, if they are known, and makes what the embeddings are
 // measured by; first is one of them.
 func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candidate) (*reference, error) {
-	q := &a.config.Quality
-	y := &reference{Options: quality.Options{K: q.K, Sample: q.Spearman, Seed: a.config.Seed, Device: a.device}}
+	y := &reference{Options: a.config.Quality.Options()}
+	y.Skip, y.Seed, y.Device = 0, a.config.Seed, a.device
 	if !a.dataKnown {
 		if a.config.Graph.File == nil {
 			return y, nil
@@ -207,13 +210,13 @@ func (a *evaluationRun) measure(ctx context.Context, e *Evaluation, s, other *ca
 		defer stopwatch(&e.Seconds.Against)()
 		// The other embedding takes the place of the data.
 		alike, err := quality.Measure(ctx, other.positions, s.positions, quality.Options{
-			K: o.K, Sample: o.Sample, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
+			K: o.K, Sample: o.Sample, Points: o.Points, Seed: o.Seed, Device: o.Device, Neighbors: other.found, Found: s.found,
 			Skip: ^(quality.MetricRecall | quality.MetricSpearman),
 		})
 		if err != nil {
 			return nil, err
 		}
-		f.Against = &Comparison{KNNRecall: *alike.KNNRecall, Spearman: alike.Spearman}
+		f.Against = &Comparison{KNNRecall: *alike.KNNRecall, KNNRecallError: alike.KNNRecallError, Spearman: alike.Spearman}
 	}
 	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/train/quality"
@@ -43,8 +44,9 @@ type EvaluatedFigures struct {
 
 // Comparison says how alike two embeddings are.
 type Comparison struct {
-	KNNRecall float64  `json:"knn_recall"`         // of each point's neighbours in one among those in the other
-	Spearman  *float64 `json:"spearman,omitempty"` // of the distances in both
+	KNNRecall      float64  `json:"knn_recall"` // of each point's neighbours in one among those in the other
+	KNNRecallError *float64 `json:"knn_recall_error,omitempty"`
+	Spearman       *float64 `json:"spearman,omitempty"` // of the distances in both
 }
 
 // EvaluationSeconds says where the time went, in sums over the embeddings.
@@ -69,13 +71,16 @@ func (e *Evaluation) print(w io.Writer) error {
 			fmt.Fprintf(table, "%s\t%s\n", name, strings.Join(cells, "\t"))
 		}
 	}
-	number := func(name, format string, value func(f *EvaluatedFigures) *float64) {
+	estimate := func(name, format string, value func(f *EvaluatedFigures) (v, standardError *float64)) {
 		row(name, func(f *EvaluatedFigures) string {
-			if v := value(f); v != nil {
-				return fmt.Sprintf(format, *v)
+			if v, standardError := value(f); v != nil {
+				return fmt.Sprintf(format, *v) + figures.PlusMinus(standardError)
 			}
 			return ""
 		})
+	}
+	number := func(name, format string, value func(f *EvaluatedFigures) *float64) {
+		estimate(name, format, func(f *EvaluatedFigures) (v, standardError *float64) { return value(f), nil })
 	}
 	loss := func(name string, value func(l *quality.Losses) *float64) {
 		number(name, "%.5g", func(f *EvaluatedFigures) *float64 {
@@ -88,12 +93,12 @@ func (e *Evaluation) print(w io.Writer) error {
 	row("", func(f *EvaluatedFigures) string { return text.Printable(f.Path) })
 	row("coordinates", func(f *EvaluatedFigures) string { return strconv.Itoa(f.Dim) })
 	k := fmt.Sprintf(" (k = %d)", e.K)
-	number("kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.KNNRecall })
-	number("trustworthiness"+k, "%.4f", func(f *EvaluatedFigures) *float64 { return f.Trustworthiness })
+	estimate("kNN recall"+k, "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.KNNRecall, f.KNNRecallError })
+	estimate("trustworthiness"+k, "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.Trustworthiness, f.TrustworthinessError })
 	number("Spearman correlation", "%.3f", func(f *EvaluatedFigures) *float64 { return f.Spearman })
-	number(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) *float64 { return f.Accuracy })
-	number("partition function", "%.4g", func(f *EvaluatedFigures) *float64 { return f.PartitionFunction })
-	number("KL divergence", "%.4g", func(f *EvaluatedFigures) *float64 { return f.KL })
+	estimate(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.Accuracy, f.AccuracyError })
+	estimate("partition function", "%.4g", func(f *EvaluatedFigures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError })
+	estimate("KL divergence", "%.4g", func(f *EvaluatedFigures) (v, e *float64) { return f.KL, f.KLError })
 	loss("Neg-t-SNE loss, c = 1", func(l *quality.Losses) *float64 { return &l.Neg })
 	if e.ZBar != nil {
 		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *quality.Losses) *float64 { return l.NegZBar })
@@ -108,14 +113,14 @@ func (e *Evaluation) print(w io.Writer) error {
 		if f.Losses == nil {
 			return ""
 		}
-		return fmt.Sprintf("%.5g ± %.1g", f.Losses.InfoNC, f.Losses.InfoNCError)
+		return fmt.Sprintf("%.5g", f.Losses.InfoNC) + figures.PlusMinus(&f.Losses.InfoNCError)
 	})
 	loss("UMAP loss", func(l *quality.Losses) *float64 { return &l.UMAP })
-	number("against "+text.Printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) *float64 {
+	estimate("against "+text.Printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) (v, standardError *float64) {
 		if f.Against == nil {
-			return nil
+			return nil, nil
 		}
-		return &f.Against.KNNRecall
+		return &f.Against.KNNRecall, f.Against.KNNRecallError
 	})
 	number("against "+text.Printable(e.Against)+": Spearman", "%.3f", func(f *EvaluatedFigures) *float64 {
 		if f.Against == nil {

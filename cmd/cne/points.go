@@ -154,11 +154,3 @@ func (in *inputs) open(ctx context.Context, c *configs.Data, o data.Options, pat
 	o.Log = in.log
 	return data.Open(ctx, c.Path, o)
 }
-
-// nameFiles names the files that points were read from, the first few of many.
-func nameFiles(paths []string) string {
-	if n := len(paths); n > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(paths[:3], ", "), n-3)
-	}
-	return strings.Join(paths, ", ")
-}

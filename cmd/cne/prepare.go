@@ -12,6 +12,7 @@ import (
 	"cne/data/neighbors"
 	"cne/internal/ctxio"
 	"cne/internal/rundir"
+	"cne/internal/text"
 )
 
 // A neighborhood is what the embeddings of a run are to preserve, with what
@@ -76,7 +77,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, errors.New("the principal components are too large for float32; set data.scale to standard or unit")
 		}
 		if errors.Is(err, cne.ErrEqualPoints) {
-			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", nameFiles(c.Data.Path), n)
+			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path), n)
 		}
 		return nil, err
 	}

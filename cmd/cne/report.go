@@ -9,6 +9,7 @@ import (
 
 	"cne/data"
 	"cne/internal/ctxio"
+	"cne/internal/figures"
 	"cne/internal/memory"
 	"cne/internal/rundir"
 	"cne/internal/text"
@@ -54,6 +55,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 			row(name, format, append([]any{*value}, more...)...)
 		}
 	}
+	estimate := func(name, format string, value, standardError *float64, more string) {
+		if value != nil {
+			row(name, format+"%s%s", *value, figures.PlusMinus(standardError), more)
+		}
+	}
+	ofK := func(k int) string { return fmt.Sprintf(" (k = %d)", k) }
 	if t.config.Output.Plot {
 		row("picture", "%s", text.Escape(t.dir.Path("embedding.png")))
 	}
@@ -65,12 +72,12 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours, of which %s", m.GraphRecall)
 	}
-	optional("kNN recall", "%.4f (k = %d)", m.KNNRecall, t.config.Quality.K)
+	estimate("kNN recall", "%.4f", m.KNNRecall, m.KNNRecallError, ofK(t.config.Quality.K))
 	optional("Spearman correlation", "%.3f", m.Spearman)
-	optional("partition function", "%.3g", m.PartitionFunction)
-	optional("KL divergence", "%.4g", m.KL)
+	estimate("partition function", "%.3g", m.PartitionFunction, m.PartitionFunctionError, "")
+	estimate("KL divergence", "%.4g", m.KL, m.KLError, "")
 	optional("learnt Z", "%.3g", m.Z)
-	optional("kNN accuracy", "%.4f (k = %d)", m.Accuracy, quality.AccuracyK)
+	estimate("kNN accuracy", "%.4f", m.Accuracy, m.AccuracyError, ofK(quality.AccuracyK))
 	if h := m.Holdout; h != nil {
 		row("held out", "%d points", h.N)
 		optional("  kNN accuracy", "%.4f (k = %d)", h.Accuracy, quality.AccuracyK)

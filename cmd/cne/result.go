@@ -47,26 +47,9 @@ func (r *result) metrics() *rundir.Metrics {
 
 // measuring returns what the configuration asks for, and what it is measured by.
 func (r *result) measuring() quality.Options {
-	q := &r.config.Quality
-	o := quality.Options{
-		K: q.K, Sample: q.Spearman, Labels: r.in.points.Labels, Graph: r.near.Graph, Seed: r.config.Seed, Device: r.device,
-		Skip: quality.MetricTrustworthiness | quality.MetricLosses,
-	}
-	for _, x := range []struct {
-		metric quality.Metric
-		wanted bool
-	}{
-		{quality.MetricRecall, q.Recall},
-		{quality.MetricSpearman, q.Spearman > 0},
-		{quality.MetricPartition, q.Partition},
-		{quality.MetricKL, q.KL},
-		{quality.MetricAccuracy, q.Accuracy},
-	} {
-		if !x.wanted {
-			o.Skip |= x.metric
-		}
-	}
-	if q.Recall {
+	o := r.config.Quality.Options()
+	o.Labels, o.Graph, o.Seed, o.Device = r.in.points.Labels, r.near.Graph, r.config.Seed, r.device
+	if r.config.Quality.Recall {
 		o.Neighbors = r.near.Nearest
 	}
 	return o

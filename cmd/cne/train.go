@@ -166,7 +166,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 	return t.withRecords(func(records io.Writer, _ []byte) (err error) {
 		c := t.config
 		if every := c.Output.MetricsEvery; every > 0 {
-			o.Hooks = append(o.Hooks, quality.Hook(every, quality.Options{Graph: t.near.Graph, Device: t.device}))
+			o.Hooks = append(o.Hooks, quality.Hook(every, t.result().measuring()))
 		}
 		record, closeRecords, err := t.dir.RecordHook(records, c.Train.LogEvery, c.Loss.Name == op.NC, c.Output.TensorBoard, t.epochsBefore()+1)
 		if err != nil {

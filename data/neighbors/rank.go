@@ -34,15 +34,20 @@ func Ranks(ctx context.Context, m *data.Matrix, index []int32, k int, opt Option
 	if !opt.Device.OnHost() {
 		return ranksOnDevice(ctx, opt.Device, m, index, k)
 	}
-	r := &ranking{m: m, panels: newPanels(m), index: index, k: k, ranks: make([]int32, len(index))}
+	return ranksOnHost(ctx, m, nil, index, k)
+}
+
+// ranksOnHost is RanksOf on the CPU, for checked arguments; nil rows are all.
+func ranksOnHost(ctx context.Context, m *data.Matrix, rows []int, index []int32, k int) ([]int32, error) {
+	r := &ranking{m: m, panels: newPanels(m), rows: rows, index: index, k: k, ranks: make([]int32, len(index))}
 	r.norms = make([]float64, r.panels.blocks)
 	for b := range r.norms {
 		r.norms[b] = slices.Max(r.panels.norm[b*blockSize : b*blockSize+r.panels.rows(b)])
 	}
 	pool := sync.Pool{New: func() any { return r.newWork() }}
-	err := parallel.ForContext(ctx, r.panels.blocks, 1, func(_, block, _ int) {
+	err := parallel.ForContext(ctx, len(index)/k, blockSize, func(_, first, last int) {
 		w := pool.Get().(*rankWork)
-		r.rank(ctx, block, w)
+		r.rank(ctx, first, last, w)
 		pool.Put(w)
 	})
 	if err != nil {
@@ -59,11 +64,19 @@ func checkRanks(m *data.Matrix, index []int32, k int) error {
 		return fmt.Errorf("neighbors: %w: %d indices are not %d for each of %d points", ErrInput, len(index), k, m.N)
 	}
 	for e, j := range index {
-		if j < 0 || int(j) >= m.N || int(j) == e/k {
-			return fmt.Errorf("neighbors: %w: point %d is asked for the rank of %d; give other points from 0 to %d", ErrInput, e/k, j, m.N-1)
+		if err := checkTarget(e/k, j, m.N); err != nil {
+			return err
 		}
 	}
 	return checkFinite(m, "")
+}
+
+// checkTarget checks that a point of n can be asked for the rank of point j.
+func checkTarget(i int, j int32, n int) error {
+	if j < 0 || int(j) >= n || int(j) == i {
+		return fmt.Errorf("neighbors: %w: point %d is asked for the rank of %d; give other points from 0 to %d", ErrInput, i, j, n-1)
+	}
+	return nil
 }
 
 // A ranking counts, for each point i and each j whose rank is asked for, the
@@ -75,6 +88,7 @@ type ranking struct {
 	m      *data.Matrix
 	panels *panels
 	norms  []float64 // the largest norm in each block
+	rows   []int     // of the points from which distances are taken; nil: all
 	index  []int32
 	k      int
 	ranks  []int32
@@ -91,7 +105,9 @@ type target struct {
 // A rankWork is what one goroutine needs to rank the points of a block.
 type rankWork struct {
 	*workspace
-	targets []target // k for each point of the block
+	panel   []float32 // of the points of the block, if they are some of all
+	norm    []float64 // of these
+	targets []target  // k for each point of the block
 	// For the k targets of one point: a point with a product below lo is
 	// certainly nearer, one with a product from hi on certainly not. counts are
 	// how many products of a block are below each of these.
@@ -102,17 +118,39 @@ type rankWork struct {
 func (r *ranking) newWork() *rankWork {
 	limits := make([]float32, (2*r.k+3)/4*4) // CountBelow takes four at a time
 	return &rankWork{
-		workspace: r.panels.newWorkspace(), targets: make([]target, blockSize*r.k),
-		limits: limits, lo: limits[:r.k], hi: limits[r.k : 2*r.k], counts: make([]int32, len(limits)),
+		workspace: r.panels.newWorkspace(), panel: make([]float32, r.panels.size()), norm: make([]float64, blockSize),
+		targets: make([]target, blockSize*r.k),
+		limits:  limits, lo: limits[:r.k], hi: limits[r.k : 2*r.k], counts: make([]int32, len(limits)),
 	}
 }
 
-// rank ranks the targets of the points of a block.
-func (r *ranking) rank(ctx context.Context, block int, w *rankWork) {
-	p := r.panels
-	rows, first := p.rows(block), block*blockSize
+// row returns the row in m of a point from which distances are taken.
+func (r *ranking) row(at int) int {
+	if r.rows == nil {
+		return at
+	}
+	return r.rows[at]
+}
+
+// panel returns a block of the points from which distances are taken, and their norms.
+func (r *ranking) panel(first, last int, w *rankWork) (panel []float32, norm []float64) {
+	if r.rows == nil {
+		return r.panels.of(first / blockSize), r.panels.norm[first:last]
+	}
+	block := data.NewMatrix(last-first, r.m.D)
+	for c := range block.N {
+		copy(block.Row(c), r.m.Row(r.rows[first+c]))
+	}
+	r.panels.fill(w.panel, block, w.norm)
+	return w.panel, w.norm
+}
+
+// rank ranks the targets of the points of a block, from first to last−1.
+func (r *ranking) rank(ctx context.Context, first, last int, w *rankWork) {
+	p, rows := r.panels, last-first
+	panel, norm := r.panel(first, last, w)
 	for c := range rows {
-		point := r.m.Row(first + c)
+		point := r.m.Row(r.row(first + c))
 		for l, j := range r.index[(first+c)*r.k : (first+c+1)*r.k] {
 			d2 := dist2(point, r.m.Row(int(j)), math.Inf(1))
 			w.targets[c*r.k+l] = target{j: j, dist2: d2, r: p.scale * math.Sqrt(d2)}
@@ -122,18 +160,19 @@ func (r *ranking) rank(ctx context.Context, block int, w *rankWork) {
 		if ctx.Err() != nil {
 			return
 		}
-		p.multiply(w.workspace, p.of(block), rows, other)
+		p.multiply(w.workspace, panel, rows, other)
 		products := floats(w.products)
 		for c := range rows {
 			row := products[c*blockSize : (c+1)*blockSize]
-			if other == block { // no point is nearer to itself
-				row[c] = 2 * beyond
+			i := r.row(first + c)
+			if other == i/blockSize { // no point is nearer to itself
+				row[i%blockSize] = 2 * beyond
 			}
 			targets := w.targets[c*r.k : (c+1)*r.k]
 			for l, a := range targets {
-				w.lo[l], w.hi[l] = p.bound.between(a.r, p.norm[first+c]+r.norms[other])
+				w.lo[l], w.hi[l] = p.bound.between(a.r, norm[c]+r.norms[other])
 			}
-			r.count(first+c, targets, w, other*blockSize, row[:p.rows(other)])
+			r.count(i, targets, w, other*blockSize, row[:p.rows(other)])
 		}
 	}
 	for e, a := range w.targets[:rows*r.k] {

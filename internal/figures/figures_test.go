@@ -176,3 +176,15 @@ func TestEvenly(t *testing.T) {
 		t.Errorf("of 250: %v", got)
 	}
 }
+
+// An estimate is shown with its standard error, in the form in which it is shown.
+func TestFactsOfASample(t *testing.T) {
+	recall, recallError, z, zError, kl := 0.12345, 0.00321, 1.2345e9, 3.6e6, 5.5
+	facts := Facts(&quality.Figures{KNNRecall: &recall, KNNRecallError: &recallError, PartitionFunction: &z, PartitionFunctionError: &zError, KL: &kl}, nil)
+	want := []explorer.Fact{
+		{Name: "kNN recall", Value: "0.123 ± 0.003"}, {Name: "partition function", Value: plot.Number(1.23e9) + " ± 4e+06"}, {Name: "KL divergence", Value: "5.500"},
+	}
+	if !slices.Equal(facts, want) {
+		t.Errorf("%q, want %q", facts, want)
+	}
+}

@@ -83,23 +83,35 @@ func Facts(f *quality.Figures, z *float64) []explorer.Fact {
 	for _, x := range []struct {
 		name, format string // "" for a figure of any size
 		value        *float64
+		err          *float64
 	}{
-		{"kNN recall", "%.3f", f.KNNRecall},
-		{"Spearman", "%.3f", f.Spearman},
-		{"kNN accuracy", "%.3f", f.Accuracy},
-		{"partition function", "", f.PartitionFunction},
-		{"KL divergence", "%.3f", f.KL},
-		{"learnt Z", "", z},
+		{"kNN recall", "%.3f", f.KNNRecall, f.KNNRecallError},
+		{"Spearman", "%.3f", f.Spearman, nil},
+		{"kNN accuracy", "%.3f", f.Accuracy, f.AccuracyError},
+		{"partition function", "", f.PartitionFunction, f.PartitionFunctionError},
+		{"KL divergence", "%.3f", f.KL, f.KLError},
+		{"learnt Z", "", z, nil},
 	} {
-		switch {
-		case x.value == nil:
-		case x.format == "":
-			facts = append(facts, roundedFact(x.name, *x.value))
-		default:
-			facts = append(facts, explorer.Fact{Name: x.name, Value: fmt.Sprintf(x.format, *x.value)})
+		if x.value == nil {
+			continue
 		}
+		fact := roundedFact(x.name, *x.value)
+		if x.format != "" {
+			fact.Value = fmt.Sprintf(x.format, *x.value)
+		}
+		fact.Value += PlusMinus(x.err)
+		facts = append(facts, fact)
 	}
 	return facts
+}
+
+// PlusMinus returns what follows a figure with a standard error; nil is that of an exact
+// one, which nothing follows.
+func PlusMinus(standardError *float64) string {
+	if standardError == nil {
+		return ""
+	}
+	return fmt.Sprintf(" ± %.1g", *standardError)
 }
 
 // roundedFact returns a figure of any size with three digits.

@@ -75,20 +75,33 @@ type column struct {
 	name, heading string // in files and for people
 	format        string // for people
 	value         func(*rundir.StopMetrics) *float64
+	err           func(*rundir.StopMetrics) *float64 // its standard error; nil where there is none
+}
+
+// plusMinus returns what follows the figure of an embedding.
+func (c *column) plusMinus(m *rundir.StopMetrics) string {
+	if c.err == nil {
+		return ""
+	}
+	return PlusMinus(c.err(m))
 }
 
 // spectrumColumns are the figures of a spectrum, but for the value itself.
 var spectrumColumns = []column{
-	{"z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar }},
-	{"partition_function", "partition function", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.PartitionFunction }},
-	{"z", "learnt Z", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Z }},
-	{"knn_recall", "kNN recall", "%.4f", func(m *rundir.StopMetrics) *float64 { return m.KNNRecall }},
-	{"spearman", "Spearman", "%.3f", func(m *rundir.StopMetrics) *float64 { return m.Spearman }},
-	{"kl", "KL", "%.4g", func(m *rundir.StopMetrics) *float64 { return m.KL }},
-	{"accuracy", "kNN accuracy", "%.4f", func(m *rundir.StopMetrics) *float64 { return m.Accuracy }},
-	{"loss", "loss per edge", "%.5g", func(m *rundir.StopMetrics) *float64 { return &m.Loss }},
-	{"scale_to_previous", "scale to previous", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Scale }},
-	{"seconds", "seconds", "%.1f", func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }},
+	{"z_bar", "Z̄", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.ZBar }, nil},
+	{"partition_function", "partition function", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.PartitionFunction },
+		func(m *rundir.StopMetrics) *float64 { return m.PartitionFunctionError }},
+	{"z", "learnt Z", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Z }, nil},
+	{"knn_recall", "kNN recall", "%.4f", func(m *rundir.StopMetrics) *float64 { return m.KNNRecall },
+		func(m *rundir.StopMetrics) *float64 { return m.KNNRecallError }},
+	{"spearman", "Spearman", "%.3f", func(m *rundir.StopMetrics) *float64 { return m.Spearman }, nil},
+	{"kl", "KL", "%.4g", func(m *rundir.StopMetrics) *float64 { return m.KL },
+		func(m *rundir.StopMetrics) *float64 { return m.KLError }},
+	{"accuracy", "kNN accuracy", "%.4f", func(m *rundir.StopMetrics) *float64 { return m.Accuracy },
+		func(m *rundir.StopMetrics) *float64 { return m.AccuracyError }},
+	{"loss", "loss per edge", "%.5g", func(m *rundir.StopMetrics) *float64 { return &m.Loss }, nil},
+	{"scale_to_previous", "scale to previous", "%.3g", func(m *rundir.StopMetrics) *float64 { return m.Scale }, nil},
+	{"seconds", "seconds", "%.1f", func(m *rundir.StopMetrics) *float64 { return &m.Seconds.Optimize }, nil},
 }
 
 // SpectrumFacts returns the figures of one of the embeddings for the explorer.
@@ -118,10 +131,22 @@ func columns(f *rundir.SpectrumMetrics) []column {
 	return there
 }
 
+// withErrors returns columns with those of their standard errors, where there are some.
+func withErrors(f *rundir.SpectrumMetrics, columns []column) []column {
+	var all []column
+	for _, c := range columns {
+		all = append(all, c)
+		if c.err != nil && slices.ContainsFunc(f.Stops, func(m rundir.StopMetrics) bool { return c.err(&m) != nil }) {
+			all = append(all, column{name: c.name + "_error", value: c.err})
+		}
+	}
+	return all
+}
+
 // WriteSpectrumCSV writes the figures but for the times, so that a spectrum gives the
 // same bytes each time.
 func WriteSpectrumCSV(w io.Writer, f *rundir.SpectrumMetrics) error {
-	return writeColumns(w, f, slices.DeleteFunc(columns(f), func(c column) bool { return c.name == "seconds" }))
+	return writeColumns(w, f, withErrors(f, slices.DeleteFunc(columns(f), func(c column) bool { return c.name == "seconds" })))
 }
 
 // timeColumns are the times of a spectrum's embeddings.
@@ -171,7 +196,7 @@ func PrintSpectrum(w io.Writer, f *rundir.SpectrumMetrics, symbol string) error 
 		fmt.Fprintf(table, "%s\t", f.Stops[i].Value)
 		for _, c := range columns {
 			if v := c.value(&f.Stops[i]); v != nil && !math.IsNaN(*v) {
-				fmt.Fprintf(table, c.format, *v)
+				fmt.Fprintf(table, c.format+"%s", *v, c.plusMinus(&f.Stops[i]))
 			}
 			fmt.Fprint(table, "\t")
 		}

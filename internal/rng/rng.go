@@ -30,6 +30,7 @@ const (
 	Views      Purpose = 7  // augmented views of an image
 	Imbalance  Purpose = 8  // which rows of a class are kept
 	Forest     Purpose = 11 // hyperplanes of the trees of an approximate search for neighbours
+	Rows       Purpose = 12 // points from which the quality of many is estimated
 )
 
 // Mix is SplitMix64's output function: a bijection of the 64-bit integers.

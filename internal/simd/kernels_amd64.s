@@ -1692,6 +1692,54 @@ loop_done:
 	VZEROUPPER
 	RET
 
+// func inverseSum2NearAVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
+// Requires: AVX, AVX512F
+TEXT ·inverseSum2NearAVX512(SB), NOSPLIT, $0-60
+	MOVQ         xs_base+0(FP), AX
+	MOVQ         ys_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Z0
+	VBROADCASTSS y+52(FP), Z1
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Z2
+	VXORPS       X3, X3, X3
+	MOVQ         xs_len+8(FP), DX
+	XORQ         BX, BX
+
+loop:
+	CMPQ        BX, DX
+	JGE         loop_done
+	VSUBPS      (AX)(BX*4), Z0, Z4
+	VSUBPS      (CX)(BX*4), Z1, Z5
+	VMOVAPS     Z2, Z6
+	VFMADD231PS Z4, Z4, Z6
+	VFMADD231PS Z5, Z5, Z6
+	ADDQ        $0x10, BX
+	VSUBPS      (AX)(BX*4), Z0, Z4
+	VSUBPS      (CX)(BX*4), Z1, Z5
+	VMOVAPS     Z2, Z7
+	VFMADD231PS Z4, Z4, Z7
+	VFMADD231PS Z5, Z5, Z7
+	VMULPS      Z6, Z7, Z4
+	VADDPS      Z6, Z7, Z6
+	VDIVPS      Z4, Z6, Z6
+	VADDPS      Z6, Z3, Z3
+	ADDQ        $0x10, BX
+	JMP         loop
+
+loop_done:
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, sum+56(FP)
+	VZEROUPPER
+	RET
+
 // func addSquaresAVX512(dst []float32, xs []float32, x float32)
 // Requires: AVX, AVX512F
 TEXT ·addSquaresAVX512(SB), NOSPLIT, $0-52
@@ -9803,6 +9851,52 @@ loop:
 	VFMADD231PS Y4, Y4, Y6
 	VFMADD231PS Y5, Y5, Y6
 	VDIVPS      Y6, Y2, Y6
+	VADDPS      Y6, Y3, Y3
+	ADDQ        $0x08, BX
+	JMP         loop
+
+loop_done:
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, sum+56(FP)
+	VZEROUPPER
+	RET
+
+// func inverseSum2NearAVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·inverseSum2NearAVX2(SB), NOSPLIT, $0-60
+	MOVQ         xs_base+0(FP), AX
+	MOVQ         ys_base+24(FP), CX
+	VBROADCASTSS x+48(FP), Y0
+	VBROADCASTSS y+52(FP), Y1
+	MOVL         $0x3f800000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	VXORPS       X3, X3, X3
+	MOVQ         xs_len+8(FP), DX
+	XORQ         BX, BX
+
+loop:
+	CMPQ        BX, DX
+	JGE         loop_done
+	VSUBPS      (AX)(BX*4), Y0, Y4
+	VSUBPS      (CX)(BX*4), Y1, Y5
+	VMOVAPS     Y2, Y6
+	VFMADD231PS Y4, Y4, Y6
+	VFMADD231PS Y5, Y5, Y6
+	ADDQ        $0x08, BX
+	VSUBPS      (AX)(BX*4), Y0, Y4
+	VSUBPS      (CX)(BX*4), Y1, Y5
+	VMOVAPS     Y2, Y7
+	VFMADD231PS Y4, Y4, Y7
+	VFMADD231PS Y5, Y5, Y7
+	VMULPS      Y6, Y7, Y4
+	VADDPS      Y6, Y7, Y6
+	VDIVPS      Y4, Y6, Y6
 	VADDPS      Y6, Y3, Y3
 	ADDQ        $0x08, BX
 	JMP         loop

@@ -289,6 +289,8 @@ func TestReductions(t *testing.T) {
 			a32, a64 := draw(n, 3, func(s *rng.Stream) float64 { return 10 * s.Normal() })
 			b32, b64 := draw(n, 4, func(s *rng.Stream) float64 { return 10 * s.Normal() })
 			compareScalar(t, "InverseSum2", InverseSum2(a32, b32, 0.5, -2), InverseSum2(a64, b64, 0.5, -2), 1)
+			compareScalar(t, "InverseSum2Near", InverseSum2Near(a32, b32, 0.5, -2), InverseSum2Near(a64, b64, 0.5, -2), 1)
+			compareScalar(t, "InverseSum2Near, far", 1e17*InverseSum2Near(a32, b32, 7e8, 7e8), 1e17*InverseSum2(a64, b64, 7e8, 7e8), 1)
 			d32, d64 := draw(n, 6, func(s *rng.Stream) float64 { return 20 * s.Float64() })
 			compareScalar(t, "InverseSum", InverseSum(d32), InverseSum(d64), 1)
 			AddSquares(d32, a32, 0.5)
@@ -437,6 +439,7 @@ func BenchmarkKernels(b *testing.B) {
 			{"InverseLogSum", func() { InverseLogSum(x, 1, 1, limit) }},
 			{"CountBelow/32", func() { CountBelow(counts, x, x[:32]) }},
 			{"InverseSum2", func() { InverseSum2(x, v[1], 0, 0) }},
+			{"InverseSum2Near", func() { InverseSum2Near(x, v[1], 0, 0) }},
 		} {
 			b.Run(k.name+"/"+form.String(), func(b *testing.B) {
 				defer use(form)()

@@ -73,6 +73,9 @@ func maxUint32AVX512(x []int32) uint32
 // inverseSum2AVX512 is the vector form of inverseSum2.
 func inverseSum2AVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
+// inverseSum2NearAVX512 is the vector form of InverseSum2Near, for multiples of two vectors.
+func inverseSum2NearAVX512(xs []float32, ys []float32, x float32, y float32) (sum float32)
+
 // addSquaresAVX512 is the vector form of addSquares.
 func addSquaresAVX512(dst []float32, xs []float32, x float32)
 
@@ -303,6 +306,9 @@ func maxUint32AVX2(x []int32) uint32
 
 // inverseSum2AVX2 is the vector form of inverseSum2.
 func inverseSum2AVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
+
+// inverseSum2NearAVX2 is the vector form of InverseSum2Near, for multiples of two vectors.
+func inverseSum2NearAVX2(xs []float32, ys []float32, x float32, y float32) (sum float32)
 
 // addSquaresAVX2 is the vector form of addSquares.
 func addSquaresAVX2(dst []float32, xs []float32, x float32)

@@ -100,6 +100,13 @@ func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
 	return inverseSum2AVX2(xs, ys, x, y)
 }
 
+func inverseSum2NearVector(xs, ys []float32, x, y float32) (sum float32) {
+	if current == isa.AVX512 {
+		return inverseSum2NearAVX512(xs, ys, x, y)
+	}
+	return inverseSum2NearAVX2(xs, ys, x, y)
+}
+
 func addSquaresVector(dst, xs []float32, x float32) {
 	if current == isa.AVX512 {
 		addSquaresAVX512(dst, xs, x)

@@ -46,6 +46,10 @@ func inverseSum2Vector(xs, ys []float32, x, y float32) (sum float32) {
 	panic("simd: no vector form")
 }
 
+func inverseSum2NearVector(xs, ys []float32, x, y float32) (sum float32) {
+	panic("simd: no vector form")
+}
+
 func addSquaresVector(dst, xs []float32, x float32) { panic("simd: no vector form") }
 
 func inverseSumVector(d2 []float32) (sum float32) { panic("simd: no vector form") }

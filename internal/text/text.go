@@ -149,3 +149,11 @@ func Enumerate(words []string) string {
 	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
+
+// Few lists names, the first few of many.
+func Few(names []string) string {
+	if n := len(names); n > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), n-3)
+	}
+	return strings.Join(names, ", ")
+}

@@ -10,7 +10,8 @@ import (
 
 // Hook returns a hook of train.Fit that measures partition function and, with a
 // Graph, divergence after every so many epochs, and after the last, for the hooks
-// after it (train.State.Quality). Of the options, Graph and Device count. An
+// after it (train.State.Quality). Of the options, Graph, Points, Seed and
+// Device count. An
 // embedding that is not finite ends the run with a *train.DivergedError.
 func Hook(every int, o Options) train.Hook {
 	o.Skip = ^(MetricPartition | MetricKL)

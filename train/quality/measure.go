@@ -23,6 +23,7 @@ const (
 const (
 	DefaultK         = 15
 	DefaultSample    = 5000
+	DefaultPoints    = 20_000
 	DefaultNegatives = 5
 )
 
@@ -48,6 +49,12 @@ type Options struct {
 	K int
 	// Sample is how many points Spearman's correlation is taken of; 0 means 5000.
 	Sample int
+	// Points is how many points are drawn, without replacement, where there are more
+	// than ExactPoints: recall, partition function and divergence are then estimated
+	// from these points against all, trustworthiness from a tenth of them (but 100 at
+	// least), and accuracy from as many of those held out. At least 100; 0 means 20 000,
+	// a negative number all points, and so does one that is no smaller than theirs.
+	Points int
 	// Losses has the constants of the expected losses.
 	Losses LossOptions
 	// Skip names the metrics to leave out.
@@ -64,10 +71,11 @@ type Options struct {
 	// embedding, where they are known; nil has them searched for.
 	Neighbors, Found *neighbors.Neighbors
 
-	// Seed decides what is drawn: the sample, the points that are classified, and
+	// Seed decides what is drawn: the samples, the points that are classified, and
 	// the negatives of InfoNC-t-SNE.
 	Seed uint64
-	// Device computes what looks at all pairs of points; nil is the CPU.
+	// Device computes what looks at all pairs of points; nil is the CPU. Of a sample of
+	// Points, it searches the neighbours alone.
 	Device *Device
 	// Measured, if not nil, is called when a metric has been measured, with the
 	// time that it took.
@@ -93,14 +101,23 @@ type LossOptions struct {
 
 // Figures say how good an embedding is. What was skipped, cannot be measured for
 // want of something, or is not defined, is nil.
+//
+// The fields that end in Error are the standard errors of figures that are estimated
+// from a sample of Options.Points: how far they lie, in the root mean square, from what
+// all points would give. Of an exact figure they are nil.
 type Figures struct {
-	Trustworthiness   *float64 `json:"trustworthiness,omitempty"`    // see the function; only if K < n/2
-	KNNRecall         *float64 `json:"knn_recall,omitempty"`         // of K neighbours
-	Spearman          *float64 `json:"spearman,omitempty"`           // of distances
-	PartitionFunction *float64 `json:"partition_function,omitempty"` // from 0 to n(n−1)
-	KL                *float64 `json:"kl,omitempty"`                 // between graph and embedding, in nats
-	Accuracy          *float64 `json:"accuracy,omitempty"`           // of a kNN classifier
-	Losses            *Losses  `json:"losses,omitempty"`
+	Trustworthiness        *float64 `json:"trustworthiness,omitempty"` // see the function; only if K < n/2
+	TrustworthinessError   *float64 `json:"trustworthiness_error,omitempty"`
+	KNNRecall              *float64 `json:"knn_recall,omitempty"` // of K neighbours
+	KNNRecallError         *float64 `json:"knn_recall_error,omitempty"`
+	Spearman               *float64 `json:"spearman,omitempty"`           // of distances
+	PartitionFunction      *float64 `json:"partition_function,omitempty"` // from 0 to n(n−1)
+	PartitionFunctionError *float64 `json:"partition_function_error,omitempty"`
+	KL                     *float64 `json:"kl,omitempty"` // between graph and embedding, in nats
+	KLError                *float64 `json:"kl_error,omitempty"`
+	Accuracy               *float64 `json:"accuracy,omitempty"` // of a kNN classifier
+	AccuracyError          *float64 `json:"accuracy_error,omitempty"`
+	Losses                 *Losses  `json:"losses,omitempty"`
 }
 
 // Losses are what training on the graph expects per edge (ExpectedLosses,
@@ -121,7 +138,8 @@ type Losses struct {
 // is left out if they are nil: recall (unless their Neighbors are known),
 // correlation, trustworthiness, and, without a Graph, divergence and losses.
 //
-// It takes O(n²) operations. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined
+// It takes O(n²) operations for up to ExactPoints points. Of more, a sample is drawn
+// (Options.Points), and the losses alone look at all pairs. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined
 // if there are too few points for K neighbours each, or are the device's. If ctx
 // ends, they are its error, and the figures measured until then are returned with
 // it.
@@ -166,6 +184,10 @@ type measurement struct {
 	Options
 	points, embedding *data.Matrix // points may be nil
 	z                 *float64     // the partition function
+	sample            []int        // rows of the points that are drawn; nil if all count
+	ranked            []int        // those of them that trustworthiness is about
+	found             []int32      // the nearest of these in the embedding
+	sums              []float64    // of these, those of the similarities to all others
 	figures           Figures
 }
 
@@ -196,6 +218,8 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 	switch {
 	case o.K < 1:
 		return nil, fmt.Errorf("%w: %d neighbours; give a number from 1", ErrInput, o.K)
+	case o.Points > 0 && o.Points < fewestSampled:
+		return nil, fmt.Errorf("%w: a sample of %d points; give %d or more, 0 for %d or a negative number for all", ErrInput, o.Points, fewestSampled, DefaultPoints)
 	case o.Graph != nil && o.Graph.N != n:
 		return nil, fmt.Errorf("%w: the graph has %d points, the embedding has %d", ErrInput, o.Graph.N, n)
 	}
@@ -212,7 +236,9 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 			return nil, fmt.Errorf("%w: the neighbours known are %d of %d points; %d or more of %d points are needed, each with its distance", ErrInput, nb.K, nb.N, o.K, n)
 		}
 	}
-	return &measurement{Options: o, points: points, embedding: embedding}, nil
+	m := &measurement{Options: o, points: points, embedding: embedding}
+	m.sample, m.ranked = o.drawSample(n)
+	return m, nil
 }
 
 // nearest returns the K nearest neighbours of points. known are more of them, or
@@ -220,7 +246,7 @@ func newMeasurement(points, embedding *data.Matrix, o Options) (*measurement, er
 func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **neighbors.Neighbors) (*neighbors.Neighbors, error) {
 	if *known == nil {
 		if points.N <= m.K {
-			return nil, fmt.Errorf("%w: %d points do not have %d neighbours each; give more points or a smaller K", ErrUndefined, points.N, m.K)
+			return nil, fewPoints(points.N, m.K)
 		}
 		found, err := neighbors.KNN(ctx, points, m.K, neighbors.Options{Search: neighbors.Exact, Device: m.Device})
 		if err != nil {
@@ -234,6 +260,9 @@ func (m *measurement) nearest(ctx context.Context, points *data.Matrix, known **
 func (m *measurement) recall(ctx context.Context) error {
 	if m.points == nil && m.Neighbors == nil {
 		return nil
+	}
+	if m.sample != nil {
+		return m.sampleRecall(ctx)
 	}
 	near, err := m.nearest(ctx, m.points, &m.Neighbors)
 	if err != nil {
@@ -269,6 +298,10 @@ func (m *measurement) spearman(ctx context.Context) error {
 
 // sum returns the partition function.
 func (m *measurement) sum(ctx context.Context) (float64, error) {
+	if m.sample != nil {
+		_, z, err := m.sampleSums(ctx)
+		return z.Mean, err
+	}
 	if m.z == nil {
 		z, err := PartitionFunction(ctx, m.embedding.X, m.embedding.D, m.Device)
 		if err != nil {
@@ -280,28 +313,44 @@ func (m *measurement) sum(ctx context.Context) (float64, error) {
 }
 
 func (m *measurement) partition(ctx context.Context) error {
+	if m.sample != nil {
+		_, z, err := m.sampleSums(ctx)
+		if err == nil {
+			m.figures.PartitionFunction, m.figures.PartitionFunctionError = z.pointers()
+		}
+		return err
+	}
 	return set(&m.figures.PartitionFunction)(m.sum(ctx))
+}
+
+// graph returns the graph; there may be none.
+func (m *measurement) graph(ctx context.Context) (*neighbors.Graph, error) {
+	if m.Graph == nil && m.points != nil {
+		near, err := m.nearest(ctx, m.points, &m.Neighbors)
+		if err != nil {
+			return nil, err
+		}
+		if m.Graph, err = neighbors.FromNeighbors(near); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+	}
+	return m.Graph, nil
 }
 
 // edges returns those of the graph; there may be none.
 func (m *measurement) edges(ctx context.Context) (heads, tails []int32, err error) {
-	if m.Graph == nil {
-		if m.points == nil {
-			return nil, nil, nil
-		}
-		near, err := m.nearest(ctx, m.points, &m.Neighbors)
-		if err != nil {
-			return nil, nil, err
-		}
-		if m.Graph, err = neighbors.FromNeighbors(near); err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", ErrInput, err)
-		}
+	g, err := m.graph(ctx)
+	if g == nil || err != nil {
+		return nil, nil, err
 	}
-	heads, tails = m.Graph.EdgeList()
+	heads, tails = g.EdgeList()
 	return heads, tails, nil
 }
 
 func (m *measurement) divergence(ctx context.Context) error {
+	if m.sample != nil {
+		return m.sampleDivergence(ctx)
+	}
 	heads, tails, err := m.edges(ctx)
 	if err != nil || len(heads) == 0 {
 		return err
@@ -319,12 +368,18 @@ func (m *measurement) accuracy(ctx context.Context) error {
 	if test == 0 || len(rows)-test <= AccuracyK || !known.Categorical() {
 		return nil
 	}
+	if m.sample != nil {
+		return m.sampleAccuracy(ctx, pick(m.embedding, rows), known.Class)
+	}
 	return set(&m.figures.Accuracy)(KNNAccuracy(ctx, pick(m.embedding, rows), known.Class, AccuracyK, AccuracyTest, m.Seed, m.Device))
 }
 
 func (m *measurement) trustworthiness(ctx context.Context) error {
 	if m.points == nil || 2*m.K >= m.points.N {
 		return nil
+	}
+	if m.sample != nil {
+		return m.sampleTrustworthiness(ctx)
 	}
 	found, err := m.nearest(ctx, m.embedding, &m.Found)
 	if err != nil {

@@ -12,7 +12,9 @@
 // call, and MeasureHeldOut those of held-out points.
 //
 // Every result is exact for the points given, or for the random sample of them
-// that the seed draws, and has the same bits for any number of processors.
+// that the seed draws, and has the same bits for any number of processors. Of more
+// than ExactPoints, Measure estimates from a sample what it would take all pairs for,
+// and says how far off that may be.
 // Nearest neighbours and ranks come from package data/neighbors. What looks at
 // all pairs of points runs on an accelerator if it is given one, with sums in an
 // order that depends on sizes alone.

@@ -92,20 +92,22 @@ func KNNAccuracy(ctx context.Context, embedding *data.Matrix, classes []int32, k
 	if err != nil {
 		return 0, err
 	}
-	of := func(rows []int) classified {
-		class := make([]int32, len(rows))
-		for p, i := range rows {
-			class[p] = classes[i]
-		}
-		return classified{pick(embedding, rows), class}
-	}
-	return accuracy(ctx, of(known), of(test), k, on)
+	return accuracy(ctx, pickClassified(embedding, classes, known), pickClassified(embedding, classes, test), k, on)
 }
 
 // classified are points whose classes are known.
 type classified struct {
 	*data.Matrix
 	class []int32
+}
+
+// pickClassified returns some of the points with their classes.
+func pickClassified(m *data.Matrix, classes []int32, rows []int) classified {
+	class := make([]int32, len(rows))
+	for p, i := range rows {
+		class[p] = classes[i]
+	}
+	return classified{pick(m, rows), class}
 }
 
 // pick returns some of the points.

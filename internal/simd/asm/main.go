@@ -40,6 +40,7 @@ func main() {
 		s.columnSums()
 		s.maxUint32()
 		s.inverseSum2()
+		s.inverseSum2Near()
 		s.addSquares()
 		s.inverseSum()
 		s.inverseLogSum()
@@ -946,6 +947,34 @@ func (s *isa) inverseSum2() {
 		VFMADD231PS(dx, dx, u)
 		VFMADD231PS(dy, dy, u)
 		VDIVPS(u, one, u)
+		VADDPS(u, sum, sum)
+	})
+	s.sum(sum, "sum")
+	VZEROUPPER()
+	RET()
+}
+
+// inverseSum2Near adds 1/u + 1/v as (u+v)/(u·v): a division takes longer than all else.
+func (s *isa) inverseSum2Near() {
+	s.begin("inverseSum2Near", "(xs, ys []float32, x, y float32) (sum float32)", "is the vector form of InverseSum2Near, for multiples of two vectors.")
+	xs, ys := s.pointer("xs"), s.pointer("ys")
+	x, y, one, sum := s.broadcast("x"), s.broadcast("y"), s.constant(1), s.zero()
+	s.loop("xs", "loop", func(i Register) {
+		term := func() VecVirtual {
+			dx, dy, u := s.vec(), s.vec(), s.vec()
+			VSUBPS(at(xs, i), x, dx)
+			VSUBPS(at(ys, i), y, dy)
+			VMOVAPS(one, u)
+			VFMADD231PS(dx, dx, u)
+			VFMADD231PS(dy, dy, u)
+			return u
+		}
+		u := term()
+		ADDQ(Imm(uint64(s.lanes)), i)
+		v, product := term(), s.vec()
+		VMULPS(u, v, product)
+		VADDPS(u, v, u)
+		VDIVPS(product, u, u)
 		VADDPS(u, sum, sum)
 	})
 	s.sum(sum, "sum")
