@@ -117,17 +117,7 @@ func (s *isa) nearRows() {
 			VMOVUPS(d2, at(dst, i))
 			VMAXPS(at(limits, i), limit, t)
 			mask := s.compare(leOQ, d2, t)
-			byteOf := GP64()
-			MOVQ(i, byteOf)
-			SHRQ(Imm(3), byteOf)
-			to := Mem{Base: found, Index: byteOf, Scale: 1}
-			if s.wide() {
-				KMOVW(mask, to)
-			} else {
-				bits := GP32()
-				VMOVMSKPS(mask, bits)
-				MOVB(bits.As8(), to)
-			}
+			s.storeMask(mask, found, i)
 		})
 	VZEROUPPER()
 	RET()

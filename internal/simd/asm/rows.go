@@ -110,6 +110,22 @@ func (l *logSum) total(log logarithm) VecVirtual {
 	return y
 }
 
+// storeMask stores a mask of the lanes from i on as bits, of which found points to the
+// first.
+func (s *isa) storeMask(mask, found, i Register) {
+	byteOf := GP64()
+	MOVQ(i, byteOf)
+	SHRQ(Imm(3), byteOf)
+	to := Mem{Base: found, Index: byteOf, Scale: 1}
+	if s.wide() {
+		KMOVW(mask, to)
+	} else {
+		bits := GP32()
+		VMOVMSKPS(mask, bits)
+		MOVB(bits.As8(), to)
+	}
+}
+
 func (s *isa) rowDistances() {
 	s.begin("rowDistances", "(x, norms []float32, norm, slack, near float32, found []uint64)", "is the vector form of rowDistances.")
 	x, norms, found := s.pointer("x"), s.pointer("norms"), s.pointer("found")
@@ -123,17 +139,7 @@ func (s *isa) rowDistances() {
 		VADDPS(slack, d2, d2)
 		VMULPS(near, sum, bound)
 		mask := s.compare(ltOQ, d2, bound)
-		byteOf := GP64()
-		MOVQ(i, byteOf)
-		SHRQ(Imm(3), byteOf)
-		to := Mem{Base: found, Index: byteOf, Scale: 1}
-		if s.wide() {
-			KMOVW(mask, to)
-		} else {
-			bits := GP32()
-			VMOVMSKPS(mask, bits)
-			MOVB(bits.As8(), to)
-		}
+		s.storeMask(mask, found, i)
 	})
 	VZEROUPPER()
 	RET()
