@@ -1,26 +1,10 @@
 package data
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"cne/internal/text"
 )
-
-// someNames writes names for a message, the first few of many, each as write does.
-func someNames(names []string, write func(string) string) string {
-	const most = 3
-	written := make([]string, 0, most)
-	for _, name := range names[:min(len(names), most)] {
-		written = append(written, write(name))
-	}
-	list := strings.Join(written, ", ")
-	if more := len(names) - most; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
-}
 
 // missing returns the names of wanted that names lacks, nil if it has all.
 func missing(names, wanted []string) []string {
@@ -43,7 +27,7 @@ func missing(names, wanted []string) []string {
 func match(wanted, names []string) (from []int, left []string, err error) {
 	if none := missing(names, wanted); none != nil {
 		return nil, nil, errorf(ErrShape, "of the %d columns that were trained on, %d are missing: %s; there are %s: give points of the same kind, or the names that the columns had",
-			len(wanted), len(none), someNames(none, text.Quote), someNames(names, text.Quote))
+			len(wanted), len(none), text.Few(none, text.Quote), text.Few(names, text.Quote))
 	}
 	at := make(map[string]int, len(names))
 	for i, name := range names {

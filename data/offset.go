@@ -215,7 +215,7 @@ func remarkRounding(log *slog.Logger, columns [][]float64, names []string, offse
 		}
 	}
 	if moved != nil {
-		log.Info("columns are read relative to a value in their middle, since they are far from zero for how little they vary", "columns", someNames(moved, text.Printable))
+		log.Info("columns are read relative to a value in their middle, since they are far from zero for how little they vary", "columns", text.Few(moved, text.Printable))
 	}
 	found := findMerged(columns, offset)
 	if len(found) == 0 {
@@ -234,7 +234,7 @@ func remarkRounding(log *slog.Logger, columns [][]float64, names []string, offse
 	if once {
 		advice = "give files, which can be read twice"
 	}
-	log.Warn(lost+advice, "columns", someNames(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)), "values_in_a_sample", worst.distinct, "left", worst.left)
+	log.Warn(lost+advice, "columns", text.Few(affected, text.Printable), "worst", text.Printable(nameOf(worst.column)), "values_in_a_sample", worst.distinct, "left", worst.left)
 }
 
 // less returns the difference of a whole number and an offset, without the rounding

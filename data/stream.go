@@ -164,7 +164,7 @@ func (st *stream) remark(opt Options, first bool) {
 	case st.columns == nil:
 		opt.Log.Info("the columns have no names and are taken in the order of training", "file", st.name)
 	case len(st.left) > 0:
-		opt.Log.Info("columns that were not trained on are left out", "file", st.name, "columns", someNames(st.left, text.Printable))
+		opt.Log.Info("columns that were not trained on are left out", "file", st.name, "columns", text.Few(st.left, text.Printable))
 	}
 }
 

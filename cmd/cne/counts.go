@@ -29,7 +29,7 @@ func (in *inputs) readCounts(ctx context.Context, c *configs.Data) error {
 		return err
 	}
 	if in.counts, err = data.FitCounts(counts, c.Genes); err != nil {
-		return fmt.Errorf("%s: %w (data.path)", text.Few(c.Path), err)
+		return fmt.Errorf("%s: %w (data.path)", text.Few(c.Path, nil), err)
 	}
 	in.emptyCells = counts.EmptyCells()
 	in.points, err = in.counts.Apply(counts)

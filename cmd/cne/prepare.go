@@ -20,6 +20,7 @@ import (
 type neighborhood struct {
 	*cne.Neighborhood
 	pointsKey string // identifies the data
+	graphKey  string // and the graph, once the run has begun
 }
 
 // prepare finds the neighborhood of the points, or takes it from the cache of an
@@ -77,7 +78,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, errors.New("the principal components are too large for float32; set data.scale to standard or unit")
 		}
 		if errors.Is(err, cne.ErrEqualPoints) {
-			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path), n)
+			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path, nil), n)
 		}
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (r *result) metrics() *rundir.Metrics {
 	m := &rundir.Metrics{
 		Loss: r.embedded.Result.Loss, N: r.near.Graph.N, Edges: r.embedded.Result.Edges, GraphRecall: rundir.RecallOf(r.near.Neighborhood), Epochs: r.embedded.Result.Epochs,
 		Device: nameOf(r.device), Seed: r.config.Seed, Version: version.String(),
-		PointsKey: r.near.pointsKey, GraphKey: rundir.GraphKey(r.near.Graph),
+		PointsKey: r.near.pointsKey, GraphKey: r.near.graphKey,
 	}
 	if r.config.Loss.Name == op.NC {
 		z := train.Normalization{N: r.near.Graph.N}.Z(r.embedded.Result.LogZ)

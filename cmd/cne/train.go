@@ -138,6 +138,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 // beginRun makes the folder that of a run on points and their neighborhood, or checks
 // that it is.
 func beginRun(r *runState[configs.Config], in *inputs, near *neighborhood) error {
+	near.graphKey = rundir.GraphKey(near.Graph)
 	held := ""
 	if in.held != nil {
 		held = rundir.PointsKey(in.held.Points)
@@ -145,7 +146,7 @@ func beginRun(r *runState[configs.Config], in *inputs, near *neighborhood) error
 	if err := r.begin(
 		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
 		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
-		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: rundir.GraphKey(near.Graph)},
+		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
 	); err != nil {
 		return err
 	}

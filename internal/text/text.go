@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -150,10 +151,19 @@ func Enumerate(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Few lists names, the first few of many.
-func Few(names []string) string {
-	if n := len(names); n > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), n-3)
+// Few writes names for a message, the first few of many, each as write does; nil leaves
+// them as they are.
+func Few(names []string, write func(string) string) string {
+	const most = 3
+	few := slices.Clone(names[:min(len(names), most)])
+	if write != nil {
+		for i, name := range few {
+			few[i] = write(name)
+		}
 	}
-	return strings.Join(names, ", ")
+	list := strings.Join(few, ", ")
+	if more := len(names) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
