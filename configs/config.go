@@ -77,7 +77,13 @@ type Graph struct {
 	PCA    int                    `key:"pca" in:"[0,inf)"`   // principal components; 0: none
 	Search neighbors.SearchMethod `key:"search"`             // how neighbours are found
 	File   *string                `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
-	Cache  bool                   `key:"cache"`              // keep it with the results
+	Cache  Cache                  `key:"cache,leaf"`         // of components and neighbours
+}
+
+// Cache says where principal components and neighbours are kept for later runs.
+type Cache struct {
+	Keep   bool
+	Folder string // shared with other runs; "": the run folder
 }
 
 // Model describes what maps a point to its position.

@@ -49,7 +49,7 @@ var Train = &Schema[Config]{
 	// The checkpoint knows the points, those held out and the graph by their
 	// contents; labels take no part in training.
 	mayChange: []string{
-		"device", "output", "plot", "log", "quality", "checkpoint", "train.log_every",
+		"device", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
 		"data.path", "data.labels", "data.holdout_labels",
 	},
 	cannotExtend: func(begun, now *Config) string {

@@ -21,14 +21,15 @@ type key struct {
 
 // keysOf returns the keys of a struct, and of the structs in it, in the order of
 // the fields. A field's tag key holds its name, behind which ",null" allows null
-// (as a pointer does by itself), or ",squash" if it is a struct whose keys are
-// those of the struct around it. The other tags are about the rule.
+// (as a pointer does by itself), ",squash" if it is a struct whose keys are those of
+// the struct around it, or ",leaf" if it is one without keys. The other tags are about
+// the rule.
 func keysOf(t reflect.Type) []key {
 	var keys []key
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("key"), ",")
-		if f.Type.Kind() != reflect.Struct {
+		if f.Type.Kind() != reflect.Struct || option == "leaf" {
 			r := ruleOf(f.Type, f.Tag)
 			if option == "null" {
 				r = orNull(r)

@@ -105,6 +105,32 @@ func holdout() rule {
 	}}
 }
 
+// cache allows a truth value, or the path of a folder. From outside a file either comes
+// as text.
+func cache() rule {
+	return rule{text: asText, words: []string{"true", "false"}, read: func(n *yaml.Node) (any, *problem) {
+		var keep bool
+		if isScalar(n, "!!bool") && n.Decode(&keep) == nil {
+			return Cache{Keep: keep}, nil
+		}
+		folder, ok := parseNonEmpty(n)
+		if !ok {
+			p := wrong(n, "true, false or a folder")
+			p.hint = quoteHint(n)
+			return nil, p
+		}
+		switch word := strings.ToLower(folder); word {
+		case "true", "false":
+			return Cache{Keep: word == "true"}, nil
+		case "yes", "no", "on", "off":
+			p := wrong(n, "true, false or a folder")
+			p.hint = "a folder of that name is ./" + folder
+			return nil, p
+		}
+		return Cache{Keep: true, Folder: folder}, nil
+	}}
+}
+
 // wholes allows a list of whole numbers of an interval, or one such number.
 func wholes(in interval) rule {
 	allowed := fmt.Sprintf("a list of whole numbers from %s to %s, such as [100, 100]", in.loText, in.hiText)

@@ -79,7 +79,7 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 // memory.
 func (c *Config) CheckMeasuring(on *model.Device, size data.Size) error {
 	measured := *c
-	measured.Model.Kind, measured.Graph.Cache = "table", false // no network is trained
+	measured.Model.Kind, measured.Graph.Cache = "table", Cache{} // no network is trained
 	return Train.CheckMemory(&measured, size, MemoryOptions{Device: on}, nil)
 }
 
@@ -152,7 +152,7 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	left := c.left(n)
 	return o.Memory(cne.Workload{
 		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: &q,
-		Cached: c.Graph.Cache, Checkpoints: true, Embeddings: together,
+		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,
 	})
 }
 

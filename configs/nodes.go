@@ -65,6 +65,11 @@ func valueNode(v any) (*yaml.Node, error) {
 			return valueNode(v.Share)
 		}
 		return valueNode(v.Paths)
+	case Cache:
+		if v.Folder == "" {
+			return valueNode(v.Keep)
+		}
+		return valueNode(v.Folder)
 	case []Phase:
 		return phaseNodes(v)
 	}

@@ -123,6 +123,8 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 		return zBar()
 	case Holdout:
 		return holdout()
+	case Cache:
+		return cache()
 	case []Phase:
 		return phases()
 	}

@@ -218,7 +218,7 @@ func (a *evaluationRun) configure(from configs.Sources) error {
 		q.Spearman = quality.DefaultSample
 	}
 	if a.folder == "" {
-		c.Graph.Cache = false
+		c.Graph.Cache = configs.Cache{}
 	}
 	if !a.dataKnown && a.against == "" && c.Graph.File == nil {
 		return fmt.Errorf("nothing says what points %s shows; name them with --data, or give --against or --graph", a.inputs[0])

@@ -58,19 +58,26 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}}
 	set.Points = nil
 	var key string
-	cached, err := ctxio.Await(ctx, func() (bool, error) {
+	cache := dir.Cache(c.Graph.Cache.Folder)
+	cached, err := ctxio.Await(ctx, func() (x rundir.Cached, err error) {
 		h.pointsKey = rundir.PointsKey(h.Input)
 		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
 		if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, h.Input.D), k) {
 			key += fmt.Sprintf(", approximate, seed %d", o.Seed)
 		}
-		return c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k), nil
+		if c.Graph.Cache.Keep {
+			x, err = cache.Load(ctx, key, h.Neighborhood, components > 0, k, func() {
+				log.Info("another run finds the neighbours; waiting for it", "cache", c.Graph.Cache.Folder)
+			})
+		}
+		return x, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if cached {
-		log.Info("principal components and neighbours are those of the last run in this folder")
+	defer cached.Release()
+	if cached.Found {
+		log.Info("principal components and neighbours come from the cache")
 	}
 	o.Log = log
 	if err := h.Complete(ctx, o, atLeast); err != nil {
@@ -82,8 +89,8 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		}
 		return nil, err
 	}
-	if c.Graph.Cache && !cached && !dir.ReadOnly() {
-		return h, dir.SaveCache(key, h.Neighborhood)
+	if c.Graph.Cache.Keep && !cached.Found && !dir.ReadOnly() {
+		return h, cache.Save(key, h.Neighborhood)
 	}
 	return h, nil
 }

@@ -150,7 +150,7 @@ func beginRun(r *runState[configs.Config], in *inputs, near *neighborhood) error
 	); err != nil {
 		return err
 	}
-	if r.config.Graph.Cache && r.config.Graph.File == nil {
+	if r.config.Graph.Cache.Keep && r.config.Graph.File == nil {
 		if err := near.Graph.WriteNPZ(r.dir.Path(rundir.GraphFile)); err != nil {
 			if !r.resumed { // so that the folder is free for the next run
 				err = errors.Join(err, r.dir.Clear())

@@ -179,7 +179,7 @@ func TestTrainCache(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
-		return strings.Contains(stderr, "are those of the last run")
+		return strings.Contains(stderr, "come from the cache")
 	}
 	pca := []string{"--set", "graph.pca=4"}
 	if hit(pca...) {

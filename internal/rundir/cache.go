@@ -1,12 +1,17 @@
 package rundir
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 	"unsafe"
 
 	"cne"
@@ -22,11 +27,81 @@ const (
 	cacheFormat = 2
 )
 
-// LoadCache fills h, of which the input is known, from the cache if that has the key;
+// A Cache keeps the principal components and neighbours of points from one run to the
+// next: in the run folder those of its last run, in a folder of its own those of many.
+type Cache struct {
+	run    *Dir
+	shared string // the folder; "" for that of the run
+}
+
+// Cache returns the cache in a folder that runs share, or, if that is "", the one in the
+// run folder.
+func (d *Dir) Cache(shared string) *Cache { return &Cache{d, shared} }
+
+// path returns the file of a key.
+func (c *Cache) path(key string) string {
+	if c.shared == "" {
+		return c.run.Path(CacheFile)
+	}
+	hash := sha256.Sum256([]byte(key))
+	return filepath.Join(c.shared, "neighbors-"+hex.EncodeToString(hash[:8])+".safetensors")
+}
+
+// lookAgain is how often a run looks whether another has found what both need.
+const lookAgain = 50 * time.Millisecond
+
+// Cached is what a cache says of a key.
+type Cached struct {
+	Found  bool
+	unlock func()
+}
+
+// Release lets others look for what was not found. It may be called more than once, and
+// of the zero value.
+func (x *Cached) Release() {
+	if x.unlock != nil {
+		x.unlock()
+		x.unlock = nil
+	}
+}
+
+// Load fills h, of which the input is known, from the cache if that has the key;
 // reduced says that the points are principal components, and k how many neighbours are
 // wanted. A cache that cannot be read is as good as none: it is written anew.
-func (d *Dir) LoadCache(key string, h *cne.Neighborhood, reduced bool, k int) bool {
-	f, err := safetensors.ReadFile(d.Path(CacheFile))
+//
+// Of runs that ask at once for what a shared cache does not have yet, the first is to
+// find and Save it, and to Release the others, which wait until then, or until their
+// context ends. Those call waiting first.
+func (c *Cache) Load(ctx context.Context, key string, h *cne.Neighborhood, reduced bool, k int, waiting func()) (x Cached, err error) {
+	path := c.path(key)
+	if x.Found = load(path, key, h, reduced, k); x.Found || c.shared == "" || c.run.ReadOnly() {
+		return x, nil
+	}
+	if err := os.MkdirAll(c.shared, 0o777); err != nil {
+		return x, fmt.Errorf("cannot make the folder of graph.cache: %w", err)
+	}
+	for told := false; ; told = true {
+		x.unlock, err = lockFile(path + ".lock")
+		if err == nil {
+			x.Found = load(path, key, h, reduced, k)
+			return x, nil
+		}
+		if !errors.Is(err, errLocked) {
+			return x, fmt.Errorf("cannot use the folder of graph.cache: %w", err)
+		}
+		if !told {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return x, ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
+	f, err := safetensors.ReadFile(path)
 	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != key {
 		return false
 	}
@@ -68,8 +143,8 @@ func (d *Dir) LoadCache(key string, h *cne.Neighborhood, reduced bool, k int) bo
 	return true
 }
 
-// SaveCache writes what LoadCache reads.
-func (d *Dir) SaveCache(key string, h *cne.Neighborhood) error {
+// Save writes what Load reads.
+func (c *Cache) Save(key string, h *cne.Neighborhood) error {
 	f := &safetensors.File{
 		Metadata: map[string]string{"key": key, "version": version.String()},
 		Tensors:  map[string]safetensors.Tensor{},
@@ -94,7 +169,7 @@ func (d *Dir) SaveCache(key string, h *cne.Neighborhood) error {
 		f.Metadata["recall"] = string(text)
 	}
 	f.Seal(cacheKind, cacheFormat)
-	return f.WriteFile(d.Path(CacheFile))
+	return f.WriteFile(c.path(key))
 }
 
 // PointsKey identifies points.

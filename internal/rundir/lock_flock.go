@@ -18,10 +18,29 @@ func (d *Dir) Lock() (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the run folder: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		f.Close()
+	unlock, err = lock(f)
+	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
+	}
+	return unlock, nil
+}
+
+// lockFile does the same with a file, which it makes, for whoever else does it, also in
+// this process; errLocked tells that somebody has.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return lock(f)
+}
+
+// lock locks an open file, and closes it to unlock it. Where the file system has no
+// locks it does nothing.
+func lock(f *os.File) (unlock func(), err error) {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, errLocked
 	}
 	return func() { f.Close() }, nil
 }

@@ -21,6 +21,9 @@ import (
 // ErrExists is the cause of the refusal of a folder that holds a run.
 var ErrExists = errors.New("the folder holds the files of another run")
 
+// errLocked tells that a file is locked already.
+var errLocked = errors.New("locked by another")
+
 // A Dir is the folder of one run.
 type Dir struct {
 	path     string
