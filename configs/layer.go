@@ -68,6 +68,15 @@ func (s *keySet) readFile(from Sources) (*layer, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	content, err := readLimited(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return s.readYAML(path, content)
+}
+
+// readLimited reads a file that is no larger than any configuration.
+func readLimited(ctx context.Context, path string) ([]byte, error) {
 	f, err := ctxio.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
@@ -80,7 +89,7 @@ func (s *keySet) readFile(from Sources) (*layer, error) {
 	if len(content) > maxConfigSize {
 		return nil, &Error{Source: path, Problem: fmt.Sprintf("a configuration has at most %d bytes, and this file has more; give the YAML file", maxConfigSize)}
 	}
-	return s.readYAML(path, content)
+	return content, nil
 }
 
 // readYAML reads the text of a configuration file. The path serves in errors.

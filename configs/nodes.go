@@ -138,8 +138,11 @@ func formatFloat(x float64) string {
 	return s + ".0"
 }
 
-// inline writes a value as one line of YAML.
-func inline(v any) string {
+// inline writes a value as one line of YAML, a long one shortened.
+func inline(v any) string { return text.Shorten(line(v)) }
+
+// line writes a value as one line of YAML.
+func line(v any) string {
 	n, err := valueNode(deref(v))
 	if err != nil {
 		return fmt.Sprint(v)
@@ -149,5 +152,5 @@ func inline(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return text.Shorten(strings.Join(slices.Collect(strings.FieldsSeq(string(line))), " "))
+	return strings.Join(slices.Collect(strings.FieldsSeq(string(line))), " ")
 }
