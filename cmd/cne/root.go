@@ -17,6 +17,7 @@ var commands = []func() *cobra.Command{
 	projectCmd,
 	simclrCmd,
 	spectrumCmd,
+	sweepCmd,
 	trainCmd,
 	versionCmd,
 }

@@ -172,7 +172,8 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		before = len(text)
 	}
 	must(t, cmd.Process.Signal(os.Interrupt))
-	time.Sleep(200 * time.Millisecond)
+	must(t, cmd.Process.Signal(os.Interrupt)) // the same, sent to a process and to its group
+	time.Sleep(time.Second)
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Fatalf("the first signal has ended the program: %v", err)
 	}

@@ -49,7 +49,7 @@ for comparison, and written to evaluation-pixels.json.`,
 		Example: `  cne simclr evaluate runs/simclr-cifar10
   cne simclr evaluate runs/simclr-cifar10 --set evaluate.split=official
   cne simclr evaluate runs/simclr-cifar10 --pixels`,
-		Args: oneRun,
+		Args: cli.ExactlyOne("the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output != "" {
 				if err := cli.CheckEnding("--output", output, ".json"); err != nil {
@@ -101,14 +101,6 @@ for comparison, and written to evaluation-pixels.json.`,
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`file` for the result, which ends in .json (default: evaluation.json, or with --pixels evaluation-pixels.json, in the run folder)")
 	cmd.Flags().BoolVar(&pixels, "pixels", false, "evaluate the pixels themselves")
 	return cmd
-}
-
-// oneRun accepts a command line with one argument.
-func oneRun(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return fmt.Errorf("%s needs one argument, the folder of a run, but got %d", cmd.CommandPath(), len(args))
 }
 
 // A representation is a network that was trained by cne simclr pretrain, or

@@ -7,10 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
+// sameSignal is for how long after the first signal others are taken for the same: some
+// programs send one to a process and to its group, and where a thread of another program
+// was to be the parent, the kernel sends one for every thread that ends.
+const sameSignal = 500 * time.Millisecond
+
 // UntilSignal returns a context that ends with the first signal that asks the program
-// to end. A second one, no longer caught, ends the program at once. Signals that were
+// to end. A second one later than half a second, no longer caught, ends it at once. Signals that were
 // ignored when the program began stay ignored: nohup ignores SIGHUP, and shells without
 // job control ignore SIGINT for what they start in the background.
 func UntilSignal(parent context.Context) context.Context {
@@ -21,7 +27,7 @@ func UntilSignal(parent context.Context) context.Context {
 		}
 	}
 	ctx, stop := signal.NotifyContext(parent, asked...)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	return ctx
 }
 

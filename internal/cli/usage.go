@@ -147,6 +147,16 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// ExactlyOne accepts a command line with one argument, which what describes.
+func ExactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return fmt.Errorf("%s needs one argument, %s, but got %d", cmd.CommandPath(), what, len(args))
+	}
+}
+
 // KnownCommand is the check of a command with subcommands; it gets arguments
 // only if the first of them names no subcommand.
 func KnownCommand(parent *cobra.Command, args []string) error {

@@ -81,12 +81,12 @@ func (c *Cache) Load(ctx context.Context, key string, h *cne.Neighborhood, reduc
 		return x, fmt.Errorf("cannot make the folder of graph.cache: %w", err)
 	}
 	for told := false; ; told = true {
-		x.unlock, err = lockFile(path + ".lock")
+		x.unlock, err = LockFile(path + ".lock")
 		if err == nil {
 			x.Found = load(path, key, h, reduced, k)
 			return x, nil
 		}
-		if !errors.Is(err, errLocked) {
+		if !errors.Is(err, ErrLocked) {
 			return x, fmt.Errorf("cannot use the folder of graph.cache: %w", err)
 		}
 		if !told {

@@ -8,10 +8,12 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"cne/internal/errkind"
 )
 
 // Lock keeps other processes of the program out of the folder until unlock is
-// called or this one ends, however it does. Where the file system has no locks
+// called or this one ends, however it does; ErrLocked tells that one is at work there. Where the file system has no locks
 // it does nothing.
 func (d *Dir) Lock() (unlock func(), err error) {
 	f, err := os.Open(d.path)
@@ -19,15 +21,16 @@ func (d *Dir) Lock() (unlock func(), err error) {
 		return nil, fmt.Errorf("cannot open the run folder: %w", err)
 	}
 	unlock, err = lock(f)
-	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
+	if errors.Is(err, ErrLocked) {
+		return nil, errkind.Errorf(ErrLocked, "another process of cne is at work in the run folder %s; wait until it has ended, or choose another output.dir", d.path)
 	}
 	return unlock, nil
 }
 
-// lockFile does the same with a file, which it makes, for whoever else does it, also in
-// this process; errLocked tells that somebody has.
-func lockFile(path string) (unlock func(), err error) {
+// LockFile keeps others who lock a file, also in this process, from what it stands for,
+// as Dir.Lock does from a folder. It makes the file. ErrLocked tells that somebody else
+// has locked it.
+func LockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
@@ -40,7 +43,7 @@ func lockFile(path string) (unlock func(), err error) {
 func lock(f *os.File) (unlock func(), err error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	return func() { f.Close() }, nil
 }

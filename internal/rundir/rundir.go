@@ -21,8 +21,8 @@ import (
 // ErrExists is the cause of the refusal of a folder that holds a run.
 var ErrExists = errors.New("the folder holds the files of another run")
 
-// errLocked tells that a file is locked already.
-var errLocked = errors.New("locked by another")
+// ErrLocked tells that a file is locked already, by another process or this one.
+var ErrLocked = errors.New("locked by another")
 
 // A Dir is the folder of one run.
 type Dir struct {

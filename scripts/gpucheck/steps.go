@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cne/internal/process"
 )
 
 // A step is a piece of the check; steps.txt says what it does.
@@ -94,9 +96,8 @@ var errOver = errors.New("the time was over")
 func (c *check) command(name string, args ...string) *exec.Cmd {
 	fmt.Fprintf(c.stdout, "+ %s %s\n", name, strings.Join(args, " "))
 	cmd := exec.CommandContext(c.ctx, name, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 15 * time.Second
-	separate(cmd)
+	process.Separate(cmd)
 	return cmd
 }
 
@@ -113,7 +114,7 @@ func (c *check) runWatched(cmd *exec.Cmd, look func() error) (string, error) {
 		return "", err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- wait(cmd) }()
+	go func() { ended <- process.Wait(cmd) }()
 	ticks := time.NewTicker(5 * time.Second)
 	defer ticks.Stop()
 	var err error
@@ -161,7 +162,7 @@ func together(cmd *exec.Cmd) (output string, err error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	err = wait(cmd)
+	err = process.Wait(cmd)
 	return text.String(), err
 }
 

@@ -1,0 +1,2 @@
+// Package process runs other programs that save their state when they are interrupted.
+package process
