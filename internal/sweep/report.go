@@ -427,7 +427,7 @@ func (s *Sweep) page(ctx context.Context, done []finished) (*explorer.Page, erro
 		m := rundir.ReadMetrics(dir)
 		if page == nil {
 			key = m.PointsKey
-			if page, err = figures.RunPage(ctx, s.Log, dir, filepath.Base(s.Output), figures.Scatter(set.Points, set.Labels, configs.Plot{}), nil, true); err != nil {
+			if page, err = figures.RunPage(ctx, s.Log, dir, filepath.Base(s.Output), figures.Scatter(set.Points, set.Labels, configs.Plot{}), nil, !s.holdsOut(f.run)); err != nil {
 				return nil, err
 			}
 			page.Views = nil
@@ -449,4 +449,11 @@ func (s *Sweep) page(ctx context.Context, done []finished) (*explorer.Page, erro
 		page.Slider = "run"
 	}
 	return page, nil
+}
+
+// holdsOut tells whether a run has placed points that are not in its embedding, so that
+// its images would not be those of the points.
+func (s *Sweep) holdsOut(run int) bool {
+	held := s.Runs[run].Values["data.holdout"]
+	return held != "" && held != "null"
 }
