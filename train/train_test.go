@@ -20,7 +20,7 @@ import (
 	"cne/train/quality"
 )
 
-// The toy data of Supp. D: three points, each the neighbour of the others.
+// The toy data of Supp. I: three points, each the neighbour of the others.
 var (
 	toyHeads = []int32{0, 0, 1, 1, 2, 2}
 	toyTails = []int32{1, 2, 0, 2, 0, 1}
