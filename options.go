@@ -147,8 +147,8 @@ type Options struct {
 	WarmUp  int
 	// Clip bounds each element of the gradients; 0 means 4, None no bound.
 	Clip float64
-	// EarlyExaggeration runs the first third of the epochs at max(s, 1), where
-	// Place says s.
+	// EarlyExaggeration runs the first third of the epochs, rounded up, at max(s, 1),
+	// where Place says s.
 	EarlyExaggeration bool
 	// Phases, if there are any, are run one after the other in place of Epochs,
 	// Anneal, WarmUp and Place; LR and Negatives are those of phases that have none. A

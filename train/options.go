@@ -25,7 +25,7 @@ type Phase struct {
 	WarmUp int
 	// Place is the loss's place on the spectrum.
 	Place Place
-	// ExaggerateEarly runs the first third of the epochs at max(s, 1).
+	// ExaggerateEarly runs the first third of the epochs, rounded up, at max(s, 1).
 	ExaggerateEarly bool
 	// Negatives is m, the number of negatives for each head, or Full.
 	Negatives int

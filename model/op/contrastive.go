@@ -91,7 +91,8 @@ type ContrastiveOptions struct {
 	Clamp float64 `json:"clamp"`
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64 `json:"scale,omitempty"`
-	// Mean divides the loss by the number of edges in the batch.
+	// Mean divides the loss by the number of edges in the batch. (The mean of the paper's
+	// program is over all terms of Neg, NC and UMAP, 1 + m for each edge.)
 	Mean bool `json:"mean,omitempty"`
 	// ExcludePositive leaves InfoNC's positive pair out of the sum of
 	// similarities.
