@@ -165,6 +165,20 @@ func TestSpectrumIsSeparateRuns(t *testing.T) {
 	}
 }
 
+// An embedding of a spectrum starts log Z again where its own phase says, else where the
+// last of the options' does.
+func TestLogZOfASpectrum(t *testing.T) {
+	z, own := -1., 0.
+	o := cne.Options{Loss: op.NC, Phases: []train.Phase{{Epochs: 1}, {Epochs: 2, LogZ: &z}}}
+	each, _ := o.SpectrumOptions([]train.Phase{{Negatives: 3}, {LogZ: &own}})
+	if got := each[0].Phases[1].LogZ; got == nil || *got != z {
+		t.Errorf("the first embedding starts log Z at %v", got)
+	}
+	if got := each[1].Phases[1].LogZ; got != &own {
+		t.Errorf("the second embedding starts log Z at %v", got)
+	}
+}
+
 // The neighbours are those of the metric, and new points are brought to it as those of
 // the run were: a network gives its own points their positions again, at any length.
 func TestGraphMetric(t *testing.T) {

@@ -124,7 +124,8 @@ type Options struct {
 	Mean bool
 	// ExcludePositive leaves the positive pair out of InfoNC-t-SNE's denominator.
 	ExcludePositive bool
-	// LogZ is where NC-t-SNE's log Z starts, and FixZ keeps it there.
+	// LogZ is where NC-t-SNE's log Z starts, and FixZ keeps it there, or where a phase
+	// says.
 	LogZ float64
 	FixZ bool
 
@@ -146,11 +147,12 @@ type Options struct {
 	WarmUp  int
 	// Clip bounds each element of the gradients; 0 means 4, None no bound.
 	Clip float64
-	// EarlyExaggeration runs the first third of the epochs at max(s, 1), where
-	// Place says s.
+	// EarlyExaggeration runs the first third of the epochs, rounded up, at max(s, 1),
+	// where Place says s.
 	EarlyExaggeration bool
 	// Phases, if there are any, are run one after the other in place of Epochs,
-	// Anneal, WarmUp and Place; LR and Negatives are those of phases that have none.
+	// Anneal, WarmUp and Place; LR and Negatives are those of phases that have none. A
+	// phase in which NC-t-SNE's log Z is to start again says where.
 	Phases []train.Phase
 
 	// Seed decides all that is random. The same seed gives the same embedding, bit

@@ -16,7 +16,7 @@ import (
 // |X|/m for Neg-t-SNE and at s = 1 for InfoNC-t-SNE, for the first third of the
 // epochs, or all of Options.Phases but the last. Each of last then runs to its end
 // from there. last are phases that differ in what shall be compared, such as their
-// Place or Negatives; where one has no Epochs, LR or Negatives, it takes those of
+// Place or Negatives; where one has no Epochs, LR, Negatives or LogZ, it takes those of
 // the options. The embeddings come in the order of last.
 //
 // Each is, bit for bit, what Embed gives with the shared phases and that one as
@@ -121,6 +121,9 @@ func (o Options) SpectrumOptions(last []train.Phase) (each []Options, shared int
 		}
 		if p.Place == (train.Place{}) {
 			p.Place = end.Place
+		}
+		if p.LogZ == nil {
+			p.LogZ = end.LogZ
 		}
 		x.Phases = append(append([]train.Phase(nil), early...), p)
 		each = append(each, x)

@@ -93,11 +93,12 @@ var badFiles = []struct{ text, want string }{
 	{"data: {holdout: []}", `run.yaml:1: data.holdout is an empty list, but must be a path or a list of at least one path, or null`},
 	{"train: {phases: 5}", `run.yaml:1: train.phases is 5, but must be a list of phases, such as [{epochs: 250, z_bar: uniform}, {epochs: 500, s: 0}]`},
 	{"train: {phases: {epochs: 5}}", `run.yaml:1: train.phases is a mapping, but must be a list of phases, such as [{epochs: 250, z_bar: uniform}, {epochs: 500, s: 0}]`},
-	{"train: {phases: [5]}", `run.yaml:1: train.phases: phase 1 is 5, but must be a mapping with the keys epochs, lr, s, z_bar, negatives, anneal or warm_up`},
+	{"train: {phases: [5]}", `run.yaml:1: train.phases: phase 1 is 5, but must be a mapping with the keys epochs, lr, s, z_bar, negatives, anneal, warm_up or log_z`},
 	{"train:\n  phases:\n    - {epochs: 5}\n    - {lr: 1}", `run.yaml:4: train.phases: phase 2 lacks its number of epochs`},
-	{"train:\n  phases:\n    - epochs: 5\n      lrate: 2", `run.yaml:4: train.phases: phase 1 has the unknown key "lrate"; a phase has epochs, lr, s, z_bar, negatives, anneal or warm_up`},
+	{"train:\n  phases:\n    - epochs: 5\n      lrate: 2", `run.yaml:4: train.phases: phase 1 has the unknown key "lrate"; a phase has epochs, lr, s, z_bar, negatives, anneal, warm_up or log_z`},
 	{"train:\n  phases:\n    - epochs: 5\n      epochs: 2", `run.yaml:4: train.phases: epochs of phase 1 is given twice; keep one of them`},
 	{"train:\n  phases:\n    - epochs: 5\n      lr: fast", `run.yaml:4: train.phases: lr of phase 1 is "fast", but must be a number above 0, or null`},
+	{"loss: {name: nc}\ntrain: {phases: [{epochs: 1, log_z: 61}]}", `run.yaml:2: train.phases: log_z of phase 1 is 61, but must be a number from -60 to 60, or null`},
 	{"train: {phases: [{epochs: 1, s: 0, z_bar: 1}]}", `run.yaml:1: train.phases: phase 1 gives both s and z_bar, which exclude each other; keep one of them`},
 
 	// Values that do not go together.
@@ -125,6 +126,7 @@ var badFiles = []struct{ text, want string }{
 	{"train: {epochs: 5, phases: [{epochs: 1}]}", `run.yaml:1: train.epochs is 5, but train.phases is [{epochs: 1}]; the phases say how many epochs are run, so leave train.epochs out or set train.phases to []`},
 	{"loss: {name: umap}\ntrain: {phases: [{epochs: 1}, {epochs: 1, s: 1}]}", `run.yaml:2: train.phases: s of phase 2 is 1.0, but loss.name is umap (run.yaml:1); only neg and infonce have a spectrum, so leave it out or choose one of them`},
 	{"loss: {name: infonce}\ntrain: {phases: [{epochs: 1, z_bar: 1}]}", `run.yaml:2: train.phases: z_bar of phase 1 is 1.0, but loss.name is infonce (run.yaml:1); only neg has a fixed normalisation constant, so leave it out or choose neg`},
+	{"train: {phases: [{epochs: 1}, {epochs: 1, log_z: 0}]}", `run.yaml:1: train.phases: log_z of phase 2 is 0.0, but loss.name is neg (default); only nc learns a normalisation constant, so leave it out or choose nc`},
 }
 
 func TestBadFiles(t *testing.T) {

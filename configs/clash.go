@@ -127,6 +127,11 @@ func (c *Config) clashes() []clash {
 				key:   "train.phases", part: fmt.Sprintf("z_bar of phase %d", i+1), value: p.ZBar, other: "loss.name",
 				remedy: "only neg has a fixed normalisation constant, so leave it out or choose neg",
 			},
+			clash{
+				found: p.LogZ != nil && loss.Name != op.NC,
+				key:   "train.phases", part: fmt.Sprintf("log_z of phase %d", i+1), value: p.LogZ, other: "loss.name",
+				remedy: "only nc learns a normalisation constant, so leave it out or choose nc",
+			},
 		)
 	}
 	return list

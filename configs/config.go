@@ -205,8 +205,8 @@ type ZBar float64
 const Uniform ZBar = -1
 
 // A Phase is one entry of train.phases as it stands in the file: what is nil
-// is inherited from the sections loss and train. S and ZBar are alternatives;
-// a phase that gives one of them inherits neither.
+// is inherited from the sections loss and train, but for LogZ. S and ZBar are
+// alternatives; a phase that gives one of them inherits neither.
 type Phase struct {
 	Epochs    int           `key:"epochs" in:"[1,inf)"`
 	LR        *float64      `key:"lr" in:"(0,inf)"`
@@ -215,6 +215,7 @@ type Phase struct {
 	Negatives *Negatives    `key:"negatives"`
 	Anneal    *train.Anneal `key:"anneal"`
 	WarmUp    *int          `key:"warm_up" in:"[0,inf)"`
+	LogZ      *float64      `key:"log_z" in:"[-60,60]"` // nc; nil: the phase before decides, or Loss.LogZ
 }
 
 // TotalEpochs adds up the epochs of phases.
@@ -235,6 +236,7 @@ type Stage struct {
 	Negatives Negatives
 	Anneal    train.Anneal
 	WarmUp    int
+	LogZ      *float64 // where log Z starts again; nil: it goes on
 }
 
 // Stages returns what train runs one after the other: a stage per phase, or a
@@ -265,6 +267,7 @@ func (c *Config) Stages() []Stage {
 		st.Negatives = *cmp.Or(p.Negatives, &st.Negatives)
 		st.Anneal = *cmp.Or(p.Anneal, &st.Anneal)
 		st.WarmUp = *cmp.Or(p.WarmUp, &st.WarmUp)
+		st.LogZ = p.LogZ
 		stages[i] = st
 	}
 	return stages

@@ -194,7 +194,7 @@ func colours(in interval) rule {
 	}}
 }
 
-// phaseKeys returns the keys of an entry of train.phases. Null means inherited,
+// phaseKeys returns the keys of an entry of train.phases. Null means nothing of its own,
 // like a key that is left out.
 func phaseKeys() []key { return keysOf(reflect.TypeFor[Phase]()) }
 

@@ -243,6 +243,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 		"z_bar":      "loss: {z_bar: 1e12}",
 		"text":       "output: {dir: \"yes\"}\nplot: {title: \"a: b # c\\nsecond line\"}\ngraph: {file: '~'}\ndata: {path: ['-', '1', 'x y'], label_column: 3, drop: ['null', 7, \"a,b\"]}",
 		"phases":     "train: {phases: [{epochs: 2, lr: 1e-10, negatives: full}, {epochs: 3, s: -1.5, anneal: none}, {epochs: 1, z_bar: 3}]}",
+		"log Z":      "loss: {name: nc}\ntrain: {phases: [{epochs: 2}, {epochs: 3, log_z: 0}]}",
 		"network":    "model: {kind: mlp, hidden: [3, 4], input: pca}\ntrain: {weight_decay: 1e-4, anneal: cosine, warm_up: 2}\ncheckpoint: {epochs: 3}",
 		"linear":     "model: {kind: mlp, hidden: []}\ntrain: {optimizer: sgd, momentum: 0.9}",
 		"a share":    "data: {holdout: 0.25}",

@@ -58,7 +58,7 @@ func (c *Config) Options() cne.Options {
 	for _, s := range c.Stages() {
 		o.Phases = append(o.Phases, train.Phase{
 			Epochs: s.Epochs, LR: s.LR, Negatives: int(s.Negatives), Anneal: s.Anneal, WarmUp: s.WarmUp,
-			Place: place(s.S, s.ZBar), ExaggerateEarly: t.EarlyExaggeration == "third",
+			Place: place(s.S, s.ZBar), ExaggerateEarly: t.EarlyExaggeration == "third", LogZ: s.LogZ,
 		})
 	}
 	return o

@@ -35,6 +35,8 @@ func TestFitOptions(t *testing.T) {
 			op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, Phases: []train.Phase{
 				{Epochs: 2, LR: 1, Negatives: 5, Anneal: train.Constant}, {Epochs: 3, LR: 2, Negatives: 4, Place: train.AtZBar(7)}, {Epochs: 1, LR: 1, Negatives: 5, Place: train.AtS(1)}}}},
+		{"{loss: {name: nc, log_z: -2}, train: {phases: [{epochs: 2}, {epochs: 3, log_z: 0}]}}", op.ContrastiveOptions{Loss: op.NC, Temperature: 0.5, Clamp: 1e-10, Scale: 1},
+			train.Options{BatchSize: 1024, Clip: 4, LRZ: 0.001, LogZ: -2, Phases: []train.Phase{{Epochs: 2, LR: 1, Negatives: 5}, {Epochs: 3, LR: 1, Negatives: 5, LogZ: new(float64)}}}},
 		{"{loss: {draw: runs, negatives: 10}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},
 			train.Options{BatchSize: 1024, Sampling: train.SampleSharedRuns, Clip: 4, LRZ: 0.001, Phases: []train.Phase{{Epochs: 750, LR: 1, Negatives: 10}}}},
 		{"{loss: {draw: singly}}", op.ContrastiveOptions{Temperature: 0.5, Clamp: 1e-10, Scale: 1},

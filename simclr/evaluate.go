@@ -189,7 +189,8 @@ type Evaluation struct {
 	// K is the number of neighbours that vote; 0 means 15.
 	K int
 	// Seeds are those of stratified splits, over which the results are averaged.
-	// None means the published split, once.
+	// None means the published split, once. The paper takes one split for each of its
+	// runs, whose accuracies vary more than means over several.
 	Seeds []uint64
 	// Test is the number of test images of a stratified split; 0 means 10 000.
 	Test int
@@ -205,7 +206,7 @@ type Evaluation struct {
 
 // A Score is the mean of an accuracy, from 0 to 1, over splits, and its standard
 // deviation (that of a sample: divided by one less than their number; 0 for a
-// single one).
+// single one). NumPy's, which the paper gives, divides by their number.
 type Score struct {
 	Mean float64 `json:"mean"`
 	Std  float64 `json:"std"`

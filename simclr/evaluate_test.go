@@ -133,6 +133,33 @@ func TestKNNTies(t *testing.T) {
 	}
 }
 
+// All images are equally near to one without a direction, so that the first ones of the
+// split vote.
+func TestKNNWithoutADirection(t *testing.T) {
+	const n, d = 200, 7
+	s := rng.New(3, rng.Sample)
+	m := data.NewMatrix(n+1, d) // the last row stays zero
+	classes, split := make([]int32, n+1), simclr.Split{Test: []int32{n}}
+	for i := range n {
+		for j := range d {
+			m.Row(i)[j] = float32(s.Normal())
+		}
+		classes[i] = int32(i)
+	}
+	split.Train = make([]int32, n)
+	for range 20 {
+		for i, j := range s.Perm(n) {
+			split.Train[i] = int32(j)
+		}
+		for _, k := range []int{1, 3} {
+			classes[n] = slices.Min(split.Train[:k]) // each its own class: of equals the lowest
+			if got, err := simclr.KNNAccuracy(t.Context(), m, classes, split, k, nil); err != nil || got != 1 {
+				t.Fatalf("k = %d: accuracy %v, want that of image %d (%v)", k, got, classes[n], err)
+			}
+		}
+	}
+}
+
 func TestLogisticGolden(t *testing.T) { testLogisticGolden(t, nil) }
 
 func testLogisticGolden(t *testing.T, on *device.Device) {

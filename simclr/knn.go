@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"cne/data"
 	"cne/data/neighbors"
@@ -15,7 +16,8 @@ import (
 // the test images. Row i of features is image i, classes[i] its class. The nearest
 // training images are those with the largest cosine, of equals the first in split.Train.
 // Every neighbour has one vote; of classes with equally many, the lower number wins, as
-// in scikit-learn. Features that are all zero have the cosine 0 with all others.
+// in scikit-learn. Features that are all zero have the cosine 0 with all others, so that
+// the first k in split.Train are the nearest of such a test image.
 //
 // The search is exact for the features scaled to unit length in float32, and the
 // result is the same for any GOMAXPROCS and on any device; a nil one is the CPU. Errors
@@ -38,6 +40,10 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 		return 0, err
 	}
 	defer index.Free()
+	first := make([]int32, k) // equally near to a query without a direction are all
+	for i := range first {
+		first[i] = int32(i)
+	}
 	right := 0
 	const queries = 4096
 	for lo := 0; lo < len(split.Test); lo += queries {
@@ -45,14 +51,19 @@ func KNNAccuracy(ctx context.Context, features *data.Matrix, classes []int32, sp
 			return 0, err
 		}
 		test := split.Test[lo:min(lo+queries, len(split.Test))]
-		nb, err := index.Search(ctx, directions(features, test, false), k)
+		to := directions(features, test, false)
+		nb, err := index.Search(ctx, to, k)
 		if err != nil {
 			return 0, err
 		}
 		votes := map[int32]int{}
 		for i, row := range test {
 			clear(votes)
-			for _, j := range nb.Of(i) {
+			nearest := nb.Of(i)
+			if !slices.ContainsFunc(to.Row(i), func(v float32) bool { return v != 0 }) {
+				nearest = first // the distances differ by rounding alone
+			}
+			for _, j := range nearest {
 				votes[classes[split.Train[j]]]++
 			}
 			if winner(votes) == classes[row] {
@@ -87,7 +98,8 @@ func winner(votes map[int32]int) int32 {
 
 // directions returns the given rows scaled to unit length. One more column is 1 for the
 // rows of the base that are zero, and 0 for all others: the squared distance of a query
-// to any point of the base is then 2 − 2·cosine, or constant if the query is zero.
+// to any point of the base is then 2 − 2·cosine, or 1 but for rounding if the query is
+// zero.
 func directions(features *data.Matrix, rows []int32, base bool) *data.Matrix {
 	d := features.D
 	m := data.NewMatrix(len(rows), d+1)

@@ -13,7 +13,9 @@ import (
 )
 
 // LogisticOptions say how a Logistic is fitted. The zero value is the linear
-// probe of the paper: no penalty, to a tolerance of 1e-4.
+// probe of the paper: no penalty, to a tolerance of 1e-4. (Here that is of the
+// derivatives, by L-BFGS; the paper's program uses scikit-learn's SAGA, whose tolerance
+// is of the change of the weights.)
 type LogisticOptions struct {
 	// Penalty is λ ≥ 0 in the objective, which is the mean loss of an image plus
 	// λ/2·‖W‖². scikit-learn's C for n images is 1/(λn).

@@ -46,7 +46,7 @@ type Pretraining struct {
 	Sampling  train.Sampling
 
 	// Epochs is the number of epochs. During the first WarmUp, fewer, the step size
-	// rises linearly from 0 to LR; then it is annealed.
+	// rises linearly from 0 to LR, with every batch; then it is annealed.
 	Epochs, WarmUp int
 	LR             float64
 	Anneal         train.Anneal
@@ -76,7 +76,8 @@ type Pretraining struct {
 }
 
 // PaperPretraining returns the paper's run on CIFAR-10 with 16 negatives:
-// ResNet18, InfoNCE, 1024 images to a batch, 1000 epochs.
+// ResNet18, InfoNCE, 1024 images to a batch, 1000 epochs. Its step size goes by batch,
+// that of the paper's program by epoch, the first of which has step size 0.
 func PaperPretraining() Pretraining {
 	return Pretraining{
 		Augmentation: Paper(),

@@ -102,7 +102,9 @@ func resumables() map[string]resumable {
 		"table, exaggerated": {resumeTable(loss(op.Neg)), with(options(sgd, sgd), func(o *train.Options) {
 			o.Phases[1].ExaggerateEarly, o.Phases[1].Place = true, train.AtS(0)
 		})},
-		"table, fixed Z": {resumeTable(loss(op.NC)), with(options(sgd, sgd), func(o *train.Options) { o.FixZ, o.LogZ = true, -3 })},
+		"table, fixed Z":     {resumeTable(loss(op.NC)), with(options(sgd, sgd), func(o *train.Options) { o.FixZ, o.LogZ = true, -3 })},
+		"table, Z again":     {resumeTable(loss(op.NC)), with(options(sgd, sgd), func(o *train.Options) { o.Phases[1].LogZ = new(float64) })},
+		"mlp, adam, Z again": {resumeMLP[float64](loss(op.NC)), with(options(adam, adam), func(o *train.Options) { o.LogZ, o.Phases[1].LogZ = -2, new(float64) })},
 		"table, cosine, mean": {resumeTable(op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine, Mean: true}),
 			with(options(sgd, sgd), func(o *train.Options) { o.Phases[0].Place = train.AtS(0.5) })},
 	}

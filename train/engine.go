@@ -17,6 +17,8 @@ type engine interface {
 	advance(e *epochRun) error
 	// logZ returns NC-t-SNE's log Z.
 	logZ() float64
+	// setLogZ starts log Z again, between two batches, with a new state of its method.
+	setLogZ(logZ float64) error
 	// arrays returns the arrays of the run's state, in the memory in which they are
 	// used.
 	arrays() []NamedArray

@@ -104,6 +104,8 @@ var deviceRuns = map[string]deviceRun{
 		options: train.Options{BatchSize: 64, Clip: 4, Sampling: train.SampleSharedRuns, Phases: []train.Phase{{Epochs: 3, LR: 0.1, Negatives: 40}}}},
 	"table, NC with a learnt Z": {loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10},
 		options: train.Options{BatchSize: 100, Clip: 4, LRZ: 0.01, Phases: []train.Phase{{Epochs: 4, LR: 0.1, Negatives: 5}}}},
+	"table, NC whose Z starts again": {loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10},
+		options: train.Options{BatchSize: 100, Clip: 4, LRZ: 0.01, LogZ: -1, Phases: []train.Phase{{Epochs: 2, LR: 0.1, Negatives: 5}, {Epochs: 2, LR: 0.1, Negatives: 5, LogZ: new(float64)}}}},
 	"table, all negatives, mean": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Clamp: 1e-10, Mean: true},
 		options: train.Options{BatchSize: 50, Phases: []train.Phase{{Epochs: 3, LR: 5, Negatives: train.Full}}}},
 	"table, cosine, Adam": {loss: op.ContrastiveOptions{Loss: op.InfoNC, Metric: op.Cosine}, adam: true,
@@ -112,6 +114,8 @@ var deviceRuns = map[string]deviceRun{
 		options: train.Options{BatchSize: 100, Clip: 4, Phases: []train.Phase{{Epochs: 4, LR: 0.01, Negatives: 5, Anneal: train.Cosine, WarmUp: 1}}}},
 	"network, two phases, batches dropped": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
 		options: train.Options{BatchSize: 130, DropLast: true, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 9}}}},
+	"network, NC whose Z starts again": {network: true, loss: op.ContrastiveOptions{Loss: op.NC, Clamp: 1e-10}, adam: true,
+		options: train.Options{BatchSize: 130, Phases: []train.Phase{{Epochs: 2, LR: 0.01, Negatives: 5}, {Epochs: 2, LR: 0.005, Negatives: 5, LogZ: new(float64)}}}},
 }
 
 // compareEmbeddings compares coordinates up to a translation, which losses do not

@@ -116,7 +116,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	if err := j.MethodZ.Init([]model.Parameter{r.paramZ}); err != nil {
 		return r, err
 	}
-	if err := device.Upload(j.Device, r.paramZ.Value.Pointer(), []float32{float32(j.LogZ)}); err != nil {
+	if err := r.setLogZ(j.LogZ); err != nil {
 		return r, err
 	}
 	if table := r.plainTable(); table != nil {
@@ -146,6 +146,20 @@ func (r *deviceEngine) plainTable() *op.Array {
 }
 
 func (r *deviceEngine) logZ() float64 { return r.z }
+
+func (r *deviceEngine) setLogZ(logZ float64) error {
+	if err := device.Upload(r.Device, r.paramZ.Value.Pointer(), []float32{float32(logZ)}); err != nil {
+		return err
+	}
+	r.z = logZ
+	// Recorded steps know the arrays of the state by their addresses.
+	for _, s := range r.MethodZ.State() {
+		if err := s.Value.Zero(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (r *deviceEngine) arrays() []NamedArray {
 	return r.job.arrays(r.compiled.Parameters(), r.paramZ, r.compiled.Copy)

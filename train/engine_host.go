@@ -42,6 +42,11 @@ func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
 
 func (h *hostEngine) logZ() float64 { return h.z }
 
+func (h *hostEngine) setLogZ(logZ float64) error {
+	op.Data[float64](h.paramZ.Value)[0], h.z = logZ, logZ
+	return h.MethodZ.Init([]model.Parameter{h.paramZ})
+}
+
 func (h *hostEngine) arrays() []NamedArray {
 	return h.job.arrays(h.params, h.paramZ, func(a *op.Array) *op.Array { return a })
 }

@@ -193,6 +193,11 @@ func (f *fit) epoch(ctx context.Context, phase, ofPhase int) error {
 	e.Phase, e.ofPhase, e.place = &f.Phases[phase], ofPhase, placeAt(&f.Phases[phase], ofPhase)
 	e.clock, e.spent = time.Now(), 0
 	from := e.batch
+	if e.LogZ != nil && ofPhase == 0 && from == 0 {
+		if err := f.engine.setLogZ(*e.LogZ); err != nil {
+			return err
+		}
+	}
 	for e.batch < f.batches {
 		if err := ctx.Err(); err != nil {
 			e.pause()

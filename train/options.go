@@ -25,10 +25,15 @@ type Phase struct {
 	WarmUp int
 	// Place is the loss's place on the spectrum.
 	Place Place
-	// ExaggerateEarly runs the first third of the epochs at max(s, 1).
+	// ExaggerateEarly runs the first third of the epochs, rounded up, at max(s, 1).
 	ExaggerateEarly bool
 	// Negatives is m, the number of negatives for each head, or Full.
 	Negatives int
+	// LogZ is where NC-t-SNE's log Z starts again when the phase begins, with what its
+	// method remembers forgotten. nil carries it over from the phase before, or, in the
+	// first one, starts at Options.LogZ. The paper's program starts again at 0 after
+	// its early phase.
+	LogZ *float64
 }
 
 // Options say how a model is fitted. Phases must be given; anything else may be
@@ -57,8 +62,8 @@ type Options struct {
 	Method Method
 	// Clip bounds the gradients element-wise, ±Clip; 0 means no bound.
 	Clip float64
-	// LogZ is where NC-t-SNE's log Z starts; FixZ keeps it there. MethodZ
-	// moves it; nil means plain SGD. LRZ is its step size, which is not
+	// LogZ is where NC-t-SNE's log Z starts; FixZ keeps it there, or where a phase
+	// says. MethodZ moves it; nil means plain SGD. LRZ is its step size, which is not
 	// annealed; 0 means 0.001.
 	LogZ    float64
 	FixZ    bool
@@ -203,6 +208,10 @@ func (o *Options) phaseProblem(p *Phase, objective op.ContrastiveOptions, points
 		return "Negatives", fmt.Sprintf("has %d negatives for each of the %d edges of a batch, more than fit in memory if each head draws its own; take fewer of either, or draw them in runs", m, size)
 	case !p.Place.suits(objective.Loss):
 		return "Place", fmt.Sprintf("stands at %v, but the loss %v is not on that spectrum", p.Place, objective.Loss)
+	case p.LogZ != nil && objective.Loss != op.NC:
+		return "LogZ", fmt.Sprintf("starts log Z again, but the loss %v has none; leave it out", objective.Loss)
+	case p.LogZ != nil && !(math.Abs(*p.LogZ) <= maxLogConst):
+		return "LogZ", fmt.Sprintf("starts log Z at %g; take a number between −%d and %d", *p.LogZ, maxLogConst, maxLogConst)
 	}
 	logConst := Normalization{points}.LogConst(objective.Loss, p.Place, 1)
 	if !(math.Abs(logConst) <= maxLogConst) {

@@ -13,7 +13,7 @@ const (
 	// Constant keeps it.
 	Constant
 	// Cosine lets it fall to 0 along half a cosine, lr·½(1 + cos π(t−W)/(T−W)),
-	// with every batch: t counts parts of epochs.
+	// with every batch: t counts parts of epochs. The paper's program takes whole ones.
 	Cosine
 )
 

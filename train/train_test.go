@@ -20,7 +20,7 @@ import (
 	"cne/train/quality"
 )
 
-// The toy data of Supp. D: three points, each the neighbour of the others.
+// The toy data of Supp. I: three points, each the neighbour of the others.
 var (
 	toyHeads = []int32{0, 0, 1, 1, 2, 2}
 	toyTails = []int32{1, 2, 0, 2, 0, 1}
@@ -845,6 +845,7 @@ func TestBadOptions(t *testing.T) {
 		{toyHeads, toyTails, train.Options{Phases: good, Clip: math.NaN()}, "the bound of gradients, NaN"},
 		{toyHeads, toyTails, train.Options{Phases: good, LRZ: -1}, "the step size of log Z, -1"},
 		{toyHeads, toyTails, train.Options{Phases: good, LogZ: 1000}, "log Z cannot start at 1000"},
+		{toyHeads, toyTails, train.Options{Phases: with(func(p *train.Phase) { p.LogZ = new(float64) })}, "phase 1 starts log Z again, but the loss neg has none"},
 	} {
 		m, err := model.NewEmbedding(normal[float64](20, 2, 1), 2, op.ContrastiveOptions{})
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A Loss is one of the four contrastive losses of the paper (Damrich et al., ICLR
-// 2023), to whose sections the numbers below refer.
+// 2023), to whose sections and equations the numbers below refer.
 type Loss int
 
 // The losses. q is the similarity of a pair, c and Z stand for exp θ.
@@ -25,10 +25,10 @@ const (
 	// −log(q/(q+c)) for the positive and −log(1 − q/(q+c)) for each negative
 	// pair, with c = Z̄·m/|X|.
 	Neg Loss = iota
-	// NC is NC-t-SNE's noise-contrastive estimation (Sec. 3): Neg with
+	// NC is NC-t-SNE's noise-contrastive estimation (Eq. 6): Neg with
 	// c = m·Z, where Z is learnt.
 	NC
-	// InfoNC is InfoNC-t-SNE's (Sec. 3): −log q + (1/ρ)·log Σ q over the
+	// InfoNC is InfoNC-t-SNE's (Eq. 4): −log q + (1/ρ)·log Σ q over the
 	// positive and the negatives of a head.
 	InfoNC
 	// UMAP is UMAP's: −log q for the positive and −log(1−q) for each negative
@@ -91,7 +91,8 @@ type ContrastiveOptions struct {
 	Clamp float64 `json:"clamp"`
 	// Scale is a factor of the loss; 0 means 1.
 	Scale float64 `json:"scale,omitempty"`
-	// Mean divides the loss by the number of edges in the batch.
+	// Mean divides the loss by the number of edges in the batch. (The mean of the paper's
+	// program is over all terms of Neg, NC and UMAP, 1 + m for each edge.)
 	Mean bool `json:"mean,omitempty"`
 	// ExcludePositive leaves InfoNC's positive pair out of the sum of
 	// similarities.

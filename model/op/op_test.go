@@ -478,7 +478,7 @@ func TestNCWithFixedZIsNeg(t *testing.T) {
 	}
 }
 
-// Sec. 5 of the paper: UMAP's loss is Neg-t-SNE's with c = 1 and the kernel
+// Sec. 6 of the paper: UMAP's loss is Neg-t-SNE's with c = 1 and the kernel
 // 1/d² in place of 1/(1+d²).
 func TestUMAPIsNegWithInverseSquareKernel(t *testing.T) {
 	const b, d, m = 30, 2, 5

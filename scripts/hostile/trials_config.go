@@ -55,6 +55,7 @@ func yamlTrials() []trial {
 		{"json-of-another-program", []byte(`{"n_neighbors": 15, "min_dist": 0.1}`), "n_neighbors|min_dist"},
 		{"phase-without-epochs", []byte("train:\n  phases: [{lr: 1}]\n"), "train.phases.*epochs"},
 		{"phase-with-unknown-key", []byte("train:\n  phases: [{epochs: 1, momentum: 1}]\n"), "train.phases.*momentum"},
+		{"phase-starts-z-of-neg", []byte("train:\n  phases: [{epochs: 1, log_z: 0}]\n"), "train.phases.*log_z"},
 		{"phase-is-a-number", []byte("train:\n  phases: [3]\n"), "train.phases"},
 		{"phases-overflowing", []byte("train:\n  phases: [{epochs: 9223372036854775807}, {epochs: 9223372036854775807}]\n"), "train.phases|epochs"},
 		{"merge-key", []byte("train:\n  phases:\n    - &p {epochs: 3, lr: 0.5}\n    - {<<: *p, epochs: 4}\n"), "<<"},

@@ -92,17 +92,38 @@ spectrum() {
     die "$name failed; the same command, given again, begins it again"
 }
 
-# by_negatives LOSS does the runs of a loss with 5, 50 and 500 negatives after an
-# early phase of 250 epochs with 5, and sets names. Quality is measured every 10
-# epochs.
+# by_negatives LOSS START M... does the runs of a loss with so many negatives each, one
+# after the other, and sets names and panels. START says what comes before: early (250
+# epochs with 5 negatives, and then 500), or pca or random (750 epochs from the principal
+# components, or from random positions). NC-t-SNE's Z starts again after an early phase,
+# as in the paper's program, which begins another run there. After an early phase the
+# quality is measured every 10 epochs.
 by_negatives() {
-  local m
-  names=()
-  for m in 5 50 500; do
-    run "$1-then-m$m" 0 "configs/mnist-$1.yaml" --set train.epochs=null --set output.metrics_every=10 \
-      --set "train.phases=[{epochs: 250, negatives: 5}, {epochs: 500, negatives: $m}]"
-    names+=("$1-then-m$m")
+  local loss=$1 start=$2 m again="" how=()
+  shift 2
+  names=() panels=()
+  [ "$loss" != nctsne ] || again=", log_z: 0"
+  for m in "$@"; do
+    case $start in
+      early)
+        how=(--set train.epochs=null --set output.metrics_every=10
+          --set "train.phases=[{epochs: 250, negatives: 5}, {epochs: 500, negatives: $m$again}]")
+        ;;
+      *) how=(--set "model.init=$start" --set "loss.negatives=$m") ;;
+    esac
+    run "$loss-$start-m$m" 0 "configs/mnist-$loss.yaml" "${how[@]}"
+    names+=("$loss-$start-m$m")
+    panels+=("$(start_title "$start"), m = $m=$loss-$start-m$m-0")
   done
+}
+
+# start_title START prints it for people.
+start_title() {
+  case $1 in
+    early) echo "early phase" ;;
+    pca) echo "components" ;;
+    *) echo "random" ;;
+  esac
 }
 
 # strip PICTURE COLUMNS TITLE=RUN... draws runs side by side.

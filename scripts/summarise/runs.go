@@ -37,6 +37,8 @@ type Metrics struct {
 	PeakRSSBytes      int64    `json:"peak_rss_bytes"`
 	Seed              uint64   `json:"seed"`
 	Version           string   `json:"version"`
+
+	own splitScore // of a pretraining, from its evaluation.json
 }
 
 // pretraining tells whether the run is one of cne simclr pretrain.
@@ -53,6 +55,13 @@ func (s *Score) mean() *float64 {
 		return nil
 	}
 	return &s.Mean
+}
+
+// A splitScore has the accuracies on one split, nil if there is none.
+type splitScore struct {
+	Seed   uint64   `json:"seed"`
+	KNN    *float64 `json:"knn"`
+	Linear *float64 `json:"linear"`
 }
 
 // Holdout is about the points that were held out, if any were.
@@ -114,6 +123,11 @@ func readRuns(root string, names []string) (groups []Group, skipped []string, er
 		if err != nil {
 			return nil, nil, err
 		}
+		if m.pretraining() {
+			if m.own, err = readOwnSplit(filepath.Join(path, "evaluation.json"), m.Seed); err != nil {
+				return nil, nil, err
+			}
+		}
 		name := strings.TrimSuffix(e.Name(), "-"+strconv.FormatUint(m.Seed, 10))
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
@@ -157,6 +171,30 @@ func readMetrics(path string) (*Metrics, error) {
 		return nil, fmt.Errorf("%s: %w; remove the run's folder and run it again", path, err)
 	}
 	return m, nil
+}
+
+// readOwnSplit reads from an evaluation.json, which need not exist, the accuracies on the
+// stratified split that has the seed of the run, the only one that the paper's program
+// takes of a run.
+func readOwnSplit(path string, seed uint64) (splitScore, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return splitScore{}, nil
+	}
+	if err != nil {
+		return splitScore{}, err
+	}
+	var e struct {
+		Official bool         `json:"official_split"`
+		Splits   []splitScore `json:"splits"`
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		return splitScore{}, fmt.Errorf("%s is not the evaluation of a run (%w); evaluate the run again", path, err)
+	}
+	if i := slices.IndexFunc(e.Splits, func(s splitScore) bool { return s.Seed == seed }); i >= 0 && !e.Official {
+		return e.Splits[i], nil
+	}
+	return splitScore{}, nil
 }
 
 func parseMetrics(text []byte) (*Metrics, error) {

@@ -28,7 +28,7 @@ const (
 //
 //	(1/E) Σ_(ij edge) −log q(ij) + (1/ρ)·E log(q(ij) + q(ij₁) + … + q(ijₘ))
 //
-// (Damrich et al., 2023, Sec. 3; ρ = 1 there). The expectation has no closed
+// (Damrich et al., 2023, Eq. 4; ρ = 1 there). The expectation has no closed
 // form: it is the mean over so many draws of m negatives for each edge, at
 // least 2, and the error is the standard error that these draws leave. The
 // seed decides which they are. Similarities below clamp count as clamp.

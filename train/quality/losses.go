@@ -21,7 +21,7 @@ type Discriminator struct{ slope, offset float64 }
 func Neg(c float64) Discriminator { return Discriminator{c, c} }
 
 // NC is NC-t-SNE's with m negatives and the normalisation constant z of one
-// pair: (q/z)/(q/z+m) (Damrich et al., 2023, Sec. 3). z = PartitionFunction/(n(n−1))
+// pair: (q/z)/(q/z+m) (Damrich et al., 2023, Eq. 6). z = PartitionFunction/(n(n−1))
 // gives the similarities of all ordered pairs a mean of 1.
 func NC(z float64, m int) Discriminator { return Neg(z * float64(m)) }
 

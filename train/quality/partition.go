@@ -22,7 +22,7 @@ const (
 //	Z = Σ_(i≠j) 1/(1+‖e_i−e_j‖²)
 //
 // over all ordered pairs of the embedding's points, from 0 to n(n−1): the constant
-// that t-SNE divides its similarities by (Damrich et al., 2023, Sec. 3). The
+// that t-SNE divides its similarities by (Damrich et al., 2023, Eq. 5). The
 // embedding holds points of d coordinates, row after row; fewer than two points
 // give 0.
 //
@@ -166,7 +166,7 @@ func squaredDistance[T Float](a, b []T) float64 {
 //
 // where p is uniform on the graph's E directed edges, q_ij = 1/(1+‖e_i−e_j‖²), and
 // Z is the embedding's partition function: the loss of t-SNE (Damrich et al.,
-// 2023, Sec. 3) on the unweighted graph.
+// 2023, Eq. 5) on the unweighted graph.
 //
 // Edge number e goes from point heads[e] to point tails[e], counted from 0;
 // both directions of an edge are in the list. The embedding holds points of d

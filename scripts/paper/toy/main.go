@@ -1,5 +1,5 @@
 // Command toy embeds three points at equal distances with Neg-t-SNE at many
-// normalisation constants Z̄, as the paper does for its Figure S5 (Supp. D), and
+// normalisation constants Z̄, as the paper does for its Figure S5 (Supp. I), and
 // draws the partition function that comes out.
 //
 //	go run ./scripts/paper/toy -o figS5.png
