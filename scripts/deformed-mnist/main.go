@@ -10,7 +10,7 @@
 //
 // N, SEED and the originals decide every byte, and the images of a smaller N are the
 // first of those of a larger one. The files appear when they are complete, and replace
-// those of their names. It takes 50 MB of memory, with -pca 500 MB, whatever N.
+// those of their names. It takes 50 MB of memory, with -pca 350 MB, whatever N.
 //
 // The originals are the 10 000 test images that are built in or, by -images, those of a
 // folder with MNIST's IDX files, or any labelled greyscale images that cne train reads
