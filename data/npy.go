@@ -111,20 +111,8 @@ func WriteNPY(w io.Writer, m *Matrix) error {
 	return out.Flush()
 }
 
-// npyHead returns all that stands before the values of a float32 array: the
-// magic number, the version, the length of the header and the header, filled
-// up with spaces.
-func npyHead(n, d int) []byte {
-	head := make([]byte, 0, npyHeadSize)
-	head = append(head, npy.Magic...)
-	head = append(head, 1, 0)
-	head = binary.LittleEndian.AppendUint16(head, uint16(npyHeadSize-len(head)-2))
-	head = fmt.Appendf(head, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", n, d)
-	for len(head) < npyHeadSize-1 {
-		head = append(head, ' ')
-	}
-	return append(head, '\n')
-}
+// npyHead returns all that stands before the values of a float32 array.
+func npyHead(n, d int) []byte { return npy.Head(npyHeadSize, "<f4", n, d) }
 
 func writeFloats(out *bufio.Writer, x []float32) {
 	var b [4]byte

@@ -55,8 +55,7 @@ Neg-t-SNE, NC-t-SNE, InfoNC-t-SNE and UMAP expect if negatives are drawn
 uniformly from all other points. That of InfoNC-t-SNE is estimated from random
 draws, of a part of the edges if there are many negatives; ± gives its standard
 error. Of up to 100 000 points all else is exact; of more, a random sample
-(quality.points) is measured against all points, with standard errors, but for
-the losses.
+(quality.points) is measured against all points, with standard errors.
 
 Figures for which something is missing are left out. Of several runs, all of the
 same points and graph, the first says k and the constants of the losses.`,

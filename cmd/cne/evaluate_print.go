@@ -82,10 +82,10 @@ func (e *Evaluation) print(w io.Writer) error {
 	number := func(name, format string, value func(f *EvaluatedFigures) *float64) {
 		estimate(name, format, func(f *EvaluatedFigures) (v, standardError *float64) { return value(f), nil })
 	}
-	loss := func(name string, value func(l *quality.Losses) *float64) {
-		number(name, "%.5g", func(f *EvaluatedFigures) *float64 {
+	loss := func(name string, value func(l *quality.Losses) (v, standardError *float64)) {
+		estimate(name, "%.5g", func(f *EvaluatedFigures) (v, standardError *float64) {
 			if f.Losses == nil {
-				return nil
+				return nil, nil
 			}
 			return value(f.Losses)
 		})
@@ -99,23 +99,18 @@ func (e *Evaluation) print(w io.Writer) error {
 	estimate(fmt.Sprintf("kNN accuracy (k = %d)", e.AccuracyK), "%.4f", func(f *EvaluatedFigures) (v, e *float64) { return f.Accuracy, f.AccuracyError })
 	estimate("partition function", "%.4g", func(f *EvaluatedFigures) (v, e *float64) { return f.PartitionFunction, f.PartitionFunctionError })
 	estimate("KL divergence", "%.4g", func(f *EvaluatedFigures) (v, e *float64) { return f.KL, f.KLError })
-	loss("Neg-t-SNE loss, c = 1", func(l *quality.Losses) *float64 { return &l.Neg })
+	loss("Neg-t-SNE loss, c = 1", func(l *quality.Losses) (v, e *float64) { return &l.Neg, l.NegError })
 	if e.ZBar != nil {
-		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *quality.Losses) *float64 { return l.NegZBar })
+		loss(fmt.Sprintf("Neg-t-SNE loss, Z̄ = %.4g", *e.ZBar), func(l *quality.Losses) (v, e *float64) { return l.NegZBar, l.NegZBarError })
 	}
-	loss("NC-t-SNE loss, Z = partition function", func(l *quality.Losses) *float64 { return l.NC })
-	loss("NC-t-SNE loss, learnt Z", func(l *quality.Losses) *float64 { return l.NCLearntZ })
+	loss("NC-t-SNE loss, Z = partition function", func(l *quality.Losses) (v, e *float64) { return l.NC, l.NCError })
+	loss("NC-t-SNE loss, learnt Z", func(l *quality.Losses) (v, e *float64) { return l.NCLearntZ, l.NCLearntZError })
 	infonc := "InfoNC-t-SNE loss"
 	if e.Rho != 1 {
 		infonc += fmt.Sprintf(", ρ = %.4g", e.Rho)
 	}
-	row(infonc, func(f *EvaluatedFigures) string {
-		if f.Losses == nil {
-			return ""
-		}
-		return fmt.Sprintf("%.5g", f.Losses.InfoNC) + figures.PlusMinus(&f.Losses.InfoNCError)
-	})
-	loss("UMAP loss", func(l *quality.Losses) *float64 { return &l.UMAP })
+	loss(infonc, func(l *quality.Losses) (v, e *float64) { return &l.InfoNC, &l.InfoNCError })
+	loss("UMAP loss", func(l *quality.Losses) (v, e *float64) { return &l.UMAP, l.UMAPError })
 	estimate("against "+text.Printable(e.Against)+": kNN recall"+k, "%.4f", func(f *EvaluatedFigures) (v, standardError *float64) {
 		if f.Against == nil {
 			return nil, nil

@@ -4,83 +4,46 @@ package neighbors
 
 import (
 	"fmt"
-	"math"
 	"syscall"
 	"testing"
 	"time"
 
 	"cne/data"
-	"cne/internal/parallel"
-	"cne/internal/rng"
+	"cne/internal/deform"
 )
 
-// digits returns n digits of MNIST, each of the images turned, stretched, moved
-// and bent at random, as 50 principal components of such images.
+// digits returns n digits of MNIST, deformed, as 50 principal components.
 func digits(b testing.TB, n int) *data.Matrix {
 	b.Helper()
-	set, err := data.Builtin("mnist10k")
+	originals, err := data.BuiltinImages("mnist10k")
 	if err != nil {
 		b.Fatal(err)
 	}
-	deform := func(dst *data.Matrix, first int) {
-		parallel.For(dst.N, 64, func(_, lo, hi int) {
-			for i := lo; i < hi; i++ {
-				s := rng.New(7, rng.Views, uint64(first+i))
-				bend(dst.Row(i), set.Points.Row(s.IntN(set.Points.N)), &s)
-			}
-		})
-	}
+	endless := deform.Endless{Originals: originals, Seed: 7}
 	const block = 20000
-	images := data.NewMatrix(block, set.Points.D)
-	deform(images, n)
+	images := data.NewMatrix(block, originals.H*originals.W)
+	pixels, origin := make([]byte, len(images.X)), make([]int32, block)
+	fill := func(first int) {
+		endless.Fill(pixels, origin, first)
+		for i, p := range pixels {
+			images.X[i] = float32(p) / 255
+		}
+	}
+	fill(n)
 	pca, err := data.FitPCA(b.Context(), images, 50, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	m := data.NewMatrix(n, 50)
 	for lo := 0; lo < n; lo += block {
-		part := images.Rows(0, min(block, n-lo))
-		deform(part, lo)
-		reduced, err := pca.Transform(b.Context(), part, nil)
+		fill(lo)
+		reduced, err := pca.Transform(b.Context(), images.Rows(0, min(block, n-lo)), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		copy(m.X[lo*50:], reduced.X)
 	}
 	return m
-}
-
-// bend writes a deformed image of 28×28 pixels to dst, with values up to 1.
-func bend(dst, image []float32, s *rng.Stream) {
-	const side, middle = 28, 13.5
-	turn := 0.25 * s.Normal()
-	sin, cos := math.Sincos(turn)
-	wide, high := math.Exp(0.1*s.Normal()), math.Exp(0.1*s.Normal())
-	right, down := s.Normal(), s.Normal()
-	var wave [8]float64
-	for i := range wave {
-		wave[i] = 0.6 * s.Normal()
-	}
-	for y := range side {
-		for x := range side {
-			u, v := float64(x)-middle, float64(y)-middle
-			a, b := (cos*u+sin*v)*wide+right, (cos*v-sin*u)*high+down
-			a += wave[0]*math.Sin(u/4) + wave[1]*math.Cos(v/4) + wave[2]*math.Sin(v/3) + wave[3]*math.Cos(u/5)
-			b += wave[4]*math.Sin(v/4) + wave[5]*math.Cos(u/4) + wave[6]*math.Sin(u/3) + wave[7]*math.Cos(v/5)
-			a, b = a+middle, b+middle
-			fa, fb := math.Floor(a), math.Floor(b)
-			at := func(x, y int) float64 {
-				if x < 0 || y < 0 || x >= side || y >= side {
-					return 0
-				}
-				return float64(image[y*side+x])
-			}
-			i, j := int(fa), int(fb)
-			p, q := a-fa, b-fb
-			value := (1-q)*((1-p)*at(i, j)+p*at(i+1, j)) + q*((1-p)*at(i, j+1)+p*at(i+1, j+1))
-			dst[y*side+x] = float32(value / 255)
-		}
-	}
 }
 
 // benchmarked are numbers of points, few with -short.

@@ -273,10 +273,10 @@ func (a *array) finite(item []byte) bool {
 
 var errHeader = errors.New("its header is not that of a plain .npy array; write the file with scipy.sparse.save_npz")
 
-// writeArray adds a member with an array of the given type and shape, in
-// NumPy's notation, whose items are written by items. Errors of its writer
-// come up when it is flushed.
-func writeArray(z *zip.Writer, name, descr, shape string, items func(w *bufio.Writer)) error {
+// writeArray adds a member with an array of the given type, in NumPy's notation,
+// and shape, whose items are written by items. Errors of its writer come up when
+// it is flushed.
+func writeArray(z *zip.Writer, name, descr string, shape []int, items func(w *bufio.Writer)) error {
 	member, err := z.CreateHeader(&zip.FileHeader{
 		Name:   name,
 		Method: zip.Deflate,
@@ -286,17 +286,8 @@ func writeArray(z *zip.Writer, name, descr, shape string, items func(w *bufio.Wr
 	if err != nil {
 		return err
 	}
-	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
-	// The magic, version and length take 10 bytes; NumPy aligns items to 64.
-	const align = 64
-	if over := (10 + len(header) + 1) % align; over > 0 {
-		header += strings.Repeat(" ", align-over)
-	}
-	header += "\n"
 	w := bufio.NewWriterSize(member, 1<<16)
-	w.WriteString(npy.Magic + "\x01\x00")
-	w.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))
-	w.WriteString(header)
+	w.Write(npy.Head(64, descr, shape...))
 	items(w)
 	return w.Flush()
 }

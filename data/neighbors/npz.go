@@ -269,26 +269,27 @@ func (g *Graph) EncodeNPZ(w io.Writer) error {
 		}
 		return binary.LittleEndian.AppendUint32(b, uint32(v))
 	}
-	edges := fmt.Sprintf("(%d,)", len(g.Indices))
+	edges := []int{len(g.Indices)}
 	one := binary.LittleEndian.AppendUint32(nil, math.Float32bits(1))
 
 	z := zip.NewWriter(w)
 	for _, member := range []struct {
-		name, descr, shape string
-		items              func(w *bufio.Writer)
+		name, descr string
+		shape       []int
+		items       func(w *bufio.Writer)
 	}{
 		{"indices.npy", descr, edges, func(w *bufio.Writer) {
 			for _, j := range g.Indices {
 				w.Write(put(w.AvailableBuffer(), int64(j)))
 			}
 		}},
-		{"indptr.npy", descr, fmt.Sprintf("(%d,)", g.N+1), func(w *bufio.Writer) {
+		{"indptr.npy", descr, []int{g.N + 1}, func(w *bufio.Writer) {
 			for _, end := range g.Indptr {
 				w.Write(put(w.AvailableBuffer(), end))
 			}
 		}},
-		{"format.npy", "|S3", "()", func(w *bufio.Writer) { w.WriteString("csr") }},
-		{"shape.npy", "<i8", "(2,)", func(w *bufio.Writer) {
+		{"format.npy", "|S3", nil, func(w *bufio.Writer) { w.WriteString("csr") }},
+		{"shape.npy", "<i8", []int{2}, func(w *bufio.Writer) {
 			for range 2 {
 				w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(g.N)))
 			}

@@ -45,3 +45,30 @@ func TestParseHeader(t *testing.T) {
 		}
 	}
 }
+
+func TestHead(t *testing.T) {
+	for _, c := range []struct {
+		align int
+		shape []int
+		want  string
+	}{
+		{64, nil, "()"},
+		{64, []int{3}, "(3,)"},
+		{64, []int{1_000_000_000, 123_456}, "(1000000000, 123456)"},
+		{128, []int{7, 2}, "(7, 2)"},
+	} {
+		head := string(npy.Head(c.align, "<f4", c.shape...))
+		text := strings.TrimRight(head[len(npy.Magic)+4:], " \n")
+		if want := "{'descr': '<f4', 'fortran_order': False, 'shape': " + c.want + ", }"; text != want {
+			t.Errorf("header %s, want %s", text, want)
+		}
+		size := int(head[8]) + 256*int(head[9])
+		if len(head)%c.align != 0 || size != len(head)-10 || !strings.HasPrefix(head, npy.Magic+"\x01\x00") || !strings.HasSuffix(head, "\n") {
+			t.Errorf("%q of %d bytes", head, len(head))
+		}
+		h, err := npy.ParseHeader(text)
+		if err != nil || h.Descr != "<f4" || h.Fortran || !slices.Equal(h.Shape, c.shape) {
+			t.Errorf("read as %+v, %v", h, err)
+		}
+	}
+}

@@ -56,10 +56,8 @@ func ExpectedLosses[T Float](ctx context.Context, heads, tails []int32, embeddin
 	if err := checkLoss(n, m, clamp); err != nil {
 		return nil, err
 	}
-	for _, p := range discriminators {
-		if !(p.slope > 0) || math.IsInf(p.slope, 0) || !(p.offset >= 0) {
-			return nil, fmt.Errorf("%w: normalisation constant %v; it is a positive number", ErrInput, p.slope)
-		}
+	if err := checkDiscriminators(discriminators); err != nil {
+		return nil, err
 	}
 	sums, err := lossesOfPairs(ctx, embedding, n, d, clamp, discriminators, on)
 	if err != nil {
@@ -89,6 +87,16 @@ func checkLoss(n, m int, clamp float64) error {
 		return fmt.Errorf("%w: %d negatives per edge; 1 or more are needed", ErrInput, m)
 	case !(clamp >= 0 && clamp < 1):
 		return fmt.Errorf("%w: clamp %v; it is a number from 0 to below 1", ErrInput, clamp)
+	}
+	return nil
+}
+
+// checkDiscriminators checks their constants.
+func checkDiscriminators(all []Discriminator) error {
+	for _, p := range all {
+		if !(p.slope > 0) || math.IsInf(p.slope, 0) || !(p.offset >= 0) {
+			return fmt.Errorf("%w: normalisation constant %v; it is a positive number", ErrInput, p.slope)
+		}
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ type Options struct {
 	Sample int
 	// Points is how many points are drawn, without replacement, where there are more
 	// than ExactPoints: recall, partition function and divergence are then estimated
-	// from these points against all, trustworthiness from a tenth of them (but 100 at
-	// least), and accuracy from as many of those held out. At least 100; 0 means 20 000,
+	// from these points against all, trustworthiness and losses from a tenth of them
+	// (but 100 at least), and accuracy from as many of those held out. At least 100; 0 means 20 000,
 	// a negative number all points, and so does one that is no smaller than theirs.
 	Points int
 	// Losses has the constants of the expected losses.
@@ -123,15 +123,20 @@ type Figures struct {
 // Losses are what training on the graph expects per edge (ExpectedLosses,
 // ExpectedInfoNC).
 type Losses struct {
-	Neg     float64  `json:"neg"`                 // with c = 1
-	NegZBar *float64 `json:"neg_z_bar,omitempty"` // with LossOptions.ZBar
-	NC      *float64 `json:"nc,omitempty"`        // with the partition function as its constant
+	Neg          float64  `json:"neg"` // with c = 1
+	NegError     *float64 `json:"neg_error,omitempty"`
+	NegZBar      *float64 `json:"neg_z_bar,omitempty"` // with LossOptions.ZBar
+	NegZBarError *float64 `json:"neg_z_bar_error,omitempty"`
+	NC           *float64 `json:"nc,omitempty"` // with the partition function as its constant
+	NCError      *float64 `json:"nc_error,omitempty"`
 	// LearntZ is LossOptions.LearntZ, and NCLearntZ the loss with it.
-	LearntZ     *float64 `json:"learnt_z,omitempty"`
-	NCLearntZ   *float64 `json:"nc_learnt_z,omitempty"`
-	InfoNC      float64  `json:"infonc"`       // with LossOptions.Rho
-	InfoNCError float64  `json:"infonc_error"` // its standard error
-	UMAP        float64  `json:"umap"`
+	LearntZ        *float64 `json:"learnt_z,omitempty"`
+	NCLearntZ      *float64 `json:"nc_learnt_z,omitempty"`
+	NCLearntZError *float64 `json:"nc_learnt_z_error,omitempty"`
+	InfoNC         float64  `json:"infonc"`       // with LossOptions.Rho
+	InfoNCError    float64  `json:"infonc_error"` // its standard error
+	UMAP           float64  `json:"umap"`
+	UMAPError      *float64 `json:"umap_error,omitempty"`
 }
 
 // Measure measures an embedding [n, d] of points [n, D]. What is about the points
@@ -139,10 +144,9 @@ type Losses struct {
 // correlation, trustworthiness, and, without a Graph, divergence and losses.
 //
 // It takes O(n²) operations for up to ExactPoints points. Of more, a sample is drawn
-// (Options.Points), and the losses alone look at all pairs. Errors wrap ErrInput or ErrNotFinite, and ErrUndefined
-// if there are too few points for K neighbours each, or are the device's. If ctx
-// ends, they are its error, and the figures measured until then are returned with
-// it.
+// (Options.Points). Errors wrap ErrInput or ErrNotFinite, and ErrUndefined if there are
+// too few points for K neighbours each, or are the device's. If ctx ends, they are its
+// error, and the figures measured until then are returned with it.
 func Measure(ctx context.Context, points, embedding *data.Matrix, o Options) (*Figures, error) {
 	m, err := newMeasurement(points, embedding, o)
 	if err != nil {
@@ -413,28 +417,39 @@ func (m *measurement) losses(ctx context.Context) error {
 	}
 	var l Losses
 	o, n := m.Losses, float64(m.embedding.N)
-	discriminators := []Discriminator{Neg(1), UMAP()}
-	into := []func(v float64){func(v float64) { l.Neg = v }, func(v float64) { l.UMAP = v }}
-	add := func(d Discriminator, to **float64) {
-		discriminators = append(discriminators, d)
-		into = append(into, func(v float64) { *to = &v })
+	var discriminators []Discriminator
+	var into []func(v float64, standardError *float64)
+	add := func(d Discriminator, to func(v float64, standardError *float64)) {
+		discriminators, into = append(discriminators, d), append(into, to)
 	}
+	add(Neg(1), func(v float64, e *float64) { l.Neg, l.NegError = v, e })
+	add(UMAP(), func(v float64, e *float64) { l.UMAP, l.UMAPError = v, e })
 	if o.ZBar != 0 {
-		add(Neg(o.ZBar*float64(o.Negatives)/(n*n)), &l.NegZBar)
+		add(Neg(o.ZBar*float64(o.Negatives)/(n*n)), func(v float64, e *float64) { l.NegZBar, l.NegZBarError = &v, e })
 	}
 	if z > 0 {
-		add(NC(z/(n*(n-1)), o.Negatives), &l.NC)
+		add(NC(z/(n*(n-1)), o.Negatives), func(v float64, e *float64) { l.NC, l.NCError = &v, e })
 	}
 	if o.LearntZ != 0 {
 		l.LearntZ = &o.LearntZ
-		add(NC(o.LearntZ/(n*(n-1)), o.Negatives), &l.NCLearntZ)
+		add(NC(o.LearntZ/(n*(n-1)), o.Negatives), func(v float64, e *float64) { l.NCLearntZ, l.NCLearntZError = &v, e })
 	}
-	values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Clamp, discriminators, m.Device)
-	if err != nil {
-		return err
-	}
-	for k, v := range values {
-		into[k](v)
+	if m.sample != nil {
+		estimates, err := m.sampleLosses(ctx, discriminators)
+		if err != nil || estimates == nil {
+			return err
+		}
+		for k, e := range estimates {
+			into[k](e.Mean, &e.Error)
+		}
+	} else {
+		values, err := ExpectedLosses(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Clamp, discriminators, m.Device)
+		if err != nil {
+			return err
+		}
+		for k, v := range values {
+			into[k](v, nil)
+		}
 	}
 	draws := min(infoNCDraws, max(2, infoNCPairs/len(heads)/o.Negatives))
 	estimate, err := ExpectedInfoNC(ctx, heads, tails, m.embedding.X, m.embedding.D, o.Negatives, o.Rho, o.Clamp, draws, m.Seed)

@@ -18,8 +18,9 @@ import (
 // for as many, and a hundred times as long for ten times as many.
 const ExactPoints = 100_000
 
-// ranked is the share of a sample that trustworthiness takes, but at least fewestSampled
-// points: their neighbours' ranks in the data take by far the longest.
+// ranked is the share of a sample that trustworthiness and losses take, but at least
+// fewestSampled points: ranks in the data and logarithms of all pairs take by far the
+// longest.
 const ranked = 1.0 / 10
 
 // fewestSampled is the smallest sample whose standard errors mean something: they rest
@@ -44,7 +45,7 @@ func (o *Options) Sampled(n int) int {
 }
 
 // drawSample returns the rows of the sample of n points, nil for all, and of the sample
-// of these that trustworthiness takes, both in ascending order.
+// of these that trustworthiness and losses take, both in ascending order.
 func (o *Options) drawSample(n int) (all, some []int) {
 	size := o.Sampled(n)
 	if size == 0 {

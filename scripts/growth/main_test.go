@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestFollow(t *testing.T) {
+	const log = `{"level":"INFO","msg":"read the points","points":3}
+{"level":"INFO","msg":"computing principal components","from":784,"to":50}
+{"level":"WARN","msg":"all alike"}
+{"level":"INFO","msg":"searching the nearest neighbours"}
+{"level":"INFO","msg":"training starts"}
+{"level":"INFO","msg":"epoch"}
+panic: not JSON
+{"level":"INFO","msg":"training ends"}
+`
+	var got []string
+	var stderr bytes.Buffer
+	follow(strings.NewReader(log), func(phase string) { got = append(got, phase) }, &stderr)
+	if !reflect.DeepEqual(got, phases[1:]) {
+		t.Errorf("phases %q, want %q", got, phases[1:])
+	}
+	if s := stderr.String(); !strings.Contains(s, "all alike") || !strings.Contains(s, "panic: not JSON") || strings.Contains(s, "epoch") {
+		t.Errorf("passed on: %q", s)
+	}
+}
+
+func TestRow(t *testing.T) {
+	r := &result{peak: map[string]int64{"load": 3e6, "graph": 1.25e9}}
+	const metrics = `{"n": 10000, "graph_recall": 0.98765, "accuracy": 0.9, "peak_rss_bytes": 1300000000,
+		"seconds": {"load": 0.1, "pca": 0.2, "graph": 3, "optimize": 4, "quality": 0.5, "total": 8}}`
+	if err := json.Unmarshal([]byte(metrics), r); err != nil {
+		t.Fatal(err)
+	}
+	const want = "| 10000 | 0.1 s, 3 MB | 0.2 s | 3.0 s, 1250 MB | 4.0 s | 0.7 s | 8.0 s, 1300 MB | 0.9877 | 0.9000 |"
+	if got := r.row(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if strings.Count(want, "|") != strings.Count(heading, "|")/2 {
+		t.Error("the row has other columns than the heading")
+	}
+}
+
+// A watch sees what this process holds in a phase, and forgets it in the next.
+func TestWatch(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the memory of a process is known on Linux alone")
+	}
+	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
+		t.Skip("this kernel does not forget what a process held")
+	}
+	w := watch{process: os.Getpid()}
+	w.begin("small")
+	w.begin("large")
+	held := bytes.Repeat([]byte{1}, 256<<20)
+	w.begin("after")
+	w.look()
+	if runtime.KeepAlive(held); w.peak["large"] < 256<<20 || w.peak["small"] >= w.peak["large"] {
+		t.Errorf("peaks %v, want one of 256 MiB", w.peak)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for args, want := range map[string]string{"1e6": `"1e6" is no number`, "10": `"10" is no number`, "1000": "run this in the folder of the module"} {
+		t.Chdir(t.TempDir())
+		if err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// A whole run of few points, with the configuration that is for many.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds cne")
+	}
+	out := t.TempDir()
+	t.Chdir(filepath.Join("..", ".."))
+	var stdout, stderr bytes.Buffer
+	if err := run(t.Context(), []string{"-out", out, "1000"}, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	table, ok := strings.CutPrefix(stdout.String(), heading)
+	if !ok || !strings.HasPrefix(table, "| 1000 | ") || strings.Count(table, "\n") != 1 {
+		t.Errorf("printed %s", &stdout)
+	}
+}
