@@ -20,6 +20,7 @@ import (
 	"cne/internal/cli"
 	"cne/internal/console"
 	"cne/internal/ctxio"
+	"cne/internal/figures"
 	"cne/internal/finite"
 	"cne/internal/rundir"
 	"cne/model"
@@ -333,7 +334,7 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
-	e, err := ctxio.Await(ctx, func() (*Evaluation, error) { return a.evaluate(ctx) })
+	e, err := ctxio.Await(ctx, func() (*figures.Evaluation, error) { return a.evaluate(ctx) })
 	if ctx.Err() != nil {
 		return errors.New("interrupted; nothing was written")
 	}
@@ -348,5 +349,5 @@ func (a *evaluationRun) run(ctx context.Context, stdout io.Writer) error {
 	if a.json {
 		return rundir.EncodeJSON(stdout, e)
 	}
-	return e.print(stdout)
+	return e.Print(stdout)
 }

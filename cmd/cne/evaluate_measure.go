@@ -11,6 +11,7 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/internal/version"
 	"cne/model/op"
@@ -25,8 +26,8 @@ func stopwatch(sum *float64) func() {
 }
 
 // evaluate measures all embeddings.
-func (a *evaluationRun) evaluate(ctx context.Context) (*Evaluation, error) {
-	e := &Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
+func (a *evaluationRun) evaluate(ctx context.Context) (*figures.Evaluation, error) {
+	e := &figures.Evaluation{K: a.config.Quality.K, AccuracyK: quality.AccuracyK, Against: a.against, Version: version.String()}
 	stop := stopwatch(&e.Seconds.Prepare)
 	var all []*candidate
 	for _, path := range a.inputs {
@@ -95,7 +96,7 @@ type reference struct {
 
 // prepare reads the data, if they are known, and makes what the embeddings are
 // measured by; first is one of them.
-func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candidate) (*reference, error) {
+func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, first *candidate) (*reference, error) {
 	y := &reference{Options: a.config.Quality.Options()}
 	y.Skip, y.Seed, y.Device = 0, a.config.Seed, a.device
 	if !a.dataKnown {
@@ -147,7 +148,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *Evaluation, first *candi
 }
 
 // constants fills in those of the losses.
-func (a *evaluationRun) constants(e *Evaluation) {
+func (a *evaluationRun) constants(e *figures.Evaluation) {
 	stages := a.config.Stages()
 	last, loss := stages[len(stages)-1], a.config.Loss.Name
 	e.Negatives = a.negatives
@@ -181,8 +182,8 @@ func (a *evaluationRun) constants(e *Evaluation) {
 }
 
 // measure measures one embedding.
-func (a *evaluationRun) measure(ctx context.Context, e *Evaluation, s, other *candidate, y *reference) (*EvaluatedFigures, error) {
-	f := &EvaluatedFigures{Path: s.path, Dim: s.positions.D}
+func (a *evaluationRun) measure(ctx context.Context, e *figures.Evaluation, s, other *candidate, y *reference) (*figures.EvaluatedFigures, error) {
+	f := &figures.EvaluatedFigures{Path: s.path, Dim: s.positions.D}
 	o := y.Options
 	if o.Labels == nil {
 		o.Labels = s.labels
@@ -201,11 +202,11 @@ func (a *evaluationRun) measure(ctx context.Context, e *Evaluation, s, other *ca
 			e.Seconds.Figures += seconds
 		}
 	}
-	figures, err := quality.Measure(ctx, y.points, s.positions, o)
+	measured, err := quality.Measure(ctx, y.points, s.positions, o)
 	if err != nil {
 		return nil, err
 	}
-	f.Figures = *figures
+	f.Figures = *measured
 	if other != nil {
 		defer stopwatch(&e.Seconds.Against)()
 		// The other embedding takes the place of the data.
@@ -216,7 +217,7 @@ func (a *evaluationRun) measure(ctx context.Context, e *Evaluation, s, other *ca
 		if err != nil {
 			return nil, err
 		}
-		f.Against = &Comparison{KNNRecall: *alike.KNNRecall, KNNRecallError: alike.KNNRecallError, Spearman: alike.Spearman}
+		f.Against = &figures.Comparison{KNNRecall: *alike.KNNRecall, KNNRecallError: alike.KNNRecallError, Spearman: alike.Spearman}
 	}
 	return f, nil
 }

@@ -14,18 +14,19 @@ import (
 
 	"cne/data"
 	"cne/data/neighbors"
+	"cne/internal/figures"
 	"cne/internal/rng"
 	"cne/train/quality"
 )
 
 // evaluated runs cne evaluate --json and returns what it prints.
-func evaluated(t *testing.T, args ...string) *Evaluation {
+func evaluated(t *testing.T, args ...string) *figures.Evaluation {
 	t.Helper()
 	code, stdout, stderr := runCne(t.Context(), append([]string{"evaluate", "--json", "-q"}, args...)...)
 	if code != 0 {
 		t.Fatalf("cne evaluate %q: exit code %d: %s", args, code, stderr)
 	}
-	var e Evaluation
+	var e figures.Evaluation
 	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout)
 	}
@@ -221,14 +222,14 @@ func TestEvaluateInvariances(t *testing.T) {
 	})
 	writeEmbedding(t, "other.npy", 150, 2, nil)
 	e := evaluated(t, "a.npy", "b.npy", "other.npy", "--data", "points.csv", "--set", "data.label_column=kind", "--set", "graph.k=5", "--s", "0.5", "--against", "a.npy")
-	figures := func(f EvaluatedFigures) map[string]float64 {
+	valuesOf := func(f figures.EvaluatedFigures) map[string]float64 {
 		return map[string]float64{
 			"recall": *f.KNNRecall, "trustworthiness": *f.Trustworthiness, "Spearman": *f.Spearman, "accuracy": *f.Accuracy,
 			"partition function": *f.PartitionFunction, "KL": *f.KL, "Neg": f.Losses.Neg, "Neg, Z̄": *f.Losses.NegZBar, "NC": *f.Losses.NC,
 			"InfoNC": f.Losses.InfoNC, "UMAP": f.Losses.UMAP, "against, recall": f.Against.KNNRecall, "against, Spearman": *f.Against.Spearman,
 		}
 	}
-	want, moved, other := figures(e.Embeddings[0]), figures(e.Embeddings[1]), figures(e.Embeddings[2])
+	want, moved, other := valuesOf(e.Embeddings[0]), valuesOf(e.Embeddings[1]), valuesOf(e.Embeddings[2])
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if math.Abs(moved[name]-want[name]) > 1e-5*math.Abs(want[name]) {
 			t.Errorf("%s: %v moved, want %v", name, moved[name], want[name])
@@ -361,7 +362,7 @@ func TestEvaluatePrintsATable(t *testing.T) {
 	if got := strings.Fields(lines[len(lines)-2]); got[len(got)-1] != "1.000" {
 		t.Errorf("an embedding against itself: %q", lines[len(lines)-2])
 	}
-	var e Evaluation
+	var e figures.Evaluation
 	if err := json.Unmarshal([]byte(fileText(t, "figures.json")), &e); err != nil || len(e.Embeddings) != 3 || e.Embeddings[2].Path != "mine.npy" || e.Embeddings[1].Losses.NCLearntZ == nil {
 		t.Errorf("figures.json: %v, %+v", err, e)
 	}

@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"cne/internal/figures"
 	"cne/internal/rundir"
 	"cne/internal/text"
 	"cne/train/quality"
@@ -58,8 +57,8 @@ type EvaluationSeconds struct {
 	Against         float64 `json:"against,omitempty"`
 }
 
-// print writes the figures as a table with a column for each embedding.
-func (e *Evaluation) print(w io.Writer) error {
+// Print writes the figures as a table with a column for each embedding.
+func (e *Evaluation) Print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name string, cell func(f *EvaluatedFigures) string) {
 		cells, some := make([]string, len(e.Embeddings)), false
@@ -74,7 +73,7 @@ func (e *Evaluation) print(w io.Writer) error {
 	estimate := func(name, format string, value func(f *EvaluatedFigures) (v, standardError *float64)) {
 		row(name, func(f *EvaluatedFigures) string {
 			if v, standardError := value(f); v != nil {
-				return fmt.Sprintf(format, *v) + figures.PlusMinus(standardError)
+				return fmt.Sprintf(format, *v) + PlusMinus(standardError)
 			}
 			return ""
 		})
