@@ -1,5 +1,6 @@
-// Package figures draws what runs have made: pictures of embeddings, the curves of
-// their training, films of their snapshots, and pages that explore them.
+// Package figures shows what runs have made: pictures of embeddings, the curves of
+// their training, films of their snapshots, pages that explore them, and tables of what
+// they are worth.
 package figures
 
 import (
