@@ -2,24 +2,31 @@ package data
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A scalarType is how an array in a file stores one value.
 type scalarType struct {
-	kind byte // 'u' unsigned integer, 'i' signed integer, 'f' IEEE 754
+	// kind is NumPy's letter: 'b' bool, 'u' unsigned integer, 'i' signed integer,
+	// 'f' IEEE 754, and of labels alone 'S' text of bytes, 'U' of characters of 4 bytes
+	kind byte
 	size int  // bytes
 	big  bool // the most significant byte comes first
 }
 
 func (t scalarType) isByte() bool { return t.kind == 'u' && t.size == 1 }
 
+func (t scalarType) isText() bool { return t.kind == 'S' || t.kind == 'U' }
+
 // isFloat32 tells whether float32 holds every value of the type.
 func (t scalarType) isFloat32() bool {
-	return t.kind == 'f' && t.size == 4 || t.kind != 'f' && t.size <= 2
+	return t.kind == 'f' && t.size == 4 || t.size <= 2
 }
 
 // bits64 returns value i of b, without its meaning. The order of the bytes is
@@ -43,11 +50,17 @@ func (t scalarType) bits64(b []byte, i int) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-// integer returns value i of b, of a type of integers.
+// isWide tells whether the values are whole numbers of which some are no int64.
+func (t scalarType) isWide() bool { return t.kind == 'u' && t.size == 8 }
+
+// integer returns value i of b, of a type of bool or of integers that is not wide.
 func (t scalarType) integer(b []byte, i int) int64 {
 	u := t.bits64(b, i)
-	if t.kind == 'u' {
-		return int64(u) // no unsigned type is wider than a byte
+	switch t.kind {
+	case 'b':
+		return int64(min(u, 1))
+	case 'u':
+		return int64(u)
 	}
 	shift := 64 - 8*t.size
 	return int64(u<<shift) >> shift
@@ -56,16 +69,37 @@ func (t scalarType) integer(b []byte, i int) int64 {
 // float returns value i of b, of a type of IEEE 754.
 func (t scalarType) float(b []byte, i int) float64 {
 	u := t.bits64(b, i)
-	if t.size == 4 {
+	switch t.size {
+	case 2:
+		return half(uint16(u))
+	case 4:
 		return float64(math.Float32frombits(uint32(u)))
 	}
 	return math.Float64frombits(u)
 }
 
+// half returns the value of a float16, by its bits: a sign, 5 bits of exponent, and 10
+// of fraction.
+func half(h uint16) float64 {
+	sign, exponent, fraction := uint64(h>>15), uint64(h>>10&31), uint64(h&1023)
+	if exponent == 0 { // subnormal, or zero
+		return math.Copysign(float64(fraction)/(1<<24), 1-2*float64(sign))
+	}
+	if exponent == 31 { // infinite, or NaN
+		exponent = 2047
+	} else {
+		exponent += 1023 - 15
+	}
+	return math.Float64frombits(sign<<63 | exponent<<52 | fraction<<42)
+}
+
 // less returns the difference of value i of b and an offset.
 func (t scalarType) less(b []byte, i int, offset float64) float64 {
-	if t.kind == 'f' {
+	switch {
+	case t.kind == 'f':
 		return t.float(b, i) - offset
+	case t.isWide():
+		return lessUnsigned(t.bits64(b, i), offset)
 	}
 	return less(t.integer(b, i), offset)
 }
@@ -85,6 +119,10 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 		for i := range dst {
 			dst[i] = float32(t.float(src, i))
 		}
+	case t.isWide():
+		for i := range dst {
+			dst[i] = float32(t.bits64(src, i))
+		}
 	default:
 		for i := range dst {
 			dst[i] = float32(t.integer(src, i))
@@ -92,18 +130,52 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 	}
 }
 
-// text writes value i of b as a label.
-func (t scalarType) text(b []byte, i int) string {
-	if t.kind == 'f' {
-		return strconv.FormatFloat(t.float(b, i), 'g', -1, 8*t.size)
+// text writes value i of b as a label. The error is that of a text, as the end of a
+// sentence about it.
+func (t scalarType) text(b []byte, i int) (string, error) {
+	switch {
+	case t.kind == 'f':
+		return strconv.FormatFloat(t.float(b, i), 'g', -1, max(32, 8*t.size)), nil
+	case t.kind == 'b' && t.integer(b, i) == 0:
+		return "False", nil
+	case t.kind == 'b':
+		return "True", nil
+	case t.kind == 'S':
+		text := strings.TrimRight(string(b[i*t.size:(i+1)*t.size]), "\x00")
+		if !utf8.ValidString(text) {
+			return "", fmt.Errorf("is %.40q, which is no UTF-8; convert the labels with np.char.decode(x, 'latin-1')", text)
+		}
+		return strings.TrimSpace(text), nil
+	case t.kind == 'U':
+		return t.characters(b[i*t.size : (i+1)*t.size])
+	case t.isWide():
+		return strconv.FormatUint(t.bits64(b, i), 10), nil
 	}
-	return strconv.FormatInt(t.integer(b, i), 10)
+	return strconv.FormatInt(t.integer(b, i), 10), nil
+}
+
+// characters returns a text of characters of 4 bytes, which zeros fill up.
+func (t scalarType) characters(b []byte) (string, error) {
+	character := scalarType{'u', 4, t.big}
+	var text []byte
+	end := len(b) / 4
+	for ; end > 0 && character.bits64(b, end-1) == 0; end-- {
+	}
+	for i := range end {
+		c := character.bits64(b, i)
+		if c > unicode.MaxRune || !utf8.ValidRune(rune(c)) {
+			return "", fmt.Errorf("has the character %#x, which is none of Unicode; write the file again with np.save", c)
+		}
+		text = utf8.AppendRune(text, rune(c))
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // An array is what the header of an IDX or npy file says about its values.
 type array struct {
 	scalarType
-	shape []int // each 0 or more; the product of all and the size fits an int
+	shape   []int // each 0 or more; the product of all and the size fits an int
+	fortran bool  // the first index runs fastest
 }
 
 // newArray checks the shape found in a header.
@@ -116,7 +188,7 @@ func newArray(t scalarType, shape []int) (array, error) {
 		}
 		total = lo
 	}
-	return array{t, shape}, nil
+	return array{scalarType: t, shape: shape}, nil
 }
 
 // rows returns the number of points and of values in each.
@@ -147,6 +219,9 @@ func (a array) points() (n, d int, err error) {
 		return 0, 0, errorf(ErrShape, "the array is a single number; points need an array with a row for each")
 	case 1:
 		return 0, 0, errorf(ErrShape, "the array has the one dimension %d; if it holds labels, name the file as labels, if points of one value, reshape it to %d×1", a.shape[0], a.shape[0])
+	}
+	if a.isText() {
+		return 0, 0, errorf(ErrUnsupported, "the values of the array are texts, and points need numbers; convert it with x.astype('float32')")
 	}
 	n, d = a.rows()
 	if n == 0 || d == 0 {

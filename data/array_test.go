@@ -47,7 +47,7 @@ func TestReadIDXTypes(t *testing.T) {
 }
 
 func TestReadNPYTypes(t *testing.T) {
-	le := binary.LittleEndian
+	le, be := binary.LittleEndian, binary.BigEndian
 	header := func(descr, shape string) string {
 		return "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n"
 	}
@@ -64,6 +64,18 @@ func TestReadNPYTypes(t *testing.T) {
 		{"u1", npy(header("|u1", "(1, 2)"), 7, 255), matrix(1, 2, 7, 255)},
 		{"i4", npy(header("<i4", "(1, 2)"), body(le, []int32{-5, 1 << 20})...), matrix(1, 2, -5, 1<<20)},
 		{"i8", npy(header("<i8", "(1, 2)"), body(le, []int64{-5, 1 << 40})...), matrix(1, 2, -5, 1<<40)},
+		{"f2", npy(header("<f2", "(1, 3)"), 0, 0x3e, 0, 0xc0, 1, 0), matrix(1, 3, 1.5, -2, 1./(1<<24))},
+		{"big f2", npy(header(">f2", "(1, 1)"), 0x3e, 0), matrix(1, 1, 1.5)},
+		{"big f4", npy(header(">f4", "(2, 1)"), body(be, []float32{1.5, -2})...), matrix(2, 1, 1.5, -2)},
+		{"big f8", npy(header(">f8", "(1, 2)"), body(be, []float64{0.1, 3})...), matrix(1, 2, 0.1, 3)},
+		{"bool", npy(header("|b1", "(1, 3)"), 0, 1, 2), matrix(1, 3, 0, 1, 1)},
+		{"i1", npy(header("|i1", "(1, 2)"), 0xff, 0x80), matrix(1, 2, -1, -128)},
+		{"an order for bytes, which have none", npy(header("<i1", "(1, 1)"), 0xff), matrix(1, 1, -1)},
+		{"i2", npy(header("<i2", "(1, 2)"), body(le, []int16{-300, 300})...), matrix(1, 2, -300, 300)},
+		{"big i4", npy(header(">i4", "(1, 2)"), body(be, []int32{-5, 1 << 20})...), matrix(1, 2, -5, 1<<20)},
+		{"u2", npy(header(">u2", "(1, 2)"), body(be, []uint16{1, 65535})...), matrix(1, 2, 1, 65535)},
+		{"u4", npy(header("<u4", "(1, 2)"), body(le, []uint32{1, 1 << 31})...), matrix(1, 2, 1, 1<<31)},
+		{"u8", npy(header("<u8", "(1, 3)"), body(le, []uint64{1, 1 << 63, math.MaxUint64})...), matrix(1, 3, 1, 1<<63, 1<<64)},
 		{"three dimensions", npy(header("|u1", "(2, 2, 1)"), 1, 2, 3, 4), matrix(2, 2, 1, 2, 3, 4)},
 		{"version 2", version2, matrix(1, 2, 3, 4)},
 		{"other order, quotes and spacing", npy(`{"shape":(1,2,),"fortran_order":False ,"descr":"|u1"}`, 3, 4), matrix(1, 2, 3, 4)},
@@ -76,6 +88,9 @@ func TestReadNPYTypes(t *testing.T) {
 					t.Fatal(err)
 				}
 				sameMatrix(t, ds.Points, tc.want)
+				if want := strings.Contains(tc.name, "u1") || bytes.Contains(tc.file, []byte("|u1")); ds.Bytes != want {
+					t.Errorf("Bytes is %v, want %v", ds.Bytes, want)
+				}
 			}
 		})
 	}

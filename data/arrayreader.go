@@ -6,14 +6,23 @@ import (
 	"cne/internal/finite"
 )
 
+// valueBytes are the bytes of the values of an array, in C order.
+type valueBytes interface {
+	// full fills p, or returns how much of it came and errShort or another error.
+	full(p []byte) (int, error)
+	// atEnd returns nil if nothing follows.
+	atEnd() error
+}
+
 // An arrayReader reads the values of an array piece by piece, once the header has
 // been read.
 type arrayReader struct {
 	array
-	s     *byteSource
-	d     int // values per row
-	total int // values that the header announces
-	done  int // values read so far
+	s     *byteSource // as it is stored
+	bytes valueBytes  // in C order
+	d     int         // values per row
+	total int         // values that the header announces
+	done  int         // values read so far
 	buf   []byte
 	relation
 }
@@ -27,6 +36,10 @@ func newArrayReader(a array, s *byteSource) (*arrayReader, error) {
 		return nil, errorf(ErrFormat, "the header announces %d values (shape %s, %d bytes each), but only %d bytes follow it; the file is truncated, fetch or write it again",
 			r.total, shapeText(a.shape), a.size, left)
 	}
+	r.bytes = s
+	if a.fortran && len(a.shape) > 1 {
+		r.bytes = newColumnOrder(a, s)
+	}
 	return r, nil
 }
 
@@ -35,7 +48,7 @@ func newArrayReader(a array, s *byteSource) (*arrayReader, error) {
 // are valid until it is called again.
 func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 	if r.done == r.total {
-		if err := r.s.atEnd(); err != nil {
+		if err := r.bytes.atEnd(); err != nil {
 			return nil, 0, err
 		}
 		return nil, 0, io.EOF
@@ -44,7 +57,7 @@ func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 		r.buf = make([]byte, readBuffer)
 	}
 	n = min(limit, r.total-r.done, len(r.buf)/r.size)
-	got, err := r.s.full(r.buf[:n*r.size])
+	got, err := r.bytes.full(r.buf[:n*r.size])
 	if err == errShort {
 		return nil, 0, errorf(ErrFormat, "the file ends after %d of the %d values that its header announces (shape %s); it is truncated, fetch or write it again",
 			r.done+got/r.size, r.total, shapeText(r.shape))
@@ -138,7 +151,11 @@ func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error)
 				return labels, errorf(ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", first+i+1, v)
 			}
 		}
-		labels = append(labels, r.text(src, i))
+		label, err := r.text(src, i)
+		if err != nil {
+			return labels, errorf(ErrFormat, "label %d (counted from 1) %w", first+i+1, err)
+		}
+		labels = append(labels, label)
 	}
 	return labels, nil
 }

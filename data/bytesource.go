@@ -30,10 +30,11 @@ const (
 // undoes gzip compression on its own.
 type byteSource struct {
 	r      *bufio.Reader
-	at     io.ReaderAt // the bytes in any order, nil if that is impossible
+	at     io.ReaderAt // the bytes in any order, from 0 on, nil if that is impossible
 	raw    *counter    // what is below decompression
 	size   int64       // bytes there at the beginning, -1 if unknown
 	packed bool        // the stream is compressed, so that size bounds nothing
+	sealed bool        // the stream, though not compressed, has a checksum at its end
 	taken  int64       // bytes read through full, after decompression
 }
 
@@ -83,12 +84,21 @@ func (c contextReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return c.r.ReadAt(p, off)
 }
 
+// A readerAtSeeker tells from where on its bytes, which it also gives in any order, are
+// those of a stream.
+type readerAtSeeker interface {
+	io.ReaderAt
+	io.Seeker
+}
+
 // newByteSource prepares r for reading until a context ends. The error is that of a
 // damaged gzip header or of reading.
 func newByteSource(ctx context.Context, r io.Reader) (*byteSource, error) {
 	s := &byteSource{raw: &counter{ctx: ctx, r: r}, size: sizeOf(r)}
-	if at, ok := r.(io.ReaderAt); ok && s.size >= 0 {
-		s.at = contextReaderAt{ctx, at}
+	if at, ok := r.(readerAtSeeker); ok && s.size >= 0 {
+		if start, err := at.Seek(0, io.SeekCurrent); err == nil {
+			s.at = io.NewSectionReader(contextReaderAt{ctx, at}, start, s.size)
+		}
 	}
 	s.r = bufio.NewReaderSize(s.raw, readBuffer)
 	if magic, _ := s.r.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
@@ -172,6 +182,9 @@ func (s *byteSource) full(p []byte) (int, error) {
 	return n, nil
 }
 
+// errTrailing is the error for a file that goes on where its header lets it end.
+var errTrailing = errorf(ErrFormat, "there is more in the file than its header says; the header or the end of the file is wrong, write the file again")
+
 // atEnd returns nil if there is nothing more to read. With gzip this is also
 // when the checksum is verified.
 func (s *byteSource) atEnd() error {
@@ -179,7 +192,7 @@ func (s *byteSource) atEnd() error {
 	case io.EOF:
 		return nil
 	case nil:
-		return errorf(ErrFormat, "there is more in the file than its header says; the header or the end of the file is wrong, write the file again")
+		return errTrailing
 	default:
 		return explain(err)
 	}

@@ -42,18 +42,23 @@ const (
 	roleDrop
 )
 
-// A table is a CSV file that is being read, always one row ahead.
-type table struct {
-	rowReader
-	s       *byteSource
+// A layout is what the columns of a table are for.
+type layout struct {
 	names   []string // of the columns, nil without a header
 	roles   []role   // of the columns
 	place   []int    // of each column with data among the values of a point
 	width   int      // number of values of a point
 	columns []string // names of the values, nil without a header
 	left    []string // names of columns that Options.Columns does not have
-	counted bool     // the header counts 0, 1, 2, …
-	rows    int      // read so far
+}
+
+// A table is a CSV file that is being read, always one row ahead.
+type table struct {
+	rowReader
+	layout
+	s       *byteSource
+	counted bool // the header counts 0, 1, 2, …
+	rows    int  // read so far
 	relation
 	labeled bool // there is a label column
 	guessed bool // whether there is a header was guessed
@@ -319,7 +324,7 @@ func isHeader(row [][]byte, opt Options) bool {
 	}
 	numbers := false
 	mentioned := map[string]bool{}
-	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Drop, opt.Columns) {
+	for _, name := range slices.Concat([]string{opt.LabelColumn}, opt.Only, opt.Drop, opt.Columns) {
 		mentioned[name] = name != ""
 	}
 	for _, field := range row {
@@ -356,39 +361,39 @@ func fieldNames(row [][]byte) []string {
 }
 
 // findPlaces decides where the value of each data column goes.
-func (t *table) findPlaces(opt Options) error {
-	t.place = make([]int, len(t.roles))
+func (l *layout) findPlaces(opt Options) error {
+	l.place = make([]int, len(l.roles))
 	var at []int // the data columns
-	for i, r := range t.roles {
+	for i, r := range l.roles {
 		if r != roleData {
 			continue
 		}
-		t.place[i] = len(at)
+		l.place[i] = len(at)
 		at = append(at, i)
-		if t.names != nil {
-			t.columns = append(t.columns, t.names[i])
+		if l.names != nil {
+			l.columns = append(l.columns, l.names[i])
 		}
 	}
-	t.width = len(at)
-	if len(opt.Columns) == 0 || t.names == nil || slices.Equal(t.columns, opt.Columns) {
+	l.width = len(at)
+	if len(opt.Columns) == 0 || l.names == nil || slices.Equal(l.columns, opt.Columns) {
 		return nil
 	}
-	for i, r := range t.roles {
-		if name := t.names[i]; r != roleData && slices.Contains(opt.Columns, name) {
+	for i, r := range l.roles {
+		if name := l.names[i]; r != roleData && slices.Contains(opt.Columns, name) {
 			return errorf(ErrOption, "the column %s was trained on, but is now the label column or to be dropped; take it out there", text.Quote(name))
 		}
 	}
-	from, left, err := match(opt.Columns, t.columns)
+	from, left, err := match(opt.Columns, l.columns)
 	if err != nil {
 		return err
 	}
 	for _, i := range at {
-		t.roles[i] = roleDrop
+		l.roles[i] = roleDrop
 	}
 	for place, k := range from {
-		t.place[at[k]], t.roles[at[k]] = place, roleData
+		l.place[at[k]], l.roles[at[k]] = place, roleData
 	}
-	t.width, t.columns, t.left = len(opt.Columns), opt.Columns, left
+	l.width, l.columns, l.left = len(opt.Columns), opt.Columns, left
 	return nil
 }
 
@@ -411,6 +416,24 @@ func findRoles(columns int, names []string, opt Options) ([]role, error) {
 			return nil, errorf(ErrOption, "column %q is both the label column and to be dropped; take it out of one of the two", opt.LabelColumn)
 		}
 		roles[c] = roleLabel
+	}
+	if len(opt.Only) > 0 {
+		only := make([]bool, columns)
+		for _, wanted := range opt.Only {
+			c, err := findColumn(wanted, columns, names)
+			if err != nil {
+				return nil, err
+			}
+			if roles[c] != roleData {
+				return nil, errorf(ErrOption, "column %q is both among the columns to be taken and the label column or one to be dropped; take it out of one of the two", wanted)
+			}
+			only[c] = true
+		}
+		for c := range roles {
+			if roles[c] == roleData && !only[c] {
+				roles[c] = roleDrop
+			}
+		}
 	}
 	return roles, nil
 }

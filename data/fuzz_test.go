@@ -58,6 +58,7 @@ func FuzzReadNPY(f *testing.F) {
 	f.Add(npy("{'descr': [('a', '<f4')], 'fortran_order': True, 'shape': ()}"))
 	f.Add([]byte("\x93NUMPY\x02\x00\x10\x00\x00\x00{'shape': (1,)} "))
 	f.Add(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 2), }\n", 1, 2, 3, 4))
+	f.Add(npy("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3, 1), }", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))
 	f.Fuzz(func(t *testing.T, file []byte) { fuzzArray(t, file, data.ReadNPY) })
 }
 

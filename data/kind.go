@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"cne/internal/npy"
+	"cne/internal/parquet"
 )
 
 // This file tells of what kind a file is.
@@ -23,6 +24,7 @@ const (
 	formatIDX
 	formatNPY
 	formatNPZ
+	formatParquet
 	formatTar   // of images
 	formatBatch // a batch of CIFAR-10
 )
@@ -56,7 +58,7 @@ func isMTX(head []byte) bool {
 var archives = []struct{ magic, advice string }{
 	{zipMagic, "a zip archive within a gzip stream, or from a pipe; name the archive itself if it is an npz file, or else unpack it"},
 	{"\x89HDF\r\n", "an HDF5 file; save its array with np.save"},
-	{"PAR1", "a Parquet file; save its columns as CSV or with np.save"},
+	{parquet.Magic, "a Parquet file within a gzip stream, or from a pipe; name the file itself, unpacked"},
 	{"\xfd7zXZ", "compressed with xz; unpack it or compress it with gzip"},
 	{"BZh", "compressed with bzip2; unpack it or compress it with gzip"},
 	{"(\xb5/\xfd", "compressed with zstd; unpack it or compress it with gzip"},
@@ -92,6 +94,8 @@ func recognise(path string, s *byteSource, images bool) (format, error) {
 		return 0, errorf(ErrEmpty, "the file is empty; fetch or write it again")
 	case begins(zipMagic) && s.at != nil:
 		return formatNPZ, nil
+	case begins(parquet.Magic) && s.at != nil && !images:
+		return formatParquet, nil
 	case images && isTar(head):
 		return formatTar, nil
 	case images && (begins(pngMagic) || begins(jpegMagic)):
@@ -118,7 +122,7 @@ func recognise(path string, s *byteSource, images bool) (format, error) {
 	case strings.HasSuffix(name, ".idx"), strings.HasSuffix(name, "-ubyte"):
 		return formatIDX, nil
 	case bytes.IndexByte(head, 0) >= 0:
-		return 0, errorf(ErrUnsupported, "the file is neither IDX nor npy nor text; convert it to one of these (text in UTF-8)")
+		return 0, errorf(ErrUnsupported, "the file is neither IDX nor npy nor Parquet nor text; convert it to one of these (text in UTF-8)")
 	}
 	return formatText, nil
 }
@@ -153,7 +157,7 @@ func nameOf(path string) string {
 }
 
 // TrimEnding takes the ending off the path of a file of points (.npy, .csv, .tsv,
-// .txt or .idx, and .gz). A name may have other full stops in it.
+// .txt, .idx or .parquet, and .gz). A name may have other full stops in it.
 func TrimEnding(path string) string {
 	cut := func(path string, endings ...string) string {
 		if e := filepath.Ext(path); slices.Contains(endings, strings.ToLower(e)) && e != filepath.Base(path) {
@@ -161,5 +165,5 @@ func TrimEnding(path string) string {
 		}
 		return path
 	}
-	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx")
+	return cut(cut(path, ".gz"), ".npy", ".csv", ".tsv", ".txt", ".idx", ".parquet")
 }

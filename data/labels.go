@@ -252,6 +252,9 @@ func readLabelFile(ctx context.Context, path string) (labelFile, error) {
 // labelArray begins to read the array of labels in a file that holds nothing
 // else. The closer is that of an array in an archive, otherwise nil.
 func labelArray(s *byteSource, f format) (*arrayReader, io.Closer, error) {
+	if f == formatParquet {
+		return nil, nil, errorf(ErrUnsupported, "the file is a Parquet file, of which labels are read only beside the points, as the label column; write labels as text, one on each line")
+	}
 	if f != formatNPZ {
 		a, err := f.header(s)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 
 	"cne/internal/npy"
 )
@@ -18,24 +20,21 @@ const (
 	// of 64, so that they can be mapped into memory, as NumPy wants it, and has
 	// room for any two numbers.
 	npyHeadSize = 128
+	// maxLabel is how many characters a label in an array may have.
+	maxLabel = 1 << 12
 )
 
-// npyTypes are the types that ReadNPY accepts, as NumPy writes them.
-var npyTypes = map[string]scalarType{
-	"<f4": {'f', 4, false},
-	"<f8": {'f', 8, false},
-	"|u1": {'u', 1, false},
-	"<i4": {'i', 4, false},
-	"<i8": {'i', 8, false},
-}
-
 // ReadNPY reads points from a file in NumPy's npy format, version 1 to 3:
-// an array of two or more dimensions (rows are flattened) of float32,
-// float64, uint8, int32 or int64, little-endian and in C order, plain or
+// an array of two or more dimensions (rows are flattened) of bool (0 and 1), of whole
+// numbers of any width, or of float16, float32 or float64, in either order of bytes,
+// in C or Fortran order, plain or
 // compressed with gzip. Values become float32, relative to an Offset as in ReadCSV.
 // The dataset has no name and no
-// labels. Other types and orders give ErrUnsupported, damage gives ErrFormat,
+// labels. Other types give ErrUnsupported, damage gives ErrFormat,
 // an array of one dimension ErrShape.
+//
+// An array in Fortran order that is compressed, or comes from elsewhere than an
+// io.ReaderAt that is an io.Seeker, is held in memory as it is stored while it is read.
 func ReadNPY(r io.Reader) (*Dataset, error) { return readArrayPoints(r, formatNPY) }
 
 // npyHeader reads the head of an npy file.
@@ -87,14 +86,51 @@ func parseNPYHeader(text string) (array, error) {
 	if err != nil {
 		return array{}, errorf(ErrFormat, "the npy header %.80q cannot be understood (%w); write the file again with np.save", text, err)
 	}
-	e, ok := npyTypes[header.Descr]
-	if !ok {
-		return array{}, errorf(ErrUnsupported, "the array has the dtype %.40q; float32, float64, uint8, int32 and int64 in little-endian order are read: convert it with np.ascontiguousarray(x).astype('float32'), or images with .astype('uint8')", header.Descr)
+	e, err := npyType(header.Descr)
+	if err != nil {
+		return array{}, err
 	}
-	if header.Fortran {
-		return array{}, errorf(ErrUnsupported, "the array is stored in Fortran order (column by column); convert it with np.ascontiguousarray(x)")
+	a, err := newArray(e, header.Shape)
+	a.fortran = header.Fortran
+	return a, err
+}
+
+// npyWidths are the bytes that values of a kind may take, or for text those of a
+// character.
+var npyWidths = map[byte][]int{'b': {1}, 'u': {1, 2, 4, 8}, 'i': {1, 2, 4, 8}, 'f': {2, 4, 8}, 'S': {1}, 'U': {4}}
+
+// npyType understands a type as NumPy writes it: the order of bytes, a letter for the
+// kind, and the bytes of a value, or the characters of a text.
+func npyType(descr string) (scalarType, error) {
+	unknown := errorf(ErrUnsupported, "the array has the dtype %.40q; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32'), or labels with x.astype(str)", descr)
+	if descr == "|O" {
+		return scalarType{}, errorf(ErrUnsupported, "the array holds Python objects (dtype object); convert it with x.astype('float32'), or labels with x.astype(str), and write it again with np.save")
 	}
-	return newArray(e, header.Shape)
+	if len(descr) < 3 {
+		return scalarType{}, unknown
+	}
+	order, kind := descr[0], descr[1]
+	count, err := strconv.ParseUint(descr[2:], 10, 31)
+	if err != nil {
+		return scalarType{}, unknown
+	}
+	t := scalarType{kind, int(count), order == '>'}
+	widths := npyWidths[kind]
+	if kind == 'S' || kind == 'U' {
+		if count > maxLabel {
+			return scalarType{}, errorf(ErrUnsupported, "the array has texts of %d characters; labels have at most %d", count, maxLabel)
+		}
+		t.size *= widths[0]
+		if order == '|' && kind == 'U' || count == 0 {
+			return scalarType{}, unknown
+		}
+	} else if !slices.Contains(widths, t.size) || order == '|' && t.size > 1 {
+		return scalarType{}, unknown
+	}
+	if order != '<' && order != '>' && order != '|' {
+		return scalarType{}, unknown
+	}
+	return t, nil
 }
 
 // WriteNPY writes m as a float32 array of shape N×D in version 1.0 of

@@ -12,7 +12,8 @@ import (
 // An npz is NumPy's archive of arrays, a zip file with an npy file for each.
 type npz struct {
 	*zip.Reader
-	size int64 // of the archive
+	at   io.ReaderAt // the archive
+	size int64
 }
 
 // openNPZ reads the list of the arrays in a file that recognize has found to
@@ -22,7 +23,7 @@ func openNPZ(s *byteSource) (*npz, error) {
 	if err != nil {
 		return nil, errorf(ErrFormat, "the zip archive cannot be read (%w); write it again with np.savez", err)
 	}
-	return &npz{z, s.size}, nil
+	return &npz{z, s.at, s.size}, nil
 }
 
 // points returns the array of the points, or images.
@@ -95,6 +96,9 @@ func (z *npz) open(f *zip.File) (*byteSource, io.Closer, error) {
 	}
 	if !s.packed && f.Method == zip.Store && f.UncompressedSize64 <= uint64(z.size) {
 		s.size = int64(f.UncompressedSize64)
+		if start, err := f.DataOffset(); err == nil {
+			s.at, s.sealed = io.NewSectionReader(z.at, start, s.size), true
+		}
 	} else {
 		s.packed = true
 		s.size = int64(min(f.CompressedSize64, uint64(z.size)))

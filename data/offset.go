@@ -248,6 +248,18 @@ func less(v int64, offset float64) float64 {
 	return float64(v) - offset
 }
 
+// lessUnsigned does the same for whole numbers from 0 to 2⁶⁴−1.
+func lessUnsigned(v uint64, offset float64) float64 {
+	if offset >= 0 && offset < 1<<64 && offset == math.Trunc(offset) {
+		o := uint64(offset)
+		if v < o {
+			return -float64(o - v)
+		}
+		return float64(v - o)
+	}
+	return float64(v) - offset
+}
+
 // Relative returns points with another offset: m itself if it has that already, or
 // else a copy of it. The offset has a number for each column, or is nil for none.
 func (m *Matrix) Relative(offset []float64) *Matrix {

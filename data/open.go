@@ -20,11 +20,14 @@ type Options struct {
 	// is recognised by there being one label too many. It takes the place of the
 	// labels that come with the points. ReadCSV does not use it.
 	Labels []string
-	// LabelColumn is the column of a CSV or TSV file that holds the labels:
+	// LabelColumn is the column of a CSV, TSV or Parquet file that holds the labels:
 	// its name in the header, or its number counted from 1 (from the end if
 	// negative: -1 is the last). A name is looked for first.
 	LabelColumn string
-	// Drop lists columns of CSV and TSV files, as LabelColumn does, that are
+	// Only lists the columns, as LabelColumn does, that are the values of the points,
+	// so that others are passed over; empty: all that Drop does not list.
+	Only []string
+	// Drop lists columns of CSV, TSV and Parquet files, as LabelColumn does, that are
 	// passed over.
 	Drop []string
 	// Header says whether CSV and TSV files begin with a line of names.
@@ -95,7 +98,7 @@ type file struct{ path, labels string }
 // Open reads points from files, one below the other in the order of paths.
 // The format of each is recognised from its content and name: IDX (see
 // ReadIDX), npy (ReadNPY), or CSV and TSV (ReadCSV), each plain or compressed
-// with gzip; or npz with an array of points named images (or else x or X),
+// with gzip; Parquet (see ReadParquet); or npz with an array of points named images (or else x or X),
 // without a name (arr_0), or alone, and perhaps one of labels named labels (or
 // else y).
 //

@@ -89,7 +89,7 @@ func TestOpenConcatenates(t *testing.T) {
 
 // TestOpenErrors holds everything that can be wrong with files.
 func TestOpenErrors(t *testing.T) {
-	fortran := npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 1), }", 0, 0, 0, 0)
+	complexes := npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1), }", 0, 0, 0, 0)
 	dtype := func(d string) []byte {
 		return npy("{'descr': '"+d+"', 'fortran_order': False, 'shape': (1, 1), }", make([]byte, 8)...)
 	}
@@ -128,7 +128,7 @@ func TestOpenErrors(t *testing.T) {
 		{"npz: labels of two dimensions", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(2, 1)", 1, 2)}, entry{"y.npy", bytesOf("(1, 2)", 1, 2)})}, []string{"a.npz"}, data.Options{}, data.ErrShape, "a.npz: the array y.npy: labels need an array of one dimension"},
 		{"npz: truncated", files{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array x.npy: the file ends after 3 of the 4 values"},
 		{"npz: labels truncated", files{"a.npz": zipOf(zip.Deflate, entry{"x.npy", bytesOf("(2, 2)", 1, 2, 3, 4)}, entry{"labels.npy", bytesOf("(2,)", 1)})}, []string{"a.npz"}, data.Options{}, data.ErrFormat, "a.npz: the array labels.npy: the file ends after 1 of the 2 values"},
-		{"npz: second of two", files{"a.csv": []byte("1\n"), "b.npz": zipOf(zip.Store, entry{"x.npy", fortran})}, []string{"a.csv", "b.npz"}, data.Options{}, data.ErrUnsupported, "b.npz: the array x.npy: the array is stored in Fortran order"},
+		{"npz: second of two", files{"a.csv": []byte("1\n"), "b.npz": zipOf(zip.Store, entry{"x.npy", complexes})}, []string{"a.csv", "b.npz"}, data.Options{}, data.ErrUnsupported, "b.npz: the array x.npy: the array has the dtype"},
 		{"npz: column", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)})}, []string{"a.npz"}, data.Options{LabelColumn: "1"}, data.ErrOption, "a.npz: a label column or columns to drop are set, but this is an array"},
 		{"npz: only some with labels", files{"a.npz": zipOf(zip.Store, entry{"x.npy", bytesOf("(1, 1)", 1)}, entry{"y.npy", bytesOf("(1,)", 1)}), "b.csv": []byte("1\n")}, []string{"a.npz", "b.csv"}, data.Options{}, data.ErrLabels, "b.csv: this file has no labels although others have"},
 		{"labels: npz of other names", files{"a.csv": []byte("1\n"), "l.npz": zipOf(zip.Store, entry{"a.npy", bytesOf("(1,)", 1)}, entry{"b.npy", bytesOf("(1,)", 1)})}, []string{"a.csv"}, data.Options{Labels: []string{"l.npz"}}, data.ErrFormat, `l.npz: the archive holds no array named labels or y, but "a", "b"`},
@@ -156,11 +156,11 @@ func TestOpenErrors(t *testing.T) {
 		{"idx: no columns", files{"a": idx(8, []uint32{5, 0})}, []string{"a"}, data.Options{}, data.ErrEmpty, "a: the array of shape 5×0 holds no values"},
 
 		{"npy: wrong magic", files{"a.npy": []byte("1,2,3,4,5,6\n")}, []string{"a.npy"}, data.Options{}, data.ErrFormat, `a.npy: the file does not begin with \x93NUMPY`},
-		{"npy: header cut", files{"a": fortran[:40]}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within its header"},
+		{"npy: header cut", files{"a": complexes[:40]}, []string{"a"}, data.Options{}, data.ErrFormat, "a: the file ends within its header"},
 		{"npy: version", files{"a": []byte("\x93NUMPY\x07\x00xxxx")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the file has version 7 of the npy format"},
-		{"npy: Fortran order", files{"a": fortran}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array is stored in Fortran order (column by column); convert it with np.ascontiguousarray(x)"},
-		{"npy: big-endian", files{"a": dtype(">f4")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `a: the array has the dtype ">f4"; float32, float64, uint8, int32 and int64 in little-endian order are read: convert it with np.ascontiguousarray(x).astype('float32')`},
-		{"npy: text", files{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the dtype "<U5"`},
+		{"npy: complex numbers", files{"a": complexes}, []string{"a"}, data.Options{}, data.ErrUnsupported, `a: the array has the dtype "<c8"; numbers of up to 64 bits and bool are read, and text as labels: convert it with x.astype('float32')`},
+		{"npy: objects", files{"a": dtype("|O")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the array holds Python objects (dtype object); convert it with x.astype('float32')"},
+		{"npy: text", files{"a": dtype("<U5")}, []string{"a"}, data.Options{}, data.ErrUnsupported, "a: the values of the array are texts, and points need numbers; convert it with x.astype('float32')"},
 		{"npy: structured", files{"a": npy("{'descr': [('x', '<f4'), ('y', [('z', '<f4')])], 'fortran_order': False, 'shape': (1,), }")}, []string{"a"}, data.Options{}, data.ErrUnsupported, `the dtype "[('x', '<f4')`},
 		{"npy: no dictionary", files{"a": npy("rubbish")}, []string{"a"}, data.Options{}, data.ErrFormat, `a: the npy header "rubbish" cannot be understood (it is no dictionary)`},
 		{"npy: key missing", files{"a": npy("{'descr': '<f4', 'shape': (1, 1)}")}, []string{"a"}, data.Options{}, data.ErrFormat, `the key "fortran_order" is missing`},
@@ -173,7 +173,7 @@ func TestOpenErrors(t *testing.T) {
 		{"several: widths differ", files{"a.csv": []byte("1,2\n"), "b.idx": idx(8, []uint32{1, 3}, 1, 2, 3)}, []string{"a.csv", "b.idx"}, data.Options{}, data.ErrShape, "b.idx: its points have 3 values, those of a.csv have 2"},
 		{"several: columns differ", files{"a.csv": []byte("x,y\n1,2\n"), "b.csv": []byte("y,x\n1,2\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrShape, `b.csv: its data column 1 (counted from 1, without labels and dropped columns) is "y", that of a.csv is "x"`},
 		{"several: NaN in the second", files{"a.csv": []byte("1\n2\n"), "b.csv": []byte("3\nnan\n")}, []string{"a.csv", "b.csv"}, data.Options{}, data.ErrNotFinite, "b.csv: line 2, column 1, both counted from 1: \"nan\" is not finite"},
-		{"several: second damaged", files{"a.csv": []byte("1\n"), "b.npy": fortran}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array is stored in Fortran order"},
+		{"several: second damaged", files{"a.csv": []byte("1\n"), "b.npy": complexes}, []string{"a.csv", "b.npy"}, data.Options{}, data.ErrUnsupported, "b.npy: the array has the dtype"},
 
 		{"labels: too few", files{"a.csv": []byte("1\n2\n3\n"), "l.txt": []byte("a\nb\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 2 labels for 3 points (l.txt: 2); give one label per point"},
 		{"labels: one too many, no heading", files{"a.csv": []byte("1\n2\n"), "l.txt": []byte("a\nb\na\n")}, []string{"a.csv"}, data.Options{Labels: []string{"l.txt"}}, data.ErrLabels, "there are 3 labels for 2 points"},

@@ -149,6 +149,8 @@ func sizeOfFile(ctx context.Context, f file, opt Options) Size {
 	case *arrayReader:
 		n := v.total / st.d
 		return SizeOf(n, st.d)
+	case *parquetReader:
+		return SizeOf(v.file.Rows, st.d)
 	case *table:
 		return sizeOfTable(v, st.d)
 	}

@@ -93,12 +93,13 @@ func (s *streams) next() (st *stream, err error) {
 // more tells whether next has another file.
 func (s *streams) more() bool { return len(s.opened)+len(s.files) > 0 }
 
-// room returns the number of values in those files that are open and are arrays,
+// room returns the number of values in those files that are open and tell it,
 // as far as the sizes of the files vouch for them.
 func (s *streams) room() (values int) {
 	for _, st := range s.opened {
-		if b, ok := st.values.(*arrayReader); ok {
-			values += b.room(0)
+		switch v := st.values.(type) {
+		case *arrayReader, *parquetReader:
+			values += v.room(0)
 		}
 	}
 	return values
@@ -160,6 +161,8 @@ func (st *stream) remark(opt Options, first bool) {
 		opt.Log.Info("the first line counts 0, 1, 2, … and is taken for column names; if it is a point, say that there is no header", "file", st.name)
 	}
 	switch {
+	case first && len(opt.Columns) == 0 && len(st.left) > 0:
+		opt.Log.Info("columns that are taken for no part of the points are left out", "file", st.name, "columns", text.Few(st.left, text.Printable))
 	case !first || len(opt.Columns) == 0:
 	case st.columns == nil:
 		opt.Log.Info("the columns have no names and are taken in the order of training", "file", st.name)
@@ -170,11 +173,14 @@ func (st *stream) remark(opt Options, first bool) {
 
 // begin reads the head of a file.
 func (st *stream) begin(s *byteSource, format format, opt Options) error {
-	if format == formatText {
+	switch format {
+	case formatText:
 		return st.beginTable(s, opt)
+	case formatParquet:
+		return st.beginParquet(s, opt)
 	}
-	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
-		return errorf(ErrOption, "a label column or columns to drop are set, but this is an array whose columns have no names; use CSV, or give the labels as a file of their own")
+	if opt.LabelColumn != "" || len(opt.Drop)+len(opt.Only) > 0 {
+		return errorf(ErrOption, "a label column or columns to take or drop are set, but this is an array whose columns have no names; use CSV or Parquet, or give the labels as a file of their own")
 	}
 	if format == formatNPZ {
 		return st.beginArchive(s, len(opt.Labels) == 0)

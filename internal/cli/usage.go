@@ -73,12 +73,25 @@ func explain(err error) error {
 	switch {
 	case errors.Is(invalid, errEmpty):
 		return fmt.Errorf("--%s %w", flag.Name, errEmpty)
-	case errors.Is(invalid, strconv.ErrRange):
+	case outOfRange(flag.Value.Type(), invalid.GetValue()):
 		return fmt.Errorf("--%s is %s, which is too large", flag.Name, text.Printable(invalid.GetValue()))
 	case known:
 		return fmt.Errorf("--%s is %s, but must be %s", flag.Name, text.Quote(invalid.GetValue()), allowed)
 	}
 	return err
+}
+
+// outOfRange tells whether the value of a type of flag is a number, but one that the type
+// has no room for. pflag does not say which of the two is wrong.
+func outOfRange(kind, value string) bool {
+	var err error
+	switch kind {
+	case "int":
+		_, err = strconv.ParseInt(value, 0, strconv.IntSize)
+	case "float64":
+		_, err = strconv.ParseFloat(value, 64)
+	}
+	return errors.Is(err, strconv.ErrRange)
 }
 
 // markUsageErrors has the arguments of a command and of its subcommands checked, and its

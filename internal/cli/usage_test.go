@@ -10,19 +10,20 @@ import (
 // What is wrong with a flag's value is said in words of the program's own.
 func TestWrongValues(t *testing.T) {
 	for arg, want := range map[string]string{
-		"--count=many":  `--count is "many", but must be a whole number`,
-		"--count=1.5":   `--count is "1.5", but must be a whole number`,
-		"--count=1e99":  `--count is "1e99", but must be a whole number`,
-		"--count=":      `--count is "", but must be a whole number`,
-		"--size=x":      `--size is "x", but must be a number`,
-		"--size=-1e999": "--size is -1e999, which is too large",
-		"--all=maybe":   `--all is "maybe", but must be true or false`,
-		"--name=":       "--name is empty; give it a value, or leave it out",
-		"--list=":       "--list is empty; give it a value, or leave it out",
-		"--seed= ":      "--seed is empty; give it a value, or leave it out",
-		"--log-format=": `invalid argument "" for "--log-format" flag: it must be text or json`,
-		"--no\nflag":    "unknown flag: --no\nflag",
-		"--text=":       "",
+		"--count=many":                 `--count is "many", but must be a whole number`,
+		"--count=1.5":                  `--count is "1.5", but must be a whole number`,
+		"--count=1e99":                 `--count is "1e99", but must be a whole number`,
+		"--count=99999999999999999999": "--count is 99999999999999999999, which is too large",
+		"--count=":                     `--count is "", but must be a whole number`,
+		"--size=x":                     `--size is "x", but must be a number`,
+		"--size=-1e999":                "--size is -1e999, which is too large",
+		"--all=maybe":                  `--all is "maybe", but must be true or false`,
+		"--name=":                      "--name is empty; give it a value, or leave it out",
+		"--list=":                      "--list is empty; give it a value, or leave it out",
+		"--seed= ":                     "--seed is empty; give it a value, or leave it out",
+		"--log-format=":                `invalid argument "" for "--log-format" flag: it must be text or json`,
+		"--no\nflag":                   "unknown flag: --no\nflag",
+		"--text=":                      "",
 	} {
 		root := &cobra.Command{Use: "cne", SilenceErrors: true, SilenceUsage: true}
 		AddReportFlags(root)

@@ -1,0 +1,388 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cne/internal/finite"
+	"cne/internal/parallel"
+	"cne/internal/parquet"
+	"cne/internal/text"
+)
+
+// ReadParquet reads points from a Parquet file: its columns of numbers, each a value of
+// the points, or its one column of lists of numbers, all of one length, each list a
+// point, in which case other columns are passed over. See Options for the column of
+// labels, which may be text, and for columns to take or to drop; Header and Separator
+// mean nothing. Columns that pandas adds for its index are passed over, too, unless they
+// are asked for. The dataset has no name.
+//
+// A value that is missing, a list of another length, or damage give ErrFormat, a column
+// of another type ErrUnsupported, a column that is not there ErrOption, a file without
+// rows ErrEmpty.
+func ReadParquet(r io.Reader, opt Options) (*Dataset, error) {
+	opt.Labels = nil
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	return readOne(r, opt, (*stream).beginParquet)
+}
+
+// pandasIndex is what the names of columns begin with that pandas makes of an index.
+const pandasIndex = "__index_level_"
+
+const (
+	// parquetColumns are read together, as a line of the processor's cache has room for
+	// as many values, and parquetRows at a time.
+	parquetColumns = 16
+	parquetRows    = 1 << 10
+)
+
+// A parquetReader reads the points of a Parquet file.
+type parquetReader struct {
+	layout
+	file   *parquet.File
+	size   int64
+	values []parquetColumn // by place; a single one with all values if they are lists
+	list   bool
+	labels []string // of the rows read since takeLabels
+	label  *parquetColumn
+	done   int // rows read
+	relation
+}
+
+// A parquetColumn is a column that is being read.
+type parquetColumn struct {
+	*parquet.Cursor
+	scalarType
+	isText bool
+	name   string
+}
+
+func (st *stream) beginParquet(s *byteSource, opt Options) error {
+	if s.at == nil {
+		return errorf(ErrUnsupported, "a Parquet file is read in any order, which a stream does not allow; name the file itself")
+	}
+	f, err := parquet.Open(s.at, s.size)
+	if err != nil {
+		return parquetError(err)
+	}
+	r := &parquetReader{file: f, size: s.size}
+	if err := r.choose(opt); err != nil {
+		return err
+	}
+	if f.Rows == 0 {
+		return errorf(ErrEmpty, "the table has no rows; give at least one point")
+	}
+	if err := r.open(); err != nil {
+		return err
+	}
+	st.values, st.d, st.columns, st.left = r, r.width, r.columns, r.left
+	st.labeled = st.labeled || r.label != nil
+	st.bytes = !slices.ContainsFunc(r.with(roleData), func(i int) bool { return !f.Columns[i].Byte })
+	return nil
+}
+
+// parquetError gives an error of reading its kind.
+func parquetError(err error) error {
+	switch {
+	case errors.Is(err, parquet.ErrUnsupported):
+		return errorf(ErrUnsupported, "%w", err)
+	case errors.Is(err, parquet.ErrDamaged), errors.As(err, new(*parquet.NullError)), errors.As(err, new(*parquet.LengthError)):
+		return errorf(ErrFormat, "%w", err)
+	}
+	return err
+}
+
+// with returns the columns that are for something.
+func (r *parquetReader) with(wanted role) (columns []int) {
+	for i, have := range r.roles {
+		if have == wanted {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// choose decides what the columns are for.
+func (r *parquetReader) choose(opt Options) (err error) {
+	for _, c := range r.file.Columns {
+		r.names = append(r.names, validName(c.Name))
+	}
+	if len(r.names) == 0 {
+		return errorf(ErrEmpty, "the table has no columns; give points at least one value")
+	}
+	if r.roles, err = findRoles(len(r.names), r.names, opt); err != nil {
+		return err
+	}
+	var left []string
+	leave := func(i int) { r.roles[i], left = roleDrop, append(left, r.names[i]) }
+	var lists []int
+	for _, i := range r.with(roleData) {
+		c := &r.file.Columns[i]
+		switch {
+		case strings.HasPrefix(r.names[i], pandasIndex) && !slices.Contains(opt.Only, r.names[i]) && !slices.Contains(opt.Columns, r.names[i]):
+			leave(i)
+		case c.List && c.Kind != parquet.Text && c.Kind != 0:
+			lists = append(lists, i)
+		}
+	}
+	if len(lists) > 1 || len(lists) == 1 && len(opt.Only) > 1 {
+		return errorf(ErrOption, "the columns %s hold lists, and points are numbers or one list; name the column that is meant", text.Few(r.named(lists), text.Quote))
+	}
+	if r.list = len(lists) == 1; r.list {
+		for _, i := range r.with(roleData) {
+			if i != lists[0] {
+				leave(i)
+			}
+		}
+		opt.Columns = nil // its values have no names
+	}
+	if len(r.with(roleData)) == 0 {
+		return errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(r.roles))
+	}
+	if err := r.findPlaces(opt); err != nil {
+		return err
+	}
+	if r.left == nil {
+		r.left = left
+	}
+	for _, i := range r.with(roleData) {
+		if c := &r.file.Columns[i]; c.Kind == 0 || c.Kind == parquet.Text {
+			return errorf(ErrUnsupported, "the column %s is %s, and points need numbers; name it as label column, drop it, or cast it to float", text.Quote(r.names[i]), c.Is)
+		}
+	}
+	for _, i := range r.with(roleLabel) {
+		if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
+			return errorf(ErrUnsupported, "the label column %s is %s; labels are numbers or texts: cast it to one of these", text.Quote(r.names[i]), c.Is)
+		}
+	}
+	return nil
+}
+
+func (r *parquetReader) named(columns []int) (names []string) {
+	for _, i := range columns {
+		names = append(names, r.names[i])
+	}
+	return names
+}
+
+// open begins to read the columns.
+func (r *parquetReader) open() error {
+	r.values = make([]parquetColumn, r.width)
+	for _, i := range r.with(roleData) {
+		r.values[r.place[i]] = r.column(i)
+	}
+	for _, i := range r.with(roleLabel) {
+		c := r.column(i)
+		r.label = &c
+	}
+	if !r.list {
+		return nil
+	}
+	r.columns = nil
+	var err error
+	if r.width, err = r.values[0].Width(); err != nil {
+		return parquetError(err)
+	}
+	return nil
+}
+
+func (r *parquetReader) column(i int) parquetColumn {
+	c := &r.file.Columns[i]
+	return parquetColumn{r.file.Cursor(i), scalarType{kind: byte(c.Kind), size: c.Size}, c.Kind == parquet.Text, r.names[i]}
+}
+
+// read implements valueReader.
+func (r *parquetReader) read(dst []float32) (int, error) {
+	rows := min(len(dst)/r.width, r.file.Rows-r.done)
+	dst = dst[:rows*r.width]
+	err := r.readLabels(rows)
+	if err == nil && r.list {
+		err = r.readLists(dst, rows)
+	} else if err == nil {
+		err = r.readColumns(dst, rows)
+	}
+	if err != nil {
+		return 0, parquetError(err)
+	}
+	if r.done += rows; r.done < r.file.Rows {
+		return len(dst), nil
+	}
+	for i := range r.values {
+		if err := r.values[i].End(); err != nil {
+			return 0, parquetError(err)
+		}
+	}
+	return len(dst), io.EOF
+}
+
+// picked is where in the sample the values of those of the rows that come next begin that
+// are in it, and their number among these rows.
+func (r *parquetReader) picked(rows int) (rowsOf, at []int) {
+	if r.sample == nil {
+		return nil, nil
+	}
+	first := r.before + r.done
+	for i := range rows {
+		r.sample.row(first + i)
+	}
+	for k, row := range r.sample.rows {
+		if row >= first {
+			rowsOf, at = append(rowsOf, row-first), append(at, k*r.sample.d)
+		}
+	}
+	return rowsOf, at
+}
+
+// readColumns reads rows of columns with a value each.
+func (r *parquetReader) readColumns(dst []float32, rows int) error {
+	picked, at := r.picked(rows)
+	groups := parallel.Pieces(r.width, parquetColumns)
+	faults := make([]error, groups)
+	parallel.For(r.width, parquetColumns, func(group, lo, hi int) {
+		raw := make([]byte, 8*parquetRows)
+		turned := make([]float32, parquetColumns*parquetRows)
+		next := 0 // of those picked
+		for from := 0; from < rows; from += parquetRows {
+			count := min(parquetRows, rows-from)
+			last := next
+			for last < len(picked) && picked[last] < from+count {
+				last++
+			}
+			for j := lo; j < hi; j++ {
+				c := &r.values[j]
+				if err := c.Numbers(raw[:count*c.size]); err != nil {
+					faults[group] = r.short(err)
+					return
+				}
+				out := turned[(j-lo)*parquetRows:][:count]
+				c.float32s(out, raw)
+				if r.offset != nil && r.offset[j] != 0 {
+					for i := range out {
+						out[i] = float32(c.less(raw, i, r.offset[j]))
+					}
+				}
+				if !c.isFloat32() {
+					for k := next; k < last; k++ {
+						r.sample.x[at[k]+j] = c.less(raw, picked[k]-from, 0)
+					}
+				}
+			}
+			next = last
+			for i := range count {
+				row := dst[(from+i)*r.width+lo:][:hi-lo]
+				for j := range row {
+					row[j] = turned[j*parquetRows+i]
+				}
+			}
+		}
+	})
+	return cmp.Or(faults...)
+}
+
+// readLists reads rows that are lists.
+func (r *parquetReader) readLists(dst []float32, rows int) error {
+	picked, at := r.picked(rows)
+	c, d := &r.values[0], r.width
+	tile := max(1, readBuffer/(d*c.size))
+	raw := make([]byte, min(tile, rows)*d*c.size)
+	for from := 0; from < rows; from += tile {
+		count := min(tile, rows-from)
+		out := dst[from*d : (from+count)*d]
+		if err := c.Numbers(raw[:count*d*c.size]); err != nil {
+			return r.short(err)
+		}
+		c.float32s(out, raw)
+		for j, offset := range r.offset {
+			for i := j; offset != 0 && i < len(out); i += d {
+				out[i] = float32(c.less(raw, i, offset))
+			}
+		}
+		for ; len(picked) > 0 && picked[0] < from+count && !c.isFloat32(); picked, at = picked[1:], at[1:] {
+			for j := range d {
+				r.sample.x[at[0]+j] = c.less(raw, (picked[0]-from)*d+j, 0)
+			}
+		}
+	}
+	return nil
+}
+
+// short makes the end of the values an error, where there should be more.
+func (r *parquetReader) short(err error) error {
+	if err == io.EOF {
+		return errorf(ErrFormat, "a column has fewer values than the %d rows need; the file is damaged, fetch or write it again", r.file.Rows)
+	}
+	return err
+}
+
+// readLabels reads the labels of rows.
+func (r *parquetReader) readLabels(rows int) (err error) {
+	if r.label == nil {
+		return nil
+	}
+	had, c := len(r.labels), r.label
+	if c.isText {
+		if r.labels, err = c.Texts(r.labels, rows); err != nil {
+			return r.short(err)
+		}
+		for i, label := range r.labels[had:] {
+			if !utf8.ValidString(label) {
+				return errorf(ErrFormat, "row %d (counted from 1), column %s: %.40q is no UTF-8; write the file again from text in UTF-8", r.done+i+1, text.Quote(c.name), label)
+			}
+			r.labels[had+i] = strings.TrimSpace(label)
+		}
+		return nil
+	}
+	raw := make([]byte, c.size*min(rows, parquetRows))
+	for done := 0; done < rows; {
+		count := min(parquetRows, rows-done)
+		if err := c.Numbers(raw[:count*c.size]); err != nil {
+			return r.short(err)
+		}
+		for i := range count {
+			if c.kind == 'f' && !finite.Is(c.float(raw, i)) {
+				return errorf(ErrNotFinite, "row %d (counted from 1), column %s: the label is %v; give every point a finite label", r.done+done+i+1, text.Quote(c.name), c.float(raw, i))
+			}
+			label, err := c.text(raw, i)
+			if err != nil {
+				return err
+			}
+			r.labels = append(r.labels, label)
+		}
+		done += count
+	}
+	return nil
+}
+
+// step implements valueReader.
+func (r *parquetReader) step() int {
+	if r.done == r.file.Rows {
+		return 0
+	}
+	return r.width
+}
+
+// room implements valueReader. How far the size of the file vouches for the number of
+// rows, nobody knows, since equal values take nearly nothing.
+func (r *parquetReader) room(done int) int {
+	left := r.file.Rows*r.width - done
+	if done == 0 {
+		return min(left, max(r.width, freeValues, int(r.size)*valuesPerPackedByte))
+	}
+	return min(left, max(done, readBuffer, r.width))
+}
+
+// relate implements valueReader.
+func (r *parquetReader) relate(to relation) { r.relation = to }
+
+// takeLabels implements valueReader.
+func (r *parquetReader) takeLabels() []string {
+	labels := r.labels
+	r.labels = nil
+	return labels
+}

@@ -1,0 +1,215 @@
+package data_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+// parquetFile returns the path of a file that testdata/parquet/make.mjs made.
+func parquetFile(name string) string {
+	return filepath.Join("testdata", "parquet", name+".parquet")
+}
+
+// parquetRow is row i of the table that most of the files hold.
+func parquetRow(i int) []float32 {
+	return []float32{float32(i) * 0.5, float32(float64(i) / 3), float32(i % 7), float32(-i), float32(1 - i%2)}
+}
+
+// What other programs write is read as they mean it, whole and in blocks.
+func TestOpenParquet(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	kind := data.Options{LabelColumn: "kind"}
+	for _, tc := range []struct {
+		file    string
+		opt     data.Options
+		columns []string // of the points; nil: without names
+		values  []int    // of parquetRow
+	}{
+		{"duckdb-uncompressed", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-snappy", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-gzip", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-zstd", kind, names, []int{0, 1, 2, 3, 4}},
+		{"duckdb-v2", kind, names, []int{0, 1, 2, 3, 4}},
+		{"hyparquet", kind, names, []int{0, 1, 2, 3, 4}},
+		{"arrow", kind, names, []int{0, 1, 2, 3, 4}},
+		{"arrow-split", data.Options{}, names[:2], []int{0, 1}},
+		{"arrow-half", data.Options{}, names[:1], []int{0}},
+		{"arrow-list", kind, nil, []int{0, 1, 2, 3}},
+		{"duckdb-array", data.Options{}, nil, []int{0, 1, 2, 3}},
+		{"duckdb-array", data.Options{Only: []string{"vector"}}, nil, []int{0, 1, 2, 3}},
+		{"arrow", data.Options{LabelColumn: "6", Drop: []string{"c", "-2"}}, []string{"a", "b", "d"}, []int{0, 1, 3}},
+		{"arrow", data.Options{Only: []string{"d", "a"}}, []string{"a", "d"}, []int{0, 3}},
+		{"arrow", data.Options{Columns: []string{"e", "a"}}, []string{"e", "a"}, []int{4, 0}},
+	} {
+		t.Run(tc.file, func(t *testing.T) {
+			paths := []string{parquetFile(tc.file)}
+			ds, err := data.Open(t.Context(), paths, tc.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := data.NewMatrix(50, len(tc.values))
+			for i := range want.N {
+				for j, v := range tc.values {
+					want.X[i*want.D+j] = parquetRow(i)[v]
+				}
+			}
+			sameMatrix(t, ds.Points, want)
+			if !slices.Equal(ds.Points.Columns, tc.columns) {
+				t.Errorf("the columns are %q, want %q", ds.Points.Columns, tc.columns)
+			}
+			if ds.Bytes || ds.Name != tc.file {
+				t.Errorf("Bytes is %v, the name %q", ds.Bytes, ds.Name)
+			}
+			if labeled := tc.opt.LabelColumn != ""; labeled != (ds.Labels != nil) {
+				t.Fatalf("the labels are %v", ds.Labels)
+			} else if labeled {
+				for i, c := range ds.Labels.Class {
+					if got := ds.Labels.Names[c]; got != fmt.Sprintf("k%d", i%3) {
+						t.Fatalf("label %d is %q", i, got)
+					}
+				}
+			}
+			sameAsOpen(t, paths, tc.opt)
+			sameAsOpen(t, append(paths, paths...), tc.opt)
+			if size := data.PointsSize(t.Context(), paths, tc.opt); size != data.SizeOf(50, want.D) {
+				t.Errorf("the size is %+v", size)
+			}
+		})
+	}
+	for column, want := range map[string]string{"e": "False True", "c": "0 1 2 3 4 5 6"} {
+		ds, err := data.Open(t.Context(), []string{parquetFile("arrow")}, data.Options{LabelColumn: column, Only: []string{"a"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(ds.Labels.Names, " "); got != want {
+			t.Errorf("the labels of column %s are %s", column, got)
+		}
+	}
+	ds, err := data.Open(t.Context(), []string{parquetFile("arrow")}, data.Options{Only: []string{"c"}})
+	if err != nil || !ds.Bytes {
+		t.Errorf("a column of bytes: %v", err)
+	}
+	ds, err = data.Open(t.Context(), []string{parquetFile("duckdb-nulls")}, data.Options{Only: []string{"b"}, LabelColumn: "kind"})
+	if err != nil || !slices.Equal(ds.Labels.Names, []string{"", "x"}) {
+		t.Errorf("a label that is missing: %v", err)
+	}
+}
+
+// Row groups follow each other.
+func TestParquetGroups(t *testing.T) {
+	paths := []string{parquetFile("duckdb-groups")}
+	ds, err := data.Open(t.Context(), paths, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := data.NewMatrix(5000, 3)
+	for i := range want.N {
+		copy(want.Row(i), []float32{float32(i), float32(i * i), float32(i % 3)})
+	}
+	sameMatrix(t, ds.Points, want)
+	sameAsOpen(t, paths, data.Options{})
+}
+
+// Bad files and options are refused in a sentence.
+func TestOpenParquetErrors(t *testing.T) {
+	for _, tc := range []struct {
+		file string
+		opt  data.Options
+		kind error
+		want string
+	}{
+		{"arrow", data.Options{}, data.ErrUnsupported, `arrow.parquet: the column "kind" is text, and points need numbers; name it as label column, drop it, or cast it to float`},
+		{"arrow", data.Options{Drop: []string{"f"}}, data.ErrOption, `there is no column "f"; the columns are ["a" "b"`},
+		{"arrow", data.Options{Only: []string{"a"}, Drop: []string{"a"}}, data.ErrOption, `column "a" is both among the columns`},
+		{"arrow", data.Options{Only: []string{"a"}, LabelColumn: "a"}, data.ErrOption, `column "a" is both among the columns`},
+		{"arrow", data.Options{Drop: []string{"1", "2", "3", "4", "5", "6"}}, data.ErrEmpty, "no column is left for the points"},
+		{"arrow", data.Options{Columns: []string{"a", "z"}}, data.ErrShape, "z"},
+		{"duckdb-brotli", data.Options{LabelColumn: "kind"}, data.ErrUnsupported, "the file is compressed with Brotli; write it with snappy, gzip or zstd"},
+		{"duckdb-nulls", data.Options{LabelColumn: "kind"}, data.ErrFormat, `row 8 (counted from 1), column "a": the value is missing (null); fill it in`},
+		{"duckdb-ragged", data.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": the list does not have 3 values`},
+		{"duckdb-null-in-list", data.Options{}, data.ErrFormat, `row 8 (counted from 1), column "v": the value is missing, empty, or has a missing value in it`},
+		{"duckdb-empty", data.Options{}, data.ErrEmpty, "the table has no rows"},
+		{"duckdb-types", data.Options{Only: []string{"t"}}, data.ErrUnsupported, `the column "t" is a point in time`},
+		{"duckdb-types", data.Options{Only: []string{"day"}}, data.ErrUnsupported, `the column "day" is a date`},
+		{"duckdb-types", data.Options{Only: []string{"price"}}, data.ErrUnsupported, `the column "price" is a decimal number`},
+		{"duckdb-types", data.Options{Only: []string{"pair"}}, data.ErrUnsupported, `the column "pair" is a structure`},
+		{"duckdb-types", data.Options{Only: []string{"nested"}}, data.ErrUnsupported, `the column "nested" is a structure`},
+		{"duckdb-types", data.Options{Only: []string{"words"}}, data.ErrUnsupported, `the column "words" is a list of texts`},
+		{"duckdb-types", data.Options{Only: []string{"a"}, LabelColumn: "day"}, data.ErrUnsupported, `the label column "day" is a date`},
+	} {
+		_, err := data.Open(t.Context(), []string{parquetFile(tc.file)}, tc.opt)
+		wantError(t, err, tc.kind, tc.want)
+	}
+	x := put(t, t.TempDir(), "x.npy", byteArray("(50, 1)", make([]byte, 50)...))
+	_, err := data.Open(t.Context(), []string{x}, data.Options{Labels: []string{parquetFile("arrow")}})
+	wantError(t, err, data.ErrUnsupported, "labels are read only beside the points")
+	file, err := os.ReadFile(parquetFile("arrow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = data.Open(t.Context(), []string{put(t, t.TempDir(), "a.parquet.gz", gz(file))}, data.Options{})
+	wantError(t, err, data.ErrUnsupported, "a Parquet file within a gzip stream")
+	_, err = data.ReadParquet(io.MultiReader(bytes.NewReader(file)), data.Options{})
+	wantError(t, err, data.ErrUnsupported, "in any order")
+}
+
+// A file that has been cut, or of which a byte is another, is refused or read, without
+// more memory than its size explains.
+func TestParquetDamaged(t *testing.T) {
+	for _, name := range []string{"arrow", "arrow-list", "arrow-split", "duckdb-v2", "duckdb-zstd", "duckdb-gzip", "duckdb-nulls"} {
+		file, err := os.ReadFile(parquetFile(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < len(file); n += 7 {
+			if _, err := data.ReadParquet(bytes.NewReader(file[:n]), data.Options{LabelColumn: "kind"}); err == nil {
+				t.Fatalf("%s: %d bytes of %d are read", name, n, len(file))
+			}
+		}
+		const together = 50 // since measuring takes longest
+		for from := 0; from < len(file); from += together {
+			if used := allocated(func() {
+				for i := from; i < min(len(file), from+together); i++ {
+					changed := bytes.Clone(file)
+					changed[i] ^= []byte{0x01, 0x80, 0xff}[i%3]
+					readAnyParquet(t, changed)
+				}
+			}); used > 64<<20 {
+				t.Fatalf("%s: %d bytes are allocated once one of the %d bytes from %d on has been changed", name, used, together, from)
+			}
+		}
+	}
+}
+
+// readAnyParquet reads a file that may be damaged in several ways.
+func readAnyParquet(t *testing.T, file []byte) {
+	for _, opt := range []data.Options{{LabelColumn: "kind"}, {}} {
+		ds, err := data.ReadParquet(bytes.NewReader(file), opt)
+		checkRead(t, ds, err)
+	}
+}
+
+// FuzzReadParquet reads any bytes as a Parquet file.
+func FuzzReadParquet(f *testing.F) {
+	names, err := filepath.Glob(parquetFile("*"))
+	if err != nil || len(names) == 0 {
+		f.Fatal(errors.Join(err, errors.New("there are no files")))
+	}
+	for _, name := range names {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) { readAnyParquet(t, file) })
+}

@@ -1,0 +1,430 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// A NullError tells of a value that is missing.
+type NullError struct {
+	Column string
+	Row    int // counted from 0
+	List   bool
+}
+
+func (e *NullError) Error() string {
+	what := "is missing (null)"
+	if e.List {
+		what = "is missing, empty, or has a missing value in it (null)"
+	}
+	return fmt.Sprintf("row %d (counted from 1), column %.60q: the value %s; fill it in, remove the row, or drop the column", e.Row+1, e.Column, what)
+}
+
+// A LengthError tells of a list of another length than those before it.
+type LengthError struct {
+	Column string
+	Row    int // counted from 0
+	Length int // of the others
+}
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("row %d (counted from 1), column %.60q: the list does not have %d values, as those before it have; give all points the same number of values", e.Row+1, e.Column, e.Length)
+}
+
+// scratchSize is how many levels or indices are decoded at a time.
+const scratchSize = 1 << 10
+
+// A Cursor reads the values of a column in their order. It holds a page, decompressed but
+// not decoded where a dictionary keeps it small. Several may read from a file at the same
+// time.
+type Cursor struct {
+	f     *File
+	c     *Column
+	group int   // of the row groups, the one after the current
+	at    int64 // where the next page begins
+	end   int64 // of the chunk
+	codec int
+	left  int // values of the chunk in pages to come
+
+	count    int    // values left of the page, missing ones included
+	rep, def hybrid // levels
+	indices  hybrid // into the dictionary, where the page has any
+	indexed  bool
+	numbers  []byte   // of the page, not yet taken
+	texts    []string // likewise
+
+	dictionary      []byte // numbers
+	dictionaryTexts []string
+
+	width   int // values of a list; 0: not known
+	taken   int // values taken from the file
+	scratch []uint32
+}
+
+// Cursor begins to read column i.
+func (f *File) Cursor(i int) *Cursor {
+	return &Cursor{f: f, c: &f.Columns[i], scratch: make([]uint32, scratchSize)}
+}
+
+// row is the row of the value that comes next, counted from 0.
+func (k *Cursor) row() int { return k.taken / max(1, k.width) }
+
+// load makes sure that the page has values left; io.EOF tells that there are no more.
+func (k *Cursor) load() error {
+	for k.count == 0 {
+		for k.at == k.end {
+			if k.left > 0 {
+				return damaged("the column %.60q has fewer values than it says", k.c.Name)
+			}
+			if k.group == len(k.f.groups) {
+				k.numbers, k.texts, k.dictionary, k.dictionaryTexts = nil, nil, nil, nil
+				return io.EOF
+			}
+			g := &k.f.groups[k.group]
+			k.group++
+			chunk := &g.chunks[k.c.leaf]
+			if chunk.encrypted {
+				return unsupported("the column %.60q is encrypted; write the file without encryption", k.c.Name)
+			}
+			if !k.c.List && chunk.values != g.rows || chunk.values < g.rows {
+				return damaged("the column %.60q has %d values for the %d rows of a row group", k.c.Name, chunk.values, g.rows)
+			}
+			k.at, k.end, k.codec, k.left = chunk.start, chunk.start+chunk.bytes, chunk.codec, chunk.values
+			k.dictionary, k.dictionaryTexts = nil, nil
+		}
+		if err := k.readPage(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPage reads the next page of the chunk.
+func (k *Cursor) readPage() error {
+	var p pageHead
+	head := make([]byte, 0, headSize)
+	size, err := 0, error(nil)
+	for try := int64(headSize); ; try *= 8 {
+		n := min(try, k.end-k.at)
+		head = append(head[:0], make([]byte, n)...)
+		if err := readAt(k.f.r, head, k.at); err != nil {
+			return err
+		}
+		if p, size, err = readHead(head); err == nil {
+			break
+		}
+		if n < try || try >= maxHead {
+			return err
+		}
+	}
+	k.at += int64(size)
+	if int64(p.compressed) > k.end-k.at {
+		return damaged("a page of the column %.60q goes beyond its end", k.c.Name)
+	}
+	b := make([]byte, p.compressed)
+	if err := readAt(k.f.r, b, k.at); err != nil {
+		return err
+	}
+	k.at += int64(p.compressed)
+	if p.crc >= 0 && int64(crc32.ChecksumIEEE(b)) != p.crc {
+		return damaged("a page of the column %.60q has another checksum than it should have", k.c.Name)
+	}
+	switch p.kind {
+	case pageDictionary:
+		return k.readDictionary(&p, b)
+	case pageData, pageDataV2:
+		return k.readData(&p, b)
+	}
+	return nil // others have no values
+}
+
+func (k *Cursor) readDictionary(p *pageHead, b []byte) error {
+	b, err := decompress(k.codec, b, p.uncompressed)
+	if err != nil {
+		return err
+	}
+	if p.encoding == encodingPlainDictionary {
+		p.encoding = encodingPlain
+	}
+	if k.c.Kind == Text {
+		k.dictionaryTexts, err = texts(k.c, p.encoding, b, p.values)
+		return err
+	}
+	k.dictionary, err = plain(k.c, p.encoding, b, p.values)
+	if err == nil {
+		k.dictionary = k.dictionary[:p.values*k.c.Size]
+	}
+	return err
+}
+
+func (k *Cursor) readData(p *pageHead, b []byte) (err error) {
+	if p.values > k.left {
+		return damaged("the column %.60q has more values than it says", k.c.Name)
+	}
+	levels := b[:p.repBytes+p.defBytes]
+	rest := b[len(levels):]
+	codec := k.codec
+	if !p.isCompressed {
+		codec = codecNone
+	}
+	if rest, err = decompress(codec, rest, p.uncompressed-len(levels)); err != nil {
+		return err
+	}
+	if p.kind == pageDataV2 {
+		k.rep, k.def = newHybrid(levels[:p.repBytes], width(k.c.maxRep)), newHybrid(levels[p.repBytes:], width(k.c.maxDef))
+	} else {
+		take := func(most int) (h hybrid) {
+			if most == 0 || err != nil {
+				return h
+			}
+			if len(rest) < 4 || uint64(binary.LittleEndian.Uint32(rest)) > uint64(len(rest)-4) {
+				err = damaged("a page of the column %.60q ends within its levels", k.c.Name)
+				return h
+			}
+			n := 4 + int(binary.LittleEndian.Uint32(rest))
+			h = newHybrid(rest[4:n], width(most))
+			rest = rest[n:]
+			return h
+		}
+		k.rep, k.def = take(k.c.maxRep), take(k.c.maxDef)
+		if err != nil {
+			return err
+		}
+	}
+	// How many values are there is known once the levels have been read.
+	there := p.values
+	if k.c.maxDef > 0 {
+		if there, err = k.present(p.values); err != nil {
+			return err
+		}
+	}
+	k.numbers, k.texts, k.indexed = nil, nil, false
+	switch {
+	case p.encoding == encodingDictionary || p.encoding == encodingPlainDictionary:
+		if len(rest) == 0 && there > 0 || len(rest) > 0 && rest[0] > 32 {
+			return damaged("a page of the column %.60q has no indices", k.c.Name)
+		}
+		if k.indexed = true; len(rest) > 0 {
+			k.indices = newHybrid(rest[1:], int(rest[0]))
+		}
+	case k.c.Kind == Text:
+		k.texts, err = texts(k.c, p.encoding, rest, there)
+	default:
+		k.numbers, err = plain(k.c, p.encoding, rest, there)
+	}
+	k.count = p.values
+	k.left -= p.values
+	return err
+}
+
+// present counts the values of a page that are not missing.
+func (k *Cursor) present(values int) (there int, err error) {
+	def := k.def // a copy, so that the levels can be read again
+	for values > 0 {
+		same, ok := def.equal(values, uint32(k.c.maxDef), k.scratch)
+		there, values = there+same, values-same
+		if !ok {
+			return 0, k.noLevels()
+		}
+		if values == 0 {
+			break
+		}
+		if !def.next(k.scratch[:1]) {
+			return 0, k.noLevels()
+		}
+		values--
+	}
+	return there, nil
+}
+
+func (k *Cursor) noLevels() error {
+	return damaged("a page of the column %.60q has fewer levels than values", k.c.Name)
+}
+
+// Numbers fills dst with the numbers that come next, little-endian and of the column's
+// size, those of lists one after the other. A missing one gives a *NullError. After the
+// last one comes io.EOF, also where there are too few for dst; then these are lost.
+func (k *Cursor) Numbers(dst []byte) error {
+	size := k.c.Size
+	for len(dst) > 0 {
+		if err := k.load(); err != nil {
+			return err
+		}
+		n := min(k.count, len(dst)/size)
+		if err := k.skipLevels(n); err != nil {
+			return err
+		}
+		if k.indexed {
+			if err := k.lookUp(dst[:n*size], n); err != nil {
+				return err
+			}
+		} else {
+			copy(dst, k.numbers[:n*size])
+			k.numbers = k.numbers[n*size:]
+		}
+		dst = dst[n*size:]
+		k.count -= n
+		k.taken += n
+	}
+	return nil
+}
+
+// End returns nil if all values have been taken.
+func (k *Cursor) End() error {
+	err := k.load()
+	if err == io.EOF {
+		return nil
+	}
+	if err == nil && k.c.List {
+		err = k.skipLevels(1)
+	}
+	if err == nil {
+		err = damaged("the column %.60q has more values than rows", k.c.Name)
+	}
+	return err
+}
+
+// skipLevels passes over the levels of n values, which have to be those of values that
+// are there, and of lists of one width.
+func (k *Cursor) skipLevels(n int) error {
+	if k.c.maxDef > 0 {
+		same, ok := k.def.equal(n, uint32(k.c.maxDef), k.scratch)
+		if !ok {
+			return k.noLevels()
+		}
+		if same < n {
+			k.taken += same
+			return &NullError{k.c.Name, k.row(), k.c.List}
+		}
+	}
+	if k.c.maxRep == 0 {
+		return nil
+	}
+	// Every list begins with level 0, and goes on with level 1.
+	for at := k.taken; n > 0; {
+		within := at % k.width
+		want, most := uint32(1), k.width-within
+		if within == 0 {
+			want, most = 0, 1
+		}
+		most = min(most, n)
+		same, ok := k.rep.equal(most, want, k.scratch)
+		if !ok {
+			return k.noLevels()
+		}
+		if same < most {
+			row := (at + same) / k.width
+			if within == 0 {
+				row-- // goes on
+			}
+			return &LengthError{k.c.Name, max(0, row), k.width}
+		}
+		at, n = at+most, n-most
+	}
+	return nil
+}
+
+// lookUp puts n numbers of the dictionary into dst.
+func (k *Cursor) lookUp(dst []byte, n int) error {
+	size := k.c.Size
+	for done := 0; done < n; {
+		part := k.scratch[:min(n-done, len(k.scratch))]
+		if !k.indices.next(part) {
+			return k.noIndices()
+		}
+		out := dst[done*size : (done+len(part))*size]
+		entries := uint32(len(k.dictionary) / size)
+		for _, at := range part {
+			if at >= entries {
+				return k.noIndices()
+			}
+		}
+		switch size {
+		case 4:
+			for i, at := range part {
+				binary.LittleEndian.PutUint32(out[4*i:], binary.LittleEndian.Uint32(k.dictionary[4*at:]))
+			}
+		case 8:
+			for i, at := range part {
+				binary.LittleEndian.PutUint64(out[8*i:], binary.LittleEndian.Uint64(k.dictionary[8*at:]))
+			}
+		default:
+			for i, at := range part {
+				copy(out[i*size:(i+1)*size], k.dictionary[int(at)*size:])
+			}
+		}
+		done += len(part)
+	}
+	return nil
+}
+
+func (k *Cursor) noIndices() error {
+	return damaged("a page of the column %.60q asks for what its dictionary does not have", k.c.Name)
+}
+
+// Texts appends n texts that come next; missing ones are empty. Equal ones share their
+// memory where the file has a dictionary of them.
+func (k *Cursor) Texts(to []string, n int) ([]string, error) {
+	for n > 0 {
+		if err := k.load(); err != nil {
+			return to, err
+		}
+		missing := false
+		if k.c.maxDef > 0 {
+			if !k.def.next(k.scratch[:1]) {
+				return to, k.noLevels()
+			}
+			missing = k.scratch[0] != uint32(k.c.maxDef)
+		}
+		switch {
+		case missing:
+			to = append(to, "")
+		case k.indexed:
+			if !k.indices.next(k.scratch[:1]) || k.scratch[0] >= uint32(len(k.dictionaryTexts)) {
+				return to, k.noIndices()
+			}
+			to = append(to, k.dictionaryTexts[k.scratch[0]])
+		default:
+			to, k.texts = append(to, k.texts[0]), k.texts[1:]
+		}
+		k.count--
+		k.taken++
+		n--
+	}
+	return to, nil
+}
+
+// Width finds out how many values the first list of a column of lists has, and has
+// the cursor expect as many of the others. Without rows it gives io.EOF.
+func (k *Cursor) Width() (int, error) {
+	probe := &Cursor{f: k.f, c: k.c, scratch: make([]uint32, 1)}
+	for width := 0; ; width++ {
+		err := probe.load()
+		if err == io.EOF && width > 0 {
+			k.width = width
+			return width, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if !probe.rep.next(probe.scratch[:1]) {
+			return 0, probe.noLevels()
+		}
+		if probe.scratch[0] == 0 && width > 0 {
+			k.width = width
+			return width, nil
+		}
+		if probe.scratch[0] != 0 && width == 0 {
+			return 0, damaged("the column %.60q begins within a list", k.c.Name)
+		}
+		if !probe.def.next(probe.scratch[:1]) {
+			return 0, probe.noLevels()
+		}
+		if probe.scratch[0] != uint32(k.c.maxDef) {
+			return 0, &NullError{k.c.Name, 0, true}
+		}
+		probe.count--
+	}
+}

@@ -1,0 +1,40 @@
+// Package parquet reads and writes Parquet files of flat columns and of lists of numbers,
+// from the specification (https://parquet.apache.org/docs/file-format).
+//
+// A file can claim anything of its contents; memory is taken only for what is there. That is
+// why no general library reads it: those that were tried make room for as many parts as
+// the first bytes of a file announce.
+//
+// Read are the encodings PLAIN, dictionaries, RLE, DELTA_BINARY_PACKED,
+// DELTA_LENGTH_BYTE_ARRAY and BYTE_STREAM_SPLIT, in pages of both versions, uncompressed or
+// compressed with snappy, gzip or zstd.
+package parquet
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnsupported is wrapped by the errors about files that are sound but of a kind that is
+// not read here. All others of reading, but those of the file system, are about damage.
+var ErrUnsupported = errors.New("unsupported kind of file")
+
+// ErrDamaged is wrapped by the errors about files whose parts do not fit together.
+var ErrDamaged = errors.New("malformed file")
+
+// A fault is an error of a kind, which its text does not name.
+type fault struct {
+	kind error
+	text string
+}
+
+func (f *fault) Error() string { return f.text }
+func (f *fault) Unwrap() error { return f.kind }
+
+func damaged(format string, args ...any) error {
+	return &fault{ErrDamaged, fmt.Sprintf(format, args...) + "; the file is damaged, fetch or write it again"}
+}
+
+func unsupported(format string, args ...any) error {
+	return &fault{ErrUnsupported, fmt.Sprintf(format, args...)}
+}
