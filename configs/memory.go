@@ -128,15 +128,16 @@ func describeMemory(e cne.Memory, size data.Size) string {
 	return b.String()
 }
 
-// size returns what is known of the points of data.path.
-func (d *Data) size(ctx context.Context) data.Size {
+// dataSize returns what is known of the points of data.path.
+func (c *Config) dataSize(ctx context.Context) data.Size {
+	d := &c.Data
 	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
 		if size, err := data.BuiltinSize(name); err == nil {
 			return size
 		}
 		return AnySize
 	}
-	return data.PointsSize(ctx, d.Path, d.Options())
+	return data.PointsSize(ctx, d.Path, c.ReadOptions(d))
 }
 
 // memory implements Schema.memory.
@@ -151,7 +152,7 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	}
 	left := c.left(n)
 	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: &q,
+		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache, Checkpoints: true, Embeddings: together,
 	})
 }

@@ -98,6 +98,16 @@ func (ds *Dataset) Source() Source {
 	return ds.Points
 }
 
+// Size returns the size of the points together with so many more of the same kind.
+func (ds *Dataset) Size(more int) Size {
+	n, d := ds.Dims()
+	size := SizeOf(n+more, d)
+	if ds.Stored != nil {
+		size.Storage = storageOf(ds.Stored)
+	}
+	return size
+}
+
 // Columns returns the names of the values of a point; nil if they have none.
 func (ds *Dataset) Columns() []string { return ds.Source().Block(0).Columns }
 
@@ -140,6 +150,16 @@ func (ds *Dataset) Origin(i int) int {
 		return i
 	}
 	return ds.origin[i]
+}
+
+// Origins returns Origin of all points.
+func (ds *Dataset) Origins() []int {
+	n, _ := ds.Dims()
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = ds.Origin(i)
+	}
+	return rows
 }
 
 // assemble makes the dataset of the parts whose points b has collected, relative to

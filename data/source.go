@@ -113,6 +113,23 @@ func isFinite(s Source) bool {
 	return false
 }
 
+// storageOf tells where the points of a source are that is no *Matrix.
+func storageOf(s Source) Storage {
+	switch s := s.(type) {
+	case *stored:
+		for _, p := range s.parts {
+			if p.bytes != nil {
+				return AsBytes
+			}
+		}
+	case *subset:
+		return storageOf(s.of)
+	case *mapped:
+		return storageOf(s.of)
+	}
+	return InFiles
+}
+
 // A subset is some of the points of a source: rows, in ascending order.
 type subset struct {
 	of   Source

@@ -197,11 +197,11 @@ func (p *storedPart) open(ctx context.Context) (*arrayReader, io.Closer, error) 
 
 // explain returns the error of reading a part, which may be that the file has changed.
 func (p *storedPart) explain(err error) error {
-	if changed := p.checkFile(); changed != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return changed
-	}
-	if errors.Is(err, ErrChanged) {
+	switch changed := p.checkFile(); {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrChanged):
 		return err
+	case changed != nil:
+		return changed
 	}
 	return fmt.Errorf("%s: %w", p.path, err)
 }
@@ -258,6 +258,9 @@ func (s *stored) each(ctx context.Context, rows int, sampled *sample, f func(lo 
 	deliver := func() error {
 		lo, n := delivered, filled/s.d
 		delivered, filled = lo+n, 0
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		return f(lo, block.Rows(0, n))
 	}
 	before := 0
