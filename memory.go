@@ -169,7 +169,11 @@ func (r *accounts) search() {
 		k = max(k, r.k)
 	}
 	r.Step("the nearest neighbours are searched")
-	if k > 0 {
+	switch {
+	case k == 0:
+	case r.Search.Approximates(int(r.n), int(r.width()), int(k)):
+		r.nearest = r.descended(k)
+	default:
 		r.nearest = r.neighbors(r.n, r.width(), k, "Neighbors")
 	}
 	if r.Graph == nil {
@@ -196,6 +200,26 @@ func (r *accounts) search() {
 	if r.w.Cached {
 		r.Pass("a copy for the cache", "Neighbors", (size32+size64)*r.n*k+size32*r.n*r.components)
 	}
+}
+
+// descended is neighbors.KNN where that is approximate, and neighbors.EstimateRecall.
+func (r *accounts) descended(k float64) *memory.Part {
+	const (
+		lanes     = 16 // a point's values are padded to a multiple of so many
+		spare     = 5  // entries of a list beyond k
+		shown     = 35 // entries that become acquaintances, at most
+		trees     = 6
+		perSorted = 3 * size32 // of a tree, for each point
+	)
+	found := r.Hold("nearest neighbours", "Neighbors", (size32+size64)*r.n*k)
+	cloud := r.Hold("copies of points, near ones together", "Points", size32*r.n*(lanes*math.Ceil(r.width()/lanes)+1))
+	room := min(k+spare, r.n-1)
+	lists := r.Hold("candidates for neighbours", "Neighbors", size64*r.n*room)
+	r.Garbage(trees * perSorted * r.n)
+	rows := r.Hold("candidates for neighbours", "Neighbors", 2*size32*r.n*min(room, shown)+(size64+3*size32)*r.n)
+	r.Free(cloud, lists, rows)
+	r.Pass("blocks of points", "Points", r.n*(size32*(2+r.width())+size64))
+	return found
 }
 
 // neighbors is neighbors.KNN of n points: what it leaves.

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -64,15 +65,48 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 		points = fmt.Sprintf(", with %d rows of data", size.Low)
 	}
 	problem := fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s", memory.Format(e.Live), e.During, points, available.Source, memory.Format(available.Bytes))
+	fewer := ""
+	if n := s.fitting(c, size, o, usable*float64(available.Bytes)); n > 0 {
+		fewer = fmt.Sprintf(", give at most some %d rows of data", n)
+	}
 	largest := e.Largest()
 	if largest == nil {
-		return &Error{Problem: problem + "; give fewer points, or more memory"}
+		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give fewer points") + ", or more memory"}
 	}
 	return &Error{
 		Source: origins[largest.Option],
-		Problem: fmt.Sprintf("%s; lower %s (%s: %s), or give more memory",
-			problem, largest.Option, largest.What, memory.Format(largest.Bytes)),
+		Problem: fmt.Sprintf("%s; lower %s (%s: %s)%s, or give more memory",
+			problem, largest.Option, largest.What, memory.Format(largest.Bytes), fewer),
 	}
+}
+
+// fewestFitting is the number of points below which a run is no smaller one of the same
+// kind.
+const fewestFitting = 1000
+
+// fitting returns how many points, of a size that is known and too large, a run could
+// have within so many bytes, rounded down to two digits; 0 if they are too few to name.
+func (s *Schema[C]) fitting(c *C, size data.Size, o MemoryOptions, bytes float64) int {
+	if !size.Known() {
+		return 0
+	}
+	o.Edges = 0
+	low, high := 0, size.Low // low fits, high does not
+	for high-low > 1+low/1000 {
+		middle := low + (high-low)/2
+		part := data.SizeOf(middle, size.Width)
+		part.Storage = size.Storage
+		if e, err := s.memory(c, part, o); err == nil && float64(e.Live) <= bytes {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if low < fewestFitting {
+		return 0
+	}
+	unit := int(math.Pow10(int(math.Log10(float64(low))) - 1))
+	return low / unit * unit
 }
 
 // CheckMeasuring says why embeddings of data of a size cannot be measured, for want of
