@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 
+	"cne/data"
 	"cne/internal/memory"
 	"cne/model"
 	"cne/model/op"
@@ -26,6 +27,8 @@ func AvailableMemory() (limit MemoryLimit, ok bool) { return memory.Available() 
 type Workload struct {
 	// Points is n, and Width their width.
 	Points, Width int
+	// Storage is where the points are: data.Open's, or, as the zero value, in memory.
+	Storage data.Storage
 	// Edges is the number of directed edges; 0 means that of a common kNN graph.
 	Edges int
 	// Reading is what it takes to read the points, beside the points themselves, in
@@ -90,6 +93,15 @@ func (r *accounts) cores() float64 { return float64(runtime.GOMAXPROCS(0)) }
 func (r *accounts) read() {
 	r.Step("the points are read")
 	buffers := r.Hold("buffers for reading", "", float64(r.w.Reading))
+	if r.storage() != data.InMemory {
+		r.input = r.Hold("buffers for the blocks of points", "", storedBytes+size32*min(r.n*r.d, storedValues))
+		if r.storage() == data.AsBytes {
+			r.Free(r.input)
+			r.input = r.Hold("points, as bytes", "Points", (r.n+float64(r.w.Held))*r.d)
+		}
+		r.Free(buffers)
+		return
+	}
 	r.input = r.Hold("points", "Points", size32*r.n*r.d)
 	r.Free(buffers)
 	if r.w.Held > 0 {
@@ -98,6 +110,17 @@ func (r *accounts) read() {
 		all := r.Hold("copies of the points", "Points", size32*r.n*r.d)
 		r.Free(all)
 	}
+}
+
+// storedBytes and storedValues are what data's stored source has of a file at a time.
+const storedBytes, storedValues = 1 << 22, 1 << 20
+
+// storage returns where the points are from which components are computed.
+func (r *accounts) storage() data.Storage {
+	if r.Reduces(r.w.Points, r.w.Width) == 0 || !r.releasesInput() {
+		return data.InMemory
+	}
+	return r.w.Storage
 }
 
 // reduce is Neighborhood.reduce: data.FitPCA and PCA.Transform.
@@ -118,6 +141,9 @@ func (r *accounts) reduce() {
 	r.Hold("principal axes", "Components", size64*r.components*r.d)
 	r.Free(products, eigen)
 	r.points = r.Hold("principal components", "Components", size32*r.n*r.components)
+	if r.w.Held > 0 && r.storage() != data.InMemory {
+		r.held = r.Hold("components of held-out points", "Components", size32*float64(r.w.Held)*r.components)
+	}
 	r.Pass("rows in float64", "", size64*(min(r.n*(r.d+r.components), 1<<20)+r.d*r.components))
 	if r.releasesInput() {
 		r.Free(r.input)
@@ -143,7 +169,11 @@ func (r *accounts) search() {
 		k = max(k, r.k)
 	}
 	r.Step("the nearest neighbours are searched")
-	if k > 0 {
+	switch {
+	case k == 0:
+	case r.Search.Approximates(int(r.n), int(r.width()), int(k)):
+		r.nearest = r.descended(k)
+	default:
 		r.nearest = r.neighbors(r.n, r.width(), k, "Neighbors")
 	}
 	if r.Graph == nil {
@@ -170,6 +200,26 @@ func (r *accounts) search() {
 	if r.w.Cached {
 		r.Pass("a copy for the cache", "Neighbors", (size32+size64)*r.n*k+size32*r.n*r.components)
 	}
+}
+
+// descended is neighbors.KNN where that is approximate, and neighbors.EstimateRecall.
+func (r *accounts) descended(k float64) *memory.Part {
+	const (
+		lanes     = 16 // a point's values are padded to a multiple of so many
+		spare     = 5  // entries of a list beyond k
+		shown     = 35 // entries that become acquaintances, at most
+		trees     = 6
+		perSorted = 3 * size32 // of a tree, for each point
+	)
+	found := r.Hold("nearest neighbours", "Neighbors", (size32+size64)*r.n*k)
+	cloud := r.Hold("copies of points, near ones together", "Points", size32*r.n*(lanes*math.Ceil(r.width()/lanes)+1))
+	room := min(k+spare, r.n-1)
+	lists := r.Hold("candidates for neighbours", "Neighbors", size64*r.n*room)
+	r.Garbage(trees * perSorted * r.n)
+	rows := r.Hold("candidates for neighbours", "Neighbors", 2*size32*r.n*min(room, shown)+(size64+3*size32)*r.n)
+	r.Free(cloud, lists, rows)
+	r.Pass("blocks of points", "Points", r.n*(size32*(2+r.width())+size64))
+	return found
 }
 
 // neighbors is neighbors.KNN of n points: what it leaves.

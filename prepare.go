@@ -18,6 +18,10 @@ type Neighborhood struct {
 	// Options.OnComponents says otherwise; where none does, Prepare and Complete let
 	// go of them, for they may be most of the memory, and Input is nil.
 	Input *data.Matrix
+	// Stored has the same points where they are not in memory (data.Dataset.Stored); then
+	// Input is nil, unless the points themselves turn out to be needed. Prepare and
+	// Complete let go of it, too.
+	Stored data.Source
 	// Points is the space in which neighbours are near: Input, or its principal
 	// components, which PCA then gives of any points.
 	Points *data.Matrix
@@ -45,10 +49,23 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	if err := checkPoints(points); err != nil {
 		return nil, err
 	}
-	if err := o.Check(points.N); err != nil {
+	return PrepareSet(ctx, &data.Dataset{Points: points.Clone()}, o)
+}
+
+// PrepareSet is Prepare for the points of a set, which it takes from there and scales in
+// place. Those that data.Open has left in their files, as data.Options.BlocksAbove says,
+// are gone through a block at a time, so that there may be more of them than memory holds
+// where o.Components is below their width and a table is trained; the files must stay the
+// same until PrepareSet returns, or the error is data.ErrChanged.
+func PrepareSet(ctx context.Context, set *data.Dataset, o Options) (*Neighborhood, error) {
+	n, d := set.Dims()
+	if n < 1 || d < 1 {
+		return nil, fmt.Errorf("%w: there are none", ErrPoints)
+	}
+	if err := o.Check(n); err != nil {
 		return nil, err
 	}
-	set := &data.Dataset{Points: points.Clone()}
+	columns := set.Columns()
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
 	switch {
 	case errors.Is(err, data.ErrOption):
@@ -59,9 +76,10 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	if err := set.Normalize(o.GraphMetric, scaler); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{
-		Width: points.D, Columns: slices.Clone(points.Columns), Scaler: scaler, Metric: o.GraphMetric,
+	h := &Neighborhood{Input: set.Points, Stored: set.Stored, Before: &data.Preprocessing{
+		Width: d, Columns: slices.Clone(columns), Scaler: scaler, Metric: o.GraphMetric,
 	}}
+	set.Points, set.Stored = nil, nil
 	if err := h.Complete(ctx, &o, 0); err != nil {
 		return nil, err
 	}
@@ -76,20 +94,25 @@ func checkPoints(m *data.Matrix) error {
 	return nil
 }
 
-// Complete finds what is nil of Points, Nearest and Graph, given Input and Before; what
-// is there already, such as what an earlier run has found, is taken as it is. Nearest
-// gets at least so many neighbours, which a measure of quality may want more of than
-// the graph; if it is there already, it must have as many. When ctx ends, so does
+// Source returns the points as they were scaled, Input or Stored; nil if they were let
+// go of.
+func (h *Neighborhood) Source() data.Source {
+	if h.Input == nil {
+		return h.Stored
+	}
+	return h.Input
+}
+
+// Complete finds what is nil of Points, Nearest and Graph, given Input, or Stored, and
+// Before; what is there already, such as what an earlier run has found, is taken as it
+// is. Nearest gets at least so many neighbours, which a measure of quality may want more
+// of than the graph; if it is there already, it must have as many. When ctx ends, so does
 // Complete, with ctx.Err().
 func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) error {
-	from := h.Points
-	if from == nil {
-		from = h.Input
-	}
-	if err := checkPoints(from); err != nil {
+	n, err := h.size()
+	if err != nil {
 		return err
 	}
-	n := from.N
 	if err := o.checkGraph(n); err != nil {
 		return err
 	}
@@ -106,7 +129,10 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	if nb := h.Nearest; nb != nil && (nb.N != n || nb.K < k) {
 		return fmt.Errorf("%w: there are %d neighbours of %d points, but %d of %d are needed", ErrPoints, nb.K, nb.N, k, n)
 	}
-	if err := h.checkEqual(o); err != nil {
+	if err := h.collect(ctx, o); err != nil {
+		return err
+	}
+	if err := h.checkEqual(ctx, o); err != nil {
 		return err
 	}
 	if h.Points == nil {
@@ -114,6 +140,7 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 			return err
 		}
 	}
+	h.Stored = nil
 	if o.releasesInput() {
 		h.Input = nil // the search for neighbours needs the memory more
 	}
@@ -153,18 +180,49 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 	return ctx.Err()
 }
 
+// size returns the number of the points, if they are some.
+func (h *Neighborhood) size() (n int, err error) {
+	from := h.Points
+	if from == nil {
+		from = h.Input
+	}
+	if from == nil && h.Stored != nil {
+		n, _ = h.Stored.Dims()
+		return n, nil
+	}
+	if err := checkPoints(from); err != nil {
+		return 0, err
+	}
+	return from.N, nil
+}
+
+// collect reads stored points into memory if they themselves are needed.
+func (h *Neighborhood) collect(ctx context.Context, o *Options) (err error) {
+	if h.Stored == nil || h.Input != nil {
+		return nil
+	}
+	if n, d := h.Stored.Dims(); o.Reduces(n, d) == 0 || !o.releasesInput() {
+		h.Input, err = data.Collect(ctx, h.Stored)
+	}
+	return err
+}
+
 // checkEqual refuses points for a network that are all equal, and warns of those whose
 // neighbours are to be found.
-func (h *Neighborhood) checkEqual(o *Options) error {
-	x, d := h.Input.X, h.Input.D
-	if !slices.Equal(x[d:], x[:len(x)-d]) { // each point and the next
+func (h *Neighborhood) checkEqual(ctx context.Context, o *Options) error {
+	points := h.Source()
+	if points == nil {
 		return nil
+	}
+	equal, err := data.AllEqual(ctx, points)
+	if err != nil || !equal {
+		return err
 	}
 	if o.network() {
 		return ErrEqualPoints
 	}
-	if h.Graph == nil && o.Log != nil {
-		o.Log.Warn("all points are equal, so that each is as near as any other and chance decides where they lie", "points", h.Input.N)
+	if n, _ := points.Dims(); h.Graph == nil && o.Log != nil {
+		o.Log.Warn("all points are equal, so that each is as near as any other and chance decides where they lie", "points", n)
 	}
 	return nil
 }
@@ -182,16 +240,18 @@ func (o *Options) Reduces(n, d int) int {
 func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 	start := time.Now()
 	defer func() { h.PCATime = time.Since(start) }()
-	h.Points = h.Input
-	components := o.Reduces(h.Input.N, h.Input.D)
+	points := h.Source()
+	n, d := points.Dims()
+	components := o.Reduces(n, d)
 	if components == 0 {
+		h.Points = h.Input
 		return nil
 	}
-	o.log("computing principal components", "from", h.Input.D, "to", components)
-	if h.PCA, err = data.FitPCA(ctx, h.Input, components, o.Device); err != nil {
+	o.log("computing principal components", "from", d, "to", components)
+	if h.PCA, err = data.FitPCA(ctx, points, components, o.Device); err != nil {
 		return err
 	}
-	h.Points, err = h.PCA.Transform(ctx, h.Input, o.Device)
+	h.Points, err = h.PCA.Transform(ctx, points, o.Device)
 	return err
 }
 

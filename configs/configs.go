@@ -40,7 +40,7 @@ var Train = &Schema[Config]{
 	complete: (*Config).complete,
 	clashes:  (*Config).clashes,
 	size:     (*Config).CheckSize,
-	dataSize: func(ctx context.Context, c *Config) data.Size { return c.Data.size(ctx) },
+	dataSize: func(ctx context.Context, c *Config) data.Size { return c.dataSize(ctx) },
 	memory:   (*Config).memory,
 	common: func(c *Config) Common {
 		return Common{&c.Output.Dir, c.Train.Epochs, c.Train.LogEvery, c.Checkpoint, c.Log, c.Device, c.Model.DType, c.Inputs()}

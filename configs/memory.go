@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -64,15 +65,48 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 		points = fmt.Sprintf(", with %d rows of data", size.Low)
 	}
 	problem := fmt.Sprintf("the run takes at least %s of memory (while %s%s), but %s leaves %s", memory.Format(e.Live), e.During, points, available.Source, memory.Format(available.Bytes))
+	fewer := ""
+	if n := s.fitting(c, size, o, usable*float64(available.Bytes)); n > 0 {
+		fewer = fmt.Sprintf(", give at most some %d rows of data", n)
+	}
 	largest := e.Largest()
 	if largest == nil {
-		return &Error{Problem: problem + "; give fewer points, or more memory"}
+		return &Error{Problem: problem + cmp.Or(strings.Replace(fewer, ",", ";", 1), "; give fewer points") + ", or more memory"}
 	}
 	return &Error{
 		Source: origins[largest.Option],
-		Problem: fmt.Sprintf("%s; lower %s (%s: %s), or give more memory",
-			problem, largest.Option, largest.What, memory.Format(largest.Bytes)),
+		Problem: fmt.Sprintf("%s; lower %s (%s: %s)%s, or give more memory",
+			problem, largest.Option, largest.What, memory.Format(largest.Bytes), fewer),
 	}
+}
+
+// fewestFitting is the number of points below which a run is no smaller one of the same
+// kind.
+const fewestFitting = 1000
+
+// fitting returns how many points, of a size that is known and too large, a run could
+// have within so many bytes, rounded down to two digits; 0 if they are too few to name.
+func (s *Schema[C]) fitting(c *C, size data.Size, o MemoryOptions, bytes float64) int {
+	if !size.Known() {
+		return 0
+	}
+	o.Edges = 0
+	low, high := 0, size.Low // low fits, high does not
+	for high-low > 1+low/1000 {
+		middle := low + (high-low)/2
+		part := data.SizeOf(middle, size.Width)
+		part.Storage = size.Storage
+		if e, err := s.memory(c, part, o); err == nil && float64(e.Live) <= bytes {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if low < fewestFitting {
+		return 0
+	}
+	unit := int(math.Pow10(int(math.Log10(float64(low))) - 1))
+	return low / unit * unit
 }
 
 // CheckMeasuring says why embeddings of data of a size cannot be measured, for want of
@@ -128,15 +162,16 @@ func describeMemory(e cne.Memory, size data.Size) string {
 	return b.String()
 }
 
-// size returns what is known of the points of data.path.
-func (d *Data) size(ctx context.Context) data.Size {
+// dataSize returns what is known of the points of data.path.
+func (c *Config) dataSize(ctx context.Context) data.Size {
+	d := &c.Data
 	if name, ok := strings.CutPrefix(d.Path[0], BuiltinPrefix); ok && len(d.Path) == 1 {
 		if size, err := data.BuiltinSize(name); err == nil {
 			return size
 		}
 		return AnySize
 	}
-	return data.PointsSize(ctx, d.Path, d.Options())
+	return data.PointsSize(ctx, d.Path, c.ReadOptions(d))
 }
 
 // memory implements Schema.memory.
@@ -151,7 +186,7 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	}
 	left := c.left(n)
 	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Edges: more.Edges, Quality: &q,
+		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,
 	})
 }

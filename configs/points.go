@@ -7,6 +7,8 @@ import (
 
 	"cne"
 	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/text"
 	"cne/train"
 )
 
@@ -37,6 +39,36 @@ func (c *Config) CheckSize(size data.Size) error {
 		return err
 	}
 	return c.checkFit(low, high)
+}
+
+// CheckNeighbors says why k neighbours each cannot be found of the n points that a run
+// trains on.
+func (c *Config) CheckNeighbors(n, k int) error {
+	if n < 2 {
+		if c.Data.Holdout != nil {
+			return errors.New("data.holdout leaves a single point, which has no neighbours; hold fewer out, or give more points")
+		}
+		return errors.New("there is a single point, which has no neighbours; give more points")
+	}
+	if n <= k {
+		if c.Data.Holdout != nil {
+			return fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)
+		}
+		return fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
+	}
+	return nil
+}
+
+// ExplainPoints makes an error of preparing n points, on so many principal components,
+// one that names the key or the files; others it returns as they are.
+func (c *Config) ExplainPoints(err error, n, components int) error {
+	switch {
+	case errors.Is(err, neighbors.ErrNotFinite) && components > 0:
+		return errors.New("the principal components are too large for float32; set data.scale to standard or unit")
+	case errors.Is(err, cne.ErrEqualPoints):
+		return fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path, nil), n)
+	}
+	return err
 }
 
 // left returns how many of n points a share that is held out leaves.

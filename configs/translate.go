@@ -26,6 +26,16 @@ func (d *Data) Options() data.Options {
 	return o
 }
 
+// ReadOptions returns how files of points are read, those of Data or such as are held
+// out: points of which the run needs the principal components alone stay in their files.
+func (c *Config) ReadOptions(d *Data) data.Options {
+	o := d.Options()
+	if c.Model.Kind == "table" || c.Model.Input == "pca" {
+		o.BlocksAbove = c.Graph.PCA
+	}
+	return o
+}
+
 // Options returns how the files are read.
 func (d *ImageData) Options() data.ImageOptions {
 	return data.ImageOptions{Labels: d.Labels, Size: d.Size}

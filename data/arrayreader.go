@@ -1,9 +1,11 @@
 package data
 
 import (
+	"hash/crc32"
 	"io"
 
 	"cne/internal/finite"
+	"cne/internal/parallel"
 )
 
 // valueBytes are the bytes of the values of an array, in C order.
@@ -24,6 +26,7 @@ type arrayReader struct {
 	total int         // values that the header announces
 	done  int         // values read so far
 	buf   []byte
+	sum   *uint32 // checksum of the bytes read so far; nil if none is wanted
 	relation
 }
 
@@ -65,6 +68,9 @@ func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if r.sum != nil {
+		*r.sum = crc32.Update(*r.sum, castagnoli, r.buf[:got])
+	}
 	r.done += n
 	return r.buf, n, nil
 }
@@ -79,15 +85,30 @@ func (r *arrayReader) read(dst []float32) (int, error) {
 		if err != nil {
 			return filled, err
 		}
-		r.convert(dst[filled:filled+n], src, r.done-n)
+		r.convertAll(dst[filled:filled+n], src, r.done-n)
 		filled += n
 	}
+}
+
+// convertAll is convert on all cores, unless a sample is taken on the way.
+func (r *arrayReader) convertAll(dst []float32, src []byte, first int) {
+	if r.sample != nil {
+		r.convert(dst, src, first)
+		return
+	}
+	parallel.For(len(dst), convertGrain, func(_, lo, hi int) { r.convert(dst[lo:hi], src[lo*r.size:], first+lo) })
 }
 
 // convert converts the values in src, the first of which is value first of all.
 func (r *arrayReader) convert(dst []float32, src []byte, first int) {
 	if r.sample != nil && !r.isFloat32() {
 		r.sampleFrom(src, first, len(dst))
+	}
+	if r.table != nil {
+		for i := range dst {
+			dst[i] = r.table[src[i]]
+		}
+		return
 	}
 	r.float32s(dst, src)
 	if r.offset == nil {
@@ -136,6 +157,21 @@ func (r *arrayReader) relate(to relation) { r.relation = to }
 
 // takeLabels implements valueReader: an array has none among its values.
 func (r *arrayReader) takeLabels() []string { return nil }
+
+// readBytes returns the values, which are bytes, as they are.
+func (r *arrayReader) readBytes() ([]byte, error) {
+	x := make([]byte, 0, r.room(0))
+	for {
+		src, n, err := r.next(r.total)
+		if err == io.EOF {
+			return x, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		x = append(x, src[:n]...)
+	}
+}
 
 // appendLabels reads values, at most limit of them, as labels; after the last
 // one it returns io.EOF, if the file ends there too.

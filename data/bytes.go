@@ -15,9 +15,22 @@ const exactRows = 256
 // checkGrain is the number of values that areBytes looks at in one piece.
 const checkGrain = 1 << 18
 
-// areBytes tells whether all values are whole numbers from 0 to 255, as pixels
+// areBytes tells whether all values of points are whole numbers from 0 to 255, as pixels
 // are.
-func areBytes(x []float32) bool {
+func areBytes(ctx context.Context, points Source) (bool, error) {
+	err := points.Each(ctx, 0, func(_ int, block *Matrix) error {
+		if !allBytes(block.X) {
+			return errStop
+		}
+		return nil
+	})
+	if err == errStop {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func allBytes(x []float32) bool {
 	var refuted atomic.Bool
 	parallel.For(len(x), checkGrain, func(_, lo, hi int) {
 		if refuted.Load() {
@@ -38,19 +51,16 @@ func areBytes(x []float32) bool {
 // float64, and yet exact: the products of exactRows rows at a time are added up
 // in float32, and these sums in float64, without rounding.
 func (f *pcaFit) upperByteProducts(ctx context.Context) ([]float64, error) {
-	n, width := f.m.N, len(f.columns)
+	n, width := f.n, len(f.columns)
 	c := make([]float64, width*width)
 	chunk := min(n, 4*exactRows)
 	x := make([]float32, chunk*width)
 	sums := make([]float32, parallel.Pieces(width, tile)*tile*width) // of a strip each
-	for lo := 0; lo < n; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		rows := min(chunk, n-lo)
+	err := f.points.Each(ctx, chunk, func(_ int, block *Matrix) error {
+		rows := block.N
 		parallel.For(rows, fillGrain, func(_, from, to int) {
 			for i := from; i < to; i++ {
-				row, out := f.m.Row(lo+i), x[i*width:(i+1)*width]
+				row, out := block.Row(i), x[i*width:(i+1)*width]
 				for a, j := range f.columns {
 					out[a] = row[j]
 				}
@@ -69,6 +79,7 @@ func (f *pcaFit) upperByteProducts(ctx context.Context) ([]float64, error) {
 				}
 			}
 		})
-	}
-	return c, nil
+		return nil
+	})
+	return c, err
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 
 	"cne/internal/finite"
@@ -11,8 +12,11 @@ type Dataset struct {
 	// Name says what the points are, for titles and logs. Open takes it from
 	// the name of the first file or folder.
 	Name string
-	// Points holds one point per row, in the order of the files.
+	// Points holds one point per row, in the order of the files; nil where Stored has
+	// them.
 	Points *Matrix
+	// Stored is the points where they are not in memory; nil where Points has them.
+	Stored Source
 	// Labels is nil when the points have none.
 	Labels *Labels
 	// Names has the name of each point where the files tell; otherwise it is nil.
@@ -45,25 +49,70 @@ type part struct {
 // (ErrNotFinite). Points are numbered from 1 over all files, values within a
 // point from 1; where the file is known, it is named together with the row's
 // number within it. Open and the readers have called Check already.
-func (ds *Dataset) Check() error {
-	if ds == nil || ds.Points == nil || ds.Points.N == 0 {
+func (ds *Dataset) Check() error { return ds.check(context.Background()) }
+
+func (ds *Dataset) check(ctx context.Context) error {
+	n, _ := ds.Dims()
+	if n == 0 {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
 	}
-	m := ds.Points
-	if err := m.check(); err != nil {
+	points := ds.Source()
+	if err := checkSource(points); err != nil {
 		return err
 	}
-	if err := ds.Labels.Check(m.N); err != nil {
+	if err := ds.Labels.Check(n); err != nil {
 		return err
 	}
-	if ds.Names != nil && len(ds.Names) != m.N {
-		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), m.N)
+	if ds.Names != nil && len(ds.Names) != n {
+		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), n)
 	}
-	if at := finite.First(m.X); at >= 0 {
-		return notFinite(ds.describeRow(at/m.D), at%m.D, m.X[at])
+	if isFinite(points) {
+		return nil
 	}
-	return nil
+	return points.Each(ctx, 0, func(lo int, block *Matrix) error {
+		if at := finite.First(block.X); at >= 0 {
+			return notFinite(ds.describeRow(lo+at/block.D), at%block.D, block.X[at])
+		}
+		return nil
+	})
 }
+
+// Dims returns the number of points and that of the values of each; zeros if there are
+// none.
+func (ds *Dataset) Dims() (n, d int) {
+	switch {
+	case ds == nil:
+	case ds.Stored != nil:
+		n, d = ds.Stored.Dims()
+	case ds.Points != nil:
+		n, d = ds.Points.Dims()
+	}
+	return n, d
+}
+
+// Source returns the points, wherever they are; nil if there are none.
+func (ds *Dataset) Source() Source {
+	if ds.Stored != nil || ds.Points == nil {
+		return ds.Stored
+	}
+	return ds.Points
+}
+
+// Size returns the size of the points together with so many more of the same kind.
+func (ds *Dataset) Size(more int) Size {
+	n, d := ds.Dims()
+	size := SizeOf(n+more, d)
+	if ds.Stored != nil {
+		size.Storage = storageOf(ds.Stored)
+	}
+	return size
+}
+
+// Columns returns the names of the values of a point; nil if they have none.
+func (ds *Dataset) Columns() []string { return ds.Source().Block(0).Columns }
+
+// Offset returns the Offset of the points; nil if they have none.
+func (ds *Dataset) Offset() []float64 { return ds.Source().Block(0).Offset }
 
 // notFinite is the error for a value of a row that has been described.
 func notFinite(row string, column int, v float32) error {
@@ -101,6 +150,16 @@ func (ds *Dataset) Origin(i int) int {
 		return i
 	}
 	return ds.origin[i]
+}
+
+// Origins returns Origin of all points.
+func (ds *Dataset) Origins() []int {
+	n, _ := ds.Dims()
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = ds.Origin(i)
+	}
+	return rows
 }
 
 // assemble makes the dataset of the parts whose points b has collected, relative to

@@ -7,7 +7,8 @@
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
 // compressed with gzip, and npz files, and puts several files one below the
 // other. Builtin gives the data that travel inside the program. OpenBlocks reads
-// the same files a block of rows at a time, for those that memory cannot hold.
+// the same files a block of rows at a time, for those that memory cannot hold. So does
+// a Source, as often as is needed, which is what FitPCA wants.
 // What usually happens to the points next lives here too: Split holds some of
 // them out, Imbalance thins classes out, Scale brings the points to a common
 // scale, FitPCA finds their principal components. WriteNPY and WriteCSV write an
@@ -32,6 +33,6 @@
 // An error is one sentence that says what is wrong, where, and how to mend
 // it; those about a matrix in memory, which names no file, begin with "data: ". A
 // caller that has to tell cases apart uses errors.Is with ErrFormat,
-// ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty and
-// ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
+// ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty, ErrChanged
+// and ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
 package data

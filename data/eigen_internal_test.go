@@ -123,12 +123,13 @@ func TestSomeEigen(t *testing.T) {
 func TestUpperByteProducts(t *testing.T) {
 	for _, shape := range [][2]int{{1, 1}, {255, 3}, {256, 130}, {257, 5}, {2100, 150}} {
 		n, d := shape[0], shape[1]
-		f := &pcaFit{m: NewMatrix(n, d)}
+		m := NewMatrix(n, d)
+		f := &pcaFit{points: m, n: n, d: d}
 		s := rng.New(uint64(n), rng.Init)
-		for i := range f.m.X {
-			f.m.X[i] = float32(255 - s.IntN(256)*(i%2)) // half of them the largest
+		for i := range m.X {
+			m.X[i] = float32(255 - s.IntN(256)*(i%2)) // half of them the largest
 		}
-		if !areBytes(f.m.X) {
+		if bytes, err := areBytes(t.Context(), m); !bytes || err != nil {
 			t.Fatal("the values are not recognised")
 		}
 		for j := range d {
@@ -145,7 +146,7 @@ func TestUpperByteProducts(t *testing.T) {
 			for b, jb := range f.columns[a:] {
 				want := 0
 				for i := range n {
-					want += int(f.m.Row(i)[ja]) * int(f.m.Row(i)[jb])
+					want += int(m.Row(i)[ja]) * int(m.Row(i)[jb])
 				}
 				if got[a*width+a+b] != float64(want) {
 					t.Fatalf("%d×%d: the product of columns %d and %d is %v, want %d", n, d, ja, jb, got[a*width+a+b], want)
@@ -154,9 +155,9 @@ func TestUpperByteProducts(t *testing.T) {
 		}
 	}
 	for _, v := range []float64{-1, 0.5, 256, 254.9999, 1e30, math.Inf(1)} {
-		x := make([]float32, 3*checkGrain)
-		x[2*checkGrain+5] = float32(v)
-		if areBytes(x) {
+		m := NewMatrix(3, checkGrain)
+		m.X[2*checkGrain+5] = float32(v)
+		if bytes, err := areBytes(t.Context(), m); bytes || err != nil {
 			t.Errorf("%v is taken for a byte", v)
 		}
 	}

@@ -27,6 +27,8 @@ var (
 	ErrDirection = errors.New("a point has no direction")
 	// ErrEmpty: there are no points, or the points have no values.
 	ErrEmpty = errors.New("no data")
+	// ErrChanged: a file that is read several times is not the same each time.
+	ErrChanged = errors.New("a file has changed")
 	// ErrOption: an argument or a field of Options has no meaning, or none
 	// for these files.
 	ErrOption = errors.New("unusable option")

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -90,15 +91,28 @@ func (e *DirectionError) Unwrap() error { return ErrDirection }
 // be nil, is what they were scaled by. Points without direction give a *DirectionError
 // whose rows are those of the input (see Origin), and an unknown metric ErrOption.
 func (ds *Dataset) Normalize(metric Metric, scaler *Scaler) error {
-	if err := ds.Points.check(); err != nil {
+	if err := checkSource(ds.Source()); err != nil {
 		return err
 	}
 	if err := metric.check(); err != nil || metric.isEuclidean() {
 		return err
 	}
 	ds.Bytes = false
-	skipped := make([]bool, ds.Points.N)
-	metric.normalize(ds.Points, scaler, skipped)
+	n, _ := ds.Dims()
+	skipped := make([]bool, n)
+	err := ds.Source().Each(context.Background(), 0, func(lo int, block *Matrix) error {
+		metric.normalize(block, scaler, skipped[lo:]) // in place where it is in memory
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if ds.Stored != nil {
+		ds.Stored = &mapped{of: ds.Stored, offset: ds.Offset(), change: func(block *Matrix) error {
+			metric.normalize(block, scaler, make([]bool, block.N))
+			return nil
+		}}
+	}
 	e := directionError(metric, skipped)
 	if e == nil {
 		return nil

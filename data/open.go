@@ -46,6 +46,13 @@ type Options struct {
 	// another number of values gives ErrShape. With nil, Open and ReadCSV choose
 	// one, or none, by what the columns need; OpenBlocks takes none.
 	Offset []float64
+	// BlocksAbove, if it is above 0, has Open leave points where they are if they have
+	// more values each than this, and are at least as many as their values: in plain
+	// IDX and npy files, which are read again as often as the points are gone through and
+	// must stay the same for as long, or as bytes where arrays of unsigned bytes are
+	// compressed. Dataset.Stored has them then. It is the number of principal components
+	// that are wanted of points that are not wanted themselves.
+	BlocksAbove int
 	// Log, if there is one, is told how a file was understood where that may be other
 	// than was meant, and what float32 does not keep of the points.
 	Log *slog.Logger
@@ -117,6 +124,30 @@ func Open(ctx context.Context, paths []string, opt Options) (*Dataset, error) {
 		return nil, err
 	}
 
+	ds, err := openStored(ctx, files, opt)
+	if ds == nil && err == nil {
+		ds, err = openWhole(ctx, files, opt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ds.Name = opt.Name; ds.Name == "" {
+		ds.Name = nameOf(paths[0])
+	}
+	if len(opt.Labels) > 0 {
+		n, _ := ds.Dims()
+		labels, err := readLabelFiles(ctx, opt.Labels, n)
+		if err != nil {
+			return nil, err
+		}
+		ds.Labels = NewLabels(labels)
+	}
+	return ds, nil
+}
+
+// openWhole is Open for points that are read into memory, but for their name and for
+// labels from files of their own.
+func openWhole(ctx context.Context, files []file, opt Options) (*Dataset, error) {
 	var b builder
 	var sampled *sample
 	parts, err := readFiles(ctx, files, opt, &b, &sampled)
@@ -141,22 +172,7 @@ func Open(ctx context.Context, paths []string, opt Options) (*Dataset, error) {
 		}
 		remarkRounding(opt.Log, columns, parts[0].columns, offset, once)
 	}
-	name := opt.Name
-	if name == "" {
-		name = nameOf(paths[0])
-	}
-	ds, err := assemble(name, &b, offset, parts)
-	if err != nil {
-		return nil, err
-	}
-	if len(opt.Labels) > 0 {
-		labels, err := readLabelFiles(ctx, opt.Labels, ds.Points.N)
-		if err != nil {
-			return nil, err
-		}
-		ds.Labels = NewLabels(labels)
-	}
-	return ds, nil
+	return assemble("", &b, offset, parts)
 }
 
 // readFiles reads the points of all files into b, and a sample of them, if one is

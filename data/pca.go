@@ -48,12 +48,14 @@ type PCA struct {
 	TotalVariance float64 `json:"total_variance"`
 }
 
-// FitPCA finds the first k principal components of the points of m, exactly:
+// FitPCA finds the first k principal components of points, exactly:
 // through the eigenvectors of the covariance matrix, or, with fewer points than
 // columns, of the n×n matrix of the points' inner products. Everything is
 // computed in float64, or without rounding in float32 where the values are
 // unscaled bytes, which is faster. Time grows as n·D·min(n,D) + min(n,D)³;
-// memory beyond m is of the order of min(n,D)².
+// memory beyond the points is of the order of min(n,D)². It goes through the points
+// three to five times, a few at a time, unless they are fewer than their columns: then
+// all must be in memory, and are read into it.
 //
 // A device forms the products, which take most of the time, in float64, and the
 // CPU finds the eigenvectors; the results agree up to the rounding of sums.
@@ -68,38 +70,42 @@ type PCA struct {
 // k below 1 or above min(n, D) gives ErrOption, fewer than two points
 // ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
 // which). Errors are also the device's, and ctx's if it ends before.
-func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
-	if err := m.check(); err != nil {
+func FitPCA(ctx context.Context, points Source, k int, on *Device) (*PCA, error) {
+	if err := checkSource(points); err != nil {
 		return nil, err
 	}
-	if m.N < 2 {
+	n, d := points.Dims()
+	if n < 2 {
 		return nil, errorf(ErrEmpty, "data: principal components need at least two points; there is one")
 	}
-	if limit := min(m.N, m.D); k < 1 || k > limit {
-		return nil, errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
+	if limit := min(n, d); k < 1 || k > limit {
+		return nil, errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, n, d, limit)
 	}
-	if at := finite.First(m.X); at >= 0 {
-		return nil, errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
+	if err := checkFinite(ctx, points); err != nil {
+		return nil, err
 	}
 
-	c := columnMoments(m)
+	c, err := columnMoments(ctx, points)
+	if err != nil {
+		return nil, err
+	}
 	pca := &PCA{
-		K: k, D: m.D,
+		K: k, D: d,
 		Mean:     slices.Clone(c.mean),
-		Axes:     make([]float64, k*m.D),
+		Axes:     make([]float64, k*d),
 		Variance: make([]float64, k),
 	}
-	for j, o := range m.Offset {
+	for j, o := range points.Block(0).Offset {
 		pca.Mean[j] += o
 	}
-	f := &pcaFit{m: m, mean: c.mean, device: on}
-	for j := range m.D {
+	f := &pcaFit{points: points, n: n, d: d, mean: c.mean, device: on}
+	for j := range d {
 		if c.constant[j] {
 			continue
 		}
-		pca.TotalVariance += c.squares[j] / float64(m.N-1)
+		pca.TotalVariance += c.squares[j] / float64(n-1)
 		shift := 0.0
-		if math.Abs(c.mean[j]) > farFromZero*c.sd(j, m.N-1) {
+		if math.Abs(c.mean[j]) > farFromZero*c.sd(j, n-1) {
 			shift = c.mean[j]
 		}
 		f.columns = append(f.columns, j)
@@ -107,10 +113,9 @@ func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	}
 
 	found := 0
-	var err error
 	switch width := len(f.columns); {
 	case width == 0: // all points are equal
-	case width <= m.N:
+	case width <= n:
 		found, err = f.fromCovariance(ctx, pca)
 	default:
 		found, err = f.fromGram(ctx, pca)
@@ -125,12 +130,26 @@ func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	return pca, nil
 }
 
+// checkFinite reports a value that is NaN or infinite.
+func checkFinite(ctx context.Context, points Source) error {
+	if isFinite(points) {
+		return nil
+	}
+	return points.Each(ctx, 0, func(lo int, block *Matrix) error {
+		if at := finite.First(block.X); at >= 0 {
+			return errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", lo+at/block.D+1, at%block.D+1, block.X[at])
+		}
+		return nil
+	})
+}
+
 // axis returns axis a, which shares memory with Axes.
 func (p *PCA) axis(a int) []float64 { return p.Axes[a*p.D : (a+1)*p.D] }
 
 // A pcaFit is what the two ways to the components have in common.
 type pcaFit struct {
-	m       *Matrix
+	points  Source
+	n, d    int
 	mean    []float64 // of all columns
 	columns []int     // those that are not constant
 	shift   []float64 // what is subtracted from each of these at first
@@ -140,16 +159,8 @@ type pcaFit struct {
 // fromCovariance sets the axes and variances of pca and returns how many axes
 // it has found.
 func (f *pcaFit) fromCovariance(ctx context.Context, pca *PCA) (int, error) {
-	n, width := f.m.N, len(f.columns)
-	var cov []float64
-	var err error
-	if !f.device.OnHost() {
-		cov, err = f.deviceProducts(ctx, false)
-	} else if shifted := slices.ContainsFunc(f.shift, func(s float64) bool { return s != 0 }); !shifted && areBytes(f.m.X) {
-		cov, err = f.upperByteProducts(ctx)
-	} else {
-		cov, err = f.upperProducts(ctx, n, width, f.fillRows)
-	}
+	n, width := f.n, len(f.columns)
+	cov, err := f.columnProducts(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -176,17 +187,56 @@ func (f *pcaFit) fromCovariance(ctx context.Context, pca *PCA) (int, error) {
 	return len(values), nil
 }
 
+// columnProducts returns the upper triangle of the products of the columns.
+func (f *pcaFit) columnProducts(ctx context.Context) ([]float64, error) {
+	if !f.device.OnHost() {
+		return f.deviceProducts(ctx, false)
+	}
+	if !slices.ContainsFunc(f.shift, func(s float64) bool { return s != 0 }) {
+		bytes, err := areBytes(ctx, f.points)
+		if err != nil {
+			return nil, err
+		}
+		if bytes {
+			return f.upperByteProducts(ctx)
+		}
+	}
+	width := len(f.columns)
+	products := newProducts(f.n, width)
+	err := f.points.Each(ctx, products.chunk, func(_ int, block *Matrix) error {
+		products.add(block.N, func(dst []float64, lo, hi int) { f.fillRows(dst, block.Rows(lo, hi)) })
+		return nil
+	})
+	return products.sum, err
+}
+
+// rowProducts returns the upper triangle of the products of the points, which must be in
+// memory.
+func (f *pcaFit) rowProducts(ctx context.Context, m *Matrix) ([]float64, error) {
+	if !f.device.OnHost() {
+		return f.deviceProducts(ctx, true)
+	}
+	width := len(f.columns)
+	products := newProducts(width, f.n)
+	for lo := 0; lo < width; lo += products.chunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		products.add(min(products.chunk, width-lo), func(dst []float64, from, to int) { f.fillColumns(dst, m, lo+from, lo+to) })
+	}
+	return products.sum, nil
+}
+
 // fromGram does what fromCovariance does for points that are fewer than their
 // columns. If X is the centred data and X·Xᵀ·u = λ·u, then Xᵀ·u/√λ is an axis.
 func (f *pcaFit) fromGram(ctx context.Context, pca *PCA) (int, error) {
-	n, width := f.m.N, len(f.columns)
-	var gram []float64
-	var err error
-	if f.device.OnHost() {
-		gram, err = f.upperProducts(ctx, width, n, f.fillColumns)
-	} else {
-		gram, err = f.deviceProducts(ctx, true)
+	n, width := f.n, len(f.columns)
+	m, err := Collect(ctx, f.points)
+	if err != nil {
+		return 0, err
 	}
+	f.points = m
+	gram, err := f.rowProducts(ctx, m)
 	if err != nil {
 		return 0, err
 	}
@@ -226,7 +276,7 @@ func (f *pcaFit) fromGram(ctx context.Context, pca *PCA) (int, error) {
 			return 0, err
 		}
 		rows := min(chunk, width-lo)
-		f.fill(buf, lo, rows, n, f.fillColumns)
+		fill(buf, rows, n, func(dst []float64, from, to int) { f.fillColumns(dst, m, lo+from, lo+to) })
 		blas.Gemm(false, false, rows, rank, n, 1, buf, n, u, rank, 0, product, rank)
 		for b := range rows {
 			for a := range rank {
@@ -258,19 +308,19 @@ func (f *pcaFit) fromGram(ctx context.Context, pca *PCA) (int, error) {
 // chunkOf returns how many rows of a width are converted at a time.
 func chunkOf(width int) int { return min(chunkRows, max(1, chunkValues/width)) }
 
-// fill converts rows [lo, lo+rows) of an operand into buf.
-func (f *pcaFit) fill(buf []float64, lo, rows, width int, fill func(dst []float64, lo, hi int)) {
+// fill has rows of a width converted into buf, in pieces.
+func fill(buf []float64, rows, width int, convert func(dst []float64, lo, hi int)) {
 	parallel.For(rows, fillGrain, func(_, from, to int) {
-		fill(buf[from*width:to*width], lo+from, lo+to)
+		convert(buf[from*width:to*width], from, to)
 	})
 }
 
-// fillRows writes points lo to hi, without their constant columns and less
-// the shift, one after the other.
-func (f *pcaFit) fillRows(dst []float64, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		row := f.m.Row(i)
-		out := dst[(i-lo)*len(f.columns):][:len(f.columns)]
+// fillRows writes points, without their constant columns and less the shift, one after
+// the other.
+func (f *pcaFit) fillRows(dst []float64, points *Matrix) {
+	for i := range points.N {
+		row := points.Row(i)
+		out := dst[i*len(f.columns):][:len(f.columns)]
 		for b, j := range f.columns {
 			out[b] = float64(row[j]) - f.shift[b]
 		}
@@ -279,36 +329,37 @@ func (f *pcaFit) fillRows(dst []float64, lo, hi int) {
 
 // fillColumns writes the columns lo to hi, counted without the constant ones,
 // one after the other.
-func (f *pcaFit) fillColumns(dst []float64, lo, hi int) {
-	n := f.m.N
+func (f *pcaFit) fillColumns(dst []float64, m *Matrix, lo, hi int) {
+	n := m.N
 	for i := range n {
-		row := f.m.Row(i)
+		row := m.Row(i)
 		for b := lo; b < hi; b++ {
 			dst[(b-lo)*n+i] = float64(row[f.columns[b]]) - f.shift[b]
 		}
 	}
 }
 
-// upperProducts returns the upper triangle of AᵀA, width×width, for the
-// rows×width matrix A that fill writes piece by piece. What is left of the
-// diagonal is unspecified.
-func (f *pcaFit) upperProducts(ctx context.Context, rows, width int, fill func(dst []float64, lo, hi int)) ([]float64, error) {
-	c := make([]float64, width*width)
+// products adds up the upper triangle of AᵀA, width×width, for a rows×width matrix A
+// that comes chunk by chunk. What is left of the diagonal is unspecified.
+type products struct {
+	width, chunk int
+	sum          []float64
+	buf          []float64 // of a chunk
+}
+
+func newProducts(rows, width int) *products {
 	chunk := min(rows, chunkOf(width))
-	buf := make([]float64, chunk*width)
-	for lo := 0; lo < rows; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		n := min(chunk, rows-lo)
-		f.fill(buf, lo, n, width, fill)
-		// One strip after the other, each from the diagonal to the right.
-		// The chunks are added one by one, so that the order is fixed.
-		parallel.For(width, tile, func(_, from, to int) {
-			blas.Gemm(true, false, to-from, width-from, n, 1, buf[from:], width, buf[from:], width, 1, c[from*width+from:], width)
-		})
-	}
-	return c, nil
+	return &products{width: width, chunk: chunk, sum: make([]float64, width*width), buf: make([]float64, chunk*width)}
+}
+
+// add adds the products of the next n rows, which convert writes piece by piece.
+func (p *products) add(n int, convert func(dst []float64, lo, hi int)) {
+	fill(p.buf, n, p.width, convert)
+	// One strip after the other, each from the diagonal to the right.
+	// The chunks are added one by one, so that the order is fixed.
+	parallel.For(p.width, tile, func(_, from, to int) {
+		blas.Gemm(true, false, to-from, p.width-from, n, 1, p.buf[from:], p.width, p.buf[from:], p.width, 1, p.sum[from*p.width+from:], p.width)
+	})
 }
 
 // centerGram turns the upper triangle of the products of points about any
@@ -390,61 +441,61 @@ func fixSign(axis []float64) {
 	}
 }
 
-// Transform returns the coordinates of the points of m along the axes: an N×K
+// Transform returns the coordinates of points along the axes: an N×K
 // matrix, computed on a device, or on the CPU if that is nil; the results agree
 // up to the rounding of sums in float64. Points of another width than D give
 // ErrShape. Errors are also the device's, and ctx's if it ends before.
-func (p *PCA) Transform(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
-	if err := p.checkPoints(m); err != nil {
+func (p *PCA) Transform(ctx context.Context, points Source, on *Device) (*Matrix, error) {
+	if err := p.checkPoints(points); err != nil {
 		return nil, err
 	}
-	dst := NewMatrix(m.N, p.K)
-	if err := p.TransformTo(ctx, dst, m, on); err != nil {
+	n, _ := points.Dims()
+	dst := NewMatrix(n, p.K)
+	if err := p.TransformTo(ctx, dst, points, on); err != nil {
 		return nil, err
 	}
 	return dst, nil
 }
 
 // TransformTo writes what Transform returns into dst, which must be N×K and
-// not share memory with m; other shapes give ErrShape. After an error dst may
+// not share memory with the points; other shapes give ErrShape. After an error dst may
 // hold some of the coordinates.
-func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error {
-	if err := p.checkPoints(m); err != nil {
+func (p *PCA) TransformTo(ctx context.Context, dst *Matrix, points Source, on *Device) error {
+	if err := p.checkPoints(points); err != nil {
 		return err
 	}
+	n, _ := points.Dims()
 	if dst == nil {
-		return errorf(ErrShape, "data: there is no matrix for %d points along %d axes; make one of %[1]d×%[2]d", m.N, p.K)
+		return errorf(ErrShape, "data: there is no matrix for %d points along %d axes; make one of %[1]d×%[2]d", n, p.K)
 	}
-	if dst.N != m.N || dst.D != p.K || len(dst.X) != m.N*p.K {
-		return errorf(ErrShape, "data: %d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", m.N, p.K, dst.N, dst.D)
+	if dst.N != n || dst.D != p.K || len(dst.X) != n*p.K {
+		return errorf(ErrShape, "data: %d points along %d axes do not fit a matrix of %d×%d; make it %[1]d×%[2]d", n, p.K, dst.N, dst.D)
 	}
 	// The product skips zeros on its left side, so the mean is subtracted
 	// afterwards, as its own coordinates.
 	origin := make([]float64, p.K)
+	offset := points.Block(0).Offset
 	for a := range p.K {
 		for j, v := range p.axis(a) {
 			mean := p.Mean[j]
-			if m.Offset != nil {
-				mean -= m.Offset[j]
+			if offset != nil {
+				mean -= offset[j]
 			}
 			origin[a] += v * mean
 		}
 	}
 	if !on.OnHost() {
-		return p.transformOnDevice(ctx, on, dst, m, origin)
+		return p.transformOnDevice(ctx, on, dst, points, origin)
 	}
 	axes := make([]float64, p.D*p.K)
 	transpose(axes, p.Axes, p.K, p.D)
-	chunk := min(m.N, chunkOf(p.D+p.K))
+	chunk := min(n, chunkOf(p.D+p.K))
 	x := make([]float64, chunk*p.D)
 	y := make([]float64, chunk*p.K)
-	for lo := 0; lo < m.N; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(chunk, m.N-lo)
+	return points.Each(ctx, chunk, func(lo int, block *Matrix) error {
+		n := block.N
 		parallel.For(n, fillGrain, func(_, from, to int) {
-			for i, v := range m.X[(lo+from)*p.D : (lo+to)*p.D] {
+			for i, v := range block.X[from*p.D : to*p.D] {
 				x[from*p.D+i] = float64(v)
 			}
 		})
@@ -454,16 +505,17 @@ func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error
 				dst.X[(lo+i)*p.K+a] = float32(v - origin[a])
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // checkPoints reports what keeps the components from being used on points.
-func (p *PCA) checkPoints(m *Matrix) error {
-	if err := m.check(); err != nil {
+func (p *PCA) checkPoints(points Source) error {
+	if err := checkSource(points); err != nil {
 		return err
 	}
-	return p.check(m.D)
+	_, d := points.Dims()
+	return p.check(d)
 }
 
 // check reports what keeps the components from points of d values.

@@ -26,12 +26,12 @@ var deviceBytes = 256 << 20
 // deviceProducts is upperProducts on a device: of the points without their constant
 // columns, less the shift, or of the transpose of that.
 func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64, error) {
-	d, m := f.device, f.m
-	rows, width := m.N, len(f.columns)
-	chunk := min(rows, max(sliceRows, deviceBytes/(4*m.D))) // points uploaded at a time
+	d := f.device
+	rows, width := f.n, len(f.columns)
+	chunk := min(rows, max(sliceRows, deviceBytes/(4*f.d))) // points uploaded at a time
 	across := 0
 	if transposed {
-		rows, width, chunk, across = len(f.columns), m.N, m.N, 1
+		rows, width, chunk, across = len(f.columns), f.n, f.n, 1
 	}
 	tiles := (width + deviceTile - 1) / deviceTile
 	tiles = tiles * (tiles + 1) / 2
@@ -46,7 +46,7 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 	for b, j := range f.columns {
 		columns[b] = int32(j)
 	}
-	memory, err := d.AllocPieces(slices*width*width*8, chunk*m.D*4, len(columns)*4, len(f.shift)*8)
+	memory, err := d.AllocPieces(slices*width*width*8, chunk*f.d*4, len(columns)*4, len(f.shift)*8)
 	if err != nil {
 		return nil, err
 	}
@@ -59,22 +59,19 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 		return nil, err
 	}
 	l := device.Launch{Grid: tiles * slices, Block: deviceThreads}
-	for lo := 0; lo < m.N; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		points := m.Rows(lo, min(m.N, lo+chunk))
+	err = f.points.Each(ctx, chunk, func(lo int, points *Matrix) error {
 		if err := device.Upload(d, x, points.X); err != nil {
-			return nil, err
+			return err
 		}
 		if !transposed {
 			rows = points.N
 		}
 		more := min(lo, 1)
-		if err := d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
-			device.Int(m.D), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more)); err != nil {
-			return nil, err
-		}
+		return d.Launch("components_products", l, device.Arg(sums), device.Arg(x), device.Arg(memory.At(2)), device.Arg(memory.At(3)),
+			device.Int(f.d), device.Int(across), device.Int(rows), device.Int(width), device.Int(each), device.Int(more))
+	})
+	if err != nil {
+		return nil, err
 	}
 	if slices > 1 {
 		if err := d.Each("components_add_slices", width*width, device.Arg(sums), device.Int(slices), device.Int(width*width)); err != nil {
@@ -87,8 +84,8 @@ func (f *pcaFit) deviceProducts(ctx context.Context, transposed bool) ([]float64
 
 // transformOnDevice is TransformTo on a device, for checked arguments. origin are the
 // coordinates of the mean.
-func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst, m *Matrix, origin []float64) error {
-	chunk := min(m.N, max(1, deviceBytes/(4*p.D)))
+func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst *Matrix, from Source, origin []float64) error {
+	chunk := min(dst.N, max(1, deviceBytes/(4*p.D)))
 	memory, err := d.AllocPieces(chunk*p.K*4, chunk*p.D*4, len(p.Axes)*8, p.K*8)
 	if err != nil {
 		return err
@@ -100,11 +97,7 @@ func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst, m *Matrix, 
 	if err := device.Upload(d, memory.At(3), origin); err != nil {
 		return err
 	}
-	for lo := 0; lo < m.N; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		points := m.Rows(lo, min(m.N, lo+chunk))
+	return from.Each(ctx, chunk, func(lo int, points *Matrix) error {
 		if err := device.Upload(d, memory.At(1), points.X); err != nil {
 			return err
 		}
@@ -113,9 +106,6 @@ func (p *PCA) transformOnDevice(ctx context.Context, d *Device, dst, m *Matrix, 
 			device.Arg(memory.At(2)), device.Arg(memory.At(3)), device.Int(points.N), device.Int(p.D), device.Int(p.K)); err != nil {
 			return err
 		}
-		if err := device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return device.Download(d, dst.X[lo*p.K:(lo+points.N)*p.K], memory.At(0))
+	})
 }

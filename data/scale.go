@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -66,24 +67,35 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 	if err := ds.Check(); err != nil {
 		return nil, err
 	}
-	m := ds.Points
-	s := &Scaler{Kind: kind, Offset: slices.Clone(m.Offset)}
+	ctx, points := context.Background(), ds.Source()
+	s := &Scaler{Kind: kind, Offset: slices.Clone(ds.Offset())}
 	switch kind {
 	case ScaleNone:
 	case ScaleUnit:
 		s.Divisor = 255
 		if !ds.Bytes {
-			s.Divisor = largestMagnitude(m.X)
+			s.Divisor = 0
+			err := points.Each(ctx, 0, func(_ int, block *Matrix) error {
+				s.Divisor = max(s.Divisor, largestMagnitude(block.X))
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
 		if s.Divisor == 0 {
 			s.Divisor = 1
 		}
 	case ScaleStandard:
-		c := columnMoments(m)
-		s.Mean, s.SD = c.mean, make([]float64, m.D)
+		c, err := columnMoments(ctx, points)
+		if err != nil {
+			return nil, err
+		}
+		n, d := points.Dims()
+		s.Mean, s.SD = c.mean, make([]float64, d)
 		for j := range s.SD {
 			if !c.constant[j] {
-				s.SD[j] = c.sd(j, m.N)
+				s.SD[j] = c.sd(j, n)
 			}
 		}
 	default:
@@ -99,13 +111,45 @@ func (ds *Dataset) Scale(kind Scaling) (*Scaler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Apply(ds.Points); err != nil {
+	if err := ds.ScaleBy(s); err != nil {
 		return nil, err
 	}
-	if kind != ScaleNone {
+	return s, nil
+}
+
+// ScaleBy scales the points in place by what Scale has returned for others: those of
+// Stored each time that they are gone through. Its errors are those of Scaler.Apply.
+func (ds *Dataset) ScaleBy(s *Scaler) error {
+	if ds.Stored == nil {
+		if err := s.Apply(ds.Points); err != nil {
+			return err
+		}
+	} else {
+		_, d := ds.Dims()
+		if err := s.check(d); err != nil {
+			return err
+		}
+		ds.Stored = s.scaled(ds.Stored, ds.Bytes)
+	}
+	if s.Kind != ScaleNone {
 		ds.Bytes = false
 	}
-	return s, nil
+	return nil
+}
+
+// scaled returns a source whose points are scaled. Bytes that are divided alone become
+// their quotients as they become numbers.
+func (s *Scaler) scaled(points Source, bytes bool) Source {
+	from, ok := points.(*stored)
+	if !ok || !bytes || s.Kind != ScaleUnit || s.Offset != nil || from.table != nil {
+		return &mapped{of: points, change: s.Apply}
+	}
+	divided := *from
+	divided.table = new([256]float32)
+	for b := range divided.table {
+		divided.table[b] = float32(b) / s.Divisor
+	}
+	return &divided
 }
 
 // Apply scales the points of m in place, which then have no Offset. A matrix of

@@ -17,10 +17,21 @@ type Size struct {
 	// Width is the number of values of a point, and of bytes of an image; 0 if it is not
 	// known.
 	Width int
+	// Storage is where Open leaves the points.
+	Storage Storage
 }
 
+// A Storage is where the points of a Dataset are: see Options.BlocksAbove.
+type Storage int
+
+const (
+	InMemory Storage = iota // as float32
+	AsBytes                 // in memory, a byte for each value
+	InFiles                 // in files that are read each time
+)
+
 // SizeOf is the size of n points, or images, of so many values.
-func SizeOf(n, width int) Size { return Size{n, n, n, width} }
+func SizeOf(n, width int) Size { return Size{Low: n, High: n, Likely: n, Width: width} }
 
 // Known tells whether the size is known exactly.
 func (s Size) Known() bool { return s.Low == s.High && s.Width > 0 }
@@ -66,6 +77,9 @@ func PointsSize(ctx context.Context, paths []string, opt Options) Size {
 	var all Size
 	for _, f := range files {
 		all = all.add(sizeOfFile(ctx, f, opt))
+	}
+	if !all.Known() || !opt.staysWhereItIs(all.Low, all.Width) || !canReadAgain(files) {
+		all.Storage = InMemory
 	}
 	return all
 }
@@ -131,6 +145,7 @@ func (s Size) add(t Size) Size {
 	if s.Width != t.Width {
 		s.Width = max(s.Width, t.Width)
 	}
+	s.Storage = min(s.Storage, t.Storage)
 	return s
 }
 
@@ -147,8 +162,9 @@ func sizeOfFile(ctx context.Context, f file, opt Options) Size {
 	defer st.close()
 	switch v := st.values.(type) {
 	case *arrayReader:
-		n := v.total / st.d
-		return SizeOf(n, st.d)
+		size := SizeOf(v.total/st.d, st.d)
+		size.Storage = st.storage()
+		return size
 	case *parquetReader:
 		return SizeOf(v.file.Rows, st.d)
 	case *table:

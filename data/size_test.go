@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -42,19 +43,34 @@ func TestPointsSize(t *testing.T) {
 	}
 	npy := write("a.npy", array.Bytes())
 	opt := Options{LabelColumn: "kind"}
-	exactly := func(n, d int) Size { return Size{n, n, n, d} }
+	stay := Options{BlocksAbove: 5}
+	stored := func(n, d int, storage Storage) Size {
+		size := SizeOf(n, d)
+		size.Storage = storage
+		return size
+	}
+	bytes := []byte("\x00\x00\x08\x02\x00\x00\x00\x09\x00\x00\x00\x06" + strings.Repeat("x", 54))
+	idx := write("a.idx", bytes)
 	for name, tc := range map[string]struct {
 		paths []string
 		opt   Options
 		want  Size
 	}{
-		"an array":         {[]string{npy}, Options{}, exactly(70, 6)},
-		"a packed array":   {[]string{write("a.npy.gz", packed(array.Bytes()))}, Options{}, exactly(70, 6)},
-		"arrays":           {[]string{npy, npy, npy}, Options{}, exactly(210, 6)},
-		"a short table":    {[]string{write("short.csv", []byte("1,2\n3,4\n5,6\n"))}, Options{}, exactly(3, 2)},
-		"a missing file":   {[]string{filepath.Join(dir, "gone")}, Options{}, unknown},
-		"a truncated file": {[]string{write("cut.npy", array.Bytes()[:200])}, Options{}, unknown},
-		"no table":         {[]string{write("b.csv", []byte("1,2\n3,x\n"))}, Options{}, Size{1, math.MaxInt32, 1, 2}},
+		"an array":                 {[]string{npy}, Options{}, SizeOf(70, 6)},
+		"a packed array":           {[]string{write("a.npy.gz", packed(array.Bytes()))}, Options{}, SizeOf(70, 6)},
+		"arrays":                   {[]string{npy, npy, npy}, Options{}, SizeOf(210, 6)},
+		"a short table":            {[]string{write("short.csv", []byte("1,2\n3,4\n5,6\n"))}, Options{}, SizeOf(3, 2)},
+		"an array that stays":      {[]string{npy}, stay, stored(70, 6, InFiles)},
+		"a packed one that cannot": {[]string{write("b.npy.gz", packed(array.Bytes()))}, stay, SizeOf(70, 6)},
+		"bytes that stay":          {[]string{idx}, stay, stored(9, 6, InFiles)},
+		"packed bytes":             {[]string{write("a.idx.gz", packed(bytes))}, stay, stored(9, 6, AsBytes)},
+		"files and packed bytes":   {[]string{npy, write("b.idx.gz", packed(bytes))}, stay, stored(79, 6, AsBytes)},
+		"an array beside a table":  {[]string{npy, write("six.csv", []byte("1,2,3,4,5,6\n"))}, stay, SizeOf(71, 6)},
+		"narrow points":            {[]string{npy}, Options{BlocksAbove: 6}, SizeOf(70, 6)},
+		"fewer points than values": {[]string{write("few.idx", slices.Concat([]byte("\x00\x00\x08\x02\x00\x00\x00\x05\x00\x00\x00\x06"), make([]byte, 30)))}, stay, SizeOf(5, 6)},
+		"a missing file":           {[]string{filepath.Join(dir, "gone")}, Options{}, unknown},
+		"a truncated file":         {[]string{write("cut.npy", array.Bytes()[:200])}, Options{}, unknown},
+		"no table":                 {[]string{write("b.csv", []byte("1,2\n3,x\n"))}, Options{}, Size{Low: 1, High: math.MaxInt32, Likely: 1, Width: 2}},
 	} {
 		if got := PointsSize(t.Context(), tc.paths, tc.opt); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
@@ -70,7 +86,7 @@ func TestPointsSize(t *testing.T) {
 }
 
 func TestBuiltinSize(t *testing.T) {
-	if s, err := BuiltinSize("mnist10k"); err != nil || s != (Size{10000, 10000, 10000, 784}) {
+	if s, err := BuiltinSize("mnist10k"); err != nil || s != SizeOf(10000, 784) {
 		t.Error(s, err)
 	}
 	if _, err := BuiltinSize("mnist"); err == nil {

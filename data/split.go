@@ -22,7 +22,7 @@ func (ds *Dataset) Split(share float64, seed uint64) (train, held *Dataset, held
 	if err := ds.Check(); err != nil {
 		return nil, nil, nil, err
 	}
-	n := ds.Points.N
+	n, _ := ds.Dims()
 	switch {
 	case !(share > 0 && share < 1):
 		return nil, nil, nil, errorf(ErrOption, "a share of %v of the points cannot be held out; give a number between 0 and 1", share)
@@ -103,7 +103,8 @@ func hold(strata [][]int, n, count int, seed uint64) []bool {
 func (ds *Dataset) strata() [][]int {
 	l := ds.Labels
 	if l == nil || !l.Categorical() {
-		all := make([]int, ds.Points.N)
+		n, _ := ds.Dims()
+		all := make([]int, n)
 		for i := range all {
 			all[i] = i
 		}
@@ -141,14 +142,19 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 	return quota
 }
 
-// take returns a dataset of copies of these rows, which know their names.
+// take returns a dataset of copies of these rows, which know their names. Rows that are
+// not in memory stay where they are.
 func (ds *Dataset) take(rows []int) *Dataset {
-	part := &Dataset{
-		Name: ds.Name, Points: ds.Points.like(len(rows), make([]float32, len(rows)*ds.Points.D)), Bytes: ds.Bytes,
-		parts: ds.parts, origin: make([]int, len(rows)),
+	part := &Dataset{Name: ds.Name, Bytes: ds.Bytes, parts: ds.parts, origin: make([]int, len(rows))}
+	if ds.Stored != nil {
+		part.Stored = &subset{ds.Stored, rows}
+	} else {
+		part.Points = ds.Points.Block(len(rows))
 	}
 	for to, from := range rows {
-		copy(part.Points.Row(to), ds.Points.Row(from))
+		if part.Points != nil {
+			copy(part.Points.Row(to), ds.Points.Row(from))
+		}
 		part.origin[to] = ds.Origin(from)
 	}
 	if ds.Names != nil {

@@ -32,6 +32,9 @@ type relation struct {
 	offset []float64 // subtracted from each column; nil: nothing
 	sample *sample   // gets values as they are; nil: none are wanted
 	before int       // rows of earlier files
+	// table has what each byte becomes, in place of itself less the offset; nil for
+	// values that are no bytes.
+	table *[256]float32
 }
 
 // A stream is an open file of points.

@@ -43,5 +43,5 @@ func checkRead(r *runState[configs.Config], in *inputs, more configs.MemoryOptio
 
 // size returns that of what was read, before some were held out.
 func (in *inputs) size() data.Size {
-	return data.SizeOf(in.points.Points.N+len(in.heldRows), in.width)
+	return in.points.Size(len(in.heldRows))
 }

@@ -120,7 +120,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, firs
 	if err := a.config.CheckMeasuring(a.device, in.size()); err != nil {
 		return nil, err
 	}
-	if n := in.points.Points.N; n != e.N {
+	if n, _ := in.points.Dims(); n != e.N {
 		left := ""
 		if in.held != nil && in.heldRows != nil {
 			left = " once data.holdout has taken its share"
@@ -128,10 +128,14 @@ func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, firs
 		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}
-	if err := a.checkTrainedOn(rundir.PointsKey(in.points.Points), ""); err != nil {
+	key, err := rundir.PointsKey(ctx, in.points.Source())
+	if err == nil {
+		err = a.checkTrainedOn(key, "")
+	}
+	if err != nil {
 		return nil, err
 	}
-	e.Data = in.points.Name
+	e.Data, in.held = in.points.Name, nil
 	o := a.config.Options()
 	o.Hidden, o.OnComponents, o.Device = nil, false, a.device // the points themselves are needed by no network
 	near, err := prepare(ctx, a.config, &o, rundir.View(a.folder), a.Log, in)

@@ -53,6 +53,20 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	return held, t.dir.WriteRows(rundir.HeldRowsFile, t.in.heldRows)
 }
 
+// keepHeld finds what the run needs of the points that were held out as long as they can
+// be read: files are left alone once it has begun.
+func (in *inputs) keepHeld(ctx context.Context, near *neighborhood) (err error) {
+	if in.held == nil {
+		return nil
+	}
+	if near.heldKey, err = rundir.PointsKey(ctx, in.held.Source()); err != nil || in.held.Stored == nil {
+		return err
+	}
+	_, err = in.heldPoints(ctx, near.PCA)
+	in.held.Stored = nil
+	return err
+}
+
 // heldPoints returns the points that were held out, which are scaled already, as
 // their principal components if there are any.
 func (in *inputs) heldPoints(ctx context.Context, pca *data.PCA) (_ *data.Matrix, err error) {
@@ -60,7 +74,7 @@ func (in *inputs) heldPoints(ctx context.Context, pca *data.PCA) (_ *data.Matrix
 		return in.held.Points, nil
 	}
 	if in.heldComponents == nil {
-		in.heldComponents, err = pca.Transform(ctx, in.held.Points, nil)
+		in.heldComponents, err = pca.Transform(ctx, in.held.Source(), nil)
 	}
 	return in.heldComponents, err
 }

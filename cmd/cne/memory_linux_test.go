@@ -80,6 +80,7 @@ func TestMemoryEstimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "large.npy", "<f4", 150000, 6)
 	writeRandom(t, "images.npy", "|u1", 256, 32, 32, 3)
+	writeRandom(t, "stored.npy", "|u1", 30000, 400)
 	base := bare(t)
 	set := func(settings ...string) (args []string) {
 		for _, s := range settings {
@@ -95,6 +96,7 @@ func TestMemoryEstimate(t *testing.T) {
 		"network":          {false, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0")},
 		"wide network":     {true, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0", "quality.recall=false", "quality.partition=false", "quality.kl=false", "model.hidden=[800,800]", "train.batch_size=65536")},
 		"many points":      {true, set("data.path=large.npy", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false")},
+		"stored points":    {false, set("data.path=stored.npy", "train.epochs=1", "quality.spearman=0", "quality.recall=false", "quality.partition=false", "quality.kl=false", "graph.search=approximate")},
 		"all negatives":    {true, set("train.epochs=1", "quality.spearman=0", "loss.negatives=full", "train.batch_size=16384")},
 		"listed":           {true, set("train.epochs=1", "quality.spearman=0", "loss.negatives=200", "loss.draw=singly", "train.batch_size=100000")},
 		"rank correlation": {true, set("train.epochs=1", "quality.spearman=7000", "quality.recall=false", "quality.partition=false", "quality.kl=false")},
@@ -171,6 +173,7 @@ var withC bool
 func TestTooLittleMemory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeRandom(t, "images.npy", "|u1", 48, 32, 32, 3)
+	writeRandom(t, "many.npy", "|u1", 1000000, 12)
 	images := func(settings ...string) string {
 		return "simclr pretrain --quiet -o run --set data.path=images.npy --set train.batch_size=48 --set monitor.every=0 --set evaluate.at_end=false --set " + strings.Join(settings, " --set ")
 	}
@@ -180,6 +183,7 @@ func TestTooLittleMemory(t *testing.T) {
 		"large views":         {"true", images("views.size=4096"), "lower views.size (a batch: "},
 		"a wide network":      {"true", images("network.width=4096"), "lower network.width (the network's weights with their gradients and copies: "},
 		"a wide head":         {"true", images("network.out=65536", "network.hidden=65536"), "lower network.out (the network's weights with their gradients and copies: "},
+		"many rows":           {"export GOMEMLIMIT=300MiB", "train --quiet -o run --set data.path=many.npy --set model.init=random", "give at most some "},
 		"wide layers":         {"true", "train --quiet -o run --set model.kind=mlp --set model.hidden=[65536,30000,30000]", "model.hidden"},
 		"many distances":      {"export GOMEMLIMIT=500MiB", "train --quiet -o run --set quality.spearman=20000", ", with 10000 rows of data), but GOMEMLIMIT leaves"},
 		"a soft limit":        {"export GOMEMLIMIT=150MiB", "config --check", "lower quality.spearman (distances for the rank correlation: 201 MB)"},

@@ -44,6 +44,25 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inpu
 	return ctxio.Await(ctx, func() (*inputs, error) { return readAndScale(ctx, c, log) })
 }
 
+// readRun is readInputs for a run that begins, which says what was read: n points to
+// train on.
+func readRun(ctx context.Context, c *configs.Config, log *slog.Logger) (in *inputs, n int, err error) {
+	if in, err = readInputs(ctx, c, log); ctx.Err() != nil {
+		return nil, 0, errors.New("interrupted while the points were read; nothing was written")
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	n, width := in.points.Dims()
+	log.Info("read the points", "data", in.points.Name, "points", n, "width", width)
+	in.logCounts(log, c.Data.Genes)
+	if in.held != nil {
+		held, _ := in.held.Dims()
+		log.Info("held out", "points", held)
+	}
+	return in, n, nil
+}
+
 func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*inputs, error) {
 	if err := c.CheckFiles(); err != nil {
 		return nil, err
@@ -53,12 +72,12 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
 		err = in.readCounts(ctx, &c.Data)
 	} else {
-		in.points, err = in.open(ctx, &c.Data, c.Data.Options(), "data.path", "data.labels")
+		in.points, err = in.open(ctx, &c.Data, c.ReadOptions(&c.Data), "data.path", "data.labels")
 	}
 	if err != nil {
 		return nil, err
 	}
-	in.width = in.points.Points.D
+	_, in.width = in.points.Dims()
 	if c.Data.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
@@ -70,7 +89,7 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		}
 	}
 	if c.Data.Imbalance != nil {
-		in.rows = origins(in.points)
+		in.rows = in.points.Origins()
 	}
 	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
 		return nil, err
@@ -82,7 +101,7 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 	if in.held == nil {
 		return in, nil
 	}
-	if err := in.scaler.Apply(in.held.Points); err != nil {
+	if err := in.held.ScaleBy(in.scaler); err != nil {
 		return nil, err
 	}
 	if err := in.held.Normalize(c.Graph.Metric, in.scaler); err != nil {
@@ -95,18 +114,9 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 func (in *inputs) before() *data.Preprocessing {
 	p := &data.Preprocessing{Counts: in.counts, Width: in.width, Scaler: in.scaler, Metric: in.metric}
 	if in.counts == nil { // which has the names of the genes
-		p.Columns = in.points.Points.Columns
+		p.Columns = in.points.Columns()
 	}
 	return p
-}
-
-// origins returns the rows of the input that the points of a set are.
-func origins(set *data.Dataset) []int {
-	rows := make([]int, set.Points.N)
-	for i := range rows {
-		rows[i] = set.Origin(i)
-	}
-	return rows
 }
 
 // holdOut fills in held.
@@ -116,7 +126,7 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
 			return fmt.Errorf("data.holdout: %w", err)
 		}
-		in.heldRows = origins(in.held)
+		in.heldRows = in.held.Origins()
 		return nil
 	}
 	d := c.Data
@@ -126,8 +136,8 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		in.held, err = in.heldCounts(ctx, &d)
 		return err
 	}
-	o := d.Options()
-	o.Columns, o.Offset = in.points.Points.Columns, in.points.Points.Offset
+	o := c.ReadOptions(&d)
+	o.Columns, o.Offset = in.points.Columns(), in.points.Offset()
 	held, err := in.open(ctx, &d, o, "data.holdout", "data.holdout_labels")
 	if errors.Is(err, data.ErrShape) {
 		return fmt.Errorf("data.holdout: %w", err)
@@ -135,8 +145,8 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 	if err != nil {
 		return err
 	}
-	if held.Points.D != in.width {
-		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", held.Points.D, in.width)
+	if _, d := held.Dims(); d != in.width {
+		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", d, in.width)
 	}
 	in.held = held
 	return nil

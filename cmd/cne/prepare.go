@@ -3,16 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
 	"cne"
 	"cne/configs"
-	"cne/data/neighbors"
 	"cne/internal/ctxio"
 	"cne/internal/rundir"
-	"cne/internal/text"
 )
 
 // A neighborhood is what the embeddings of a run are to preserve, with what
@@ -20,6 +17,7 @@ import (
 type neighborhood struct {
 	*cne.Neighborhood
 	pointsKey string // identifies the data
+	heldKey   string // and those that are held out; "" if there are none
 	graphKey  string // and the graph, once the run has begun
 }
 
@@ -28,7 +26,7 @@ type neighborhood struct {
 // set, and lets them go as soon as no model needs them: they may be most of the memory.
 func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir.Dir, log *slog.Logger, in *inputs) (*neighborhood, error) {
 	set := in.points
-	n := set.Points.N
+	n, width := set.Dims()
 	k, atLeast := c.Graph.K, 0
 	if c.Graph.File != nil {
 		var err error
@@ -41,28 +39,20 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		atLeast = c.Quality.K
 		k = max(k, atLeast)
 	}
-	if n < 2 {
-		if c.Data.Holdout != nil {
-			return nil, errors.New("data.holdout leaves a single point, which has no neighbours; hold fewer out, or give more points")
-		}
-		return nil, errors.New("there is a single point, which has no neighbours; give more points")
+	if err := c.CheckNeighbors(n, k); err != nil {
+		return nil, err
 	}
-	if n <= k {
-		if c.Data.Holdout != nil {
-			return nil, fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)
-		}
-		return nil, fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
-	}
-
-	components := o.Reduces(n, set.Points.D)
-	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Before: in.before()}}
-	set.Points = nil
+	components := o.Reduces(n, width)
+	h := &neighborhood{Neighborhood: &cne.Neighborhood{Input: set.Points, Stored: set.Stored, Before: in.before()}}
+	set.Points, set.Stored = nil, nil
 	var key string
 	cache := dir.Cache(c.Graph.Cache.Folder)
 	cached, err := ctxio.Await(ctx, func() (x rundir.Cached, err error) {
-		h.pointsKey = rundir.PointsKey(h.Input)
+		if h.pointsKey, err = rundir.PointsKey(ctx, h.Source()); err != nil {
+			return x, err
+		}
 		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
-		if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, h.Input.D), k) {
+		if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, width), k) {
 			key += fmt.Sprintf(", approximate, seed %d", o.Seed)
 		}
 		if c.Graph.Cache.Keep {
@@ -81,16 +71,12 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	}
 	o.Log = log
 	if err := h.Complete(ctx, o, atLeast); err != nil {
-		if errors.Is(err, neighbors.ErrNotFinite) && components > 0 {
-			return nil, errors.New("the principal components are too large for float32; set data.scale to standard or unit")
-		}
-		if errors.Is(err, cne.ErrEqualPoints) {
-			return nil, fmt.Errorf("%s: all %d points are equal, and a network places equal points at one position; give points that differ", text.Few(c.Data.Path, nil), n)
-		}
-		return nil, err
+		return nil, c.ExplainPoints(err, n, components)
 	}
 	if c.Graph.Cache.Keep && !cached.Found && !dir.ReadOnly() {
-		return h, cache.Save(key, h.Neighborhood)
+		if err := cache.Save(key, h.Neighborhood); err != nil {
+			return nil, err
+		}
 	}
-	return h, nil
+	return h, in.keepHeld(ctx, h)
 }

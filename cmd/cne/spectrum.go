@@ -161,17 +161,12 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.refuse(ctx, together); err != nil {
 		return err
 	}
-	if s.in, err = readInputs(ctx, c, s.Log); err != nil && ctx.Err() == nil {
+	var n int
+	if s.in, n, err = readRun(ctx, c, s.Log); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
-	}
 	s.warn()
-	set := s.in.points
 	s.load = time.Since(start)
-	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
-	s.in.logCounts(s.Log, c.Data.Genes)
 	if err := checkRead(s.runState, s.in, together); err != nil {
 		return err
 	}
@@ -180,7 +175,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	defer unlock()
-	if err := s.check(set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	if err := s.check(n, n*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	o := s.stops[0].config.Options()
@@ -194,7 +189,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := s.check(s.near.Graph.N, s.near.Graph.Edges()); err != nil {
 		return err
 	}
-	if err := beginRun(s.runState, s.in, s.near); err != nil {
+	if err := beginRun(s.runState, s.near); err != nil {
 		return err
 	}
 	defer func() {

@@ -71,19 +71,11 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := t.refuse(ctx, configs.MemoryOptions{}); err != nil {
 		return err
 	}
-	if t.in, err = readInputs(ctx, c, t.Log); err != nil && ctx.Err() == nil {
+	var n int
+	if t.in, n, err = readRun(ctx, c, t.Log); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
-	}
-	set := t.in.points
 	t.load = time.Since(start)
-	t.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
-	t.in.logCounts(t.Log, c.Data.Genes)
-	if t.in.held != nil {
-		t.Log.Info("held out", "points", t.in.held.Points.N)
-	}
 	if err := checkRead(t.runState, t.in, configs.MemoryOptions{}); err != nil {
 		return err
 	}
@@ -96,7 +88,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	defer unlock()
 	o := c.Options()
 	o.Device = t.device
-	if err := c.CheckOptions(&o, set.Points.N, set.Points.N*max(1, c.Graph.K)); err != nil {
+	if err := c.CheckOptions(&o, n, n*max(1, c.Graph.K)); err != nil {
 		return err
 	}
 	var m cne.Trainable
@@ -112,7 +104,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err := c.CheckOptions(&o, t.near.Graph.N, t.near.Graph.Edges()); err != nil {
 		return err
 	}
-	if err := beginRun(t.runState, t.in, t.near); err != nil {
+	if err := beginRun(t.runState, t.near); err != nil {
 		return err
 	}
 	if err := t.fit(ctx, m, &o); err != nil {
@@ -137,15 +129,11 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 
 // beginRun makes the folder that of a run on points and their neighborhood, or checks
 // that it is.
-func beginRun(r *runState[configs.Config], in *inputs, near *neighborhood) error {
+func beginRun(r *runState[configs.Config], near *neighborhood) error {
 	near.graphKey = rundir.GraphKey(near.Graph)
-	held := ""
-	if in.held != nil {
-		held = rundir.PointsKey(in.held.Points)
-	}
 	if err := r.begin(
 		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
-		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: held},
+		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
 		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
 	); err != nil {
 		return err

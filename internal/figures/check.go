@@ -16,9 +16,11 @@ func Check(points, held *data.Dataset, c *configs.Config) error {
 	if !c.Output.Plot || p.WidthCM == 0 && p.HeightCM == 0 {
 		return nil
 	}
-	s := Scatter(anywhere(points.Points.N, dim), points.Labels, p)
+	n, _ := points.Dims()
+	s := Scatter(anywhere(n, dim), points.Labels, p)
 	if held != nil {
-		s = ScatterWithHeldOut(anywhere(points.Points.N, dim), anywhere(held.Points.N, dim), points.Labels, held.Labels, p)
+		heldN, _ := held.Dims()
+		s = ScatterWithHeldOut(anywhere(n, dim), anywhere(heldN, dim), points.Labels, held.Labels, p)
 	}
 	if err := s.Check(); errors.Is(err, plot.ErrInput) {
 		key := "plot.width_cm"

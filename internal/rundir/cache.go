@@ -105,8 +105,8 @@ func load(path, key string, h *cne.Neighborhood, reduced bool, k int) bool {
 	if err != nil || f.Unseal(cacheKind, cacheFormat) != nil || f.Metadata["key"] != key {
 		return false
 	}
-	n := h.Input.N
-	found := cne.Neighborhood{Input: h.Input, Before: h.Before, Points: h.Input}
+	n, _ := h.Source().Dims()
+	found := cne.Neighborhood{Input: h.Input, Stored: h.Stored, Before: h.Before, Points: h.Input}
 	if reduced {
 		points := f.Tensors["points"]
 		x, err := points.Float32s()
@@ -172,16 +172,18 @@ func (c *Cache) Save(key string, h *cne.Neighborhood) error {
 	return f.WriteFile(c.path(key))
 }
 
-// PointsKey identifies points.
-func PointsKey(m *data.Matrix) string {
+// PointsKey identifies points. The error is that of going through them.
+func PointsKey(ctx context.Context, points data.Source) (string, error) {
 	hash := sha256.New()
-	for _, v := range []int{m.N, m.D} {
+	n, d := points.Dims()
+	for _, v := range []int{n, d} {
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
 	}
-	if len(m.X) > 0 {
-		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&m.X[0])), 4*len(m.X)))
-	}
-	return hex.EncodeToString(hash.Sum(nil))
+	err := points.Each(ctx, 0, func(_ int, block *data.Matrix) error {
+		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&block.X[0])), 4*len(block.X)))
+		return nil
+	})
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 // GraphKey identifies a graph.

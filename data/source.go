@@ -1,0 +1,204 @@
+package data
+
+import (
+	"context"
+	"errors"
+)
+
+// A Source is points that can be gone through from the first to the last, as often as
+// is needed, without all of them being in memory. A *Matrix is one; Open makes others,
+// see Options.BlocksAbove. What is computed of a Source has the same bits as if its
+// points were a Matrix.
+type Source interface {
+	// Dims returns the number of the points and that of the values of each.
+	Dims() (n, d int)
+	// Block returns n points of zeros that have the Offset and the Columns of the points.
+	Block(n int) *Matrix
+	// Each calls f with one block of points after the other, each of so many rows but
+	// the last, which may have fewer; 0 leaves the number to the source. lo is the number
+	// of a block's first point. A block is valid until f returns, and that of a *Matrix
+	// must not be changed.
+	//
+	// An error of f ends Each, which returns it; so does the end of ctx. Files that are
+	// no longer what they were when they were opened give ErrChanged.
+	Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error
+}
+
+// Block implements Source.
+func (m *Matrix) Block(n int) *Matrix { return m.like(n, make([]float32, n*m.D)) }
+
+// Each implements Source. 0 rows are all. Blocks share m's memory.
+func (m *Matrix) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
+	if rows <= 0 {
+		rows = m.N
+	}
+	for lo := 0; lo < m.N; lo += rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(lo, m.Rows(lo, min(m.N, lo+rows))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Collect returns the points of a source as a matrix: a *Matrix itself, or else what
+// it reads, which takes four bytes for each value.
+func Collect(ctx context.Context, s Source) (*Matrix, error) {
+	if err := checkSource(s); err != nil {
+		return nil, err
+	}
+	if m, ok := s.(*Matrix); ok {
+		return m, nil
+	}
+	n, _ := s.Dims()
+	m := s.Block(n)
+	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
+		copy(m.X[lo*m.D:], block.X)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// errStop ends Each where nothing more is to be known.
+var errStop = errors.New("enough is known")
+
+// AllEqual tells whether all points of a source are one and the same. Errors are those
+// of its Each.
+func AllEqual(ctx context.Context, s Source) (bool, error) {
+	_, d := s.Dims()
+	first := make([]float32, d)
+	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
+		if lo == 0 {
+			copy(first, block.X)
+		}
+		for i, v := range block.X {
+			if v != first[i%d] {
+				return errStop
+			}
+		}
+		return nil
+	})
+	if err == errStop {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkSource is Matrix.check for any source.
+func checkSource(s Source) error {
+	if m, ok := s.(*Matrix); ok || s == nil {
+		return m.check()
+	}
+	if n, d := s.Dims(); n < 1 || d < 1 {
+		return errorf(ErrEmpty, "data: there are %d points of %d values; give at least one point of one value", n, d)
+	}
+	return nil
+}
+
+// isFinite tells whether it is known that no value of a source is NaN or infinite.
+func isFinite(s Source) bool {
+	switch s := s.(type) {
+	case *stored:
+		return s.finite
+	case *subset:
+		return isFinite(s.of)
+	case *mapped:
+		return isFinite(s.of)
+	}
+	return false
+}
+
+// storageOf tells where the points of a source are that is no *Matrix.
+func storageOf(s Source) Storage {
+	switch s := s.(type) {
+	case *stored:
+		for _, p := range s.parts {
+			if p.bytes != nil {
+				return AsBytes
+			}
+		}
+	case *subset:
+		return storageOf(s.of)
+	case *mapped:
+		return storageOf(s.of)
+	}
+	return InFiles
+}
+
+// A subset is some of the points of a source: rows, in ascending order.
+type subset struct {
+	of   Source
+	rows []int
+}
+
+// Dims implements Source.
+func (s *subset) Dims() (n, d int) {
+	_, d = s.of.Dims()
+	return len(s.rows), d
+}
+
+// Block implements Source.
+func (s *subset) Block(n int) *Matrix { return s.of.Block(n) }
+
+// Each implements Source.
+func (s *subset) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
+	n, d := s.Dims()
+	if rows <= 0 {
+		rows = chunkOf(d)
+	}
+	out := s.Block(min(rows, n))
+	done, filled := 0, 0 // rows that f has had, and those that come next
+	deliver := func() error {
+		lo := done
+		done, filled = done+filled, 0
+		return f(lo, out.Rows(0, done-lo))
+	}
+	err := s.of.Each(ctx, 0, func(lo int, block *Matrix) error {
+		for ; done+filled < n && s.rows[done+filled] < lo+block.N; filled++ {
+			if filled == out.N {
+				if err := deliver(); err != nil {
+					return err
+				}
+			}
+			copy(out.Row(filled), block.Row(s.rows[done+filled]-lo))
+		}
+		return nil
+	})
+	if err != nil || filled == 0 {
+		return err
+	}
+	return deliver()
+}
+
+// A mapped source is another whose blocks are changed each time that they are gone
+// through, for which that must be no *Matrix.
+type mapped struct {
+	of     Source
+	offset []float64 // that they have then
+	change func(block *Matrix) error
+}
+
+// Dims implements Source.
+func (s *mapped) Dims() (n, d int) { return s.of.Dims() }
+
+// Block implements Source.
+func (s *mapped) Block(n int) *Matrix {
+	block := s.of.Block(n)
+	block.Offset = s.offset
+	return block
+}
+
+// Each implements Source.
+func (s *mapped) Each(ctx context.Context, rows int, f func(lo int, block *Matrix) error) error {
+	return s.of.Each(ctx, rows, func(lo int, block *Matrix) error {
+		if err := s.change(block); err != nil {
+			return err
+		}
+		return f(lo, block)
+	})
+}
