@@ -48,15 +48,24 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 	if err := o.Check(points.N); err != nil {
 		return nil, err
 	}
-	set := &data.Dataset{Points: points.Clone()}
+	held, err := o.Densify(points)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+	}
+	if held == points {
+		held = points.Clone()
+	}
+	set := &data.Dataset{Points: held}
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
 	switch {
-	case errors.Is(err, data.ErrOption):
+	case errors.Is(err, data.ErrOption), errors.Is(err, data.ErrSparse):
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	if err := set.Normalize(o.GraphMetric, scaler); err != nil {
+	if err := set.Normalize(o.GraphMetric, scaler); errors.Is(err, data.ErrSparse) {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
 	h := &Neighborhood{Input: set.Points, Before: &data.Preprocessing{
@@ -70,10 +79,24 @@ func Prepare(ctx context.Context, points *data.Matrix, o Options) (*Neighborhood
 
 // checkPoints refuses what is no matrix of points.
 func checkPoints(m *data.Matrix) error {
-	if m == nil || m.N < 1 || m.D < 1 || len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
+	if m == nil || m.N < 1 || m.D < 1 || m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0) {
 		return fmt.Errorf("%w: there are none, or N·D is not the length of X", ErrPoints)
 	}
 	return nil
+}
+
+// Densify returns the points as a run takes them before they are scaled: sparse points from
+// which no principal components are to be taken become dense, which may take more memory
+// than there is (data.ErrSparse); others stay as they are.
+func (o *Options) Densify(points *data.Matrix) (*data.Matrix, error) {
+	if points.CSR == nil || o.Reduces(points.N, points.D) > 0 {
+		return points, nil
+	}
+	dense, err := points.Dense()
+	if err == nil {
+		o.log("made the sparse points dense, since no principal components are taken", "points", points.N, "width", points.D)
+	}
+	return dense, err
 }
 
 // Complete finds what is nil of Points, Nearest and Graph, given Input and Before; what
@@ -156,8 +179,7 @@ func (h *Neighborhood) Complete(ctx context.Context, o *Options, atLeast int) er
 // checkEqual refuses points for a network that are all equal, and warns of those whose
 // neighbours are to be found.
 func (h *Neighborhood) checkEqual(o *Options) error {
-	x, d := h.Input.X, h.Input.D
-	if !slices.Equal(x[d:], x[:len(x)-d]) { // each point and the next
+	if !h.Input.AllEqual() {
 		return nil
 	}
 	if o.network() {
@@ -188,7 +210,12 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		return nil
 	}
 	o.log("computing principal components", "from", h.Input.D, "to", components)
-	if h.PCA, err = data.FitPCA(ctx, h.Input, components, o.Device); err != nil {
+	if h.Input.CSR != nil {
+		h.PCA, err = data.FitSparsePCA(ctx, h.Input, components, o.Seed)
+	} else {
+		h.PCA, err = data.FitPCA(ctx, h.Input, components, o.Device)
+	}
+	if err != nil {
 		return err
 	}
 	h.Points, err = h.PCA.Transform(ctx, h.Input, o.Device)

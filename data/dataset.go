@@ -2,8 +2,6 @@ package data
 
 import (
 	"fmt"
-
-	"cne/internal/finite"
 )
 
 // A Dataset is a set of points with, perhaps, a label for each.
@@ -50,7 +48,7 @@ func (ds *Dataset) Check() error {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
 	}
 	m := ds.Points
-	if err := m.check(); err != nil {
+	if err := m.checkAny(); err != nil {
 		return err
 	}
 	if err := ds.Labels.Check(m.N); err != nil {
@@ -59,8 +57,8 @@ func (ds *Dataset) Check() error {
 	if ds.Names != nil && len(ds.Names) != m.N {
 		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), m.N)
 	}
-	if at := finite.First(m.X); at >= 0 {
-		return notFinite(ds.describeRow(at/m.D), at%m.D, m.X[at])
+	if row, column, v, ok := m.firstNotFinite(); ok {
+		return notFinite(ds.describeRow(row), column, v)
 	}
 	return nil
 }
@@ -101,6 +99,15 @@ func (ds *Dataset) Origin(i int) int {
 		return i
 	}
 	return ds.origin[i]
+}
+
+// Origins returns the Origin of every point.
+func (ds *Dataset) Origins() []int {
+	rows := make([]int, ds.Points.N)
+	for i := range rows {
+		rows[i] = ds.Origin(i)
+	}
+	return rows
 }
 
 // assemble makes the dataset of the parts whose points b has collected, relative to

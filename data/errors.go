@@ -27,6 +27,8 @@ var (
 	ErrDirection = errors.New("a point has no direction")
 	// ErrEmpty: there are no points, or the points have no values.
 	ErrEmpty = errors.New("no data")
+	// ErrSparse: points are sparse where dense ones alone will do.
+	ErrSparse = errors.New("points are sparse")
 	// ErrOption: an argument or a field of Options has no meaning, or none
 	// for these files.
 	ErrOption = errors.New("unusable option")

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cne/internal/blas"
-	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
@@ -67,28 +66,17 @@ type PCA struct {
 //
 // k below 1 or above min(n, D) gives ErrOption, fewer than two points
 // ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
-// which). Errors are also the device's, and ctx's if it ends before.
+// which), and sparse points, for which there is FitSparsePCA, ErrSparse. Errors are also
+// the device's, and ctx's if it ends before.
 func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	if m.N < 2 {
-		return nil, errorf(ErrEmpty, "data: principal components need at least two points; there is one")
+	if err := checkComponents(m, k); err != nil {
+		return nil, err
 	}
-	if limit := min(m.N, m.D); k < 1 || k > limit {
-		return nil, errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
-	}
-	if at := finite.First(m.X); at >= 0 {
-		return nil, errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", at/m.D+1, at%m.D+1, m.X[at])
-	}
-
 	c := columnMoments(m)
-	pca := &PCA{
-		K: k, D: m.D,
-		Mean:     slices.Clone(c.mean),
-		Axes:     make([]float64, k*m.D),
-		Variance: make([]float64, k),
-	}
+	pca := newPCA(k, slices.Clone(c.mean))
 	for j, o := range m.Offset {
 		pca.Mean[j] += o
 	}
@@ -118,11 +106,35 @@ func FitPCA(ctx context.Context, m *Matrix, k int, on *Device) (*PCA, error) {
 	if err != nil {
 		return nil, err
 	}
-	pca.complete(found)
-	for a := range k {
-		fixSign(pca.axis(a))
-	}
+	pca.finish(found)
 	return pca, nil
+}
+
+// checkComponents says why points have no k principal components.
+func checkComponents(m *Matrix, k int) error {
+	if m.N < 2 {
+		return errorf(ErrEmpty, "data: principal components need at least two points; there is one")
+	}
+	if limit := min(m.N, m.D); k < 1 || k > limit {
+		return errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, m.N, m.D, limit)
+	}
+	if row, column, v, ok := m.firstNotFinite(); ok {
+		return errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", row+1, column+1, v)
+	}
+	return nil
+}
+
+// newPCA returns k axes that are still zeros.
+func newPCA(k int, mean []float64) *PCA {
+	return &PCA{K: k, D: len(mean), Mean: mean, Axes: make([]float64, k*len(mean)), Variance: make([]float64, k)}
+}
+
+// finish completes axes of which the first found are known.
+func (p *PCA) finish(found int) {
+	p.complete(found)
+	for a := range p.K {
+		fixSign(p.axis(a))
+	}
 }
 
 // axis returns axis a, which shares memory with Axes.
@@ -391,8 +403,8 @@ func fixSign(axis []float64) {
 }
 
 // Transform returns the coordinates of the points of m along the axes: an N×K
-// matrix, computed on a device, or on the CPU if that is nil; the results agree
-// up to the rounding of sums in float64. Points of another width than D give
+// matrix, computed on a device, or on the CPU if that is nil or the points are sparse;
+// the results agree up to the rounding of sums in float64. Points of another width than D give
 // ErrShape. Errors are also the device's, and ctx's if it ends before.
 func (p *PCA) Transform(ctx context.Context, m *Matrix, on *Device) (*Matrix, error) {
 	if err := p.checkPoints(m); err != nil {
@@ -430,6 +442,9 @@ func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error
 			origin[a] += v * mean
 		}
 	}
+	if m.CSR != nil {
+		return p.transformSparse(ctx, dst, m.CSR, origin)
+	}
 	if !on.OnHost() {
 		return p.transformOnDevice(ctx, on, dst, m, origin)
 	}
@@ -460,7 +475,7 @@ func (p *PCA) TransformTo(ctx context.Context, dst, m *Matrix, on *Device) error
 
 // checkPoints reports what keeps the components from being used on points.
 func (p *PCA) checkPoints(m *Matrix) error {
-	if err := m.check(); err != nil {
+	if err := m.checkAny(); err != nil {
 		return err
 	}
 	return p.check(m.D)

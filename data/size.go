@@ -17,10 +17,12 @@ type Size struct {
 	// Width is the number of values of a point, and of bytes of an image; 0 if it is not
 	// known.
 	Width int
+	// Nonzeros is the number of values that are held of sparse points; 0 for dense ones.
+	Nonzeros int
 }
 
 // SizeOf is the size of n points, or images, of so many values.
-func SizeOf(n, width int) Size { return Size{n, n, n, width} }
+func SizeOf(n, width int) Size { return Size{Low: n, High: n, Likely: n, Width: width} }
 
 // Known tells whether the size is known exactly.
 func (s Size) Known() bool { return s.Low == s.High && s.Width > 0 }
@@ -126,7 +128,7 @@ func (s Size) add(t Size) Size {
 	if s == (Size{}) {
 		return t
 	}
-	s.Low, s.Likely = s.Low+t.Low, s.Likely+t.Likely
+	s.Low, s.Likely, s.Nonzeros = s.Low+t.Low, s.Likely+t.Likely, s.Nonzeros+t.Nonzeros
 	s.High = min(math.MaxInt32, s.High+t.High)
 	if s.Width != t.Width {
 		s.Width = max(s.Width, t.Width)
@@ -149,6 +151,10 @@ func sizeOfFile(ctx context.Context, f file, opt Options) Size {
 	case *arrayReader:
 		n := v.total / st.d
 		return SizeOf(n, st.d)
+	case *csrReader:
+		size := SizeOf(v.n, v.d)
+		size.Nonzeros = v.value.total
+		return size
 	case *table:
 		return sizeOfTable(v, st.d)
 	}

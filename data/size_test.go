@@ -42,7 +42,7 @@ func TestPointsSize(t *testing.T) {
 	}
 	npy := write("a.npy", array.Bytes())
 	opt := Options{LabelColumn: "kind"}
-	exactly := func(n, d int) Size { return Size{n, n, n, d} }
+	exactly := func(n, d int) Size { return SizeOf(n, d) }
 	for name, tc := range map[string]struct {
 		paths []string
 		opt   Options
@@ -54,7 +54,7 @@ func TestPointsSize(t *testing.T) {
 		"a short table":    {[]string{write("short.csv", []byte("1,2\n3,4\n5,6\n"))}, Options{}, exactly(3, 2)},
 		"a missing file":   {[]string{filepath.Join(dir, "gone")}, Options{}, unknown},
 		"a truncated file": {[]string{write("cut.npy", array.Bytes()[:200])}, Options{}, unknown},
-		"no table":         {[]string{write("b.csv", []byte("1,2\n3,x\n"))}, Options{}, Size{1, math.MaxInt32, 1, 2}},
+		"no table":         {[]string{write("b.csv", []byte("1,2\n3,x\n"))}, Options{}, Size{Low: 1, High: math.MaxInt32, Likely: 1, Width: 2}},
 	} {
 		if got := PointsSize(t.Context(), tc.paths, tc.opt); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
@@ -70,7 +70,7 @@ func TestPointsSize(t *testing.T) {
 }
 
 func TestBuiltinSize(t *testing.T) {
-	if s, err := BuiltinSize("mnist10k"); err != nil || s != (Size{10000, 10000, 10000, 784}) {
+	if s, err := BuiltinSize("mnist10k"); err != nil || s != SizeOf(10000, 784) {
 		t.Error(s, err)
 	}
 	if _, err := BuiltinSize("mnist"); err == nil {

@@ -144,11 +144,10 @@ func apportion(strata [][]int, count int, stream *rng.Stream) []int {
 // take returns a dataset of copies of these rows, which know their names.
 func (ds *Dataset) take(rows []int) *Dataset {
 	part := &Dataset{
-		Name: ds.Name, Points: ds.Points.like(len(rows), make([]float32, len(rows)*ds.Points.D)), Bytes: ds.Bytes,
+		Name: ds.Name, Points: ds.Points.take(rows), Bytes: ds.Bytes,
 		parts: ds.parts, origin: make([]int, len(rows)),
 	}
 	for to, from := range rows {
-		copy(part.Points.Row(to), ds.Points.Row(from))
 		part.origin[to] = ds.Origin(from)
 	}
 	if ds.Names != nil {

@@ -43,5 +43,10 @@ func checkRead(r *runState[configs.Config], in *inputs, more configs.MemoryOptio
 
 // size returns that of what was read, before some were held out.
 func (in *inputs) size() data.Size {
-	return data.SizeOf(in.points.Points.N+len(in.heldRows), in.width)
+	size := data.SizeOf(in.points.Points.N+len(in.heldRows), in.width)
+	size.Nonzeros = in.points.Points.Nonzeros()
+	if len(in.heldRows) > 0 {
+		size.Nonzeros += in.held.Points.Nonzeros()
+	}
+	return size
 }

@@ -59,6 +59,11 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		return nil, err
 	}
 	in.width = in.points.Points.D
+	o := c.Options()
+	o.Log = log
+	if in.points.Points, err = o.Densify(in.points.Points); err != nil {
+		return nil, fmt.Errorf("graph.pca: %w", err)
+	}
 	if c.Data.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
@@ -70,10 +75,10 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		}
 	}
 	if c.Data.Imbalance != nil {
-		in.rows = origins(in.points)
+		in.rows = in.points.Origins()
 	}
 	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (data.scale)", err)
 	}
 	if err := in.points.Normalize(c.Graph.Metric, in.scaler); err != nil {
 		return nil, fmt.Errorf("%w (graph.metric)", err)
@@ -100,15 +105,6 @@ func (in *inputs) before() *data.Preprocessing {
 	return p
 }
 
-// origins returns the rows of the input that the points of a set are.
-func origins(set *data.Dataset) []int {
-	rows := make([]int, set.Points.N)
-	for i := range rows {
-		rows[i] = set.Origin(i)
-	}
-	return rows
-}
-
 // holdOut fills in held.
 func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Holdout) error {
 	if h.Share > 0 {
@@ -116,7 +112,7 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		if in.points, in.held, _, err = in.points.Split(h.Share, c.Seed); err != nil {
 			return fmt.Errorf("data.holdout: %w", err)
 		}
-		in.heldRows = origins(in.held)
+		in.heldRows = in.held.Origins()
 		return nil
 	}
 	d := c.Data
@@ -139,7 +135,10 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", held.Points.D, in.width)
 	}
 	in.held = held
-	return nil
+	if in.points.Points.CSR == nil {
+		held.Points, err = held.Points.Dense()
+	}
+	return err
 }
 
 // open reads points. pathKey and labelsKey are the keys that name their files and

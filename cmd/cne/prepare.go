@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +59,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	var key string
 	cached, err := ctxio.Await(ctx, func() (bool, error) {
 		h.pointsKey = rundir.PointsKey(h.Input)
-		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
-		if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, h.Input.D), k) {
-			key += fmt.Sprintf(", approximate, seed %d", o.Seed)
-		}
+		key = rundir.CacheKey(h.pointsKey, h.Input, o, components, k)
 		return c.Graph.Cache && dir.LoadCache(key, h.Neighborhood, components > 0, k), nil
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -21,6 +22,19 @@ const (
 	cacheKind   = "cache"
 	cacheFormat = 2
 )
+
+// CacheKey identifies the principal components and the k nearest neighbours of points,
+// whose own key is given.
+func CacheKey(pointsKey string, points *data.Matrix, o *cne.Options, components, k int) string {
+	key := fmt.Sprintf("%s, %d components, %d neighbours", pointsKey, components, k)
+	if o.Graph == nil && o.Search.Approximates(points.N, cmp.Or(components, points.D), k) {
+		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
+	}
+	if points.CSR != nil {
+		key += fmt.Sprintf(", of sparse points, seed %d", o.Seed)
+	}
+	return key
+}
 
 // LoadCache fills h, of which the input is known, from the cache if that has the key;
 // reduced says that the points are principal components, and k how many neighbours are
@@ -97,16 +111,27 @@ func (d *Dir) SaveCache(key string, h *cne.Neighborhood) error {
 	return f.WriteFile(d.Path(CacheFile))
 }
 
-// PointsKey identifies points.
+// PointsKey identifies points. Sparse ones are other points than the same as dense ones.
 func PointsKey(m *data.Matrix) string {
 	hash := sha256.New()
 	for _, v := range []int{m.N, m.D} {
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
 	}
-	if len(m.X) > 0 {
-		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&m.X[0])), 4*len(m.X)))
+	hash.Write(bytesOf(m.X))
+	if c := m.CSR; c != nil {
+		hash.Write(bytesOf(c.Start))
+		hash.Write(bytesOf(c.Column))
+		hash.Write(bytesOf(c.Value))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// bytesOf returns the memory of numbers.
+func bytesOf[T int | int32 | float32](x []T) []byte {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
 }
 
 // GraphKey identifies a graph.
@@ -116,9 +141,7 @@ func GraphKey(g *neighbors.Graph) string {
 	for i := range g.N {
 		tails := g.Tails(i)
 		_ = binary.Write(hash, binary.LittleEndian, int64(len(tails)))
-		if len(tails) > 0 {
-			hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&tails[0])), 4*len(tails)))
-		}
+		hash.Write(bytesOf(tails))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
