@@ -175,7 +175,14 @@ func newModel[T op.Float](ctx context.Context, h *Neighborhood, o *Options) (Tra
 	if err != nil {
 		return nil, err
 	}
-	return model.NewParametric(network, convert[T](points.X), o.Objective())
+	if points.CSR == nil {
+		return model.NewParametric(network, convert[T](points.X), o.Objective())
+	}
+	single, ok := any(network).(*model.MLP[float32])
+	if !ok {
+		return nil, badOption("Float64, but sparse points, which a network takes in float32 alone; take OnComponents, or make them dense")
+	}
+	return model.NewSparseParametric(single, points, o.Objective())
 }
 
 // convert returns numbers as those of another type, or the very same.

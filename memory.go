@@ -29,6 +29,9 @@ type Workload struct {
 	Points, Width int
 	// Storage is where the points are: data.Open's, or, as the zero value, in memory.
 	Storage data.Storage
+	// Nonzeros is the number of values that sparse points hold, the held-out ones
+	// included; 0 for dense points.
+	Nonzeros int
 	// Edges is the number of directed edges; 0 means that of a common kNN graph.
 	Edges int
 	// Reading is what it takes to read the points, beside the points themselves, in
@@ -102,12 +105,23 @@ func (r *accounts) read() {
 		r.Free(buffers)
 		return
 	}
-	r.input = r.Hold("points", "Points", size32*r.n*r.d)
+	perPoint := size32 * r.d
+	if r.w.Nonzeros > 0 {
+		perPoint = size64 + (size32+size32)*float64(r.w.Nonzeros)/(r.n+float64(r.w.Held))
+	}
+	r.input = r.Hold("points", "Points", r.n*perPoint)
 	r.Free(buffers)
+	if r.w.Nonzeros > 0 && r.Reduces(r.w.Points, r.w.Width) == 0 { // Options.Densify
+		sparse := r.input
+		perPoint = size32 * r.d
+		r.input = r.Hold("points", "Components", r.n*perPoint)
+		r.Free(sparse)
+		r.w.Nonzeros = 0
+	}
 	if r.w.Held > 0 {
-		r.held = r.Hold("held-out points", "Points", size32*float64(r.w.Held)*r.d)
+		r.held = r.Hold("held-out points", "Points", float64(r.w.Held)*perPoint)
 		// Those of both parts are copied from all.
-		all := r.Hold("copies of the points", "Points", size32*r.n*r.d)
+		all := r.Hold("copies of the points", "Points", r.n*perPoint)
 		r.Free(all)
 	}
 }
@@ -131,6 +145,10 @@ func (r *accounts) reduce() {
 		return
 	}
 	r.Step("principal components are computed")
+	if r.w.Nonzeros > 0 {
+		r.reduceSparse()
+		return
+	}
 	// The covariance of the columns, or the products of fewer points, of which two
 	// matrices for the tridiagonal form.
 	order := min(r.n, r.d)
@@ -145,6 +163,22 @@ func (r *accounts) reduce() {
 		r.held = r.Hold("components of held-out points", "Components", size32*float64(r.w.Held)*r.components)
 	}
 	r.Pass("rows in float64", "", size64*(min(r.n*(r.d+r.components), 1<<20)+r.d*r.components))
+	if r.releasesInput() {
+		r.Free(r.input)
+	}
+}
+
+// reduceSparse is reduce of sparse points: data.FitSparsePCA.
+func (r *accounts) reduceSparse() {
+	const oversampling, lanes = 14, 8
+	directions := min(r.n, r.d, r.components+oversampling)
+	basis := r.Hold("directions for principal components", "Components", 2*size64*r.d*directions)
+	strips := r.Hold("directions for principal components", "Components", 2*size64*r.d*lanes*min(r.cores(), math.Ceil(directions/lanes)))
+	r.Free(strips)
+	axes := r.Hold("principal axes", "Components", size64*r.components*r.d)
+	r.Free(basis)
+	r.points = r.Hold("principal components", "Components", size32*r.n*r.components)
+	r.Pass("principal axes", "Components", float64(axes.Bytes))
 	if r.releasesInput() {
 		r.Free(r.input)
 	}
@@ -309,6 +343,10 @@ func (r *accounts) train() error {
 	r.positions = r.Hold("the positions", "Dim", size32*r.n*r.dim)
 	if r.network() && onHost {
 		r.Pass("points on their way through the network", option, r.forward(number))
+		if r.w.Nonzeros > 0 && !r.OnComponents {
+			const denseValues, fewest = 1 << 22, 64
+			r.Pass("points that are dense at a time", "Points", size32*min(r.n*r.d, max(denseValues, fewest*r.d)))
+		}
 	}
 	r.Pass(what, option, weights)
 	return nil
@@ -341,7 +379,11 @@ func (r *accounts) sparse() float64 {
 		first = float64(r.Hidden[0])
 	}
 	weights := first * float64(r.seen())
-	return share*(size32+2)*r.n*float64(r.seen()) + size32*weights*(1+max(2, min(copies, elements/weights)))
+	values := share * (size32 + 2) * r.n * float64(r.seen())
+	if r.w.Nonzeros > 0 && !r.OnComponents { // which have their values already
+		values = 2 * float64(r.w.Nonzeros)
+	}
+	return values + size32*weights*(1+max(2, min(copies, elements/weights)))
 }
 
 // batchOption names what decides the size of a batch's arrays: of wide networks the

@@ -65,15 +65,24 @@ func PrepareSet(ctx context.Context, set *data.Dataset, o Options) (*Neighborhoo
 	if err := o.Check(n); err != nil {
 		return nil, err
 	}
+	if set.Points != nil {
+		dense, err := o.Densify(set.Points)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrPoints, err)
+		}
+		set.Points = dense
+	}
 	columns := set.Columns()
 	scaler, err := set.Scale(orElse(o.Scaling, data.ScaleUnit))
 	switch {
-	case errors.Is(err, data.ErrOption):
+	case errors.Is(err, data.ErrOption), errors.Is(err, data.ErrSparse):
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
-	if err := set.Normalize(o.GraphMetric, scaler); err != nil {
+	if err := set.Normalize(o.GraphMetric, scaler); errors.Is(err, data.ErrSparse) {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPoints, err)
 	}
 	h := &Neighborhood{Input: set.Points, Stored: set.Stored, Before: &data.Preprocessing{
@@ -88,7 +97,7 @@ func PrepareSet(ctx context.Context, set *data.Dataset, o Options) (*Neighborhoo
 
 // checkPoints refuses what is no matrix of points.
 func checkPoints(m *data.Matrix) error {
-	if m == nil || m.N < 1 || m.D < 1 || len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
+	if m == nil || m.N < 1 || m.D < 1 || m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0) {
 		return fmt.Errorf("%w: there are none, or N·D is not the length of X", ErrPoints)
 	}
 	return nil
@@ -101,6 +110,20 @@ func (h *Neighborhood) Source() data.Source {
 		return h.Stored
 	}
 	return h.Input
+}
+
+// Densify returns the points as a run takes them before they are scaled: sparse points from
+// which no principal components are to be taken become dense, which may take more memory
+// than there is (data.ErrSparse); others stay as they are.
+func (o *Options) Densify(points *data.Matrix) (*data.Matrix, error) {
+	if points.CSR == nil || o.Reduces(points.N, points.D) > 0 {
+		return points, nil
+	}
+	dense, err := points.Dense()
+	if err == nil {
+		o.log("made the sparse points dense, since no principal components are taken", "points", points.N, "width", points.D)
+	}
+	return dense, err
 }
 
 // Complete finds what is nil of Points, Nearest and Graph, given Input, or Stored, and
@@ -248,7 +271,12 @@ func (h *Neighborhood) reduce(ctx context.Context, o *Options) (err error) {
 		return nil
 	}
 	o.log("computing principal components", "from", d, "to", components)
-	if h.PCA, err = data.FitPCA(ctx, points, components, o.Device); err != nil {
+	if h.Input != nil && h.Input.CSR != nil {
+		h.PCA, err = data.FitSparsePCA(ctx, h.Input, components, o.Seed)
+	} else {
+		h.PCA, err = data.FitPCA(ctx, points, components, o.Device)
+	}
+	if err != nil {
 		return err
 	}
 	h.Points, err = h.PCA.Transform(ctx, points, o.Device)

@@ -136,8 +136,12 @@ func (e *Embedding) Dim() int {
 	return d
 }
 
-// projectedRows is how many points are placed between two looks at the context.
-const projectedRows = 1 << 11
+// projectedRows is how many points are placed between two looks at the context; of sparse
+// points so many that about denseValues are dense at a time.
+const (
+	projectedRows = 1 << 11
+	denseValues   = 1 << 22
+)
 
 // Project places points [r, D] of the kind that the embedding was learnt from, and
 // returns their positions [r, Dim]. A network maps them; beside a table each starts
@@ -159,14 +163,18 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 	}
 	_, d := mapper.Size()
 	positions := data.NewMatrix(points.N, d)
-	block := data.NewMatrix(min(points.N, projectedRows), points.D)
+	rows := projectedRows
+	if points.CSR != nil {
+		rows = min(rows, max(1, denseValues/points.D))
+	}
+	block := data.NewMatrix(min(points.N, rows), points.D)
 	block.Offset, block.Columns = points.Offset, points.Columns
-	for lo := 0; lo < points.N; lo += projectedRows {
+	for lo := 0; lo < points.N; lo += rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		hi := min(points.N, lo+projectedRows)
-		copy(block.X, points.X[lo*points.D:hi*points.D])
+		hi := min(points.N, lo+rows)
+		points.CopyRows(block.X[:(hi-lo)*points.D], lo)
 		if _, err := e.ProjectBlock(ctx, positions.Rows(lo, hi), block.Rows(0, hi-lo), nil); err != nil {
 			if bad, ok := err.(*PointError); ok {
 				bad.Row += lo
@@ -175,6 +183,28 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 		}
 	}
 	return positions, nil
+}
+
+// ProjectPrepared writes to dst the positions of points that are prepared as
+// Description.Preprocessing says, dense or sparse. Points or positions of other sizes are
+// an error that wraps ErrPoints.
+func (e *Embedding) ProjectPrepared(dst, points *data.Matrix) error {
+	mapper, err := e.Mapper()
+	if err != nil {
+		return err
+	}
+	width, d := mapper.Size()
+	if points.D != width || dst.N != points.N || dst.D != d {
+		return fmt.Errorf("%w: %d of %d values for a matrix of %d positions of %d, which takes points of %d", ErrPoints, points.N, points.D, dst.N, dst.D, width)
+	}
+	network, ok := mapper.(*model.MLP[float32])
+	switch {
+	case points.CSR == nil:
+		return mapper.ProjectTo(dst.X, points.X)
+	case ok:
+		return network.ProjectMatrixTo(dst.X, points)
+	}
+	return fmt.Errorf("%w: they are sparse, which a network of float32 alone takes; prepare dense ones", ErrPoints)
 }
 
 // A PointError is about a point that cannot be placed. It wraps ErrPoints.
@@ -189,7 +219,7 @@ func (e *PointError) Error() string { return fmt.Sprintf("%v: row %d: %s", ErrPo
 func (e *PointError) Unwrap() error { return ErrPoints }
 
 // ProjectBlock writes the positions of a block of points to dst, for callers who read
-// points block by block; it prepares them where they are, unless their columns have
+// dense points block by block; it prepares them where they are, unless their columns have
 // to be put in order first (see Project). Without skipped, the first
 // point that cannot be placed is an error (*PointError); with it, of one element for
 // each point, such points are marked there, get NaNs as positions, and are counted.
@@ -204,6 +234,9 @@ func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, 
 	}
 	if err := checkPoints(points); err != nil {
 		return 0, err
+	}
+	if points.CSR != nil {
+		return 0, fmt.Errorf("%w: the block is sparse; Project takes sparse points", ErrPoints)
 	}
 	if dst == nil || dst.N != points.N || dst.D != e.Dim() || len(dst.X) != dst.N*dst.D || skipped != nil && len(skipped) != points.N {
 		return 0, fmt.Errorf("%w: %d of them need a matrix of %d rows of %d for their positions, and as many marks", ErrPoints, points.N, points.N, e.Dim())

@@ -186,7 +186,7 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	}
 	left := c.left(n)
 	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Edges: more.Edges, Quality: &q,
+		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,
 	})
 }

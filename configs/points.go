@@ -9,6 +9,7 @@ import (
 	"cne/data"
 	"cne/data/neighbors"
 	"cne/internal/text"
+	"cne/model"
 	"cne/train"
 )
 
@@ -38,6 +39,9 @@ func (c *Config) CheckSize(size data.Size) error {
 	if err := c.checkWeights(size.Width); err != nil {
 		return err
 	}
+	if err := c.checkSparse(size); err != nil {
+		return err
+	}
 	return c.checkFit(low, high)
 }
 
@@ -55,6 +59,26 @@ func (c *Config) CheckNeighbors(n, k int) error {
 			return fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)
 		}
 		return fmt.Errorf("%d points do not have %d neighbours each; give more points, or set graph.k and quality.k below %d", n, k, n)
+	}
+	return nil
+}
+
+// checkSparse refuses what sparse points cannot be made.
+func (c *Config) checkSparse(size data.Size) error {
+	o := c.Options()
+	if size.Nonzeros == 0 || o.Reduces(size.Low, size.Width) == 0 { // they become dense
+		return nil
+	}
+	wide := c.Model.Kind != "table" && c.Model.Input != "pca"
+	switch {
+	case c.Data.Scale == data.ScaleStandard:
+		return &Error{Key: "data.scale", Problem: "is standard, which subtracts the mean of each column and would make the sparse points dense; set it to unit or none, or graph.pca to 0, which makes them dense if memory allows"}
+	case c.Graph.Metric == data.Correlation:
+		return &Error{Key: "graph.metric", Problem: "is correlation, which subtracts the mean of each point and would make the sparse points dense; set it to cosine, or graph.pca to 0, which makes them dense if memory allows"}
+	case wide && size.Width > model.MaxSparseWidth:
+		return &Error{Key: "model.input", Problem: fmt.Sprintf("is points, and a network takes sparse points of up to %d values, but these have %d; set it to pca", model.MaxSparseWidth, size.Width)}
+	case wide && o.Float64:
+		return &Error{Key: "model.input", Problem: "is points, and a network takes sparse points in float32 alone; set it to pca, or model.dtype to float32"}
 	}
 	return nil
 }

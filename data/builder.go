@@ -5,6 +5,8 @@ package data
 type builder struct {
 	d int // values per point, known once the first file has been begun
 	x []float32
+	// rows are those of the files so far if they are sparse.
+	rows []*CSR
 }
 
 // reserve makes room for n more values without growing again.
@@ -22,6 +24,13 @@ func (b *builder) reset() { b.x = b.x[:0] }
 
 // matrix returns what was collected.
 func (b *builder) matrix() *Matrix {
+	if len(b.rows) > 0 {
+		c := b.rows[0]
+		if len(b.rows) > 1 {
+			c = joinCSR(b.rows)
+		}
+		return &Matrix{N: len(c.Start) - 1, D: b.d, CSR: c}
+	}
 	m := &Matrix{D: b.d, X: b.x}
 	if b.d > 0 {
 		m.N = len(b.x) / b.d

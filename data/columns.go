@@ -60,12 +60,15 @@ func (m *Matrix) Select(columns []string) (selected *Matrix, left []string, err 
 	if len(columns) == 0 || m.Columns == nil || slices.Equal(m.Columns, columns) {
 		return m, nil, nil
 	}
-	if err := m.check(); err != nil {
+	if err := m.checkAny(); err != nil {
 		return nil, nil, err
 	}
 	from, left, err := match(columns, m.Columns)
 	if err != nil {
 		return nil, nil, err
+	}
+	if m.CSR != nil {
+		return &Matrix{N: m.N, D: len(from), CSR: m.CSR.selectColumns(from, m.D), Columns: slices.Clone(columns)}, left, nil
 	}
 	selected = NewMatrix(m.N, len(from))
 	selected.Columns = slices.Clone(columns)

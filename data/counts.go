@@ -23,23 +23,13 @@ type Counts struct {
 	// Cells and Genes are the numbers of cells, which become points, and of
 	// genes.
 	Cells, Genes int
-	// Start has Cells+1 entries: the counts of cell i are Value[Start[i]] to
-	// Value[Start[i+1]-1], all above 0, and Gene has the genes they are of,
-	// counted from 0, in ascending order and each once.
-	Start []int
-	Gene  []int32
-	Value []float32
+	// CSR has a row for each cell and a column for each gene, of counts above 0.
+	CSR
 	// CellNames and GeneNames are the barcodes of the cells and the identifiers
 	// of the genes; nil if they are not known.
 	CellNames, GeneNames []string
 	// Labels is nil when the cells have none.
 	Labels *Labels
-}
-
-// cell returns the genes of a cell and their counts.
-func (c *Counts) cell(i int) (gene []int32, value []float32) {
-	lo, hi := c.Start[i], c.Start[i+1]
-	return c.Gene[lo:hi:hi], c.Value[lo:hi:hi]
 }
 
 // Check reports fields that contradict each other (ErrShape), values that are
@@ -53,22 +43,18 @@ func (c *Counts) Check() error {
 	switch {
 	case c.Cells < 1 || c.Genes < 1 || len(c.Value) == 0:
 		return errorf(ErrEmpty, "there are %d counts of %d genes in %d cells; give at least one of each", len(c.Value), c.Genes, c.Cells)
-	case len(c.Start) != c.Cells+1 || c.Start[0] != 0 || c.Start[c.Cells] != len(c.Value) || len(c.Gene) != len(c.Value):
-		return inconsistent(fmt.Sprintf("there are %d cells, %d genes and %d values, but Start has %d entries", c.Cells, len(c.Gene), len(c.Value), len(c.Start)))
-	case !slices.IsSorted(c.Start):
-		return inconsistent("Start is not in ascending order")
 	case c.CellNames != nil && len(c.CellNames) != c.Cells || c.GeneNames != nil && len(c.GeneNames) != c.Genes:
 		return inconsistent(fmt.Sprintf("%d names stand for %d cells, and %d for %d genes", len(c.CellNames), c.Cells, len(c.GeneNames), c.Genes))
 	case c.Labels != nil && len(c.Labels.Class) != c.Cells:
 		return errorf(ErrLabels, "there are %d labels for %d cells; give one label per cell", len(c.Labels.Class), c.Cells)
 	}
-	faults := make([]error, parallel.Pieces(c.Cells, cellGrain))
-	parallel.For(c.Cells, cellGrain, func(piece, lo, hi int) {
+	if fault := c.check(c.Cells, c.Genes); fault != "" {
+		return inconsistent(fault)
+	}
+	faults := make([]error, parallel.Pieces(c.Cells, csrGrain))
+	parallel.For(c.Cells, csrGrain, func(piece, lo, hi int) {
 		for i := lo; i < hi && faults[piece] == nil; i++ {
-			gene, value := c.cell(i)
-			if len(gene) > 0 && (gene[0] < 0 || int(gene[len(gene)-1]) >= c.Genes || !ascending(gene)) {
-				faults[piece] = inconsistent(fmt.Sprintf("the genes of cell %d (counted from 0) are not in ascending order from 0 to %d", i, c.Genes-1))
-			}
+			gene, value := c.row(i)
 			for k, v := range value {
 				switch {
 				case v-v != 0:
@@ -209,29 +195,22 @@ func joinCounts(parts []*Counts) *Counts {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	c := &Counts{Genes: parts[0].Genes, Start: []int{0}}
+	c := &Counts{Genes: parts[0].Genes}
 	named := true
-	genes, values := make([][]int32, len(parts)), make([][]float32, len(parts))
+	rows := make([]*CSR, len(parts))
 	for i, p := range parts {
-		begin := c.Start[c.Cells]
-		for _, s := range p.Start[1:] {
-			c.Start = append(c.Start, begin+s)
-		}
+		rows[i] = &p.CSR
 		c.Cells += p.Cells
-		genes[i], values[i] = p.Gene, p.Value
 		c.CellNames = append(c.CellNames, p.CellNames...)
 		named = named && p.CellNames != nil
 		if c.GeneNames == nil {
 			c.GeneNames = p.GeneNames
 		}
-		p.Gene, p.Value = nil, nil
 	}
 	if !named {
 		c.CellNames = nil
 	}
-	c.Gene = slices.Concat(genes...)
-	clear(genes)
-	c.Value = slices.Concat(values...)
+	c.CSR = *joinCSR(rows)
 	return c
 }
 
@@ -452,7 +431,7 @@ func (c *Counts) mostVariable(n int) []int32 {
 		logs[i] = math.Log2(float64(i))
 	}
 	detected, sum := make([]int, c.Genes), make([]float64, c.Genes)
-	for k, g := range c.Gene {
+	for k, g := range c.Column {
 		v := c.Value[k]
 		detected[g]++
 		if i := int(min(v, float32(len(logs)-1))); float32(i) == v {
@@ -479,7 +458,7 @@ func (c *Counts) mostVariable(n int) []int32 {
 // librarySizes returns the sum of the counts of each cell.
 func (c *Counts) librarySizes() []float64 {
 	sizes := make([]float64, c.Cells)
-	parallel.For(c.Cells, cellGrain, func(_, lo, hi int) {
+	parallel.For(c.Cells, csrGrain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			sizes[i] = c.librarySize(i)
 		}
@@ -488,7 +467,7 @@ func (c *Counts) librarySizes() []float64 {
 }
 
 func (c *Counts) librarySize(i int) float64 {
-	_, value := c.cell(i)
+	_, value := c.row(i)
 	sum := 0.0
 	for _, v := range value {
 		sum += float64(v)
@@ -534,12 +513,12 @@ func (s *CountScaling) ApplyTo(dst *Matrix, c *Counts, first int) error {
 	if err != nil {
 		return err
 	}
-	parallel.For(dst.N, cellGrain, func(_, lo, hi int) {
+	parallel.For(dst.N, csrGrain, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := dst.Row(i)
 			clear(row)
 			size := c.librarySize(first + i)
-			gene, value := c.cell(first + i)
+			gene, value := c.row(first + i)
 			for k, g := range gene {
 				if j := column[g]; j >= 0 {
 					row[j] = float32(math.Log2(float64(value[k])/size*s.LibrarySize + 1))

@@ -47,7 +47,7 @@ func dense(c *data.Counts) [][]float64 {
 	for i := range x {
 		x[i] = make([]float64, c.Genes)
 		for k := c.Start[i]; k < c.Start[i+1]; k++ {
-			x[i][c.Gene[k]] = float64(c.Value[k])
+			x[i][c.Column[k]] = float64(c.Value[k])
 		}
 	}
 	return x
@@ -386,7 +386,7 @@ func TestOpenCountsErrors(t *testing.T) {
 
 func TestCountsCheck(t *testing.T) {
 	good := func() *data.Counts {
-		return &data.Counts{Cells: 2, Genes: 3, Start: []int{0, 2, 3}, Gene: []int32{0, 2, 1}, Value: []float32{1, 2, 3}}
+		return &data.Counts{Cells: 2, Genes: 3, CSR: data.CSR{Start: []int{0, 2, 3}, Column: []int32{0, 2, 1}, Value: []float32{1, 2, 3}}}
 	}
 	if err := good().Check(); err != nil {
 		t.Fatal(err)
@@ -397,12 +397,12 @@ func TestCountsCheck(t *testing.T) {
 		want  string
 	}{
 		"nothing":   {func(c *data.Counts) { *c = data.Counts{} }, data.ErrEmpty, "there are 0 counts of 0 genes in 0 cells"},
-		"cells":     {func(c *data.Counts) { c.Cells = 3 }, data.ErrShape, "there are 3 cells, 3 genes and 3 values, but Start has 3 entries"},
+		"cells":     {func(c *data.Counts) { c.Cells = 3 }, data.ErrShape, "there are 3 rows, 3 columns of values and 3 values, but Start has 3 entries"},
 		"end":       {func(c *data.Counts) { c.Start[2] = 2 }, data.ErrShape, "inconsistent"},
 		"start":     {func(c *data.Counts) { c.Start[1] = 4 }, data.ErrShape, "Start is not in ascending order"},
-		"gene":      {func(c *data.Counts) { c.Gene[1] = 3 }, data.ErrShape, "the genes of cell 0 (counted from 0)"},
-		"negative":  {func(c *data.Counts) { c.Gene[0] = -1 }, data.ErrShape, "the genes of cell 0"},
-		"twice":     {func(c *data.Counts) { c.Gene[1] = 0 }, data.ErrShape, "the genes of cell 0"},
+		"gene":      {func(c *data.Counts) { c.Column[1] = 3 }, data.ErrShape, "the columns of row 0 (counted from 0)"},
+		"negative":  {func(c *data.Counts) { c.Column[0] = -1 }, data.ErrShape, "the columns of row 0"},
+		"twice":     {func(c *data.Counts) { c.Column[1] = 0 }, data.ErrShape, "the columns of row 0"},
 		"zero":      {func(c *data.Counts) { c.Value[2] = 0 }, data.ErrFormat, "the count of gene 1 in cell 1 (both counted from 0) is 0"},
 		"NaN":       {func(c *data.Counts) { c.Value[2] = float32(math.NaN()) }, data.ErrNotFinite, "is NaN"},
 		"cellnames": {func(c *data.Counts) { c.CellNames = []string{"a"} }, data.ErrShape, "1 names stand for 2 cells"},
@@ -420,7 +420,7 @@ func TestCountsCheck(t *testing.T) {
 // are seen.
 func drawCounts(seed uint64, cells, genes int) *data.Counts {
 	s := rng.New(seed, rng.Init)
-	c := &data.Counts{Name: "drawn", Cells: cells, Genes: genes, Start: []int{0}}
+	c := &data.Counts{Name: "drawn", Cells: cells, Genes: genes, CSR: data.CSR{Start: []int{0}}}
 	share, mean := make([]float64, genes), make([]float64, genes)
 	for g := range genes {
 		share[g], mean[g] = s.Float64(), math.Exp(1.5*s.Normal()+1)
@@ -429,11 +429,11 @@ func drawCounts(seed uint64, cells, genes int) *data.Counts {
 		depth := math.Exp(0.5 * s.Normal())
 		for g := range genes {
 			if s.Float64() < share[g] {
-				c.Gene = append(c.Gene, int32(g))
+				c.Column = append(c.Column, int32(g))
 				c.Value = append(c.Value, float32(1+math.Floor(-mean[g]*depth*math.Log(1-s.Float64()))))
 			}
 		}
-		c.Start = append(c.Start, len(c.Gene))
+		c.Start = append(c.Start, len(c.Column))
 		c.CellNames = append(c.CellNames, fmt.Sprint("cell", i))
 	}
 	for g := range genes {
@@ -547,9 +547,9 @@ func TestFitCounts(t *testing.T) {
 // By hand: gene 0 is in every cell, gene 2 in too few, gene 1 is 4 in 10 of 20
 // cells and gene 3 is 1 in 10 of them.
 func TestFitCountsByHand(t *testing.T) {
-	c := &data.Counts{Cells: 20, Genes: 4, Start: []int{0}}
+	c := &data.Counts{Cells: 20, Genes: 4, CSR: data.CSR{Start: []int{0}}}
 	for i := range 20 {
-		add := func(g int32, v float32) { c.Gene, c.Value = append(c.Gene, g), append(c.Value, v) }
+		add := func(g int32, v float32) { c.Column, c.Value = append(c.Column, g), append(c.Value, v) }
 		add(0, 3)
 		if i < 10 {
 			add(1, 4)
@@ -560,7 +560,7 @@ func TestFitCountsByHand(t *testing.T) {
 		if i >= 10 {
 			add(3, 1)
 		}
-		c.Start = append(c.Start, len(c.Gene))
+		c.Start = append(c.Start, len(c.Column))
 	}
 	// Library sizes: 107 (9 cells), 7 (1), 4 (10); the median is (4+7)/2.
 	for n, want := range map[int][]int32{1: {1}, 2: {1, 3}, 1000: {1, 3}} {
@@ -583,7 +583,7 @@ func TestFitCountsByHand(t *testing.T) {
 	// A cell without counts becomes zeros; if most are without, nothing is known.
 	for i := range 3 {
 		c.Cells++
-		c.Start = append(c.Start, len(c.Gene))
+		c.Start = append(c.Start, len(c.Column))
 		s, err := data.FitCounts(c, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -607,7 +607,7 @@ func TestFitCountsRefuses(t *testing.T) {
 	sparse := drawCounts(1, 40, 30)
 	for range 41 {
 		sparse.Cells++
-		sparse.Start = append(sparse.Start, len(sparse.Gene))
+		sparse.Start = append(sparse.Start, len(sparse.Column))
 	}
 	sparse.CellNames = nil
 	_, err = data.FitCounts(sparse, 5)
@@ -636,11 +636,11 @@ func TestCountScalingOfOtherCounts(t *testing.T) {
 	}
 
 	// The same cells with the genes in the opposite order and one more.
-	other := &data.Counts{Cells: c.Cells, Genes: 81, Start: c.Start, Gene: slices.Clone(c.Gene), Value: slices.Clone(c.Value)}
+	other := &data.Counts{Cells: c.Cells, Genes: 81, CSR: data.CSR{Start: c.Start, Column: slices.Clone(c.Column), Value: slices.Clone(c.Value)}}
 	for i := range c.Cells {
 		lo, hi := c.Start[i], c.Start[i+1]
 		for k := lo; k < hi; k++ {
-			other.Gene[k] = 79 - c.Gene[lo+hi-1-k]
+			other.Column[k] = 79 - c.Column[lo+hi-1-k]
 			other.Value[k] = c.Value[lo+hi-1-k]
 		}
 	}
@@ -721,7 +721,7 @@ func FuzzReadCounts(f *testing.F) {
 		if err := c.Check(); err != nil {
 			t.Fatalf("unsound counts were returned: %v", err)
 		}
-		if !slices.Equal(c.Gene, unsized.Gene) || !slices.Equal(c.Value, unsized.Value) || !slices.Equal(c.Start, unsized.Start) {
+		if !slices.Equal(c.Column, unsized.Column) || !slices.Equal(c.Value, unsized.Value) || !slices.Equal(c.Start, unsized.Start) {
 			t.Fatal("the size of the file changes the counts")
 		}
 		if bytes.HasPrefix(file, []byte{0x1f, 0x8b}) || c.Cells*c.Genes > 1<<16 {

@@ -3,8 +3,6 @@ package data
 import (
 	"context"
 	"fmt"
-
-	"cne/internal/finite"
 )
 
 // A Dataset is a set of points with, perhaps, a label for each.
@@ -57,7 +55,7 @@ func (ds *Dataset) check(ctx context.Context) error {
 		return errorf(ErrEmpty, "there are no points; name a file that holds at least one")
 	}
 	points := ds.Source()
-	if err := checkSource(points); err != nil {
+	if err := checkAnySource(points); err != nil {
 		return err
 	}
 	if err := ds.Labels.Check(n); err != nil {
@@ -66,14 +64,8 @@ func (ds *Dataset) check(ctx context.Context) error {
 	if ds.Names != nil && len(ds.Names) != n {
 		return errorf(ErrShape, "there are %d names for %d points; give one for each, or none", len(ds.Names), n)
 	}
-	if isFinite(points) {
-		return nil
-	}
-	return points.Each(ctx, 0, func(lo int, block *Matrix) error {
-		if at := finite.First(block.X); at >= 0 {
-			return notFinite(ds.describeRow(lo+at/block.D), at%block.D, block.X[at])
-		}
-		return nil
+	return checkFinite(ctx, points, func(row, column int, v float32) error {
+		return notFinite(ds.describeRow(row), column, v)
 	})
 }
 
@@ -102,6 +94,7 @@ func (ds *Dataset) Source() Source {
 func (ds *Dataset) Size(more int) Size {
 	n, d := ds.Dims()
 	size := SizeOf(n+more, d)
+	size.Nonzeros = ds.Points.Nonzeros()
 	if ds.Stored != nil {
 		size.Storage = storageOf(ds.Stored)
 	}

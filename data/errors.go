@@ -29,6 +29,8 @@ var (
 	ErrEmpty = errors.New("no data")
 	// ErrChanged: a file that is read several times is not the same each time.
 	ErrChanged = errors.New("a file has changed")
+	// ErrSparse: points are sparse where dense ones alone will do.
+	ErrSparse = errors.New("points are sparse")
 	// ErrOption: an argument or a field of Options has no meaning, or none
 	// for these files.
 	ErrOption = errors.New("unusable option")

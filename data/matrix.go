@@ -15,6 +15,9 @@ import (
 type Matrix struct {
 	N, D int
 	X    []float32
+	// CSR holds sparse points in place of X, which is then nil; they have no Offset.
+	// What takes dense points alone refuses them with ErrSparse.
+	CSR *CSR
 	// Offset has for each of the D columns what is to be added to its values in X,
 	// nil for nothing. Readers, FromRows and FromMat set it where float32 would
 	// round away what tells points apart: values that are far from zero for how
@@ -30,11 +33,14 @@ type Matrix struct {
 // NewMatrix returns a matrix of n×d zeros.
 func NewMatrix(n, d int) *Matrix { return &Matrix{N: n, D: d, X: make([]float32, n*d)} }
 
-// Row returns point i. The slice shares the matrix's memory.
+// Row returns point i, of dense points. The slice shares the matrix's memory.
 func (m *Matrix) Row(i int) []float32 { return m.X[i*m.D : (i+1)*m.D : (i+1)*m.D] }
 
 // Rows returns points lo to hi−1 as a matrix that shares m's memory.
 func (m *Matrix) Rows(lo, hi int) *Matrix {
+	if m.CSR != nil {
+		return m.likeSparse(m.CSR.rows(lo, hi))
+	}
 	return m.like(hi-lo, m.X[lo*m.D:hi*m.D:hi*m.D])
 }
 
@@ -44,7 +50,12 @@ func (m *Matrix) like(n int, x []float32) *Matrix {
 }
 
 // Clone returns a copy that shares no values with m.
-func (m *Matrix) Clone() *Matrix { return m.like(m.N, slices.Clone(m.X)) }
+func (m *Matrix) Clone() *Matrix {
+	if c := m.CSR; c != nil {
+		return m.likeSparse(&CSR{slices.Clone(c.Start), slices.Clone(c.Column), slices.Clone(c.Value)})
+	}
+	return m.like(m.N, slices.Clone(m.X))
+}
 
 // Dims returns N and D.
 func (m *Matrix) Dims() (n, d int) { return m.N, m.D }
@@ -57,6 +68,9 @@ func (m *Matrix) At(i, j int) float64 {
 	}
 	if uint(j) >= uint(m.D) {
 		panic(mat.ErrColAccess)
+	}
+	if m.CSR != nil {
+		return m.CSR.at(i, j)
 	}
 	v := float64(m.X[i*m.D+j])
 	if m.Offset != nil {
@@ -96,7 +110,7 @@ func FromMat(from mat.Matrix) (*Matrix, error) {
 	}
 	switch from := from.(type) {
 	case *Matrix:
-		if err := from.check(); err != nil {
+		if err := from.checkAny(); err != nil {
 			return nil, fmt.Errorf("data: %w", err)
 		}
 		return from.Clone().finite()
@@ -136,10 +150,27 @@ func (m *Matrix) fill(row func(i int, scratch []float64) []float64) (*Matrix, er
 
 // finite returns the matrix, or an error for a value that is NaN or infinite.
 func (m *Matrix) finite() (*Matrix, error) {
-	if at := finite.First(m.X); at >= 0 {
-		return nil, fmt.Errorf("data: %w", notFinite(fmt.Sprintf("row %d", at/m.D+1), at%m.D, m.X[at]))
+	if row, column, v, ok := m.firstNotFinite(); ok {
+		return nil, fmt.Errorf("data: %w", notFinite(fmt.Sprintf("row %d", row+1), column, v))
 	}
 	return m, nil
+}
+
+// firstNotFinite returns the first value that is NaN or infinite, and its place; ok is
+// false if all are finite.
+func (m *Matrix) firstNotFinite() (row, column int, v float32, ok bool) {
+	if m.CSR != nil {
+		row, at, ok := m.CSR.firstNotFinite()
+		if !ok {
+			return 0, 0, 0, false
+		}
+		return row, int(m.CSR.Column[at]), m.CSR.Value[at], true
+	}
+	at := finite.First(m.X)
+	if at < 0 {
+		return 0, 0, 0, false
+	}
+	return at / m.D, at % m.D, m.X[at], true
 }
 
 // checkWidth is check for rows that are to follow others of d values.
@@ -153,17 +184,35 @@ func (m *Matrix) checkWidth(d int) error {
 	return nil
 }
 
-// check reports a matrix without values, or one whose fields contradict each
-// other.
+// check is checkAny of a matrix that must be dense.
 func (m *Matrix) check() error {
+	if err := m.checkAny(); err != nil {
+		return err
+	}
+	if m.CSR != nil {
+		return errorf(ErrSparse, "the points are sparse, and dense ones are wanted; take their principal components, or make them dense (Matrix.Dense)")
+	}
+	return nil
+}
+
+// checkAny reports a matrix without values, or one whose fields contradict each
+// other.
+func (m *Matrix) checkAny() error {
 	if m == nil {
 		return errorf(ErrEmpty, "data: there is no matrix of points; give one with at least one point")
 	}
 	if m.N <= 0 || m.D <= 0 {
 		return errorf(ErrEmpty, "data: the matrix is %d×%d; it needs at least one point and one value per point", m.N, m.D)
 	}
-	if len(m.X)/m.D != m.N || len(m.X)%m.D != 0 {
+	switch {
+	case m.CSR == nil && (len(m.X)/m.D != m.N || len(m.X)%m.D != 0):
 		return errorf(ErrShape, "data: a matrix of %d×%d has %d values; N·D and len(X) must be equal", m.N, m.D, len(m.X))
+	case m.CSR != nil && (m.X != nil || m.Offset != nil):
+		return errorf(ErrShape, "data: a sparse matrix has dense values or an Offset, too; leave both out")
+	case m.CSR != nil:
+		if fault := m.CSR.check(m.N, m.D); fault != "" {
+			return errorf(ErrShape, "data: the sparse matrix of %d×%d is inconsistent: %s; FromCSR makes one of any CSR", m.N, m.D, fault)
+		}
 	}
 	if m.Columns != nil && len(m.Columns) != m.D || m.Offset != nil && len(m.Offset) != m.D {
 		return errorf(ErrShape, "a matrix of %d×%d has %d names of columns and %d offsets; give one for each column, or none", m.N, m.D, len(m.Columns), len(m.Offset))

@@ -89,12 +89,13 @@ func (e *DirectionError) Unwrap() error { return ErrDirection }
 
 // Normalize brings the points in place to what the metric measures; scaler, which may
 // be nil, is what they were scaled by. Points without direction give a *DirectionError
-// whose rows are those of the input (see Origin), and an unknown metric ErrOption.
+// whose rows are those of the input (see Origin), an unknown metric ErrOption, and
+// Correlation of sparse points, which it would make dense, ErrSparse.
 func (ds *Dataset) Normalize(metric Metric, scaler *Scaler) error {
-	if err := checkSource(ds.Source()); err != nil {
+	if err := checkAnySource(ds.Source()); err != nil {
 		return err
 	}
-	if err := metric.check(); err != nil || metric.isEuclidean() {
+	if err := metric.checkFor(ds.Points); err != nil || metric.isEuclidean() {
 		return err
 	}
 	ds.Bytes = false
@@ -133,6 +134,14 @@ func (m Metric) check() error {
 	return new(Metric).UnmarshalText([]byte(m))
 }
 
+// checkFor is check for points; nil are some that are not sparse.
+func (m Metric) checkFor(points *Matrix) error {
+	if points != nil && points.CSR != nil && m == Correlation {
+		return errorf(ErrSparse, "the metric correlation subtracts from every point the mean of its values, which would make sparse points dense; take cosine, or make them dense")
+	}
+	return m.check()
+}
+
 // directionError returns the error about the points that are marked, nil if none is.
 func directionError(metric Metric, skipped []bool) *DirectionError {
 	e := &DirectionError{Metric: metric, Of: len(skipped)}
@@ -150,6 +159,10 @@ func directionError(metric Metric, skipped []bool) *DirectionError {
 // normalize brings points, which a scaler has left relative to its offset, to length 1.
 // Those that have no direction become zeros and are marked.
 func (metric Metric) normalize(m *Matrix, scaler *Scaler, skipped []bool) {
+	if m.CSR != nil {
+		m.CSR.normalize(skipped)
+		return
+	}
 	offset := scaler.left()
 	parallel.For(m.N, max(1, scaleGrain/m.D), func(_, lo, hi int) {
 		whole := make([]float64, m.D)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"cne/internal/parallel"
 )
 
 const (
@@ -22,9 +20,6 @@ const (
 	// freeGenes is the number of genes that a header may announce whatever the
 	// number of counts.
 	freeGenes = 1 << 20
-	// cellGrain is the number of cells whose counts are put in order, or turned
-	// into a row of values, in one piece.
-	cellGrain = 256
 )
 
 // An mtx is a file in the Matrix Market format that is being read, once its
@@ -389,7 +384,7 @@ func (b *countsBuilder) disorder() {
 
 // counts returns the matrix, in order.
 func (b *countsBuilder) counts(cells, genes int) *Counts {
-	c := &Counts{Cells: cells, Genes: genes, Start: make([]int, cells+1), Gene: b.gene, Value: b.value}
+	c := &Counts{Cells: cells, Genes: genes, CSR: CSR{make([]int, cells+1), b.gene, b.value}}
 	if b.cell == nil {
 		next := 0
 		for i := range c.Start {
@@ -404,7 +399,7 @@ func (b *countsBuilder) counts(cells, genes int) *Counts {
 	} else {
 		b.order(c.Start)
 	}
-	c.sortGenes()
+	c.order()
 	return c
 }
 
@@ -430,58 +425,4 @@ func (b *countsBuilder) order(start []int) {
 		}
 	}
 	b.cell = nil
-}
-
-// sortGenes puts the genes of each cell in ascending order and adds up the
-// values of those that occur twice.
-func (c *Counts) sortGenes() {
-	twice := make([]bool, parallel.Pieces(c.Cells, cellGrain))
-	parallel.For(c.Cells, cellGrain, func(piece, lo, hi int) {
-		var keys []uint64
-		for i := lo; i < hi; i++ {
-			gene, value := c.cell(i)
-			if ascending(gene) {
-				continue
-			}
-			// Values of 0 and above are in the order of their bits, so that sums do
-			// not depend on the order of the file.
-			keys = keys[:0]
-			for k, g := range gene {
-				keys = append(keys, uint64(g)<<32|uint64(math.Float32bits(value[k])))
-			}
-			slices.Sort(keys)
-			for k, key := range keys {
-				gene[k], value[k] = int32(key>>32), math.Float32frombits(uint32(key))
-				twice[piece] = twice[piece] || k > 0 && gene[k] == gene[k-1]
-			}
-		}
-	})
-	if !slices.Contains(twice, true) {
-		return
-	}
-	n := 0
-	for i := range c.Cells {
-		gene, value := c.cell(i)
-		c.Start[i] = n
-		for k, g := range gene {
-			if k > 0 && g == gene[k-1] {
-				c.Value[n-1] += value[k]
-				continue
-			}
-			c.Gene[n], c.Value[n] = g, value[k]
-			n++
-		}
-	}
-	c.Start[c.Cells] = n
-	c.Gene, c.Value = c.Gene[:n], c.Value[:n]
-}
-
-// ascending tells whether each number is larger than the one before it.
-func ascending(x []int32) bool {
-	for i := 1; i < len(x); i++ {
-		if x[i] <= x[i-1] {
-			return false
-		}
-	}
-	return true
 }

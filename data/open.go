@@ -107,7 +107,9 @@ type file struct{ path, labels string }
 // ReadIDX), npy (ReadNPY), or CSV and TSV (ReadCSV), each plain or compressed
 // with gzip; Parquet (see ReadParquet); or npz with an array of points named images (or else x or X),
 // without a name (arr_0), or alone, and perhaps one of labels named labels (or
-// else y).
+// else y); or npz with a matrix in the CSR format as scipy.sparse.save_npz writes it.
+// The points of the last stay sparse (Matrix.CSR), at 8 bytes for each value that is not
+// 0; columns may be out of order, and values for the same one are added up. Sparse and dense points do not go together.
 //
 // A folder stands for the four files of MNIST (all 70 000 points), Kuzushiji-49
 // (270 912) or Kuzushiji-MNIST (70 000) under their published names, train
@@ -203,7 +205,7 @@ func readFiles(ctx context.Context, files []file, opt Options, b *builder, sampl
 		err = st.follows(first)
 		if err == nil {
 			st.remark(opt, st == first)
-			if opt.Offset == nil && sampled != nil {
+			if _, sparse := st.values.(*csrReader); opt.Offset == nil && sampled != nil && !sparse {
 				if *sampled == nil {
 					*sampled = newSample(st.d)
 				}

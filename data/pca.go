@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cne/internal/blas"
-	"cne/internal/finite"
 	"cne/internal/parallel"
 )
 
@@ -69,19 +68,17 @@ type PCA struct {
 //
 // k below 1 or above min(n, D) gives ErrOption, fewer than two points
 // ErrEmpty, a value that is NaN or infinite ErrNotFinite (Dataset.Check says
-// which). Errors are also the device's, and ctx's if it ends before.
+// which), and sparse points, for which there is FitSparsePCA, ErrSparse. Errors are also
+// the device's, and ctx's if it ends before.
 func FitPCA(ctx context.Context, points Source, k int, on *Device) (*PCA, error) {
 	if err := checkSource(points); err != nil {
 		return nil, err
 	}
 	n, d := points.Dims()
-	if n < 2 {
-		return nil, errorf(ErrEmpty, "data: principal components need at least two points; there is one")
+	if err := checkComponents(n, d, k); err != nil {
+		return nil, err
 	}
-	if limit := min(n, d); k < 1 || k > limit {
-		return nil, errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, n, d, limit)
-	}
-	if err := checkFinite(ctx, points); err != nil {
+	if err := checkFinite(ctx, points, notFiniteAt); err != nil {
 		return nil, err
 	}
 
@@ -89,12 +86,7 @@ func FitPCA(ctx context.Context, points Source, k int, on *Device) (*PCA, error)
 	if err != nil {
 		return nil, err
 	}
-	pca := &PCA{
-		K: k, D: d,
-		Mean:     slices.Clone(c.mean),
-		Axes:     make([]float64, k*d),
-		Variance: make([]float64, k),
-	}
+	pca := newPCA(k, slices.Clone(c.mean))
 	for j, o := range points.Block(0).Offset {
 		pca.Mean[j] += o
 	}
@@ -123,24 +115,37 @@ func FitPCA(ctx context.Context, points Source, k int, on *Device) (*PCA, error)
 	if err != nil {
 		return nil, err
 	}
-	pca.complete(found)
-	for a := range k {
-		fixSign(pca.axis(a))
-	}
+	pca.finish(found)
 	return pca, nil
 }
 
-// checkFinite reports a value that is NaN or infinite.
-func checkFinite(ctx context.Context, points Source) error {
-	if isFinite(points) {
-		return nil
+// checkComponents says why n points of d values have no k principal components.
+func checkComponents(n, d, k int) error {
+	if n < 2 {
+		return errorf(ErrEmpty, "data: principal components need at least two points; there is one")
 	}
-	return points.Each(ctx, 0, func(lo int, block *Matrix) error {
-		if at := finite.First(block.X); at >= 0 {
-			return errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", lo+at/block.D+1, at%block.D+1, block.X[at])
-		}
-		return nil
-	})
+	if limit := min(n, d); k < 1 || k > limit {
+		return errorf(ErrOption, "data: %d principal components are asked of %d points of %d values; ask for 1 to %d", k, n, d, limit)
+	}
+	return nil
+}
+
+// notFiniteAt is the error for a value, of points of which nothing more is known.
+func notFiniteAt(row, column int, v float32) error {
+	return errorf(ErrNotFinite, "data: row %d, column %d (both counted from 1) is %v; remove the row or replace the value", row+1, column+1, v)
+}
+
+// newPCA returns k axes that are still zeros.
+func newPCA(k int, mean []float64) *PCA {
+	return &PCA{K: k, D: len(mean), Mean: mean, Axes: make([]float64, k*len(mean)), Variance: make([]float64, k)}
+}
+
+// finish completes axes of which the first found are known.
+func (p *PCA) finish(found int) {
+	p.complete(found)
+	for a := range p.K {
+		fixSign(p.axis(a))
+	}
 }
 
 // axis returns axis a, which shares memory with Axes.
@@ -442,8 +447,9 @@ func fixSign(axis []float64) {
 }
 
 // Transform returns the coordinates of points along the axes: an N×K
-// matrix, computed on a device, or on the CPU if that is nil; the results agree
-// up to the rounding of sums in float64. Points of another width than D give
+// matrix, computed on a device, or on the CPU if that is nil or the points are sparse;
+// the results agree up to the rounding of sums in float64. Points of another width than D
+// give
 // ErrShape. Errors are also the device's, and ctx's if it ends before.
 func (p *PCA) Transform(ctx context.Context, points Source, on *Device) (*Matrix, error) {
 	if err := p.checkPoints(points); err != nil {
@@ -484,6 +490,9 @@ func (p *PCA) TransformTo(ctx context.Context, dst *Matrix, points Source, on *D
 			origin[a] += v * mean
 		}
 	}
+	if m, ok := points.(*Matrix); ok && m.CSR != nil {
+		return p.transformSparse(ctx, dst, m.CSR, origin)
+	}
 	if !on.OnHost() {
 		return p.transformOnDevice(ctx, on, dst, points, origin)
 	}
@@ -511,7 +520,7 @@ func (p *PCA) TransformTo(ctx context.Context, dst *Matrix, points Source, on *D
 
 // checkPoints reports what keeps the components from being used on points.
 func (p *PCA) checkPoints(points Source) error {
-	if err := checkSource(points); err != nil {
+	if err := checkAnySource(points); err != nil {
 		return err
 	}
 	_, d := points.Dims()

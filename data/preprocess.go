@@ -100,7 +100,10 @@ func (p *Preprocessing) ApplySkipping(ctx context.Context, m *Matrix, on *Device
 	if p == nil {
 		return m, nil
 	}
-	if err := m.check(); err != nil {
+	if err := m.checkAny(); err != nil {
+		return nil, err
+	}
+	if err := p.Metric.checkFor(m); err != nil {
 		return nil, err
 	}
 	m, _, err := m.Select(p.Columns)

@@ -61,8 +61,8 @@ type Scaler struct {
 }
 
 // FitScaler finds the numbers of a scaling for the points of ds, without
-// changing them. An unknown scaling gives ErrOption, unusable data the errors
-// of Check.
+// changing them. An unknown scaling gives ErrOption, ScaleStandard of sparse points,
+// which it would make dense, ErrSparse, and unusable data the errors of Check.
 func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 	if err := ds.Check(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 		if !ds.Bytes {
 			s.Divisor = 0
 			err := points.Each(ctx, 0, func(_ int, block *Matrix) error {
-				s.Divisor = max(s.Divisor, largestMagnitude(block.X))
+				s.Divisor = max(s.Divisor, largestMagnitude(block.held()))
 				return nil
 			})
 			if err != nil {
@@ -87,6 +87,9 @@ func FitScaler(ds *Dataset, kind Scaling) (*Scaler, error) {
 			s.Divisor = 1
 		}
 	case ScaleStandard:
+		if m, ok := points.(*Matrix); ok && m.CSR != nil {
+			return nil, errCentering
+		}
 		c, err := columnMoments(ctx, points)
 		if err != nil {
 			return nil, err
@@ -154,21 +157,26 @@ func (s *Scaler) scaled(points Source, bytes bool) Source {
 
 // Apply scales the points of m in place, which then have no Offset. A matrix of
 // another width than the one that the scaler was fitted to gives ErrShape, a scaler
-// that no fit can have made ErrOption.
+// that no fit can have made ErrOption, and one that would make sparse points dense
+// ErrSparse.
 func (s *Scaler) Apply(m *Matrix) error {
-	if err := m.check(); err != nil {
+	if err := m.checkAny(); err != nil {
 		return err
 	}
 	if err := s.check(m.D); err != nil {
 		return err
 	}
+	if m.CSR != nil && (s.Offset != nil || s.Kind == ScaleStandard) {
+		return errCentering
+	}
 	m.rebase(s.Offset)
 	m.Offset = nil
 	switch s.Kind {
 	case ScaleUnit:
-		parallel.For(len(m.X), scaleGrain, func(_, lo, hi int) {
-			for i, v := range m.X[lo:hi] {
-				m.X[lo+i] = v / s.Divisor
+		x := m.held()
+		parallel.For(len(x), scaleGrain, func(_, lo, hi int) {
+			for i, v := range x[lo:hi] {
+				x[lo+i] = v / s.Divisor
 			}
 		})
 	case ScaleStandard:

@@ -19,6 +19,8 @@ type Size struct {
 	Width int
 	// Storage is where Open leaves the points.
 	Storage Storage
+	// Nonzeros is the number of values that are held of sparse points; 0 for dense ones.
+	Nonzeros int
 }
 
 // A Storage is where the points of a Dataset are: see Options.BlocksAbove.
@@ -140,7 +142,7 @@ func (s Size) add(t Size) Size {
 	if s == (Size{}) {
 		return t
 	}
-	s.Low, s.Likely = s.Low+t.Low, s.Likely+t.Likely
+	s.Low, s.Likely, s.Nonzeros = s.Low+t.Low, s.Likely+t.Likely, s.Nonzeros+t.Nonzeros
 	s.High = min(math.MaxInt32, s.High+t.High)
 	if s.Width != t.Width {
 		s.Width = max(s.Width, t.Width)
@@ -167,6 +169,10 @@ func sizeOfFile(ctx context.Context, f file, opt Options) Size {
 		return size
 	case *parquetReader:
 		return SizeOf(v.file.Rows, st.d)
+	case *csrReader:
+		size := SizeOf(v.n, v.d)
+		size.Nonzeros = v.value.total
+		return size
 	case *table:
 		return sizeOfTable(v, st.d)
 	}

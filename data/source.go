@@ -70,6 +70,9 @@ var errStop = errors.New("enough is known")
 // AllEqual tells whether all points of a source are one and the same. Errors are those
 // of its Each.
 func AllEqual(ctx context.Context, s Source) (bool, error) {
+	if m, ok := s.(*Matrix); ok && m.CSR != nil {
+		return m.CSR.allEqual(), ctx.Err()
+	}
 	_, d := s.Dims()
 	first := make([]float32, d)
 	err := s.Each(ctx, 0, func(lo int, block *Matrix) error {
@@ -94,6 +97,14 @@ func checkSource(s Source) error {
 	if m, ok := s.(*Matrix); ok || s == nil {
 		return m.check()
 	}
+	return checkAnySource(s)
+}
+
+// checkAnySource is Matrix.checkAny for any source.
+func checkAnySource(s Source) error {
+	if m, ok := s.(*Matrix); ok || s == nil {
+		return m.checkAny()
+	}
 	if n, d := s.Dims(); n < 1 || d < 1 {
 		return errorf(ErrEmpty, "data: there are %d points of %d values; give at least one point of one value", n, d)
 	}
@@ -111,6 +122,20 @@ func isFinite(s Source) bool {
 		return isFinite(s.of)
 	}
 	return false
+}
+
+// checkFinite returns the error that fault makes of the first value of a source that is
+// NaN or infinite; nil if there is none.
+func checkFinite(ctx context.Context, s Source, fault func(row, column int, v float32) error) error {
+	if isFinite(s) {
+		return nil
+	}
+	return s.Each(ctx, 0, func(lo int, block *Matrix) error {
+		if row, column, v, ok := block.firstNotFinite(); ok {
+			return fault(lo+row, column, v)
+		}
+		return nil
+	})
 }
 
 // storageOf tells where the points of a source are that is no *Matrix.

@@ -149,12 +149,9 @@ func (ds *Dataset) take(rows []int) *Dataset {
 	if ds.Stored != nil {
 		part.Stored = &subset{ds.Stored, rows}
 	} else {
-		part.Points = ds.Points.Block(len(rows))
+		part.Points = ds.Points.take(rows)
 	}
 	for to, from := range rows {
-		if part.Points != nil {
-			copy(part.Points.Row(to), ds.Points.Row(from))
-		}
 		part.origin[to] = ds.Origin(from)
 	}
 	if ds.Names != nil {

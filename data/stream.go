@@ -1,6 +1,7 @@
 package data
 
 import (
+	"archive/zip"
 	"context"
 	"fmt"
 	"io"
@@ -147,6 +148,9 @@ func (st *stream) relate(opt Options) error {
 	if opt.Offset == nil {
 		return nil
 	}
+	if _, sparse := st.values.(*csrReader); sparse {
+		return errorf(ErrSparse, "the points are sparse, but those that were trained on are relative to an offset, for their values were far from zero; make them dense (m.toarray())")
+	}
 	if st.d != len(opt.Offset) {
 		return errorf(ErrShape, "the points have %d values, but those that were trained on have %d; give points of the same kind", st.d, len(opt.Offset))
 	}
@@ -198,10 +202,37 @@ func (st *stream) beginArchive(s *byteSource, wanted bool) error {
 	if err != nil {
 		return err
 	}
-	points, err := z.points()
+	var points *zip.File
+	if z.isSparse() {
+		err = st.beginSparse(z)
+	} else if points, err = z.points(); err == nil {
+		err = st.beginMember(z, points)
+	}
 	if err != nil {
 		return err
 	}
+	labels := z.labels()
+	if labels == nil || labels == points || !wanted || st.labeled {
+		return nil
+	}
+	inner, c, err := z.open(labels)
+	if err != nil {
+		return err
+	}
+	st.closers = append(st.closers, c)
+	if st.beside, err = npyLabels(inner); err != nil {
+		return inArray(labels.Name, err)
+	}
+	if n := st.announced(); st.beside.total != n {
+		return errorf(ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, st.beside.total, n)
+	}
+	st.besideName = fmt.Sprintf("%s: the array %s", st.name, labels.Name)
+	st.labeled = true
+	return nil
+}
+
+// beginMember begins to read the points that are an array of an archive.
+func (st *stream) beginMember(z *npz, points *zip.File) error {
 	inner, c, err := z.open(points)
 	if err != nil {
 		return err
@@ -211,23 +242,27 @@ func (st *stream) beginArchive(s *byteSource, wanted bool) error {
 	if err := st.beginArray(inner, formatNPY); err != nil {
 		return inArray(points.Name, err)
 	}
-	labels := z.labels()
-	if labels == nil || labels == points || !wanted || st.labeled {
-		return nil
-	}
-	if inner, c, err = z.open(labels); err != nil {
+	return nil
+}
+
+// beginSparse begins to read the points that an archive holds as a sparse matrix.
+func (st *stream) beginSparse(z *npz) error {
+	r, err := z.beginCSR()
+	if err != nil {
 		return err
 	}
-	st.closers = append(st.closers, c)
-	if st.beside, err = npyLabels(inner); err != nil {
-		return inArray(labels.Name, err)
-	}
-	if n := st.values.(*arrayReader).shape[0]; st.beside.total != n {
-		return errorf(ErrLabels, "the array %s has %d labels for %d points; give one label per point", labels.Name, st.beside.total, n)
-	}
-	st.besideName = fmt.Sprintf("%s: the array %s", st.name, labels.Name)
-	st.labeled = true
+	st.closers = append(st.closers, r)
+	st.values, st.d, st.bytes = r, r.d, r.value.isByte()
 	return nil
+}
+
+// announced returns how many points the head of an array, or of a sparse matrix, says
+// that there are.
+func (st *stream) announced() int {
+	if r, ok := st.values.(*csrReader); ok {
+		return r.n
+	}
+	return st.values.(*arrayReader).shape[0]
 }
 
 func (st *stream) beginArray(s *byteSource, f format) error {
@@ -271,8 +306,8 @@ func (st *stream) pairLabels(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if points := st.values.(*arrayReader); st.beside.total != points.shape[0] {
-		return miscounted(st.beside.total, points.shape[0], fmt.Sprintf("%s: %d", path, st.beside.total))
+	if n := st.announced(); st.beside.total != n {
+		return miscounted(st.beside.total, n, fmt.Sprintf("%s: %d", path, st.beside.total))
 	}
 	st.besideName = path
 	return nil
@@ -313,6 +348,12 @@ func (st *stream) explain(err error) error {
 
 // readAll appends all points of the file to b.
 func (st *stream) readAll(b *builder) error {
+	if r, sparse := st.values.(*csrReader); sparse {
+		return st.readSparse(b, r)
+	}
+	if b.rows != nil {
+		return errorf(ErrShape, "%s: these points are dense, but others are sparse; files that are read together must hold points of one kind", st.name)
+	}
 	b.d = st.d
 	before := len(b.x)
 	for {
@@ -331,6 +372,25 @@ func (st *stream) readAll(b *builder) error {
 	}
 	st.rows = (len(b.x) - before) / st.d
 	st.labels = st.values.takeLabels()
+	return st.readBeside()
+}
+
+// readSparse is readAll of sparse points.
+func (st *stream) readSparse(b *builder, r *csrReader) error {
+	if len(b.x) > 0 {
+		return errorf(ErrShape, "%s: these points are sparse, but others are dense; files that are read together must hold points of one kind", st.name)
+	}
+	rows, err := r.all()
+	if err != nil {
+		return st.explain(err)
+	}
+	b.d, b.rows = st.d, append(b.rows, rows)
+	st.rows = r.n
+	return st.readBeside()
+}
+
+// readBeside reads the labels that are an array of their own.
+func (st *stream) readBeside() error {
 	if st.beside != nil {
 		var err error
 		if st.labels, err = st.beside.readLabels(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"cne/data"
 	"cne/internal/errkind"
 	"cne/internal/rng"
 	"cne/model/op"
@@ -182,6 +183,34 @@ func (n *MLP[T]) ProjectTo(dst, x []float32) error {
 	return nil
 }
 
+// ProjectMatrixTo is ProjectTo of the points of a matrix. Sparse ones become dense so
+// many at a time.
+func (n *MLP[T]) ProjectMatrixTo(dst []float32, points *data.Matrix) error {
+	in, out := n.Size()
+	if points.CSR == nil {
+		return n.ProjectTo(dst, points.X)
+	}
+	if points.D != in || len(dst) != points.N*out {
+		return errkind.Errorf(ErrInput, "model: points of %d values for a network that takes %d, or %d no positions of %d for them", points.D, in, len(dst), out)
+	}
+	rows := rowsPerBlock
+	if n.onDevice == nil { // where blocks have one size
+		rows = min(rows, max(64, denseValues/in))
+	}
+	block := make([]float32, min(rows, points.N)*in)
+	for lo := 0; lo < points.N; lo += rows {
+		hi := min(points.N, lo+rows)
+		points.CopyRows(block[:(hi-lo)*in], lo)
+		if err := n.ProjectTo(dst[lo*out:hi*out], block[:(hi-lo)*in]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// denseValues is about how many values of sparse points are dense at a time.
+const denseValues = 1 << 22
+
 // project is ProjectTo for one block.
 func (n *MLP[T]) project(dst []float32, x []T) error {
 	if n.onDevice != nil {
@@ -236,9 +265,13 @@ func (n *MLP[T]) projectOnDevice(dst, x []float32) error {
 // has. The first layer skips zeros if the points are mostly zeros, such as images on a
 // black background. The network can be used while the model is trained, and after.
 type Parametric[T op.Float] struct {
-	n         int
-	network   *MLP[T]
-	points    []T
+	n       int
+	network *MLP[T]
+	points  []T
+	// sparse holds the points in place of points, and held for the first layer; nil
+	// unless they were given so.
+	sparse    *data.Matrix
+	held      *op.Sparse
 	objective op.ContrastiveOptions
 	params    []Parameter
 	batch     batchProgram[T]
@@ -257,25 +290,60 @@ func NewParametric[T op.Float](network *MLP[T], points []T, options op.Contrasti
 		return nil, errkind.Errorf(ErrInput, "model: %d values are no points of %d, as the network takes them", len(points), in)
 	}
 	p := &Parametric[T]{n: n, network: network, points: points, objective: options}
-	nodes, err := p.build(&p.batch, nil)
+	return p, p.begin()
+}
+
+// NewSparseParametric is NewParametric of sparse points, which must not change from then
+// on; the first layer takes them as they are. They have at most MaxSparseWidth values.
+func NewSparseParametric(network *MLP[float32], points *data.Matrix, options op.ContrastiveOptions) (*Parametric[float32], error) {
+	if network == nil {
+		return nil, errkind.Errorf(ErrInput, "model: there is no network; NewMLP makes one")
+	}
+	in, _ := network.Size()
+	if points == nil || points.CSR == nil || points.N < 1 || points.D != in {
+		return nil, errkind.Errorf(ErrInput, "model: these are no sparse points of %d values, as the network takes them", in)
+	}
+	if in > MaxSparseWidth {
+		return nil, errkind.Errorf(ErrInput, "model: a network takes sparse points of up to %d values, and these have %d; give it their principal components, or make them dense", MaxSparseWidth, in)
+	}
+	held, err := op.SparseOf(points.CSR.Start, points.CSR.Column, points.CSR.Value, in)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
+	}
+	p := &Parametric[float32]{n: points.N, network: network, sparse: points, held: held, objective: options}
+	return p, p.begin()
+}
+
+// MaxSparseWidth is the number of values up to which a network takes sparse points.
+const MaxSparseWidth = op.MaxSparseWidth
+
+// begin makes the program for training, and lists the parameters.
+func (p *Parametric[T]) begin() error {
+	network := p.network
+	nodes, err := p.build(&p.batch, nil)
+	if err != nil {
+		return fmt.Errorf("model: %w", err)
 	}
 	for i := range nodes {
 		layer, what := i/2, [...]string{"weight", "bias"}[i%2]
 		value := [...]*op.Array{network.weights[layer], network.biases[layer]}[i%2]
 		p.params = append(p.params, Parameter{Name: network.name(layer, what), Value: value, Grad: p.batch.grads[i]})
 	}
-	return p, nil
+	return nil
 }
 
 // build makes the program of a batch and returns the nodes of the network's
 // parameters.
 func (p *Parametric[T]) build(b *batchProgram[T], on *deviceParams) (gorgonia.Nodes, error) {
 	in, _ := p.network.Size()
-	// On an accelerator, skipping zeros would not pay.
-	var sparse *op.Sparse
-	if x, ok := any(p.points).([]float32); ok && on == nil {
+	// On an accelerator, skipping zeros would not pay; but sparse points stay sparse.
+	sparse := p.held
+	if sparse != nil && on != nil {
+		if err := sparse.CheckDevice(on.where()); err != nil {
+			return nil, err
+		}
+	}
+	if x, ok := any(p.points).([]float32); ok && on == nil && sparse == nil {
 		sparse = op.NewSparse(x, in)
 	}
 	g := gorgonia.NewGraph()
@@ -345,6 +413,9 @@ func (p *Parametric[T]) EmbedTo(dst []float32) error {
 	in, out := p.network.Size()
 	if len(dst) != p.n*out {
 		return errkind.Errorf(ErrInput, "model: %d values are no embedding of %d points in %d dimensions", len(dst), p.n, out)
+	}
+	if p.sparse != nil {
+		return p.network.ProjectMatrixTo(dst, p.sparse)
 	}
 	for lo := 0; lo < p.n; lo += rowsPerBlock {
 		hi := min(p.n, lo+rowsPerBlock)

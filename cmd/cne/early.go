@@ -43,5 +43,9 @@ func checkRead(r *runState[configs.Config], in *inputs, more configs.MemoryOptio
 
 // size returns that of what was read, before some were held out.
 func (in *inputs) size() data.Size {
-	return in.points.Size(len(in.heldRows))
+	size := in.points.Size(len(in.heldRows))
+	if len(in.heldRows) > 0 {
+		size.Nonzeros += in.held.Points.Nonzeros()
+	}
+	return size
 }

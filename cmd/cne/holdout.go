@@ -27,17 +27,12 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	}
 	start := time.Now()
 	defer func() { t.projectTime = time.Since(start) }()
-	mapper, err := t.embedded.Mapper()
-	if err != nil {
-		return nil, err
-	}
 	points, err := t.in.heldPoints(ctx, t.embedded.Description.Preprocessing.PCA)
 	if err != nil {
 		return nil, err
 	}
-	_, d := mapper.Size()
-	held := data.NewMatrix(points.N, d)
-	_, err = ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, mapper.ProjectTo(held.X, points.X) })
+	held := data.NewMatrix(points.N, t.embedded.Dim())
+	_, err = ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, t.embedded.ProjectPrepared(held, points) })
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while the held-out points were placed")
 	}

@@ -78,6 +78,13 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		return nil, err
 	}
 	_, in.width = in.points.Dims()
+	if in.points.Points != nil {
+		o := c.Options()
+		o.Log = log
+		if in.points.Points, err = o.Densify(in.points.Points); err != nil {
+			return nil, fmt.Errorf("graph.pca: %w", err)
+		}
+	}
 	if c.Data.Imbalance != nil {
 		if in.points, _, err = in.points.Imbalance(c.Seed); err != nil {
 			return nil, fmt.Errorf("data.imbalance: %w", err)
@@ -92,7 +99,7 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		in.rows = in.points.Origins()
 	}
 	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (data.scale)", err)
 	}
 	if err := in.points.Normalize(c.Graph.Metric, in.scaler); err != nil {
 		return nil, fmt.Errorf("%w (graph.metric)", err)
@@ -149,7 +156,10 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", d, in.width)
 	}
 	in.held = held
-	return nil
+	if in.points.Points.CSR == nil {
+		held.Points, err = held.Points.Dense()
+	}
+	return err
 }
 
 // open reads points. pathKey and labelsKey are the keys that name their files and

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 
 	"cne"
@@ -51,10 +49,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		if h.pointsKey, err = rundir.PointsKey(ctx, h.Source()); err != nil {
 			return x, err
 		}
-		key = fmt.Sprintf("%s, %d components, %d neighbours", h.pointsKey, components, k)
-		if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, width), k) {
-			key += fmt.Sprintf(", approximate, seed %d", o.Seed)
-		}
+		key = rundir.CacheKey(h.pointsKey, h.Source(), o, components, k)
 		if c.Graph.Cache.Keep {
 			x, err = cache.Load(ctx, key, h.Neighborhood, components > 0, k, func() {
 				log.Info("another run finds the neighbours; waiting for it", "cache", c.Graph.Cache.Folder)

@@ -63,6 +63,25 @@ func NewSparse(x []float32, rows, cols int) *Sparse {
 	return s
 }
 
+// SparseOf returns the matrix [len(start)-1, cols] whose elements of row r are
+// values[start[r]] to values[start[r+1]-1], in as many ascending columns, of which there
+// are at most MaxSparseColumns. It shares start and values, which must not change.
+func SparseOf(start []int, columns []int32, values []float32, cols int) *Sparse {
+	if len(start) < 1 || cols < 1 || cols > MaxSparseColumns || len(columns) != len(values) || start[len(start)-1] != len(values) {
+		panic(fmt.Sprintf("blas: %d elements are no sparse matrix of %d×%d", len(values), len(start)-1, cols))
+	}
+	s := &Sparse{rows: len(start) - 1, cols: cols, start: start, col: make([]uint16, len(columns)), val: values}
+	parallel.For(len(columns), 1<<16, func(_, lo, hi int) {
+		for i, c := range columns[lo:hi] {
+			if c < 0 || int(c) >= cols {
+				panic(fmt.Sprintf("blas: element %d is in column %d of %d", lo+i, c, cols))
+			}
+			s.col[lo+i] = uint16(c)
+		}
+	})
+	return s
+}
+
 // Nonzeros counts the elements that are not zero.
 func Nonzeros(x []float32) int {
 	n := 0

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -26,6 +27,20 @@ const (
 	cacheKind   = "cache"
 	cacheFormat = 2
 )
+
+// CacheKey identifies the principal components and the k nearest neighbours of points,
+// whose own key is given.
+func CacheKey(pointsKey string, points data.Source, o *cne.Options, components, k int) string {
+	n, d := points.Dims()
+	key := fmt.Sprintf("%s, %d components, %d neighbours", pointsKey, components, k)
+	if o.Graph == nil && o.Search.Approximates(n, cmp.Or(components, d), k) {
+		key += fmt.Sprintf(", approximate, seed %d", o.Seed)
+	}
+	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
+		key += fmt.Sprintf(", of sparse points, seed %d", o.Seed)
+	}
+	return key
+}
 
 // A Cache keeps the principal components and neighbours of points from one run to the
 // next: in the run folder those of its last run, in a folder of its own those of many.
@@ -172,18 +187,33 @@ func (c *Cache) Save(key string, h *cne.Neighborhood) error {
 	return f.WriteFile(c.path(key))
 }
 
-// PointsKey identifies points. The error is that of going through them.
+// PointsKey identifies points. Sparse ones are other points than the same as dense ones.
+// The error is that of going through them.
 func PointsKey(ctx context.Context, points data.Source) (string, error) {
 	hash := sha256.New()
 	n, d := points.Dims()
 	for _, v := range []int{n, d} {
 		_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash never fails
 	}
+	if m, ok := points.(*data.Matrix); ok && m.CSR != nil {
+		hash.Write(bytesOf(m.CSR.Start))
+		hash.Write(bytesOf(m.CSR.Column))
+		hash.Write(bytesOf(m.CSR.Value))
+		return hex.EncodeToString(hash.Sum(nil)), nil
+	}
 	err := points.Each(ctx, 0, func(_ int, block *data.Matrix) error {
-		hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&block.X[0])), 4*len(block.X)))
+		hash.Write(bytesOf(block.X))
 		return nil
 	})
 	return hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// bytesOf returns the memory of numbers.
+func bytesOf[T int | int32 | float32](x []T) []byte {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
 }
 
 // GraphKey identifies a graph.
@@ -193,9 +223,7 @@ func GraphKey(g *neighbors.Graph) string {
 	for i := range g.N {
 		tails := g.Tails(i)
 		_ = binary.Write(hash, binary.LittleEndian, int64(len(tails)))
-		if len(tails) > 0 {
-			hash.Write(unsafe.Slice((*byte)(unsafe.Pointer(&tails[0])), 4*len(tails)))
-		}
+		hash.Write(bytesOf(tails))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }

@@ -48,6 +48,29 @@ func NewSparse(x []float32, width int) *Sparse {
 	return &Sparse{matrix: blas.NewSparse(x, len(x)/width, width)}
 }
 
+// MaxSparseWidth is the width of the widest rows of a Sparse.
+const MaxSparseWidth = blas.MaxSparseColumns
+
+// SparseOf returns the matrix whose elements of row r are values[start[r]] to
+// values[start[r+1]-1], in as many ascending columns, from 0 to width−1. It shares start
+// and values, which must not change. A width above MaxSparseWidth gives ErrInput.
+func SparseOf(start []int, columns []int32, values []float32, width int) (*Sparse, error) {
+	if width < 1 || width > MaxSparseWidth {
+		return nil, errkind.Errorf(ErrInput, "op: a sparse matrix of %d columns; at most %d can be computed with", width, MaxSparseWidth)
+	}
+	return &Sparse{matrix: blas.SparseOf(start, columns, values, width)}, nil
+}
+
+// CheckDevice says why an accelerator cannot compute with the matrix: a row of it, made
+// dense, has to fit the shared memory of a block.
+func (s *Sparse) CheckDevice(d *Device) error {
+	_, width := s.matrix.Size()
+	if most := d.Properties().SharedPerBlock / elementSize; width > most {
+		return errkind.Errorf(ErrInput, "op: sparse rows of %d values, and this accelerator takes them of up to %d; compute on the CPU, or take their principal components", width, most)
+	}
+	return nil
+}
+
 // on returns the matrix in an accelerator's memory. The first call copies it.
 func (s *Sparse) on(d *Device) (*deviceSparse, error) {
 	s.mu.Lock()
