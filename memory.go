@@ -170,7 +170,7 @@ func (r *accounts) reduce() {
 
 // reduceSparse is reduce of sparse points: data.FitSparsePCA.
 func (r *accounts) reduceSparse() {
-	const oversampling, lanes = 14, 8
+	const oversampling, lanes = 14, 16
 	directions := min(r.n, r.d, r.components+oversampling)
 	basis := r.Hold("directions for principal components", "Components", 2*size64*r.d*directions)
 	strips := r.Hold("directions for principal components", "Components", 2*size64*r.d*lanes*min(r.cores(), math.Ceil(directions/lanes)))

@@ -36,7 +36,7 @@ func (z *npz) isSparse() bool {
 }
 
 // beginCSR begins to read a matrix of scipy.sparse.
-func (z *npz) beginCSR() (r *csrReader, err error) {
+func (z *npz) beginCSR() (*csrReader, error) {
 	format, err := z.sparseFormat()
 	if err != nil {
 		return nil, err
@@ -44,14 +44,18 @@ func (z *npz) beginCSR() (r *csrReader, err error) {
 	if format != "csr" {
 		return nil, errorf(ErrUnsupported, "the archive holds a sparse matrix in the format %.20q, and csr is read; save m.tocsr() with scipy.sparse.save_npz", format)
 	}
-	r = new(csrReader)
-	defer func() {
-		if err != nil {
-			r.Close()
-		}
-	}()
-	if r.n, r.d, err = z.sparseShape(); err != nil {
+	r := new(csrReader)
+	if err := r.begin(z); err != nil {
+		r.Close()
 		return nil, err
+	}
+	return r, nil
+}
+
+// begin opens the arrays of a matrix, and compares their lengths.
+func (r *csrReader) begin(z *npz) (err error) {
+	if r.n, r.d, err = z.sparseShape(); err != nil {
+		return err
 	}
 	for _, a := range []struct {
 		to       *csrArray
@@ -59,20 +63,20 @@ func (z *npz) beginCSR() (r *csrReader, err error) {
 		integers bool
 	}{{&r.indptr, "indptr", true}, {&r.indices, "indices", true}, {&r.value, "data", false}} {
 		if *a.to, err = z.openCSRArray(a.name, a.integers); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if got := r.indptr.total; got-1 != r.n {
-		return nil, errorf(ErrFormat, "the array indptr has %d entries, but a sparse matrix of %d rows has one more than rows; write the file again with scipy.sparse.save_npz", got, r.n)
+		return errorf(ErrFormat, "the array indptr has %d entries, but a sparse matrix of %d rows has one more than rows; write the file again with scipy.sparse.save_npz", got, r.n)
 	}
 	if a, b := r.indices.total, r.value.total; a != b {
-		return nil, errorf(ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", a, b)
+		return errorf(ErrFormat, "the array indices has %d entries, but data has %d, and each value has a column; write the file again with scipy.sparse.save_npz", a, b)
 	}
 	first, err := r.indptr.integer()
 	if err == nil && first != 0 {
 		err = errorf(ErrFormat, "the array indptr begins with %d instead of 0; write the file again with scipy.sparse.save_npz", first)
 	}
-	return r, err
+	return err
 }
 
 // sparseFormat reads the array that says how a matrix is stored: a text of one to four

@@ -4,6 +4,9 @@
 // FromRows and FromMat make the matrix of slices and of gonum's matrices; it is such
 // a matrix itself.
 //
+// FromCSR makes sparse points, of which FitSparsePCA finds the principal components;
+// those of scipy's npz files stay sparse, too.
+//
 // Open reads IDX (the format of MNIST), npy, CSV and TSV files, plain or
 // compressed with gzip, and npz files, and puts several files one below the
 // other. Builtin gives the data that travel inside the program. OpenBlocks reads
@@ -33,6 +36,6 @@
 // An error is one sentence that says what is wrong, where, and how to mend
 // it; those about a matrix in memory, which names no file, begin with "data: ". A
 // caller that has to tell cases apart uses errors.Is with ErrFormat,
-// ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty, ErrChanged
-// and ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
+// ErrUnsupported, ErrShape, ErrSizes, ErrLabels, ErrNotFinite, ErrEmpty, ErrSparse,
+// ErrChanged and ErrOption, or with the errors of package io/fs, such as fs.ErrNotExist.
 package data

@@ -64,6 +64,9 @@ func readNPZ(s *byteSource) (*pictures, error) {
 	if err != nil {
 		return nil, err
 	}
+	if z.isSparse() {
+		return nil, errorf(ErrUnsupported, "the archive holds a sparse matrix, which holds no images; give an array of unsigned bytes")
+	}
 	images, err := z.points()
 	if err != nil {
 		return nil, err

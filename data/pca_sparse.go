@@ -17,10 +17,9 @@ const (
 	oversampling = 14
 	// maxRounds bounds the rounds of the power iteration, and settled is the relative
 	// change of a variance below which another one is not worth it.
-	maxRounds, settled = 6, 1e-4
-	// lanes is the number of directions that are computed at a time: their sums fit
-	// the registers.
-	lanes = 8
+	maxRounds, settled = 16, 1e-4
+	// lanes is the number of directions that are computed at a time.
+	lanes = blas.StripWidth
 	// watchedRows is how many rows are computed between two looks at the context.
 	watchedRows = 1 << 13
 )
@@ -30,7 +29,7 @@ const (
 // 2011, sections 4.5 and 5), without making them dense: k+14 directions, drawn at random
 // by seed, are multiplied by the covariance matrix and made orthonormal again, until the
 // variances along the first k of the best axes in their span change by less than one in
-// 10⁴, or 24 times. The points' mean is subtracted from the products, not from the
+// 10⁴, or 16 times. The points' mean is subtracted from the products, not from the
 // points. The covariance is shifted by a multiple of the unit matrix that the least of
 // the variances allows, which makes convergence faster (Feng et al., Fast randomized PCA
 // for sparse data, 2018).
@@ -203,34 +202,13 @@ func (f *sparseFit) multiply(ctx context.Context, product, basis []float64) erro
 func (f *sparseFit) spread(to, from []float64, first, last int, origin, sum *[lanes]float64) {
 	for i := first; i < last; i++ {
 		column, value := f.row(i)
-		var y0, y1, y2, y3, y4, y5, y6, y7 float64 // arrays would not be in registers
-		for k, j := range column {
-			v, x := float64(value[k]), (*[lanes]float64)(from[int(j)*lanes:])
-			y0 += v * x[0]
-			y1 += v * x[1]
-			y2 += v * x[2]
-			y3 += v * x[3]
-			y4 += v * x[4]
-			y5 += v * x[5]
-			y6 += v * x[6]
-			y7 += v * x[7]
+		var y [blas.StripWidth]float64
+		blas.SumStrip(column, value, from, &y)
+		for t := range y {
+			y[t] -= origin[t]
+			sum[t] += y[t]
 		}
-		y0, y1, y2, y3 = y0-origin[0], y1-origin[1], y2-origin[2], y3-origin[3]
-		y4, y5, y6, y7 = y4-origin[4], y5-origin[5], y6-origin[6], y7-origin[7]
-		for t, y := range [lanes]float64{y0, y1, y2, y3, y4, y5, y6, y7} {
-			sum[t] += y
-		}
-		for k, j := range column {
-			v, x := float64(value[k]), (*[lanes]float64)(to[int(j)*lanes:])
-			x[0] += v * y0
-			x[1] += v * y1
-			x[2] += v * y2
-			x[3] += v * y3
-			x[4] += v * y4
-			x[5] += v * y5
-			x[6] += v * y6
-			x[7] += v * y7
-		}
+		blas.SpreadStrip(column, value, to, &y)
 	}
 }
 

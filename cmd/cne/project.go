@@ -35,10 +35,10 @@ func projectCmd() *cobra.Command {
 		Short: "Place new points with a trained model",
 		Long: `Place new points in the embedding of a finished run. The model is a run folder
 or its model.safetensors; INPUT are files of points in any form that cne train
-reads (IDX, npy, CSV and TSV, each also compressed with gzip, npz, a folder with
-MNIST, builtin:mnist10k), or counts of single-cell sequencing for a model that
-was trained on counts. What was done to the points of the run is done to them
-too. They are read in blocks, so that they need not fit into memory; of counts,
+reads (IDX, npy, CSV and TSV, each also compressed with gzip, npz, scipy's CSR,
+a folder with MNIST, builtin:mnist10k), or counts of single-cell sequencing for
+a model that was trained on counts. What was done to the points of the run is
+done to them too. They are read in blocks, so that they need not fit into memory; of counts,
 the sparse matrix has to.
 
 A network places a point by itself. A table places it beside the training

@@ -6501,6 +6501,72 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumStripAVX512(n int, col *int32, val *float32, strip *float64, y *float64)
+// Requires: AVX, AVX512F
+TEXT ·sumStripAVX512(SB), NOSPLIT, $0-40
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    strip+24(FP), BX
+	MOVQ    y+32(FP), SI
+	VMOVUPD (SI), Z0
+	VMOVUPD 64(SI), Z1
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVLQSX      (CX), DI
+	SHLQ         $0x07, DI
+	ADDQ         BX, DI
+	VCVTSS2SD    (DX), X3, X3
+	VBROADCASTSD X3, Z2
+	VFMADD231PD  (DI), Z2, Z0
+	VFMADD231PD  64(DI), Z2, Z1
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VMOVUPD Z0, (SI)
+	VMOVUPD Z1, 64(SI)
+	VZEROUPPER
+	RET
+
+// func spreadStripAVX512(n int, col *int32, val *float32, strip *float64, y *float64)
+// Requires: AVX, AVX512F
+TEXT ·spreadStripAVX512(SB), NOSPLIT, $0-40
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    strip+24(FP), BX
+	MOVQ    y+32(FP), SI
+	VMOVUPD (SI), Z0
+	VMOVUPD 64(SI), Z1
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVLQSX      (CX), SI
+	SHLQ         $0x07, SI
+	ADDQ         BX, SI
+	VCVTSS2SD    (DX), X4, X4
+	VBROADCASTSD X4, Z2
+	VMOVUPD      (SI), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (SI)
+	VMOVUPD      64(SI), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(SI)
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 // Requires: AVX, FMA3
 TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-88
@@ -9001,6 +9067,86 @@ loop:
 	VFMADD231PS  Y7, Y8, Y9
 	VMOVUPS      Y9, 224(BX)
 	ADDQ         $0x02, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sumStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sumStripAVX2(SB), NOSPLIT, $0-40
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    strip+24(FP), BX
+	MOVQ    y+32(FP), SI
+	VMOVUPD (SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVLQSX      (CX), DI
+	SHLQ         $0x07, DI
+	ADDQ         BX, DI
+	VCVTSS2SD    (DX), X5, X5
+	VBROADCASTSD X5, Y4
+	VFMADD231PD  (DI), Y4, Y0
+	VFMADD231PD  32(DI), Y4, Y1
+	VFMADD231PD  64(DI), Y4, Y2
+	VFMADD231PD  96(DI), Y4, Y3
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	VMOVUPD Y2, 64(SI)
+	VMOVUPD Y3, 96(SI)
+	VZEROUPPER
+	RET
+
+// func spreadStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·spreadStripAVX2(SB), NOSPLIT, $0-40
+	MOVQ    n+0(FP), AX
+	MOVQ    col+8(FP), CX
+	MOVQ    val+16(FP), DX
+	MOVQ    strip+24(FP), BX
+	MOVQ    y+32(FP), SI
+	VMOVUPD (SI), Y0
+	VMOVUPD 32(SI), Y1
+	VMOVUPD 64(SI), Y2
+	VMOVUPD 96(SI), Y3
+	TESTQ   AX, AX
+	JE      done
+
+loop:
+	MOVLQSX      (CX), SI
+	SHLQ         $0x07, SI
+	ADDQ         BX, SI
+	VCVTSS2SD    (DX), X6, X6
+	VBROADCASTSD X6, Y4
+	VMOVUPD      (SI), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (SI)
+	VMOVUPD      32(SI), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(SI)
+	VMOVUPD      64(SI), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(SI)
+	VMOVUPD      96(SI), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(SI)
+	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
 	DECQ         AX
 	JNE          loop

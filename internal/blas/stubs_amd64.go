@@ -172,6 +172,12 @@ func sum8AVX512(n int, col *uint16, val *float32, w *float32, stride int, bias *
 // spread8AVX512 adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
 func spread8AVX512(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
 
+// sumStripAVX512 adds to y the rows of the strip, of 16 elements, that col names, each times its val.
+func sumStripAVX512(n int, col *int32, val *float32, strip *float64, y *float64)
+
+// spreadStripAVX512 adds y, of 16 elements, times each val, to the row of the strip that its col names.
+func spreadStripAVX512(n int, col *int32, val *float32, strip *float64, y *float64)
+
 // tile1x16AVX2 adds up a tile of 1 rows and 16 columns; strides are in bytes.
 func tile1x16AVX2(k int, a *float32, rowStride int, stepStride int, b *float32, c *float32, ldc int, alpha float32, beta float32, bias *float32, floor float32, mask *uint32)
 
@@ -264,6 +270,12 @@ func sum8AVX2(n int, col *uint16, val *float32, w *float32, stride int, bias *fl
 
 // spread8AVX2 adds the elements at grad, the last of 8 vectors under the mask, times each val, to the row of dw that its col names; stride is in bytes.
 func spread8AVX2(n int, col *uint16, val *float32, grad *float32, mask *uint32, dw *float32, stride int, nextCol *uint16, nextVal *float32)
+
+// sumStripAVX2 adds to y the rows of the strip, of 16 elements, that col names, each times its val.
+func sumStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
+
+// spreadStripAVX2 adds y, of 16 elements, times each val, to the row of the strip that its col names.
+func spreadStripAVX2(n int, col *int32, val *float32, strip *float64, y *float64)
 
 // transpose8 writes the first k columns, a multiple of 8, of 8 rows as k rows of 8; strides are in bytes.
 func transpose8(dst *float32, dstStride int, src *float32, srcStride int, k int)

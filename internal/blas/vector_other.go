@@ -20,3 +20,11 @@ func panelWidth() int { panic("blas: no vector form") }
 func multiplyPanels(Panels, int, []float32, int, int, []float32, float32, []float32, int) {
 	panic("blas: no vector form")
 }
+
+func sumStripVector([]int32, []float32, []float64, *[StripWidth]float64) {
+	panic("blas: no vector form")
+}
+
+func spreadStripVector([]int32, []float32, []float64, *[StripWidth]float64) {
+	panic("blas: no vector form")
+}

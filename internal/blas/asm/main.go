@@ -21,6 +21,7 @@ func main() {
 		}
 		s.tile(s.rows, 2*s.lanes, true)
 		s.sparse()
+		s.strips()
 	}
 	transpose()
 	Generate()

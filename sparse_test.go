@@ -1,0 +1,153 @@
+package cne_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"cne"
+	"cne/data"
+)
+
+// sparsePoints draws points of 300 values in four classes with columns of their own.
+func sparsePoints(t *testing.T, n int) *data.Matrix {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	indptr, indices, values := []int{0}, []int{}, []float32{}
+	for i := range n {
+		for range 12 {
+			indices = append(indices, i%4*75+r.IntN(18*(1+i%4)))
+			values = append(values, float32(1+r.IntN(255)))
+		}
+		indptr = append(indptr, len(values))
+	}
+	m, err := data.FromCSR(n, 300, indptr, indices, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Sparse points have nearly all the neighbours of the same points as dense ones: the
+// components differ by what the randomised method leaves. On any number of cores the
+// embedding has the same bits.
+func TestSparsePointsHaveTheirNeighbors(t *testing.T) {
+	m := sparsePoints(t, 400)
+	dense, err := m.Dense()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, metric := range []data.Metric{data.Euclidean, data.Cosine} {
+		o := cne.Options{Components: 3, Epochs: 2, Seed: 3, GraphMetric: metric}
+		sparse, same := embed(t, m, o), embed(t, dense, o)
+		a, b := sparse.Neighborhood, same.Neighborhood
+		differ := 0
+		for i := range a.Nearest.Index {
+			if a.Nearest.Index[i] != b.Nearest.Index[i] {
+				differ++
+			}
+		}
+		if share := float64(differ) / float64(len(a.Nearest.Index)); share > 0.02 {
+			t.Errorf("%s: %v of the neighbours are others", metric, share)
+		}
+		for k, v := range a.PCA.Variance {
+			if math.Abs(v/b.PCA.Variance[k]-1) > 1e-3 {
+				t.Errorf("%s: variance %d is %v, and of dense points %v", metric, k, v, b.PCA.Variance[k])
+			}
+		}
+		before := runtime.GOMAXPROCS(1)
+		alone := embed(t, m, o)
+		runtime.GOMAXPROCS(before)
+		if !slices.Equal(alone.Positions.X, sparse.Positions.X) {
+			t.Errorf("%s: the embedding has other bits on one core", metric)
+		}
+
+		// New points, sparse or dense, get the same places.
+		x, errSparse := sparse.Project(t.Context(), m.Rows(5, 25))
+		y, errDense := sparse.Project(t.Context(), dense.Rows(5, 25))
+		if errSparse != nil || errDense != nil || !slices.Equal(x.X, y.X) {
+			t.Errorf("%s: sparse and dense points are placed at different places (%v, %v)", metric, errSparse, errDense)
+		}
+	}
+}
+
+// A network that sees the points learns from sparse ones what it learns from the same as
+// dense ones, to the last bit, given the same graph: its first layer skips zeros in both.
+func TestNetworkOnSparsePoints(t *testing.T) {
+	m := sparsePoints(t, 200)
+	dense, err := m.Dense()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := cne.Options{Components: 3, Epochs: 2, Hidden: []int{10}}
+	e := embed(t, m, o)
+	o.Graph = e.Neighborhood.Graph
+	same := embed(t, dense, o)
+	if !slices.Equal(e.Positions.X, same.Positions.X) {
+		t.Error("the embeddings differ")
+	}
+	if e.Neighborhood.Input.CSR == nil {
+		t.Error("the points have become dense")
+	}
+	x, errProject := e.Project(t.Context(), m)
+	if errProject != nil || !slices.Equal(x.X, e.Positions.X) {
+		t.Error("training points are placed elsewhere", errProject)
+	}
+	prepared := data.NewMatrix(m.N, 2)
+	if err := e.ProjectPrepared(prepared, e.Neighborhood.Input); err != nil || !slices.Equal(prepared.X, e.Positions.X) {
+		t.Error("prepared points are placed elsewhere", err)
+	}
+	if err := e.ProjectPrepared(data.NewMatrix(3, 2), e.Neighborhood.Input); !errors.Is(err, cne.ErrPoints) {
+		t.Error(err)
+	}
+}
+
+// Without principal components sparse points become dense, so that everything is as it
+// is for dense points.
+func TestSparsePointsBecomeDense(t *testing.T) {
+	m := sparsePoints(t, 100)
+	dense, err := m.Dense()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := cne.Options{Components: cne.None, Epochs: 1, Scaling: data.ScaleStandard, GraphMetric: data.Correlation}
+	if a, b := embed(t, m, o), embed(t, dense, o); !slices.Equal(a.Positions.X, b.Positions.X) {
+		t.Error("the embeddings differ")
+	}
+	for name, spoil := range map[string]func(o *cne.Options){
+		"scaling": func(o *cne.Options) { o.Scaling = data.ScaleStandard },
+		"metric":  func(o *cne.Options) { o.GraphMetric = data.Correlation },
+		"float64": func(o *cne.Options) { o.Hidden, o.Float64 = []int{4}, true },
+	} {
+		o := cne.Options{Components: 3, Epochs: 1}
+		spoil(&o)
+		if _, err := cne.Embed(t.Context(), m, o); !errors.Is(err, cne.ErrOption) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wide, err := data.FromCSR(40, 70000, make([]int, 41), []int{}, []float32{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide.CSR.Start[40], wide.CSR.Column, wide.CSR.Value = 1, []int32{69999}, []float32{1}
+	if _, err := cne.Embed(t.Context(), wide, cne.Options{Components: 1, Epochs: 1, Hidden: []int{4}}); !errors.Is(err, cne.ErrOption) {
+		t.Errorf("wide points for a network: %v", err)
+	}
+}
+
+// The estimate for sparse points follows their values, not their width.
+func TestMemoryOfSparsePoints(t *testing.T) {
+	o := cne.Options{}
+	sparse, err := o.Memory(cne.Workload{Points: 50_000, Width: 20_000, Nonzeros: 25_000_000})
+	if err != nil || sparse.Live < 8*25_000_000 || sparse.Live > 400<<20 {
+		t.Errorf("%+v %v", sparse, err)
+	}
+	o.Components = cne.None
+	made, err := o.Memory(cne.Workload{Points: 50_000, Width: 20_000, Nonzeros: 25_000_000})
+	if err != nil || made.Live < 4*50_000*20_000+8*25_000_000 {
+		t.Errorf("made dense: %+v %v", made, err)
+	}
+}
