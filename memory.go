@@ -48,6 +48,9 @@ type Workload struct {
 	// Embeddings is the number of embeddings that are trained at a time, as for a
 	// spectrum; 0 means 1.
 	Embeddings int
+	// Thrifty tells that garbage is collected more often than by default (GOGC) in large
+	// runs, as the program does.
+	Thrifty bool
 }
 
 // commonEdges is the number of directed edges of a symmetric kNN graph for each of the
@@ -58,7 +61,15 @@ const commonEdges = 1.45
 // in the order in which they come and go. It allocates nothing, and reads nothing. On an
 // accelerator, the training itself takes nothing of it but the points.
 func (o *Options) Memory(w Workload) (Memory, error) {
-	r := &accounts{Options: o, w: w, n: float64(w.Points), d: float64(w.Width), dim: float64(orElse(o.Dim, DefaultDim))}
+	e, err := o.memory(w, false)
+	if e.Live > memory.Large && w.Thrifty {
+		return o.memory(w, true)
+	}
+	return e, err
+}
+
+func (o *Options) memory(w Workload, thrifty bool) (Memory, error) {
+	r := &accounts{Ledger: memory.Ledger{Thrifty: thrifty}, Options: o, w: w, n: float64(w.Points), d: float64(w.Width), dim: float64(orElse(o.Dim, DefaultDim))}
 	r.k = float64(orElse(o.Neighbors, DefaultNeighbors))
 	r.edges = float64(w.Edges)
 	if w.Edges == 0 {

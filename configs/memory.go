@@ -57,6 +57,9 @@ func (s *Schema[C]) CheckMemory(c *C, size data.Size, o MemoryOptions, origins O
 	if err != nil {
 		return err
 	}
+	if e.Thrifty {
+		memory.Thrift()
+	}
 	if float64(e.Live) <= usable*float64(available.Bytes) {
 		return nil
 	}
@@ -186,7 +189,7 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 	}
 	left := c.left(n)
 	return o.Memory(cne.Workload{
-		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Edges: more.Edges, Quality: &q,
+		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Thrifty: true, Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,
 	})
 }

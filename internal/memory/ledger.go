@@ -19,6 +19,8 @@ type Estimate struct {
 	// will have resident where nothing limits it, with what the garbage collector has not
 	// freed yet.
 	Live, Peak int64
+	// Thrifty tells that Peak is with a Thrift collector.
+	Thrifty bool
 	// During is the step in which Live is reached, and Parts what is held then, the
 	// largest first.
 	During string
@@ -48,6 +50,10 @@ func (e *Estimate) Largest() *Part {
 // doubled since the last time (GOGC=100), and gives little back to the system until
 // then. The zero value is empty.
 type Ledger struct {
+	// Thrifty follows a collector that Thrift has set. It must not change any more once
+	// something is held.
+	Thrifty bool
+
 	step       string
 	held       []*Part
 	live, heap float64
@@ -58,6 +64,14 @@ type Ledger struct {
 
 // smallestHeap is that from which on the collector runs.
 const smallestHeap = 4 << 20
+
+// growth returns the factor by which the heap grows from one collection to the next.
+func (l *Ledger) growth() float64 {
+	if l.Thrifty {
+		return 1 + thriftPercent/100.
+	}
+	return 2
+}
 
 // Step names what happens from now on.
 func (l *Ledger) Step(name string) { l.step = name }
@@ -75,7 +89,7 @@ func (l *Ledger) Hold(what, option string, bytes float64) *Part {
 	if clamp(l.live) > l.estimate.Live {
 		l.estimate = Estimate{Live: clamp(l.live), During: l.step, Parts: merged(l.held)}
 	}
-	if l.heap > max(smallestHeap, 2*l.marked) {
+	if l.heap > max(smallestHeap, l.growth()*l.marked) {
 		l.heap, l.marked = l.live, l.live
 	}
 	return p
@@ -110,9 +124,9 @@ func (l *Ledger) Pass(what, option string, bytes float64) { l.Free(l.Hold(what, 
 // Garbage adds small or passing allocations of so many bytes in all, which the collector
 // keeps from filling more than it lets garbage fill.
 func (l *Ledger) Garbage(bytes float64) {
-	l.heap = min(l.heap+bytes, max(l.heap, smallestHeap, 2*max(l.marked, l.live)))
+	l.heap = min(l.heap+bytes, max(l.heap, smallestHeap, l.growth()*max(l.marked, l.live)))
 	l.peak = max(l.peak, l.heap)
-	if l.heap >= max(smallestHeap, 2*l.marked) {
+	if l.heap >= max(smallestHeap, l.growth()*l.marked) {
 		l.heap, l.marked = l.live, l.live
 	}
 }
@@ -127,6 +141,7 @@ const small = 8 << 20
 // Estimate returns the sum so far.
 func (l *Ledger) Estimate() Estimate {
 	e := l.estimate
+	e.Thrifty = l.Thrifty
 	e.Peak = clamp(small + overhead*l.peak)
 	e.Parts = slices.Clone(e.Parts)
 	slices.SortStableFunc(e.Parts, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })

@@ -1,0 +1,68 @@
+package configs
+
+import (
+	"testing"
+
+	"cne/data"
+)
+
+// The number of rows that is said to fit is nearly the largest that does, wherever the
+// points are.
+func TestFitting(t *testing.T) {
+	c, _, err := Train.Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Quality.Spearman = 100
+	for _, storage := range []data.Storage{data.InMemory, data.AsBytes, data.InFiles} {
+		live := func(n int) int64 {
+			size := data.SizeOf(n, 784)
+			size.Storage = storage
+			e, err := Train.Memory(c, size, MemoryOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e.Live
+		}
+		size := data.SizeOf(3_000_000, 784)
+		size.Storage = storage
+		const room = 400e6
+		n := Train.fitting(c, size, MemoryOptions{}, room)
+		if live(n) > room || live(n+n/8) <= room {
+			t.Errorf("storage %d: %d rows take %d bytes, and %d take %d", storage, n, live(n), n+n/8, live(n+n/8))
+		}
+		if n := Train.fitting(c, size, MemoryOptions{}, 1e6); n != 0 {
+			t.Errorf("%d rows fit into nothing", n)
+		}
+	}
+	if n := Train.fitting(c, data.Size{Low: 5e6, High: 9e6, Width: 784}, MemoryOptions{}, 4e8); n != 0 {
+		t.Errorf("of an unknown number, %d rows would fit", n)
+	}
+}
+
+// Bytes take a quarter of what float32 takes, and files nothing to speak of, where the
+// components alone are needed; networks need the points themselves.
+func TestMemoryOfStoredPoints(t *testing.T) {
+	c, _, err := Train.Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Quality.Spearman = 100
+	take := func(storage data.Storage) float64 {
+		size := data.SizeOf(100_000, 784)
+		size.Storage = storage
+		e, err := Train.Memory(c, size, MemoryOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(e.Live) / (100_000 * 784)
+	}
+	whole, bytes, files := take(data.InMemory), take(data.AsBytes), take(data.InFiles)
+	if whole < 4 || bytes < 1 || bytes > 2.5 || files > bytes {
+		t.Errorf("for each value, %.2f, %.2f and %.2f bytes", whole, bytes, files)
+	}
+	c.Model.Kind = "mlp"
+	if a, b := take(data.InMemory), take(data.InFiles); a != b {
+		t.Errorf("for each value of a network's points, %.2f and %.2f bytes", a, b)
+	}
+}
