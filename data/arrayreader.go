@@ -2,6 +2,7 @@ package data
 
 import (
 	"io"
+	"math"
 
 	"cne/internal/finite"
 )
@@ -16,6 +17,7 @@ type arrayReader struct {
 	done  int // values read so far
 	buf   []byte
 	relation
+	missing bool // labels may be NaN, and are empty then
 }
 
 // newArrayReader begins to read n·d values, having checked that the source can hold
@@ -134,7 +136,10 @@ func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error)
 	}
 	for i := range n {
 		if r.kind == 'f' {
-			if v := r.float(src, i); !finite.Is(v) {
+			if v := r.float(src, i); r.missing && math.IsNaN(v) {
+				labels = append(labels, "")
+				continue
+			} else if !finite.Is(v) {
 				return labels, errorf(ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", first+i+1, v)
 			}
 		}
