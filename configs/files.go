@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"cne/internal/text"
 )
 
 // CheckFiles refuses files that are missing or cannot be opened, by key, before any of
@@ -32,6 +34,35 @@ func (c *Config) CheckFiles() error {
 		if err := checkReadable(x.key, x.paths); err != nil {
 			return err
 		}
+	}
+	return c.Model.checkInit()
+}
+
+// SplitColumn takes apart what names a column of the points: the path of a file with a line
+// or value for each point, FILE:COLUMN for a column of any table, or a column of the table
+// of the points, for which file is "". column is "" for a whole file.
+func SplitColumn(spec string) (file, column string) {
+	isFile := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir()
+	}
+	if isFile(spec) {
+		return spec, ""
+	}
+	if at := strings.LastIndexByte(spec, ':'); at > 0 && isFile(spec[:at]) {
+		return spec[:at], spec[at+1:]
+	}
+	return "", spec
+}
+
+// checkInit refuses an earlier embedding that is not there.
+func (m *Model) checkInit() error {
+	path := m.InitPath()
+	if path == "" {
+		return nil
+	}
+	if err := readable(path); err != nil {
+		return fmt.Errorf("model.init is %s, but must be pca, spectral, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
 	}
 	return nil
 }

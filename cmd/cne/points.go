@@ -11,6 +11,8 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/ctxio"
+	"cne/internal/figures"
+	"cne/internal/rundir"
 )
 
 // inputs is what a run reads.
@@ -36,7 +38,21 @@ type inputs struct {
 	images     *data.Images
 	imagesRead bool
 
+	annotations *figures.Annotations // in the order of a page
+	earlier     *rundir.Earlier      // the embedding from which the points start; nil for none
+
 	log *slog.Logger
+}
+
+// errReading is the error of a run that was interrupted before it had its points.
+var errReading = errors.New("interrupted while the points were read; nothing was written")
+
+// pageRows returns which rows of the input the points of a page are; nil for all.
+func (in *inputs) pageRows() []int {
+	if in.rows == nil {
+		return nil
+	}
+	return slices.Concat(in.rows, in.heldRows)
 }
 
 // readInputs reads and scales the points of a run, until ctx ends.

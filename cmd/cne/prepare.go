@@ -83,7 +83,10 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		return nil, err
 	}
 	if c.Graph.Cache && !cached && !dir.ReadOnly() {
-		return h, dir.SaveCache(key, h.Neighborhood)
+		if err := dir.SaveCache(key, h.Neighborhood); err != nil {
+			return nil, err
+		}
 	}
-	return h, nil
+	o.Start, err = in.earlier.Start(log, h.Neighborhood, in.annotations.Training(n, in.rows, in.heldRows), c.Seed)
+	return h, err
 }

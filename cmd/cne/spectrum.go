@@ -165,14 +165,14 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
+		return errReading
 	}
 	s.warn()
 	set := s.in.points
 	s.load = time.Since(start)
 	s.Log.Info("read the points", "data", set.Name, "points", set.Points.N, "width", set.Points.D)
 	s.in.logCounts(s.Log, c.Data.Genes)
-	if err := checkRead(s.runState, s.in, together); err != nil {
+	if err := checkRead(ctx, s.runState, s.in, together); err != nil {
 		return err
 	}
 	unlock, err := s.open()

@@ -75,7 +75,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted while the points were read; nothing was written")
+		return errReading
 	}
 	set := t.in.points
 	t.load = time.Since(start)
@@ -84,7 +84,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 	if t.in.held != nil {
 		t.Log.Info("held out", "points", t.in.held.Points.N)
 	}
-	if err := checkRead(t.runState, t.in, configs.MemoryOptions{}); err != nil {
+	if err := checkRead(ctx, t.runState, t.in, configs.MemoryOptions{}); err != nil {
 		return err
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
@@ -228,7 +228,7 @@ func (t *training) save() error {
 	if e.Positions == nil {
 		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.result().writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
+	if err := t.result().write(); err != nil {
 		return err
 	}
 	t.saved = true

@@ -39,6 +39,7 @@ class Legend {
   /** Shows what the points are coloured by. */
   fill() {
     const { data } = this.app;
+    clearTimeout(this.timer); // which would have a class stand out that is no more
     this.entries = [];
     this.bar = null;
     this.list.replaceChildren();

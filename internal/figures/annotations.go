@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cne/configs"
 	"cne/data"
 	"cne/internal/explorer"
+	"cne/internal/rundir"
 	"cne/internal/text"
 )
 
@@ -34,20 +32,24 @@ type Wanted struct {
 	NamesFrom, ColumnsFrom string
 }
 
-// A Table is where the columns of points are.
-type Table struct {
-	Paths   []string // those of the points, and behind them of those held out
-	Options data.Options
+// WantedBy returns which annotations a run has.
+func WantedBy(c *configs.Config) Wanted {
+	w := Wanted{Columns: c.Output.HTMLColor, NamesFrom: "data.names", ColumnsFrom: "output.html_color"}
+	if c.Data.Names != nil {
+		w.Names = *c.Data.Names
+	}
+	return w
 }
 
-// TableOf returns the table that a run reads its points from.
-func TableOf(c *configs.Config) Table {
-	t := Table{Paths: c.Data.Path, Options: c.Data.Options()}
-	t.Options.Labels = nil
-	if c.Data.Holdout != nil {
-		t.Paths = slices.Concat(t.Paths, c.Data.Holdout.Paths)
+// Files returns the files among what is wanted.
+func (w Wanted) Files() []string {
+	var files []string
+	for _, spec := range append([]string{w.Names}, w.Columns...) {
+		if file, _ := configs.SplitColumn(spec); file != "" {
+			files = append(files, file)
+		}
 	}
-	return t
+	return files
 }
 
 // mostClasses is how many different texts a column may have that colours points.
@@ -55,14 +57,14 @@ const mostClasses = 4096
 
 // ReadAnnotations reads what is wanted of n points: of the given rows of the input, or of
 // all for nil. It returns nil if nothing is wanted.
-func ReadAnnotations(ctx context.Context, log *slog.Logger, from Table, w Wanted, n int, rows []int) (*Annotations, error) {
+func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
 	if w.Names == "" && len(w.Columns) == 0 {
 		return nil, nil
 	}
-	r := annotationReader{ctx: ctx, from: from, n: n, rows: rows}
+	read := func(spec string) (string, []string, error) { return rundir.ReadColumn(ctx, from, spec, n, rows) }
 	a := &Annotations{}
 	if w.Names != "" {
-		_, names, err := r.read(w.Names)
+		_, names, err := read(w.Names)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
 		}
@@ -72,7 +74,7 @@ func ReadAnnotations(ctx context.Context, log *slog.Logger, from Table, w Wanted
 		if slices.Contains(w.Columns[:i], spec) {
 			return nil, fmt.Errorf("%s: %s is given twice; give each column once", w.ColumnsFrom, text.Quote(spec))
 		}
-		name, values, err := r.read(spec)
+		name, values, err := read(spec)
 		if err == nil {
 			err = a.addColumn(log, name, values)
 		}
@@ -131,86 +133,26 @@ func (a *Annotations) AddTo(p *explorer.Page) {
 	if a == nil {
 		return
 	}
-	p.Names, p.Columns = a.Names, a.Columns
+	if a.Names != nil {
+		p.Names = a.Names
+	}
+	p.Columns = append(p.Columns, a.Columns...)
 }
 
-// An annotationReader reads what is said of points.
-type annotationReader struct {
-	ctx  context.Context
-	from Table
-	n    int
-	rows []int
-}
-
-// read returns what is said of each point, and what that is called.
-func (r *annotationReader) read(spec string) (name string, values []string, err error) {
-	if isFile(spec) {
-		values, err = r.file(spec)
-		return filepath.Base(data.TrimEnding(spec)), values, err
-	}
-	from, column, where := r.from, spec, "the table of the points"
-	if at := strings.LastIndexByte(spec, ':'); at > 0 && isFile(spec[:at]) {
-		where, column = spec[:at], spec[at+1:]
-		from = Table{Paths: []string{where}, Options: data.Options{LabelColumn: column}}
-	}
-	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
-		return "", nil, fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
-	}
-	columns, err := data.OpenColumns(r.ctx, from.Paths, []string{column}, from.Options)
-	if err != nil {
-		return "", nil, fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
-	}
-	values, err = r.take(columns[0], where)
-	return column, values, err
-}
-
-// file returns the lines or values of a file.
-func (r *annotationReader) file(path string) ([]string, error) {
-	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" {
-		columns, err := data.TableColumns(r.ctx, path)
-		if err != nil {
-			return nil, err
-		}
-		if columns > 1 {
-			return nil, fmt.Errorf("%s is a table of %d columns; name one of them as %s:COLUMN", text.Quote(path), columns, text.Printable(path))
-		}
-	}
-	lines, heading, err := data.OpenLines(r.ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	// Of rows of an input whose length is not known, none can be told to be a heading.
-	if heading && r.rows == nil && len(lines)-1 == r.n {
-		lines = lines[1:]
-	}
-	return r.take(lines, path)
-}
-
-// fits tells whether so many values are those of the points.
-func (r *annotationReader) fits(values int) bool {
-	if r.rows == nil {
-		return values == r.n
-	}
-	return len(r.rows) > 0 && values > slices.Max(r.rows)
-}
-
-// take returns those of the values that the points have.
-func (r *annotationReader) take(values []string, where string) ([]string, error) {
+// Training returns the names of the n points that were trained on, among which are those of
+// the given rows of the input, or all for nil, but for those held out; nil for none.
+func (a *Annotations) Training(n int, rows, heldRows []int) []string {
 	switch {
-	case r.fits(len(values)) && r.rows == nil:
-		return values, nil
-	case r.fits(len(values)):
-		taken := make([]string, len(r.rows))
-		for k, i := range r.rows {
-			taken[k] = values[i]
-		}
-		return taken, nil
+	case a == nil || a.Names == nil:
+		return nil
+	case rows != nil || heldRows == nil: // those held out come behind
+		return a.Names[:n]
 	}
-	return nil, fmt.Errorf("%s has %d rows for %d points; give one for each point, in their order", text.Quote(where), len(values), r.n)
-}
-
-// isFile tells whether there is a file at a path, which may be no regular one.
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
+	names := make([]string, 0, n)
+	for i, name := range a.Names {
+		if _, held := slices.BinarySearch(heldRows, i); !held {
+			names = append(names, name)
+		}
+	}
+	return names
 }
