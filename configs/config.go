@@ -209,6 +209,7 @@ type Quality struct {
 type Plot struct {
 	PointSize float64 `key:"point_size" in:"[0,100]"` // diameter in 1/72 inch; 0: chosen from n
 	Title     string  `key:"title"`
+	Names     bool    `key:"names"`                       // of classes, at their points
 	WidthCM   float64 `key:"width_cm" in:"0 or [2,100]"`  // 0: chosen
 	HeightCM  float64 `key:"height_cm" in:"0 or [2,100]"` // 0: chosen
 }

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"cne/internal/text"
 )
 
 // CheckFiles refuses files that are missing or cannot be opened, by key, before any of
@@ -35,7 +33,7 @@ func (c *Config) CheckFiles() error {
 			return err
 		}
 	}
-	return c.Model.checkInit()
+	return nil
 }
 
 // SplitColumn takes apart what names a column of the points: the path of a file with a line
@@ -53,18 +51,6 @@ func SplitColumn(spec string) (file, column string) {
 		return spec[:at], spec[at+1:]
 	}
 	return "", spec
-}
-
-// checkInit refuses an earlier embedding that is not there.
-func (m *Model) checkInit() error {
-	path := m.InitPath()
-	if path == "" {
-		return nil
-	}
-	if err := readable(path); err != nil {
-		return fmt.Errorf("model.init is %s, but must be pca, spectral, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
-	}
-	return nil
 }
 
 // checkReadable refuses paths, which a key names, of files that are missing or cannot be

@@ -103,6 +103,7 @@ more than 15 MB for a page, some are left out.`,
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points, and from 50 000 on their density is drawn")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
 	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
+	flags.BoolVar(&p.plot.Names, "class-names", false, "write the names of classes at the medians of their points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
 }
@@ -171,6 +172,8 @@ func (p *plotting) check() error {
 		return errors.New("--metrics and --animate are both given; a picture shows curves or points")
 	case p.metrics && (hasLabels || p.plot.PointSize != 0):
 		return errors.New("--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size")
+	case p.plot.Names && (p.metrics || p.animate || p.isHTML()):
+		return errors.New("--class-names is for pictures of embeddings, not for curves, films or pages; leave it out")
 	case p.metrics && len(p.inputs) > 1 && p.output == "":
 		return errors.New("--metrics of several runs needs --output, the file for their picture")
 	case !p.animate && (p.fps != defaultFPS || p.follow):

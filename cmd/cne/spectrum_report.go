@@ -84,7 +84,7 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize, Names: s.config.Plot.Names})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})

@@ -25,7 +25,7 @@ func (p *Page) columns() []Column {
 }
 
 // addColumns adds a block for each column by which points can be coloured, column-k for
-// the k-th, and returns what is said of them.
+// the k-th, and returns what is said of them. The page begins with the first.
 func (c *content) addColumns(columns []Column) []aboutColumn {
 	said := []aboutColumn{}
 	for _, column := range columns {
@@ -39,7 +39,11 @@ func (c *content) addColumns(columns []Column) []aboutColumn {
 		if len(about.Classes) == 0 && about.Values == nil {
 			continue // not one row has any
 		}
-		c.addPacked("column-"+strconv.Itoa(len(said)), bytes)
+		to := &c.Later
+		if len(said) == 0 {
+			to = &c.Blocks
+		}
+		*to = append(*to, packedBlock("column-"+strconv.Itoa(len(said)), bytes))
 		said = append(said, about)
 	}
 	return said
@@ -191,17 +195,16 @@ const packed = "deflate:"
 // be read by browsers that cannot unpack.
 const leastPacked = 1 << 14
 
-// addPacked adds a block, compressed if that makes it a tenth shorter.
-func (c *content) addPacked(id string, content []byte) {
+// packedBlock returns a block, compressed if that makes it a tenth shorter.
+func packedBlock(id string, content []byte) block {
 	if len(content) >= leastPacked {
 		var short bytes.Buffer
 		z := zlib.NewWriter(&short)
 		z.Write(content) // a buffer takes all
 		z.Close()
 		if 10*short.Len() < 9*len(content) {
-			c.Blocks = append(c.Blocks, block{id, packed + base64.StdEncoding.EncodeToString(short.Bytes())})
-			return
+			return block{id, packed + base64.StdEncoding.EncodeToString(short.Bytes())}
 		}
 	}
-	c.add(id, content)
+	return newBlock(id, content)
 }

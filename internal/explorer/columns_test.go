@@ -108,6 +108,7 @@ func annotated() *Page {
 
 func TestBrowserColumns(t *testing.T) {
 	b := show(t, annotated(), setting{}).ready()
+	b.until("cne.complete")
 	b.expect("begins with the labels", "cne.column", "label")
 	b.expect("choices", "Array.from(document.querySelectorAll('#column option'), (o) => o.textContent).join('|')", "label|"+annotated().Columns[0].Name+"|age")
 	choose := func(k int) {
@@ -178,6 +179,7 @@ func TestBrowserUnpacks(t *testing.T) {
 		}
 	}
 	b := show(t, p, setting{}).ready()
+	b.until("cne.complete")
 	b.key("/")
 	for _, c := range "sample 29999" {
 		b.key(string(c))

@@ -39,11 +39,18 @@ function wholesOf(buffer, start, width) {
 function valuesOf(bytes, { distinct, width }, n) {
   if (distinct) {
     const known = new Float64Array(bytes.buffer, 0, distinct), index = wholesOf(bytes.buffer, 8 * distinct, width);
-    return Float64Array.from({ length: n }, (_, i) => (index[i] < distinct ? known[index[i]] : NaN));
+    const values = new Float64Array(n);
+    for (let i = 0; i < n; i++) values[i] = index[i] < distinct ? known[index[i]] : NaN;
+    return values;
   }
   const whole = new Uint8Array(width * n);
   for (let k = 0, at = 0; k < width; k++) for (let i = 0; i < n; i++) whole[width * i + k] = bytes[at++];
   return width === 8 ? new Float64Array(whole.buffer) : Float64Array.from(new Float32Array(whole.buffer));
+}
+
+/** Waits until the browser has read the whole page: what stands behind the scripts is there then. */
+async function wholePage() {
+  if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
 }
 
 /**
@@ -58,7 +65,8 @@ function valuesOf(bytes, { distinct, width }, n) {
  *   column              the number of the column by which they are coloured; it and what it has
  *                       (classes, category, scale, values) is set by chooseColumn
  *   held                Uint8Array of 0 and 1; null if the points are all of one kind
- *   names               array of strings, or null
+ *   names               array of strings, or null; hasNames tells whether there are some
+ * Names, and category and values of columns but the first, are null until readRest has read them.
  */
 async function readData() {
   const data = JSON.parse(takeText("about"));
@@ -70,16 +78,28 @@ async function readData() {
     const bits = await takeBytes("held-out");
     data.held = Uint8Array.from({ length: data.n }, (_, i) => (bits[i >> 3] >> (i & 7)) & 1);
   }
-  for (const [k, column] of data.columns.entries()) {
-    const bytes = await takeBytes("column-" + k);
-    column.classes = column.classes ?? null;
-    column.scale = column.values ?? null;
-    column.category = column.classes && wholesOf(bytes.buffer, 0, bytes.length / data.n);
-    column.values = column.scale && valuesOf(bytes, column.scale, data.n);
+  for (const column of data.columns) {
+    Object.assign(column, { classes: column.classes ?? null, scale: column.values ?? null, category: null, values: null });
   }
-  data.names = data.names ? new TextDecoder().decode(await takeBytes("names")).split("\n") : null;
+  if (data.columns.length) await readColumn(data, 0);
+  data.hasNames = data.names;
+  data.names = null;
   chooseColumn(data, 0);
   return data;
+}
+
+/** Reads what readData has left. */
+async function readRest(data) {
+  await wholePage();
+  for (let k = 1; k < data.columns.length; k++) await readColumn(data, k);
+  if (data.hasNames) data.names = new TextDecoder().decode(await takeBytes("names")).split("\n");
+}
+
+/** Reads the classes or values of a column. */
+async function readColumn(data, k) {
+  const column = data.columns[k], bytes = await takeBytes("column-" + k);
+  if (column.classes) column.category = wholesOf(bytes.buffer, 0, bytes.length / data.n);
+  else column.values = valuesOf(bytes, column.scale, data.n);
 }
 
 /** Has the points be those of a column, or of none if there is no such. */

@@ -79,7 +79,7 @@ class App {
   /** What a row is in a column, as text; empty if there is neither a class nor a value. */
   textOf({ classes, category, values }, row) {
     const { noLabel } = this.data;
-    if (classes) return classes[category[row]]?.name ?? noLabel;
+    if (category) return classes[category[row]]?.name ?? noLabel;
     if (values) return Number.isNaN(values[row]) ? noLabel : String(values[row]);
     return "";
   }
@@ -824,6 +824,7 @@ function showText(data, reason) {
 
 let data = null;
 let app = null;
+let complete = false; // all has been read
 
 /** Reads the data and shows them. */
 async function begin() {
@@ -837,6 +838,10 @@ async function begin() {
   }
   app = new App(data, renderer);
   app.start();
+  await readRest(data);
+  byId("column").disabled = false;
+  app.search.again();
+  complete = true;
 }
 
 begin().catch((error) => {
@@ -847,6 +852,7 @@ begin().catch((error) => {
 // What is going on, for tests and for the curious: none of it can be set.
 window.cne = Object.freeze({
   get ready() { return app !== null; },
+  get complete() { return complete; },
   get views() { return data?.views.map((v) => v.name); },
   get t() { return app?.camera.t; },
   get playing() { return app?.player.playing; },

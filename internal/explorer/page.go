@@ -138,7 +138,7 @@ type content struct {
 	About  string  // JSON
 	Blocks []block // what is too large for it
 
-	Atlases []block // what the scripts can begin without
+	Later []block // what the scripts can begin without: pictures, names, further columns
 }
 
 // A block is a piece of data, in a script element that is not run.
@@ -243,13 +243,13 @@ func (p *Page) content() (*content, error) {
 		for i, name := range p.Names {
 			names[i] = plot.Printable(name) // a single line
 		}
-		c.addPacked("names", []byte(strings.Join(names, "\n")))
+		c.Later = append(c.Later, packedBlock("names", []byte(strings.Join(names, "\n"))))
 	}
 	if p.Images != nil {
 		atlases, about := encodeImages(p.Images)
 		a.Images = about
 		for k, atlas := range atlases {
-			c.Atlases = append(c.Atlases, newBlock("atlas-"+strconv.Itoa(k), atlas))
+			c.Later = append(c.Later, newBlock("atlas-"+strconv.Itoa(k), atlas))
 		}
 	}
 	text, err := json.Marshal(a)

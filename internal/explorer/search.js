@@ -11,7 +11,7 @@ class Search {
     this.offers = [];
     this.active = -1;
     this.lowNames = null; // the names in lower case, once they are searched
-    if (app.data.names) this.input.placeholder = app.data.columns.length ? "Search name, label or row" : "Search name or row";
+    if (app.data.hasNames) this.input.placeholder = app.data.columns.length ? "Search name, label or row" : "Search name or row";
     else if (!app.data.columns.length) this.input.placeholder = "Search row";
     this.input.addEventListener("input", () => this._typed());
     this.input.addEventListener("focus", () => { if (this.typed) this._open(true); });
@@ -29,7 +29,7 @@ class Search {
     this._typed();
   }
 
-  /** Searches once more, since the labels are others now. */
+  /** Searches once more, since the labels are others now, or names are there. */
   again() {
     if (this.typed) this._find(this.typed);
   }

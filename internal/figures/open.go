@@ -56,7 +56,7 @@ func OpenStrip(ctx context.Context, inputs, titles []string, o data.Options, p c
 	}
 	strip := Strip(sets, names)
 	for _, panel := range strip.Panels {
-		panel.PointSize = p.PointSize
+		panel.PointSize, panel.NameClasses = p.PointSize, p.Names
 	}
 	return strip, nil
 }

@@ -54,12 +54,15 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	}
 	m := rundir.ReadMetrics(folder)
 	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+	withImages = withImages && images == nil
 	if err != nil {
-		log.Warn("the images of the points are left out of the page", "reason", err)
+		if withImages {
+			log.Warn("the images of the points are left out of the page", "reason", err)
+		}
 		c = &configs.Config{}
 	}
 	rundir.LocateInputs(folder, c, origins)
-	if images == nil && withImages && c.Output.HTMLImages {
+	if withImages && c.Output.HTMLImages {
 		images = RunImages(ctx, log, c, s.Embedding.N, rows)
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)

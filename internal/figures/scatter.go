@@ -19,11 +19,12 @@ const centimetres = 2.54
 // missing are grey.
 func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.Scatter {
 	s := &plot.Scatter{
-		Embedding: embedding,
-		Title:     p.Title,
-		PointSize: p.PointSize,
-		Width:     p.WidthCM / centimetres,
-		Height:    p.HeightCM / centimetres,
+		Embedding:   embedding,
+		Title:       p.Title,
+		PointSize:   p.PointSize,
+		NameClasses: p.Names,
+		Width:       p.WidthCM / centimetres,
+		Height:      p.HeightCM / centimetres,
 	}
 	s.Classes, s.ClassNames, s.Values = colours(labels, embedding.N)
 	return s
