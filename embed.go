@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"cne/data"
 	"cne/internal/finite"
@@ -195,28 +194,6 @@ func convert[T op.Float](x []float32) []T {
 		converted[i] = T(v)
 	}
 	return converted
-}
-
-// startingTable returns the positions from which a table begins.
-func startingTable[T op.Float](ctx context.Context, h *Neighborhood, o *Options, dim int) ([]T, error) {
-	if o.Start != nil {
-		start := o.Start.Relative(nil)
-		return slices.Clone(convert[T](start.X)), nil
-	}
-	std := orElse(o.StartStd, 1)
-	if o.RandomStart {
-		return model.InitNormal[T](h.Points.N, dim, std, o.Seed)
-	}
-	// Points that are principal components already come out as they are.
-	pca, err := data.FitPCA(ctx, h.Points, min(dim, h.Points.D, h.Points.N), nil)
-	if err != nil {
-		return nil, err
-	}
-	components, err := pca.Transform(ctx, h.Points, nil)
-	if err != nil {
-		return nil, err
-	}
-	return model.InitFrom[T](components.X, components.D, dim, std, o.Seed)
 }
 
 // preprocessing returns what is done to points before the model sees them; of a

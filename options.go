@@ -91,13 +91,15 @@ type Options struct {
 	Dim int
 	// Float64 computes in float64 instead of float32.
 	Float64 bool
-	// Start [n, Dim] are the positions from which a table begins, as they are; nil
-	// means the first principal components, or normally distributed positions if
-	// RandomStart says so, scaled so that the first axis has the standard deviation
+	// Start [n, Dim] are the positions from which a table begins, as they are; see
+	// Neighborhood.StartFrom. Nil means the first principal components, the Laplacian
+	// eigenmaps of the graph if SpectralStart says so, or normally distributed positions
+	// if RandomStart does, scaled so that the first axis has the standard deviation
 	// StartStd; 0 means 1.
-	Start       *data.Matrix
-	RandomStart bool
-	StartStd    float64
+	Start         *data.Matrix
+	SpectralStart bool
+	RandomStart   bool
+	StartStd      float64
 
 	// Loss is one of the paper's four; the zero value is Neg-t-SNE.
 	Loss op.Loss
@@ -219,8 +221,8 @@ func (o *Options) Check(n int) error {
 		return badOption("OnComponents, but no Hidden or no Components; a network alone sees points, and there must be components")
 	case o.EarlyExaggeration && len(o.Phases) > 0:
 		return badOption("both EarlyExaggeration and Phases; write the exaggeration as a phase")
-	case o.Start != nil && (o.network() || o.RandomStart):
-		return badOption("Start with Hidden or RandomStart; only a table starts somewhere, and at one place")
+	case o.Start != nil && (o.network() || o.RandomStart || o.SpectralStart), o.SpectralStart && (o.network() || o.RandomStart):
+		return badOption("Start, SpectralStart, RandomStart or Hidden together; only a table starts somewhere, and at one place")
 	case o.Start != nil && (o.Start.N != n || o.Start.D != dim || len(o.Start.X) != n*dim):
 		return badOption("a start of %d×%d for %d points in %d dimensions", o.Start.N, o.Start.D, n, dim)
 	case o.Start != nil && !finite.All(o.Start.X):

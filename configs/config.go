@@ -43,7 +43,10 @@ type Output struct {
 	HTML bool   `key:"html"`              // embedding.html
 	// HTMLImages puts the images of the points into embedding.html.
 	HTMLImages bool `key:"html_images"`
-	Snapshots  int  `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
+	// HTMLColor are columns or files by which the points of embedding.html can be
+	// coloured: see SplitColumn.
+	HTMLColor []string `key:"html_color" as:"columns"`
+	Snapshots int      `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
 	// MetricsEvery is after how many epochs the quality is measured; 0: never.
 	MetricsEvery int  `key:"metrics_every" in:"[0,inf)"`
 	TensorBoard  bool `key:"tensorboard"` // event files
@@ -54,6 +57,7 @@ type Data struct {
 	Path          []string     `key:"path" as:"nonempty"`
 	Labels        []string     `key:"labels"`
 	LabelColumn   *string      `key:"label_column" as:"column"` // name, or number counted from 1
+	Names         *string      `key:"names" as:"column"`        // of the points: see SplitColumn
 	Drop          []string     `key:"drop" as:"columns"`        // names or numbers
 	Header        data.Header  `key:"header"`
 	Genes         int          `key:"genes" in:"[1,inf)"` // of counts
@@ -88,14 +92,15 @@ type Cache struct {
 
 // Model describes what maps a point to its position.
 type Model struct {
-	Kind     string  `key:"kind" words:"table mlp"`
-	Hidden   []int   `key:"hidden" in:"[1,65536]"`    // mlp
-	Input    string  `key:"input" words:"points pca"` // mlp
-	Dim      int     `key:"dim" in:"[1,65536]"`
-	DType    string  `key:"dtype" words:"float32 float64"`
-	Init     string  `key:"init" words:"pca random"`    // table
-	InitStd  float64 `key:"init_std" in:"[1e-20,1e18]"` // table
-	KeepData bool    `key:"keep_data"`                  // for projection
+	Kind      string  `key:"kind" words:"table mlp"`
+	Hidden    []int   `key:"hidden" in:"[1,65536]"`    // mlp
+	Input     string  `key:"input" words:"points pca"` // mlp
+	Dim       int     `key:"dim" in:"[1,65536]"`
+	DType     string  `key:"dtype" words:"float32 float64"`
+	Init      string  `key:"init" as:"start"`            // table; see InitPath
+	InitNames *string `key:"init_names" as:"column"`     // of the rows of an earlier embedding
+	InitStd   float64 `key:"init_std" in:"[1e-20,1e18]"` // table
+	KeepData  bool    `key:"keep_data"`                  // for projection
 }
 
 // Loss describes the contrastive loss.
@@ -128,6 +133,18 @@ func (l *Loss) Factor() float64 {
 	}
 }
 
+// inits are the words of model.init.
+var inits = []string{"pca", "spectral", "random"}
+
+// InitPath returns the run folder or file with the earlier embedding from which a table
+// starts; "" if it starts at none.
+func (m *Model) InitPath() string {
+	if slices.Contains(inits, m.Init) {
+		return ""
+	}
+	return m.Init
+}
+
 // Inputs returns the files and folders that a run reads, but for its configuration.
 func (c *Config) Inputs() []string {
 	inputs := slices.Concat(c.Data.Path, c.Data.Labels, c.Data.HoldoutLabels)
@@ -137,7 +154,23 @@ func (c *Config) Inputs() []string {
 	if c.Graph.File != nil {
 		inputs = append(inputs, *c.Graph.File)
 	}
+	if path := c.Model.InitPath(); path != "" {
+		inputs = append(inputs, path)
+	}
+	for _, spec := range slices.Concat(c.Output.HTMLColor, given(c.Data.Names), given(c.Model.InitNames)) {
+		if file, _ := SplitColumn(spec); file != "" {
+			inputs = append(inputs, file)
+		}
+	}
 	return inputs
+}
+
+// given returns the text of a key as a list: empty for null.
+func given(s *string) []string {
+	if s == nil {
+		return nil
+	}
+	return []string{*s}
 }
 
 // HasSpectrum tells whether the loss has places from t-SNE to UMAP.
@@ -182,6 +215,7 @@ type Quality struct {
 type Plot struct {
 	PointSize float64 `key:"point_size" in:"[0,100]"` // diameter in 1/72 inch; 0: chosen from n
 	Title     string  `key:"title"`
+	Names     bool    `key:"names"`                       // of classes, at their points
 	WidthCM   float64 `key:"width_cm" in:"0 or [2,100]"`  // 0: chosen
 	HeightCM  float64 `key:"height_cm" in:"0 or [2,100]"` // 0: chosen
 }

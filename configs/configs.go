@@ -50,7 +50,7 @@ var Train = &Schema[Config]{
 	// contents; labels take no part in training.
 	mayChange: []string{
 		"device", "output", "plot", "log", "quality", "checkpoint", "train.log_every", "graph.cache",
-		"data.path", "data.labels", "data.holdout_labels",
+		"data.path", "data.labels", "data.holdout_labels", "data.names",
 	},
 	cannotExtend: func(begun, now *Config) string {
 		if now.Train.Epochs > begun.Train.Epochs && now.Train.EarlyExaggeration != "none" {

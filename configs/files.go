@@ -36,6 +36,23 @@ func (c *Config) CheckFiles() error {
 	return nil
 }
 
+// SplitColumn takes apart what names a column of the points: the path of a file with a line
+// or value for each point, FILE:COLUMN for a column of any table, or a column of the table
+// of the points, for which file is "". column is "" for a whole file.
+func SplitColumn(spec string) (file, column string) {
+	isFile := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir()
+	}
+	if isFile(spec) {
+		return spec, ""
+	}
+	if at := strings.LastIndexByte(spec, ':'); at > 0 && isFile(spec[:at]) {
+		return spec[:at], spec[at+1:]
+	}
+	return "", spec
+}
+
 // checkReadable refuses paths, which a key names, of files that are missing or cannot be
 // opened.
 func checkReadable(key string, paths []string) error {

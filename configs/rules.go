@@ -61,7 +61,7 @@ type word interface {
 //	words:"sum mean"  the words that a string may be; those of a type that has
 //	                  words of its own which people are told first
 //	as:"nonempty"     what else a string, or a list of strings, has to be:
-//	                  nonempty, device, column or columns
+//	                  nonempty, device, start, column or columns
 //
 // A pointer takes null, too. Where there is no rule it panics, since the fault is the
 // struct's.
@@ -96,6 +96,10 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 		case as == "device":
 			r := textOf(parseDevice, "auto, cpu, cuda, or cuda:1 for the second GPU", nil)
 			r.words = []string{"auto", "cpu", "cuda"}
+			return r
+		case as == "start":
+			r := textOf(parseNonEmpty, "pca, spectral, random, or the path of a run folder or a file", quoteHint)
+			r.words = inits
 			return r
 		case as == "column":
 			return textOf(parseColumn, "the name of a column, or its number (1 is the first, -1 the last)", nil)

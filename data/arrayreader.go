@@ -3,6 +3,7 @@ package data
 import (
 	"hash/crc32"
 	"io"
+	"math"
 
 	"cne/internal/finite"
 	"cne/internal/parallel"
@@ -28,6 +29,7 @@ type arrayReader struct {
 	buf   []byte
 	sum   *uint32 // checksum of the bytes read so far; nil if none is wanted
 	relation
+	missing bool // labels may be NaN, and are empty then
 }
 
 // newArrayReader begins to read n·d values, having checked that the source can hold
@@ -183,7 +185,10 @@ func (r *arrayReader) appendLabels(labels []string, limit int) ([]string, error)
 	}
 	for i := range n {
 		if r.kind == 'f' {
-			if v := r.float(src, i); !finite.Is(v) {
+			if v := r.float(src, i); r.missing && math.IsNaN(v) {
+				labels = append(labels, "")
+				continue
+			} else if !finite.Is(v) {
 				return labels, errorf(ErrNotFinite, "label %d (counted from 1) is %v; give every point a finite label", first+i+1, v)
 			}
 		}

@@ -77,6 +77,30 @@ const maxInterned = 1 << 12
 
 // newTable reads the head of a table.
 func newTable(s *byteSource, opt Options) (*table, error) {
+	t, err := newRows(s, opt)
+	if err != nil {
+		return nil, err
+	}
+	if t.roles, err = findRoles(len(t.row), t.names, opt); err != nil {
+		return nil, err
+	}
+	t.labeled = slices.Contains(t.roles, roleLabel)
+	t.counted = t.guessed && t.names != nil && counts(t.row)
+	if !slices.Contains(t.roles, roleData) {
+		return nil, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
+	}
+	if err := t.skipNames(); err != nil {
+		return nil, err
+	}
+	if err := t.findPlaces(opt); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// newRows begins to read the rows of a table, of which the first is the next: its
+// names, if it has some, which skipNames then passes over.
+func newRows(s *byteSource, opt Options) (*table, error) {
 	skipBOM(s)
 	t := &table{s: s, interned: make(map[string]string)}
 	t.r = s.r
@@ -94,24 +118,32 @@ func newTable(s *byteSource, opt Options) (*table, error) {
 	if opt.Header == HeaderPresent || t.guessed && isHeader(t.row, opt) {
 		t.names = fieldNames(t.row)
 	}
-	var err error
-	if t.roles, err = findRoles(len(t.row), t.names, opt); err != nil {
-		return nil, err
-	}
-	t.labeled = slices.Contains(t.roles, roleLabel)
-	t.counted = t.guessed && t.names != nil && counts(t.row)
-	if !slices.Contains(t.roles, roleData) {
-		return nil, errorf(ErrEmpty, "no column is left for the points after the labels and the dropped columns; drop fewer of the %d columns", len(t.roles))
-	}
-	if t.names != nil {
-		if t.advance(); t.err == io.EOF {
-			return nil, errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
-		}
-	}
-	if err := t.findPlaces(opt); err != nil {
-		return nil, err
-	}
 	return t, nil
+}
+
+// skipNames passes over the row of names, if there is one.
+func (t *table) skipNames() error {
+	if t.names == nil {
+		return nil
+	}
+	if t.advance(); t.err == io.EOF {
+		return errorf(ErrEmpty, "the table has a header but no points; write one point on each line below it, or set the header to none if the first line is a point")
+	}
+	return nil
+}
+
+// checkWidth refuses the row read last if it has another number of fields than the
+// first, which has so many.
+func (t *table) checkWidth(columns int) error {
+	if len(t.row) == columns {
+		return nil
+	}
+	advice := ""
+	if t.comma == ',' && len(t.row) > columns && !slices.ContainsFunc(t.row, notDigits) {
+		advice = ", and if its numbers have decimal commas, write decimal points in their place"
+	}
+	return errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields%s",
+		t.first, plural(len(t.row), "field"), t.top, columns, advice)
 }
 
 // advance reads the next row.
@@ -121,13 +153,8 @@ func (t *table) advance() { t.row, t.err = t.next() }
 func (t *table) read(dst []float32) (int, error) {
 	filled := 0
 	for ; t.err == nil && len(dst)-filled >= t.width; t.advance() {
-		if len(t.row) != len(t.roles) {
-			advice := ""
-			if t.comma == ',' && len(t.row) > len(t.roles) && !slices.ContainsFunc(t.row, notDigits) {
-				advice = ", and if its numbers have decimal commas, write decimal points in their place"
-			}
-			t.err = errorf(ErrFormat, "line %d (counted from 1) has %s, but line %d has %d; give every line the same number of fields%s",
-				t.first, plural(len(t.row), "field"), t.top, len(t.roles), advice)
+		if err := t.checkWidth(len(t.roles)); err != nil {
+			t.err = err
 			break
 		}
 		label, err := t.parse(t.row, dst[filled:filled+t.width], t.sample.row(t.before+t.rows))

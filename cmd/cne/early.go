@@ -33,12 +33,27 @@ func (r *runState[C]) checkSize(size data.Size, more configs.MemoryOptions) erro
 	return r.schema.CheckMemory(r.config, size, more, nil)
 }
 
-// checkRead says why a run cannot be made of what was read, and drawn.
-func checkRead(r *runState[configs.Config], in *inputs, more configs.MemoryOptions) error {
+// checkRead says why a run cannot be made of what was read, and drawn. It reads what is
+// known of the points besides, and the embedding from which they start.
+func checkRead(ctx context.Context, r *runState[configs.Config], in *inputs, more configs.MemoryOptions) (err error) {
 	if err := r.checkSize(in.size(), more); err != nil {
 		return err
 	}
-	return figures.Check(in.points, in.held, r.config)
+	if err := figures.Check(in.points, in.held, r.config); err != nil {
+		return err
+	}
+	n, _ := in.points.Dims()
+	if in.held != nil {
+		held, _ := in.held.Dims()
+		n += held
+	}
+	if in.annotations, err = figures.ReadAnnotations(ctx, r.Log, rundir.TableOf(r.config), figures.WantedBy(r.config), n, in.pageRows()); err == nil {
+		in.earlier, err = rundir.ReadEarlier(ctx, r.config)
+	}
+	if ctx.Err() != nil {
+		return errReading
+	}
+	return err
 }
 
 // size returns that of what was read, before some were held out.

@@ -26,9 +26,12 @@ type htmlPage struct {
 		Centre [2]float64  `json:"centre"`
 		Unit   float64     `json:"unit"`
 	} `json:"views"`
-	Classes []struct {
-		Name string `json:"name"`
-	} `json:"classes"`
+	Columns []struct {
+		Name    string `json:"name"`
+		Classes []struct {
+			Name string `json:"name"`
+		} `json:"classes"`
+	} `json:"columns"`
 	HeldOut bool `json:"heldOut"`
 	Images  *struct {
 		Width  int `json:"width"`
@@ -36,7 +39,9 @@ type htmlPage struct {
 	} `json:"images"`
 
 	xy       []float64
+	classes  int // of the first column
 	category []byte
+	names    []string
 	held     []bool
 }
 
@@ -62,8 +67,12 @@ func readPage(t *testing.T, path string) *htmlPage {
 		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))
 		p.xy = append(p.xy, p.Views[0].Centre[i/4%2]+v*p.Views[0].Unit)
 	}
-	if p.Classes != nil {
-		p.category = decode("classes")
+	if len(p.Columns) > 0 {
+		p.classes = len(p.Columns[0].Classes)
+		p.category = decode("column-0")
+	}
+	if strings.Contains(text, `id="data-names"`) {
+		p.names = strings.Split(string(decode("names")), "\n")
 	}
 	if p.HeldOut {
 		b := decode("held-out")
@@ -118,7 +127,7 @@ func TestTrainWritesAPage(t *testing.T) {
 		writeIDX(t, 120)
 		run(t)
 		p := readPage(t, "run/embedding.html")
-		if p.Title != "images" || p.N != 120 || len(p.Classes) != 3 || p.HeldOut || p.Images == nil || p.Images.Width != 3 || p.Images.Height != 4 {
+		if p.Title != "images" || p.N != 120 || p.classes != 3 || p.HeldOut || p.Images == nil || p.Images.Width != 3 || p.Images.Height != 4 {
 			t.Errorf("%+v", p)
 		}
 		if len(p.Views[0].Facts) != 5 || p.Views[0].Facts[0][0] != "kNN recall" {
@@ -245,7 +254,7 @@ func TestPlotPage(t *testing.T) {
 			continue
 		}
 		p := readPage(t, tc.output)
-		if p.N != 24 || p.Title != tc.title || len(p.Classes) != tc.classes || (p.Images != nil) != tc.images {
+		if p.N != 24 || p.Title != tc.title || p.classes != tc.classes || (p.Images != nil) != tc.images {
 			t.Errorf("cne plot %s: %+v", tc.args, p)
 		}
 	}

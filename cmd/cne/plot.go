@@ -12,11 +12,12 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/cli"
+	"cne/internal/figures"
 	"cne/internal/text"
 )
 
 func plotCmd() *cobra.Command {
-	var p plotting
+	p := plotting{wanted: figures.Wanted{NamesFrom: "--names", ColumnsFrom: "--color"}}
 	cmd := &cobra.Command{
 		Use:   "plot INPUT...",
 		Short: "Draw embeddings, the curves of runs, and films",
@@ -34,7 +35,10 @@ otherwise. They come from the column "label" of a table, as cne train writes
 it, from another column (--label-column), or from files of their own
 (--labels). Points with an empty label, or the label nan, are grey.
 
-The page is one file that needs no network. The images of points that are
+The page is one file that needs no network. --names are shown of a point and
+searched, and --color adds what the points can be coloured by, in place of their
+labels: classes, or values on a continuous scale; of a run folder, columns are
+those of the table that the run has read. The images of points that are
 images come with it: those of the run whose folder INPUT is, or of --images.
 
 With --metrics the inputs are run folders, or files like their metrics.jsonl,
@@ -89,6 +93,8 @@ more than 15 MB for a page, some are left out.`,
 	flags.BoolVar(&p.follow, "follow", false, "have the axes of the film follow the points, so that they always fill it")
 	flags.BoolVar(&p.html, "html", false, "write a page rather than a picture (default file: INPUT with the ending .html, or embedding.html in the run folder)")
 	flags.StringArrayVar(&p.images, "images", nil, "images of the points for the page, in the order of the points (repeatable): a `path` of CIFAR-10, of a folder of images, of an array as IDX, .npy or .npz, or of the folder of MNIST or Kuzushiji; none: leave those of the run out")
+	flags.StringVar(&p.wanted.Names, "names", "", "names of the points for the page: a `column` of the table of the points, by name or number, a file with one on each line, or FILE:COLUMN for a column of any table")
+	flags.StringArrayVar(&p.wanted.Columns, "color", nil, "what else the points of the page can be coloured by, given as --names is (repeatable): a `column`, or a file with a class or value for each point, .npy too")
 	flags.StringArrayVar(&p.data.Labels, "labels", nil, "`file` with the labels, in the order of the points (repeatable): text with one on each line, .npy or IDX")
 	flags.StringVar(&p.data.LabelColumn, "label-column", "", "`column` of the table with the labels: its name, or its number counted from 1 (negative: from the end)")
 	flags.StringArrayVar(&p.data.Drop, "drop", nil, "`column` of the table to leave out, by name or number (repeatable)")
@@ -97,6 +103,7 @@ more than 15 MB for a page, some are left out.`,
 	flags.Float64Var(&p.plot.PointSize, "point-size", 0, "diameter of a point in typographic `points` (1/72 inch), at most 100; 0: chosen from the number of points, and from 50 000 on their density is drawn")
 	flags.Float64Var(&p.plot.WidthCM, "width", 0, "width of the picture in `cm`, at most 100; 0: chosen so that the points and their legend fit")
 	flags.Float64Var(&p.plot.HeightCM, "height", 0, "height of the picture in `cm`, at most 100; 0: chosen")
+	flags.BoolVar(&p.plot.Names, "class-names", false, "write the names of classes at the medians of their points, where there is room")
 	cli.MayBeEmpty(cmd, "title")
 	return cmd
 }
@@ -134,6 +141,7 @@ type plotting struct {
 	follow  bool
 	html    bool
 	images  []string // paths, or noImages alone
+	wanted  figures.Wanted
 }
 
 const defaultFPS = 10
@@ -164,6 +172,8 @@ func (p *plotting) check() error {
 		return errors.New("--metrics and --animate are both given; a picture shows curves or points")
 	case p.metrics && (hasLabels || p.plot.PointSize != 0):
 		return errors.New("--metrics draws curves, for which there are no labels, columns or sizes of points; leave out --labels, --label-column, --drop and --point-size")
+	case p.plot.Names && (p.metrics || p.animate || p.isHTML()):
+		return errors.New("--class-names is for pictures of embeddings, not for curves, films or pages; leave it out")
 	case p.metrics && len(p.inputs) > 1 && p.output == "":
 		return errors.New("--metrics of several runs needs --output, the file for their picture")
 	case !p.animate && (p.fps != defaultFPS || p.follow):
@@ -219,7 +229,13 @@ func (p *plotting) checkHTML() error {
 		if len(p.images) > 0 {
 			return errors.New("--images is given, but a picture shows no images; add --html, or an --output that ends in .html")
 		}
+		if p.wanted.Names != "" || len(p.wanted.Columns) > 0 {
+			return errors.New("--names and --color are for pages; add --html, or an --output that ends in .html, or colour a picture by --labels or --label-column")
+		}
 		return nil
+	}
+	if p.animate && (p.wanted.Names != "" || len(p.wanted.Columns) > 0) {
+		return errors.New("--names and --color are for the page of an embedding, not of a film; leave them out")
 	}
 	for _, f := range p.sizes() {
 		if f.value != 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -38,32 +37,15 @@ func (p *plotting) chooseOutput() error {
 		}
 		p.output = data.TrimEnding(file) + map[bool]string{false: ".png", true: ".html"}[p.html]
 	}
-	inputs := slices.Concat(p.inputs, p.data.Labels, p.images)
+	inputs := slices.Concat(p.inputs, p.data.Labels, p.images, p.wanted.Files())
 	return cli.Output{Flag: "--output", Path: p.output, Runs: append(p.inputs, folder)}.Check(inputs...)
 }
 
 // draw draws an embedding, as a picture or as a page.
 func (p *plotting) draw(ctx context.Context, log *slog.Logger) error {
-	file, err := rundir.EmbeddingFile(p.input)
+	file, s, err := figures.OpenScatter(ctx, p.input, p.data, p.plot)
 	if err != nil {
 		return err
-	}
-	set, err := rundir.OpenEmbedding(ctx, file, p.data)
-	if err != nil {
-		return err
-	}
-	var held *data.Dataset
-	if file != p.input {
-		if held, err = rundir.OpenHeldOut(ctx, file, p.data); err != nil {
-			return err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s := figures.Scatter(set.Points, set.Labels, p.plot)
-	if held != nil {
-		s = figures.ScatterWithHeldOut(set.Points, held.Points, set.Labels, held.Labels, p.plot)
 	}
 	if !p.isHTML() {
 		return s.Save(p.output)
@@ -82,76 +64,38 @@ func (p *plotting) page(ctx context.Context, log *slog.Logger, s *plot.Scatter, 
 		return nil, err
 	}
 	name = data.TrimEnding(filepath.Base(name))
-	images, err := p.givenImages(ctx, s.Embedding.N)
-	if err != nil {
-		return nil, err
+	var images *data.Images
+	if len(p.images) > 0 && !slices.Equal(p.images, []string{noImages}) {
+		if images, err = figures.GivenImages(ctx, p.images, s.Embedding.N); err != nil {
+			return nil, err
+		}
 	}
 	if file == p.input {
-		return figures.Page(s, name, nil, images), nil
+		return figures.FilePage(ctx, log, file, name, s, images, p.wanted, p.data)
 	}
-	return figures.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0)
+	return figures.RunPage(ctx, log, p.input, name, s, images, len(p.images) == 0, p.wanted)
 }
 
 // noImages is the argument of --images for a page without.
 const noImages = "none"
 
-// givenImages returns the images that --images names; nil if it names none.
-func (p *plotting) givenImages(ctx context.Context, n int) (*data.Images, error) {
-	if len(p.images) == 0 || slices.Equal(p.images, []string{noImages}) {
-		return nil, nil
-	}
-	images, err := figures.OpenImages(ctx, p.images)
-	if err != nil {
-		return nil, fmt.Errorf("--images: %w", err)
-	}
-	if images.N != n {
-		return nil, fmt.Errorf("--images names %d images, but the embedding has %d points; give one per point, in the same order", images.N, n)
-	}
-	return images, nil
-}
-
 // drawStrip draws several embeddings side by side, with one legend.
 func (p *plotting) drawStrip(ctx context.Context) error {
-	var sets []*data.Dataset
-	titles := p.titles
-	for _, input := range p.inputs {
-		file, err := rundir.EmbeddingFile(input)
-		if err != nil {
-			return err
-		}
-		set, err := rundir.OpenEmbedding(ctx, file, p.data)
-		if err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		sets = append(sets, set)
-		if len(p.titles) == 0 {
-			titles = append(titles, filepath.Base(data.TrimEnding(input)))
-		}
+	strip, err := figures.OpenStrip(ctx, p.inputs, p.titles, p.data, p.plot)
+	if err != nil {
+		return err
 	}
-	strip := figures.Strip(sets, titles)
 	strip.Columns = p.columns
-	for _, panel := range strip.Panels {
-		panel.PointSize = p.plot.PointSize
-	}
 	return strip.Save(p.output)
 }
 
 // drawMetrics draws the curves of one or more runs.
 func (p *plotting) drawMetrics(ctx context.Context) error {
-	runs := make([]*rundir.Records, len(p.inputs))
-	for i, input := range p.inputs {
-		var err error
-		if runs[i], err = rundir.ReadRecords(ctx, input); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	curves, err := figures.OpenCurves(ctx, p.inputs, p.plot)
+	if err != nil {
+		return err
 	}
-	return figures.Curves(runs, p.inputs, p.plot).Save(p.output)
+	return curves.Save(p.output)
 }
 
 // drawAnimation makes a film of the snapshots of a run, or a page to move

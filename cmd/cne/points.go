@@ -11,6 +11,8 @@ import (
 	"cne/configs"
 	"cne/data"
 	"cne/internal/ctxio"
+	"cne/internal/figures"
+	"cne/internal/rundir"
 )
 
 // inputs is what a run reads.
@@ -36,7 +38,21 @@ type inputs struct {
 	images     *data.Images
 	imagesRead bool
 
+	annotations *figures.Annotations // in the order of a page
+	earlier     *rundir.Earlier      // the embedding from which the points start; nil for none
+
 	log *slog.Logger
+}
+
+// errReading is the error of a run that was interrupted before it had its points.
+var errReading = errors.New("interrupted while the points were read; nothing was written")
+
+// pageRows returns which rows of the input the points of a page are; nil for all.
+func (in *inputs) pageRows() []int {
+	if in.rows == nil {
+		return nil
+	}
+	return slices.Concat(in.rows, in.heldRows)
 }
 
 // readInputs reads and scales the points of a run, until ctx ends.
@@ -48,7 +64,7 @@ func readInputs(ctx context.Context, c *configs.Config, log *slog.Logger) (*inpu
 // train on.
 func readRun(ctx context.Context, c *configs.Config, log *slog.Logger) (in *inputs, n int, err error) {
 	if in, err = readInputs(ctx, c, log); ctx.Err() != nil {
-		return nil, 0, errors.New("interrupted while the points were read; nothing was written")
+		return nil, 0, errReading
 	}
 	if err != nil {
 		return nil, 0, err
@@ -156,7 +172,7 @@ func (in *inputs) holdOut(ctx context.Context, c *configs.Config, h *configs.Hol
 		return fmt.Errorf("data.holdout: the points have %d values, but those of data.path have %d; give points of the same kind", d, in.width)
 	}
 	in.held = held
-	if in.points.Points.CSR == nil {
+	if held.Points != nil && (in.points.Points == nil || in.points.Points.CSR == nil) {
 		held.Points, err = held.Points.Dense()
 	}
 	return err

@@ -73,5 +73,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 			return nil, err
 		}
 	}
-	return h, in.keepHeld(ctx, h)
+	if err := in.keepHeld(ctx, h); err != nil {
+		return nil, err
+	}
+	o.Start, err = in.earlier.Start(log, h.Neighborhood, in.annotations.Training(n, in.rows, in.heldRows), c.Seed)
+	return h, err
 }

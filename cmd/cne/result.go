@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"slices"
 
 	"cne"
 	"cne/configs"
@@ -80,6 +79,15 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 	return f, err
 }
 
+// write writes the embedding, and the names of its points.
+func (r *result) write() error {
+	m := r.embedded.Positions
+	if err := r.writeEmbedding("embedding", m, r.in.points.Labels); err != nil {
+		return err
+	}
+	return r.dir.WriteNames(r.in.annotations.Training(m.N, r.in.rows, r.in.heldRows))
+}
+
 // writeEmbedding writes positions in the forms that are asked for.
 func (r *result) writeEmbedding(name string, m *data.Matrix, labels *data.Labels) error {
 	if err := r.dir.WriteFile(name+".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
@@ -120,7 +128,9 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 	if m != nil {
 		facts = figures.Facts(&m.Figures, m.Z)
 	}
-	return figures.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N)).Save(r.dir.Path(rundir.PageFile))
+	page := figures.Page(s, r.in.points.Name, facts, r.pageImages(ctx, s.Embedding.N))
+	r.in.annotations.AddTo(page)
+	return page.Save(r.dir.Path(rundir.PageFile))
 }
 
 // pageImages returns the images of the run's n points for a page, nil if there
@@ -128,11 +138,7 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 func (r *result) pageImages(ctx context.Context, n int) *data.Images {
 	in := r.in
 	if r.config.Output.HTMLImages && !in.imagesRead {
-		rows := in.rows
-		if rows != nil {
-			rows = slices.Concat(rows, in.heldRows)
-		}
-		in.images, in.imagesRead = figures.RunImages(ctx, r.log, r.config, n, rows), true
+		in.images, in.imagesRead = figures.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
 	}
 	return in.images
 }

@@ -167,7 +167,7 @@ func (s *spectrum) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	s.warn()
 	s.load = time.Since(start)
-	if err := checkRead(s.runState, s.in, together); err != nil {
+	if err := checkRead(ctx, s.runState, s.in, together); err != nil {
 		return err
 	}
 	unlock, err := s.open()

@@ -43,13 +43,13 @@ var lossTitles = map[op.Loss]string{op.Neg: "Neg-t-SNE", op.NC: "NC-t-SNE", op.I
 // write writes the embeddings and their figures. spectrum.json, which comes when
 // all else is there, and config.yaml, which is there already, are not among it.
 func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
-	labels, rows := s.in.points.Labels, s.in.rows
+	rows := s.in.rows
 	for i, x := range s.stops {
 		r := s.at(x)
 		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
 			return err
 		}
-		if err := r.writeEmbedding("embedding", x.embedded.Positions, labels); err != nil {
+		if err := r.write(); err != nil {
 			return err
 		}
 		if rows != nil {
@@ -84,11 +84,12 @@ func (s *spectrum) draw(ctx context.Context, f *rundir.SpectrumMetrics) error {
 		if err := s.at(x).draw(ctx, nil, x.metrics); err != nil {
 			return err
 		}
-		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize})
+		panel := figures.Scatter(x.embedded.Positions, labels, configs.Plot{Title: s.axis.Title(x.value), PointSize: s.config.Plot.PointSize, Names: s.config.Plot.Names})
 		strip.Panels = append(strip.Panels, panel)
 		page.Classes, page.ClassNames, page.Values = panel.Classes, panel.ClassNames, panel.Values
 		page.Views = append(page.Views, explorer.View{Name: s.axis.Title(x.value), Embedding: x.embedded.Positions, Facts: figures.SpectrumFacts(&f.Stops[i])})
 	}
+	s.in.annotations.AddTo(page)
 	page.Images = s.at(s.stops[0]).pageImages(ctx, f.N)
 	if err := page.Save(s.dir.Path(rundir.SpectrumExplorer)); err != nil {
 		return err

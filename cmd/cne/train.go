@@ -76,7 +76,7 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	t.load = time.Since(start)
-	if err := checkRead(t.runState, t.in, configs.MemoryOptions{}); err != nil {
+	if err := checkRead(ctx, t.runState, t.in, configs.MemoryOptions{}); err != nil {
 		return err
 	}
 	// Until the new run can begin, nothing of an earlier one is touched but
@@ -216,7 +216,7 @@ func (t *training) save() error {
 	if e.Positions == nil {
 		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.result().writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
+	if err := t.result().write(); err != nil {
 		return err
 	}
 	t.saved = true

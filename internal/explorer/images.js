@@ -23,8 +23,7 @@ class Pictures {
   }
 
   async _decode(k) {
-    // Pictures stand behind the scripts; they may not have been read yet.
-    if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done, { once: true }));
+    await wholePage();
     return createImageBitmap(new Blob([bytesOf(byId("data-atlas-" + k).textContent)], { type: this.about.type }));
   }
 

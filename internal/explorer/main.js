@@ -37,6 +37,7 @@ class App {
     this.order = this._shuffle();
     this.selection = new Selection(this);
     this._applyTheme(this._storedTheme());
+    this.rgbx = this._colours();
     this._filter();
   }
 
@@ -72,10 +73,13 @@ class App {
 
   nameOf(category) { return this.data.classes[category]?.name ?? this.data.noLabel; }
 
-  /** What is known of a row besides its number, as text; may be empty. */
-  labelOf(row) {
-    const { classes, category, values, noLabel } = this.data;
-    if (classes) return this.nameOf(category[row]);
+  /** What a row is by what the points are coloured by, as text; may be empty. */
+  labelOf(row) { return this.textOf(this.data, row); }
+
+  /** What a row is in a column, as text; empty if there is neither a class nor a value. */
+  textOf({ classes, category, values }, row) {
+    const { noLabel } = this.data;
+    if (category) return classes[category[row]]?.name ?? noLabel;
     if (values) return Number.isNaN(values[row]) ? noLabel : String(values[row]);
     return "";
   }
@@ -124,6 +128,22 @@ class App {
     if (!one && !other) return;
     this.legend.update();
     this.visibilityChanged();
+  }
+
+  /** Colours the points by another column, by which nothing is hidden yet. */
+  colourBy(k) {
+    const { data } = this;
+    if (k === data.column) return;
+    chooseColumn(data, k);
+    this.hidden.clear();
+    this.pointed = -1;
+    this.counts = this._count();
+    this.order = this._shuffle();
+    this.legend.fill();
+    this.search.again();
+    this.visibilityChanged();
+    this._paint();
+    this.say("Coloured by " + data.columns[k].name);
   }
 
   setFound(rows) {
@@ -251,7 +271,6 @@ class App {
     const style = getComputedStyle(document.documentElement);
     this.inks = Object.fromEntries(["ink", "ground", "accent"].map((name) => [name, style.getPropertyValue("--" + name).trim()]));
     this.ground = [1, 3, 5].map((k) => parseInt(this.inks.ground.slice(k, k + 2), 16) / 255);
-    this.rgbx = this._colours();
   }
 
   _colours() {
@@ -276,10 +295,16 @@ class App {
 
   _repaint(theme) {
     this._applyTheme(theme);
-    this.renderer.setColours(this.rgbx);
     this.legend.paint();
     this.selection.update();
-    this.tip.row = -1; // its colours are those of the old theme
+    this._paint();
+  }
+
+  /** Gives the points their colours. */
+  _paint() {
+    this.rgbx = this._colours();
+    this.renderer.setColours(this.rgbx);
+    this.tip.row = -1; // its colours are those from before
     this.invalidate();
   }
 
@@ -554,7 +579,7 @@ class App {
       this._escape(inText ? target : null);
       return;
     }
-    if (inText || event.altKey) return;
+    if (inText || target.matches("select") || event.altKey) return;
     const own = target.matches("input[type=range]:not(#slider)"); // it has its own meaning of arrows
     const several = this.views.length > 1;
     const step = (by) => (event.shiftKey ? this.player.nudge(0.05 * by) : this.player.step(by));
@@ -797,23 +822,38 @@ function showText(data, reason) {
   byId("count").textContent = points(data.n);
 }
 
-const data = readData();
+let data = null;
 let app = null;
-let renderer = null;
-try {
-  renderer = new Renderer(byId("points"));
-} catch (error) {
-  showText(data, error.message);
-}
-if (renderer) {
+let complete = false; // all has been read
+
+/** Reads the data and shows them. */
+async function begin() {
+  data = await readData();
+  let renderer;
+  try {
+    renderer = new Renderer(byId("points"));
+  } catch (error) {
+    showText(data, error.message);
+    return;
+  }
   app = new App(data, renderer);
   app.start();
+  await readRest(data);
+  byId("column").disabled = false;
+  app.search.again();
+  complete = true;
 }
+
+begin().catch((error) => {
+  byId("loading").textContent = "This page cannot be shown: " + error.message;
+  throw error;
+});
 
 // What is going on, for tests and for the curious: none of it can be set.
 window.cne = Object.freeze({
   get ready() { return app !== null; },
-  get views() { return data.views.map((v) => v.name); },
+  get complete() { return complete; },
+  get views() { return data?.views.map((v) => v.name); },
   get t() { return app?.camera.t; },
   get playing() { return app?.player.playing; },
   get drawn() { return app?.drawn; },
@@ -822,6 +862,7 @@ window.cne = Object.freeze({
   get hovered() { return app?.hovered; },
   get pinned() { return app?.pinned; },
   get selection() { return app?.selection.rows ? Array.from(app.selection.visible()) : null; },
+  get column() { return data?.columns[data.column]?.name; },
   get theme() { return app?.dark ? "dark" : "light"; },
   get camera() { return app && { x: app.camera.x, y: app.camera.y, zoom: app.camera.zoom, scale: app.camera.scale(), perUnit: app.camera.pixelsPerUnit() }; },
   /** Where a row is on the stage, in CSS pixels from its upper left corner. */

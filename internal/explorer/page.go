@@ -57,6 +57,11 @@ type Page struct {
 	// NaN means none. Values and Classes exclude each other.
 	Values []float64
 
+	// Columns are what else is known of the rows. The page begins with Classes or
+	// Values, if there are some, which it calls "label", and can colour the points by
+	// each of these in their place.
+	Columns []Column
+
 	// Names[i], if not nil, is what hovering and searching show of row i
 	// besides its class and its number.
 	Names []string
@@ -67,6 +72,15 @@ type Page struct {
 	// Images, if not nil, has the picture of each row. They are embedded as
 	// small as their number takes: see the package's documentation.
 	Images *data.Images
+}
+
+// A Column is something that is known of each row, by which points can be coloured:
+// Classes with their names, or Values, as those of a Page.
+type Column struct {
+	Name       string
+	Classes    []int32
+	ClassNames []string
+	Values     []float64
 }
 
 // A View is one embedding of the points of a Page.
@@ -124,13 +138,13 @@ type content struct {
 	About  string  // JSON
 	Blocks []block // what is too large for it
 
-	Atlases []block // what the scripts can begin without
+	Later []block // what the scripts can begin without: pictures, names, further columns
 }
 
 // A block is a piece of data, in a script element that is not run.
 type block struct {
 	ID   string
-	Text string // base64, or JSON without <
+	Text string // base64, behind packed if the bytes are compressed
 }
 
 func (c *content) write(w io.Writer) error { return page.Execute(w, c) }
@@ -138,19 +152,18 @@ func (c *content) write(w io.Writer) error { return page.Execute(w, c) }
 // about tells the scripts what the blocks are. Its fields are described where
 // data.js reads them.
 type about struct {
-	Title   string       `json:"title"`
-	Slider  string       `json:"slider"`
-	N       int          `json:"n"`
-	Views   []aboutView  `json:"views"`
-	Single  ink          `json:"single"`
-	None    ink          `json:"none"`
-	NoLabel string       `json:"noLabel"`
-	Classes []aboutClass `json:"classes,omitempty"`
-	Values  *aboutValues `json:"values,omitempty"`
-	Names   bool         `json:"names"`
-	HeldOut bool         `json:"heldOut"`
-	Dense   bool         `json:"dense"` // so many points that they cover each other
-	Images  *aboutImages `json:"images,omitempty"`
+	Title   string        `json:"title"`
+	Slider  string        `json:"slider"`
+	N       int           `json:"n"`
+	Views   []aboutView   `json:"views"`
+	Single  ink           `json:"single"`
+	None    ink           `json:"none"`
+	NoLabel string        `json:"noLabel"`
+	Columns []aboutColumn `json:"columns"`
+	Names   bool          `json:"names"`
+	HeldOut bool          `json:"heldOut"`
+	Dense   bool          `json:"dense"` // so many points that they cover each other
+	Images  *aboutImages  `json:"images,omitempty"`
 }
 
 // An ink is a colour on a light ground and on a dark one, as #rrggbb.
@@ -165,6 +178,13 @@ type aboutView struct {
 	Unit   float64     `json:"unit"`   // what a position of 1 means in them
 }
 
+// An aboutColumn has classes or values; the block of column k is column-k.
+type aboutColumn struct {
+	Name    string       `json:"name"`
+	Classes []aboutClass `json:"classes,omitempty"`
+	Values  *aboutValues `json:"values,omitempty"`
+}
+
 type aboutClass struct {
 	Number int32  `json:"number"`
 	Name   string `json:"name"`
@@ -172,6 +192,7 @@ type aboutClass struct {
 }
 
 type aboutValues struct {
+	valueCoding
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	Inks  []ink   `json:"inks"` // at equal steps from Low to High
@@ -211,12 +232,7 @@ func (p *Page) content() (*content, error) {
 		a.Views = append(a.Views, about)
 		c.add("view-"+strconv.Itoa(k), positions)
 	}
-	switch {
-	case p.Classes != nil:
-		a.Classes = p.addClasses(c)
-	case p.Values != nil:
-		a.Values = p.addValues(c)
-	}
+	a.Columns = c.addColumns(p.columns())
 	if p.mixed() {
 		a.HeldOut = true
 		c.add("held-out", bits(p.HeldOut))
@@ -225,17 +241,15 @@ func (p *Page) content() (*content, error) {
 		a.Names = true
 		names := make([]string, len(p.Names))
 		for i, name := range p.Names {
-			names[i] = plot.Printable(name)
+			names[i] = plot.Printable(name) // a single line
 		}
-		if err := c.addJSON("names", names); err != nil {
-			return nil, err
-		}
+		c.Later = append(c.Later, packedBlock("names", []byte(strings.Join(names, "\n"))))
 	}
 	if p.Images != nil {
 		atlases, about := encodeImages(p.Images)
 		a.Images = about
 		for k, atlas := range atlases {
-			c.Atlases = append(c.Atlases, newBlock("atlas-"+strconv.Itoa(k), atlas))
+			c.Later = append(c.Later, newBlock("atlas-"+strconv.Itoa(k), atlas))
 		}
 	}
 	text, err := json.Marshal(a)
@@ -276,14 +290,6 @@ func newBlock(id string, content []byte) block {
 
 func (c *content) add(id string, content []byte) { c.Blocks = append(c.Blocks, newBlock(id, content)) }
 
-// addJSON adds a value as JSON, in which encoding/json writes < as \u003c, so
-// that no text ends the element it stands in.
-func (c *content) addJSON(id string, v any) error {
-	text, err := json.Marshal(v)
-	c.Blocks = append(c.Blocks, block{id, string(text)})
-	return err
-}
-
 // places are where the points of a view are drawn.
 type places struct {
 	xy   []float64
@@ -315,6 +321,18 @@ func (p *Page) check() ([]places, error) {
 		out = append(out, places{xy, note})
 	}
 	n := p.Views[0].Embedding.N
+	for _, c := range p.Columns {
+		s := plot.Scatter{Embedding: p.Views[0].Embedding, Classes: c.Classes, Values: c.Values}
+		_, _, err := s.Plane()
+		switch {
+		case c.Classes == nil && c.Values == nil:
+			return nil, fmt.Errorf("%w: column %q has neither classes nor values", ErrInput, c.Name)
+		case errors.Is(err, plot.ErrInput):
+			return nil, fmt.Errorf("%w: column %q: %s", ErrInput, c.Name, strings.TrimPrefix(err.Error(), plot.ErrInput.Error()+": "))
+		case err != nil:
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+	}
 	if p.Names != nil && len(p.Names) != n {
 		return nil, fmt.Errorf("%w: %d names for %d points", ErrInput, len(p.Names), n)
 	}
@@ -355,70 +373,6 @@ func frame(xy []float64) (aboutView, []byte) {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32((x-v.Centre[i%2])/v.Unit)))
 	}
 	return v, out
-}
-
-// addClasses adds a block with the index of each point's class among those that
-// occur, or their number for none: in as few bytes as it takes, 1, 2 or 4, the
-// lowest first.
-func (p *Page) addClasses(c *content) []aboutClass {
-	present := slices.Clone(p.Classes)
-	slices.Sort(present)
-	present = slices.DeleteFunc(slices.Compact(present), func(c int32) bool { return c < 0 })
-	classes := make([]aboutClass, len(present))
-	index := make(map[int32]int, len(present))
-	for k, number := range present {
-		name := ""
-		if int(number) < len(p.ClassNames) {
-			name = plot.Printable(p.ClassNames[number])
-		}
-		classes[k] = aboutClass{number, cmp.Or(name, strconv.Itoa(int(number))), inkOf(plot.ClassColour(int(number)))}
-		index[number] = k
-	}
-	var out []byte
-	for _, number := range p.Classes {
-		k := len(present)
-		if number >= 0 {
-			k = index[number]
-		}
-		switch {
-		case len(present) < 1<<8:
-			out = append(out, byte(k))
-		case len(present) < 1<<16:
-			out = binary.LittleEndian.AppendUint16(out, uint16(k))
-		default:
-			out = binary.LittleEndian.AppendUint32(out, uint32(k))
-		}
-	}
-	c.add("classes", out)
-	return classes
-}
-
-// addValues adds a block with the values as float64, the lowest byte first.
-func (p *Page) addValues(c *content) *aboutValues {
-	const levels = 256
-	v := aboutValues{Low: math.Inf(1), High: math.Inf(-1), Ticks: []tick{}}
-	out := make([]byte, 0, 8*len(p.Values))
-	for _, x := range p.Values {
-		if !math.IsNaN(x) {
-			v.Low, v.High = min(v.Low, x), max(v.High, x)
-		}
-		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
-	}
-	if v.Low > v.High { // there is not one value
-		return nil
-	}
-	c.add("values", out)
-	for i := range levels {
-		v.Inks = append(v.Inks, valueInk(float64(i)/(levels-1)))
-	}
-	marks := plot.Ticks(v.Low, v.High)
-	if len(marks) < 2 {
-		marks = slices.Compact([]float64{v.Low, v.High})
-	}
-	for _, m := range marks {
-		v.Ticks = append(v.Ticks, tick{m, plot.Number(m)})
-	}
-	return &v
 }
 
 // valueInk leaves the continuous scale as it is on a dark ground: its lightness

@@ -28,21 +28,54 @@ class Legend {
     const { data } = app;
     this.list = byId("classes");
     this.entries = []; // { category, name, button, item }
-    this.kinds = [];   // buttons of the points trained on and of those held out
-    if (data.classes) {
-      this._makeEntries();
-    } else if (data.scale) {
-      byId("legend-title").textContent = "Values";
-      byId("all").hidden = byId("none").hidden = true;
-      this._makeScale();
-    } else {
-      byId("legend-title").textContent = "Points";
-      byId("all").hidden = byId("none").hidden = true;
-    }
+    this.kinds = []; // buttons of the points trained on and of those held out
+    this._connect();
     if (data.held) this._makeKey();
-    this.any = Boolean(data.classes || data.scale || data.held);
+    this.any = Boolean(data.columns.length || data.held);
     byId("legend").hidden = !this.any;
+    this.fill();
+  }
+
+  /** Shows what the points are coloured by. */
+  fill() {
+    const { data } = this.app;
+    clearTimeout(this.timer); // which would have a class stand out that is no more
+    this.entries = [];
+    this.bar = null;
+    this.list.replaceChildren();
+    byId("colours").replaceChildren();
+    byId("legend-title").textContent = data.classes ? "Classes" : data.scale ? "Values" : "Points";
+    byId("all").hidden = byId("none").hidden = !data.classes;
+    byId("colours").hidden = !data.scale;
+    byId("filter").hidden = true;
+    byId("filter").value = "";
+    if (data.classes) this._makeEntries();
+    else if (data.scale) this._makeScale();
     this.paint();
+  }
+
+  /** Sets up what stays, whatever the points are coloured by. */
+  _connect() {
+    const { app } = this;
+    const { columns } = app.data;
+    const choice = byId("column");
+    choice.append(...columns.map((column, k) => {
+      const option = make("option", "", column.name || "column " + (k + 1));
+      option.value = String(k);
+      return option;
+    }));
+    byId("coloured").hidden = columns.length < 2;
+    choice.addEventListener("change", () => app.colourBy(Number(choice.value)));
+    this.list.addEventListener("keydown", (e) => this._key(e));
+    byId("all").addEventListener("click", () => this._all(true));
+    byId("none").addEventListener("click", () => this._all(false));
+    const filter = byId("filter");
+    filter.addEventListener("input", () => {
+      const text = filter.value.trim().toLowerCase();
+      for (const entry of this.entries) entry.item.hidden = !entry.name.toLowerCase().includes(text);
+      const shown = this._shown();
+      if (shown.length) this._current(shown[0]);
+    });
   }
 
   _makeEntries() {
@@ -71,17 +104,7 @@ class Legend {
     };
     data.classes.forEach((c, k) => add(k, c.name));
     if (counts[data.classes.length]) add(data.classes.length, data.noLabel);
-    this.list.addEventListener("keydown", (e) => this._key(e));
-    byId("all").addEventListener("click", () => this._all(true));
-    byId("none").addEventListener("click", () => this._all(false));
-    const filter = byId("filter");
-    filter.hidden = this.entries.length <= 12;
-    filter.addEventListener("input", () => {
-      const text = filter.value.trim().toLowerCase();
-      for (const entry of this.entries) entry.item.hidden = !entry.name.toLowerCase().includes(text);
-      const shown = this._shown();
-      if (shown.length) this._current(shown[0]);
-    });
+    byId("filter").hidden = this.entries.length <= 12;
     this.update();
   }
 
@@ -150,7 +173,6 @@ class Legend {
   _makeScale() {
     const { scale, noLabel } = this.app.data;
     const box = byId("colours");
-    box.hidden = false;
     const bar = make("canvas");
     bar.width = scale.inks.length;
     bar.height = 1;
@@ -437,6 +459,8 @@ class Curve {
 
 /* The tip ------------------------------------------------------------------ */
 
+const mostLines = 8; // about columns other than that of the colours
+
 class Tip {
   constructor(app) {
     this.app = app;
@@ -467,6 +491,10 @@ class Tip {
       label.append(dot, text);
     }
     byId("tip-name").textContent = app.data.names?.[row] ?? "";
+    byId("tip-more").replaceChildren(...app.data.columns.slice(0, mostLines + 1).flatMap((column, k) => {
+      const what = app.textOf(column, row);
+      return k === app.data.column || what === "" ? [] : [make("dt", "", column.name), make("dd", "", what)];
+    }));
     byId("tip-row").textContent = "row " + row + (app.data.held ? (app.data.held[row] ? ", held out" : ", training") : "");
     const canvas = byId("tip-image");
     canvas.hidden = !app.pictures;

@@ -10,8 +10,9 @@ class Search {
     this.list = byId("found");
     this.offers = [];
     this.active = -1;
-    if (app.data.names) this.lowNames = app.data.names.map((name) => name.toLowerCase());
-    if (!app.data.classes && !app.data.scale && !app.data.names) this.input.placeholder = "Search row";
+    this.lowNames = null; // the names in lower case, once they are searched
+    if (app.data.hasNames) this.input.placeholder = app.data.columns.length ? "Search name, label or row" : "Search name or row";
+    else if (!app.data.columns.length) this.input.placeholder = "Search row";
     this.input.addEventListener("input", () => this._typed());
     this.input.addEventListener("focus", () => { if (this.typed) this._open(true); });
     this.input.addEventListener("blur", () => this._open(false));
@@ -26,6 +27,11 @@ class Search {
   clear() {
     this.input.value = "";
     this._typed();
+  }
+
+  /** Searches once more, since the labels are others now, or names are there. */
+  again() {
+    if (this.typed) this._find(this.typed);
   }
 
   _typed() {
@@ -68,7 +74,8 @@ class Search {
     }
     const row = /^(?:row\s*|#)?(\d+)$/i.exec(text)?.[1];
     if (row !== undefined && Number(row) < data.n) this.offers.push(this._offer(Number(row)));
-    if (this.lowNames) {
+    if (data.names) {
+      this.lowNames = this.lowNames ?? data.names.map((name) => name.toLowerCase());
       const named = this._rows((i) => this.lowNames[i].includes(low));
       if (named.length > 1) this.offers.push({ rows: named, what: `“${text}” in names`, how: points(named.length) });
       for (const i of named.slice(0, mostOffers)) this.offers.push({ ...this._offer(i), what: data.names[i] });

@@ -34,46 +34,100 @@ func Page(s *plot.Scatter, name string, facts []explorer.Fact, images *data.Imag
 	}
 }
 
+// FilePage returns the explorer of an embedding that was read from a file, of which s is the
+// picture. images may be nil.
+func FilePage(ctx context.Context, log *slog.Logger, file, name string, s *plot.Scatter, images *data.Images, w Wanted, o data.Options) (*explorer.Page, error) {
+	page := Page(s, name, nil, images)
+	a, err := ReadAnnotations(ctx, log, rundir.Table{Paths: []string{file}, Options: o}, w, s.Embedding.N, nil)
+	a.AddTo(page)
+	return page, err
+}
+
 // RunPage returns the explorer of the embedding in a run folder, of which s is the
 // picture. The images are given, or nil for those of the run if it wants them and
-// withImages says so.
-func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool) (*explorer.Page, error) {
+// withImages says so; annotations are those that are wanted, and besides those of the run.
+func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot.Scatter, images *data.Images, withImages bool, w Wanted) (*explorer.Page, error) {
 	// Of a run that left points out, rows says which are there.
-	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
+	rows, err := pageRows(folder, s)
 	if err != nil {
 		return nil, err
 	}
-	if s.HeldOut != nil {
-		largest := s.Embedding.N
-		if rows != nil {
-			largest = math.MaxInt32
-		}
-		path := filepath.Join(folder, rundir.HeldRowsFile)
-		heldRows, err := rundir.ReadRows(path, largest)
-		if err != nil {
-			return nil, err
-		}
-		if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
-			return nil, fmt.Errorf("%s has %d rows, but there are %d points that were held out; remove the file if it does not belong to the run", path, len(heldRows), held)
-		}
-		if rows != nil {
-			rows = slices.Concat(rows, heldRows)
-		} else if heldRows != nil {
-			InputOrder(s, heldRows)
-		}
-	}
-	if images == nil && withImages {
-		c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
-		switch {
-		case err != nil:
-			log.Warn("the images of the points are left out of the page", "reason", err)
-		case c.Output.HTMLImages:
-			rundir.LocateInputs(folder, c, origins)
-			images = RunImages(ctx, log, c, s.Embedding.N, rows)
-		}
-	}
 	m := rundir.ReadMetrics(folder)
-	return Page(s, name, Facts(&m.Figures, m.Z), images), nil
+	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
+	withImages = withImages && images == nil
+	if err != nil {
+		if withImages {
+			log.Warn("the images of the points are left out of the page", "reason", err)
+		}
+		c = &configs.Config{}
+	}
+	rundir.LocateInputs(folder, c, origins)
+	if withImages && c.Output.HTMLImages {
+		images = RunImages(ctx, log, c, s.Embedding.N, rows)
+	}
+	page := Page(s, name, Facts(&m.Figures, m.Z), images)
+	a, err := ReadAnnotations(ctx, log, rundir.TableOf(c), w, s.Embedding.N, rows)
+	if err != nil {
+		return nil, err
+	}
+	own := WantedBy(c)
+	if w.Names != "" {
+		own.Names = ""
+	}
+	if len(w.Columns) > 0 {
+		own.Columns = nil
+	}
+	// A page without them is better than none, as with images.
+	begun, err := ReadAnnotations(ctx, log, rundir.TableOf(c), own, s.Embedding.N, rows)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		log.Warn("names and columns of the points are left out of the page", "reason", err)
+	}
+	begun.AddTo(page)
+	a.AddTo(page)
+	return page, nil
+}
+
+// pageRows returns which rows of the input the points of a run's picture are, nil if they
+// are all, which it puts into the order of the input.
+func pageRows(folder string, s *plot.Scatter) ([]int, error) {
+	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
+	if err != nil || s.HeldOut == nil {
+		return rows, err
+	}
+	largest := s.Embedding.N
+	if rows != nil {
+		largest = math.MaxInt32
+	}
+	path := filepath.Join(folder, rundir.HeldRowsFile)
+	heldRows, err := rundir.ReadRows(path, largest)
+	if err != nil {
+		return nil, err
+	}
+	if held := s.Embedding.N - slices.Index(s.HeldOut, true); heldRows != nil && len(heldRows) != held {
+		return nil, fmt.Errorf("%s has %d rows, but there are %d points that were held out; remove the file if it does not belong to the run", path, len(heldRows), held)
+	}
+	switch {
+	case rows != nil:
+		return slices.Concat(rows, heldRows), nil
+	case heldRows != nil:
+		InputOrder(s, heldRows)
+	}
+	return nil, nil
+}
+
+// GivenImages returns the images that paths name, one for each of n points.
+func GivenImages(ctx context.Context, paths []string, n int) (*data.Images, error) {
+	images, err := OpenImages(ctx, paths)
+	if err != nil {
+		return nil, fmt.Errorf("--images: %w", err)
+	}
+	if images.N != n {
+		return nil, fmt.Errorf("--images names %d images, but the embedding has %d points; give one per point, in the same order", images.N, n)
+	}
+	return images, nil
 }
 
 // Facts returns what is known of an embedding's quality, for an explorer. z is the

@@ -20,31 +20,36 @@ const centimetres = 2.54
 // missing are grey.
 func Scatter(embedding *data.Matrix, labels *data.Labels, p configs.Plot) *plot.Scatter {
 	s := &plot.Scatter{
-		Embedding: embedding,
-		Title:     p.Title,
-		PointSize: p.PointSize,
-		Width:     p.WidthCM / centimetres,
-		Height:    p.HeightCM / centimetres,
+		Embedding:   embedding,
+		Title:       p.Title,
+		PointSize:   p.PointSize,
+		NameClasses: p.Names,
+		Width:       p.WidthCM / centimetres,
+		Height:      p.HeightCM / centimetres,
 	}
-	if labels == nil {
-		return s
-	}
+	s.Classes, s.ClassNames, s.Values = colours(labels, embedding.N)
+	return s
+}
+
+// colours returns by what n points with labels are coloured: classes, or values on a
+// continuous scale. Points whose label is missing have the class −1, or NaN.
+func colours(labels *data.Labels, n int) (classes []int32, names []string, values []float64) {
 	rows, known := labels.Known()
 	switch {
 	case len(rows) == 0:
+		return nil, nil, nil
 	case known.Categorical():
-		s.Classes = slices.Repeat([]int32{-1}, embedding.N)
+		classes = slices.Repeat([]int32{-1}, n)
 		for k, i := range rows {
-			s.Classes[i] = known.Class[k]
+			classes[i] = known.Class[k]
 		}
-		s.ClassNames = known.Names
-	default:
-		s.Values = slices.Repeat([]float64{math.NaN()}, embedding.N)
-		for k, i := range rows {
-			s.Values[i] = known.Value[k]
-		}
+		return classes, known.Names, nil
 	}
-	return s
+	values = slices.Repeat([]float64{math.NaN()}, n)
+	for k, i := range rows {
+		values[i] = known.Value[k]
+	}
+	return nil, nil, values
 }
 
 // orMissing returns labels, or for nil those of n points whose label is missing.

@@ -273,6 +273,9 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 		scale = w
 	}
 	cx, cy := (l.box.Min.X+l.box.Max.X).Points()/2, (l.box.Min.Y+l.box.Max.Y).Points()/2
+	at := func(x, y float64) (float64, float64) {
+		return cx + (x-(b.x0+b.x1)/2)*scale, cy + (y-(b.y0+b.y1)/2)*scale
+	}
 	held := s.heldOut()
 	shuffled := false
 	for k, n := range []int{s.Embedding.N - held, held}[:len(l.layers)] {
@@ -290,9 +293,12 @@ func (s *Scatter) place(l *layout, p []float64, colour []int32) (scale float64) 
 			c = int32(len(to.colours)) - 1 // see Scatter.colour
 			to.grey++
 		}
-		to.x = append(to.x, cx+(p[2*i]-(b.x0+b.x1)/2)*scale)
-		to.y = append(to.y, cy+(p[2*i+1]-(b.y0+b.y1)/2)*scale)
+		x, y := at(p[2*i], p[2*i+1])
+		to.x, to.y = append(to.x, x), append(to.y, y)
 		to.colour = append(to.colour, c)
+	}
+	if s.NameClasses {
+		s.addNames(l, p, at)
 	}
 	return scale
 }

@@ -77,6 +77,11 @@ type Scatter struct {
 	// slice, or with an empty name, is shown by its number.
 	ClassNames []string
 
+	// NameClasses writes the name of each class that has one in ClassNames above its
+	// points, at their median or, lest names meet, near it with a line that leads there.
+	// Where there is no room, names of smaller classes are left out.
+	NameClasses bool
+
 	// Values[i] is the number by which row i is coloured; a colour bar shows
 	// the scale. NaN means none: the point is grey and lies below the others.
 	// Values and Classes exclude each other.

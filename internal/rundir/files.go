@@ -30,6 +30,8 @@ const (
 
 	// RowsFile says which rows of the input the points of the embedding are.
 	RowsFile = "rows.csv"
+	// NamesFile has the names of the points, if they have some.
+	NamesFile = "names.csv"
 	// HeldRowsFile says which were held out, if a share of them was.
 	HeldRowsFile = "holdout_rows.csv"
 
@@ -83,6 +85,7 @@ var runFiles = slices.Concat([]string{
 	"holdout.csv",
 	HeldRowsFile,
 	RowsFile,
+	NamesFile,
 	Snapshots + "/epoch-*.npy",
 	eventFiles + "*",
 	"curves.svg",
@@ -107,7 +110,7 @@ var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 func sweepFiles() []string {
 	var files []string
 	for _, folder := range sweepFolders {
-		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", PageFile, RowsFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", PageFile, RowsFile, NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
 			files = append(files, folder+"/"+name)
 		}
 	}
@@ -171,7 +174,7 @@ func isRunFile(name string) bool {
 
 // lateFiles are those of runFiles that are made when a run has ended.
 var lateFiles = []string{
-	MetricsFile, "holdout.npy", "holdout.csv", HeldRowsFile, RowsFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
+	MetricsFile, "holdout.npy", "holdout.csv", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
 	"animation.html", PageFile, EvaluationFile,
 }
 

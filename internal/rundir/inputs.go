@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,6 +75,24 @@ func LocatePaths(run string, paths []string) []string {
 	return located
 }
 
+// locateColumns is LocatePaths for what names columns (see configs.SplitColumn).
+func locateColumns(run string, specs []string) []string {
+	located := slices.Clone(specs)
+	for i, spec := range specs {
+		if file, _ := configs.SplitColumn(spec); file != "" {
+			continue
+		}
+		if path := LocatePaths(run, []string{spec})[0]; path != spec {
+			located[i] = path
+			continue
+		}
+		if at := strings.LastIndexByte(spec, ':'); at > 0 {
+			located[i] = LocatePaths(run, []string{spec[:at]})[0] + spec[at:]
+		}
+	}
+	return located
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -97,6 +116,12 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 	}
 	if c.Graph.File != nil && own("graph.file") {
 		c.Graph.File = &LocatePaths(run, []string{*c.Graph.File})[0]
+	}
+	if own("output.html_color") {
+		c.Output.HTMLColor = locateColumns(run, c.Output.HTMLColor)
+	}
+	if c.Data.Names != nil && own("data.names") {
+		c.Data.Names = &locateColumns(run, []string{*c.Data.Names})[0]
 	}
 }
 

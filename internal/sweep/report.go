@@ -427,7 +427,7 @@ func (s *Sweep) page(ctx context.Context, done []finished) (*explorer.Page, erro
 		m := rundir.ReadMetrics(dir)
 		if page == nil {
 			key = m.PointsKey
-			if page, err = figures.RunPage(ctx, s.Log, dir, filepath.Base(s.Output), figures.Scatter(set.Points, set.Labels, configs.Plot{}), nil, !s.holdsOut(f.run)); err != nil {
+			if page, err = figures.RunPage(ctx, s.Log, dir, filepath.Base(s.Output), figures.Scatter(set.Points, set.Labels, configs.Plot{}), nil, !s.holdsOut(f.run), figures.Wanted{}); err != nil {
 				return nil, err
 			}
 			page.Views = nil

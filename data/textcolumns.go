@@ -1,0 +1,154 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"cne/internal/text"
+)
+
+// OpenColumns reads columns as text, such as names of points, from the files from which
+// Open reads points by the same paths and options: result k has what column wanted[k]
+// says of each point, in their order. A column is named as Options.LabelColumn is, and
+// may be one that Options.Drop has. The files must be tables (ErrUnsupported), and can be
+// read twice, as pipes cannot. Other errors are those of ReadCSV, or ErrFormat for text
+// that is not UTF-8.
+func OpenColumns(ctx context.Context, paths, wanted []string, opt Options) ([][]string, error) {
+	files, err := findFiles(paths, opt)
+	if err != nil {
+		return nil, err
+	}
+	if !canReadAgain(files) {
+		return nil, errorf(ErrUnsupported, "%s: columns are read by themselves, for which a pipe cannot be read again; give a file", files[0].path)
+	}
+	columns := make([][]string, len(wanted))
+	for _, f := range files {
+		if err := appendColumns(ctx, columns, f.path, wanted, opt); err != nil {
+			return nil, err
+		}
+	}
+	return columns, nil
+}
+
+// appendColumns reads columns of one file.
+func appendColumns(ctx context.Context, columns [][]string, path string, wanted []string, opt Options) error {
+	s, format, c, err := openFile(ctx, path, false)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if format != formatText {
+		return errorf(ErrUnsupported, "%s: this is an array, which has no column %s; give the file with its values", path, text.Quote(wanted[0]))
+	}
+	t, err := newRows(s, opt)
+	if err == nil {
+		err = t.readColumns(columns, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// readColumns appends the fields of columns, from the first row that is a point.
+func (t *table) readColumns(columns [][]string, wanted []string) error {
+	width := len(t.row)
+	at := make([]int, len(wanted))
+	for k, name := range wanted {
+		var err error
+		if at[k], err = findColumn(name, width, t.names); err != nil {
+			return err
+		}
+	}
+	if err := t.skipNames(); err != nil {
+		return err
+	}
+	for ; t.err == nil; t.advance() {
+		if err := t.checkWidth(width); err != nil {
+			return err
+		}
+		for k, i := range at {
+			field := bytes.TrimSpace(t.row[i])
+			if !utf8.Valid(field) {
+				return errorf(ErrFormat, "line %d, column %d, both counted from 1, is not UTF-8; save the file in that encoding", t.first, i+1)
+			}
+			columns[k] = append(columns[k], t.intern(field))
+		}
+	}
+	if t.err != io.EOF {
+		return t.err
+	}
+	return nil
+}
+
+// TableColumns returns the number of columns of a table in text, as in ReadCSV; 1 of other
+// files, and of text whose first line has no separator.
+func TableColumns(ctx context.Context, path string) (int, error) {
+	s, format, c, err := openFile(ctx, path, false)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if format != formatText {
+		return 1, nil
+	}
+	t, err := newRows(s, Options{})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return len(t.row), nil
+}
+
+// OpenLines reads what a file says of each point: text with a line for each, which may be
+// empty, or an array of one dimension (IDX, npy, npz), in which NaN stands for an empty
+// one. heading tells that the first line may be a heading, as that of Options.Labels may.
+// Errors name the file; text that is not UTF-8 gives ErrFormat, an infinite value
+// ErrNotFinite.
+func OpenLines(ctx context.Context, path string) (lines []string, heading bool, err error) {
+	s, format, c, err := openFile(ctx, path, false)
+	if err != nil {
+		return nil, false, err
+	}
+	defer c.Close()
+	if format == formatText {
+		lines, err = allLines(s)
+		heading = looksLikeHeader(lines)
+	} else {
+		err = withLabelArray(s, format, func(b *arrayReader) (err error) {
+			b.missing = true
+			lines, err = b.readLabels()
+			return err
+		})
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", path, err)
+	}
+	return lines, heading, nil
+}
+
+// allLines reads the lines of text, without the space around them.
+func allLines(s *byteSource) ([]string, error) {
+	skipBOM(s)
+	scanner := bufio.NewScanner(s.r)
+	scanner.Buffer(nil, readBuffer)
+	var lines []string
+	for scanner.Scan() {
+		line := strings.TrimSpace(scanner.Text())
+		if !utf8.ValidString(line) {
+			return nil, errorf(ErrFormat, "line %d (counted from 1) is not UTF-8; save the file in that encoding", len(lines)+1)
+		}
+		lines = append(lines, line)
+	}
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, errorf(ErrFormat, "line %d (counted from 1) has more than %d bytes; write one for each point", len(lines)+1, readBuffer)
+	} else if err != nil {
+		return nil, explain(err)
+	}
+	return lines, nil
+}

@@ -1,0 +1,116 @@
+package data_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data"
+)
+
+func writeFile(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOpenColumns(t *testing.T) {
+	const table = "name,x,kind,y\n\"a,<b>\",1,cat,2\n\n,3,dog,4\nZoë,5, cat ,6\n"
+	opt := data.Options{Drop: []string{"name"}, LabelColumn: "kind"}
+	for name, tc := range map[string]struct {
+		paths []string
+		opt   data.Options
+	}{
+		"as points are read": {[]string{writeFile(t, "t.csv", table)}, opt},
+		"compressed":         {[]string{writeFile(t, "t.csv.gz", string(gz([]byte(table))))}, opt},
+		"two files":          {[]string{writeFile(t, "a.csv", table[:31]), writeFile(t, "b.csv", "name,x,kind,y\n"+table[31:])}, opt},
+		"without labels":     {[]string{writeFile(t, "t.csv", table)}, data.Options{}},
+	} {
+		got, err := data.OpenColumns(context.Background(), tc.paths, []string{"name", "3", "-1"}, tc.opt)
+		want := [][]string{{"a,<b>", "", "Zoë"}, {"cat", "dog", "cat"}, {"2", "4", "6"}}
+		if err != nil || !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		file, content, column string
+		kind                  error
+		text                  string
+	}{
+		"missing":     {"t.csv", table, "nme", data.ErrOption, `there is no column "nme"`},
+		"twice":       {"t.csv", "a,a,b\n1,2,3\n", "a", data.ErrOption, "columns 1 and 2"},
+		"short row":   {"t.csv", "a,b\n1,2\n3\n", "a", data.ErrFormat, "line 3"},
+		"not UTF-8":   {"t.csv", "a,b\nx,\xff\n", "b", data.ErrFormat, "line 2, column 2, both counted from 1, is not UTF-8"},
+		"only a head": {"t.csv", "a,b\n", "a", data.ErrEmpty, "no points"},
+		"empty":       {"t.csv", "", "a", data.ErrEmpty, "empty"},
+		"an array":    {"t.npy", string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), "a", data.ErrUnsupported, "this is an array"},
+	} {
+		path := writeFile(t, tc.file, tc.content)
+		_, err := data.OpenColumns(context.Background(), []string{path}, []string{tc.column}, data.Options{})
+		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) || !strings.Contains(fmt.Sprint(err), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOpenLines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		content string
+		lines   []string
+		heading bool
+	}{
+		"text":          {"a\n\n b \r\nc", []string{"a", "", "b", "c"}, true},
+		"no heading":    {"a\nb\na\n", []string{"a", "b", "a"}, false},
+		"heading":       {"age\n1\n2\n", []string{"age", "1", "2"}, true},
+		"a mark":        {"\ufeff1\n2\n", []string{"1", "2"}, false},
+		"values":        {string(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", 0, 0, 0xc0, 0x3f, 0, 0, 0xc0, 0x7f)), []string{"1.5", ""}, false},
+		"whole numbers": {string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n", 7, 8)), []string{"7", "8"}, false},
+	} {
+		got, heading, err := data.OpenLines(context.Background(), writeFile(t, "x", tc.content))
+		if err != nil || !slices.Equal(got, tc.lines) || heading != tc.heading {
+			t.Errorf("%s: %q, %v, %v", name, got, heading, err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		content string
+		kind    error
+		text    string
+	}{
+		"not UTF-8": {"a\nb\xff\n", data.ErrFormat, "line 2 (counted from 1) is not UTF-8"},
+		"infinite":  {string(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n", 0, 0, 0x80, 0x7f)), data.ErrNotFinite, "label 1"},
+		"truncated": {string(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9,), }\n", 0, 0, 0x80, 0x7f)), data.ErrFormat, "truncated"},
+		"points":    {string(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", 1, 2, 3, 4)), data.ErrLabels, "dimension"},
+	} {
+		path := writeFile(t, "x", tc.content)
+		if _, _, err := data.OpenLines(context.Background(), path); err == nil || !strings.Contains(err.Error(), tc.text) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whatever a table holds, a column has a text for each point that ReadCSV finds.
+func FuzzOpenColumns(f *testing.F) {
+	f.Add("a,b\n1,2\n3,4\n", "b")
+	f.Add("a,\"b\n\"\n1,2\n", "1")
+	f.Add("1;2\n\n3;4\n", "-1")
+	f.Add("x\n\xff", "x")
+	f.Fuzz(func(t *testing.T, content, column string) {
+		path := writeFile(t, "t.csv", content)
+		columns, err := data.OpenColumns(context.Background(), []string{path}, []string{column}, data.Options{})
+		if err != nil {
+			return
+		}
+		points, err := data.Open(context.Background(), []string{path}, data.Options{})
+		if err == nil && points.Points.N != len(columns[0]) {
+			t.Errorf("%d texts for %d points", len(columns[0]), points.Points.N)
+		}
+	})
+}

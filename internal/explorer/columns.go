@@ -1,0 +1,210 @@
+package explorer
+
+import (
+	"bytes"
+	"cmp"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+
+	"cne/internal/plot"
+)
+
+// firstColumn is what the page calls its own classes or values.
+const firstColumn = "label"
+
+// columns returns all by which the points can be coloured.
+func (p *Page) columns() []Column {
+	if p.Classes == nil && p.Values == nil {
+		return p.Columns
+	}
+	return slices.Concat([]Column{{firstColumn, p.Classes, p.ClassNames, p.Values}}, p.Columns)
+}
+
+// addColumns adds a block for each column by which points can be coloured, column-k for
+// the k-th, and returns what is said of them. The page begins with the first.
+func (c *content) addColumns(columns []Column) []aboutColumn {
+	said := []aboutColumn{}
+	for _, column := range columns {
+		about := aboutColumn{Name: plot.Printable(column.Name)}
+		var bytes []byte
+		if column.Classes != nil {
+			about.Classes, bytes = column.encodeClasses()
+		} else {
+			about.Values, bytes = encodeValues(column.Values)
+		}
+		if len(about.Classes) == 0 && about.Values == nil {
+			continue // not one row has any
+		}
+		to := &c.Later
+		if len(said) == 0 {
+			to = &c.Blocks
+		}
+		*to = append(*to, packedBlock("column-"+strconv.Itoa(len(said)), bytes))
+		said = append(said, about)
+	}
+	return said
+}
+
+// encodeClasses returns the classes that occur, and the index of each row's among them, or
+// their number for none: in as few bytes as it takes, 1, 2 or 4, the lowest first.
+func (c Column) encodeClasses() ([]aboutClass, []byte) {
+	present := slices.Clone(c.Classes)
+	slices.Sort(present)
+	present = slices.DeleteFunc(slices.Compact(present), func(c int32) bool { return c < 0 })
+	classes := make([]aboutClass, len(present))
+	index := make(map[int32]int, len(present))
+	for k, number := range present {
+		name := ""
+		if int(number) < len(c.ClassNames) {
+			name = plot.Printable(c.ClassNames[number])
+		}
+		classes[k] = aboutClass{number, cmp.Or(name, strconv.Itoa(int(number))), inkOf(plot.ClassColour(int(number)))}
+		index[number] = k
+	}
+	var out []byte
+	for _, number := range c.Classes {
+		k := len(present)
+		if number >= 0 {
+			k = index[number]
+		}
+		out = appendWhole(out, k, widthFor(len(present)))
+	}
+	return classes, out
+}
+
+// widthFor returns how many bytes a whole number from 0 to most takes: 1, 2 or 4.
+func widthFor(most int) int {
+	switch {
+	case most < 1<<8:
+		return 1
+	case most < 1<<16:
+		return 2
+	}
+	return 4
+}
+
+// appendWhole appends a whole number of so many bytes, the lowest first.
+func appendWhole(out []byte, v, width int) []byte {
+	for k := range width {
+		out = append(out, byte(v>>(8*k)))
+	}
+	return out
+}
+
+// A valueCoding is how the values of rows are written. Of few different ones these are Distinct,
+// float64 with the lowest byte first, and behind them stands the index of each row's among
+// them, or Distinct for none, as those of classes. Of more, Distinct is 0, and each row has
+// a number of Width bytes, float32 or float64: first the lowest byte of all, then the next
+// of all, since the bytes of equal weight are alike and take less once they are compressed.
+type valueCoding struct {
+	Distinct int `json:"distinct"`
+	Width    int `json:"width"`
+}
+
+// mostDistinct is how many different values have an index.
+const mostDistinct = 1<<16 - 1
+
+// encodeValues returns the scale of values and the values, exactly as they are; NaN is none.
+// The scale is nil if there is not one value.
+func encodeValues(values []float64) (*aboutValues, []byte) {
+	const levels = 256
+	v := aboutValues{Low: math.Inf(1), High: math.Inf(-1), Ticks: []tick{}}
+	index := make(map[float64]int)
+	single := true // float32 holds all of them
+	for _, x := range values {
+		if math.IsNaN(x) {
+			continue
+		}
+		v.Low, v.High = min(v.Low, x), max(v.High, x)
+		single = single && float64(float32(x)) == x
+		if len(index) <= mostDistinct {
+			index[x] = 0
+		}
+	}
+	if len(index) == 0 {
+		return nil, nil
+	}
+	for i := range levels {
+		v.Inks = append(v.Inks, valueInk(float64(i)/(levels-1)))
+	}
+	marks := plot.Ticks(v.Low, v.High)
+	if len(marks) < 2 {
+		marks = slices.Compact([]float64{v.Low, v.High})
+	}
+	for _, m := range marks {
+		v.Ticks = append(v.Ticks, tick{m, plot.Number(m)})
+	}
+	if len(index) <= mostDistinct && 8*len(index) < 4*len(values) {
+		v.valueCoding = valueCoding{len(index), widthFor(len(index))}
+		return &v, encodeDistinct(values, index)
+	}
+	v.valueCoding = valueCoding{0, 8}
+	if single {
+		v.Width = 4
+	}
+	return &v, encodePlanes(values, v.Width)
+}
+
+// encodeDistinct writes the values that index has, and the index of each row's.
+func encodeDistinct(values []float64, index map[float64]int) []byte {
+	distinct := make([]float64, 0, len(index))
+	for x := range index {
+		distinct = append(distinct, x)
+	}
+	slices.Sort(distinct)
+	var out []byte
+	for k, x := range distinct {
+		index[x] = k
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
+	}
+	for _, x := range values {
+		k, ok := index[x]
+		if !ok { // NaN
+			k = len(distinct)
+		}
+		out = appendWhole(out, k, widthFor(len(distinct)))
+	}
+	return out
+}
+
+// encodePlanes writes float32 or float64 of all rows, byte by byte.
+func encodePlanes(values []float64, width int) []byte {
+	n := len(values)
+	out := make([]byte, width*n)
+	for i, x := range values {
+		bits := math.Float64bits(x)
+		if width == 4 {
+			bits = uint64(math.Float32bits(float32(x)))
+		}
+		for k := range width {
+			out[k*n+i] = byte(bits >> (8 * k))
+		}
+	}
+	return out
+}
+
+// packed begins the text of a block whose bytes are compressed as RFC 1950 (zlib) says,
+// which browsers call deflate. No base64 has a colon.
+const packed = "deflate:"
+
+// leastPacked is from how many bytes on a block may be compressed: pages of few points can
+// be read by browsers that cannot unpack.
+const leastPacked = 1 << 14
+
+// packedBlock returns a block, compressed if that makes it a tenth shorter.
+func packedBlock(id string, content []byte) block {
+	if len(content) >= leastPacked {
+		var short bytes.Buffer
+		z := zlib.NewWriter(&short)
+		z.Write(content) // a buffer takes all
+		z.Close()
+		if 10*short.Len() < 9*len(content) {
+			return block{id, packed + base64.StdEncoding.EncodeToString(short.Bytes())}
+		}
+	}
+	return newBlock(id, content)
+}

@@ -1,0 +1,197 @@
+package explorer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"cne/internal/rng"
+)
+
+// valueOf returns the value of row i of n, as the page reads it.
+func valueOf(b []byte, c valueCoding, n, i int) float64 {
+	if c.Distinct == 0 {
+		whole := make([]byte, c.Width)
+		for k := range whole {
+			whole[k] = b[k*n+i]
+		}
+		if c.Width == 4 {
+			return float64(math.Float32frombits(binary.LittleEndian.Uint32(whole)))
+		}
+		return math.Float64frombits(binary.LittleEndian.Uint64(whole))
+	}
+	k := 0
+	for j := range c.Width {
+		k |= int(b[8*c.Distinct+i*c.Width+j]) << (8 * j)
+	}
+	if k == c.Distinct {
+		return math.NaN()
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b[8*k:]))
+}
+
+// Values come out of every coding as they are, and few bytes hold those that repeat.
+func TestValueCodings(t *testing.T) {
+	const n = 200_000
+	s := rng.New(1, rng.Init)
+	for name, tc := range map[string]struct {
+		value           func(i int) float64
+		distinct, width int
+	}{
+		"few":          {func(i int) float64 { return float64(i%7) / 10 }, 7, 1},
+		"more":         {func(i int) float64 { return float64(i%300) / 10 }, 300, 2},
+		"most":         {func(i int) float64 { return float64(i%65535) / 10 }, 65535, 2},
+		"too many":     {func(i int) float64 { return float64(i%65536) / 10 }, 0, 8},
+		"of float32":   {func(int) float64 { return float64(float32(s.Normal())) }, 0, 4},
+		"of float64":   {func(int) float64 { return s.Normal() }, 0, 8},
+		"the largest":  {func(i int) float64 { return math.MaxFloat64 / float64(i+1) }, 0, 8},
+		"both zeros":   {func(i int) float64 { return math.Copysign(0, float64(i%2)-0.5) }, 1, 1},
+		"almost none":  {func(i int) float64 { return []float64{5, math.NaN()}[min(i, 1)] }, 1, 1},
+		"some missing": {func(i int) float64 { return []float64{s.Normal(), math.NaN()}[i%2] }, 0, 8},
+	} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = tc.value(i)
+		}
+		about, b := encodeValues(values)
+		if about.Distinct != tc.distinct || about.Width != tc.width {
+			t.Errorf("%s: %+v, want %d distinct, width %d", name, about.valueCoding, tc.distinct, tc.width)
+			continue
+		}
+		for i, want := range values {
+			if got := valueOf(b, about.valueCoding, n, i); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Fatalf("%s: value %d is %v, want %v", name, i, got, want)
+			}
+		}
+	}
+}
+
+func TestColumnRefusals(t *testing.T) {
+	views := []View{{Embedding: matrix(2, 0, 0, 1, 1)}}
+	for name, tc := range map[string]struct {
+		c    Column
+		kind error
+		text string
+	}{
+		"neither":  {Column{Name: "a"}, ErrInput, `column "a" has neither`},
+		"both":     {Column{Name: "a", Classes: make([]int32, 2), Values: make([]float64, 2)}, ErrInput, `column "a"`},
+		"classes":  {Column{Name: "a", Classes: make([]int32, 3)}, ErrInput, "3 classes for 2 points"},
+		"values":   {Column{Name: "a", Values: make([]float64, 1)}, ErrInput, "1 values for 2 points"},
+		"infinite": {Column{Name: "a", Values: []float64{0, math.Inf(1)}}, ErrNotFinite, "row 1"},
+	} {
+		err := (&Page{Views: views, Columns: []Column{tc.c}}).Write(new(strings.Builder))
+		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// annotated returns a page of four points with two columns of classes, one of values, and
+// names that would do harm as markup.
+func annotated() *Page {
+	const evil = `<img src=x onerror=alert(1)><script>alert(1)</script>`
+	return &Page{
+		Views:   []View{{Embedding: matrix(2, 0, 0, 10, 0, 0, 10, 10, 10)}},
+		Classes: []int32{0, 0, 1, 1}, ClassNames: []string{"cat", "dog"},
+		Columns: []Column{
+			{Name: evil, Classes: []int32{0, 1, -1, 1}, ClassNames: []string{evil, "tall"}},
+			{Name: "age", Values: []float64{1, 34.5, math.NaN(), 80}},
+		},
+		Names: []string{evil, "Ann", "Bob", "Zoë 😀"},
+	}
+}
+
+func TestBrowserColumns(t *testing.T) {
+	b := show(t, annotated(), setting{}).ready()
+	b.until("cne.complete")
+	b.expect("begins with the labels", "cne.column", "label")
+	b.expect("choices", "Array.from(document.querySelectorAll('#column option'), (o) => o.textContent).join('|')", "label|"+annotated().Columns[0].Name+"|age")
+	choose := func(k int) {
+		b.do(fmt.Sprintf("{ const choice = document.getElementById('column'); choice.value = '%d'; choice.dispatchEvent(new Event('change')); }", k))
+		b.settle()
+	}
+	before := b.pixel(1)
+	// What is hidden of one column is shown of another.
+	b.click("#classes li:first-child button")
+	b.expect("one class is hidden", "cne.visible", "2")
+	choose(1)
+	b.expect("all are shown", "cne.visible", "4")
+	b.expect("no text became an element", "document.querySelectorAll('img').length", "0")
+	if got := b.text("#classes"); !strings.Contains(got, "<script>alert(1)</script>") || !strings.Contains(got, "tall") || !strings.Contains(got, "no label") {
+		t.Errorf("the legend has %q", got)
+	}
+	b.colour("row 1 is tall", 1, b.pixel(3))
+	choose(2)
+	b.expect("the legend", "document.getElementById('legend-title').textContent + document.querySelectorAll('#classes li').length", "Values0")
+	if got := b.text("#colours"); !strings.Contains(got, "80") || !strings.Contains(got, "no label") {
+		t.Errorf("the scale has %q", got)
+	}
+	if b.pixel(1) == b.pixel(3) {
+		t.Error("other values have the same colour")
+	}
+	b.key("/")
+	b.key("3")
+	b.key("4")
+	b.key(".")
+	b.key("5")
+	b.settle()
+	b.expect("a value is found", "cne.standing", "1")
+	choose(0)
+	b.expect("which is no label", "cne.standing", "0")
+	b.key(kb.Escape)
+	b.key(kb.Escape)
+	b.key("/")
+	b.key("Z")
+	b.key("o")
+	b.settle()
+	b.expect("a name is found", "cne.standing", "1")
+	b.key(kb.Enter)
+	b.until("cne.pinned === 3")
+	b.settle()
+	if got := b.text("#tip"); !strings.Contains(got, "dog") || !strings.Contains(got, "Zoë 😀") || !strings.Contains(got, "tall") || !strings.Contains(got, "80") {
+		t.Errorf("the tip says %q", got)
+	}
+	b.key(kb.Escape)
+	b.key(kb.Escape)
+	b.key(kb.Escape)
+	b.settle()
+	b.colour("as at first", 1, before)
+}
+
+// Of many points, names and columns are compressed, and are read again.
+func TestBrowserUnpacks(t *testing.T) {
+	const n = 30_000
+	p := &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Names: make([]string, n)}
+	values, classes := make([]float64, n), make([]int32, n)
+	for i := range values {
+		values[i], classes[i], p.Names[i] = float64(i)+0.25, int32(i%3), fmt.Sprintf("sample %05d", i)
+	}
+	p.Columns = []Column{{Name: "v", Values: values}, {Name: "c", Classes: classes}}
+	html := write(t, p)
+	for _, id := range []string{"names", "column-0", "column-1"} {
+		if !strings.HasPrefix(blockText(t, html, id), packed) {
+			t.Errorf("%s is not compressed", id)
+		}
+	}
+	b := show(t, p, setting{}).ready()
+	b.until("cne.complete")
+	b.key("/")
+	for _, c := range "sample 29999" {
+		b.key(string(c))
+	}
+	b.settle()
+	b.expect("found", "cne.standing", "1")
+	b.key(kb.Enter)
+	b.until("cne.pinned === 29999")
+	b.settle()
+	if got := b.text("#tip"); !strings.Contains(got, "29999.25") || !strings.Contains(got, "sample 29999") {
+		t.Errorf("the tip says %q", got)
+	}
+	without := show(t, p, setting{before: "delete window.DecompressionStream; window.addEventListener('unhandledrejection', (e) => e.preventDefault());"})
+	without.until("document.getElementById('loading')?.textContent.includes('cannot unpack')")
+}

@@ -1,0 +1,158 @@
+package figures
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/explorer"
+	"cne/internal/rundir"
+	"cne/internal/text"
+)
+
+// Annotations are what is known of the points of an embedding beside their values and
+// labels: what a page shows of them. A nil *Annotations has nothing.
+type Annotations struct {
+	Names   []string          // one for each point; nil for none
+	Columns []explorer.Column // by which the points can be coloured
+}
+
+// Wanted says which annotations are to be read. Each is the path of a file with a line or
+// value for each point, FILE:COLUMN for a column of any table, or a column of the table of
+// the points by its name or number.
+type Wanted struct {
+	Names   string   // "" for none
+	Columns []string // empty for none
+	// NamesFrom and ColumnsFrom are the flags or keys that say so, for messages.
+	NamesFrom, ColumnsFrom string
+}
+
+// WantedBy returns which annotations a run has.
+func WantedBy(c *configs.Config) Wanted {
+	w := Wanted{Columns: c.Output.HTMLColor, NamesFrom: "data.names", ColumnsFrom: "output.html_color"}
+	if c.Data.Names != nil {
+		w.Names = *c.Data.Names
+	}
+	return w
+}
+
+// Files returns the files among what is wanted.
+func (w Wanted) Files() []string {
+	var files []string
+	for _, spec := range append([]string{w.Names}, w.Columns...) {
+		if file, _ := configs.SplitColumn(spec); file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// mostClasses is how many different texts a column may have that colours points.
+const mostClasses = 4096
+
+// ReadAnnotations reads what is wanted of n points: of the given rows of the input, or of
+// all for nil. It returns nil if nothing is wanted.
+func ReadAnnotations(ctx context.Context, log *slog.Logger, from rundir.Table, w Wanted, n int, rows []int) (*Annotations, error) {
+	if w.Names == "" && len(w.Columns) == 0 {
+		return nil, nil
+	}
+	read := func(spec string) (string, []string, error) { return rundir.ReadColumn(ctx, from, spec, n, rows) }
+	a := &Annotations{}
+	if w.Names != "" {
+		_, names, err := read(w.Names)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.NamesFrom, err)
+		}
+		a.Names = names
+	}
+	for i, spec := range w.Columns {
+		if slices.Contains(w.Columns[:i], spec) {
+			return nil, fmt.Errorf("%s: %s is given twice; give each column once", w.ColumnsFrom, text.Quote(spec))
+		}
+		name, values, err := read(spec)
+		if err == nil {
+			err = a.addColumn(log, name, values)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.ColumnsFrom, err)
+		}
+	}
+	return a, nil
+}
+
+// addColumn adds a column by which points can be coloured.
+func (a *Annotations) addColumn(log *slog.Logger, name string, values []string) error {
+	labels := data.NewLabels(values)
+	points, known := labels.Known()
+	if len(points) == 0 {
+		return fmt.Errorf("%s has no value for any point; leave it out", text.Quote(name))
+	}
+	if missing := len(values) - len(points); missing > 0 {
+		log.Info("points without a value are grey", "column", name, "points", missing)
+	}
+	if known.Value == nil {
+		if err := checkWords(name, values, known); err != nil {
+			return err
+		}
+	}
+	c := explorer.Column{Name: name}
+	c.Classes, c.ClassNames, c.Values = colours(labels, len(values))
+	if c.Classes != nil && len(c.ClassNames) > mostClasses {
+		return fmt.Errorf("%s has %d different texts, which no colours can tell apart; at most %d are, and names of the points are for --names or data.names", text.Quote(name), len(c.ClassNames), mostClasses)
+	}
+	a.Columns = append(a.Columns, c)
+	return nil
+}
+
+// checkWords refuses an infinite value among texts that are numbers but for such.
+func checkWords(name string, values []string, known *data.Labels) error {
+	infinite := ""
+	for _, s := range known.Names {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil // words
+		}
+		if math.IsInf(v, 0) {
+			infinite = s
+		}
+	}
+	if infinite == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %s for point %d (counted from 1), which has no place on a scale of colours; replace the value or leave it empty",
+		text.Quote(name), infinite, slices.Index(values, infinite)+1)
+}
+
+// AddTo puts annotations on a page of the same points.
+func (a *Annotations) AddTo(p *explorer.Page) {
+	if a == nil {
+		return
+	}
+	if a.Names != nil {
+		p.Names = a.Names
+	}
+	p.Columns = append(p.Columns, a.Columns...)
+}
+
+// Training returns the names of the n points that were trained on, among which are those of
+// the given rows of the input, or all for nil, but for those held out; nil for none.
+func (a *Annotations) Training(n int, rows, heldRows []int) []string {
+	switch {
+	case a == nil || a.Names == nil:
+		return nil
+	case rows != nil || heldRows == nil: // those held out come behind
+		return a.Names[:n]
+	}
+	names := make([]string, 0, n)
+	for i, name := range a.Names {
+		if _, held := slices.BinarySearch(heldRows, i); !held {
+			names = append(names, name)
+		}
+	}
+	return names
+}

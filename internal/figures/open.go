@@ -1,0 +1,77 @@
+package figures
+
+import (
+	"context"
+	"path/filepath"
+
+	"cne/configs"
+	"cne/data"
+	"cne/internal/plot"
+	"cne/internal/rundir"
+)
+
+// OpenScatter reads an embedding, of a file or of a run folder with the points that were
+// held out, and returns its picture and the file.
+func OpenScatter(ctx context.Context, input string, o data.Options, p configs.Plot) (file string, s *plot.Scatter, err error) {
+	if file, err = rundir.EmbeddingFile(input); err != nil {
+		return "", nil, err
+	}
+	set, err := rundir.OpenEmbedding(ctx, file, o)
+	if err != nil {
+		return "", nil, err
+	}
+	var held *data.Dataset
+	if file != input {
+		if held, err = rundir.OpenHeldOut(ctx, file, o); err != nil {
+			return "", nil, err
+		}
+	}
+	if held == nil {
+		return file, Scatter(set.Points, set.Labels, p), ctx.Err()
+	}
+	return file, ScatterWithHeldOut(set.Points, held.Points, set.Labels, held.Labels, p), ctx.Err()
+}
+
+// OpenStrip reads several embeddings and returns the picture of them side by side. Without
+// titles they are called by their names.
+func OpenStrip(ctx context.Context, inputs, titles []string, o data.Options, p configs.Plot) (*plot.Strip, error) {
+	var sets []*data.Dataset
+	var names []string
+	for _, input := range inputs {
+		file, err := rundir.EmbeddingFile(input)
+		if err != nil {
+			return nil, err
+		}
+		set, err := rundir.OpenEmbedding(ctx, file, o)
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		sets, names = append(sets, set), append(names, filepath.Base(data.TrimEnding(input)))
+	}
+	if len(titles) > 0 {
+		names = titles
+	}
+	strip := Strip(sets, names)
+	for _, panel := range strip.Panels {
+		panel.PointSize, panel.NameClasses = p.PointSize, p.Names
+	}
+	return strip, nil
+}
+
+// OpenCurves reads the records of runs and returns the picture of their curves.
+func OpenCurves(ctx context.Context, inputs []string, p configs.Plot) (*plot.Curves, error) {
+	runs := make([]*rundir.Records, len(inputs))
+	for i, input := range inputs {
+		var err error
+		if runs[i], err = rundir.ReadRecords(ctx, input); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return Curves(runs, inputs, p), nil
+}

@@ -1,0 +1,147 @@
+package plot
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+const (
+	nameSize    = 10  // of the letters
+	nameGap     = 1.5 // around a name, where no other may be
+	haloWidth   = 1.4
+	haloSteps   = 12   // directions into which a name is moved for its halo
+	farthest    = 3.5  // lines that a name may be away from its class
+	nearEnough  = 0.75 // lines up to which it needs no line that leads there
+	mostNamed   = 500  // classes of which there may be names
+	shortestRow = 12   // least height that a name takes
+)
+
+var nameStyle = style(nameSize, text.XCenter, text.YCenter)
+
+// A named is a name with its place in a picture, in printer's points.
+type named struct {
+	text         string
+	x, y         float64 // its middle
+	atX, atY     float64 // the median of its class
+	width        float64
+	lead         bool // a line leads to the median
+	class, count int
+}
+
+// box returns what the name covers, with the room around it.
+func (n *named) box() bounds {
+	w, h := n.width/2+nameGap, shortestRow/2.
+	return bounds{n.x - w, n.x + w, n.y - h, n.y + h}
+}
+
+func (b bounds) meets(c bounds) bool {
+	return b.x0 < c.x1 && c.x0 < b.x1 && b.y0 < c.y1 && c.y0 < b.y1
+}
+
+// addNames writes the names of classes above the points, whose places p are turned into
+// those of the picture by at.
+func (s *Scatter) addNames(l *layout, p []float64, at func(x, y float64) (float64, float64)) {
+	area := bounds{l.box.Min.X.Points(), l.box.Max.X.Points(), l.box.Min.Y.Points(), l.box.Max.Y.Points()}
+	names := placeNames(s.medians(p, at), area)
+	halo := color.NRGBA{0xff, 0xff, 0xff, 0xff}
+	l.add(func(c draw.Canvas) {
+		for _, n := range names {
+			if n.lead {
+				end := vg.Length(min(max(n.atX, n.x-n.width/2), n.x+n.width/2))
+				for _, line := range []draw.LineStyle{{Color: halo, Width: 1.8}, {Color: neutral, Width: 0.7}} {
+					c.StrokeLine2(line, vg.Length(n.atX), vg.Length(n.atY), end, vg.Length(n.y))
+				}
+			}
+		}
+		for _, n := range names {
+			middle := vg.Point{X: vg.Length(n.x), Y: vg.Length(n.y) + nameSize/9.}
+			around := nameStyle
+			around.Color = halo
+			for k := range haloSteps {
+				sin, cos := math.Sincos(2 * math.Pi * float64(k) / haloSteps)
+				writeText(c, around, middle.Add(vg.Point{X: vg.Length(haloWidth * cos), Y: vg.Length(haloWidth * sin)}), n.text)
+			}
+			writeText(c, nameStyle, middle, n.text)
+		}
+	})
+}
+
+// medians returns the classes that have a name, the largest first, each at the median of
+// its points along both axes.
+func (s *Scatter) medians(p []float64, at func(x, y float64) (float64, float64)) []named {
+	xs, ys := map[int32][]float64{}, map[int32][]float64{}
+	for i, c := range s.Classes {
+		if c >= 0 && int(c) < len(s.ClassNames) {
+			xs[c], ys[c] = append(xs[c], p[2*i]), append(ys[c], p[2*i+1])
+		}
+	}
+	var names []named
+	for c := range xs {
+		if txt := fit(nameStyle, Printable(s.ClassNames[c]), longestName); txt != "" {
+			names = append(names, named{text: txt, class: int(c), count: len(xs[c])})
+		}
+	}
+	slices.SortFunc(names, func(a, b named) int { return cmp.Or(b.count-a.count, a.class-b.class) })
+	names = names[:min(len(names), mostNamed)]
+	for k := range names {
+		n, c := &names[k], int32(names[k].class)
+		n.width = nameStyle.Width(n.text).Points()
+		n.atX, n.atY = at(median(xs[c]), median(ys[c]))
+	}
+	return names
+}
+
+// median sorts values, of which there is at least one, and returns that in the middle.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return values[(n-1)/2]/2 + values[n/2]/2
+}
+
+// placeNames gives names their places in an area, so that none meets another: each at the
+// median of its class or else as near to it as there is room. Larger classes choose first,
+// and names for which there is no room are left out.
+func placeNames(names []named, area bounds) []named {
+	var placed []named
+	for _, n := range names {
+		if n.width > area.x1-area.x0 || shortestRow > area.y1-area.y0 {
+			continue
+		}
+		for _, step := range nameSteps {
+			// At the rim, names are pushed back into the area.
+			w, h := n.width/2, shortestRow/2.
+			n.x = min(max(n.atX+step[0], area.x0+w), area.x1-w)
+			n.y = min(max(n.atY+step[1], area.y0+h), area.y1-h)
+			box := n.box()
+			if slices.ContainsFunc(placed, func(other named) bool { return box.meets(other.box()) }) {
+				continue
+			}
+			n.lead = n.atX < box.x0 || n.atX > box.x1 || math.Abs(n.y-n.atY) > nearEnough*shortestRow
+			placed = append(placed, n)
+			break
+		}
+	}
+	return placed
+}
+
+// nameSteps are where a name is tried, from its class: at it, and then ever farther around.
+var nameSteps = func() [][2]float64 {
+	steps := [][2]float64{{0, 0}}
+	for r := 0.5; r <= farthest; r += 0.5 {
+		for k := range 16 {
+			sin, cos := math.Sincos(2 * math.Pi * float64(k) / 16)
+			// Names are wider than high.
+			steps = append(steps, [2]float64{1.8 * r * shortestRow * cos, r * shortestRow * sin})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b [2]float64) int {
+		return cmp.Compare(math.Hypot(a[0]/1.5, a[1]), math.Hypot(b[0]/1.5, b[1]))
+	})
+	return steps
+}()

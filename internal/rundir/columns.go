@@ -1,0 +1,244 @@
+package rundir
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cne"
+	"cne/configs"
+	"cne/data"
+	"cne/internal/text"
+)
+
+// A Table is where the columns of points are.
+type Table struct {
+	Paths   []string // those of the points, and behind them of those held out
+	Options data.Options
+}
+
+// TableOf returns the table that a run reads its points from.
+func TableOf(c *configs.Config) Table {
+	t := Table{Paths: c.Data.Path, Options: c.Data.Options()}
+	t.Options.Labels = nil
+	if c.Data.Holdout != nil {
+		t.Paths = slices.Concat(t.Paths, c.Data.Holdout.Paths)
+	}
+	return t
+}
+
+// ReadColumn reads what a file or column says of n points (see configs.SplitColumn): of the
+// given rows of the input, or of all for nil. name is what the column is called.
+func ReadColumn(ctx context.Context, from Table, spec string, n int, rows []int) (name string, values []string, err error) {
+	r := columnReader{ctx: ctx, from: from, n: n, rows: rows}
+	return r.read(spec)
+}
+
+// WriteNames writes the names of the points, for later runs that start from the embedding;
+// nothing for nil.
+func (d *Dir) WriteNames(names []string) error {
+	if names == nil {
+		return nil
+	}
+	return d.WriteFile(NamesFile, func(w io.Writer) error {
+		table := csv.NewWriter(w)
+		_ = table.Write([]string{nameColumn, "row"}) // Flush finds the error
+		for row, name := range names {
+			_ = table.Write([]string{name, strconv.Itoa(row)})
+		}
+		table.Flush()
+		return table.Error()
+	})
+}
+
+const nameColumn = "name"
+
+// An Earlier is an embedding from which another begins.
+type Earlier struct {
+	Positions *data.Matrix
+	path      string
+	names     []string // of its points; nil if they have none
+}
+
+// ReadEarlier reads the embedding from which a run begins; nil if it begins at none.
+func ReadEarlier(ctx context.Context, c *configs.Config) (*Earlier, error) {
+	path := c.Model.InitPath()
+	if path == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("model.init is %s, but must be pca, spectral, random, or the run folder or file of an earlier embedding (%w)", text.Quote(path), err)
+	}
+	file, err := EmbeddingFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("model.init: %w", err)
+	}
+	set, err := OpenEmbedding(ctx, file, data.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("model.init: %w", err)
+	}
+	e := &Earlier{Positions: set.Points, path: path}
+	if d := set.Points.D; d != c.Model.Dim {
+		return nil, fmt.Errorf("model.init: %s has %d coordinates, but model.dim is %d; begin with an embedding of that width", text.Quote(path), d, c.Model.Dim)
+	}
+	own := filepath.Join(path, NamesFile)
+	switch _, err := os.Stat(own); {
+	case c.Data.Names == nil:
+		return e, nil
+	case c.Model.InitNames != nil:
+		if _, e.names, err = ReadColumn(ctx, Table{Paths: []string{file}}, *c.Model.InitNames, e.Positions.N, nil); err != nil {
+			return nil, fmt.Errorf("model.init_names: %w", err)
+		}
+	case err == nil:
+		if _, e.names, err = ReadColumn(ctx, Table{}, own+":"+nameColumn, e.Positions.N, nil); err != nil {
+			return nil, fmt.Errorf("model.init: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// Start returns the positions at which the points of a neighborhood start, which have these
+// names or, for nil, none; nil for no earlier embedding.
+func (e *Earlier) Start(log *slog.Logger, h *cne.Neighborhood, names []string, seed uint64) (*data.Matrix, error) {
+	if e == nil {
+		return nil, nil
+	}
+	n := h.Graph.N
+	rows, err := e.rows(names, n)
+	if err != nil {
+		return nil, err
+	}
+	known := e.Positions.N
+	if rows != nil {
+		known = 0
+		for _, row := range rows {
+			if row >= 0 {
+				known++
+			}
+		}
+	}
+	log.Info("starting from an earlier embedding", "embedding", e.path, "points in it", known, "new points", n-known)
+	return h.StartFrom(e.Positions, rows, seed)
+}
+
+// rows returns which row of the earlier embedding each of n points has, or −1: by their
+// names, if both have some, or nil if its rows are the first points.
+func (e *Earlier) rows(names []string, n int) ([]int, error) {
+	if e.names == nil || names == nil {
+		if e.Positions.N > n {
+			return nil, fmt.Errorf("model.init: %s has %d points, but there are %d; give data.names and model.init_names, by which the points are found", text.Quote(e.path), e.Positions.N, n)
+		}
+		return nil, nil
+	}
+	at := make(map[string]int, len(e.names))
+	for row, name := range e.names {
+		if name == "" {
+			continue
+		}
+		if first, twice := at[name]; twice {
+			return nil, fmt.Errorf("model.init: rows %d and %d (counted from 1) of %s are both called %s; points are found by names that differ", first+1, row+1, text.Quote(e.path), text.Quote(name))
+		}
+		at[name] = row
+	}
+	rows, taken := make([]int, n), make(map[int]int)
+	for i, name := range names {
+		row, ok := at[name]
+		if !ok {
+			rows[i] = -1
+			continue
+		}
+		if first, twice := taken[row]; twice {
+			return nil, fmt.Errorf("data.names: points %d and %d (counted from 1) are both called %s; points of an earlier embedding are found by names that differ", first+1, i+1, text.Quote(name))
+		}
+		rows[i], taken[row] = row, i
+	}
+	if len(taken) == 0 {
+		return nil, fmt.Errorf("model.init: no name of data.names is among those of %s, such as %s; give names of the same kind", text.Quote(e.path), text.Quote(e.names[0]))
+	}
+	return rows, nil
+}
+
+// A columnReader reads columns of points.
+type columnReader struct {
+	ctx  context.Context
+	from Table
+	n    int
+	rows []int
+}
+
+// read returns what is said of each point, and what that is called.
+func (r *columnReader) read(spec string) (name string, values []string, err error) {
+	file, column := configs.SplitColumn(spec)
+	if column == "" {
+		values, err = r.file(file)
+		return filepath.Base(data.TrimEnding(file)), values, err
+	}
+	from, where := r.from, "the table of the points"
+	if file != "" {
+		from, where = Table{Paths: []string{file}, Options: data.Options{LabelColumn: column}}, file
+	}
+	if len(from.Paths) == 0 || strings.HasPrefix(from.Paths[0], configs.BuiltinPrefix) {
+		return "", nil, fmt.Errorf("there is no file %s, and the points come from no table with columns; name a file with a line for each point, or a column of any table as FILE:COLUMN", text.Quote(spec))
+	}
+	columns, err := data.OpenColumns(r.ctx, from.Paths, []string{column}, from.Options)
+	switch {
+	case err != nil && file == "":
+		return "", nil, fmt.Errorf("%s is no file, and is not found as a column: %w", text.Quote(spec), err)
+	case err != nil:
+		return "", nil, err
+	}
+	values, err = r.take(columns[0], where)
+	return column, values, err
+}
+
+// file returns the lines or values of a file.
+func (r *columnReader) file(path string) ([]string, error) {
+	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" {
+		columns, err := data.TableColumns(r.ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if columns > 1 {
+			return nil, fmt.Errorf("%s is a table of %d columns; name one of them as %s:COLUMN", text.Quote(path), columns, text.Printable(path))
+		}
+	}
+	lines, heading, err := data.OpenLines(r.ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	// Of rows of an input whose length is not known, none can be told to be a heading.
+	if heading && r.rows == nil && len(lines)-1 == r.n {
+		lines = lines[1:]
+	}
+	return r.take(lines, path)
+}
+
+// fits tells whether so many values are those of the points.
+func (r *columnReader) fits(values int) bool {
+	if r.rows == nil {
+		return values == r.n
+	}
+	return len(r.rows) > 0 && values > slices.Max(r.rows)
+}
+
+// take returns those of the values that the points have.
+func (r *columnReader) take(values []string, where string) ([]string, error) {
+	switch {
+	case r.fits(len(values)) && r.rows == nil:
+		return values, nil
+	case r.fits(len(values)):
+		taken := make([]string, len(r.rows))
+		for k, i := range r.rows {
+			taken[k] = values[i]
+		}
+		return taken, nil
+	}
+	return nil, fmt.Errorf("%s has %d rows for %d points; give one for each point, in their order", text.Quote(where), len(values), r.n)
+}

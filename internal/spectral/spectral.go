@@ -1,0 +1,409 @@
+// Package spectral finds Laplacian eigenmaps of graphs (Belkin and Niyogi, 2003): the
+// functions f on the nodes of a component with L·f = λ·D·f for the smallest λ but 0, where D
+// are the degrees and L = D − A.
+//
+// Of a small graph all eigenvectors are computed. A larger one is made smaller by putting
+// neighbours together, again and again; the eigenvectors of the smallest are then carried
+// back, step by step, where each step improves them by Chebyshev-filtered subspace
+// iteration (Zhou, Saad, Tiago and Chelikowsky, 2006): the smooth functions that are
+// wanted are nearly right on the smaller graph, and what carrying them back adds is rough,
+// which a polynomial of low degree takes away. Edges between groups add up, and so do
+// degrees, so that the problem is the same on each graph.
+package spectral
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cne/internal/parallel"
+	"cne/internal/rng"
+)
+
+// Most is how many eigenmaps can be asked for.
+const Most = 64
+
+// A Map is the eigenmaps of a graph, one component at a time.
+type Map struct {
+	X         []float32 // [n, d], row by row
+	Component []int32   // of each node, numbered from 0 in the order of first nodes
+	Sizes     []int     // of the components
+}
+
+// Eigenmaps returns the first d eigenmaps, 1 ≤ d ≤ Most, of each component of a graph by
+// itself, for which edges count in both directions: the neighbours of node i are
+// adj[ptr[i]:ptr[i+1]], ascending and without i. Those of a component of s nodes are
+// orthogonal in the scalar product with weights D, and of the same length; where
+// s − 1 < d, further columns are 0. The same graph gives the same bits on any number of
+// cores. When ctx ends, so does the computation, with its error.
+func Eigenmaps(ctx context.Context, ptr []int64, adj []int32, d int) (*Map, error) {
+	n := len(ptr) - 1
+	ptr, adj = Symmetric(ptr, adj)
+	m := &Map{X: make([]float32, n*d)}
+	m.Component, m.Sizes = components(ptr, adj)
+	members := make([][]int32, len(m.Sizes))
+	for i, c := range m.Component {
+		if m.Sizes[c] > 1 {
+			members[c] = append(members[c], int32(i))
+		}
+	}
+	place := make([]int32, n)
+	for _, nodes := range members {
+		if len(nodes) == 0 {
+			continue
+		}
+		var g *graph
+		if len(m.Sizes) == 1 {
+			g = newGraph(ptr, adj, nil, nil)
+		} else {
+			g = part(ptr, adj, nodes, place)
+		}
+		k := min(d, len(nodes)-1)
+		u, width, err := solve(ctx, g, k, smallest)
+		if err != nil {
+			return nil, err
+		}
+		for j := range k {
+			sign := signOf(u, g.root, width, j)
+			for row, i := range nodes {
+				m.X[int(i)*d+j] = float32(sign * u[row*width+j] / g.root[row])
+			}
+		}
+	}
+	return m, nil
+}
+
+// signOf returns the sign that makes the largest value of a function positive.
+func signOf(u, root []float64, width, j int) float64 {
+	largest := 0.
+	for i := range root {
+		if v := u[i*width+j] / root[i]; math.Abs(v) > math.Abs(largest) {
+			largest = v
+		}
+	}
+	return math.Copysign(1, largest)
+}
+
+// smallest is from how many nodes on a graph is made smaller.
+const smallest = 256
+
+// errEigen is the error of a matrix whose eigenvalues are not found.
+var errEigen = errors.New("the eigenvectors of the graph did not converge")
+
+// solve returns the first k eigenvectors but the constant one of a connected graph in the
+// first columns of u, which has so many: eigenvectors of M = D^(−1/2)·A·D^(−1/2) for its
+// largest eigenvalues.
+func solve(ctx context.Context, g *graph, k, smallest int) (u []float64, width int, err error) {
+	// More than are wanted converge together, and faster.
+	width = min(k+4, g.n()-1)
+	if g.n() <= max(smallest, 4*width) {
+		u, err = dense(g, width)
+		return u, width, err
+	}
+	s := solver{g: g, k: k, m: width}
+	coarse, group := g.coarsen()
+	if 10*coarse.n() > 9*g.n() || coarse.n() <= 2*width { // it hardly gets smaller, or too small
+		s.begin()
+	} else {
+		x, coarseWidth, err := solve(ctx, coarse, k, smallest)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.carry(x, coarseWidth, coarse.root, group)
+	}
+	if err := s.improve(ctx); err != nil {
+		return nil, 0, err
+	}
+	return s.x, width, nil
+}
+
+// dense computes all eigenvectors of M, and returns those of the largest eigenvalues but
+// the first.
+func dense(g *graph, width int) ([]float64, error) {
+	n := g.n()
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for e := g.ptr[i]; e < g.ptr[i+1]; e++ {
+			if j := int(g.adj[e]); j > i {
+				w := 1.
+				if g.weight != nil {
+					w = g.weight[e]
+				}
+				a.SetSym(i, j, w/(g.root[i]*g.root[j]))
+			}
+		}
+		if g.loop != nil {
+			a.SetSym(i, i, g.loop[i]/(g.root[i]*g.root[i]))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(a, true) {
+		return nil, errEigen
+	}
+	var all mat.Dense
+	eigen.VectorsTo(&all)
+	u := make([]float64, n*width)
+	for i := range n {
+		for j := range width {
+			u[i*width+j] = all.At(i, n-2-j)
+		}
+	}
+	return u, nil
+}
+
+// A solver improves eigenvectors of a graph.
+type solver struct {
+	g       *graph
+	k, m    int       // wanted, and computed
+	x, y, z []float64 // [n, m]; x are the vectors
+	values  []float64 // theirs
+}
+
+// begin sets x to what is as good as any other beginning.
+func (s *solver) begin() {
+	s.x = make([]float64, s.g.n()*s.m)
+	random := rng.New(0, rng.Init, uint64(s.g.n()))
+	for i := range s.x {
+		s.x[i] = random.Normal()
+	}
+}
+
+// carry sets x to the functions that have on each node the value of its group.
+func (s *solver) carry(coarse []float64, width int, roots []float64, group []int32) {
+	s.x = make([]float64, s.g.n()*s.m)
+	random := rng.New(0, rng.Init, uint64(s.g.n()))
+	for i, c := range group {
+		for j := range s.m {
+			v := random.Normal() // of a smaller graph there may be fewer vectors
+			if j < width {
+				v = coarse[int(c)*width+j] / roots[c] * s.g.root[i]
+			}
+			s.x[i*s.m+j] = v
+		}
+	}
+}
+
+const (
+	degree    = 16   // of the polynomial
+	tolerance = 1e-6 // of the residual of a unit vector
+	// A graph of so many edges times columns is improved once more, and smaller ones as
+	// often as costs as much, within bounds.
+	work                = 2e9
+	fewSteps, manySteps = 2, 200
+)
+
+// improve iterates until x are eigenvectors up to the tolerance, or as often as is
+// reasonable for the size of the graph.
+func (s *solver) improve(ctx context.Context) error {
+	s.y, s.z = make([]float64, len(s.x)), make([]float64, len(s.x))
+	if err := s.project(); err != nil {
+		return err
+	}
+	steps := min(max(int(work/(float64(len(s.g.adj))*float64(s.m)*degree)), fewSteps), manySteps)
+	for range steps {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if s.residual() <= tolerance {
+			break
+		}
+		s.filter(s.values[s.m-1])
+		if err := s.project(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filter applies the polynomial that is small on [−1, bound] and grows fastest above.
+func (s *solver) filter(bound float64) {
+	bound = min(max(bound, -0.9), 1-1e-9)
+	e, c := (bound+1)/2, (bound-1)/2
+	first := e / (1 - c)
+	sigma := first
+	s.g.multiply(s.y, s.x, s.m)
+	s.combine(s.y, s.y, s.x, nil, sigma/e, -c*sigma/e, 0)
+	for range degree - 1 {
+		next := 1 / (2/first - sigma)
+		s.g.multiply(s.z, s.y, s.m)
+		s.combine(s.x, s.z, s.y, s.x, 2*next/e, -2*c*next/e, -sigma*next)
+		s.x, s.y = s.y, s.x
+		sigma = next
+	}
+	s.x, s.y = s.y, s.x
+}
+
+// combine sets out to fa·a + fb·b + fc·c, where c may be nil.
+func (s *solver) combine(out, a, b, c []float64, fa, fb, fc float64) {
+	parallel.For(len(out), grain*s.m, func(_, lo, hi int) {
+		if c == nil {
+			for i := lo; i < hi; i++ {
+				out[i] = fa*a[i] + fb*b[i]
+			}
+			return
+		}
+		for i := lo; i < hi; i++ {
+			out[i] = fa*a[i] + fb*b[i] + fc*c[i]
+		}
+	})
+}
+
+// project makes x orthogonal to the constant function and orthonormal, and then the
+// vectors that M has among their combinations, with the largest eigenvalues first. It
+// leaves M·x in y.
+func (s *solver) project() error {
+	s.leaveConstant()
+	if err := s.orthonormalize(); err != nil {
+		return err
+	}
+	s.g.multiply(s.y, s.x, s.m)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(s.products(s.x, s.y), true) {
+		return errEigen
+	}
+	var turn mat.Dense
+	eigen.VectorsTo(&turn)
+	ascending := eigen.Values(nil)
+	s.values = make([]float64, s.m)
+	t := make([]float64, s.m*s.m)
+	for j := range s.m {
+		s.values[j] = ascending[s.m-1-j]
+		for i := range s.m {
+			t[i*s.m+j] = turn.At(i, s.m-1-j)
+		}
+	}
+	s.turn(s.x, t)
+	s.turn(s.y, t)
+	return nil
+}
+
+// leaveConstant takes the first eigenvector of M, the roots of the degrees, out of x.
+func (s *solver) leaveConstant() {
+	sums := s.sum(s.m+1, func(i int, to []float64) {
+		r := s.g.root[i]
+		for j, v := range s.x[i*s.m : (i+1)*s.m] {
+			to[j] += r * v
+		}
+		to[s.m] += r * r
+	})
+	for j := range s.m {
+		sums[j] /= sums[s.m]
+	}
+	parallel.For(s.g.n(), grain, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := range s.m {
+				s.x[i*s.m+j] -= sums[j] * s.g.root[i]
+			}
+		}
+	})
+}
+
+// orthonormalize makes the columns of x orthonormal, by the eigenvectors of their scalar
+// products; those that depend on the others become noise, of which the next step makes
+// something.
+func (s *solver) orthonormalize() error {
+	for range 3 {
+		var eigen mat.EigenSym
+		if !eigen.Factorize(s.products(s.x, s.x), true) {
+			return errEigen
+		}
+		values := eigen.Values(nil)
+		var vectors mat.Dense
+		eigen.VectorsTo(&vectors)
+		t := make([]float64, s.m*s.m)
+		lost := 0
+		for j, v := range values {
+			if !(v > 1e-20*values[s.m-1]) {
+				lost = j + 1
+				continue
+			}
+			for i := range s.m {
+				t[i*s.m+j] = vectors.At(i, j) / math.Sqrt(v)
+			}
+		}
+		s.turn(s.x, t)
+		if lost == 0 && values[0] > 1e-8*values[s.m-1] {
+			return nil
+		}
+		random := rng.New(1, rng.Init, uint64(s.g.n()))
+		scale := 1 / math.Sqrt(float64(s.g.n()))
+		for i := range s.g.n() {
+			for j := range lost {
+				s.x[i*s.m+j] = scale * random.Normal()
+			}
+		}
+		if lost > 0 {
+			s.leaveConstant()
+		}
+	}
+	return nil
+}
+
+// turn multiplies the rows of x by a matrix [m, m].
+func (s *solver) turn(x, t []float64) {
+	m := s.m
+	parallel.For(s.g.n(), grain, func(_, lo, hi int) {
+		row := make([]float64, m)
+		for i := lo; i < hi; i++ {
+			clear(row)
+			for k, v := range x[i*m : (i+1)*m] {
+				for j, f := range t[k*m : (k+1)*m] {
+					row[j] += f * v
+				}
+			}
+			copy(x[i*m:], row)
+		}
+	})
+}
+
+// products returns the scalar products of the columns of a with those of b, which are
+// symmetric but for rounding.
+func (s *solver) products(a, b []float64) *mat.SymDense {
+	m := s.m
+	sums := s.sum(m*m, func(i int, to []float64) {
+		right := b[i*m : (i+1)*m]
+		for j, v := range a[i*m : (i+1)*m] {
+			row := to[j*m : (j+1)*m]
+			for k := j; k < m; k++ {
+				row[k] += v * right[k]
+			}
+		}
+	})
+	return mat.NewSymDense(m, sums)
+}
+
+// residual returns the largest length of M·x − λ·x among the wanted vectors.
+func (s *solver) residual() float64 {
+	squares := s.sum(s.k, func(i int, to []float64) {
+		for j := range to {
+			r := s.y[i*s.m+j] - s.values[j]*s.x[i*s.m+j]
+			to[j] += r * r
+		}
+	})
+	largest := 0.
+	for _, v := range squares {
+		largest = max(largest, v)
+	}
+	return math.Sqrt(largest)
+}
+
+// sum adds up what each node gives, in an order that sizes alone decide.
+func (s *solver) sum(width int, add func(i int, to []float64)) []float64 {
+	n := s.g.n()
+	parts := make([]float64, parallel.Pieces(n, grain)*width)
+	parallel.For(n, grain, func(piece, lo, hi int) {
+		to := parts[piece*width : (piece+1)*width]
+		for i := lo; i < hi; i++ {
+			add(i, to)
+		}
+	})
+	out := parts[:width:width]
+	for at := width; at < len(parts); at += width {
+		for j, v := range parts[at : at+width] {
+			out[j] += v
+		}
+	}
+	return out
+}

@@ -1,0 +1,247 @@
+package spectral
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"cne/internal/rng"
+)
+
+// edges makes the rows of a graph of edges, each in both directions.
+func edges(n int, pairs [][2]int) (ptr []int64, adj []int32) {
+	rows := make([][]int32, n)
+	for _, p := range pairs {
+		rows[p[0]] = append(rows[p[0]], int32(p[1]))
+		rows[p[1]] = append(rows[p[1]], int32(p[0]))
+	}
+	ptr = []int64{0}
+	for _, row := range rows {
+		slices.Sort(row)
+		adj = append(adj, slices.Compact(row)...)
+		ptr = append(ptr, int64(len(adj)))
+	}
+	return ptr, adj
+}
+
+// sheet returns a grid of rows×columns nodes, each with an edge to those at most two steps
+// away, with its nodes in random order.
+func sheet(rows, columns int, seed uint64) (ptr []int64, adj []int32) {
+	s := rng.New(seed, rng.Init)
+	number := s.Perm(rows * columns)
+	var pairs [][2]int
+	for i := range rows {
+		for j := range columns {
+			for _, step := range [][2]int{{0, 1}, {1, 0}, {1, 1}, {1, -1}, {0, 2}, {2, 0}} {
+				if k, l := i+step[0], j+step[1]; k < rows && l >= 0 && l < columns {
+					pairs = append(pairs, [2]int{number[i*columns+j], number[k*columns+l]})
+				}
+			}
+		}
+	}
+	return edges(rows*columns, pairs)
+}
+
+// exact returns the eigenvalues of D^(−1/2)·A·D^(−1/2), descending, and the functions
+// D^(−1/2)·u, by a dense decomposition.
+func exact(ptr []int64, adj []int32) ([]float64, *mat.Dense) {
+	n := len(ptr) - 1
+	a := mat.NewSymDense(n, nil)
+	degree := func(i int) float64 { return float64(ptr[i+1] - ptr[i]) }
+	for i := range n {
+		for _, j := range adj[ptr[i]:ptr[i+1]] {
+			a.SetSym(i, int(j), 1/math.Sqrt(degree(i)*degree(int(j))))
+		}
+	}
+	var eigen mat.EigenSym
+	eigen.Factorize(a, true)
+	var u mat.Dense
+	eigen.VectorsTo(&u)
+	values := eigen.Values(nil)
+	slices.Reverse(values)
+	f := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			f.Set(i, j, u.At(i, n-1-j)/math.Sqrt(degree(i)))
+		}
+	}
+	return values, f
+}
+
+// The eigenmaps are those of a dense decomposition, whether the graph is made smaller on
+// the way (as all with more than 256 nodes are) or not.
+func TestAgainstDense(t *testing.T) {
+	for _, size := range [][2]int{{3, 5}, {9, 14}, {17, 25}, {8, 60}, {21, 23}} {
+		ptr, adj := sheet(size[0], size[1], 1)
+		const d = 3
+		m, err := Eigenmaps(context.Background(), ptr, adj, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, f := exact(ptr, adj)
+		n := len(ptr) - 1
+		for j := range d {
+			if values[j+1]-values[j+2] < 1e-4 || values[j]-values[j+1] < 1e-4 {
+				continue // a vector by itself has no meaning
+			}
+			sign, worst := 0., 0.
+			for i := range n {
+				sign += float64(m.X[i*d+j]) * f.At(i, j+1)
+			}
+			for i := range n {
+				worst = max(worst, math.Abs(float64(m.X[i*d+j])-math.Copysign(f.At(i, j+1), sign*f.At(i, j+1))))
+			}
+			largest := mat.Max(f.ColView(j + 1))
+			if worst > 2e-3*math.Abs(largest) {
+				t.Errorf("%v: function %d differs by %v of %v", size, j, worst, largest)
+			}
+		}
+	}
+}
+
+// A path of equal steps has the cosines as its eigenmaps: in order along the path.
+func TestPath(t *testing.T) {
+	const n = 3000
+	var pairs [][2]int
+	for i := range n - 1 {
+		pairs = append(pairs, [2]int{i, i + 1})
+	}
+	ptr, adj := edges(n, pairs)
+	m, err := Eigenmaps(context.Background(), ptr, adj, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.X[0] < m.X[n-1] {
+		for i := range m.X {
+			m.X[i] = -m.X[i]
+		}
+	}
+	for i := range n {
+		if want := float64(m.X[0]) * math.Cos(math.Pi*float64(i)/(n-1)); math.Abs(float64(m.X[i])-want) > 0.02*float64(m.X[0]) {
+			t.Fatalf("node %d of %d is at %v, want %v", i, n, m.X[i]/m.X[0], want/float64(m.X[0]))
+		}
+	}
+}
+
+func TestComponents(t *testing.T) {
+	// A triangle, an edge, a single node, and a sheet.
+	ptr, adj := sheet(20, 30, 2)
+	pairs := [][2]int{{0, 4}, {4, 2}, {2, 0}, {1, 5}}
+	for i := range 600 {
+		for _, j := range adj[ptr[i]:ptr[i+1]] {
+			pairs = append(pairs, [2]int{6 + i, 6 + int(j)})
+		}
+	}
+	whole, ends := edges(606, pairs)
+	m, err := Eigenmaps(context.Background(), whole, ends, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.Sizes, []int{3, 2, 1, 600}) || !slices.Equal(m.Component[:6], []int32{0, 1, 0, 2, 0, 1}) {
+		t.Errorf("components %v of sizes %v", m.Component[:6], m.Sizes)
+	}
+	alone, err := Eigenmaps(context.Background(), ptr, adj, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.X[12:], alone.X) {
+		t.Error("a component is another beside others")
+	}
+	if m.X[2] != -m.X[10] || m.X[3] != 0 || m.X[11] != 0 || m.X[2] == 0 || m.X[6] != 0 || m.X[7] != 0 {
+		t.Errorf("the edge has %v and %v, the single node %v", m.X[2:4], m.X[10:12], m.X[6:8])
+	}
+}
+
+// Edges in one direction count as those in both.
+func TestOneDirection(t *testing.T) {
+	ptr, adj := sheet(12, 13, 3)
+	want, err := Eigenmaps(context.Background(), ptr, adj, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, ends := []int64{0}, []int32{}
+	for i := range len(ptr) - 1 {
+		for _, j := range adj[ptr[i]:ptr[i+1]] {
+			if int(j) > i {
+				ends = append(ends, j)
+			}
+		}
+		one = append(one, int64(len(ends)))
+	}
+	got, err := Eigenmaps(context.Background(), one, ends, 2)
+	if err != nil || !slices.Equal(got.X, want.X) {
+		t.Errorf("other eigenmaps (%v)", err)
+	}
+}
+
+// No graph is too small or too regular, and all values are finite.
+func TestExtremes(t *testing.T) {
+	complete := func(n int) (pairs [][2]int) {
+		for i := range n {
+			for j := range i {
+				pairs = append(pairs, [2]int{i, j})
+			}
+		}
+		return pairs
+	}
+	star := func(n int) (pairs [][2]int) {
+		for i := 1; i < n; i++ {
+			pairs = append(pairs, [2]int{0, i})
+		}
+		return pairs
+	}
+	for name, tc := range map[string]struct {
+		n, d  int
+		pairs [][2]int
+	}{
+		"no node": {0, 2, nil}, "one node": {1, 2, nil}, "no edges": {5, 2, nil}, "two nodes": {2, 2, complete(2)},
+		"complete": {400, 2, complete(400)}, "star": {1000, 2, star(1000)}, "most": {300, Most, star(300)}, "wide": {500, Most, complete(500)},
+	} {
+		ptr, adj := edges(tc.n, tc.pairs)
+		m, err := Eigenmaps(context.Background(), ptr, adj, tc.d)
+		if err != nil || len(m.X) != tc.n*tc.d {
+			t.Errorf("%s: %d values, %v", name, len(m.X), err)
+			continue
+		}
+		if i := slices.IndexFunc(m.X, func(v float32) bool { return v-v != 0 }); i >= 0 {
+			t.Errorf("%s: value %d is %v", name, i, m.X[i])
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	ptr, adj := sheet(40, 50, 1)
+	if _, err := Eigenmaps(ctx, ptr, adj, 2); err != context.Canceled {
+		t.Errorf("without time: %v", err)
+	}
+}
+
+func TestSameBits(t *testing.T) {
+	ptr, adj := sheet(90, 110, 4)
+	want, err := Eigenmaps(context.Background(), ptr, adj, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	got, err := Eigenmaps(context.Background(), ptr, adj, 2)
+	if err != nil || !slices.Equal(got.X, want.X) {
+		t.Errorf("other bits on one core (%v)", err)
+	}
+}
+
+func BenchmarkEigenmaps(b *testing.B) {
+	for _, side := range []int{265, 1000} {
+		ptr, adj := sheet(side, side, 1)
+		b.Run(fmt.Sprint(side*side), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Eigenmaps(context.Background(), ptr, adj, 2); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

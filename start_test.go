@@ -1,0 +1,164 @@
+package cne_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne"
+	"cne/data"
+	"cne/data/neighbors"
+	"cne/internal/rng"
+	"cne/train"
+)
+
+// line returns the neighborhood of n points in a row, each with an edge to the next, but
+// for those at which a new row begins.
+func line(t *testing.T, n int, begin ...int) *cne.Neighborhood {
+	t.Helper()
+	g := &neighbors.Graph{N: n, Indptr: []int64{0}}
+	points := data.NewMatrix(n, 2)
+	for i := range n {
+		if i > 0 && !slices.Contains(begin, i) {
+			g.Indices = append(g.Indices, int32(i-1))
+		}
+		if i+1 < n && !slices.Contains(begin, i+1) {
+			g.Indices = append(g.Indices, int32(i+1))
+		}
+		g.Indptr = append(g.Indptr, int64(len(g.Indices)))
+		points.Row(i)[0], points.Row(i)[1] = float32(i), float32(i%2)
+	}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return &cne.Neighborhood{Points: points, Input: points, Graph: g}
+}
+
+func TestStartFrom(t *testing.T) {
+	h := line(t, 9, 7)
+	earlier := &data.Matrix{N: 3, D: 2, X: []float32{0, 0, 10, 4, 20, 8}}
+	start, err := h.StartFrom(earlier, []int{2, -1, 0, -1, -1, -1, 1, -1, -1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(i int, x, y float64) {
+		t.Helper()
+		row := start.Row(i)
+		if math.Hypot(float64(row[0])-x, float64(row[1])-y) > 0.02 {
+			t.Errorf("point %d is at %v, want %v, %v", i, row, x, y)
+		}
+	}
+	for i, row := range map[int]int{0: 2, 2: 0, 6: 1} {
+		if !slices.Equal(start.Row(i), earlier.Row(row)) {
+			t.Errorf("point %d has moved to %v", i, start.Row(i))
+		}
+	}
+	near(1, 10, 4) // between 0 and 2
+	near(3, 0, 0)  // beside 2
+	near(5, 10, 4) // beside 6
+	near(4, 5, 2)  // between these
+	if slices.Equal(start.Row(1), []float32{10, 4}) {
+		t.Error("a new point lies on others")
+	}
+	for i := 7; i < 9; i++ { // no way leads there
+		if row := start.Row(i); math.Hypot(float64(row[0])-10, float64(row[1])-4) > 60 || row[0] != row[0] {
+			t.Errorf("point %d is at %v", i, row)
+		}
+	}
+	again, err := h.StartFrom(earlier, []int{2, -1, 0, -1, -1, -1, 1, -1, -1}, 1)
+	if err != nil || !slices.Equal(again.X, start.X) {
+		t.Errorf("the second time it is another (%v)", err)
+	}
+	if first, err := h.StartFrom(earlier, nil, 1); err != nil || !slices.Equal(first.X[:6], earlier.X) {
+		t.Errorf("the first points are at %v (%v)", first, err)
+	}
+	far := &data.Matrix{N: 1, D: 2, X: []float32{1, 2}, Offset: []float64{1, 0}}
+	if got, err := h.StartFrom(far, nil, 1); err != nil || !slices.Equal(got.X[:2], []float32{2, 2}) {
+		t.Errorf("with an offset: %v, %v", got, err)
+	}
+	for name, tc := range map[string]struct {
+		earlier *data.Matrix
+		rows    []int
+		text    string
+	}{
+		"too many":    {data.NewMatrix(10, 2), nil, "10 points for 9"},
+		"other rows":  {earlier, []int{0}, "1 rows for 9"},
+		"no such row": {earlier, slices.Repeat([]int{3}, 9), "row 3"},
+		"none":        {earlier, slices.Repeat([]int{-1}, 9), "none of the points"},
+		"empty":       {&data.Matrix{D: 2}, nil, "without positions"},
+	} {
+		if _, err := h.StartFrom(tc.earlier, tc.rows, 1); !errors.Is(err, cne.ErrOption) || !strings.Contains(fmt.Sprint(err), tc.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A spectral start has the order of a row of points, where the principal components of
+// points in disorder have none, and is as large as asked for.
+func TestSpectralStart(t *testing.T) {
+	const n = 400
+	h := line(t, n)
+	s := rng.New(1, rng.Init)
+	for i := range h.Points.X {
+		h.Points.X[i] = float32(s.Normal())
+	}
+	start := func(h *cne.Neighborhood, o cne.Options) []float32 {
+		t.Helper()
+		o.SpectralStart, o.LR = true, 1e-30
+		o.Phases = []train.Phase{{Epochs: 1}}
+		e, err := h.Fit(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Positions.X
+	}
+	x := start(h, cne.Options{StartStd: 3, Dim: 2})
+	var mean, square float64
+	for i := range n {
+		mean += float64(x[2*i]) / n
+	}
+	for i := range n {
+		square += (float64(x[2*i]) - mean) * (float64(x[2*i]) - mean) / n
+		if i > 0 && (x[2*i] > x[2*i-2]) != (x[2] > x[0]) {
+			t.Fatalf("point %d is out of order", i)
+		}
+	}
+	if math.Abs(math.Sqrt(square)-3) > 1e-3 {
+		t.Errorf("the standard deviation is %v", math.Sqrt(square))
+	}
+	// The parts of a graph lie where their principal components do, and are as large.
+	spectral := start(line(t, n, n/2), cne.Options{Dim: 1})
+	e, err := line(t, n, n/2).Fit(context.Background(), cne.Options{Dim: 1, LR: 1e-30, Epochs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for half := range 2 {
+		moments := func(x []float32) (mean, std float64) {
+			x = x[half*n/2 : (half+1)*n/2]
+			for _, v := range x {
+				mean += float64(v) / float64(len(x))
+			}
+			for _, v := range x {
+				std += (float64(v) - mean) * (float64(v) - mean) / float64(len(x))
+			}
+			return mean, math.Sqrt(std)
+		}
+		mean, std := moments(spectral)
+		if m, s := moments(e.Positions.X); math.Abs(mean-m) > 1e-3 || math.Abs(std-s) > 1e-3 {
+			t.Errorf("part %d lies at %v ± %v, its principal components at %v ± %v", half, mean, std, m, s)
+		}
+	}
+	for name, o := range map[string]cne.Options{
+		"network": {SpectralStart: true, Hidden: []int{3}},
+		"random":  {SpectralStart: true, RandomStart: true},
+		"start":   {SpectralStart: true, Start: data.NewMatrix(n, 2)},
+	} {
+		if err := o.Check(n); !errors.Is(err, cne.ErrOption) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
