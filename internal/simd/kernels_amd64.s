@@ -18498,3 +18498,49 @@ channels:
 	JG           channels
 	VZEROUPPER
 	RET
+
+// func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)
+// Requires: MMX+
+TEXT ·placeWordsAMD64(SB), NOSPLIT, $0-96
+	MOVQ order_base+0(FP), AX
+	MOVQ words_base+24(FP), CX
+	MOVQ choice_base+48(FP), DX
+	MOVQ next_base+72(FP), BX
+	MOVQ choice_len+56(FP), SI
+	XORQ DI, DI
+
+words:
+	CMPQ       DI, SI
+	JGE        words_done
+	MOVBQZX    (DX)(DI*1), R8
+	MOVQ       (BX)(R8*8), R9
+	MOVQ       (CX)(DI*8), R10
+	PREFETCHT0 64(AX)(R9*8)
+	MOVQ       R10, (AX)(R9*8)
+	INCQ       (BX)(R8*8)
+	INCQ       DI
+	JMP        words
+
+words_done:
+	RET
+
+// func fetchRowsAMD64(table *byte, stride int, rows []int32)
+// Requires: MMX+
+TEXT ·fetchRowsAMD64(SB), NOSPLIT, $0-40
+	MOVQ table+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ rows_base+16(FP), DX
+	MOVQ rows_len+24(FP), BX
+	XORQ SI, SI
+
+rows:
+	CMPQ       SI, BX
+	JGE        rows_done
+	MOVLQSX    (DX)(SI*4), DI
+	IMULQ      CX, DI
+	PREFETCHT0 (AX)(DI*1)
+	INCQ       SI
+	JMP        rows
+
+rows_done:
+	RET
