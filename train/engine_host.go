@@ -69,7 +69,12 @@ func (h *hostEngine) advance(e *epochRun) error {
 		}
 	}
 	e.lr = h.stepSize(e, e.batch)
-	loss, err := h.step(&h.block.batches[h.next], e)
+	b := &h.block.batches[h.next]
+	b.Next = nil
+	if h.next+1 < len(h.block.batches) {
+		b.Next = h.block.batches[h.next+1].Rows
+	}
+	loss, err := h.step(b, e)
 	if err != nil {
 		return err
 	}
