@@ -26,7 +26,6 @@ type batchProgram[T op.Float] struct {
 	rows, local, negatives, runs, theta *op.Array
 	thetaValue                          []T
 	loss, dTheta                        *op.Array
-	lossNode                            *gorgonia.Node
 	grads                               []*op.Array // with respect to what compile was told
 }
 
@@ -80,7 +79,7 @@ func (p *batchProgram[T]) compile(d *Device, g *gorgonia.ExprGraph, rows, distin
 			return err
 		}
 	}
-	p.lossNode, p.loss, p.dTheta = loss, p.program.Output(loss), p.program.Output(grads[0])
+	p.loss, p.dTheta = p.program.Output(loss), p.program.Output(grads[0])
 	for _, n := range grads[1:] {
 		p.grads = append(p.grads, p.program.Output(n))
 	}

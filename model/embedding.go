@@ -98,16 +98,7 @@ func (e *Embedding[T]) OnDevice(d *Device) (*DeviceModel, error) {
 func (e *Embedding[T]) Objective() op.ContrastiveOptions { return e.objective }
 
 // Step implements Model.
-func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) {
-	if e.table.Len()*int(e.table.Dtype().Size()) >= fetchedFrom {
-		op.FetchAhead(e.batch.lossNode, e.table, b.Next)
-	}
-	return e.batch.step(b, theta)
-}
-
-// fetchedFrom is the size of a table, in bytes, from which it pays to fetch the rows of
-// the next batch ahead: smaller ones stay in the second-level cache.
-const fetchedFrom = 1 << 20
+func (e *Embedding[T]) Step(b *Batch, theta float64) (float64, error) { return e.batch.step(b, theta) }
 
 // DTheta implements Model.
 func (e *Embedding[T]) DTheta() float64 { return e.batch.dThetaValue() }

@@ -21,9 +21,6 @@ type Batch struct {
 	// Images [len(Rows), 3, H, W] are the input of a model of images for Rows; other
 	// models do not read them.
 	Images []float32
-	// Next may name the Rows of the batch that follows. This is a hint, by which a
-	// large table has these rows fetched into the caches while it computes.
-	Next []int32
 }
 
 // Edges returns b, the number of edges of the batch.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"cne/internal/finite"
+	"cne/internal/memory"
 	"cne/model"
 	"cne/model/op"
 )
@@ -36,6 +37,10 @@ func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
 	h := &hostEngine{
 		job: j, params: j.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: j.LogZ,
 		list: edges, sampler: negativeSampler{seed: j.Seed, how: j.Sampling},
+	}
+	for _, p := range h.params {
+		memory.Huge(op.Data[float32](p.Value))
+		memory.Huge(op.Data[float64](p.Value))
 	}
 	return h, errors.Join(j.Method.Init(h.params), j.MethodZ.Init([]model.Parameter{h.paramZ}))
 }
@@ -69,12 +74,7 @@ func (h *hostEngine) advance(e *epochRun) error {
 		}
 	}
 	e.lr = h.stepSize(e, e.batch)
-	b := &h.block.batches[h.next]
-	b.Next = nil
-	if h.next+1 < len(h.block.batches) {
-		b.Next = h.block.batches[h.next+1].Rows
-	}
-	loss, err := h.step(b, e)
+	loss, err := h.step(&h.block.batches[h.next], e)
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,7 @@
 //   - the rows of DescendRows are those of a step of a train.Method, all of which check
 //     them first;
 //   - where PlaceWords begins to write the words of a choice follows from a count of the
-//     very same choices, in train's shuffler;
-//   - the rows of FetchRows may be anything, as nothing is read.
+//     very same choices, in train's shuffler.
 //
 // What is behind these comes in by train.Fit (edges), model.Model's Step (batches),
 // neighbors.ReadNPZ, Graph.Validate and FromNeighbors (graphs and neighbours),

@@ -18523,24 +18523,3 @@ words:
 
 words_done:
 	RET
-
-// func fetchRowsAMD64(table *byte, stride int, rows []int32)
-// Requires: MMX+
-TEXT ·fetchRowsAMD64(SB), NOSPLIT, $0-40
-	MOVQ table+0(FP), AX
-	MOVQ stride+8(FP), CX
-	MOVQ rows_base+16(FP), DX
-	MOVQ rows_len+24(FP), BX
-	XORQ SI, SI
-
-rows:
-	CMPQ       SI, BX
-	JGE        rows_done
-	MOVLQSX    (DX)(SI*4), DI
-	IMULQ      CX, DI
-	PREFETCHT0 (AX)(DI*1)
-	INCQ       SI
-	JMP        rows
-
-rows_done:
-	RET

@@ -25,12 +25,3 @@ func placeWordsPortable(order, words []uint64, choice []uint8, next []int) {
 		order[at] = words[i]
 	}
 }
-
-// FetchRows asks the processor to bring the beginnings of rows of x, [n, d], into the
-// caches near the core, and does not wait for them. It is a hint: where the processor
-// cannot be asked, nothing happens.
-func FetchRows[T Float](x []T, d int, rows []int32) {
-	if len(x) > 0 {
-		fetchRows((*byte)(unsafe.Pointer(unsafe.SliceData(x))), d*int(unsafe.Sizeof(x[0])), rows)
-	}
-}

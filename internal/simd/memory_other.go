@@ -5,5 +5,3 @@ package simd
 func placeWords(order, words []uint64, choice []uint8, next []int) {
 	placeWordsPortable(order, words, choice, next)
 }
-
-func fetchRows(*byte, int, []int32) {}

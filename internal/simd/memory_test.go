@@ -36,14 +36,3 @@ func TestPlaceWords(t *testing.T) {
 		}
 	}
 }
-
-// To fetch rows changes nothing, and no row is wrong, not even one that does not exist.
-func TestFetchRows(t *testing.T) {
-	x := []float32{1, 2, 3, 4, 5, 6}
-	FetchRows(x, 2, []int32{0, 2, 1, 1, 1 << 30, -5})
-	FetchRows([]float64{1, 2}, 1, []int32{1})
-	FetchRows([]float32{}, 2, []int32{0})
-	if !slices.Equal(x, []float32{1, 2, 3, 4, 5, 6}) {
-		t.Errorf("the table became %v", x)
-	}
-}

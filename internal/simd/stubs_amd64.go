@@ -474,6 +474,3 @@ func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel i
 
 // placeWordsAMD64 is placeWords, which asks for the cache line after the one it writes to.
 func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)
-
-// fetchRowsAMD64 asks for the first cache line of each row.
-func fetchRowsAMD64(table *byte, stride int, rows []int32)

@@ -456,7 +456,6 @@ type sweep[T Float] struct {
 	theta    float64
 	grain    int
 	withGrad bool
-	ahead    ahead[T] // for the one piece of a small batch
 }
 
 // A piece is what one share of the heads leaves behind, and its scratch.
@@ -492,10 +491,6 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 	for len(s.pieces) < count {
 		s.pieces = append(s.pieces, piece[T]{})
 	}
-	if count > 1 {
-		s.ahead.rows = nil
-	}
-	s.ahead.begin(2 * (1 + s.m) * parallel.Pieces(b, s.tileHeads()))
 	s.loop.Run(b, s.grain)
 
 	var sum simd.Sum
@@ -505,13 +500,10 @@ func (s *sweep[T]) run(features []T, d int, negative []int32, b int, theta float
 	return sum
 }
 
-// tileHeads returns how many heads are worked on at a time.
-func (s *sweep[T]) tileHeads() int { return min(tileHeads, max(16, tilePairs/(1+s.m)&^15)) }
-
 // piece works on the heads [lo, hi).
 func (s *sweep[T]) piece(number, lo, hi int) {
 	p := &s.pieces[number]
-	tile := s.tileHeads()
+	tile := min(tileHeads, max(16, tilePairs/(1+s.m)&^15))
 	p.x = grow(p.x, (1+s.m)*tile)
 	p.total = grow(p.total, tile)
 	if s.d == 2 && s.options.Metric == Euclidean {
@@ -543,7 +535,6 @@ func (s *sweep[T]) tile(p *piece[T], head, count, stride int) {
 	inPlane := s.d == 2 && s.options.Metric == Euclidean
 	for j := range 1 + s.m {
 		tails := s.tails(j, head, count)
-		s.ahead.fetch()
 		switch {
 		case inPlane:
 			simd.Pairs2(column(p.x, j), column(p.dx, j), column(p.dy, j), s.features, head, tails)
@@ -567,7 +558,6 @@ func (s *sweep[T]) tile(p *piece[T], head, count, stride int) {
 	}
 	for j := range 1 + s.m {
 		tails := s.tails(j, head, count)
-		s.ahead.fetch()
 		switch {
 		case inPlane:
 			simd.Spread2(p.grad, p.hx, p.hy, column(p.x, j), column(p.dx, j), column(p.dy, j), tails)

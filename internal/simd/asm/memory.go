@@ -6,11 +6,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// memoryKernels emits the kernels that only move memory or ask for it, which are the
-// same for all instruction sets.
+// memoryKernels emits the kernels that only move memory, which are the same for all
+// instruction sets.
 func memoryKernels() {
 	placeWords()
-	fetchRows()
 }
 
 // forEach emits body for each element of a slice.
@@ -39,19 +38,6 @@ func placeWords() {
 		PREFETCHT0(Mem{Base: order, Index: at, Scale: 8, Disp: 64})
 		MOVQ(word, Mem{Base: order, Index: at, Scale: 8})
 		INCQ(Mem{Base: next, Index: c, Scale: 8})
-	})
-	RET()
-}
-
-func fetchRows() {
-	TEXT("fetchRowsAMD64", NOSPLIT, "func(table *byte, stride int, rows []int32)")
-	Doc("fetchRowsAMD64 asks for the first cache line of each row.")
-	table, stride, rows := Load(Param("table"), GP64()), Load(Param("stride"), GP64()), Load(Param("rows").Base(), GP64())
-	forEach("rows", "rows", func(i Register) {
-		r := GP64()
-		MOVLQSX(Mem{Base: rows, Index: i, Scale: 4}, r)
-		IMULQ(stride, r)
-		PREFETCHT0(Mem{Base: table, Index: r, Scale: 1})
 	})
 	RET()
 }
