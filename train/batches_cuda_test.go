@@ -145,7 +145,7 @@ func TestDistinctOnDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 			counts := fetched(t, layout.counts)
-			distinct := newDeduper(min(c.points, 1<<20))
+			distinct := newDeduper(min(c.points, 1<<20), c.size)
 			for k := range c.count {
 				lo := (c.first + k) * c.size
 				hi := min(c.edges, lo+c.size)

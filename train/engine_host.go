@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"cne/internal/finite"
+	"cne/internal/memory"
 	"cne/model"
 	"cne/model/op"
 )
@@ -36,6 +37,10 @@ func newHostEngine(j *job, edges []edge) (*hostEngine, error) {
 	h := &hostEngine{
 		job: j, params: j.model.Parameters(), paramZ: model.Parameter{Name: logZName, Value: value, Grad: grad}, z: j.LogZ,
 		list: edges, sampler: negativeSampler{seed: j.Seed, how: j.Sampling},
+	}
+	for _, p := range h.params {
+		memory.Huge(op.Data[float32](p.Value))
+		memory.Huge(op.Data[float64](p.Value))
 	}
 	return h, errors.Join(j.Method.Init(h.params), j.MethodZ.Init([]model.Parameter{h.paramZ}))
 }

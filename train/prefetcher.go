@@ -2,8 +2,10 @@ package train
 
 import (
 	"math"
+	"slices"
 
 	"cne/internal/errkind"
+	"cne/internal/parallel"
 	"cne/model"
 )
 
@@ -15,6 +17,8 @@ const (
 	// pause in which the next epoch's edges are spread over the buckets. If a block
 	// is one large batch, there are fewer.
 	blocksAhead = 8
+	// batchesPerPiece is how many batches of a block a core prepares at a time.
+	batchesPerPiece = 4
 )
 
 // A prefetcher prepares the batches of a run on a goroutine of its own, ahead of
@@ -27,8 +31,11 @@ type prefetcher struct {
 	batches int         // in an epoch
 	images  ImageSource // nil if the model takes none
 
-	shuffle *shuffler
-	dedupe  deduper
+	shuffle  *shuffler
+	dedupers parallel.Pool[deduper]
+	order    []edge // of the epoch, as far as the block at work needs it
+	block    *block // at work
+	filling  parallel.Loop
 
 	ready chan *block
 	spare chan *block
@@ -54,12 +61,21 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 	}
 	p := &prefetcher{
 		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
-		shuffle: newShuffler(fanoutOf(len(edges)), edges, options.Seed), dedupe: newDeduper(n),
-		ready: make(chan *block, ahead), spare: make(chan *block, ahead+2),
+		shuffle:  newShuffler(fanoutOf(len(edges)), edges, options.Seed),
+		dedupers: parallel.Pool[deduper]{New: func() *deduper { return newDeduper(n, size) }},
+		ready:    make(chan *block, ahead), spare: make(chan *block, ahead+2),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	for range cap(p.spare) {
 		p.spare <- new(block)
+	}
+	p.filling.Body = func(_, lo, hi int) {
+		d := p.dedupers.Get()
+		for j := lo; j < hi; j++ {
+			first := (p.block.first + j) * size
+			d.fill(&p.block.batches[j], p.order[first:min(len(edges), first+size)])
+		}
+		p.dedupers.Put(d)
 	}
 	go p.prepare(from, end, perBlock)
 	return p
@@ -92,10 +108,9 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 			}
 			b.epoch, b.first = epoch, batch
 			b.batches = resize(b.batches, min(p.batches, batch+perBlock)-batch)
+			p.block, p.order = b, p.shuffle.upTo(min(len(p.edges), (batch+len(b.batches))*p.size))
+			p.filling.Run(len(b.batches), batchesPerPiece)
 			for j := range b.batches {
-				lo := (batch + j) * p.size
-				hi := min(len(p.edges), lo+p.size)
-				p.dedupe.fill(&b.batches[j], p.shuffle.upTo(hi)[lo:hi])
 				if p.images != nil && b.err == nil {
 					b.err = draw(p.images, &b.batches[j], epoch)
 				}
@@ -127,13 +142,27 @@ type deduper struct {
 	// that nothing has to be cleared in between.
 	seen []int32
 	base int32
+	// Of batches that are small for so many points, mark has a bit for each point of
+	// the batch at hand, in place of seen: it is small enough for the caches, and the
+	// few points that come twice are looked up among the others.
+	mark []uint64
 }
 
-func newDeduper(n int) deduper { return deduper{seen: make([]int32, n), base: 1} }
+// newDeduper returns a deduper for batches of size edges of a graph of n points.
+func newDeduper(n, size int) *deduper {
+	if size <= 2*(n/size) {
+		return &deduper{mark: make([]uint64, (n+63)/64)}
+	}
+	return &deduper{seen: make([]int32, n), base: 1}
+}
 
 // fill sets a batch's Rows and Local to the ends of its edges.
 func (d *deduper) fill(to *model.Batch, edges []edge) {
 	n := len(edges)
+	if d.mark != nil {
+		d.fillMarked(to, edges)
+		return
+	}
 	if int(d.base) > math.MaxInt32-2*n {
 		clear(d.seen)
 		d.base = 1
@@ -164,6 +193,35 @@ func (d *deduper) number(local, rows []int32, edges []edge, bit int, used int) i
 		next -= fresh
 	}
 	return int(next)
+}
+
+// fillMarked is fill for few edges of many points.
+func (d *deduper) fillMarked(to *model.Batch, edges []edge) {
+	n := len(edges)
+	to.Local, to.Rows = resize(to.Local, 2*n), resize(to.Rows, 2*n)
+	used := d.numberMarked(to.Local[:n], to.Rows, edges, 0, 0)
+	used = d.numberMarked(to.Local[n:], to.Rows, edges, 32, used)
+	to.Rows = to.Rows[:used]
+	for _, point := range to.Rows {
+		d.mark[point>>6] = 0
+	}
+}
+
+// numberMarked is number for few edges of many points.
+func (d *deduper) numberMarked(local, rows []int32, edges []edge, bit int, next int) int {
+	local = local[:len(edges)]
+	for i, e := range edges {
+		point := uint32(e >> bit)
+		word, mask := &d.mark[point>>6], uint64(1)<<(point&63)
+		if *word&mask != 0 {
+			local[i] = int32(slices.Index(rows[:next], int32(point)))
+			continue
+		}
+		*word |= mask
+		rows[next], local[i] = int32(point), int32(next)
+		next++
+	}
+	return next
 }
 
 func resize[E any](s []E, n int) []E {

@@ -3,7 +3,10 @@ package train
 import (
 	"encoding/binary"
 
+	"cne/internal/memory"
+	"cne/internal/parallel"
 	"cne/internal/rng"
+	"cne/internal/simd"
 )
 
 // An edge packs head and tail so that a shuffle moves one word.
@@ -45,93 +48,153 @@ func fanoutOf(edges int) fanout {
 	return f
 }
 
+const (
+	// spreadEdges is how many edges of the list are spread over the first level's
+	// buckets in one piece: a multiple of 8, so that a piece begins with a word of the
+	// stream.
+	spreadEdges = 1 << 16
+	// bucketsAhead is how many buckets of the first level are shuffled at a time.
+	bucketsAhead = 8
+)
+
 // A shuffler draws a uniform permutation of the edges in passes that each work in cache;
 // a Fisher–Yates shuffle of the whole list would access memory at random. Every edge
 // goes to a bucket drawn uniformly; where there are two levels, to one of the buckets
 // within it; and then every bucket is shuffled. (Rao, 1961, and Sandelius, 1962, showed
-// that the result is uniform.) Each epoch starts from the order of the edge list, so
-// that its own order depends on the seed and the epoch alone.
+// that the result is uniform.) So every edge comes once in an epoch, and every order of
+// them is as likely as any other, but for the generator. Each epoch starts from the
+// order of the edge list, so that its own order depends on the seed and the epoch alone,
+// and on no other number that is drawn from the seed.
 //
 // The random streams have the purpose rng.Shuffle. That of the epoch chooses the buckets
 // of the first level. That of the epoch and a bucket shuffles the bucket or, with two
 // levels, chooses the buckets within it, each of which is shuffled by the stream of the
-// epoch and both numbers.
+// epoch and both numbers. As the streams are counter-based, pieces of the list are spread
+// on several cores, and so are buckets shuffled: the order is the same.
 //
 // An edge takes 8 bytes in the list, and 9 more to be shuffled: 10⁹ edges take 17 GB.
 type shuffler struct {
 	edges  []edge
 	fan    fanout
-	choice []uint8 // the bucket of each edge that is being spread
+	choice []uint8 // the bucket of each edge of the list
 	order  []edge
-	bucket []edge // of the first level, while it is spread
-	// start[k] is where bucket k of the first level begins. within[j] is where bucket j
-	// of the second level begins in the bucket of the first that was spread last.
-	// Buckets are spread and shuffled when they are needed.
-	start, within []int
-	shuffled      int // buckets of the last level
-	seed          uint64
-	epoch         uint64
+	// counts of a piece are how many of its edges go to each bucket, which become
+	// where the next of them goes.
+	counts [][maxBuckets]int
+	// start[k] is where bucket k of the first level begins. Buckets are shuffled when
+	// they are needed.
+	start    []int
+	shuffled int // buckets of the first level
+	seed     uint64
+	epoch    uint64
+	stream   rng.Stream // that of the epoch
+
+	choosing, placing, shuffling parallel.Loop
+	scratch                      parallel.Pool[bucketScratch]
+}
+
+// A bucketScratch is the memory for spreading a bucket over those within it.
+type bucketScratch struct {
+	edges  []edge
+	choice []uint8
+	next   [maxBuckets]int
 }
 
 func newShuffler(fan fanout, edges []edge, seed uint64) *shuffler {
-	return &shuffler{
-		edges: edges, fan: fan, seed: seed, order: make([]edge, len(edges)), choice: make([]uint8, (len(edges)+7)&^7),
-		start: make([]int, fan.first+1), within: make([]int, fan.second+1),
+	s := &shuffler{
+		edges: edges, fan: fan, seed: seed, order: make([]edge, len(edges)), choice: make([]uint8, len(edges)),
+		counts: make([][maxBuckets]int, parallel.Pieces(len(edges), spreadEdges)), start: make([]int, fan.first+1),
 	}
+	memory.Huge(s.order)
+	s.choosing.Body = func(piece, lo, hi int) {
+		choose(s.choice[lo:hi], &s.counts[piece], s.stream.At(uint64(lo/8)), s.fan.first)
+	}
+	s.placing.Body = func(piece, lo, hi int) {
+		simd.PlaceWords(s.order, s.edges[lo:hi], s.choice[lo:hi], &s.counts[piece])
+	}
+	s.shuffling.Body = func(_, lo, hi int) {
+		for k := lo; k < hi; k++ {
+			s.bucket(s.shuffled + k)
+		}
+	}
+	return s
 }
 
 // begin draws the buckets of an epoch.
 func (s *shuffler) begin(epoch int) {
 	s.epoch, s.shuffled = uint64(epoch), 0
-	s.spread(s.order, s.edges, s.start, rng.New(s.seed, rng.Shuffle, s.epoch))
+	s.stream = rng.New(s.seed, rng.Shuffle, s.epoch)
+	s.choosing.Run(len(s.edges), spreadEdges)
+	at := 0
+	for k := range s.fan.first {
+		s.start[k] = at
+		for piece := range s.counts {
+			c := &s.counts[piece][k]
+			at, *c = at+*c, at
+		}
+	}
+	s.start[s.fan.first] = at
+	s.placing.Run(len(s.edges), spreadEdges)
 }
 
-// spread draws a bucket for each edge from the bytes of a stream, and writes the edges
-// to order bucket after bucket; those of a bucket keep their order. start, which has one
-// element more than there are buckets, gets where the buckets begin.
-func (s *shuffler) spread(order, edges []edge, start []int, stream rng.Stream) {
-	buckets := len(start) - 1
-	words := s.choice[:(len(edges)+7)&^7]
+// choose draws one of so many buckets for each edge from the bytes of a stream, and
+// counts them.
+func choose(choice []uint8, counts *[maxBuckets]int, stream rng.Stream, buckets int) {
+	clear(counts[:])
 	mask := uint64(buckets-1) * 0x0101010101010101
-	for i := 0; i < len(words); i += 8 {
-		binary.LittleEndian.PutUint64(words[i:], stream.Uint64()&mask)
+	for ; len(choice) >= 8; choice = choice[8:] {
+		word := stream.Uint64() & mask
+		binary.LittleEndian.PutUint64(choice, word)
+		counts[uint8(word)]++
+		counts[uint8(word>>8)]++
+		counts[uint8(word>>16)]++
+		counts[uint8(word>>24)]++
+		counts[uint8(word>>32)]++
+		counts[uint8(word>>40)]++
+		counts[uint8(word>>48)]++
+		counts[uint8(word>>56)]++
 	}
-	choice := words[:len(edges)]
-	var next [maxBuckets]int
-	for _, c := range choice {
-		next[c]++
-	}
-	at := 0
-	for k := range buckets {
-		start[k] = at
-		at, next[k] = at+next[k], at
-	}
-	start[buckets] = at
-	for i, c := range choice {
-		order[next[c]] = edges[i]
-		next[c]++
+	if len(choice) > 0 {
+		word := stream.Uint64() & mask
+		for i := range choice {
+			choice[i] = uint8(word >> (8 * i))
+			counts[choice[i]]++
+		}
 	}
 }
 
 // upTo returns the epoch's order. At least its first n edges are final.
 func (s *shuffler) upTo(n int) []edge {
-	for ; s.shuffled < s.fan.first*s.fan.second; s.shuffled++ {
-		k, j := s.shuffled/s.fan.second, s.shuffled%s.fan.second
-		first, last := s.start[k], s.start[k+1]
-		if first+s.within[j] >= n {
-			break
-		}
-		if s.fan.second == 1 {
-			fisherYates(s.order[first:last], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k)))
-			continue
-		}
-		if j == 0 {
-			s.bucket = append(s.bucket[:0], s.order[first:last]...)
-			s.spread(s.order[first:last], s.bucket, s.within, rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k)))
-		}
-		fisherYates(s.order[first+s.within[j]:first+s.within[j+1]], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k), uint64(j)))
+	for s.shuffled < s.fan.first && s.start[s.shuffled] < n {
+		next := min(bucketsAhead, s.fan.first-s.shuffled)
+		s.shuffling.Run(next, 1)
+		s.shuffled += next
 	}
 	return s.order
+}
+
+// bucket shuffles a bucket of the first level.
+func (s *shuffler) bucket(k int) {
+	bucket := s.order[s.start[k]:s.start[k+1]]
+	stream := rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k))
+	if s.fan.second == 1 {
+		fisherYates(bucket, stream)
+		return
+	}
+	b := s.scratch.Get()
+	b.edges, b.choice = append(b.edges[:0], bucket...), resize(b.choice, len(bucket))
+	choose(b.choice, &b.next, stream, s.fan.second)
+	at := 0
+	for j := range s.fan.second {
+		at, b.next[j] = at+b.next[j], at
+	}
+	simd.PlaceWords(bucket, b.edges, b.choice, &b.next)
+	first := 0
+	for j, end := range b.next[:s.fan.second] { // where a bucket's next edge would go, it ends
+		fisherYates(bucket[first:end], rng.New(s.seed, rng.Shuffle, s.epoch, uint64(k), uint64(j)))
+		first = end
+	}
+	s.scratch.Put(b)
 }
 
 // fisherYates shuffles a bucket in place, with one word of the stream for two

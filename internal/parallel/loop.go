@@ -14,7 +14,8 @@ type Loop struct {
 
 	n, grain int
 	next     atomic.Int64
-	helpers  atomic.Int32 // that have not finished
+	jobs     []job        // of the run at hand
+	helpers  atomic.Int32 // that have neither finished nor been sent away
 	done     latch
 	panicked atomic.Pointer[any]
 }
@@ -34,19 +35,34 @@ func (l *Loop) Run(n, grain int) {
 	l.next.Store(0)
 	l.helpers.Store(int32(workers - 1))
 	for range workers - 1 {
-		hire(l)
+		l.jobs = append(l.jobs, hire(l))
 	}
 	l.take()
-	l.done.wait()
+	l.dismiss()
 	if r := l.panicked.Swap(nil); r != nil {
 		panic(*r)
+	}
+}
+
+// dismiss ends a run whose pieces have all been taken. It does not wait for helpers
+// that have not begun, because the processors have other work.
+func (l *Loop) dismiss() {
+	working := true
+	for _, j := range l.jobs {
+		if j.cancel() {
+			working = l.helpers.Add(-1) > 0
+		}
+	}
+	l.jobs = l.jobs[:0]
+	if working {
+		l.done.wait()
 	}
 }
 
 // finish tells that a helper has no more to do.
 func (l *Loop) finish() {
 	if l.helpers.Add(-1) == 0 {
-		l.done.open()
+		l.done.open(0)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -110,6 +111,36 @@ func TestLoopsTogether(t *testing.T) {
 	if got := total.Load(); got != 8*50*20 {
 		t.Errorf("%d items, want %d", got, 8*50*20)
 	}
+}
+
+// Loops that are over before a helper has come, because the processors are busy, do not
+// wait for it, and it does not take part in the wrong one.
+func TestLoopsBesideOtherWork(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	var stop atomic.Bool
+	var busy, loops sync.WaitGroup
+	for range 3 {
+		busy.Go(func() {
+			for !stop.Load() {
+				runtime.Gosched()
+			}
+		})
+	}
+	for range 3 {
+		loops.Go(func() {
+			var sums [5]int
+			l := parallel.Loop{Body: func(p, lo, hi int) { sums[p] += hi - lo }}
+			for range 2000 {
+				l.Run(50, 10)
+			}
+			if sums != [5]int{20000, 20000, 20000, 20000, 20000} {
+				t.Errorf("the pieces saw %v items", sums)
+			}
+		})
+	}
+	loops.Wait()
+	stop.Store(true)
+	busy.Wait()
 }
 
 // A loop of four pieces of 10 µs: how much of it a second core takes over

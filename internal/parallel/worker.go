@@ -16,41 +16,48 @@ const patience = 200 * time.Microsecond
 // zero value is closed.
 type latch struct {
 	// state goes from closed to opened and back, or by way of asleep when the
-	// waiting goroutine has lost patience.
-	state atomic.Int32
+	// waiting goroutine has lost patience. Above its two lowest bits it holds the
+	// number with which the latch was opened.
+	state atomic.Uint64
 	once  sync.Once
 	wake  chan struct{}
 }
 
 const (
-	closed int32 = iota
+	closed uint64 = iota
 	asleep
 	opened
+	stateBits = 2
 )
 
 // open lets the waiting goroutine go on, now or when it comes to wait.
-func (l *latch) open() {
-	if l.state.Swap(opened) == asleep {
+func (l *latch) open(number uint64) {
+	if l.state.Swap(number<<stateBits|opened) == asleep {
 		l.wake <- struct{}{}
 	}
 }
 
+// revoke closes the latch if it is still open with a number: if the waiting goroutine
+// has not gone on. It tells whether that was so.
+func (l *latch) revoke(number uint64) bool {
+	return l.state.CompareAndSwap(number<<stateBits|opened, closed)
+}
+
 // wait returns when the latch has been opened, and closes it.
 func (l *latch) wait() {
-	if !l.look() {
+	for !l.look() {
 		l.once.Do(func() { l.wake = make(chan struct{}, 1) })
 		if l.state.CompareAndSwap(closed, asleep) {
 			<-l.wake
 		}
 	}
-	l.state.Store(closed)
 }
 
-// look tells whether the latch is opened before patience is over.
+// look closes the latch and returns true if it is opened before patience is over.
 func (l *latch) look() bool {
 	var since time.Time
 	for i := 0; ; i++ {
-		if l.state.Load() == opened {
+		if state := l.state.Load(); state&opened != 0 && l.state.CompareAndSwap(state, closed) {
 			return true
 		}
 		if i%64 == 0 {
@@ -67,7 +74,14 @@ func (l *latch) look() bool {
 // A worker is a goroutine that helps with loops, one after the other.
 type worker struct {
 	loop  *Loop
+	hires uint64 // counts the loops it was hired for; belongs to who hires it
 	ready latch
+}
+
+// A job is a worker's with one loop.
+type job struct {
+	*worker
+	number uint64
 }
 
 // idle are the workers without a loop; the last one was busy last.
@@ -77,7 +91,7 @@ var idle struct {
 }
 
 // hire gives a loop to an idle worker, or to a new one.
-func hire(l *Loop) {
+func hire(l *Loop) job {
 	idle.Lock()
 	var w *worker
 	if n := len(idle.workers); n > 0 {
@@ -90,7 +104,22 @@ func hire(l *Loop) {
 		go w.work()
 	}
 	w.loop = l
-	w.ready.open()
+	w.hires++
+	j := job{w, w.hires}
+	w.ready.open(j.number)
+	return j
+}
+
+// cancel takes the loop back from a worker that has not begun with it, and tells
+// whether that was so.
+func (j job) cancel() bool {
+	if !j.ready.revoke(j.number) {
+		return false
+	}
+	idle.Lock()
+	defer idle.Unlock()
+	idle.workers = append(idle.workers, j.worker)
+	return true
 }
 
 // work helps with one loop after the other. Workers beyond the number of

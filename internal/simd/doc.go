@@ -30,7 +30,9 @@
 //   - the index of ScatterRows is that of op.ScatterAdd, which checks it when it runs, or
 //     the rows of a step of a train.Method;
 //   - the rows of DescendRows are those of a step of a train.Method, all of which check
-//     them first.
+//     them first;
+//   - where PlaceWords begins to write the words of a choice follows from a count of the
+//     very same choices, in train's shuffler.
 //
 // What is behind these comes in by train.Fit (edges), model.Model's Step (batches),
 // neighbors.ReadNPZ, Graph.Validate and FromNeighbors (graphs and neighbours),

@@ -18498,3 +18498,28 @@ channels:
 	JG           channels
 	VZEROUPPER
 	RET
+
+// func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)
+// Requires: MMX+
+TEXT ·placeWordsAMD64(SB), NOSPLIT, $0-96
+	MOVQ order_base+0(FP), AX
+	MOVQ words_base+24(FP), CX
+	MOVQ choice_base+48(FP), DX
+	MOVQ next_base+72(FP), BX
+	MOVQ choice_len+56(FP), SI
+	XORQ DI, DI
+
+words:
+	CMPQ       DI, SI
+	JGE        words_done
+	MOVBQZX    (DX)(DI*1), R8
+	MOVQ       (BX)(R8*8), R9
+	MOVQ       (CX)(DI*8), R10
+	PREFETCHT0 64(AX)(R9*8)
+	MOVQ       R10, (AX)(R9*8)
+	INCQ       (BX)(R8*8)
+	INCQ       DI
+	JMP        words
+
+words_done:
+	RET

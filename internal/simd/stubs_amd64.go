@@ -471,3 +471,6 @@ func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src 
 
 // winogradWeightsGradientAVX2 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
 func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// placeWordsAMD64 is placeWords, which asks for the cache line after the one it writes to.
+func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)

@@ -514,7 +514,7 @@ func (s *soaSweep[T]) totals(p *soaScratch[T], group int) {
 }
 
 // finishColumns is how many columns of the planes are finished at a time.
-const finishColumns = 512
+const finishColumns = 128
 
 // finish writes the gradient of the rows that columns [lo, hi) hold, from what
 // the pieces have left and the positive pairs.

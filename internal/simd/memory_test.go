@@ -1,0 +1,38 @@
+package simd
+
+import (
+	"slices"
+	"testing"
+
+	"cne/internal/rng"
+)
+
+// PlaceWords writes what its portable form writes, and no more.
+func TestPlaceWords(t *testing.T) {
+	s := rng.New(1, rng.Sample)
+	for _, n := range []int{0, 1, 5, 1000} {
+		for _, buckets := range []int{1, 7, 256} {
+			words, choice := make([]uint64, n), make([]uint8, n)
+			var next, portable [256]int
+			for i := range words {
+				words[i], choice[i] = s.Uint64(), uint8(s.IntN(buckets))
+				next[choice[i]]++
+			}
+			at := 1
+			for c := range next {
+				at, next[c] = at+next[c], at
+			}
+			portable = next
+			const untouched = 42
+			got, want := make([]uint64, n+2), make([]uint64, n+2)
+			for i := range got {
+				got[i], want[i] = untouched, untouched
+			}
+			PlaceWords(got, words, choice, &next)
+			placeWordsPortable(want, words, choice, portable[:])
+			if !slices.Equal(got, want) || next != portable || got[0] != untouched || got[n+1] != untouched {
+				t.Errorf("%d words in %d buckets are placed otherwise", n, buckets)
+			}
+		}
+	}
+}
