@@ -17,7 +17,7 @@ const (
 	oversampling = 14
 	// maxRounds bounds the rounds of the power iteration, and settled is the relative
 	// change of a variance below which another one is not worth it.
-	maxRounds, settled = 16, 1e-4
+	maxRounds, settled = 16, 1e-6
 	// lanes is the number of directions that are computed at a time.
 	lanes = blas.StripWidth
 	// watchedRows is how many rows are computed between two looks at the context.
@@ -29,7 +29,7 @@ const (
 // 2011, sections 4.5 and 5), without making them dense: k+14 directions, drawn at random
 // by seed, are multiplied by the covariance matrix and made orthonormal again, until the
 // variances along the first k of the best axes in their span change by less than one in
-// 10⁴, or 16 times. The points' mean is subtracted from the products, not from the
+// 10⁶, or 16 times. The points' mean is subtracted from the products, not from the
 // points. The covariance is shifted by a multiple of the unit matrix that the least of
 // the variances allows, which makes convergence faster (Feng et al., Fast randomized PCA
 // for sparse data, 2018).
