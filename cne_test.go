@@ -1,10 +1,13 @@
 package cne_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -682,5 +685,44 @@ func TestProjectByName(t *testing.T) {
 				t.Errorf("a column is missing, but the error is %v", err)
 			}
 		})
+	}
+}
+
+// Points that stay in their file become what they become in memory.
+func TestPrepareSet(t *testing.T) {
+	m := data.NewMatrix(60, 12)
+	stream := rng.New(3, rng.Init)
+	for i := range m.X {
+		m.X[i] = float32(stream.Normal())
+	}
+	path := filepath.Join(t.TempDir(), "points.npy")
+	var file bytes.Buffer
+	if err := data.WriteNPY(&file, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []cne.Options{{Components: 4}, {Components: -1}, {Components: 4, Hidden: []int{5}}, {Components: 4, Hidden: []int{5}, OnComponents: true}} {
+		o.Neighbors = 5
+		want, err := cne.Prepare(t.Context(), m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := data.Open(t.Context(), []string{path}, data.Options{BlocksAbove: 4})
+		if err != nil || set.Stored == nil {
+			t.Fatal(set, err)
+		}
+		got, err := cne.PrepareSet(t.Context(), set, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Points.X, want.Points.X) || !reflect.DeepEqual(got.Graph, want.Graph) || !reflect.DeepEqual(got.PCA, want.PCA) ||
+			!reflect.DeepEqual(got.Input, want.Input) || !reflect.DeepEqual(got.Before, want.Before) || got.Stored != nil || set.Stored != nil {
+			t.Errorf("%+v: the neighbourhoods differ", o)
+		}
+	}
+	if _, err := cne.PrepareSet(t.Context(), new(data.Dataset), cne.Options{}); !errors.Is(err, cne.ErrPoints) {
+		t.Errorf("no points: %v", err)
 	}
 }

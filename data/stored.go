@@ -90,7 +90,7 @@ func openStored(ctx context.Context, files []file, opt Options) (*Dataset, error
 		return nil, nil
 	}
 
-	s := &stored{opt: opt, n: n, d: d, offset: opt.Offset, finite: true}
+	s := &stored{opt: opt, d: d, offset: opt.Offset, finite: true}
 	ds := &Dataset{Stored: s, Bytes: opt.Offset == nil}
 	s.opt.Log = nil
 	exact := true
@@ -144,8 +144,12 @@ func (s *stored) add(ctx context.Context, f file) (*storedPart, *stream, error) 
 		return nil, nil, err
 	}
 	defer st.close()
+	p := &storedPart{file: f, info: info}
+	if st.storage() == InMemory || st.d != s.d { // unlike a moment ago
+		return nil, nil, p.changed()
+	}
 	values := st.values.(*arrayReader)
-	p := &storedPart{file: f, array: values.array, info: info}
+	p.array = values.array
 	if st.storage() == AsBytes {
 		p.info = nil
 		if p.bytes, err = values.readBytes(); err != nil {
@@ -161,6 +165,7 @@ func (s *stored) add(ctx context.Context, f file) (*storedPart, *stream, error) 
 			return nil, nil, err
 		}
 	}
+	s.n += st.rows
 	s.parts = append(s.parts, p)
 	return p, st, nil
 }
