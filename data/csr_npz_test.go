@@ -280,8 +280,13 @@ func TestSparsePointsAsDense(t *testing.T) {
 	m := drawSparse(t, 4, 40, 12, 5, 3)
 	sparse := &data.Dataset{Points: m.Clone(), Labels: nil}
 	same := &data.Dataset{Points: densePoints(t, m)}
-	if m.AllEqual() || !m.Rows(3, 4).AllEqual() || m.Rows(3, 9).At(2, 5) != m.At(5, 5) {
-		t.Error("rows differ, or are said to be equal")
+	for points, want := range map[*data.Matrix]bool{m: false, m.Rows(3, 4): true} {
+		if equal, err := data.AllEqual(t.Context(), points); err != nil || equal != want {
+			t.Errorf("%d points are all equal: %t, %v", points.N, equal, err)
+		}
+	}
+	if m.Rows(3, 9).At(2, 5) != m.At(5, 5) {
+		t.Error("rows differ")
 	}
 	for _, ds := range []*data.Dataset{sparse, same} {
 		scaler, err := ds.Scale(data.ScaleUnit)

@@ -49,8 +49,8 @@ func TestPointsSize(t *testing.T) {
 		size.Storage = storage
 		return size
 	}
-	bytes := []byte("\x00\x00\x08\x02\x00\x00\x00\x09\x00\x00\x00\x06" + strings.Repeat("x", 54))
-	idx := write("a.idx", bytes)
+	pixels := []byte("\x00\x00\x08\x02\x00\x00\x00\x09\x00\x00\x00\x06" + strings.Repeat("x", 54))
+	idx := write("a.idx", pixels)
 	for name, tc := range map[string]struct {
 		paths []string
 		opt   Options
@@ -63,8 +63,9 @@ func TestPointsSize(t *testing.T) {
 		"an array that stays":      {[]string{npy}, stay, stored(70, 6, InFiles)},
 		"a packed one that cannot": {[]string{write("b.npy.gz", packed(array.Bytes()))}, stay, SizeOf(70, 6)},
 		"bytes that stay":          {[]string{idx}, stay, stored(9, 6, InFiles)},
-		"packed bytes":             {[]string{write("a.idx.gz", packed(bytes))}, stay, stored(9, 6, AsBytes)},
-		"files and packed bytes":   {[]string{npy, write("b.idx.gz", packed(bytes))}, stay, stored(79, 6, AsBytes)},
+		"packed bytes":             {[]string{write("a.idx.gz", packed(pixels))}, stay, stored(9, 6, AsBytes)},
+		"files and packed bytes":   {[]string{npy, write("b.idx.gz", packed(pixels))}, stay, stored(79, 6, AsBytes)},
+		"columns after each other": {[]string{write("f.npy", bytes.Replace(array.Bytes(), []byte("'fortran_order': False"), []byte("'fortran_order': True "), 1))}, stay, SizeOf(70, 6)},
 		"an array beside a table":  {[]string{npy, write("six.csv", []byte("1,2,3,4,5,6\n"))}, stay, SizeOf(71, 6)},
 		"narrow points":            {[]string{npy}, Options{BlocksAbove: 6}, SizeOf(70, 6)},
 		"fewer points than values": {[]string{write("few.idx", slices.Concat([]byte("\x00\x00\x08\x02\x00\x00\x00\x05\x00\x00\x00\x06"), make([]byte, 30)))}, stay, SizeOf(5, 6)},

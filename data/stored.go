@@ -50,7 +50,7 @@ type storedPart struct {
 func (st *stream) storage() Storage {
 	a, ok := st.values.(*arrayReader)
 	switch {
-	case !ok:
+	case !ok, a.fortran && len(a.shape) > 1: // whose points are not one after the other
 		return InMemory
 	case a.s.at != nil && st.array == "":
 		return InFiles
