@@ -471,3 +471,6 @@ func winogradWeightsAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src 
 
 // winogradWeightsGradientAVX2 is the vector form of winogradWeightsGradient; distances are in bytes, channels a multiple of 16.
 func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel int, src *float32, srcAt int, srcRow int, srcPixel int, channels int, inside *uint32)
+
+// fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
+func fetchRows(x *byte, stride int, lines int, rows []int32)

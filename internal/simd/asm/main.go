@@ -52,6 +52,7 @@ func main() {
 		s.norm()
 		s.winograd()
 	}
+	fetch()
 	Generate()
 }
 
