@@ -144,7 +144,11 @@ func (r *accounts) search() {
 	}
 	r.Step("the nearest neighbours are searched")
 	if k > 0 {
-		r.nearest = r.neighbors(r.n, r.width(), k, "Neighbors")
+		if r.Search.Approximates(int(r.n), int(r.width()), int(k)) {
+			r.nearest = r.approximated(r.n, r.width(), k, "Neighbors")
+		} else {
+			r.nearest = r.neighbors(r.n, r.width(), k, "Neighbors")
+		}
 	}
 	if r.Graph == nil {
 		r.Step("the graph is built")
@@ -175,6 +179,25 @@ func (r *accounts) search() {
 // neighbors is neighbors.KNN of n points: what it leaves.
 func (r *accounts) neighbors(n, width, k float64, option string) *memory.Part {
 	return r.searched(n, n, width, k, option)
+}
+
+// approximated is neighbors.KNN by the approximate search: what it leaves.
+func (r *accounts) approximated(n, width, k float64, option string) *memory.Part {
+	const (
+		padded      = 16 // values by multiples of which rows are filled up
+		spare       = 5  // entries of a list beyond k
+		shown       = 40 // entries of a list that become acquaintances at most
+		approximate = "the approximate search"
+	)
+	room := min(k+spare, n-1)
+	points := r.Hold(approximate, "Points", n*(size32*math.Ceil(width/padded)*padded+size32))
+	lists := r.Hold(approximate, option, size64*n*room)
+	r.Pass(approximate, "Points", 3*size32*n)                                    // trees
+	r.Pass(approximate, option, n*(2*size32*min(room, shown)+size64+2*size32+2)) // rows
+	r.Collect()
+	found := r.Hold("nearest neighbours", option, (size32+size64)*n*k)
+	r.Free(points, lists)
+	return found
 }
 
 // searched is neighbors.Search of n points for the nearest of some queries.

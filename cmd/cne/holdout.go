@@ -27,7 +27,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	}
 	start := time.Now()
 	defer func() { t.projectTime = time.Since(start) }()
-	mapper, err := t.embedded.Mapper()
+	mapper, err := t.embedded.Mapper(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -81,19 +82,21 @@ const (
 // digits: fewer trees or acquaintances, or smaller leaves, lose recall, and more cost
 // time for little of it.
 func settingsFor(k int) settings {
-	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 15, shownOld: 20, reverse: 20, enough: 0.02}
+	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 20, shownOld: 20, reverse: 20, enough: 0.01}
 	s.leaf = max(128, 2*s.room)
 	return s
 }
 
-// approximateKNN sets nb to near points of every point of m.
-func approximateKNN(ctx context.Context, nb *Neighbors, m *data.Matrix, seed uint64) error {
-	d, _, err := descend(ctx, m, settingsFor(nb.K), seed)
+// approximateKNN finds k near points of every point of m.
+func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*Neighbors, error) {
+	d, _, err := descend(ctx, m, settingsFor(k), seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.starts, d.sizes, d.fresh, d.acquainted, d.limits = nil, nil, nil, nil, nil
-	return parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+	runtime.GC() // so that the result, about as large, gets their memory
+	nb := newNeighbors(m.N, k)
+	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		best := newTopK(nb.K)
 		var near []int32
 		for p := lo; p < hi; p++ {
@@ -110,6 +113,10 @@ func approximateKNN(ctx context.Context, nb *Neighbors, m *data.Matrix, seed uin
 			best.store(nb, int(d.index[p]))
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return nb, nil
 }
 
 // descend returns the lists, and the first of the trees that began them.
