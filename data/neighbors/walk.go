@@ -25,7 +25,7 @@ const (
 	walkReverse  = 14  // and to points to whose nearest it belongs
 	walkTrees    = 4   // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
 	walkPerTree  = 24
-	walkList     = 30 // points that it keeps at least
+	walkList     = 34 // points that it keeps at least
 	walkAtOnce   = 3  // points whose edges it follows together
 	walkGrain    = 64
 	walkMost     = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
