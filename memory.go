@@ -217,7 +217,7 @@ func (r *accounts) search() {
 	switch {
 	case k == 0:
 	case r.Search.Approximates(int(r.n), int(r.width()), int(k)):
-		r.nearest = r.descended(k)
+		r.nearest = r.approximated(r.n, r.width(), k, "Neighbors")
 	default:
 		r.nearest = r.neighbors(r.n, r.width(), k, "Neighbors")
 	}
@@ -247,29 +247,30 @@ func (r *accounts) search() {
 	}
 }
 
-// descended is neighbors.KNN where that is approximate, and neighbors.EstimateRecall.
-func (r *accounts) descended(k float64) *memory.Part {
-	const (
-		lanes     = 16 // a point's values are padded to a multiple of so many
-		spare     = 5  // entries of a list beyond k
-		shown     = 35 // entries that become acquaintances, at most
-		trees     = 6
-		perSorted = 3 * size32 // of a tree, for each point
-	)
-	found := r.Hold("nearest neighbours", "Neighbors", (size32+size64)*r.n*k)
-	cloud := r.Hold("copies of points, near ones together", "Points", size32*r.n*(lanes*math.Ceil(r.width()/lanes)+1))
-	room := min(k+spare, r.n-1)
-	lists := r.Hold("candidates for neighbours", "Neighbors", size64*r.n*room)
-	r.Garbage(trees * perSorted * r.n)
-	rows := r.Hold("candidates for neighbours", "Neighbors", 2*size32*r.n*min(room, shown)+(size64+3*size32)*r.n)
-	r.Free(cloud, lists, rows)
-	r.Pass("blocks of points", "Points", r.n*(size32*(2+r.width())+size64))
-	return found
-}
-
 // neighbors is neighbors.KNN of n points: what it leaves.
 func (r *accounts) neighbors(n, width, k float64, option string) *memory.Part {
 	return r.searched(n, n, width, k, option)
+}
+
+// approximated is neighbors.KNN by the approximate search, and the estimate of its recall:
+// what it leaves.
+func (r *accounts) approximated(n, width, k float64, option string) *memory.Part {
+	const (
+		padded      = 16 // values by multiples of which rows are filled up
+		spare       = 5  // entries of a list beyond k
+		shown       = 40 // entries of a list that become acquaintances at most
+		approximate = "the approximate search"
+	)
+	room := min(k+spare, n-1)
+	points := r.Hold(approximate, "Points", n*(size32*math.Ceil(width/padded)*padded+size32))
+	lists := r.Hold(approximate, option, size64*n*room)
+	r.Pass(approximate, "Points", 3*size32*n)                                    // trees
+	r.Pass(approximate, option, n*(2*size32*min(room, shown)+size64+2*size32+2)) // rows
+	r.Collect()
+	found := r.Hold("nearest neighbours", option, (size32+size64)*n*k)
+	r.Free(points, lists)
+	r.Pass("blocks of points", "Points", n*(size32*(2+width)+size64)) // neighbors.EstimateRecall
+	return found
 }
 
 // searched is neighbors.Search of n points for the nearest of some queries.

@@ -92,8 +92,9 @@ func (e *Embedding) UseDevice(d *model.Device) error {
 
 // Mapper returns what maps points, prepared as Description.Preprocessing says, to
 // their positions: the network, or for a table what finds a place beside its
-// training points, of which there must be some (ErrNoTrainingPoints).
-func (e *Embedding) Mapper() (model.Mapper, error) {
+// training points, of which there must be some (ErrNoTrainingPoints). For a table the
+// first call prepares the search among these; if ctx ends before, the error is ctx's.
+func (e *Embedding) Mapper(ctx context.Context) (model.Mapper, error) {
 	if e.mapper != nil {
 		return e.mapper, nil
 	}
@@ -103,7 +104,7 @@ func (e *Embedding) Mapper() (model.Mapper, error) {
 	if e.beside == nil {
 		return nil, ErrNoTrainingPoints
 	}
-	p, err := train.NewProjector(e.beside, e.Positions.X, e.Positions.D, e.Description.Training)
+	p, err := train.NewProjector(ctx, e.beside, e.Positions.X, e.Positions.D, e.Description.Training)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +117,16 @@ func (e *Embedding) Width() (int, error) {
 	if before := e.Description.Preprocessing; before != nil {
 		return before.Width, nil
 	}
-	mapper, err := e.Mapper()
-	if err != nil {
-		return 0, err
+	switch {
+	case e.mapper != nil:
+		width, _ := e.mapper.Size()
+		return width, nil
+	case e.model == nil || e.Positions == nil:
+		return 0, errEmpty
+	case e.beside == nil:
+		return 0, ErrNoTrainingPoints
 	}
-	width, _ := mapper.Size()
-	return width, nil
+	return e.beside.D, nil
 }
 
 // Dim returns how many dimensions the embedding has; an empty one has none.
@@ -154,7 +159,7 @@ const (
 // and others left out; it is an error that wraps ErrPoints if one is missing.
 // Otherwise they are taken as they come.
 func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Matrix, error) {
-	mapper, err := e.Mapper()
+	mapper, err := e.Mapper(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +193,8 @@ func (e *Embedding) Project(ctx context.Context, points *data.Matrix) (*data.Mat
 // ProjectPrepared writes to dst the positions of points that are prepared as
 // Description.Preprocessing says, dense or sparse. Points or positions of other sizes are
 // an error that wraps ErrPoints.
-func (e *Embedding) ProjectPrepared(dst, points *data.Matrix) error {
-	mapper, err := e.Mapper()
+func (e *Embedding) ProjectPrepared(ctx context.Context, dst, points *data.Matrix) error {
+	mapper, err := e.Mapper(ctx)
 	if err != nil {
 		return err
 	}
@@ -224,7 +229,7 @@ func (e *PointError) Unwrap() error { return ErrPoints }
 // point that cannot be placed is an error (*PointError); with it, of one element for
 // each point, such points are marked there, get NaNs as positions, and are counted.
 func (e *Embedding) ProjectBlock(ctx context.Context, dst, points *data.Matrix, skipped []bool) (bad int, err error) {
-	mapper, err := e.Mapper()
+	mapper, err := e.Mapper(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -100,10 +100,10 @@ func TestNetworkOnSparsePoints(t *testing.T) {
 		t.Error("training points are placed elsewhere", errProject)
 	}
 	prepared := data.NewMatrix(m.N, 2)
-	if err := e.ProjectPrepared(prepared, e.Neighborhood.Input); err != nil || !slices.Equal(prepared.X, e.Positions.X) {
+	if err := e.ProjectPrepared(t.Context(), prepared, e.Neighborhood.Input); err != nil || !slices.Equal(prepared.X, e.Positions.X) {
 		t.Error("prepared points are placed elsewhere", err)
 	}
-	if err := e.ProjectPrepared(data.NewMatrix(3, 2), e.Neighborhood.Input); !errors.Is(err, cne.ErrPoints) {
+	if err := e.ProjectPrepared(t.Context(), data.NewMatrix(3, 2), e.Neighborhood.Input); !errors.Is(err, cne.ErrPoints) {
 		t.Error(err)
 	}
 }

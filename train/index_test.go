@@ -108,7 +108,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 	// New points are placed among the positions of as many points as there are.
 	points := &data.Matrix{N: n, D: 3, X: normal[float32](n, 3, 1)}
 	for _, positions := range []int{n - 1, n + 1} {
-		if _, err := train.NewProjector(points, normal[float32](positions, 2, 1), 2, projectorOptions()[op.Neg.String()]); err == nil {
+		if _, err := train.NewProjector(t.Context(), points, normal[float32](positions, 2, 1), 2, projectorOptions()[op.Neg.String()]); err == nil {
 			t.Errorf("%d positions of %d points: no error", positions, n)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // What is nil, unknown or does not fit is an error of its package, of a kind.
 func TestNothing(t *testing.T) {
 	_, noModel := train.Fit(t.Context(), nil, nil, nil, train.Options{})
-	_, noPoints := train.NewProjector(nil, nil, 2, model.FitInfo{})
+	_, noPoints := train.NewProjector(t.Context(), nil, nil, 2, model.FitInfo{})
 	_, noNetwork := model.NewParametric[float32](nil, make([]float32, 4), op.ContrastiveOptions{})
 	_, noTable := model.NewEmbedding[float32](nil, 2, op.ContrastiveOptions{})
 	_, noLoss := model.NewEmbedding(make([]float32, 4), 2, op.ContrastiveOptions{Loss: 9})

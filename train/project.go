@@ -53,8 +53,9 @@ type Projector struct {
 
 // NewProjector returns a projector into a table of positions [n, d] of the training
 // points [n, p]. Neither is copied. The loss of a point is the sum over its edges,
-// even if the model was trained with the mean over a batch.
-func NewProjector(points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
+// even if the model was trained with the mean over a batch. If ctx ends before the search
+// among the training points is prepared, the error is ctx's.
+func NewProjector(ctx context.Context, points *data.Matrix, table []float32, d int, training model.FitInfo) (*Projector, error) {
 	if points == nil {
 		return nil, errkind.Errorf(ErrInput, "train: there are no training points, beside which new ones could be placed")
 	}
@@ -74,7 +75,7 @@ func NewProjector(points *data.Matrix, table []float32, d int, training model.Fi
 	training.Objective.Mean = false
 	p := &Projector{training: training, table: table, n: points.N, d: d, width: points.D}
 	var err error
-	if p.index, err = neighbors.NewIndex(context.Background(), points, neighbors.Options{}); err != nil {
+	if p.index, err = neighbors.NewIndex(ctx, points, neighbors.Options{}); err != nil {
 		return nil, err
 	}
 	first, err := p.newPlacer()

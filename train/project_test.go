@@ -1,6 +1,8 @@
 package train_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -68,7 +70,7 @@ func projectorOptions() map[string]model.FitInfo {
 
 func newProjector(t testing.TB, d int, training model.FitInfo) *train.Projector {
 	t.Helper()
-	p, err := train.NewProjector(clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
+	p, err := train.NewProjector(t.Context(), clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, d, 0.5, 2).X, d, training)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestProjectorPlacesTrainingPointsNearTheirPositions(t *testing.T) {
 	training := projectorOptions()[op.Neg.String()]
 	points := clustered(trainedPoints, trainedWidth, 0.01, 1)
 	table := clustered(trainedPoints, 2, 0.05, 1)
-	p, err := train.NewProjector(points, table.X, 2, training)
+	p, err := train.NewProjector(t.Context(), points, table.X, 2, training)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +214,7 @@ func TestProjectorEpochsAndSeed(t *testing.T) {
 	// Without steps, a point lies at the weighted mean of its neighbours.
 	points, table := &data.Matrix{N: 3, D: 1, X: []float32{0, 2, 100}}, []float32{10, 20, 1000}
 	training.Neighbors = 2
-	p, err := train.NewProjector(points, table, 1, training)
+	p, err := train.NewProjector(t.Context(), points, table, 1, training)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +248,7 @@ func TestProjectorRefuses(t *testing.T) {
 	} {
 		points, table, d, training := clustered(trainedPoints, trainedWidth, 1, 1), clustered(trainedPoints, 2, 1, 2).X, 2, good
 		tc.change(points, &table, &d, &training)
-		if p, err := train.NewProjector(points, table, d, training); err == nil || p != nil || !strings.Contains(err.Error(), tc.want) {
+		if p, err := train.NewProjector(t.Context(), points, table, d, training); err == nil || p != nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
 		}
 	}
@@ -274,7 +276,7 @@ func TestProjectorRefuses(t *testing.T) {
 // 1000 new points beside 10 000.
 func BenchmarkProjector(b *testing.B) {
 	points := clustered(10000, 50, 1, 1)
-	p, err := train.NewProjector(points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
+	p, err := train.NewProjector(b.Context(), points, clustered(10000, 2, 1, 2).X, 2, projectorOptions()[op.Neg.String()])
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -283,4 +285,14 @@ func BenchmarkProjector(b *testing.B) {
 		placeWith(b, p, x)
 	}
 	b.ReportMetric(float64(x.N*b.N)/b.Elapsed().Seconds(), "points/s")
+}
+
+// The search among the training points may take long to prepare.
+func TestProjectorInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	points := clustered(trainedPoints, trainedWidth, 1, 1)
+	if p, err := train.NewProjector(ctx, points, clustered(trainedPoints, 2, 0.5, 2).X, 2, projectorOptions()[op.Neg.String()]); p != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", p, err)
+	}
 }

@@ -32,7 +32,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 		return nil, err
 	}
 	held := data.NewMatrix(points.N, t.embedded.Dim())
-	_, err = ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, t.embedded.ProjectPrepared(held, points) })
+	_, err = ctxio.Await(ctx, func() (struct{}, error) { return struct{}{}, t.embedded.ProjectPrepared(ctx, held, points) })
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while the held-out points were placed")
 	}

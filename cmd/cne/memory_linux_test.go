@@ -93,6 +93,7 @@ func TestMemoryEstimate(t *testing.T) {
 		args []string
 	}{
 		"table":            {false, set("train.epochs=1")},
+		"approximate":      {false, set("data.path=large.npy", "graph.search=approximate", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false", "quality.recall=false")},
 		"network":          {false, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0")},
 		"wide network":     {true, set("model.kind=mlp", "train.epochs=1", "quality.spearman=0", "quality.recall=false", "quality.partition=false", "quality.kl=false", "model.hidden=[800,800]", "train.batch_size=65536")},
 		"many points":      {true, set("data.path=large.npy", "train.epochs=1", "quality.spearman=0", "quality.partition=false", "quality.kl=false")},

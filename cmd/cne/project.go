@@ -134,7 +134,7 @@ func (p *projection) run(ctx context.Context, stdout io.Writer) error {
 	// Reading may have to wait for the other end of a pipe.
 	interrupted := errors.New("interrupted; nothing was written")
 	points, err := ctxio.Await(ctx, func() (pointSource, error) {
-		if err := p.load(); err != nil {
+		if err := p.load(ctx); err != nil {
 			return nil, err
 		}
 		return p.open(ctx)
@@ -182,7 +182,7 @@ func (p *projection) checkOutputs() error {
 }
 
 // load reads the model.
-func (p *projection) load() error {
+func (p *projection) load(ctx context.Context) error {
 	path := p.model
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, rundir.ModelFile)
@@ -204,9 +204,9 @@ func (p *projection) load() error {
 		p.Log.Warn("the file does not say how points were scaled for training; they are taken as they are")
 	}
 	if e.Positions != nil {
-		return p.loadTrainingPoints(path)
+		return p.loadTrainingPoints(ctx, path)
 	}
-	mapper, err := e.Mapper()
+	mapper, err := e.Mapper(ctx)
 	if _, ok := mapper.(*model.MLP[float32]); !ok {
 		return err
 	}
@@ -217,9 +217,9 @@ func (p *projection) load() error {
 }
 
 // loadTrainingPoints gives a table the points beside which it places new ones.
-func (p *projection) loadTrainingPoints(path string) error {
+func (p *projection) loadTrainingPoints(ctx context.Context, path string) error {
 	e := p.embedding
-	if _, err := e.Mapper(); !errors.Is(err, cne.ErrNoTrainingPoints) {
+	if _, err := e.Mapper(ctx); !errors.Is(err, cne.ErrNoTrainingPoints) {
 		return err
 	}
 	beside := filepath.Join(filepath.Dir(path), rundir.PointsFile)
@@ -239,7 +239,7 @@ func (p *projection) loadTrainingPoints(path string) error {
 	if err := e.UseTrainingPoints(points); err != nil {
 		return err
 	}
-	if _, err := e.Mapper(); err != nil {
+	if _, err := e.Mapper(ctx); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

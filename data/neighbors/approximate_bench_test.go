@@ -3,7 +3,10 @@
 package neighbors
 
 import (
+	"bytes"
+	"flag"
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -54,12 +57,23 @@ func benchmarked() []int {
 	return []int{70_000, 200_000, 1_000_000}
 }
 
+var digitsFile = flag.String("digits", "", "where BenchmarkApproximateKNN leaves the last points as an array (.npy), for other programs")
+
 // BenchmarkApproximateKNN times the approximate search, in processor time, too, since
 // that says more on a machine that does other things; and, up to 200 000 points, the
 // exact one.
 func BenchmarkApproximateKNN(b *testing.B) {
 	for _, n := range benchmarked() {
 		m := digits(b, n)
+		if *digitsFile != "" {
+			var array bytes.Buffer
+			if err := data.WriteNPY(&array, m); err != nil {
+				b.Fatal(err)
+			}
+			if err := os.WriteFile(*digitsFile, array.Bytes(), 0o666); err != nil {
+				b.Fatal(err)
+			}
+		}
 		for _, search := range []SearchMethod{Approximate, Exact} {
 			if search == Exact && n > 200_000 {
 				continue

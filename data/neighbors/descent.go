@@ -4,7 +4,8 @@ import (
 	"context"
 	"math"
 	"math/bits"
-	"slices"
+	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"cne/data"
@@ -20,22 +21,19 @@ import (
 // within the leaves of this tree and of a few more start a list of the nearest
 // points for each point. Then come rounds. Before each, every point gets a row of
 // acquaintances: what is on its list, and points on whose lists it is. In the
-// round every point tries the acquaintances of its acquaintances, unless both
-// steps to them are old ones, which an earlier round has gone: a list marks what
-// is new in it. It ends when little is new. At last the distances of what is
-// listed are computed as the exact search computes them.
-//
-// (In the paper a point introduces its acquaintances to each other. Here they come
-// and ask, so that each finds all that it can try in one place, tries nothing
-// twice in a round, and alone writes its list. That each pair is computed for
-// both of its points costs less.)
+// round it introduces them to each other, unless both are old ones, which it has
+// introduced before: a list marks what is new in it. It ends when little is new. At
+// last the distances of what is listed are computed as the exact search computes
+// them.
 //
 // The result depends on the seed, but not on how many cores there are or which is
 // faster. Leaves share no points. The rows of a round are settled before it
 // begins. A list takes what is nearer than its last entry was when the round
 // began, and keeps the first of all that in the order of (distance, number),
-// whatever the order in which it is tried. Taking only what is nearer, and not
-// what is as near, also ends the search among duplicates.
+// whatever the order in which it is offered: that something is not taken since the
+// list has become better meanwhile only saves it from being dropped later. Taking
+// only what is nearer, and not what is as near, also ends the search among
+// duplicates.
 
 // A descent holds the lists of all points.
 type descent struct {
@@ -52,6 +50,12 @@ type descent struct {
 	sizes      []uint32
 	fresh      []uint16
 	acquainted []uint32
+	// limits [n] are the bits of the squared distances up to which a point gets on
+	// each list in this round.
+	limits []uint32
+	// locks guard the lists while points are introduced: that of p is p's modulo
+	// their number.
+	locks [1 << 12]sync.Mutex
 
 	works parallel.Pool[descentWork]
 }
@@ -70,44 +74,57 @@ type settings struct {
 const (
 	vacant       = math.MaxUint64
 	descentGrain = 128
-	// tried is how many columns are compared at a time.
-	tried = 256
+	// compared is up to how many points all pairs are compared.
+	compared = 512
 )
 
 // settingsFor returns the settings for k neighbours. Measured on deformed images of
-// digits: fewer trees, smaller leaves or rows need more rounds, and larger ones more
-// time for each, for the same recall.
+// digits: fewer trees or acquaintances, or smaller leaves, lose recall, and more cost
+// time for little of it.
 func settingsFor(k int) settings {
-	s := settings{room: k + 5, trees: 10, rounds: 12, shownNew: 10, shownOld: 40, reverse: 10, enough: 0.01}
-	s.leaf = max(256, 2*s.room)
+	s := settings{room: k + 5, trees: 6, rounds: 12, shownNew: 20, shownOld: 20, reverse: 20, enough: 0.01}
+	s.leaf = max(128, 2*s.room)
 	return s
 }
 
-// approximateKNN sets nb to near points of every point of m.
-func approximateKNN(ctx context.Context, nb *Neighbors, m *data.Matrix, seed uint64) error {
-	d, _, err := descend(ctx, m, settingsFor(nb.K), seed)
+// approximateKNN finds k near points of every point of m.
+func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*Neighbors, error) {
+	d, _, err := descend(ctx, m, settingsFor(k), seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.starts, d.sizes, d.fresh, d.acquainted = nil, nil, nil, nil
-	return parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+	d.starts, d.sizes, d.fresh, d.acquainted, d.limits = nil, nil, nil, nil, nil
+	runtime.GC() // so that the result, about as large, gets their memory
+	nb := newNeighbors(m.N, k)
+	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		best := newTopK(nb.K)
+		var near []int32
 		for p := lo; p < hi; p++ {
-			i := d.index[p]
-			point := m.Row(int(i))
-			best.resetAll()
+			near = near[:0]
 			for _, key := range d.list(p) {
-				j := d.index[numberOf(key)]
-				best.offer(dist2(point, m.Row(int(j)), best.limit), j)
+				near = append(near, numberOf(key))
 			}
-			best.store(nb, int(i))
+			simd.Fetch(d.x, d.width, near)
+			point := d.point(m, int32(p))
+			best.resetAll()
+			for _, q := range near {
+				best.offer(dist2(point, d.point(m, q), best.limit), d.index[q])
+			}
+			best.store(nb, int(d.index[p]))
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return nb, nil
 }
 
 // descend returns the lists, and the first of the trees that began them.
 func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*descent, []*forestTree, error) {
 	s.room = min(s.room, m.N-1)
+	if m.N <= compared {
+		s.leaf = compared
+	}
 	c, tree, err := newCloud(ctx, m, s.leaf, rng.Mix(seed))
 	if err != nil {
 		return nil, nil, err
@@ -130,13 +147,19 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 		if t == s.trees || c.n <= s.leaf {
 			break
 		}
-		if tree, err = c.newTree(ctx, s.leaf, rng.Mix(seed)+uint64(t)); err != nil {
+		var order []int32
+		if t > s.kept {
+			order = tree.order
+		}
+		if tree, err = c.newTree(ctx, s.leaf, rng.Mix(seed)+uint64(t), order); err != nil {
 			return nil, nil, err
 		}
 	}
+	c.freeScratch()
 	if c.n <= s.leaf {
 		return d, trees, nil // all pairs have been compared
 	}
+	d.limits = make([]uint32, d.n)
 	for round := range s.rounds {
 		news, err := d.acquaint(ctx, rng.Mix(seed^uint64(round)))
 		if err != nil {
@@ -145,11 +168,17 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 		if float64(news) <= s.enough*float64(len(d.keys)) {
 			break
 		}
+		parallel.For(d.n, 1<<14, func(_, lo, hi int) {
+			for p := lo; p < hi; p++ {
+				d.limits[p] = math.Float32bits(below(worst(d.list(p))))
+			}
+		})
 		if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 			w := d.works.Get()
 			defer d.works.Put(w)
+			w.next(d, lo, hi)
 			for p := lo; p < hi; p++ {
-				d.ask(w, p)
+				d.introduce(w, p, hi)
 			}
 		}); err != nil {
 			return nil, nil, err
@@ -186,33 +215,40 @@ func below(d2 float32) float32 {
 }
 
 // insert puts an entry into a list in the place of the last, if it comes before
-// that and is not there.
-func insert(list []uint64, key uint64) {
-	at := len(list) - 1
-	if key >= list[at]&^1 {
-		return
+// that and is not there, and reports whether it did.
+func insert(list []uint64, key uint64) bool {
+	last := len(list) - 1
+	if key >= list[last]&^1 {
+		return false
 	}
-	lo, hi := 0, at
-	for lo < hi {
-		mid := int(uint(lo+hi) / 2)
-		if list[mid]|1 < key {
-			lo = mid + 1
+	at, rest := 0, list[:last]
+	for len(rest) > 32 {
+		half := len(rest) / 2
+		if rest[half-1]|1 < key {
+			at, rest = at+half, rest[half:]
 		} else {
-			hi = mid
+			rest = rest[:half]
 		}
 	}
-	if list[lo]|1 == key {
-		return
+	less := uint64(0) // how many come before: no branch could foresee it
+	for _, other := range rest {
+		_, borrow := bits.Sub64(other|1, key, 0)
+		less += borrow
 	}
-	copy(list[lo+1:], list[lo:at])
-	list[lo] = key
+	at += int(less)
+	if list[at]|1 == key {
+		return false
+	}
+	copy(list[at+1:], list[at:last])
+	list[at] = key
+	return true
 }
 
 // A descentWork is what one goroutine needs.
 type descentWork struct {
 	cols       []int32   // the points that one is compared with
+	ahead      []int32   // those whom the next will introduce
 	limits     []float32 // how near they must be to it for their own lists
-	never      []float32 // limits that say that they must be nearer than they can be
 	dist       []float32
 	found      []uint64
 	met        metSet
@@ -222,10 +258,9 @@ type descentWork struct {
 
 func (d *descent) newWork() *descentWork {
 	row := min(d.room, d.shownNew+d.shownOld) + d.reverse
-	most := max(d.leaf, tried+row) + 16
-	w := &descentWork{cols: make([]int32, most), limits: make([]float32, most), dist: make([]float32, most), found: make([]uint64, (most+63)/64), never: slices.Repeat([]float32{-1}, most)}
-	w.met = newMetSet(row*row + d.room)
-	return w
+	most := max(d.leaf, row) + 16
+	return &descentWork{cols: make([]int32, most), ahead: make([]int32, 0, most), limits: make([]float32, most), dist: make([]float32, most),
+		found: make([]uint64, (most+63)/64), met: newMetSet(row)}
 }
 
 // compare calls f for each of the columns first to n−1 that the row's limit or its
@@ -257,7 +292,11 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 			if t.order != nil {
 				p = t.order[p]
 			}
-			w.cols[c], w.limits[c] = p, below(worst(d.list(int(p))))
+			w.cols[c] = p
+		}
+		simd.Fetch(d.keys, d.room, w.cols[:n])
+		for c, p := range w.cols[:n] {
+			w.limits[c] = below(worst(d.list(int(p))))
 		}
 		for a, p := range w.cols[:n] {
 			mine := d.list(int(p))
@@ -383,41 +422,67 @@ func (d *descent) shown(p int, f func(e int, key uint64)) (news int64) {
 	return news
 }
 
-// ask compares p with the acquaintances of its own.
-func (d *descent) ask(w *descentWork, p int) {
-	row := d.acquainted[d.starts[p]:][:d.sizes[p]]
-	list := d.list(p)
-	limit := below(worst(list))
-	w.met.clear()
-	w.met.reserve(1 + len(list))
-	w.met.add(int32(p))
-	for _, key := range list {
-		w.met.add(numberOf(key))
+// next notes whom p will introduce, none if p is no less than end, and asks for
+// what that will need to be brought to the cache.
+func (w *descentWork) next(d *descent, p, end int) {
+	w.ahead = w.ahead[:0]
+	if p >= end || d.fresh[p] == 0 {
+		return
 	}
-	n := 0
-	for e, entry := range row {
-		q := entry >> 1
-		theirs := d.acquainted[d.starts[q]:][:d.sizes[q]]
-		if e >= int(d.fresh[p]) {
-			theirs = theirs[:d.fresh[q]]
-		}
-		n = w.met.unmet(w.cols, n, theirs)
-		if n >= tried {
-			d.try(w, p, n, list, limit)
-			n = 0
-		}
+	for _, entry := range d.acquainted[d.starts[p]:][:d.sizes[p]] {
+		w.ahead = append(w.ahead, int32(entry>>1))
 	}
-	d.try(w, p, n, list, limit)
+	simd.Fetch(d.x, d.width, w.ahead)
+	simd.Fetch(d.keys, d.room, w.ahead)
+	simd.Fetch(d.limits, 1, w.ahead)
 }
 
-// try compares p with the first n of w.cols.
-func (d *descent) try(w *descentWork, p, n int, list []uint64, limit float32) {
+// introduce compares the acquaintances of p with each other unless both are old,
+// while what p+1 needs is fetched, if p+1 is below end.
+func (d *descent) introduce(w *descentWork, p, end int) {
+	n := copy(w.cols, w.ahead)
+	w.next(d, p+1, end)
 	if n == 0 {
 		return
 	}
-	w.compare(d.cloud, d.row(int32(p)), n, 0, min(limit, worst(list)), w.never, func(b int, d2 float32) {
-		insert(list, keyOf(d2, w.cols[b]))
-	})
+	for c, q := range w.cols[:n] {
+		w.limits[c] = d.limit(q)
+	}
+	for a, one := range w.cols[:d.fresh[p]] {
+		w.compare(d.cloud, d.row(one), n, a+1, w.limits[a], w.limits, func(b int, d2 float32) {
+			other := w.cols[b]
+			if d2 <= w.limits[a] {
+				w.limits[a] = d.offer(one, other, d2)
+			}
+			if d2 <= w.limits[b] {
+				w.limits[b] = d.offer(other, one, d2)
+			}
+		})
+	}
+}
+
+// limit returns how near a point must be to p to get on its list in this round.
+func (d *descent) limit(p int32) float32 {
+	return math.Float32frombits(atomic.LoadUint32(&d.limits[p]))
+}
+
+// offer puts q on the list of p if it is near enough, and returns how near others
+// must be from now on.
+func (d *descent) offer(p, q int32, d2 float32) float32 {
+	limit := d.limit(p)
+	if d2 > limit {
+		return limit
+	}
+	lock := &d.locks[int(p)%len(d.locks)]
+	lock.Lock()
+	limit = d.limit(p)
+	if list := d.list(int(p)); insert(list, keyOf(d2, q)) {
+		// As near as the last is near enough if that has come in this round.
+		limit = min(limit, worst(list))
+		atomic.StoreUint32(&d.limits[p], math.Float32bits(limit))
+	}
+	lock.Unlock()
+	return limit
 }
 
 // A metSet is a set of points, few among many: a hash table.

@@ -17,8 +17,9 @@ import (
 type cloud struct {
 	n, width int
 	scale    float32
-	x        []float32 // [n, width]
-	index    []int32   // [n]: which of the caller's points each is
+	x        []float32   // [n, width]
+	index    []int32     // [n]: which of the caller's points each is
+	scratch  [2][]uint32 // [n] each, for growing trees
 }
 
 // padded is the width of rows for simd.NearRows.
@@ -27,6 +28,15 @@ func padded(d int) int { return (d + 15) &^ 15 }
 // row returns point p.
 func (c *cloud) row(p int32) []float32 {
 	return c.x[int(p)*c.width : (int(p)+1)*c.width]
+}
+
+// point returns point p as the caller has it in m: the cloud's own row, which lies
+// nearer to those of near points, unless that is scaled.
+func (c *cloud) point(m *data.Matrix, p int32) []float32 {
+	if c.scale == 1 {
+		return c.row(p)[:m.D]
+	}
+	return m.Row(int(c.index[p]))
 }
 
 // scaleOf returns a power of two by which no coordinate exceeds 1, or 1 where
@@ -59,7 +69,8 @@ func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*clou
 		}
 	}
 	t := &forestTree{leaf: leaf, order: c.index}
-	g := &grower{forestTree: t, width: c.width, seed: seed}
+	c.scratch = [2][]uint32{make([]uint32, c.n), make([]uint32, c.n)}
+	g := &grower{forestTree: t, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
 	g.copyRow = func(dst []float32, p int32) { fill(dst, m.Row(int(p))) }
 	g.project = func(w *growerWork, from, along []float32, rows []int32) {
 		for at := range rows {
@@ -88,10 +99,17 @@ func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*clou
 	return c, t, err
 }
 
-// newTree returns another tree of the points.
-func (c *cloud) newTree(ctx context.Context, leaf int, seed uint64) (*forestTree, error) {
-	t := &forestTree{leaf: leaf, order: make([]int32, c.n)}
-	g := &grower{forestTree: t, width: c.width, seed: seed}
+// freeScratch frees what only newTree needs, which must not be called any more.
+func (c *cloud) freeScratch() { c.scratch = [2][]uint32{} }
+
+// newTree returns another tree of the points. Its order takes the place of one that
+// is not needed any more, unless that is nil.
+func (c *cloud) newTree(ctx context.Context, leaf int, seed uint64, order []int32) (*forestTree, error) {
+	if order == nil {
+		order = make([]int32, c.n)
+	}
+	t := &forestTree{leaf: leaf, order: order}
+	g := &grower{forestTree: t, width: c.width, seed: seed, keys: c.scratch[0], scratch: c.scratch[1]}
 	g.copyRow = func(dst []float32, p int32) { copy(dst, c.row(p)) }
 	g.project = func(w *growerWork, from, along []float32, rows []int32) {
 		whole := copy(w.some[:], rows)
@@ -209,7 +227,6 @@ func (g *grower) grow(ctx context.Context) error {
 		nodes *= 2
 	}
 	g.splits = make([]split, nodes)
-	g.keys, g.scratch = make([]uint32, n), make([]uint32, n)
 	g.works.New = func() *growerWork {
 		w := &growerWork{from: make([]float32, g.width), along: make([]float32, g.width), keys: make([]float32, growChunk),
 			rows: make([]float32, growChunk*g.width), first: make([]int32, growChunk)}

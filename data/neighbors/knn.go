@@ -85,7 +85,9 @@ const treeMaxD = 8
 //
 // It takes O(n²D) operations for D > 8 and about O(n log n) below; besides m
 // and the result it needs a copy of m and about 16·n·(k+16) bytes. A device
-// needs memory for a copy of m and 64 MiB.
+// needs memory for a copy of m and 64 MiB. The approximate search needs a copy of
+// m, with rows filled up to multiples of 16 values, and 8·n·(k+10) bytes, and
+// until the result is made up to 200·n more.
 //
 // It fails if m is empty or its sizes do not fit together or if k < 1
 // (ErrInput), if n ≤ k (ErrTooFewPoints), or if a value is NaN or infinite
@@ -94,13 +96,10 @@ func KNN(ctx context.Context, m *data.Matrix, k int, opt Options) (*Neighbors, e
 	if err := check(m, k); err != nil {
 		return nil, err
 	}
-	nb := newNeighbors(m.N, k)
 	if opt.Search.Approximates(m.N, m.D, k) {
-		if err := approximateKNN(ctx, nb, m, opt.Seed); err != nil {
-			return nil, err
-		}
-		return nb, nil
+		return approximateKNN(ctx, m, k, opt.Seed)
 	}
+	nb := newNeighbors(m.N, k)
 	x, err := newIndex(ctx, m, k, opt)
 	if err != nil {
 		return nil, err

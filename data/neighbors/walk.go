@@ -19,10 +19,11 @@ import (
 // theirs, until there is none. The result for a query depends on the base alone.
 
 const (
-	walkRoom     = 16 // neighbours of a base point in the descent
-	walkEdges    = 16 // edges from a point to its nearest
-	walkReverse  = 14 // and to points to whose nearest it belongs
-	walkTrees    = 4  // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
+	walkRoom     = 16  // neighbours of a base point in the descent
+	walkLeaf     = 256 // points of a leaf at most
+	walkEdges    = 16  // edges from a point to its nearest
+	walkReverse  = 14  // and to points to whose nearest it belongs
+	walkTrees    = 4   // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
 	walkPerTree  = 24
 	walkList     = 34 // points that it keeps at least
 	walkAtOnce   = 3  // points whose edges it follows together
@@ -44,7 +45,7 @@ type walkGraph struct {
 // newWalkGraph makes the graph.
 func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGraph, error) {
 	s := settingsFor(walkRoom)
-	s.room, s.kept = walkRoom, walkTrees
+	s.room, s.kept, s.leaf = walkRoom, walkTrees, walkLeaf
 	d, trees, err := descend(ctx, base, s, seed)
 	if err != nil {
 		return nil, err
@@ -75,8 +76,8 @@ func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGra
 	g.works.New = func() *walkWork {
 		most := max(s.leaf*walkTrees, walkAtOnce*(walkEdges+walkReverse)) + 16
 		return &walkWork{descentWork: descentWork{cols: make([]int32, most), dist: make([]float32, most), found: make([]uint64, (most+63)/64),
-			never: slices.Repeat([]float32{-1}, most), met: newMetSet(1000)},
-			row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
+			met: newMetSet(1000)},
+			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
 	}
 	return g, nil
 }
@@ -85,6 +86,7 @@ func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGra
 type walkWork struct {
 	descentWork
 	row, along []float32 // the query; the line of a split
+	never      []float32 // limits that say that points must be nearer than they can be
 	one        []int32
 	place      []float32
 	list       []uint64
@@ -174,8 +176,8 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 	best.resetAll()
 	for _, key := range w.list[:min(len(w.list), nb.K+walkMinPlace)] {
 		if key != vacant {
-			j := g.index[numberOf(key)]
-			best.offer(dist2(query, base.Row(int(j)), best.limit), j)
+			q := numberOf(key)
+			best.offer(dist2(query, g.point(base, q), best.limit), g.index[q])
 		}
 	}
 	best.store(nb, i)

@@ -131,6 +131,9 @@ func (l *Ledger) Garbage(bytes float64) {
 	}
 }
 
+// Collect is a collection that the program asks for.
+func (l *Ledger) Collect() { l.heap, l.marked = l.live, l.live }
+
 // overhead is what the process has resident for a byte of its heap: with gaps between
 // objects, the collector's own tables, and what it has freed but not given back.
 const overhead = 1.08

@@ -1,5 +1,7 @@
 package simd
 
+import "unsafe"
+
 // The kernels of this file compare one row with rows that lie anywhere in a
 // matrix x, which cols names; all rows have a multiple of 16 elements, if need
 // be filled up with zeros, and cols has a multiple of 16, if need be filled up
@@ -59,4 +61,13 @@ func projectRows(dst, x, from, along []float32, cols []int32) {
 		}
 		dst[c] = sum
 	}
+}
+
+// Fetch asks for rows of width elements of x that will be needed soon, or for the first
+// 512 bytes of each, to be brought to the cache. It has no other effect, and none where
+// there is no assembly.
+func Fetch[T any](x []T, width int, rows []int32) {
+	const line, most = 64, 8
+	stride := width * int(unsafe.Sizeof(x[0]))
+	fetchRows((*byte)(unsafe.Pointer(unsafe.SliceData(x))), stride, min((stride+line-1)/line, most), rows)
 }

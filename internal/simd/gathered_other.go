@@ -9,3 +9,6 @@ func nearRowsVector(dst []float32, found []uint64, x, row []float32, cols []int3
 func projectRowsVector(dst, x, from, along []float32, cols []int32) {
 	panic("simd: no vector form")
 }
+
+// Go has no way to ask for memory ahead.
+func fetchRows(x *byte, stride, lines int, rows []int32) {}

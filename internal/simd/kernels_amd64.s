@@ -18523,3 +18523,32 @@ words:
 
 words_done:
 	RET
+
+// func fetchRows(x *byte, stride int, lines int, rows []int32)
+// Requires: MMX+
+TEXT ·fetchRows(SB), NOSPLIT, $0-48
+	MOVQ x+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ lines+16(FP), DX
+	MOVQ rows_base+24(FP), BX
+	MOVQ rows_len+32(FP), SI
+	XORQ DI, DI
+
+rows:
+	CMPQ    DI, SI
+	JGE     done
+	MOVLQSX (BX)(DI*4), R9
+	IMULQ   CX, R9
+	ADDQ    AX, R9
+	MOVQ    DX, R8
+
+lines:
+	PREFETCHT0 (R9)
+	ADDQ       $0x40, R9
+	DECQ       R8
+	JNZ        lines
+	INCQ       DI
+	JMP        rows
+
+done:
+	RET

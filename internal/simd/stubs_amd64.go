@@ -474,3 +474,6 @@ func winogradWeightsGradientAVX2(dst *float32, dstAt int, dstRow int, dstPixel i
 
 // placeWordsAMD64 is placeWords, which asks for the cache line after the one it writes to.
 func placeWordsAMD64(order []uint64, words []uint64, choice []uint8, next []int)
+
+// fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.
+func fetchRows(x *byte, stride int, lines int, rows []int32)

@@ -141,3 +141,29 @@ func (s *isa) projectRows() {
 	VZEROUPPER()
 	RET()
 }
+
+// fetch emits the hint to the processor that rows will be needed.
+func fetch() {
+	TEXT("fetchRows", NOSPLIT, "func(x *byte, stride, lines int, rows []int32)")
+	Doc("fetchRows asks for the first lines, at least 1, of 64 bytes of rows that are stride bytes apart.")
+	x, stride, lines := Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("lines"), GP64())
+	rows, n, i, line := Load(Param("rows").Base(), GP64()), Load(Param("rows").Len(), GP64()), GP64(), GP64()
+	XORQ(i, i)
+	Label("rows")
+	CMPQ(i, n)
+	JGE(LabelRef("done"))
+	at := GP64()
+	MOVLQSX(Mem{Base: rows, Index: i, Scale: 4}, at)
+	IMULQ(stride, at)
+	ADDQ(x, at)
+	MOVQ(lines, line)
+	Label("lines")
+	PREFETCHT0(Mem{Base: at})
+	ADDQ(Imm(64), at)
+	DECQ(line)
+	JNZ(LabelRef("lines"))
+	INCQ(i)
+	JMP(LabelRef("rows"))
+	Label("done")
+	RET()
+}

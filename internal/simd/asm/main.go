@@ -53,6 +53,7 @@ func main() {
 		s.winograd()
 	}
 	memoryKernels()
+	fetch()
 	Generate()
 }
 
