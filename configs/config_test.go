@@ -166,6 +166,20 @@ func TestTSNEQualityFile(t *testing.T) {
 	}
 }
 
+func TestMillionFile(t *testing.T) {
+	c, _, err := Train.Load(Sources{File: "million.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Stage{
+		{Epochs: 20, LR: 1, S: ptr(1.), Negatives: 5, Anneal: train.Linear},
+		{Epochs: 20, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
+	}
+	if got := c.Stages(); !reflect.DeepEqual(got, want) || c.Quality.Points >= 1_000_000 {
+		t.Errorf("got %+v, want %+v, and quality from a sample, not of %d points", got, want, c.Quality.Points)
+	}
+}
+
 func TestEarlyExaggerationFile(t *testing.T) {
 	c, _, err := Train.Load(Sources{File: "mnist-negtsne-early-exaggeration.yaml"})
 	if err != nil {
