@@ -32,6 +32,8 @@ var wrongValues = map[string][]string{
 	"--against":      nil,
 	"--label-column": nil,
 	"--drop":         nil,
+	"--names":        nil, // a column or a file
+	"--color":        nil,
 	"--title":        nil,
 	"--fps":          {"0", "-1", "51", "NaN", "Inf"},
 	"--columns":      {"-1"},

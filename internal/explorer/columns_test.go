@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp/kb"
 
 	"cne/internal/rng"
@@ -118,6 +119,7 @@ func TestBrowserColumns(t *testing.T) {
 	before := b.pixel(1)
 	// What is hidden of one column is shown of another.
 	b.click("#classes li:first-child button")
+	b.mouse(input.DispatchMouseEventTypeMouseMoved, 5, 5) // over no class, which would stand out
 	b.expect("one class is hidden", "cne.visible", "2")
 	choose(1)
 	b.expect("all are shown", "cne.visible", "4")

@@ -13,7 +13,9 @@
 // of base64 in script elements of a type that no browser runs. Positions are
 // float32, 8 bytes per point and embedding, relative to the frame of their
 // embedding: whole numbers of 16 bits would be half as long and show their
-// grid as soon as somebody zooms in. Images are atlases of 512 each, of which
+// grid as soon as somebody zooms in. Names and columns of many points are
+// compressed, values exactly as they are (columns.go), and but for the first
+// column they stand behind the scripts, which show the points before. Images are atlases of 512 each, of which
 // a browser decodes only those that somebody points at: PNG of few grey levels,
 // which for MNIST takes half of what all 256 take, or JPEG.
 //

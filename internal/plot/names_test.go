@@ -86,7 +86,7 @@ func TestNameClasses(t *testing.T) {
 		t.Error("a name is markup")
 	}
 	for _, f := range []Format{PNG, SVG} {
-		if draw(&with, f) != draw(&with, f) {
+		if first := draw(&with, f); draw(&with, f) != first {
 			t.Errorf("%s: other bytes the second time", f)
 		}
 		none := with
