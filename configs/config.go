@@ -37,10 +37,12 @@ type Device struct {
 
 // Output says what is written, and where.
 type Output struct {
-	Dir  string `key:"dir" as:"nonempty"` // folder for the results
-	CSV  bool   `key:"csv"`               // embedding.csv
-	Plot bool   `key:"plot"`              // embedding.png
-	HTML bool   `key:"html"`              // embedding.html
+	Dir string `key:"dir" as:"nonempty"` // folder for the results
+	CSV bool   `key:"csv"`               // embedding.csv
+	// Parquet asks for embedding.parquet.
+	Parquet bool `key:"parquet"`
+	Plot    bool `key:"plot"` // embedding.png
+	HTML    bool `key:"html"` // embedding.html
 	// HTMLImages puts the images of the points into embedding.html.
 	HTMLImages bool `key:"html_images"`
 	Snapshots  int  `key:"snapshots" in:"[0,inf)"` // every n epochs; 0: never
@@ -54,6 +56,7 @@ type Data struct {
 	Path          []string     `key:"path" as:"nonempty"`
 	Labels        []string     `key:"labels"`
 	LabelColumn   *string      `key:"label_column" as:"column"` // name, or number counted from 1
+	Columns       []string     `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string     `key:"drop" as:"columns"`        // names or numbers
 	Header        data.Header  `key:"header"`
 	Genes         int          `key:"genes" in:"[1,inf)"` // of counts

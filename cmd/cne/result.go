@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"slices"
 
@@ -78,17 +77,6 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 		r.log.Warn("no label of the held-out points occurs among the training points; their accuracy is left out")
 	}
 	return f, err
-}
-
-// writeEmbedding writes positions in the forms that are asked for.
-func (r *result) writeEmbedding(name string, m *data.Matrix, labels *data.Labels) error {
-	if err := r.dir.WriteFile(name+".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
-		return err
-	}
-	if !r.config.Output.CSV {
-		return nil
-	}
-	return r.dir.WriteFile(name+".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) })
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,

@@ -49,7 +49,7 @@ func (s *spectrum) write(f *rundir.SpectrumMetrics) error {
 		if err := r.dir.WriteFile(rundir.ConfigFile, func(w io.Writer) error { return configs.Train.Write(w, x.config) }); err != nil {
 			return err
 		}
-		if err := r.writeEmbedding("embedding", x.embedded.Positions, labels); err != nil {
+		if err := r.dir.WriteEmbedding(&r.config.Output, "embedding", x.embedded.Positions, labels, r.in.points.Names); err != nil {
 			return err
 		}
 		if rows != nil {

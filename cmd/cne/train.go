@@ -228,7 +228,7 @@ func (t *training) save() error {
 	if e.Positions == nil {
 		return errors.New("its positions cannot be had from the device")
 	}
-	if err := t.result().writeEmbedding("embedding", e.Positions, t.in.points.Labels); err != nil {
+	if err := t.dir.WriteEmbedding(&t.config.Output, "embedding", e.Positions, t.in.points.Labels, t.in.points.Names); err != nil {
 		return err
 	}
 	t.saved = true
