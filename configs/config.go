@@ -37,10 +37,12 @@ type Device struct {
 
 // Output says what is written, and where.
 type Output struct {
-	Dir  string `key:"dir" as:"nonempty"` // folder for the results
-	CSV  bool   `key:"csv"`               // embedding.csv
-	Plot bool   `key:"plot"`              // embedding.png
-	HTML bool   `key:"html"`              // embedding.html
+	Dir string `key:"dir" as:"nonempty"` // folder for the results
+	CSV bool   `key:"csv"`               // embedding.csv
+	// Parquet asks for embedding.parquet.
+	Parquet bool `key:"parquet"`
+	Plot    bool `key:"plot"` // embedding.png
+	HTML    bool `key:"html"` // embedding.html
 	// HTMLImages puts the images of the points into embedding.html.
 	HTMLImages bool `key:"html_images"`
 	// HTMLColor are columns or files by which the points of embedding.html can be
@@ -58,6 +60,7 @@ type Data struct {
 	Labels        []string     `key:"labels"`
 	LabelColumn   *string      `key:"label_column" as:"column"` // name, or number counted from 1
 	Names         *string      `key:"names" as:"column"`        // of the points: see SplitColumn
+	Columns       []string     `key:"columns" as:"columns"`     // names or numbers; empty: all
 	Drop          []string     `key:"drop" as:"columns"`        // names or numbers
 	Header        data.Header  `key:"header"`
 	Genes         int          `key:"genes" in:"[1,inf)"` // of counts

@@ -106,6 +106,7 @@ func TestTextValues(t *testing.T) {
 		{"data.path", `C:\data\[1].csv`, []string{`C:\data\[1].csv`}},
 		{"data.path", "[a.npy, 'b c.npy']", []string{"a.npy", "b c.npy"}},
 		{"data.drop", "[id, 3]", []string{"id", "3"}},
+		{"data.columns", "vector", []string{"vector"}},
 		{"data.labels", "", []string{}},
 		{"loss.negatives", "full", Full},
 		{"loss.negatives", "16", Negatives(16)},

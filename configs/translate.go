@@ -19,7 +19,7 @@ import (
 
 // Options returns how the files are read.
 func (d *Data) Options() data.Options {
-	o := data.Options{Labels: d.Labels, Drop: d.Drop, Header: d.Header}
+	o := data.Options{Labels: d.Labels, Only: d.Columns, Drop: d.Drop, Header: d.Header}
 	if d.LabelColumn != nil {
 		o.LabelColumn = *d.LabelColumn
 	}

@@ -115,6 +115,14 @@ func (t scalarType) float32s(dst []float32, src []byte) {
 		for i := range dst {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		}
+	case t.kind == 'i' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = float32(int32(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case t.kind == 'u' && t.size == 4 && !t.big:
+		for i := range dst {
+			dst[i] = float32(binary.LittleEndian.Uint32(src[4*i:]))
+		}
 	case t.kind == 'f':
 		for i := range dst {
 			dst[i] = float32(t.float(src, i))

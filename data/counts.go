@@ -132,7 +132,7 @@ func OpenCounts(ctx context.Context, paths []string, opt Options) (*Counts, erro
 	if len(paths) == 0 {
 		return nil, errorf(ErrOption, "no counts are named; name at least one file or folder in the Matrix Market format")
 	}
-	if opt.LabelColumn != "" || len(opt.Drop) > 0 {
+	if opt.LabelColumn != "" || len(opt.Drop)+len(opt.Only) > 0 {
 		return nil, errorf(ErrOption, "%s: a label column or columns to drop are set, but this is a matrix of counts; give the labels as a file of their own", paths[0])
 	}
 	parts := make([]*Counts, len(paths))

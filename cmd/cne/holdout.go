@@ -39,7 +39,7 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.result().writeEmbedding("holdout", held, t.in.held.Labels); err != nil {
+	if err := t.dir.WriteEmbedding(&t.config.Output, "holdout", held, t.in.held.Labels, t.in.held.Names); err != nil {
 		return nil, err
 	}
 	if t.in.heldRows == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	"cne"
@@ -82,21 +81,14 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 // write writes the embedding, and the names of its points.
 func (r *result) write() error {
 	m := r.embedded.Positions
-	if err := r.writeEmbedding("embedding", m, r.in.points.Labels); err != nil {
+	names := r.in.annotations.Training(m.N, r.in.rows, r.in.heldRows)
+	if err := r.dir.WriteNames(names); err != nil {
 		return err
 	}
-	return r.dir.WriteNames(r.in.annotations.Training(m.N, r.in.rows, r.in.heldRows))
-}
-
-// writeEmbedding writes positions in the forms that are asked for.
-func (r *result) writeEmbedding(name string, m *data.Matrix, labels *data.Labels) error {
-	if err := r.dir.WriteFile(name+".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }); err != nil {
-		return err
+	if names == nil {
+		names = r.in.points.Names
 	}
-	if !r.config.Output.CSV {
-		return nil
-	}
-	return r.dir.WriteFile(name+".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) })
+	return r.dir.WriteEmbedding(&r.config.Output, "embedding", m, r.in.points.Labels, names)
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,

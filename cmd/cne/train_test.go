@@ -64,11 +64,11 @@ func TestTrainWritesARun(t *testing.T) {
 		t.Run(loss, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			writePoints(t, "points.csv", 300, 6)
-			code, stdout, stderr := runCne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4")...)
+			code, stdout, stderr := runCne(t.Context(), short("--set", "loss.name="+loss, "--set", "output.snapshots=4", "--set", "output.parquet=true")...)
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, stderr)
 			}
-			want := []string{"cache.safetensors", "checkpoint.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.png",
+			want := []string{"cache.safetensors", "checkpoint.safetensors", "config.yaml", "embedding.csv", "embedding.npy", "embedding.parquet", "embedding.png",
 				"graph.npz", "metrics.json", "metrics.jsonl", "model.safetensors", "snapshots/epoch-0004.npy", "snapshots/epoch-0008.npy"}
 			if got := listFiles(t, "run"); !slices.Equal(got, want) {
 				t.Errorf("files %v, want %v", got, want)

@@ -142,8 +142,6 @@ func FromNeighbors(nb *Neighbors) (*Graph, error) {
 		return nil, fmt.Errorf("neighbors: %w: Index has %d entries for %d neighbours of each of %d points; it needs one for each",
 			ErrInvalidGraph, len(nb.Index), k, n)
 	}
-	// The points that have i among their neighbours, ascending.
-	start := make([]int64, n+1)
 	for e, j := range nb.Index {
 		switch i := e / k; {
 		case j < 0 || int(j) >= n:
@@ -153,22 +151,39 @@ func FromNeighbors(nb *Neighbors) (*Graph, error) {
 			return nil, fmt.Errorf("neighbors: %w: point %d (counted from 0) is listed as its own neighbour; leave it out",
 				ErrInvalidGraph, i)
 		}
-		start[j+1]++
+	}
+	return symmetric(n, nb.Of), nil
+}
+
+// symmetric makes the symmetric graph of n points with these neighbours, which are other
+// points.
+func symmetric(n int, of func(i int) []int32) *Graph {
+	// The points that have i among their neighbours, ascending.
+	start := make([]int64, n+1)
+	edges, most := 0, 0
+	for i := range n {
+		own := of(i)
+		for _, j := range own {
+			start[j+1]++
+		}
+		edges, most = edges+len(own), max(most, len(own))
 	}
 	for i := range n {
 		start[i+1] += start[i]
 	}
-	reverse := make([]int32, len(nb.Index))
+	reverse := make([]int32, edges)
 	next := slices.Clone(start[:n])
-	for e, j := range nb.Index {
-		reverse[next[j]] = int32(e / k)
-		next[j]++
+	for i := range n {
+		for _, j := range of(i) {
+			reverse[next[j]] = int32(i)
+			next[j]++
+		}
 	}
 
-	g := &Graph{N: n, Indptr: make([]int64, n+1), Indices: make([]int32, 0, len(nb.Index))}
-	own := make([]int32, k)
+	g := &Graph{N: n, Indptr: make([]int64, n+1), Indices: make([]int32, 0, edges)}
+	room := make([]int32, most)
 	for i := range n {
-		copy(own, nb.Of(i))
+		own := room[:copy(room, of(i))]
 		slices.Sort(own)
 		a, b := own, reverse[start[i]:start[i+1]]
 		last := int32(-1)
@@ -186,5 +201,5 @@ func FromNeighbors(nb *Neighbors) (*Graph, error) {
 		}
 		g.Indptr[i+1] = int64(len(g.Indices))
 	}
-	return g, nil
+	return g
 }

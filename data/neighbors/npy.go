@@ -29,7 +29,11 @@ type array struct {
 	size  int  // bytes of an item
 	order binary.ByteOrder
 	dims  int
-	count int64 // items
+	most  int   // dimensions that are read
+	shape []int // as long
+	// fortran tells that the first of two dimensions runs fastest.
+	fortran bool
+	count   int64 // items
 }
 
 const (
@@ -40,6 +44,11 @@ const (
 // openArray opens a member and checks that its header and the archive's
 // directory agree on its size.
 func openArray(archive *zip.Reader, name string) (*array, error) {
+	return openArrayOf(archive, name, 1)
+}
+
+// openArrayOf is openArray for up to so many dimensions.
+func openArrayOf(archive *zip.Reader, name string, most int) (*array, error) {
 	var member *zip.File
 	for _, f := range archive.File {
 		if f.Name == name {
@@ -54,7 +63,7 @@ func openArray(archive *zip.Reader, name string) (*array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be unpacked (%w); write the file with scipy.sparse.save_npz", name, err)
 	}
-	a := &array{Closer: rc, r: bufio.NewReaderSize(rc, 1<<16), name: name}
+	a := &array{Closer: rc, r: bufio.NewReaderSize(rc, 1<<16), name: name, most: most}
 	if err := a.readHeader(member.UncompressedSize64); err != nil {
 		rc.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -99,14 +108,18 @@ func (a *array) readHeader(memberSize uint64) error {
 		return err
 	}
 	a.dims = len(header.Shape)
-	if a.dims > 1 {
-		return fmt.Errorf("it has %d dimensions, but must have at most one; write the file with scipy.sparse.save_npz", a.dims)
+	if a.dims > a.most {
+		return fmt.Errorf("it has %d dimensions, but must have at most %d; write the file with scipy.sparse.save_npz", a.dims, a.most)
 	}
+	a.shape, a.fortran = header.Shape, header.Fortran
+	need, over := uint64(a.size), uint64(0)
 	a.count = 1
-	if a.dims == 1 {
-		a.count = int64(header.Shape[0])
+	for _, n := range a.shape {
+		hi, lo := bits.Mul64(need, uint64(n))
+		over |= hi | lo>>63
+		need = lo
+		a.count *= int64(n)
 	}
-	over, need := bits.Mul64(uint64(a.count), uint64(a.size))
 	if have := memberSize - uint64(len(prefix)) - length; over != 0 || need != have || memberSize < uint64(len(prefix))+length {
 		return fmt.Errorf("its header announces %d items of %d bytes, but that is not what the archive holds; copy or write the file again", a.count, a.size)
 	}

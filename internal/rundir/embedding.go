@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"cne/configs"
 	"cne/data"
@@ -60,12 +61,46 @@ func RefuseSpectrum(folder string) error {
 	return fmt.Errorf("the folder %s is that of a spectrum; name one of its embeddings, such as %s", folder, filepath.Join(folder, f.Embeddings[0].Folder))
 }
 
-// LabelColumn is what data.WriteCSV calls the column of labels.
-const LabelColumn = "label"
+// WriteEmbedding writes the positions of points in the forms that are asked for, as files
+// of a name; labels, and the names of the points, may be nil.
+func (d *Dir) WriteEmbedding(o *configs.Output, name string, m *data.Matrix, labels *data.Labels, names []string) error {
+	for _, form := range []struct {
+		wanted bool
+		ending string
+		write  func(w io.Writer) error
+	}{
+		{true, ".npy", func(w io.Writer) error { return data.WriteNPY(w, m) }},
+		{o.CSV, ".csv", func(w io.Writer) error { return data.WriteCSV(w, m, labels) }},
+		{o.Parquet, ".parquet", func(w io.Writer) error { return data.WriteParquet(w, m, labels, names) }},
+	} {
+		if !form.wanted {
+			continue
+		}
+		if err := d.WriteFile(name+form.ending, form.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LabelColumn and NameColumn are what data.WriteCSV and data.WriteParquet call the columns
+// of labels and of names.
+const (
+	LabelColumn = "label"
+	NameColumn  = "name"
+)
 
 // OpenEmbedding reads an embedding. In a table, a column LabelColumn is never
-// a coordinate: it gives the labels unless o has others.
+// a coordinate: it gives the labels unless o has others. Nor is a column NameColumn of a
+// Parquet file.
 func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Dataset, error) {
+	if strings.EqualFold(filepath.Ext(path), ".parquet") && !slices.Contains(o.Drop, NameColumn) {
+		named := o
+		named.Drop = append(slices.Clone(o.Drop), NameColumn)
+		if set, err := OpenEmbedding(ctx, path, named); !errors.Is(err, data.ErrOption) {
+			return set, err
+		}
+	}
 	first := o
 	if o.LabelColumn == "" && len(o.Labels) == 0 {
 		first.LabelColumn = LabelColumn

@@ -72,6 +72,7 @@ var runFiles = slices.Concat([]string{
 	MetricsFile,
 	"embedding.npy",
 	"embedding.csv",
+	"embedding.parquet",
 	"embedding.png",
 	"embedding.svg",
 	PageFile,
@@ -83,6 +84,7 @@ var runFiles = slices.Concat([]string{
 	previousFile,
 	"holdout.npy",
 	"holdout.csv",
+	"holdout.parquet",
 	HeldRowsFile,
 	RowsFile,
 	NamesFile,
@@ -110,7 +112,7 @@ var sweepFolders = []string{"s=*", "zbar=*", "m=*"}
 func sweepFiles() []string {
 	var files []string
 	for _, folder := range sweepFolders {
-		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.png", PageFile, RowsFile, NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
+		for _, name := range []string{"embedding.npy", "embedding.csv", "embedding.parquet", "embedding.png", PageFile, RowsFile, NamesFile, MetricsFile, ConfigFile, checkpointFile, previousFile} {
 			files = append(files, folder+"/"+name)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // ReadGraph reads graph.file, for n points, and says what a person may not expect of a
 // graph of their own.
 func ReadGraph(ctx context.Context, log *slog.Logger, path string, n int) (*neighbors.Graph, error) {
-	g, err := neighbors.ReadNPZ(ctx, path)
+	g, err := neighbors.ReadFile(ctx, path)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("graph.file cannot be used: %w", err)

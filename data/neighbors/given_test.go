@@ -1,0 +1,121 @@
+package neighbors_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cne/data/neighbors"
+)
+
+// table makes an npy file of whole numbers.
+func table(descr, order string, n, k int, values any) []byte {
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': (%d, %d), }\n", descr, order, n, k)
+	var b bytes.Buffer
+	b.WriteString("\x93NUMPY\x01\x00")
+	binary.Write(&b, binary.LittleEndian, uint16(len(header)))
+	b.WriteString(header)
+	binary.Write(&b, binary.LittleEndian, values)
+	return b.Bytes()
+}
+
+// archiveOf makes an archive of an array of a name, and of one of distances.
+func archiveOf(name string, file []byte) []byte {
+	return zipped(map[string][]byte{name: file, "distances.npy": []byte("not read")}, zip.Deflate)
+}
+
+// Neighbours that are given make the graph that FromNeighbors makes of them.
+func TestReadFile(t *testing.T) {
+	want, err := neighbors.FromNeighbors(&neighbors.Neighbors{N: 4, K: 2, Index: []int32{1, 2, 0, 2, 0, 1, 0, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []int32{0, 1, 2, 1, 2, 0, 2, 0, 1, 3, 2, 0} // with the points themselves
+	var small []int8
+	columns := make([]int64, len(rows))
+	for e, j := range rows {
+		small = append(small, int8(j))
+		columns[e%3*4+e/3] = int64(j)
+	}
+	for name, file := range map[string][]byte{
+		"rows":               table("<i4", "False", 4, 3, rows),
+		"bytes":              table("|i1", "False", 4, 3, small),
+		"column by column":   table("<i8", "True", 4, 3, columns),
+		"with some missing":  table("<i4", "False", 4, 4, []int32{-1, 0, 1, 2, 1, 2, 0, -1, 2, 0, 1, -1, 3, -1, 2, 0}),
+		"unsigned":           table("<u4", "False", 4, 2, []uint32{1, 2, 0, 2, 0, 1, 0, 2}),
+		"archive":            archiveOf("indices.npy", table("<i4", "False", 4, 3, rows)),
+		"the graph as scipy": nil,
+	} {
+		path := filepath.Join(t.TempDir(), "g.npz")
+		if file == nil {
+			if err := want.WriteNPZ(path); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(path, file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got, err := neighbors.ReadFile(t.Context(), path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got.N != want.N || !slices.Equal(got.Indptr, want.Indptr) || !slices.Equal(got.Indices, want.Indices) || !got.Symmetric() {
+			t.Errorf("%s: the graph is %+v, want %+v", name, got, want)
+		}
+	}
+	// A point may have no neighbours at all.
+	alone := table("<i4", "False", 3, 1, []int32{1, -1, -1})
+	g, err := neighbors.DecodeFile(bytes.NewReader(alone), int64(len(alone)))
+	if err != nil || !slices.Equal(g.Indptr, []int64{0, 1, 2, 2}) {
+		t.Errorf("a point alone: %+v, %v", g, err)
+	}
+}
+
+func TestReadFileErrors(t *testing.T) {
+	sound := table("<i4", "False", 2, 2, []int32{0, 1, 1, 0})
+	for name, tc := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"too large":     {table("<i4", "False", 2, 2, []int32{0, 1, 1, 2}), "neighbour 1 of row 1 (both counted from 0) is no row of this array of 2"},
+		"negative":      {table("<i4", "False", 2, 2, []int32{0, -2, 1, 0}), "neighbour 1 of row 0"},
+		"floats":        {table("<f4", "False", 2, 2, []float32{0, 1, 1, 0}), "no table of whole numbers"},
+		"no columns":    {table("<i4", "False", 1<<30, 0, []int32{}), "no columns"},
+		"cut":           {sound[:len(sound)-1], "announces 4 items of 4 bytes, but that is not what"},
+		"longer":        {append(bytes.Clone(sound), 0), "announces 4 items"},
+		"absurd":        {table("<i4", "False", 1<<40, 1<<40, []int32{0}), "announces"},
+		"one dimension": {[]byte(strings.Replace(string(sound), "(2, 2)", "(4,  )", 1)), "no table"},
+		"in an archive": {archiveOf("indices.npy", table("<i4", "False", 1, 1, []int32{5})), "indices.npy: neighbour 0 of row 0"},
+		"another name":  {archiveOf("neighbours.npy", sound), "format.npy is missing"},
+	} {
+		_, err := neighbors.DecodeFile(bytes.NewReader(tc.file), int64(len(tc.file)))
+		if !errors.Is(err, neighbors.ErrInvalidGraph) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: the error is %v, want one with %q", name, err, tc.want)
+		}
+	}
+}
+
+// FuzzDecodeFile reads any bytes as neighbours.
+func FuzzDecodeFile(f *testing.F) {
+	f.Add(table("<i4", "False", 2, 2, []int32{0, 1, 1, 0}), false)
+	f.Add(table("<i2", "True", 2, 2, []int16{0, 1, -1, 0}), true)
+	f.Fuzz(func(t *testing.T, file []byte, archived bool) {
+		if archived {
+			file = archiveOf("indices.npy", file)
+		}
+		g, err := neighbors.DecodeFile(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		if err := g.Validate(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
