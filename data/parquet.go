@@ -181,13 +181,15 @@ func (r *parquetReader) open() error {
 		c := r.column(i)
 		r.label = &c
 	}
-	if !r.list {
-		return nil
+	if r.list {
+		r.columns = nil
+		var err error
+		if r.width, err = r.values[0].Width(); err != nil {
+			return parquetError(err)
+		}
 	}
-	r.columns = nil
-	var err error
-	if r.width, err = r.values[0].Width(); err != nil {
-		return parquetError(err)
+	if r.file.Rows > r.file.Most()/r.width {
+		return errorf(ErrFormat, "the file claims to hold %d rows of %d values in %d bytes; it is damaged, fetch or write it again", r.file.Rows, r.width, r.size)
 	}
 	return nil
 }
