@@ -92,7 +92,9 @@ func parquetError(err error) error {
 	switch {
 	case errors.Is(err, parquet.ErrUnsupported):
 		return errorf(ErrUnsupported, "%w", err)
-	case errors.Is(err, parquet.ErrDamaged), errors.As(err, new(*parquet.NullError)), errors.As(err, new(*parquet.LengthError)):
+	case errors.Is(err, parquet.ErrDamaged):
+		return errorf(ErrFormat, "the Parquet file cannot be read: %w", err)
+	case errors.As(err, new(*parquet.NullError)), errors.As(err, new(*parquet.LengthError)):
 		return errorf(ErrFormat, "%w", err)
 	}
 	return err
