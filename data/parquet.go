@@ -92,7 +92,9 @@ func parquetError(err error) error {
 	switch {
 	case errors.Is(err, parquet.ErrUnsupported):
 		return errorf(ErrUnsupported, "%w", err)
-	case errors.Is(err, parquet.ErrDamaged), errors.As(err, new(*parquet.NullError)), errors.As(err, new(*parquet.LengthError)):
+	case errors.Is(err, parquet.ErrDamaged):
+		return errorf(ErrFormat, "the Parquet file cannot be read: %w", err)
+	case errors.As(err, new(*parquet.NullError)), errors.As(err, new(*parquet.LengthError)):
 		return errorf(ErrFormat, "%w", err)
 	}
 	return err
@@ -181,13 +183,15 @@ func (r *parquetReader) open() error {
 		c := r.column(i)
 		r.label = &c
 	}
-	if !r.list {
-		return nil
+	if r.list {
+		r.columns = nil
+		var err error
+		if r.width, err = r.values[0].Width(); err != nil {
+			return parquetError(err)
+		}
 	}
-	r.columns = nil
-	var err error
-	if r.width, err = r.values[0].Width(); err != nil {
-		return parquetError(err)
+	if r.file.Rows > r.file.Most()/r.width {
+		return errorf(ErrFormat, "the file claims to hold %d rows of %d values in %d bytes; it is damaged, fetch or write it again", r.file.Rows, r.width, r.size)
 	}
 	return nil
 }

@@ -274,3 +274,15 @@ func TestWriteParquet(t *testing.T) {
 		t.Errorf("a writer that fails gives %v", err)
 	}
 }
+
+// Metadata that claim 2²⁸ columns in 21 bytes take no memory for them.
+func TestParquetClaims(t *testing.T) {
+	footer := []byte{0x15, 2, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 1}
+	file := append(append([]byte("PAR1"), footer...), byte(len(footer)), 0, 0, 0, 'P', 'A', 'R', '1')
+	if used := allocated(func() {
+		_, err := data.ReadParquet(bytes.NewReader(file), data.Options{})
+		wantError(t, err, data.ErrFormat, "its metadata cannot be understood")
+	}); used > 1<<20 {
+		t.Errorf("%d bytes are allocated", used)
+	}
+}

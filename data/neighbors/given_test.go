@@ -28,7 +28,14 @@ func table(descr, order string, n, k int, values any) []byte {
 
 // archiveOf makes an archive of an array of a name, and of one of distances.
 func archiveOf(name string, file []byte) []byte {
-	return zipped(map[string][]byte{name: file, "distances.npy": []byte("not read")}, zip.Deflate)
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, file := range map[string][]byte{name: file, "distances.npy": []byte("not read")} {
+		w, _ := z.Create(name)
+		w.Write(file)
+	}
+	z.Close()
+	return b.Bytes()
 }
 
 // Neighbours that are given make the graph that FromNeighbors makes of them.

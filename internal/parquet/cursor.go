@@ -409,6 +409,9 @@ func (k *Cursor) Width() (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		if width > k.f.Most() {
+			return 0, damaged("the column %.60q claims to begin with a list of more than %d values", k.c.Name, width)
+		}
 		if !probe.rep.next(probe.scratch[:1]) {
 			return 0, probe.noLevels()
 		}

@@ -67,6 +67,10 @@ type File struct {
 	groups []rowGroup
 }
 
+// Most is how many values a file of its size may have: runs of equal ones take nearly
+// nothing, and what has more of them than any data is no table but a trap.
+func (f *File) Most() int { return int(max(1<<24, f.size<<12)) }
+
 // A rowGroup is a part of the rows, with a chunk of each stored column.
 type rowGroup struct {
 	rows   int
