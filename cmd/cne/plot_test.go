@@ -212,7 +212,7 @@ func TestPlotBadInput(t *testing.T) {
 		{"a.npy -o none/a.png", 1, "--output is none/a.png, but there is no folder none; make it, or choose another file"},
 		{"a.npy -o folder.png", 1, "--output is folder.png, which is not a regular file; choose another"},
 		{"a.npy --log-format xml", 2, `invalid argument "xml" for "--log-format" flag: it must be text or json` + see},
-		{"a.npy --label-column kind", 1, "a.npy: a label column or columns to drop are set, but this is an array"},
+		{"a.npy --label-column kind", 1, "a.npy: a label column or columns to take or drop are set, but this is an array"},
 		{"a.npy --labels none.txt", 1, "open none.txt: "},
 		{"a.npy --labels short.txt", 1, "there are 2 labels for 24 points (short.txt: 2)"},
 		{"kinds.csv", 1, `kinds.csv: line 2, column 1 ("id"), both counted from 1: "p0" is not a number; name this column as label column or drop it`},
