@@ -88,7 +88,11 @@ func (h *Neighborhood) FitModel(ctx context.Context, m Trainable, o Options) (*E
 }
 
 func (h *Neighborhood) fitModel(ctx context.Context, m Trainable, heads, tails []int32, o *Options) (*Embedding, error) {
-	result, fitted := train.Fit(ctx, m, heads, tails, o.FitOptions())
+	fit := o.FitOptions()
+	if o.SampleEdges {
+		fit.Weights = h.Graph.Weights
+	}
+	result, fitted := train.Fit(ctx, m, heads, tails, fit)
 	if fitted != nil && result.Edges == 0 { // it has not begun
 		if errors.Is(fitted, train.ErrInput) {
 			fitted = fmt.Errorf("%w: %w", ErrOption, fitted)

@@ -334,6 +334,9 @@ func (r *accounts) train() error {
 		if !onHost {
 			break
 		}
+		if r.SampleEdges {
+			temporary = append(temporary, r.Hold("edges drawn by weight", "Neighbors", (size32+2*size64)*r.edges))
+		}
 		temporary = append(temporary, r.Hold("the order of the edges", "Neighbors", (size64+1)*r.edges),
 			r.Hold("batches ahead", "BatchSize", r.blocks(size.Edges)+size32*r.n),
 			r.Hold("negatives", "Negatives", r.negatives(size)),

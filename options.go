@@ -79,6 +79,9 @@ type Options struct {
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
 	// neighbors.ReadNPZ reads one of scipy's.
 	Graph *neighbors.Graph
+	// SampleEdges draws the edges of an epoch in proportion to Graph.Weights, as UMAP
+	// does (train.Options.Weights), instead of taking each once.
+	SampleEdges bool
 
 	// Hidden are the widths of a network's hidden layers, between which ReLUs
 	// stand: model.DefaultHidden are the paper's. Nil means a table of positions

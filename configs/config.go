@@ -84,8 +84,13 @@ type Graph struct {
 	PCA    int                    `key:"pca" in:"[0,inf)"`   // principal components; 0: none
 	Search neighbors.SearchMethod `key:"search"`             // how neighbours are found
 	File   *string                `key:"file" as:"nonempty"` // CSR .npz in place of the kNN graph
-	Cache  Cache                  `key:"cache,leaf"`         // of components and neighbours
+	// Weights says what those of File's edges are for.
+	Weights string `key:"weights" words:"ignore sample"`
+	Cache   Cache  `key:"cache,leaf"` // of components and neighbours
 }
+
+// SamplesEdges tells whether edges are drawn by their weights.
+func (g *Graph) SamplesEdges() bool { return g.Weights == "sample" }
 
 // Cache says where principal components and neighbours are kept for later runs.
 type Cache struct {

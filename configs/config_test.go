@@ -85,7 +85,7 @@ func TestDefaults(t *testing.T) {
 		Device:     Device{Name: "auto", TF32: true},
 		Output:     Output{Dir: "runs/mnist10k", CSV: true, Plot: true, HTMLImages: true, HTMLColor: []string{}},
 		Data:       Data{Path: []string{"builtin:mnist10k"}, Labels: []string{}, Columns: []string{}, Drop: []string{}, Header: data.HeaderAuto, Genes: 1000, HoldoutLabels: []string{}, Scale: data.ScaleUnit},
-		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Cache: Cache{Keep: true}},
+		Graph:      Graph{K: 15, Metric: data.Euclidean, PCA: 50, Weights: "ignore", Cache: Cache{Keep: true}},
 		Model:      Model{Kind: "table", Hidden: []int{100, 100, 100}, Input: "points", Dim: 2, DType: "float32", Init: "pca", InitStd: 1},
 		Loss:       Loss{Name: op.Neg, Metric: op.Euclidean, Temperature: 0.5, Negatives: 5, Sampling: train.SampleAuto, Clamp: 1e-10, Reduction: "sum", PositiveInDenominator: true, LearnZ: true},
 		Train:      Optimization{Epochs: 750, BatchSize: 1024, Optimizer: "sgd", LR: 1, LRZ: 0.001, Anneal: train.Linear, Clip: 4, EarlyExaggeration: "none", Phases: []Phase{}, LogEvery: 1},

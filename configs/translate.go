@@ -54,7 +54,7 @@ func (l *Loss) Options() op.ContrastiveOptions {
 func (c *Config) Options() cne.Options {
 	l, t := &c.Loss, &c.Train
 	o := cne.Options{
-		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: orNone(c.Graph.PCA), Neighbors: c.Graph.K, Search: c.Graph.Search,
+		Scaling: c.Data.Scale, GraphMetric: c.Graph.Metric, Components: orNone(c.Graph.PCA), Neighbors: c.Graph.K, Search: c.Graph.Search, SampleEdges: c.Graph.SamplesEdges(),
 		OnComponents: c.Model.Input == "pca", Dim: c.Model.Dim, Float64: c.Model.DType == "float64",
 		RandomStart: c.Model.Init == "random", SpectralStart: c.Model.Init == "spectral", StartStd: c.Model.InitStd,
 		Loss: l.Name, Metric: l.Metric, Temperature: l.Temperature, Sampling: l.Sampling, Scale: l.Factor(), Clamp: orNone(l.Clamp),

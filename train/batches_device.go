@@ -39,6 +39,7 @@ type deviceBatcher struct {
 	// need 67 KiB, which every supported GPU has.
 	staged int
 	seed   uint64
+	drawer *edgeDrawer // nil: every edge comes once
 
 	// An edge takes 24 bytes, and up to half a byte of counts: 10⁹ edges 24.5 GB.
 	list, scattered, order *device.Memory // [edges] u64: as given, in buckets, of the epoch
@@ -126,8 +127,14 @@ func (f *deviceBatcher) edgesOf(batch int) int { return min(f.size, f.edges-batc
 // tiles returns the number of blocks that work on all edges, in so many lists.
 func (f *deviceBatcher) tiles(lists int) int { return (f.edges+tileEdges-1)/tileEdges + lists }
 
-// begin draws the order of an epoch's edges: see shuffler.
+// begin draws the order of an epoch's edges: see shuffler. Where they have weights, the
+// CPU draws which they are.
 func (f *deviceBatcher) begin(epoch int) error {
+	if f.drawer != nil {
+		if err := device.Upload(f.device, f.list.Pointer(), f.drawer.draw(epoch)); err != nil {
+			return err
+		}
+	}
 	key := device.Word(rng.New(f.seed, rng.Shuffle, uint64(epoch)).State())
 	// With two levels, order holds the buckets of the first for the time being.
 	from := f.scattered

@@ -130,6 +130,7 @@ func newDeviceEngine(j *job, edges []edge) (r *deviceEngine, err error) {
 	if r.batcher, err = newDeviceBatcher(fanoutOf(len(edges)), j.Device, edges, j.n, j.size, j.Seed); err != nil {
 		return r, err
 	}
+	r.batcher.drawer = newEdgeDrawer(edges, j.Weights, j.Seed)
 	r.layout, err = newDeviceLayout(j.Device)
 	return r, err
 }

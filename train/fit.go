@@ -120,6 +120,9 @@ func Fit(ctx context.Context, m model.Model, heads, tails []int32, options Optio
 	}
 	n, _ := m.Points()
 	edges, err := packEdges(heads, tails, n)
+	if err == nil {
+		err = checkWeights(options.Weights, len(edges))
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -44,6 +44,11 @@ type Options struct {
 	// are taken at once if there are fewer.
 	BatchSize int
 	Seed      uint64
+	// Weights are those of the edges, finite and above 0. An epoch then draws as many
+	// edges as there are, each in proportion to its weight: one that has the share of r
+	// edges comes ⌊r⌋ or ⌈r⌉ times, and r times on average over epochs. That is how
+	// UMAP heeds its graph's weights. nil takes every edge once.
+	Weights []float32
 	// DropLast leaves out the last batch of an epoch if it is smaller than the
 	// others.
 	DropLast bool

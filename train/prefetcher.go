@@ -31,6 +31,7 @@ type prefetcher struct {
 	batches int         // in an epoch
 	images  ImageSource // nil if the model takes none
 
+	drawer   *edgeDrawer // nil: every edge comes once
 	shuffle  *shuffler
 	dedupers parallel.Pool[deduper]
 	order    []edge // of the epoch, as far as the block at work needs it
@@ -61,6 +62,7 @@ func newPrefetcher(edges []edge, n int, options *Options, from position, end int
 	}
 	p := &prefetcher{
 		edges: edges, size: size, batches: options.batches(len(edges)), images: options.Images,
+		drawer:   newEdgeDrawer(edges, options.Weights, options.Seed),
 		shuffle:  newShuffler(fanoutOf(len(edges)), edges, options.Seed),
 		dedupers: parallel.Pool[deduper]{New: func() *deduper { return newDeduper(n, size) }},
 		ready:    make(chan *block, ahead), spare: make(chan *block, ahead+2),
@@ -98,6 +100,9 @@ func (p *prefetcher) prepare(from position, end, perBlock int) {
 	defer close(p.ready)
 	first := from.batch
 	for epoch := from.epoch; epoch < end; epoch++ {
+		if p.drawer != nil {
+			p.shuffle.edges = p.drawer.draw(epoch)
+		}
 		p.shuffle.begin(epoch)
 		for batch := first; batch < p.batches; batch += perBlock {
 			var b *block

@@ -104,7 +104,7 @@ func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, firs
 			return y, nil
 		}
 		var err error
-		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, *a.config.Graph.File, e.N); err != nil {
+		if y.Graph, err = rundir.ReadGraph(ctx, a.Log, &a.config.Graph, e.N); err != nil {
 			return nil, err
 		}
 		e.Edges = y.Graph.Edges()

@@ -38,8 +38,8 @@ func reweigh(t *testing.T, from, to string, weight func(e int) float32) {
 	writeTestFile(t, to, b.String())
 }
 
-// The weights of a graph of one's own take no part, which is said of unequal ones;
-// those that are no finite numbers are refused.
+// The weights of a graph of one's own take no part, which is said of unequal ones, unless
+// edges are to be drawn by them; those that are no finite numbers are refused.
 func TestGraphWeights(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTable(t, "x.csv", 60, "", "01234", 0)
@@ -58,6 +58,10 @@ func TestGraphWeights(t *testing.T) {
 		}
 		if n := strings.Count(stderr, warning); n != map[bool]int{true: 1}[name == "unequal"] {
 			t.Errorf("%s: %d warnings in %q", name, n, stderr)
+		}
+		stderr = trainTable(t, "--set", "data.path=x.csv", "--set", "graph.file=g.npz", "--set", "graph.weights=sample", "-o", "drawn")
+		if got := readText(t, "drawn/embedding.npy"); (got != want) != (name == "unequal") || strings.Contains(stderr, "equal weights") == (name == "unequal") {
+			t.Errorf("%s: drawn by weight, the embedding is another: %t, %q", name, got != want, stderr)
 		}
 		if _, _, stderr := evaluateRun(t, "run/embedding.npy", "--graph", "g.npz"); strings.Contains(stderr, warning) != (name == "unequal") {
 			t.Errorf("%s: cne evaluate says %q", name, stderr)

@@ -28,7 +28,7 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 	k, atLeast := c.Graph.K, 0
 	if c.Graph.File != nil {
 		var err error
-		if o.Graph, err = rundir.ReadGraph(ctx, log, *c.Graph.File, n); err != nil {
+		if o.Graph, err = rundir.ReadGraph(ctx, log, &c.Graph, n); err != nil {
 			return nil, err
 		}
 		k = 0

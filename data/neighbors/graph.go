@@ -11,8 +11,8 @@ import (
 // fit together, in memory or in a file.
 var ErrInvalidGraph = errors.New("invalid graph")
 
-// A Graph is an unweighted directed graph without self loops, in compressed
-// sparse rows: the tails of the edges with head i are
+// A Graph is a directed graph without self loops, in compressed sparse rows: the tails
+// of the edges with head i are
 //
 //	Indices[Indptr[i]:Indptr[i+1]]
 //
@@ -22,9 +22,10 @@ type Graph struct {
 	N       int     // number of points
 	Indptr  []int64 // [N+1], from 0 to the number of directed edges
 	Indices []int32 // [E], from 0 to N−1
-	// Weighted tells that the graph was read from a matrix whose entries differ.
-	// What they are takes no part in anything.
-	Weighted bool
+	// Weights are those of the edges, in the order of Indices, each finite and above 0;
+	// nil if all are equal. They count only where edges are drawn by them
+	// (train.Options.Weights).
+	Weights []float32 // [E]
 }
 
 // Edges returns E, the number of directed edges.
@@ -68,6 +69,14 @@ func (g *Graph) Validate() error {
 	}
 	if err := checkIndptr(g.Indptr, int64(len(g.Indices))); err != nil {
 		return fmt.Errorf("neighbors: %w: %w", ErrInvalidGraph, err)
+	}
+	if g.Weights != nil && len(g.Weights) != len(g.Indices) {
+		return fmt.Errorf("neighbors: %w: there are %d weights for %d edges; give one for each, or none", ErrInvalidGraph, len(g.Weights), len(g.Indices))
+	}
+	for e, w := range g.Weights {
+		if !(w > 0) || w > math.MaxFloat32 {
+			return fmt.Errorf("neighbors: %w: edge %d has the weight %v; weights must be finite and above 0", ErrInvalidGraph, e, w)
+		}
 	}
 	for i := range g.N {
 		last := int32(-1)

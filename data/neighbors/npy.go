@@ -284,6 +284,41 @@ func (a *array) finite(item []byte) bool {
 	return true
 }
 
+// weight returns the magnitude of a finite number other than zero as a float32 that is
+// none either: those too large or small become the largest or least. Of a complex number,
+// and of one of a size that IEEE 754 does not interchange, it is 1.
+func (a *array) weight(item []byte) float32 {
+	v := 1.
+	switch {
+	case a.kind == 'i' && a.size < 8:
+		n, _ := a.integer(item)
+		shift := 64 - 8*a.size
+		v = float64(n << shift >> shift) // with its sign
+	case a.kind == 'i', a.kind == 'u':
+		n, _ := a.integer(item)
+		v = float64(uint64(n))
+		if a.kind == 'i' {
+			v = float64(n)
+		}
+	case a.kind == 'f' && a.size == 2:
+		v = halfValue(a.order.Uint16(item))
+	case a.kind == 'f' && a.size == 4:
+		v = float64(math.Float32frombits(a.order.Uint32(item)))
+	case a.kind == 'f' && a.size == 8:
+		v = math.Float64frombits(a.order.Uint64(item))
+	}
+	return float32(min(max(math.Abs(v), math.SmallestNonzeroFloat32), math.MaxFloat32))
+}
+
+// halfValue returns the value of a finite float16.
+func halfValue(bits uint16) float64 {
+	fraction, exponent := float64(bits&0x3ff)/1024, int(bits>>10&0x1f)
+	if exponent == 0 {
+		return math.Ldexp(fraction, -14)
+	}
+	return math.Ldexp(1+fraction, exponent-15)
+}
+
 var errHeader = errors.New("its header is not that of a plain .npy array; write the file with scipy.sparse.save_npz")
 
 // writeArray adds a member with an array of the given type, in NumPy's notation,

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -17,10 +18,10 @@ import (
 
 // ReadNPZ reads a graph from a file that scipy.sparse.save_npz wrote of a
 // square CSR matrix with at most 2³¹−1 rows, compressed or not. Every stored
-// entry is a directed edge from its row to its column, whatever its weight
-// (Graph.Weighted), except that an explicit zero is none, and that NaN and infinite
-// ones are refused. Unsorted columns are sorted, and
-// entries for the same edge merged. The graph need not be symmetric.
+// entry is a directed edge from its row to its column, except that an explicit zero is
+// none, and that NaN and infinite ones are refused. Its magnitude, as float32, is the
+// edge's weight, unless all entries are equal. Unsorted columns are sorted, and
+// entries for the same edge added up. The graph need not be symmetric.
 //
 // Self loops are refused rather than dropped, so that the graph has the edges
 // that the file has. Errors name the file and say what to do; those about its
@@ -186,6 +187,7 @@ func (g *Graph) dropZeros(archive *zip.Reader) error {
 	}
 	var first []byte
 	e, kept, row := 0, int64(0), 0
+	weights, weighted := make([]float32, 0, len(g.Indices)), false
 	err = a.each(func(item []byte) error {
 		if !a.finite(item) {
 			return fmt.Errorf("%s: entry %d (counted from 0) is NaN or infinite; give edges finite weights, or 1", name, e)
@@ -198,7 +200,8 @@ func (g *Graph) dropZeros(archive *zip.Reader) error {
 			if first == nil {
 				first = bytes.Clone(item)
 			}
-			g.Weighted = g.Weighted || !bytes.Equal(item, first)
+			weighted = weighted || !bytes.Equal(item, first)
+			weights = append(weights, a.weight(item))
 			g.Indices[kept] = g.Indices[e]
 			kept++
 		}
@@ -213,11 +216,17 @@ func (g *Graph) dropZeros(archive *zip.Reader) error {
 		g.Indptr[row] = kept
 	}
 	g.Indices = g.Indices[:kept]
+	if weighted {
+		g.Weights = weights
+	}
 	return nil
 }
 
 // normalise sorts the rows, merges equal edges and refuses self loops.
 func (g *Graph) normalise() error {
+	if g.Weights != nil {
+		return g.normaliseWeighted()
+	}
 	kept := int64(0)
 	lo := int64(0)
 	for i := range g.N {
@@ -227,7 +236,7 @@ func (g *Graph) normalise() error {
 		last := int32(-1)
 		for _, j := range row {
 			if int(j) == i {
-				return fmt.Errorf("row %d (counted from 0) has an edge to itself; take self loops out with g.setdiag(0) and g.eliminate_zeros()", i)
+				return selfLoop(i)
 			}
 			if j != last {
 				g.Indices[kept] = j
@@ -239,6 +248,44 @@ func (g *Graph) normalise() error {
 		g.Indptr[i+1] = kept
 	}
 	g.Indices = g.Indices[:kept]
+	return nil
+}
+
+func selfLoop(row int) error {
+	return fmt.Errorf("row %d (counted from 0) has an edge to itself; take self loops out with g.setdiag(0) and g.eliminate_zeros()", row)
+}
+
+// normaliseWeighted is normalise of a graph with weights, which it adds up.
+func (g *Graph) normaliseWeighted() error {
+	type edge struct {
+		tail   int32
+		weight float32
+	}
+	var row []edge
+	kept, lo := int64(0), int64(0)
+	for i := range g.N {
+		hi := g.Indptr[i+1]
+		row = row[:0]
+		for e := lo; e < hi; e++ {
+			row = append(row, edge{g.Indices[e], g.Weights[e]})
+		}
+		slices.SortStableFunc(row, func(a, b edge) int { return cmp.Compare(a.tail, b.tail) })
+		first := kept
+		for _, e := range row {
+			switch {
+			case int(e.tail) == i:
+				return selfLoop(i)
+			case kept > first && g.Indices[kept-1] == e.tail:
+				g.Weights[kept-1] = min(g.Weights[kept-1]+e.weight, math.MaxFloat32)
+			default:
+				g.Indices[kept], g.Weights[kept] = e.tail, e.weight
+				kept++
+			}
+		}
+		lo = hi
+		g.Indptr[i+1] = kept
+	}
+	g.Indices, g.Weights = g.Indices[:kept], g.Weights[:kept]
 	return nil
 }
 

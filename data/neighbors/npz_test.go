@@ -169,10 +169,41 @@ func TestDecodeNPZWeights(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || g.Weighted != tc.weighted {
-				t.Errorf("weighted is %v, error %v", g.Weighted, err)
+			if err != nil || (g.Weights != nil) != tc.weighted {
+				t.Errorf("the weights are %v, error %v", g.Weights, err)
 			}
 		})
+	}
+}
+
+// Weights are magnitudes, in the order of the sorted columns; those of the same edge are
+// added up.
+func TestDecodeWeights(t *testing.T) {
+	for name, tc := range map[string]struct {
+		data    []byte
+		columns []int32
+		want    []float32
+	}{
+		"float32":   {member("<f4", "(3,)", []float32{0.5, -2, 3}), nil, []float32{0.5, 2, 3}},
+		"float64":   {member(">f8", "(3,)", []float64{1e300, 1e-300, 3}), nil, []float32{math.MaxFloat32, math.SmallestNonzeroFloat32, 3}},
+		"half":      {bytes.Replace(member("<u2", "(3,)", []uint16{0x3c00, 0xc200, 0x0001}), []byte("<u2"), []byte("<f2"), 1), nil, []float32{1, 3, 0x1p-24}},
+		"int8":      {member("|i1", "(3,)", []int8{-128, 127, 1}), nil, []float32{128, 127, 1}},
+		"int64":     {member("<i8", "(3,)", []int64{-5, 6, 7}), nil, []float32{5, 6, 7}},
+		"uint64":    {member("<u8", "(3,)", []uint64{1 << 63, 6, 7}), nil, []float32{1 << 63, 6, 7}},
+		"unsorted":  {member("<f4", "(3,)", []float32{1, 2, 3}), []int32{2, 1, 0}, []float32{2, 1, 3}},
+		"twice":     {member("<f4", "(3,)", []float32{1, 2, 4}), []int32{2, 2, 0}, []float32{3, 4}},
+		"one zero":  {member("<f4", "(3,)", []float32{1, 0, 4}), nil, []float32{1, 4}},
+		"all equal": {member("<f4", "(3,)", []float32{4, 4, 4}), nil, nil},
+	} {
+		members := csr()
+		members["data.npy"] = tc.data
+		if tc.columns != nil {
+			members["indices.npy"] = member("<i4", "(3,)", tc.columns)
+		}
+		g, err := decode(zipped(members, zip.Store))
+		if err != nil || !slices.Equal(g.Weights, tc.want) || g.Validate() != nil {
+			t.Errorf("%s: %v, %v", name, g, err)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ const (
 	Imbalance  Purpose = 8  // which rows of a class are kept
 	Forest     Purpose = 11 // hyperplanes of the trees of an approximate search for neighbours
 	Rows       Purpose = 12 // points from which the quality of many is estimated
+	Draws      Purpose = 13 // edges of an epoch, by their weights
 	Components Purpose = 14 // directions from which the principal components of sparse points are found
 )
 

@@ -225,6 +225,7 @@ func GraphKey(g *neighbors.Graph) string {
 		_ = binary.Write(hash, binary.LittleEndian, int64(len(tails)))
 		hash.Write(bytesOf(tails))
 	}
+	hash.Write(bytesOf(g.Weights))
 	return hex.EncodeToString(hash.Sum(nil))
 }
 

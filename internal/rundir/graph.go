@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 
+	"cne/configs"
 	"cne/data/neighbors"
 )
 
-// ReadGraph reads graph.file, for n points, and says what a person may not expect of a
-// graph of their own.
-func ReadGraph(ctx context.Context, log *slog.Logger, path string, n int) (*neighbors.Graph, error) {
+// ReadGraph reads the graph.file of c, for n points, and says what a person may not
+// expect of a graph of their own. It has weights only if edges are to be drawn by them.
+func ReadGraph(ctx context.Context, log *slog.Logger, c *configs.Graph, n int) (*neighbors.Graph, error) {
+	path := *c.File
 	g, err := neighbors.ReadFile(ctx, path)
 	switch {
 	case err != nil:
@@ -20,8 +22,12 @@ func ReadGraph(ctx context.Context, log *slog.Logger, path string, n int) (*neig
 	case g.Edges() == 0:
 		return nil, fmt.Errorf("graph.file %s has no edges, which are its entries other than 0; an embedding needs some", path)
 	}
-	if g.Weighted {
-		log.Warn("graph.file has edges of different weights, which count as equal")
+	switch {
+	case c.SamplesEdges() && g.Weights == nil:
+		log.Warn("the edges of graph.file have equal weights; every edge is taken once in an epoch")
+	case !c.SamplesEdges() && g.Weights != nil:
+		log.Warn("graph.file has edges of different weights, which count as equal; graph.weights=sample draws them in proportion")
+		g.Weights = nil
 	}
 	if !g.Symmetric() {
 		log.Warn("graph.file holds a directed graph, and its edges are used as they are; in Python, g.maximum(g.T) makes it symmetric")
