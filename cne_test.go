@@ -474,6 +474,7 @@ func TestBadParts(t *testing.T) {
 		"too few marks":                 {place(e, dst, m, make([]bool, 3)), cne.ErrPoints},
 		"no training points":            {e.UseTrainingPoints(nil), cne.ErrPoints},
 		"training points without value": {e.UseTrainingPoints(&data.Matrix{N: 40, D: 3}), cne.ErrPoints},
+		"sparse training points":        {e.UseTrainingPoints(sparsePoints(t, 40)), cne.ErrPoints},
 		"nothing to save":               {void.Save(filepath.Join(t.TempDir(), "e")), cne.ErrPoints},
 		"no model to save":              {void.SaveModel(filepath.Join(t.TempDir(), "e")), cne.ErrPoints},
 		"nothing to project by":         {place(void, dst, m, nil), cne.ErrPoints},

@@ -68,6 +68,9 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if err := checkPoints(points); err != nil {
 		return err
 	}
+	if points.CSR != nil {
+		return fmt.Errorf("%w: the training points are sparse; give their principal components, or make them dense", ErrPoints)
+	}
 	if e.mapper == nil && e.Positions == nil {
 		return errEmpty
 	}

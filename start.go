@@ -24,8 +24,8 @@ func (h *Neighborhood) StartFrom(earlier *data.Matrix, rows []int, seed uint64) 
 	if h == nil || h.Graph == nil {
 		return nil, badOption("a start without a graph; Prepare or Complete makes it")
 	}
-	if err := checkPoints(earlier); err != nil {
-		return nil, badOption("an earlier embedding without positions")
+	if err := checkPoints(earlier); err != nil || earlier.CSR != nil {
+		return nil, badOption("an earlier embedding without positions, or with sparse ones")
 	}
 	n, d := h.Graph.N, earlier.D
 	if rows == nil {

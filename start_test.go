@@ -90,6 +90,7 @@ func TestStartFrom(t *testing.T) {
 		"no such row": {earlier, slices.Repeat([]int{3}, 9), "row 3"},
 		"none":        {earlier, slices.Repeat([]int{-1}, 9), "none of the points"},
 		"empty":       {&data.Matrix{D: 2}, nil, "without positions"},
+		"sparse":      {sparsePoints(t, 9), nil, "sparse"},
 	} {
 		if _, err := h.StartFrom(tc.earlier, tc.rows, 1); !errors.Is(err, cne.ErrOption) || !strings.Contains(fmt.Sprint(err), tc.text) {
 			t.Errorf("%s: %v", name, err)

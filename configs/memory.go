@@ -98,7 +98,7 @@ func (s *Schema[C]) fitting(c *C, size data.Size, o MemoryOptions, bytes float64
 	for high-low > 1+low/1000 {
 		middle := low + (high-low)/2
 		part := data.SizeOf(middle, size.Width)
-		part.Storage = size.Storage
+		part.Storage, part.Nonzeros = size.Storage, int(float64(size.Nonzeros)*float64(middle)/float64(size.Low))
 		if e, err := s.memory(c, part, o); err == nil && float64(e.Live) <= bytes {
 			low = middle
 		} else {

@@ -35,6 +35,16 @@ func TestFitting(t *testing.T) {
 			t.Errorf("%d rows fit into nothing", n)
 		}
 	}
+	sparse := data.SizeOf(3_000_000, 20_000)
+	sparse.Nonzeros = 100 * sparse.Low
+	n := Train.fitting(c, sparse, MemoryOptions{}, 1e9)
+	for rows, fits := range map[int]bool{n: true, n + n/8: false} {
+		size := data.SizeOf(rows, sparse.Width)
+		size.Nonzeros = 100 * rows
+		if e, err := Train.Memory(c, size, MemoryOptions{}); err != nil || (e.Live <= 1e9) != fits {
+			t.Errorf("of sparse points %d rows would fit, and %d take %d bytes (%v)", n, rows, e.Live, err)
+		}
+	}
 	if n := Train.fitting(c, data.Size{Low: 5e6, High: 9e6, Width: 784}, MemoryOptions{}, 4e8); n != 0 {
 		t.Errorf("of an unknown number, %d rows would fit", n)
 	}

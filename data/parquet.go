@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -51,7 +52,9 @@ type parquetReader struct {
 	list   bool
 	labels []string // of the rows read since takeLabels
 	label  *parquetColumn
-	done   int // rows read
+	// missing tells that NaN stands for a label that is missing.
+	missing bool
+	done    int // rows read
 	relation
 }
 
@@ -63,18 +66,31 @@ type parquetColumn struct {
 	name   string
 }
 
-func (st *stream) beginParquet(s *byteSource, opt Options) error {
+// newParquet reads what a file says of its columns.
+func newParquet(s *byteSource) (*parquetReader, error) {
 	if s.at == nil {
-		return errorf(ErrUnsupported, "a Parquet file is read in any order, which a stream does not allow; name the file itself")
+		return nil, errorf(ErrUnsupported, "a Parquet file is read in any order, which a stream does not allow; name the file itself")
 	}
 	f, err := parquet.Open(s.at, s.size)
 	if err != nil {
-		return parquetError(err)
+		return nil, parquetError(err)
 	}
 	r := &parquetReader{file: f, size: s.size}
+	for _, c := range f.Columns {
+		r.names = append(r.names, validName(c.Name))
+	}
+	return r, nil
+}
+
+func (st *stream) beginParquet(s *byteSource, opt Options) error {
+	r, err := newParquet(s)
+	if err != nil {
+		return err
+	}
 	if err := r.choose(opt); err != nil {
 		return err
 	}
+	f := r.file
 	if f.Rows == 0 {
 		return errorf(ErrEmpty, "the table has no rows; give at least one point")
 	}
@@ -112,9 +128,6 @@ func (r *parquetReader) with(wanted role) (columns []int) {
 
 // choose decides what the columns are for.
 func (r *parquetReader) choose(opt Options) (err error) {
-	for _, c := range r.file.Columns {
-		r.names = append(r.names, validName(c.Name))
-	}
 	if len(r.names) == 0 {
 		return errorf(ErrEmpty, "the table has no columns; give points at least one value")
 	}
@@ -349,6 +362,10 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 			return r.short(err)
 		}
 		for i := range count {
+			if r.missing && c.kind == 'f' && math.IsNaN(c.float(raw, i)) {
+				r.labels = append(r.labels, "")
+				continue
+			}
 			if c.kind == 'f' && !finite.Is(c.float(raw, i)) {
 				return errorf(ErrNotFinite, "row %d (counted from 1), column %s: the label is %v; give every point a finite label", r.done+done+i+1, text.Quote(c.name), c.float(raw, i))
 			}

@@ -16,9 +16,10 @@ import (
 // OpenColumns reads columns as text, such as names of points, from the files from which
 // Open reads points by the same paths and options: result k has what column wanted[k]
 // says of each point, in their order. A column is named as Options.LabelColumn is, and
-// may be one that Options.Drop has. The files must be tables (ErrUnsupported), and can be
-// read twice, as pipes cannot. Other errors are those of ReadCSV, or ErrFormat for text
-// that is not UTF-8.
+// may be one that Options.Drop has. The files must be tables in text or Parquet
+// (ErrUnsupported), and can be read twice, as pipes cannot. Text that is missing in
+// Parquet is empty, and so is NaN. Other errors are those of ReadCSV and ReadParquet, or
+// ErrFormat for text that is not UTF-8.
 func OpenColumns(ctx context.Context, paths, wanted []string, opt Options) ([][]string, error) {
 	files, err := findFiles(paths, opt)
 	if err != nil {
@@ -43,6 +44,12 @@ func appendColumns(ctx context.Context, columns [][]string, path string, wanted 
 		return err
 	}
 	defer c.Close()
+	if format == formatParquet {
+		if err := appendParquet(columns, s, wanted); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	}
 	if format != formatText {
 		return errorf(ErrUnsupported, "%s: this is an array, which has no column %s; give the file with its values", path, text.Quote(wanted[0]))
 	}
@@ -52,6 +59,31 @@ func appendColumns(ctx context.Context, columns [][]string, path string, wanted 
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// appendParquet is appendColumns for a Parquet file.
+func appendParquet(columns [][]string, s *byteSource, wanted []string) error {
+	r, err := newParquet(s)
+	if err != nil {
+		return err
+	}
+	r.missing = true
+	for k, name := range wanted {
+		i, err := findColumn(name, len(r.names), r.names)
+		if err != nil {
+			return err
+		}
+		if c := &r.file.Columns[i]; c.Kind == 0 || c.List {
+			return errorf(ErrUnsupported, "the column %s is %s, but numbers or texts are wanted; cast it to one of these", text.Quote(r.names[i]), c.Is)
+		}
+		column := r.column(i)
+		r.label, r.labels = &column, columns[k]
+		if err := r.readLabels(r.file.Rows); err != nil {
+			return parquetError(err)
+		}
+		columns[k] = r.takeLabels()
 	}
 	return nil
 }
@@ -87,15 +119,23 @@ func (t *table) readColumns(columns [][]string, wanted []string) error {
 	return nil
 }
 
-// TableColumns returns the number of columns of a table in text, as in ReadCSV; 1 of other
-// files, and of text whose first line has no separator.
+// TableColumns returns the number of columns of a table in text, as in ReadCSV, or in
+// Parquet; 1 of other files, and of text whose first line has no separator.
 func TableColumns(ctx context.Context, path string) (int, error) {
 	s, format, c, err := openFile(ctx, path, false)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	if format != formatText {
+	switch format {
+	case formatText:
+	case formatParquet:
+		r, err := newParquet(s)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", path, err)
+		}
+		return len(r.names), nil
+	default:
 		return 1, nil
 	}
 	t, err := newRows(s, Options{})

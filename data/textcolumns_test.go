@@ -1,9 +1,11 @@
 package data_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +60,54 @@ func TestOpenColumns(t *testing.T) {
 		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) || !strings.Contains(fmt.Sprint(err), path) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Columns of Parquet files are read as those of text are, and numbers as text.
+func TestOpenParquetColumns(t *testing.T) {
+	columns, err := data.OpenColumns(t.Context(), []string{parquetFile("arrow"), parquetFile("duckdb-gzip")}, []string{"kind", "a", "c"}, data.Options{Drop: []string{"kind"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range []func(i int) string{
+		func(i int) string { return fmt.Sprintf("k%d", i%3) },
+		func(i int) string { return fmt.Sprint(parquetRow(i)[0]) },
+		func(i int) string { return fmt.Sprint(i % 7) },
+	} {
+		if len(columns[k]) != 100 {
+			t.Fatalf("column %d has %d values", k, len(columns[k]))
+		}
+		for i, got := range columns[k] {
+			if got != want(i%50) {
+				t.Fatalf("column %d has %q in row %d, want %q", k, got, i, want(i%50))
+			}
+		}
+	}
+	if n, err := data.TableColumns(t.Context(), parquetFile("arrow")); err != nil || n != 6 {
+		t.Errorf("%d columns, %v", n, err)
+	}
+	for _, tc := range []struct {
+		file, column string
+		kind         error
+		text         string
+	}{
+		{"arrow", "nme", data.ErrOption, `there is no column "nme"`},
+		{"arrow-list", "1", data.ErrUnsupported, "numbers or texts are wanted"},
+		{"duckdb-brotli", "1", data.ErrUnsupported, "Brotli"},
+	} {
+		_, err := data.OpenColumns(t.Context(), []string{parquetFile(tc.file)}, []string{tc.column}, data.Options{})
+		if !errors.Is(err, tc.kind) || !strings.Contains(fmt.Sprint(err), tc.text) || !strings.Contains(fmt.Sprint(err), parquetFile(tc.file)) {
+			t.Errorf("%s: %v", tc.file, err)
+		}
+	}
+	var file bytes.Buffer
+	nan := float32(math.NaN())
+	if err := data.WriteParquet(&file, &data.Matrix{N: 2, D: 2, X: []float32{1.5, 1, nan, 2}}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	columns, err = data.OpenColumns(t.Context(), []string{writeFile(t, "x.parquet", file.String())}, []string{"x"}, data.Options{})
+	if err != nil || !slices.Equal(columns[0], []string{"1.5", ""}) {
+		t.Errorf("a value that is missing: %q, %v", columns, err)
 	}
 }
 

@@ -68,11 +68,18 @@ func TestAnnotations(t *testing.T) {
 		}
 	}
 	same := func(i int) int { return i }
-	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_color=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true")...)
+	stderr := succeed(t, ofTable("t.csv", "run", "--html", "--set", "output.html_color=[age]", "--set", "data.holdout=0.2", "--set", "model.keep_data=true", "--set", "output.parquet=true")...)
 	if !strings.Contains(stderr, "points without a value are grey") {
 		t.Error("nothing is said of a missing value:", stderr)
 	}
 	check("held out", readPage(t, "run/embedding.html"), same, "label", "age")
+	held, err := data.OpenColumns(t.Context(), []string{"run/holdout.parquet"}, []string{"name"}, data.Options{})
+	must(t, err)
+	for i, row := range strings.Fields(readText(t, "run/holdout_rows.csv"))[1:] {
+		if held[0][i] != "<b>"+row {
+			t.Fatalf("held-out point %d is called %q, but is row %s", i, held[0][i], row)
+		}
+	}
 	must(t, os.Remove("run/embedding.html"))
 	succeed(t, "plot", "run", "--html")
 	check("plotted", readPage(t, "run/embedding.html"), same, "label", "age")

@@ -39,7 +39,11 @@ func (t *training) projectHeld(ctx context.Context) (*data.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.dir.WriteEmbedding(&t.config.Output, "holdout", held, t.in.held.Labels, t.in.held.Names); err != nil {
+	names := t.in.annotations.HeldOut(t.near.Graph.N, t.in.rows, t.in.heldRows)
+	if names == nil {
+		names = t.in.held.Names
+	}
+	if err := t.dir.WriteEmbedding(&t.config.Output, "holdout", held, t.in.held.Labels, names); err != nil {
 		return nil, err
 	}
 	if t.in.heldRows == nil {

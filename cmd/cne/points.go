@@ -115,10 +115,10 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		in.rows = in.points.Origins()
 	}
 	if in.scaler, err = in.points.Scale(c.Data.Scale); err != nil {
-		return nil, fmt.Errorf("%w (data.scale)", err)
+		return nil, blame("data.scale", err)
 	}
 	if err := in.points.Normalize(c.Graph.Metric, in.scaler); err != nil {
-		return nil, fmt.Errorf("%w (graph.metric)", err)
+		return nil, blame("graph.metric", err)
 	}
 	in.metric = c.Graph.Metric
 	if in.held == nil {
@@ -128,9 +128,17 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 		return nil, err
 	}
 	if err := in.held.Normalize(c.Graph.Metric, in.scaler); err != nil {
-		return nil, fmt.Errorf("data.holdout: %w (graph.metric)", err)
+		return nil, fmt.Errorf("data.holdout: %w", blame("graph.metric", err))
 	}
 	return in, nil
+}
+
+// blame adds a key to an error, unless that is about a file that has changed meanwhile.
+func blame(key string, err error) error {
+	if errors.Is(err, data.ErrChanged) {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, key)
 }
 
 // before returns what was done to the points.

@@ -36,10 +36,10 @@ func projectCmd() *cobra.Command {
 		Long: `Place new points in the embedding of a finished run. The model is a run folder
 or its model.safetensors; INPUT are files of points in any form that cne train
 reads (IDX, npy, CSV and TSV, each also compressed with gzip, npz, scipy's CSR,
-a folder with MNIST, builtin:mnist10k), or counts of single-cell sequencing for
-a model that was trained on counts. What was done to the points of the run is
-done to them too. They are read in blocks, so that they need not fit into memory; of counts,
-the sparse matrix has to.
+Parquet, a folder with MNIST, builtin:mnist10k), or counts of single-cell
+sequencing for a model that was trained on counts. What was done to the points
+of the run is done to them too. They are read in blocks, so that they need not
+fit into memory; of counts, the sparse matrix has to.
 
 A network places a point by itself. A table places it beside the training
 points, which the run has to have kept: train it with model.keep_data: true.

@@ -115,3 +115,12 @@ func TestStoredInputChanges(t *testing.T) {
 		t.Errorf("the run has left %v (%v)", files, err)
 	}
 }
+
+// A file that has changed is no fault of a key.
+func TestChangedFilesAreNoFaultOfKeys(t *testing.T) {
+	for err, want := range map[error]string{data.ErrChanged: data.ErrChanged.Error(), data.ErrSparse: data.ErrSparse.Error() + " (data.scale)"} {
+		if got := blame("data.scale", err); !errors.Is(got, err) || got.Error() != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}

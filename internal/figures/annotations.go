@@ -156,3 +156,18 @@ func (a *Annotations) Training(n int, rows, heldRows []int) []string {
 	}
 	return names
 }
+
+// HeldOut returns the names of the points that were held out, in their order: see Training.
+func (a *Annotations) HeldOut(n int, rows, heldRows []int) []string {
+	switch {
+	case a == nil || a.Names == nil:
+		return nil
+	case rows != nil || heldRows == nil:
+		return a.Names[n:]
+	}
+	names := make([]string, len(heldRows))
+	for k, i := range heldRows {
+		names[k] = a.Names[i]
+	}
+	return names
+}

@@ -200,7 +200,7 @@ func (r *columnReader) read(spec string) (name string, values []string, err erro
 
 // file returns the lines or values of a file.
 func (r *columnReader) file(path string) ([]string, error) {
-	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" {
+	if e := strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))); e == ".csv" || e == ".tsv" || e == ".parquet" {
 		columns, err := data.TableColumns(r.ctx, path)
 		if err != nil {
 			return nil, err

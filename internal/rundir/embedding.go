@@ -113,6 +113,9 @@ func OpenEmbedding(ctx context.Context, path string, o data.Options) (*data.Data
 		// column. If o is at fault, the error is the same again.
 		set, err = data.Open(ctx, []string{path}, o)
 	}
+	if err == nil && set.Points.CSR != nil {
+		return nil, fmt.Errorf("%s holds sparse points, and an embedding has a value for each coordinate; name an embedding, or make it dense (m.toarray())", path)
+	}
 	return set, err
 }
 

@@ -176,7 +176,7 @@ func isRunFile(name string) bool {
 
 // lateFiles are those of runFiles that are made when a run has ended.
 var lateFiles = []string{
-	MetricsFile, "holdout.npy", "holdout.csv", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
+	MetricsFile, "holdout.npy", "holdout.csv", "holdout.parquet", HeldRowsFile, RowsFile, NamesFile, "embedding.png", "curves.png", "curves.svg", "animation.gif",
 	"animation.html", PageFile, EvaluationFile,
 }
 
