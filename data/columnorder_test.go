@@ -46,12 +46,12 @@ func orders(descr string, size int, value func(i int) []byte, shape ...int) (c, 
 
 // fortranOf is orders for float64 values that float32 holds.
 func fortranOf(shape ...int) (c, fortran []byte) {
-	return orders("<f8", 8, func(i int) []byte { return body(binary.LittleEndian, float64(i)) }, shape...)
+	return orders("<f8", 8, func(i int) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(i))) }, shape...)
 }
 
 // An array in Fortran order is the points that it is in C order, wherever it comes from.
 func TestFortranOrder(t *testing.T) {
-	for _, shape := range [][]int{{3, 2}, {1, 7}, {7, 1}, {5, 3, 4}, {2, 3, 1, 5}, {100, 17}, {9000, 35}, {70, 40000}} {
+	for _, shape := range [][]int{{3, 2}, {1, 7}, {7, 1}, {5, 3, 4}, {2, 3, 1, 5}, {100, 17}, {9000, 35}, {70, 9000}} {
 		c, fortran := fortranOf(shape...)
 		want, err := data.ReadNPY(bytes.NewReader(c))
 		if err != nil {

@@ -164,3 +164,23 @@ func FuzzOpenColumns(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a file of a line for each point holds, an error names it, and a heading is above
+// something.
+func FuzzOpenLines(f *testing.F) {
+	f.Add("name\na\n b \r\n\n")
+	f.Add("\xef\xbb\xbfa\n\xff")
+	f.Add(string(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 0, 0, 0x80, 0x7f)))
+	f.Add(string(npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }", 'a', 0, 0, 0)))
+	f.Add("\x1f\x8b\x08\x00")
+	f.Fuzz(func(t *testing.T, content string) {
+		path := writeFile(t, "names", content)
+		lines, heading, err := data.OpenLines(context.Background(), path)
+		switch {
+		case err != nil && !strings.Contains(err.Error(), path):
+			t.Errorf("an error without the file: %v", err)
+		case err == nil && heading && len(lines) < 2:
+			t.Errorf("of %q, one is a heading", lines)
+		}
+	})
+}

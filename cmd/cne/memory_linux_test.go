@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,29 +110,6 @@ func TestMemoryEstimate(t *testing.T) {
 		compareMemory(t, configs.Pretrain, base, append([]string{"simclr", "pretrain", "-o", "images"}, set("data.path=images.npy", "network.width=16",
 			"train.batch_size=128", "train.epochs=1", "train.warm_up=0", "monitor.every=0", "evaluate.at_end=false")...))
 	})
-}
-
-// writeRandom writes an array of random numbers: bytes (|u1), or float32 from 0 to 1 (<f4).
-func writeRandom(t *testing.T, path, dtype string, shape ...int) {
-	t.Helper()
-	size, text := 1, ""
-	for _, d := range shape {
-		size *= d
-		text += fmt.Sprint(d, ", ")
-	}
-	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, text)
-	content := fmt.Appendf(nil, "\x93NUMPY\x01\x00%c%c%s\n", (len(head)+1)%256, (len(head)+1)/256, head)
-	stream := rand.New(rand.NewPCG(1, 2))
-	for range size {
-		if dtype == "|u1" {
-			content = append(content, byte(stream.Uint32()))
-		} else {
-			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(stream.Float32()))
-		}
-	}
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // compareMemory compares the estimate of a run with what it takes beyond the base.

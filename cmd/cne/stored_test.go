@@ -3,8 +3,12 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -122,5 +126,28 @@ func TestChangedFilesAreNoFaultOfKeys(t *testing.T) {
 		if got := blame("data.scale", err); !errors.Is(got, err) || got.Error() != want {
 			t.Errorf("%v, want %s", got, want)
 		}
+	}
+}
+
+// writeRandom writes an array of random numbers: bytes (|u1), or float32 from 0 to 1 (<f4).
+func writeRandom(t *testing.T, path, dtype string, shape ...int) {
+	t.Helper()
+	size, text := 1, ""
+	for _, d := range shape {
+		size *= d
+		text += fmt.Sprint(d, ", ")
+	}
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, text)
+	content := fmt.Appendf(nil, "\x93NUMPY\x01\x00%c%c%s\n", (len(head)+1)%256, (len(head)+1)/256, head)
+	stream := rand.New(rand.NewPCG(1, 2))
+	for range size {
+		if dtype == "|u1" {
+			content = append(content, byte(stream.Uint32()))
+		} else {
+			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(stream.Float32()))
+		}
+	}
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -245,12 +245,21 @@ func (b *tab) text(selector string) string {
 	return get[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
+// expect waits for an expression to become what it shall be: a page under load takes its
+// time to hear of the mouse and of keys.
 func (b *tab) expect(what, expression, want string) {
 	b.t.Helper()
-	if got := get[string](b, "String("+expression+")"); got != want {
-		b.t.Errorf("%s: %s is %s, want %s", what, expression, got, want)
+	got := ""
+	for begun := time.Now(); time.Since(begun) < longestWait; time.Sleep(10 * time.Millisecond) {
+		if got = get[string](b, "String("+expression+")"); got == want {
+			return
+		}
 	}
+	b.t.Errorf("%s: %s is %s, want %s", what, expression, got, want)
 }
+
+// longestWait is how long a page may take to do what it shall.
+const longestWait = 10 * time.Second
 
 // at returns where a row is in the window.
 func (b *tab) at(row int) (x, y float64) {

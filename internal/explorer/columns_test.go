@@ -143,8 +143,10 @@ func TestBrowserColumns(t *testing.T) {
 	b.key("5")
 	b.settle()
 	b.expect("a value is found", "cne.standing", "1")
+	b.expect("and offered", "document.querySelector('#found .what').textContent", "label 34.5")
 	choose(0)
 	b.expect("which is no label", "cne.standing", "0")
+	b.expect("nor offered", "document.querySelector('#found').textContent", "Nothing found")
 	b.key(kb.Escape)
 	b.key(kb.Escape)
 	b.key("/")
@@ -167,11 +169,11 @@ func TestBrowserColumns(t *testing.T) {
 
 // Of many points, names and columns are compressed, and are read again.
 func TestBrowserUnpacks(t *testing.T) {
-	const n = 30_000
+	const n = 17_000 // a byte for each is just enough to be compressed
 	p := &Page{Views: []View{{Embedding: normal(n, 2, 1, 0)}}, Names: make([]string, n)}
 	values, classes := make([]float64, n), make([]int32, n)
 	for i := range values {
-		values[i], classes[i], p.Names[i] = float64(i)+0.25, int32(i%3), fmt.Sprintf("sample %05d", i)
+		values[i], classes[i], p.Names[i] = float64(i)+0.25, int32(i%3), fmt.Sprintf("s%05d", i)
 	}
 	p.Columns = []Column{{Name: "v", Values: values}, {Name: "c", Classes: classes}}
 	html := write(t, p)
@@ -183,17 +185,22 @@ func TestBrowserUnpacks(t *testing.T) {
 	b := show(t, p, setting{}).ready()
 	b.until("cne.complete")
 	b.key("/")
-	for _, c := range "sample 29999" {
+	for _, c := range "s16999" {
 		b.key(string(c))
 	}
 	b.settle()
 	b.expect("found", "cne.standing", "1")
 	b.key(kb.Enter)
-	b.until("cne.pinned === 29999")
+	b.until("cne.pinned === 16999")
 	b.settle()
-	if got := b.text("#tip"); !strings.Contains(got, "29999.25") || !strings.Contains(got, "sample 29999") {
+	if got := b.text("#tip"); !strings.Contains(got, "16999.25") || !strings.Contains(got, "s16999") {
 		t.Errorf("the tip says %q", got)
 	}
-	without := show(t, p, setting{before: "delete window.DecompressionStream; window.addEventListener('unhandledrejection', (e) => e.preventDefault());"})
+	const old = "delete window.DecompressionStream; window.addEventListener('unhandledrejection', (e) => e.preventDefault());"
+	without := show(t, p, setting{before: old})
 	without.until("document.getElementById('loading')?.textContent.includes('cannot unpack')")
+	p.Columns = nil
+	without = show(t, p, setting{before: old}).ready()
+	without.until("document.getElementById('without').textContent.includes('cannot unpack')")
+	without.expect("there are the points", "cne.visible", fmt.Sprint(n))
 }

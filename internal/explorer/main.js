@@ -845,7 +845,10 @@ async function begin() {
 }
 
 begin().catch((error) => {
-  byId("loading").textContent = "This page cannot be shown: " + error.message;
+  // Points that are there already can do without what comes behind them.
+  const [place, what] = app ? [byId("without"), "Names and further columns"] : [byId("loading"), "This page"];
+  place.textContent = what + " cannot be shown: " + error.message;
+  place.hidden = false;
   throw error;
 });
 

@@ -31,7 +31,9 @@ class Search {
 
   /** Searches once more, since the labels are others now, or names are there. */
   again() {
-    if (this.typed) this._find(this.typed);
+    if (!this.typed) return;
+    this._find(this.typed);
+    this._list();
   }
 
   _typed() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"path/filepath"
@@ -54,15 +55,14 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 	}
 	m := rundir.ReadMetrics(folder)
 	c, origins, err := configs.Train.Load(configs.Sources{File: filepath.Join(folder, rundir.ConfigFile)})
-	withImages = withImages && images == nil
 	if err != nil {
-		if withImages {
-			log.Warn("the images of the points are left out of the page", "reason", err)
+		if withImages || !errors.Is(err, fs.ErrNotExist) {
+			log.Warn("images, names and columns that the run has are left out of the page", "reason", err)
 		}
 		c = &configs.Config{}
 	}
 	rundir.LocateInputs(folder, c, origins)
-	if withImages && c.Output.HTMLImages {
+	if withImages && images == nil && c.Output.HTMLImages {
 		images = RunImages(ctx, log, c, s.Embedding.N, rows)
 	}
 	page := Page(s, name, Facts(&m.Figures, m.Z), images)

@@ -116,6 +116,7 @@ func (j job) cancel() bool {
 	if !j.ready.revoke(j.number) {
 		return false
 	}
+	j.loop = nil // what it computes with need not stay in memory
 	idle.Lock()
 	defer idle.Unlock()
 	idle.workers = append(idle.workers, j.worker)
