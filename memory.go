@@ -256,19 +256,21 @@ func (r *accounts) neighbors(n, width, k float64, option string) *memory.Part {
 // what it leaves.
 func (r *accounts) approximated(n, width, k float64, option string) *memory.Part {
 	const (
-		padded      = 16 // values by multiples of which rows are filled up
-		spare       = 5  // entries of a list beyond k
-		shown       = 40 // entries of a list that become acquaintances at most
+		spare       = 5        // entries of a list beyond k
+		shown       = 40       // entries of a list that become acquaintances at most
+		larger      = 17. / 16 // as much memory rows get as they take at first
 		approximate = "the approximate search"
 	)
 	room := min(k+spare, n-1)
-	points := r.Hold(approximate, "Points", n*(size32*math.Ceil(width/padded)*padded+size32))
+	points := r.Hold(approximate, "Points", n*(size32*width+size32))
 	lists := r.Hold(approximate, option, size64*n*room)
-	r.Pass(approximate, "Points", 3*size32*n)                                    // trees
-	r.Pass(approximate, option, n*(2*size32*min(room, shown)+size64+2*size32+2)) // rows
+	r.Pass(approximate, "Points", 3*size32*n) // trees
+	rows := r.Hold(approximate, option, size32*n*max(room, larger*min(room, shown)))
+	r.Pass(approximate, option, n*(size32+(size64+size32+2)/2)) // where they are, for half of the points
+	r.Free(lists)
 	r.Collect()
 	found := r.Hold("nearest neighbours", option, (size32+size64)*n*k)
-	r.Free(points, lists)
+	r.Free(points, rows)                                              // in which the numbers of the listed points are now
 	r.Pass("blocks of points", "Points", n*(size32*(2+width)+size64)) // neighbors.EstimateRecall
 	return found
 }

@@ -2,6 +2,7 @@ package neighbors
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/bits"
 	"runtime"
@@ -40,16 +41,18 @@ type descent struct {
 	*cloud
 	settings
 	// keys [n, room] are the lists, in ascending order: the bits of the squared
-	// distance, then 31 bits of the point's number in the cloud, then whether it
+	// distance, then 30 bits of the point's number in the cloud, then marks of what
 	// is new. vacant stands after the last.
 	keys []uint64
 
-	// The row of p begins at starts[p] of acquainted and has sizes[p] entries, of
-	// which the first fresh[p] are new: a point's number, twice, and whether it is new.
+	// The row of the point first+r begins at starts[r] of acquainted and has sizes[r]
+	// entries, of which the first fresh[r] are new: a point's number, twice, and
+	// whether it is new.
+	first      int
 	starts     []int64
 	sizes      []uint32
 	fresh      []uint16
-	acquainted []uint32
+	acquainted []int32 // with room for the numbers of all lists' points
 	// limits [n] are the bits of the squared distances up to which a point gets on
 	// each list in this round.
 	limits []uint32
@@ -72,10 +75,22 @@ type settings struct {
 }
 
 const (
-	vacant       = math.MaxUint64
+	vacant = math.MaxUint64
+	// newOwn marks what has not been in the row of the list's point, newReverse that
+	// of which the list's point has not been in the row.
+	newOwn, newReverse = 1, 2
+	marks              = newOwn | newReverse
+	mostPoints         = 1 << 30
+
 	descentGrain = 128
 	// compared is up to how many points all pairs are compared.
 	compared = 512
+	// A round is for one part of the points after the other, since the rows of all
+	// would need as much memory as the lists. Near points are mostly in the same part.
+	parts = 2
+	// spareRows is the inverse of the share by which rows may become larger than they
+	// are in the first round before they get other memory.
+	spareRows = 16
 )
 
 // settingsFor returns the settings for k neighbours. Measured on deformed images of
@@ -93,17 +108,14 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	if err != nil {
 		return nil, err
 	}
-	d.starts, d.sizes, d.fresh, d.acquainted, d.limits = nil, nil, nil, nil, nil
+	d.starts, d.sizes, d.fresh, d.limits = nil, nil, nil, nil
+	near := d.takeNumbers()
 	runtime.GC() // so that the result, about as large, gets their memory
 	nb := newNeighbors(m.N, k)
 	err = parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		best := newTopK(nb.K)
-		var near []int32
 		for p := lo; p < hi; p++ {
-			near = near[:0]
-			for _, key := range d.list(p) {
-				near = append(near, numberOf(key))
-			}
+			near := near[p*d.room : (p+1)*d.room]
 			simd.Fetch(d.x, d.width, near)
 			point := d.point(m, int32(p))
 			best.resetAll()
@@ -119,8 +131,28 @@ func approximateKNN(ctx context.Context, m *data.Matrix, k int, seed uint64) (*N
 	return nb, nil
 }
 
+// takeNumbers returns the numbers of all lists' points, and frees the rest.
+func (d *descent) takeNumbers() []int32 {
+	numbers := d.acquainted
+	d.acquainted = nil
+	if len(numbers) < len(d.keys) {
+		numbers = make([]int32, len(d.keys))
+	}
+	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
+		for e, key := range d.keys[lo:hi] {
+			numbers[lo+e] = numberOf(key)
+		}
+	})
+	d.keys = nil
+	return numbers
+}
+
 // descend returns the lists, and the first of the trees that began them.
 func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*descent, []*forestTree, error) {
+	if m.N > mostPoints {
+		return nil, nil, fmt.Errorf("neighbors: %w: %d points are too many for the approximate search; search exactly, or give at most %d",
+			ErrInput, m.N, mostPoints)
+	}
 	s.room = min(s.room, m.N-1)
 	if m.N <= compared {
 		s.leaf = compared
@@ -161,40 +193,55 @@ func descend(ctx context.Context, m *data.Matrix, s settings, seed uint64) (*des
 	}
 	d.limits = make([]uint32, d.n)
 	for round := range s.rounds {
-		news, err := d.acquaint(ctx, rng.Mix(seed^uint64(round)))
-		if err != nil {
-			return nil, nil, err
+		ended := 0 // parts with little that is new
+		for part := range parts {
+			first, last := part*d.n/parts, (part+1)*d.n/parts
+			news, err := d.acquaint(ctx, first, last, rng.Mix(seed^uint64(round)))
+			if err != nil {
+				return nil, nil, err
+			}
+			if float64(news) <= s.enough*float64((last-first)*d.room) {
+				ended++
+				continue
+			}
+			if err := d.introduceAll(ctx, last-first); err != nil {
+				return nil, nil, err
+			}
 		}
-		if float64(news) <= s.enough*float64(len(d.keys)) {
+		if ended == parts {
 			break
-		}
-		parallel.For(d.n, 1<<14, func(_, lo, hi int) {
-			for p := lo; p < hi; p++ {
-				d.limits[p] = math.Float32bits(below(worst(d.list(p))))
-			}
-		})
-		if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
-			w := d.works.Get()
-			defer d.works.Put(w)
-			w.next(d, lo, hi)
-			for p := lo; p < hi; p++ {
-				d.introduce(w, p, hi)
-			}
-		}); err != nil {
-			return nil, nil, err
 		}
 	}
 	return d, trees, nil
+}
+
+// introduceAll has the points of so many rows introduce their acquaintances.
+func (d *descent) introduceAll(ctx context.Context, rows int) error {
+	parallel.For(d.n, 1<<14, func(_, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			d.limits[p] = math.Float32bits(below(worst(d.list(p))))
+		}
+	})
+	return parallel.ForContext(ctx, rows, descentGrain, func(_, lo, hi int) {
+		w := d.works.Get()
+		defer d.works.Put(w)
+		w.next(d, lo, hi)
+		for r := lo; r < hi; r++ {
+			d.introduce(w, r, hi)
+		}
+	})
 }
 
 // list returns the entries of p.
 func (d *descent) list(p int) []uint64 { return d.keys[p*d.room : (p+1)*d.room] }
 
 // numberOf returns the number of an entry's point in the cloud.
-func numberOf(key uint64) int32 { return int32(uint32(key) >> 1) }
+func numberOf(key uint64) int32 { return int32(uint32(key) >> 2) }
 
 // keyOf returns the entry of point j, new, at a squared distance.
-func keyOf(d2 float32, j int32) uint64 { return uint64(math.Float32bits(d2))<<32 | uint64(j)<<1 | 1 }
+func keyOf(d2 float32, j int32) uint64 {
+	return uint64(math.Float32bits(d2))<<32 | uint64(j)<<2 | marks
+}
 
 // worst returns the squared distance of the last of a list, or one that is larger
 // than any if there is room.
@@ -218,13 +265,13 @@ func below(d2 float32) float32 {
 // that and is not there, and reports whether it did.
 func insert(list []uint64, key uint64) bool {
 	last := len(list) - 1
-	if key >= list[last]&^1 {
+	if key >= list[last]&^marks {
 		return false
 	}
 	at, rest := 0, list[:last]
 	for len(rest) > 32 {
 		half := len(rest) / 2
-		if rest[half-1]|1 < key {
+		if rest[half-1]|marks < key {
 			at, rest = at+half, rest[half:]
 		} else {
 			rest = rest[:half]
@@ -232,11 +279,11 @@ func insert(list []uint64, key uint64) bool {
 	}
 	less := uint64(0) // how many come before: no branch could foresee it
 	for _, other := range rest {
-		_, borrow := bits.Sub64(other|1, key, 0)
+		_, borrow := bits.Sub64(other|marks, key, 0)
 		less += borrow
 	}
 	at += int(less)
-	if list[at]|1 == key {
+	if list[at]|marks == key {
 		return false
 	}
 	copy(list[at+1:], list[at:last])
@@ -253,7 +300,7 @@ type descentWork struct {
 	found      []uint64
 	met        metSet
 	drawn      []uint64
-	fresh, old []uint32
+	fresh, old []int32
 }
 
 func (d *descent) newWork() *descentWork {
@@ -315,23 +362,30 @@ func (d *descent) compareLeaves(ctx context.Context, t *forestTree) error {
 	})
 }
 
-// acquaint makes the rows of a round, marks what of the lists is in them as no
-// longer new, and returns how many entries of all lists were new.
-func (d *descent) acquaint(ctx context.Context, seed uint64) (news int64, err error) {
-	if d.starts == nil {
-		d.starts, d.sizes, d.fresh = make([]int64, d.n+1), make([]uint32, d.n), make([]uint16, d.n)
-		d.acquainted = make([]uint32, 2*d.n*min(d.room, d.shownNew+d.shownOld))
+// acquaint makes the rows of the points first to last−1, marks what of their lists is
+// in them as no longer new, and returns how many of these were new.
+func (d *descent) acquaint(ctx context.Context, first, last int, seed uint64) (news int64, err error) {
+	rows := last - first
+	if cap(d.sizes) < rows {
+		most := (d.n + parts - 1) / parts
+		most = max(most, rows)
+		d.starts, d.sizes, d.fresh = make([]int64, most+1), make([]uint32, most), make([]uint16, most)
 	}
+	d.first, d.starts, d.sizes, d.fresh = first, d.starts[:rows+1], d.sizes[:rows], d.fresh[:rows]
 	clear(d.sizes)
 	counts := make([]int64, parallel.Pieces(d.n, descentGrain))
 	if err := parallel.ForContext(ctx, d.n, descentGrain, func(piece, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			own := uint32(0)
-			counts[piece] += d.shown(p, func(_ int, key uint64) {
-				atomic.AddUint32(&d.sizes[numberOf(key)], 1)
-				own++
+			d.shown(p, newReverse, func(_ int, key uint64) {
+				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
+					atomic.AddUint32(&d.sizes[r], 1)
+				}
 			})
-			atomic.AddUint32(&d.sizes[p], own)
+			if r := p - first; uint(r) < uint(rows) {
+				own := uint32(0)
+				counts[piece] += d.shown(p, newOwn, func(int, uint64) { own++ })
+				atomic.AddUint32(&d.sizes[r], own)
+			}
 		}
 	}); err != nil {
 		return 0, err
@@ -339,36 +393,44 @@ func (d *descent) acquaint(ctx context.Context, seed uint64) (news int64, err er
 	for _, c := range counts {
 		news += c
 	}
-	for p, size := range d.sizes {
-		d.starts[p+1] = d.starts[p] + int64(size)
+	for r, size := range d.sizes {
+		d.starts[r+1] = d.starts[r] + int64(size)
+	}
+	if total := int(d.starts[rows]); len(d.acquainted) < total {
+		d.acquainted = nil
+		d.acquainted = make([]int32, max(total+total/spareRows, len(d.keys)))
 	}
 	clear(d.sizes)
 	if err := parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			d.shown(p, func(_ int, key uint64) {
-				q := numberOf(key)
-				at := int64(atomic.AddUint32(&d.sizes[q], 1))
-				d.acquainted[d.starts[q+1]-at] = uint32(p)<<1 | uint32(key&1)
+			list := d.list(p)
+			d.shown(p, newReverse, func(e int, key uint64) {
+				if r := int(numberOf(key)) - first; uint(r) < uint(rows) {
+					at := int64(atomic.AddUint32(&d.sizes[r], 1))
+					d.acquainted[d.starts[r+1]-at] = int32(p)<<1 | int32(key/newReverse&1)
+					list[e] = key &^ newReverse
+				}
 			})
 		}
 	}); err != nil {
 		return 0, err
 	}
-	return news, parallel.ForContext(ctx, d.n, descentGrain, func(_, lo, hi int) {
+	return news, parallel.ForContext(ctx, rows, descentGrain, func(_, lo, hi int) {
 		w := d.works.Get()
 		defer d.works.Put(w)
-		for p := lo; p < hi; p++ {
-			d.settle(w, p, seed^uint64(p)<<32)
+		for r := lo; r < hi; r++ {
+			d.settle(w, r, seed^uint64(first+r)<<32)
 		}
 	})
 }
 
-// settle completes the row of p, at whose end are those whose lists p is on: some
+// settle completes row r, at whose end are those whose lists its point is on: some
 // of them, drawn by number, not by place, join what is on its own list, new ones
 // first.
-func (d *descent) settle(w *descentWork, p int, seed uint64) {
-	row := d.acquainted[d.starts[p]:d.starts[p+1]]
-	others := row[len(row)-int(d.sizes[p]):]
+func (d *descent) settle(w *descentWork, r int, seed uint64) {
+	p := d.first + r
+	row := d.acquainted[d.starts[r]:d.starts[r+1]]
+	others := row[len(row)-int(d.sizes[r]):]
 	w.drawn = w.drawn[:0]
 	for _, e := range others {
 		w.drawn = append(w.drawn, rng.Mix(seed^uint64(e))&^(1<<32-1)|uint64(e))
@@ -381,35 +443,35 @@ func (d *descent) settle(w *descentWork, p int, seed uint64) {
 	w.fresh, w.old = w.fresh[:0], w.old[:0]
 	w.met.clear()
 	w.met.reserve(d.room + d.reverse)
-	add := func(e uint32) {
+	add := func(e int32) {
 		switch {
-		case w.met.add(int32(e >> 1)):
+		case w.met.add(e >> 1):
 		case e&1 == 1:
 			w.fresh = append(w.fresh, e)
 		default:
 			w.old = append(w.old, e)
 		}
 	}
-	d.shown(p, func(e int, key uint64) {
-		add(uint32(key))
-		list[e] = key &^ 1
+	d.shown(p, newOwn, func(e int, key uint64) {
+		add(numberOf(key)<<1 | int32(key&newOwn))
+		list[e] = key &^ newOwn
 	})
 	for _, key := range w.drawn {
-		add(uint32(key))
+		add(int32(key))
 	}
 	fresh := copy(row, w.fresh)
-	d.fresh[p], d.sizes[p] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
+	d.fresh[r], d.sizes[r] = uint16(fresh), uint32(fresh+copy(row[fresh:], w.old))
 }
 
-// shown calls f for the nearest new and the nearest old entries of a list, as many
-// as the settings say, and returns how many there are that are new.
-func (d *descent) shown(p int, f func(e int, key uint64)) (news int64) {
+// shown calls f for the nearest new entries of a list, as a mark has it, and the nearest
+// old ones, as many as the settings say, and returns how many there are that are new.
+func (d *descent) shown(p int, mark uint64, f func(e int, key uint64)) (news int64) {
 	old := 0
 	for e, key := range d.list(p) {
 		switch {
 		case key == vacant:
 			return news
-		case key&1 == 1:
+		case key&mark != 0:
 			if news++; news <= int64(d.shownNew) {
 				f(e, key)
 			}
@@ -422,33 +484,33 @@ func (d *descent) shown(p int, f func(e int, key uint64)) (news int64) {
 	return news
 }
 
-// next notes whom p will introduce, none if p is no less than end, and asks for
+// next notes who are introduced in row r, none if r is no less than end, and asks for
 // what that will need to be brought to the cache.
-func (w *descentWork) next(d *descent, p, end int) {
+func (w *descentWork) next(d *descent, r, end int) {
 	w.ahead = w.ahead[:0]
-	if p >= end || d.fresh[p] == 0 {
+	if r >= end || d.fresh[r] == 0 {
 		return
 	}
-	for _, entry := range d.acquainted[d.starts[p]:][:d.sizes[p]] {
-		w.ahead = append(w.ahead, int32(entry>>1))
+	for _, entry := range d.acquainted[d.starts[r]:][:d.sizes[r]] {
+		w.ahead = append(w.ahead, entry>>1)
 	}
 	simd.Fetch(d.x, d.width, w.ahead)
 	simd.Fetch(d.keys, d.room, w.ahead)
 	simd.Fetch(d.limits, 1, w.ahead)
 }
 
-// introduce compares the acquaintances of p with each other unless both are old,
-// while what p+1 needs is fetched, if p+1 is below end.
-func (d *descent) introduce(w *descentWork, p, end int) {
+// introduce compares the acquaintances of row r with each other unless both are old,
+// while what row r+1 needs is fetched, if r+1 is below end.
+func (d *descent) introduce(w *descentWork, r, end int) {
 	n := copy(w.cols, w.ahead)
-	w.next(d, p+1, end)
+	w.next(d, r+1, end)
 	if n == 0 {
 		return
 	}
 	for c, q := range w.cols[:n] {
 		w.limits[c] = d.limit(q)
 	}
-	for a, one := range w.cols[:d.fresh[p]] {
+	for a, one := range w.cols[:d.fresh[r]] {
 		w.compare(d.cloud, d.row(one), n, a+1, w.limits[a], w.limits, func(b int, d2 float32) {
 			other := w.cols[b]
 			if d2 <= w.limits[a] {
@@ -535,13 +597,13 @@ func (s *metSet) add(p int32) bool {
 // unmet adds points, twice their numbers and perhaps 1, and puts those that were
 // not there behind the first n of cols, and returns how many that makes. (Half of
 // them are there, which no branch can foresee.)
-func (s *metSet) unmet(cols []int32, n int, points []uint32) int {
+func (s *metSet) unmet(cols []int32, n int, points []int32) int {
 	s.reserve(len(points))
 	before := n
 	cols = cols[:n+len(points)]
 	again := 0
-	for _, p := range points {
-		p >>= 1
+	for _, edge := range points {
+		p := uint32(edge) >> 1
 		at := (p + 1) * 0x9e3779b1 >> s.shift
 		e := s.entries[at]
 		if e != 0 && e != p+1 {

@@ -13,7 +13,7 @@ import (
 
 // A cloud holds the points of an approximate search as its kernels read them: in
 // an order that has near points near in memory, scaled by a power of two so that
-// no square overflows, and each filled up with zeros.
+// no square overflows.
 type cloud struct {
 	n, width int
 	scale    float32
@@ -21,9 +21,6 @@ type cloud struct {
 	index    []int32     // [n]: which of the caller's points each is
 	scratch  [2][]uint32 // [n] each, for growing trees
 }
-
-// padded is the width of rows for simd.NearRows.
-func padded(d int) int { return (d + 15) &^ 15 }
 
 // row returns point p.
 func (c *cloud) row(p int32) []float32 {
@@ -34,7 +31,7 @@ func (c *cloud) row(p int32) []float32 {
 // nearer to those of near points, unless that is scaled.
 func (c *cloud) point(m *data.Matrix, p int32) []float32 {
 	if c.scale == 1 {
-		return c.row(p)[:m.D]
+		return c.row(p)
 	}
 	return m.Row(int(c.index[p]))
 }
@@ -62,7 +59,7 @@ func scaleOf(m *data.Matrix) float32 {
 
 // newCloud orders points by a tree of random hyperplanes, which it returns, too.
 func newCloud(ctx context.Context, m *data.Matrix, leaf int, seed uint64) (*cloud, *forestTree, error) {
-	c := &cloud{n: m.N, width: padded(m.D), index: make([]int32, m.N), scale: scaleOf(m)}
+	c := &cloud{n: m.N, width: m.D, index: make([]int32, m.N), scale: scaleOf(m)}
 	fill := func(dst, row []float32) {
 		for l, v := range row {
 			dst[l] = v * c.scale

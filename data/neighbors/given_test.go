@@ -1,4 +1,4 @@
-package neighbors_test
+package neighbors
 
 import (
 	"archive/zip"
@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"cne/data/neighbors"
 )
 
 // table makes an npy file of whole numbers.
@@ -40,7 +38,7 @@ func archiveOf(name string, file []byte) []byte {
 
 // Neighbours that are given make the graph that FromNeighbors makes of them.
 func TestReadFile(t *testing.T) {
-	want, err := neighbors.FromNeighbors(&neighbors.Neighbors{N: 4, K: 2, Index: []int32{1, 2, 0, 2, 0, 1, 0, 2}})
+	want, err := FromNeighbors(&Neighbors{N: 4, K: 2, Index: []int32{1, 2, 0, 2, 0, 1, 0, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +66,7 @@ func TestReadFile(t *testing.T) {
 		} else if err := os.WriteFile(path, file, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		got, err := neighbors.ReadFile(t.Context(), path)
+		got, err := ReadFile(t.Context(), path)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -79,7 +77,7 @@ func TestReadFile(t *testing.T) {
 	}
 	// A point may have no neighbours at all.
 	alone := table("<i4", "False", 3, 1, []int32{1, -1, -1})
-	g, err := neighbors.DecodeFile(bytes.NewReader(alone), int64(len(alone)))
+	g, err := DecodeFile(bytes.NewReader(alone), int64(len(alone)))
 	if err != nil || !slices.Equal(g.Indptr, []int64{0, 1, 2, 2}) {
 		t.Errorf("a point alone: %+v, %v", g, err)
 	}
@@ -102,8 +100,8 @@ func TestReadFileErrors(t *testing.T) {
 		"in an archive": {archiveOf("indices.npy", table("<i4", "False", 1, 1, []int32{5})), "indices.npy: neighbour 0 of row 0"},
 		"another name":  {archiveOf("neighbours.npy", sound), "format.npy is missing"},
 	} {
-		_, err := neighbors.DecodeFile(bytes.NewReader(tc.file), int64(len(tc.file)))
-		if !errors.Is(err, neighbors.ErrInvalidGraph) || !strings.Contains(err.Error(), tc.want) {
+		_, err := DecodeFile(bytes.NewReader(tc.file), int64(len(tc.file)))
+		if !errors.Is(err, ErrInvalidGraph) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: the error is %v, want one with %q", name, err, tc.want)
 		}
 	}
@@ -117,7 +115,7 @@ func FuzzDecodeFile(f *testing.F) {
 		if archived {
 			file = archiveOf("indices.npy", file)
 		}
-		g, err := neighbors.DecodeFile(bytes.NewReader(file), int64(len(file)))
+		g, err := DecodeFile(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
 			return
 		}

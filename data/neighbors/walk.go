@@ -19,14 +19,15 @@ import (
 // theirs, until there is none. The result for a query depends on the base alone.
 
 const (
-	walkRoom     = 16  // neighbours of a base point in the descent
-	walkLeaf     = 256 // points of a leaf at most
-	walkEdges    = 16  // edges from a point to its nearest
-	walkReverse  = 14  // and to points to whose nearest it belongs
-	walkTrees    = 4   // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
+	walkRoom     = 16                              // neighbours of a base point in the descent
+	walkLeaf     = 256                             // points of a leaf at most
+	walkEdges    = 16                              // edges from a point to its nearest
+	walkReverse  = 14                              // and to points to whose nearest it belongs
+	walkRow      = 1 + walkEdges + walkReverse + 1 // 128 bytes
+	walkTrees    = 4                               // trees that are kept; a query starts in one, and in one more for each walkPerTree neighbours
 	walkPerTree  = 24
 	walkList     = 34 // points that it keeps at least
-	walkAtOnce   = 3  // points whose edges it follows together
+	walkAtOnce   = 4  // points whose edges it follows together
 	walkGrain    = 64
 	walkMost     = 0x1p50 // no coordinate of a query may be larger, scaled as the base's are
 	walkMinPlace = 8      // places for candidates beyond k
@@ -36,10 +37,10 @@ const (
 type walkGraph struct {
 	*cloud
 	trees []*forestTree
-	// The edges of p are points edges[starts[p]:starts[p+1]].
-	starts []int64
-	edges  []uint32 // twice the point
-	works  parallel.Pool[walkWork]
+	// The row of p begins with how many edges it has, and twice the points to which
+	// they lead.
+	edges []int32 // [n, walkRow]
+	works parallel.Pool[walkWork]
 }
 
 // newWalkGraph makes the graph.
@@ -54,23 +55,20 @@ func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGra
 	parallel.For(len(d.keys), 1<<16, func(_, lo, hi int) {
 		for e, key := range d.keys[lo:hi] {
 			if key != vacant {
-				d.keys[lo+e] = key &^ 1
+				d.keys[lo+e] = key &^ marks
 			}
 		}
 	})
-	d.starts = nil
+	d.sizes = nil
 	d.works = parallel.Pool[descentWork]{New: d.newWork}
-	if _, err := d.acquaint(ctx, seed); err != nil {
+	if _, err := d.acquaint(ctx, 0, d.n, seed); err != nil {
 		return nil, err
 	}
-	g := &walkGraph{cloud: d.cloud, trees: trees, starts: make([]int64, d.n+1)}
-	for p, size := range d.sizes {
-		g.starts[p+1] = g.starts[p] + int64(size)
-	}
-	g.edges = make([]uint32, g.starts[d.n])
+	g := &walkGraph{cloud: d.cloud, trees: trees, edges: make([]int32, d.n*walkRow)}
 	parallel.For(d.n, descentGrain, func(_, lo, hi int) {
 		for p := lo; p < hi; p++ {
-			copy(g.edges[g.starts[p]:g.starts[p+1]], d.acquainted[d.starts[p]:])
+			row := g.edges[p*walkRow:]
+			row[0] = int32(copy(row[1:walkRow], d.acquainted[d.starts[p]:][:d.sizes[p]]))
 		}
 	})
 	g.works.New = func() *walkWork {
@@ -80,6 +78,12 @@ func newWalkGraph(ctx context.Context, base *data.Matrix, seed uint64) (*walkGra
 			never: slices.Repeat([]float32{-1}, most), row: make([]float32, g.width), along: make([]float32, g.width), one: make([]int32, 16), place: make([]float32, 16)}
 	}
 	return g, nil
+}
+
+// edgesOf returns twice the points to which there are edges from p.
+func (g *walkGraph) edgesOf(p int32) []int32 {
+	row := g.edges[int(p)*walkRow:][:walkRow]
+	return row[1:][:row[0]]
 }
 
 // A walkWork is what one goroutine needs.
@@ -122,6 +126,20 @@ func (w *walkWork) leafOf(g *walkGraph, t *forestTree) span {
 	return s
 }
 
+// soon returns the points whose edges are followed next unless nearer ones are found.
+func (w *walkWork) soon() []int32 {
+	w.ahead = w.ahead[:0]
+	for _, key := range w.list {
+		if key == vacant || len(w.ahead) == walkAtOnce {
+			break
+		}
+		if key&newOwn != 0 {
+			w.ahead = append(w.ahead, numberOf(key))
+		}
+	}
+	return w.ahead
+}
+
 // search sets row i of nb to base points near query i, and reports whether it
 // could.
 func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *data.Matrix, query []float32) bool {
@@ -149,6 +167,7 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 		}
 	}
 	for n > 0 {
+		simd.Fetch(g.edges, walkRow, w.soon())
 		w.compare(g.cloud, w.row, n, 0, worst(w.list), w.never, func(b int, d2 float32) {
 			insert(w.list, keyOf(d2, w.cols[b]))
 		})
@@ -158,10 +177,10 @@ func (g *walkGraph) search(w *walkWork, best *topK, nb *Neighbors, i int, base *
 			if key == vacant || followed == walkAtOnce {
 				break
 			}
-			if key&1 == 1 {
-				w.list[e] = key &^ 1
+			if key&newOwn != 0 {
+				w.list[e] = key &^ newOwn
 				p := numberOf(key)
-				n = w.met.unmet(w.cols, n, g.edges[g.starts[p]:g.starts[p+1]])
+				n = w.met.unmet(w.cols, n, g.edgesOf(p))
 				followed++
 			}
 			// Edges that lead to nothing new do not count.

@@ -3,9 +3,8 @@ package simd
 import "unsafe"
 
 // The kernels of this file compare one row with rows that lie anywhere in a
-// matrix x, which cols names; all rows have a multiple of 16 elements, if need
-// be filled up with zeros, and cols has a multiple of 16, if need be filled up
-// with any row.
+// matrix x, which cols names; cols has a multiple of 16 elements, if need be
+// filled up with any row.
 
 // NearRows sets dst[c] to the squared distance of row from row cols[c] of x, and
 // bit c%64 of found[c/64] to whether it is at most limit or at most limits[c].
@@ -25,13 +24,18 @@ func nearRows(dst []float32, found []uint64, x, row []float32, cols []int32, lim
 	for c, j := range cols {
 		other := x[int(j)*len(row):][:len(row)]
 		var sum [4]float32
-		for l := 0; l+4 <= len(row) && l+4 <= len(other); l += 4 {
+		l := 0
+		for ; l+4 <= len(row) && l+4 <= len(other); l += 4 {
 			a, b, c, d := row[l]-other[l], row[l+1]-other[l+1], row[l+2]-other[l+2], row[l+3]-other[l+3]
 			// The conversions keep the compiler from fusing.
 			sum[0] += float32(a * a)
 			sum[1] += float32(b * b)
 			sum[2] += float32(c * c)
 			sum[3] += float32(d * d)
+		}
+		for s := 0; l < len(row) && l < len(other); s, l = s+1, l+1 {
+			a := row[l] - other[l]
+			sum[s&3] += float32(a * a)
 		}
 		d2 := (sum[0] + sum[1]) + (sum[2] + sum[3])
 		dst[c] = d2
@@ -68,6 +72,9 @@ func projectRows(dst, x, from, along []float32, cols []int32) {
 // there is no assembly.
 func Fetch[T any](x []T, width int, rows []int32) {
 	const line, most = 64, 8
-	stride := width * int(unsafe.Sizeof(x[0]))
-	fetchRows((*byte)(unsafe.Pointer(unsafe.SliceData(x))), stride, min((stride+line-1)/line, most), rows)
+	var element T
+	stride := width * int(unsafe.Sizeof(element))
+	// Where x begins with a line, a row begins at a multiple of this in one.
+	step := min(line, stride&-stride)
+	fetchRows((*byte)(unsafe.Pointer(unsafe.SliceData(x))), stride, min((line-step+stride+line-1)/line, most), rows)
 }

@@ -10,7 +10,7 @@ import (
 func TestGatheredRows(t *testing.T) {
 	const rows = 40
 	forms(t, func(t *testing.T) {
-		for _, width := range []int{16, 32, 64, 144, 2000} {
+		for _, width := range []int{1, 3, 10, 16, 32, 50, 64, 144, 2003} {
 			x32, x64 := draw(rows*width, 1, (*rng.Stream).Normal)
 			along32, along64 := draw(width, 2, (*rng.Stream).Normal)
 			for _, n := range []int{0, 16, 64, 80, 208} {

@@ -155,7 +155,7 @@ func TestWinogradStaysWithinTheImage(t *testing.T) {
 func TestGatheredKernelsStayWithinTheirArrays(t *testing.T) {
 	const rows = 20
 	for _, before := range []bool{true, false} {
-		for _, width := range []int{16, 48, 64, 80} {
+		for _, width := range []int{1, 7, 16, 48, 50, 64, 77} {
 			x, row, along := guarded(t, rows*width, before), guarded(t, width, before), guarded(t, width, before)
 			for _, n := range []int{16, 48} {
 				dst, limits := guarded(t, n, before), guarded(t, n, before)
@@ -170,4 +170,25 @@ func TestGatheredKernelsStayWithinTheirArrays(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rows at the ends of memory are fetched, and beyond them nothing fails.
+func TestFetchAtTheEndsOfAnArray(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		for _, width := range []int{1, 16, 50, 64, 300} {
+			const rows = 20
+			x := guarded(t, rows*width, before)
+			for i := range x {
+				x[i] = float32(i)
+			}
+			Fetch(x, width, []int32{0, rows - 1, 7, 0})
+			Fetch(x, width, nil)
+			for i, v := range x {
+				if v != float32(i) {
+					t.Fatalf("width %d: value %d has become %g", width, i, v)
+				}
+			}
+		}
+	}
+	Fetch([]float32(nil), 8, nil)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // gathered emits the kernels that compare one row with rows wherever they lie in
-// a matrix. Rows have a multiple of 16 elements.
+// a matrix.
 func (s *isa) gathered() {
 	s.nearRows()
 	s.projectRows()
@@ -17,12 +17,16 @@ func (s *isa) gathered() {
 const leOQ = 0x12
 
 // overColumns emits a loop over vectors of the rows of x that cols names. term
-// adds what element at l of the row at from contributes to acc; done gets the
-// sums of a vector of rows, the first of which is column i.
-func (s *isa) overColumns(row string, fetch func(l Register), term func(from Mem, acc VecVirtual), done func(sums VecVirtual, i Register)) {
+// adds what a vector of a row's elements contributes to acc; done gets the sums of
+// a vector of rows, the first of which is column i. fetch and term are for whole
+// vectors of elements and, with a mask, for the last.
+func (s *isa) overColumns(row string, fetch func(l, mask Register), term func(from Mem, mask Register, acc VecVirtual), done func(sums VecVirtual, i Register)) {
 	x, cols := s.pointer("x"), s.pointer("cols")
-	width := Load(Param(row).Len(), GP64())
+	width, whole := Load(Param(row).Len(), GP64()), GP64()
+	mask := s.firstLanes(width)
 	SHLQ(Imm(2), width)
+	MOVQ(width, whole)
+	ANDQ(I32(-s.bytes()), whole)
 	s.loop("cols", "columns", func(i Register) {
 		// Rows may come from anywhere in memory: while these are computed, the
 		// first lines of the next are fetched.
@@ -31,8 +35,8 @@ func (s *isa) overColumns(row string, fetch func(l Register), term func(from Mem
 		LEAQ(Mem{Base: i, Disp: s.lanes}, ahead)
 		CMPQ(ahead, Load(Param("cols").Len(), GP64()))
 		JGE(LabelRef("here"))
-		CMPQ(width, U32(fetched))
-		JLT(LabelRef("here"))
+		CMPQ(width, U32(fetched-64))
+		JLE(LabelRef("here"))
 		for c := range s.lanes {
 			next := GP64()
 			MOVLQSX(Mem{Base: cols, Index: ahead, Scale: 4, Disp: 4 * c}, next)
@@ -53,19 +57,37 @@ func (s *isa) overColumns(row string, fetch func(l Register), term func(from Mem
 				ADDQ(x, from[c])
 			}
 			l, label := GP64(), "elements"+hex(uint32(first))
+			terms := func(mask Register) {
+				fetch(l, mask)
+				for c := range from {
+					term(Mem{Base: from[c], Index: l, Scale: 1}, mask, acc[c])
+				}
+			}
 			XORQ(l, l)
 			Label(label)
-			fetch(l)
-			for c := range from {
-				term(Mem{Base: from[c], Index: l, Scale: 1}, acc[c])
-			}
+			CMPQ(l, whole)
+			JGE(LabelRef(label + "_last"))
+			terms(nil)
 			ADDQ(Imm(uint64(s.bytes())), l)
+			JMP(LabelRef(label))
+			Label(label + "_last")
 			CMPQ(l, width)
-			JLT(LabelRef(label))
+			JGE(LabelRef(label + "_done"))
+			terms(mask)
+			Label(label + "_done")
 			quads = append(quads, s.quad(acc))
 		}
 		done(s.foldQuads(quads), i)
 	})
+}
+
+// loadLanes loads the lanes of v that the mask has, or all if it is nil.
+func (s *isa) loadLanes(m Mem, mask Register, v VecVirtual) {
+	if mask == nil {
+		VMOVUPS(m, v)
+		return
+	}
+	s.loadMasked(m, mask, v)
 }
 
 // quad returns the sums within each 128 bits of four vectors, side by side.
@@ -108,9 +130,10 @@ func (s *isa) nearRows() {
 	dst, found, row, limits := s.pointer("dst"), s.pointer("found"), s.pointer("row"), s.pointer("limits")
 	limit, r, t := s.broadcast("limit"), s.vec(), s.vec()
 	s.overColumns("row",
-		func(l Register) { VMOVUPS(Mem{Base: row, Index: l, Scale: 1}, r) },
-		func(from Mem, acc VecVirtual) {
-			VSUBPS(from, r, t)
+		func(l, mask Register) { s.loadLanes(Mem{Base: row, Index: l, Scale: 1}, mask, r) },
+		func(from Mem, mask Register, acc VecVirtual) {
+			s.loadLanes(from, mask, t)
+			VSUBPS(t, r, t)
 			VFMADD231PS(t, t, acc)
 		},
 		func(d2 VecVirtual, i Register) {
@@ -128,12 +151,12 @@ func (s *isa) projectRows() {
 	dst, origin, along := s.pointer("dst"), s.pointer("from"), s.pointer("along")
 	o, w, t := s.vec(), s.vec(), s.vec()
 	s.overColumns("from",
-		func(l Register) {
-			VMOVUPS(Mem{Base: origin, Index: l, Scale: 1}, o)
-			VMOVUPS(Mem{Base: along, Index: l, Scale: 1}, w)
+		func(l, mask Register) {
+			s.loadLanes(Mem{Base: origin, Index: l, Scale: 1}, mask, o)
+			s.loadLanes(Mem{Base: along, Index: l, Scale: 1}, mask, w)
 		},
-		func(from Mem, acc VecVirtual) {
-			VMOVUPS(from, t)
+		func(from Mem, mask Register, acc VecVirtual) {
+			s.loadLanes(from, mask, t)
 			VSUBPS(o, t, t)
 			VFMADD231PS(w, t, acc)
 		},
