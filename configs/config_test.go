@@ -174,6 +174,7 @@ func TestMillionFile(t *testing.T) {
 	want := []Stage{
 		{Epochs: 20, LR: 1, S: ptr(1.), Negatives: 5, Anneal: train.Linear},
 		{Epochs: 20, LR: 8, S: ptr(0.), Negatives: 500, Anneal: train.Linear},
+		{Epochs: 5, LR: 0.5, S: ptr(4.), Negatives: 50, Anneal: train.Linear},
 	}
 	if got := c.Stages(); !reflect.DeepEqual(got, want) || c.Quality.Points >= 1_000_000 {
 		t.Errorf("got %+v, want %+v, and quality from a sample, not of %d points", got, want, c.Quality.Points)

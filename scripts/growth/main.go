@@ -75,6 +75,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := g.command(ctx, "go", "build", "-o", g.programs+"/", "./cmd/cne", "./scripts/deformed-mnist").Run(); err != nil {
 		return fmt.Errorf("the programs cannot be built: %w; run this in the folder of the module", err)
 	}
+	return g.table(ctx, sizes, stdout)
+}
+
+// table prints a row for each number of points.
+func (g *grower) table(ctx context.Context, sizes []string, stdout io.Writer) error {
 	fmt.Fprint(stdout, heading)
 	for _, size := range sizes {
 		r, err := g.measure(ctx, size)

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -77,19 +79,55 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A whole run of few points, with the configuration that is for many.
-func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds cne")
+// A table of two sizes, with stand-ins for the programs: data are made once, and cne
+// gets them, the configuration and a folder. (CI runs the programs themselves.)
+func TestTable(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("the stand-ins are shell scripts")
 	}
-	out := t.TempDir()
-	t.Chdir(filepath.Join("..", ".."))
+	programs, out := t.TempDir(), filepath.Join(t.TempDir(), "growth")
+	for name, script := range map[string]string{
+		"deformed-mnist": `echo "made $*" >&2
+			for folder do :; done # the last
+			mkdir -p "$folder" && >"$folder/labels.npy"`,
+		"cne": `for folder do :; done
+			mkdir "$folder" && printf %s "$*" >"$folder/arguments"
+			echo '{"level":"WARN","msg":"all alike"}' >&2
+			echo '{"level":"INFO","msg":"training starts"}' >&2
+			echo '{"n": 5, "accuracy": 0.5, "seconds": {"load": 1, "graph": 2, "optimize": 3, "total": 7}}' >"$folder/metrics.json"`,
+	} {
+		if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\nset -e\n"+script+"\n"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(out, "images-2000")
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "labels.npy"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	var stdout, stderr bytes.Buffer
-	if err := run(t.Context(), []string{"-out", out, "1000"}, &stdout, &stderr); err != nil {
+	g := grower{programs: programs, out: out, config: "some.yaml", images: true, stderr: &stderr}
+	if err := g.table(t.Context(), []string{"1000", "2000"}, &stdout); err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	table, ok := strings.CutPrefix(stdout.String(), heading)
-	if !ok || !strings.HasPrefix(table, "| 1000 | ") || strings.Count(table, "\n") != 1 {
+	const row = "| 5 | 1.0 s | 0.0 s | 2.0 s | 3.0 s | 1.0 s | 7.0 s |  | 0.5000 |\n"
+	if got := regexp.MustCompile(`, \d+ MB`).ReplaceAllString(stdout.String(), ""); got != heading+row+row {
 		t.Errorf("printed %s", &stdout)
+	}
+	if got := stderr.String(); strings.Count(got, "all alike") != 2 || strings.Count(got, "made ") != 1 ||
+		!strings.Contains(got, "made 1000 1 "+filepath.Join(out, "images-1000")+"\n") {
+		t.Errorf("the programs said %s", got)
+	}
+	got, err := os.ReadFile(filepath.Join(folder, "run", "arguments"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"train --force ", " --config some.yaml ", " data.path=" + filepath.Join(folder, "images.npy") + " ",
+		" data.labels=" + filepath.Join(folder, "labels.npy") + " ", " --output " + filepath.Join(folder, "run")} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("cne was called with %q, without %q", got, want)
+		}
 	}
 }
