@@ -393,8 +393,10 @@ func TestSearchMethod(t *testing.T) {
 		{100001, 50, 15, true},
 		{1000000, 8, 15, false},
 		{1000000, 9, 15, true},
-		{150000, 50, 200, false},
-		{250000, 50, 200, true},
+		{150000, 50, 100, false},
+		{170000, 50, 100, true},
+		{250000, 50, 200, false},
+		{350000, 50, 200, true},
 	} {
 		if got := Auto.Approximates(tc.n, tc.d, tc.k); got != tc.want {
 			t.Errorf("auto, %d points of %d values, k = %d: approximate %v", tc.n, tc.d, tc.k, got)

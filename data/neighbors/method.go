@@ -34,18 +34,19 @@ func (s *SearchMethod) UnmarshalText(text []byte) error { return searchMethods.P
 func (SearchMethod) Words() []string { return searchMethods.Words }
 
 // For each point an approximate search takes a time that grows with k, the exact one
-// a time that grows with n·(D+12). At D = 50 they meet at some 30 000 points for
-// k = 15, 90 000 for k = 50 and 200 000 for k = 200. Auto leaves to the exact search
-// what that does within seconds anyway.
+// a time that grows with n·(D+12). Where they meet, n·(D+12)/k was found to be 90 000 for
+// D = 10 and k = 5, 54 000 for 10 and 15, 180 000 for 50 and 15, 103 000 for 50 and 100,
+// and a million for 784 and 15. Those with small k have fewer than 100 000 points there,
+// which Auto leaves to the exact search in any case: it takes seconds.
 const (
 	autoPoints      = 100_000
-	autoPerNeighbor = 60_000
+	autoPerNeighbor = 100_000
 )
 
 // Approximates tells whether the method finds the k nearest of n points of d
 // values approximately. Auto does if there are more than 100 000 points, of more
 // than 8 values (in fewer dimensions a tree finds the nearest as fast), and
-// n·(d+12) is above 60 000·k.
+// n·(d+12) is above 100 000·k.
 func (s SearchMethod) Approximates(n, d, k int) bool {
 	switch s {
 	case Auto:
