@@ -19,6 +19,9 @@ type Embedding struct {
 	// that was loaded, which does not know its training points, and where a device
 	// has failed that had them.
 	Positions *data.Matrix
+	// Rows are those of the points that it was learnt from, where these are some alone
+	// (Options.TrainOn); otherwise nil.
+	Rows []int
 	// Neighborhood is what it was made of; nil where it was loaded.
 	Neighborhood *Neighborhood
 	// Result is how the training ended.
@@ -33,6 +36,7 @@ type Embedding struct {
 	model  saver        // what is saved
 	mapper model.Mapper // what places new points; nil until a table is asked to
 	beside *data.Matrix // the training points of a table, as the graph saw them
+	learnt *data.Matrix // positions of the points with Rows; nil where they are Positions
 }
 
 // Trainable is a model of points that can be trained and saved: a table
@@ -51,11 +55,16 @@ type saver interface {
 // Embed embeds points [n, D], which it does not change. The options' zero value is
 // the default run of "cne train".
 //
+// With Options.TrainOn it embeds some of the points, and then places the others.
+//
 // When ctx ends, Embed returns its error soon; if training had begun, with the
-// embedding so far. So it does if the run diverges (train.DivergedError), and if a
+// embedding so far (of the points of TrainOn alone). So it does if the run diverges (train.DivergedError), and if a
 // hook fails. Other errors wrap ErrPoints or ErrOption where points or options are
 // to blame.
 func Embed(ctx context.Context, points *data.Matrix, o Options) (*Embedding, error) {
+	if o.TrainOn != nil {
+		return embedSome(ctx, points, o)
+	}
 	h, err := Prepare(ctx, points, o)
 	if err != nil {
 		return nil, err

@@ -79,6 +79,12 @@ type Options struct {
 	// neighbors.FromNeighbors makes one of neighbours that were found elsewhere,
 	// neighbors.ReadNPZ reads one of scipy's.
 	Graph *neighbors.Graph
+	// TrainOn, if it is not nil, are the rows of the points, counted from 0 and ascending,
+	// that Embed learns from; data.DrawRows draws some. The embedding is then that of
+	// these points alone, bit for bit, and all others are placed as Project places them.
+	// Points that are not all in memory are read with data.OpenRows, for PrepareSet, and
+	// placed by Embedding.PlaceAll.
+	TrainOn []int
 	// SampleEdges draws the edges of an epoch in proportion to Graph.Weights, as UMAP
 	// does (train.Options.Weights), instead of taking each once.
 	SampleEdges bool
@@ -256,6 +262,8 @@ func (o *Options) Check(n int) error {
 // checkGraph is the part of Check that is about the neighborhood.
 func (o *Options) checkGraph(n int) error {
 	switch {
+	case o.TrainOn != nil:
+		return badOption("TrainOn, which Embed alone has; prepare those points alone, and place the others with PlaceAll")
 	case o.Components < None:
 		return badOption("%d principal components; take 1 or more, 0 for %d, or None", o.Components, DefaultComponents)
 	case o.GraphMetric != "" && !slices.Contains(o.GraphMetric.Words(), string(o.GraphMetric)):

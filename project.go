@@ -74,7 +74,7 @@ func (e *Embedding) UseTrainingPoints(points *data.Matrix) error {
 	if e.mapper == nil && e.Positions == nil {
 		return errEmpty
 	}
-	if e.Positions == nil || points.N != e.Positions.N {
+	if e.Positions == nil || points.N != e.learntPositions().N {
 		return fmt.Errorf("%w: %d training points for a table of others", ErrPoints, points.N)
 	}
 	if p := e.Description.Preprocessing; p != nil && p.Out() != points.D {
@@ -107,7 +107,8 @@ func (e *Embedding) Mapper(ctx context.Context) (model.Mapper, error) {
 	if e.beside == nil {
 		return nil, ErrNoTrainingPoints
 	}
-	p, err := train.NewProjector(ctx, e.beside, e.Positions.X, e.Positions.D, e.Description.Training)
+	table := e.learntPositions()
+	p, err := train.NewProjector(ctx, e.beside, table.X, table.D, e.Description.Training)
 	if err != nil {
 		return nil, err
 	}

@@ -112,6 +112,8 @@ func (a *Axis) Check(c *Config, origins Origins) error {
 		return fault("loss.name", "is %s, but --zbar sets the normalisation constant of neg; choose neg, or compare numbers of negatives with --m", c.Loss.Name)
 	case c.Data.Holdout != nil:
 		return fault("data.holdout", "keeps points from training, which cne spectrum does not; set it to null")
+	case c.Data.TrainOn != nil:
+		return fault("data.train_on", "has the other points placed at the end, which cne spectrum does not; set it to null")
 	case len(c.Train.Phases) == 0 && c.Train.Epochs < 2:
 		return fault("train.epochs", "is 1, but a spectrum needs at least 2, one that all its embeddings share and one in which they differ; give more, or a single entry of train.phases, of which nothing is shared")
 	case len(c.Train.Phases) == 0 && c.Train.WarmUp >= shared:

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"cne/data"
@@ -67,6 +68,7 @@ type Data struct {
 	Imbalance     *string      `key:"imbalance" words:"linear"`
 	Holdout       *Holdout     `key:"holdout"`
 	HoldoutLabels []string     `key:"holdout_labels"`
+	TrainOn       *TrainOn     `key:"train_on"` // nil: all
 	Scale         data.Scaling `key:"scale"`
 }
 
@@ -75,6 +77,26 @@ type Data struct {
 type Holdout struct {
 	Share float64  // in (0, 1), or 0 if there are paths
 	Paths []string // empty if there is a share
+}
+
+// TrainOn says which points a run learns from, to place the others by what it has learnt:
+// a number or a share of them, drawn by the seed, or the rows in a file.
+type TrainOn struct {
+	Number int     // at least 2, or 0
+	Share  float64 // in (0, 1], or 0
+	File   string  // or ""
+}
+
+// Of returns how many of n points that are; of those in a file, which are not known yet,
+// all.
+func (t *TrainOn) Of(n int) int {
+	switch {
+	case t == nil || t.File != "":
+		return n
+	case t.Number > 0:
+		return min(n, t.Number)
+	}
+	return max(1, int(math.Round(t.Share*float64(n))))
 }
 
 // Graph describes the neighbour graph.
@@ -161,6 +183,9 @@ func (c *Config) Inputs() []string {
 	}
 	if c.Graph.File != nil {
 		inputs = append(inputs, *c.Graph.File)
+	}
+	if t := c.Data.TrainOn; t != nil && t.File != "" {
+		inputs = append(inputs, t.File)
 	}
 	if path := c.Model.InitPath(); path != "" {
 		inputs = append(inputs, path)
@@ -317,7 +342,7 @@ func (c *Config) Stages() []Stage {
 
 // DrawsPoints tells whether the seed decides which points a run trains on.
 func (c *Config) DrawsPoints() bool {
-	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0
+	return c.Data.Imbalance != nil || c.Data.Holdout != nil && c.Data.Holdout.Share > 0 || c.Data.TrainOn != nil && c.Data.TrainOn.File == ""
 }
 
 // complete fills in what depends on other values and was left null.

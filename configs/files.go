@@ -19,6 +19,10 @@ func (c *Config) CheckFiles() error {
 	if c.Graph.File != nil {
 		graph = []string{*c.Graph.File}
 	}
+	var rows []string
+	if t := c.Data.TrainOn; t != nil && t.File != "" {
+		rows = []string{t.File}
+	}
 	for _, x := range []struct {
 		key   string
 		paths []string
@@ -26,6 +30,7 @@ func (c *Config) CheckFiles() error {
 		{"data.labels", c.Data.Labels},
 		{"data.holdout", held},
 		{"data.holdout_labels", c.Data.HoldoutLabels},
+		{"data.train_on", rows},
 		{"graph.file", graph},
 		{"data.path", c.Data.Path},
 	} {

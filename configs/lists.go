@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -102,6 +103,32 @@ func holdout() rule {
 			return nil, p
 		}
 		return Holdout{Paths: v.([]string)}, nil
+	}}
+}
+
+// trainOn allows a number or share of points, or the path of a file. From outside a file
+// either comes as text.
+func trainOn() rule {
+	const allowed = "a share above 0 and at most 1, a whole number of points from 2 on, or the path of a file of rows"
+	return rule{text: asText, read: func(n *yaml.Node) (any, *problem) {
+		x, ok := parseNumber(n)
+		if isScalar(n, "!!str") {
+			if n.Value == "" {
+				return nil, wrong(n, allowed)
+			}
+			var err error
+			if x, err = strconv.ParseFloat(n.Value, 64); err != nil {
+				return TrainOn{File: n.Value}, nil
+			}
+			ok = true
+		}
+		switch {
+		case ok && x > 0 && x <= 1:
+			return TrainOn{Share: x}, nil
+		case ok && x >= 2 && x <= math.MaxInt32 && x == math.Trunc(x):
+			return TrainOn{Number: int(x)}, nil
+		}
+		return nil, wrong(n, allowed)
 	}}
 }
 

@@ -188,6 +188,11 @@ func (c *Config) memory(size data.Size, more MemoryOptions) (cne.Memory, error) 
 		together = min(more.Embeddings, runtime.GOMAXPROCS(0))
 	}
 	left := c.left(n)
+	if c.Data.TrainOn != nil { // the others are placed block by block
+		if n = left; size.Storage == data.InFiles {
+			size.Storage = data.AsBytes // which they are at best
+		}
+	}
 	return o.Memory(cne.Workload{
 		Points: left, Held: n - left, Width: max(1, size.Width), Storage: size.Storage, Nonzeros: size.Nonzeros, Thrifty: true, Edges: more.Edges, Quality: &q,
 		Cached: c.Graph.Cache.Keep, Checkpoints: true, Embeddings: together,

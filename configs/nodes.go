@@ -65,6 +65,14 @@ func valueNode(v any) (*yaml.Node, error) {
 			return valueNode(v.Share)
 		}
 		return valueNode(v.Paths)
+	case TrainOn:
+		switch {
+		case v.File != "":
+			return valueNode(v.File)
+		case v.Number > 0:
+			return valueNode(v.Number)
+		}
+		return valueNode(v.Share)
 	case Cache:
 		if v.Folder == "" {
 			return valueNode(v.Keep)

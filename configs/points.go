@@ -22,12 +22,16 @@ func (c *Config) CheckSize(size data.Size) error {
 	low, high := c.left(size.Low), c.left(size.High)
 	few := func(key string, k int) error {
 		points, remedy := fmt.Sprint(high, " points"), "give more points"
-		if high < size.High {
+		if t := c.Data.TrainOn; t != nil {
+			points, remedy = fmt.Sprintf("the %d points of data.train_on", high), "train on more"
+		} else if high < size.High {
 			points, remedy = fmt.Sprintf("the %d points that data.holdout leaves", high), "hold fewer out"
 		}
 		return &Error{Key: key, Problem: fmt.Sprintf("is %d, but %s do not have %d neighbours each; %s, or set it below %d", k, points, k, remedy, high)}
 	}
 	switch {
+	case c.Data.TrainOn != nil && c.Data.TrainOn.Number > size.High:
+		return &Error{Key: "data.train_on", Problem: fmt.Sprintf("is %d, but there are %d points; train on fewer, or set it to null for all", c.Data.TrainOn.Number, size.High)}
 	case high < 2: // the run says so, whatever the configuration
 	case c.Graph.File == nil && c.Graph.K >= high:
 		return few("graph.k", c.Graph.K)
@@ -49,12 +53,18 @@ func (c *Config) CheckSize(size data.Size) error {
 // trains on.
 func (c *Config) CheckNeighbors(n, k int) error {
 	if n < 2 {
+		if c.Data.TrainOn != nil {
+			return errors.New("data.train_on leaves a single point to train on, which has no neighbours; train on more")
+		}
 		if c.Data.Holdout != nil {
 			return errors.New("data.holdout leaves a single point, which has no neighbours; hold fewer out, or give more points")
 		}
 		return errors.New("there is a single point, which has no neighbours; give more points")
 	}
 	if n <= k {
+		if c.Data.TrainOn != nil {
+			return fmt.Errorf("the %d points of data.train_on do not have %d neighbours each; train on more, or set graph.k and quality.k below %d", n, k, n)
+		}
 		if c.Data.Holdout != nil {
 			return fmt.Errorf("the %d points that data.holdout leaves do not have %d neighbours each; hold fewer out, or set graph.k and quality.k below %d", n, k, n)
 		}
@@ -95,8 +105,12 @@ func (c *Config) ExplainPoints(err error, n, components int) error {
 	return err
 }
 
-// left returns how many of n points a share that is held out leaves.
+// left returns how many of n points are trained on: all but a share that is held out, or
+// those of data.train_on.
 func (c *Config) left(n int) int {
+	if c.Data.TrainOn != nil {
+		return c.Data.TrainOn.Of(n)
+	}
 	if h := c.Data.Holdout; h != nil && h.Share > 0 && n > 1 {
 		return n - min(max(1, int(math.Round(float64(n)*h.Share))), n-1)
 	}

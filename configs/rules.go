@@ -127,6 +127,8 @@ func ruleOf(t reflect.Type, tag reflect.StructTag) rule {
 		return zBar()
 	case Holdout:
 		return holdout()
+	case TrainOn:
+		return trainOn()
 	case Cache:
 		return cache()
 	case []Phase:

@@ -313,6 +313,10 @@ func (s *Schema[C]) changeable(key string, before, now any) bool {
 		a, okA := before.(Holdout)
 		b, okB := now.(Holdout)
 		return okA && okB && a.Share == b.Share
+	case "data.train_on":
+		a, okA := before.(TrainOn)
+		b, okB := now.(TrainOn)
+		return okA && okB && a.File != "" && b.File != ""
 	}
 	return slices.Contains(s.mayChange, key) || slices.Contains(s.mayChange, section)
 }

@@ -183,6 +183,12 @@ func (st *stream) readRows(dst []float32, labels *[]string) (rows int, err error
 	if st.beside == nil {
 		return rows, err
 	}
+	return st.besideRows(labels, rows, err)
+}
+
+// besideRows appends the labels of the rows that were read last, which are an array of
+// their own; err is that of reading the rows.
+func (st *stream) besideRows(labels *[]string, rows int, err error) (int, error) {
 	have := len(*labels)
 	for len(*labels) < have+rows {
 		var errLabels error

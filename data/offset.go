@@ -34,8 +34,9 @@ const (
 // and a random half of them whenever there are too many. Which, their numbers decide.
 type sample struct {
 	d     int
-	most  int // rows that it holds
-	level int // trailing zeros that the hash of a row's number has at least
+	of    []int // the rows that there are, ascending; nil: all
+	most  int   // rows that it holds
+	level int   // trailing zeros that the hash of a row's number has at least
 	rows  []int
 	x     []float64
 }
@@ -48,7 +49,7 @@ func newSample(d int) *sample {
 // row returns where the values of row i belong, nil if the sample does without it.
 // The rows come in order; one may come again, in parts.
 func (s *sample) row(i int) []float64 {
-	if s == nil || levelOf(i) < s.level {
+	if s == nil || s.levelOf(i) < s.level {
 		return nil
 	}
 	if n := len(s.rows); n == 0 || s.rows[n-1] != i {
@@ -67,7 +68,7 @@ func (s *sample) thin() {
 	s.level++
 	kept := 0
 	for k, i := range s.rows {
-		if levelOf(i) < s.level {
+		if s.levelOf(i) < s.level {
 			continue
 		}
 		copy(s.x[kept*s.d:(kept+1)*s.d], s.x[k*s.d:])
@@ -75,6 +76,18 @@ func (s *sample) thin() {
 		kept++
 	}
 	s.rows, s.x = s.rows[:kept], s.x[:kept*s.d]
+}
+
+// levelOf is that of a row's number among those that there are; −1 if it is none.
+func (s *sample) levelOf(row int) int {
+	if s.of != nil {
+		at, ok := slices.BinarySearch(s.of, row)
+		if !ok {
+			return -1
+		}
+		row = at
+	}
+	return levelOf(row)
 }
 
 // levelOf returns k for one of 2ᵏ⁺¹ rows, as if at random.

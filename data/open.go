@@ -56,6 +56,8 @@ type Options struct {
 	// Log, if there is one, is told how a file was understood where that may be other
 	// than was meant, and what float32 does not keep of the points.
 	Log *slog.Logger
+
+	rows []int // those that are wanted, over all files, ascending; nil: all
 }
 
 // Header says whether a CSV or TSV file begins with a line of column names.
@@ -188,7 +190,7 @@ func readFiles(ctx context.Context, files []file, opt Options, b *builder, sampl
 
 	// One piece of memory for all files, rather than a growing one that is
 	// copied for each: the headers of arrays tell how much it takes.
-	if len(files) > 1 {
+	if len(files) > 1 && opt.rows == nil {
 		b.reserve(opened.room())
 	}
 	var first *stream
@@ -208,16 +210,21 @@ func readFiles(ctx context.Context, files []file, opt Options, b *builder, sampl
 			if _, sparse := st.values.(*csrReader); opt.Offset == nil && sampled != nil && !sparse {
 				if *sampled == nil {
 					*sampled = newSample(st.d)
+					(*sampled).of = opt.rows
 				}
 				st.values.relate(relation{sample: *sampled, before: before})
 			}
-			err = st.readAll(b)
+			if opt.rows == nil {
+				err = st.readAll(b)
+			} else if err = st.pair(ctx, f); err == nil {
+				err = st.readSome(b, opt.rows, before)
+			}
 		}
 		st.close()
 		if err != nil {
 			return nil, err
 		}
-		if st.labeled && st.labels == nil {
+		if st.labeled && st.labels == nil && opt.rows == nil {
 			if st.labels, err = readLabelFiles(ctx, []string{f.labels}, st.rows); err != nil {
 				return nil, err
 			}

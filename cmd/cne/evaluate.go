@@ -306,7 +306,12 @@ func (a *evaluationRun) openCandidate(ctx context.Context, path string) (*candid
 	if err != nil {
 		return nil, err
 	}
-	s := &candidate{path: path, file: filepath.Join(path, "embedding.npy")} // read faster than the table
+	// An array is read faster than the table; of a run with data.train_on the points that
+	// were trained on are measured.
+	s := &candidate{path: path, file: filepath.Join(path, rundir.SampleName+".npy")}
+	if _, err := os.Stat(s.file); err != nil {
+		s.file = filepath.Join(path, "embedding.npy")
+	}
 	if _, err := os.Stat(s.file); !run || err != nil {
 		if s.file, err = rundir.EmbeddingFile(path); err != nil {
 			return nil, err

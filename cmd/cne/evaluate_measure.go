@@ -125,6 +125,9 @@ func (a *evaluationRun) prepare(ctx context.Context, e *figures.Evaluation, firs
 		if in.held != nil && in.heldRows != nil {
 			left = " once data.holdout has taken its share"
 		}
+		if in.sampled != nil {
+			left = " to train on (data.train_on)"
+		}
 		return nil, fmt.Errorf("%s has %d points, but the data %s have %d%s; give an embedding of these points, or their data with --data",
 			first.file, e.N, strings.Join(a.config.Data.Path, ", "), n, left)
 	}

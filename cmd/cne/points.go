@@ -13,6 +13,7 @@ import (
 	"cne/internal/ctxio"
 	"cne/internal/figures"
 	"cne/internal/rundir"
+	"cne/internal/sampled"
 )
 
 // inputs is what a run reads.
@@ -26,6 +27,8 @@ type inputs struct {
 	// held are: rows if some were left out on purpose, heldRows if a share of
 	// them was held out; nil otherwise.
 	rows, heldRows []int
+	// sampled has the points of which rows are trained on; nil if all are.
+	sampled *sampled.Points
 	// counts is how counts became points, of which emptyCells are zeros; nil if
 	// the points were no counts.
 	counts     *data.CountScaling
@@ -85,9 +88,14 @@ func readAndScale(ctx context.Context, c *configs.Config, log *slog.Logger) (*in
 	}
 	in := &inputs{log: log}
 	var err error
-	if slices.ContainsFunc(c.Data.Path, data.IsCounts) {
+	switch {
+	case c.Data.TrainOn != nil:
+		if in.points, in.sampled, err = sampled.Open(ctx, log, c); err == nil {
+			in.rows = in.sampled.Rows
+		}
+	case slices.ContainsFunc(c.Data.Path, data.IsCounts):
 		err = in.readCounts(ctx, &c.Data)
-	} else {
+	default:
 		in.points, err = in.open(ctx, &c.Data, c.ReadOptions(&c.Data), "data.path", "data.labels")
 	}
 	if err != nil {

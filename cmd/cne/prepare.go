@@ -16,6 +16,7 @@ type neighborhood struct {
 	*cne.Neighborhood
 	pointsKey string // identifies the data
 	heldKey   string // and those that are held out; "" if there are none
+	rowsKey   string // and which of more they are; "" for all
 	graphKey  string // and the graph, once the run has begun
 }
 
@@ -72,6 +73,9 @@ func prepare(ctx context.Context, c *configs.Config, o *cne.Options, dir *rundir
 		if err := cache.Save(key, h.Neighborhood); err != nil {
 			return nil, err
 		}
+	}
+	if in.sampled != nil {
+		h.rowsKey = in.sampled.Key()
 	}
 	if err := in.keepHeld(ctx, h); err != nil {
 		return nil, err

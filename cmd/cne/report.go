@@ -43,6 +43,9 @@ func (t *training) report(ctx context.Context, held *data.Matrix, start time.Tim
 		m.Seconds.Total += (t.from.Progress.Elapsed + t.from.Progress.ElapsedSince).Seconds()
 	}
 	m.PeakRSSBytes = memory.PeakRSS()
+	if t.in.sampled != nil {
+		m.Placed = t.in.sampled.Others()
+	}
 	return m, t.dir.WriteJSON(rundir.MetricsFile, m)
 }
 
@@ -68,6 +71,9 @@ func (t *training) print(w io.Writer, m *rundir.Metrics) error {
 		row("page", "%s", text.Escape(t.dir.Path(rundir.PageFile)))
 	}
 	row("embedding", "%s", text.Escape(t.dir.Path("embedding.npy")))
+	if t.in.sampled != nil {
+		row("placed", "%d points by those trained on, about which the figures are", m.Placed)
+	}
 	row("points", "%d, joined by %d directed edges", m.N, m.Edges)
 	if m.GraphRecall != nil {
 		row("graph", "approximate neighbours, of which %s", m.GraphRecall)

@@ -82,13 +82,15 @@ func (r *result) measureHeld(ctx context.Context, positions *data.Matrix) (*qual
 func (r *result) write() error {
 	m := r.embedded.Positions
 	names := r.in.annotations.Training(m.N, r.in.rows, r.in.heldRows)
-	if err := r.dir.WriteNames(names); err != nil {
-		return err
+	if r.in.sampled == nil { // which has those of all points
+		if err := r.dir.WriteNames(names); err != nil {
+			return err
+		}
 	}
 	if names == nil {
 		names = r.in.points.Names
 	}
-	return r.dir.WriteEmbedding(&r.config.Output, "embedding", m, r.in.points.Labels, names)
+	return r.dir.WriteEmbedding(&r.config.Output, r.in.embeddingName(), m, r.in.points.Labels, names)
 }
 
 // draw makes the picture and the page, if they are asked for. held may be nil,
@@ -126,10 +128,10 @@ func (r *result) drawHTML(ctx context.Context, s *plot.Scatter, m *rundir.Metric
 }
 
 // pageImages returns the images of the run's n points for a page, nil if there
-// are none or none are asked for. They are read once, for all pages.
+// are none or none are asked for, or they are some of too many. They are read once, for all pages.
 func (r *result) pageImages(ctx context.Context, n int) *data.Images {
 	in := r.in
-	if r.config.Output.HTMLImages && !in.imagesRead {
+	if r.config.Output.HTMLImages && in.sampled == nil && !in.imagesRead {
 		in.images, in.imagesRead = figures.RunImages(ctx, r.log, r.config, n, in.pageRows()), true
 	}
 	return in.images

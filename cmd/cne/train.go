@@ -114,6 +114,9 @@ func (t *training) run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	held, err := t.projectHeld(ctx)
+	if err == nil {
+		err = t.placeOthers(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -134,6 +137,7 @@ func beginRun(r *runState[configs.Config], near *neighborhood) error {
 	if err := r.begin(
 		rundir.Identity{Note: rundir.PointsNote, What: "points of data.path", Value: near.pointsKey},
 		rundir.Identity{Note: rundir.HeldNote, What: "points of data.holdout", Value: near.heldKey},
+		rundir.Identity{Note: rundir.RowsNote, What: "rows of data.train_on", Value: near.rowsKey},
 		rundir.Identity{Note: rundir.GraphNote, What: "edges of the graph", Value: near.graphKey},
 	); err != nil {
 		return err
@@ -185,7 +189,7 @@ func (t *training) fit(ctx context.Context, m cne.Trainable, o *cne.Options) err
 		} else if !deviceFailed(err) {
 			return err // it has not begun
 		}
-		return t.endedEarly(err, epochs, also, "embedding", "embedding.npy", t.keep)
+		return t.endedEarly(err, epochs, also, "embedding", t.in.embeddingName()+".npy", t.keep)
 	})
 }
 
@@ -221,7 +225,11 @@ func (t *training) save() error {
 	}
 	t.saved = true
 	if t.in.rows != nil {
-		if err := t.dir.WriteRows(rundir.RowsFile, t.in.rows); err != nil {
+		name := rundir.RowsFile
+		if t.in.sampled != nil {
+			name = rundir.SampleRowsFile
+		}
+		if err := t.dir.WriteRows(name, t.in.rows); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func ReadFilm(ctx context.Context, folder string, o data.Options, page bool) (*F
 	}
 	// Of a run that goes on or was killed there may be no embedding, or an old
 	// one, but its labels are right.
-	file, err := rundir.EmbeddingFile(folder)
+	file, err := rundir.LearntFile(folder)
 	if err != nil {
 		file = snapshot(last)
 	}

@@ -93,6 +93,10 @@ func RunPage(ctx context.Context, log *slog.Logger, folder, name string, s *plot
 // pageRows returns which rows of the input the points of a run's picture are, nil if they
 // are all, which it puts into the order of the input.
 func pageRows(folder string, s *plot.Scatter) ([]int, error) {
+	// The embedding of a run with data.train_on is that of all points, or of those alone.
+	if rows, err := rundir.ReadRows(filepath.Join(folder, rundir.SampleRowsFile), math.MaxInt32); err != nil || len(rows) == s.Embedding.N {
+		return rows, err
+	}
 	rows, err := rundir.ReadRows(filepath.Join(folder, rundir.RowsFile), math.MaxInt32)
 	if err != nil || s.HeldOut == nil {
 		return rows, err

@@ -33,6 +33,7 @@ const (
 	Rows       Purpose = 12 // points from which the quality of many is estimated
 	Draws      Purpose = 13 // edges of an epoch, by their weights
 	Components Purpose = 14 // directions from which the principal components of sparse points are found
+	Training   Purpose = 15 // rows that are trained on, of more
 )
 
 // Mix is SplitMix64's output function: a bijection of the 64-bit integers.

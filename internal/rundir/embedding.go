@@ -46,6 +46,17 @@ func EmbeddingFile(path string) (string, error) {
 	return "", fmt.Errorf("the folder %s holds neither embedding.csv nor embedding.npy; name the folder of a finished run, or a file", path)
 }
 
+// LearntFile is EmbeddingFile but for a run that was trained on some of its points
+// (data.train_on): then it returns the embedding of these.
+func LearntFile(path string) (string, error) {
+	for _, ending := range []string{".csv", ".npy"} {
+		if file := filepath.Join(path, SampleName+ending); exists(file) {
+			return file, nil
+		}
+	}
+	return EmbeddingFile(path)
+}
+
 // RefuseSpectrum returns an error that names an embedding if a folder is that of
 // a spectrum, in which there are several.
 func RefuseSpectrum(folder string) error {

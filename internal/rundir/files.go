@@ -30,6 +30,11 @@ const (
 
 	// RowsFile says which rows of the input the points of the embedding are.
 	RowsFile = "rows.csv"
+	// SampleName begins the names of the positions of those points that a run with
+	// data.train_on was trained on, and SampleRowsFile says which rows of the input they
+	// are.
+	SampleName     = "sample"
+	SampleRowsFile = "sample_rows.csv"
 	// NamesFile has the names of the points, if they have some.
 	NamesFile = "names.csv"
 	// HeldRowsFile says which were held out, if a share of them was.
@@ -86,6 +91,10 @@ var runFiles = slices.Concat([]string{
 	"holdout.csv",
 	"holdout.parquet",
 	HeldRowsFile,
+	SampleName + ".npy",
+	SampleName + ".csv",
+	SampleName + ".parquet",
+	SampleRowsFile,
 	RowsFile,
 	NamesFile,
 	Snapshots + "/epoch-*.npy",

@@ -114,6 +114,9 @@ func LocateInputs(run string, c *configs.Config, origins configs.Origins) {
 		located.Paths = LocatePaths(run, h.Paths)
 		c.Data.Holdout = &located
 	}
+	if t := c.Data.TrainOn; t != nil && t.File != "" && own("data.train_on") {
+		c.Data.TrainOn = &configs.TrainOn{File: LocatePaths(run, []string{t.File})[0]}
+	}
 	if c.Graph.File != nil && own("graph.file") {
 		c.Graph.File = &LocatePaths(run, []string{*c.Graph.File})[0]
 	}

@@ -25,6 +25,9 @@ type Metrics struct {
 	Loss  float64  `json:"loss"` // of the last epoch, per edge
 	N     int      `json:"n"`
 	Edges int      `json:"edges"` // directed
+	// Placed is the number of points that were placed beside the N that were trained on
+	// (data.train_on), about which the figures are.
+	Placed int `json:"placed,omitempty"`
 	// PointsKey and GraphKey identify the points that were trained on, and the graph.
 	PointsKey string `json:"points_key,omitempty"`
 	GraphKey  string `json:"graph_key,omitempty"`
@@ -66,7 +69,7 @@ type Seconds struct {
 	PCA      float64 `json:"pca"`
 	Graph    float64 `json:"graph"`
 	Optimize float64 `json:"optimize"`
-	Project  float64 `json:"project,omitempty"` // of held-out points
+	Project  float64 `json:"project,omitempty"` // of points that were not trained on
 	Quality  float64 `json:"quality"`
 	Total    float64 `json:"total"`
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cne/configs"
@@ -144,6 +145,7 @@ const (
 	ConfigNote = "config" // the configuration of the run,
 	PointsNote = "points" // the points, or images,
 	HeldNote   = "held"   // those held out,
+	RowsNote   = "rows"   // which of more they are,
 	GraphNote  = "graph"  // and the graph
 )
 
@@ -176,5 +178,9 @@ func (d *Dir) BeginAgain(log *slog.Logger, from *train.Checkpoint, epochs int) e
 	if from != nil && from.Progress.Epochs == epochs {
 		return nil
 	}
-	return d.remove(lateFiles)
+	late := lateFiles
+	if exists(d.Path(SampleRowsFile)) { // all points are placed when the run has ended
+		late = slices.Concat(late, []string{"embedding.npy", "embedding.csv", "embedding.parquet"})
+	}
+	return d.remove(late)
 }

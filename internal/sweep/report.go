@@ -416,7 +416,7 @@ func (s *Sweep) page(ctx context.Context, done []finished) (*explorer.Page, erro
 	key := ""
 	for _, f := range shown {
 		dir := s.RunDir(f.run)
-		file, err := rundir.EmbeddingFile(dir)
+		file, err := rundir.LearntFile(dir)
 		if err != nil {
 			return nil, nil // runs that embed nothing in the plane
 		}
