@@ -51,6 +51,8 @@ type Border struct {
 	At int64 `json:"at"`
 }
 
+func (b Border) String() string { return fmt.Sprintf("%d in file %d", b.At, b.File+1) }
+
 // An InputFile is a file of points as it was when it was looked at.
 type InputFile struct {
 	Path string
