@@ -13,6 +13,8 @@ import (
 type valueBytes interface {
 	// full fills p, or returns how much of it came and errShort or another error.
 	full(p []byte) (int, error)
+	// skip passes over n bytes of whole rows, before any is read, likewise.
+	skip(n int64) (int64, error)
 	// atEnd returns nil if nothing follows.
 	atEnd() error
 }
@@ -63,18 +65,34 @@ func (r *arrayReader) next(limit int) (src []byte, n int, err error) {
 	}
 	n = min(limit, r.total-r.done, len(r.buf)/r.size)
 	got, err := r.bytes.full(r.buf[:n*r.size])
-	if err == errShort {
-		return nil, 0, errorf(ErrFormat, "the file ends after %d of the %d values that its header announces (shape %s); it is truncated, fetch or write it again",
-			r.done+got/r.size, r.total, shapeText(r.shape))
-	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, r.short(err, got)
 	}
 	if r.sum != nil {
 		*r.sum = crc32.Update(*r.sum, castagnoli, r.buf[:got])
 	}
 	r.done += n
 	return r.buf, n, nil
+}
+
+// short explains why only so many of the bytes came that were to follow.
+func (r *arrayReader) short(err error, got int) error {
+	if err != errShort {
+		return err
+	}
+	return errorf(ErrFormat, "the file ends after %d of the %d values that its header announces (shape %s); it is truncated, fetch or write it again",
+		r.done+got/r.size, r.total, shapeText(r.shape))
+}
+
+// skip implements valueReader.
+func (r *arrayReader) skip(rows int) (passed int, err error) {
+	rows = min(rows, (r.total-r.done)/r.d)
+	got, err := r.bytes.skip(int64(rows) * int64(r.d) * int64(r.size))
+	if err != nil {
+		return 0, r.short(err, int(got))
+	}
+	r.done += rows * r.d
+	return rows, nil
 }
 
 // read implements valueReader.

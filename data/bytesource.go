@@ -182,6 +182,29 @@ func (s *byteSource) full(p []byte) (int, error) {
 	return n, nil
 }
 
+// skip passes over n bytes, or returns how many were there and errShort or another error.
+// Where it can it does not read them.
+func (s *byteSource) skip(n int64) (int64, error) {
+	if s.at != nil {
+		got := min(n, max(0, s.size-s.taken))
+		s.taken += got
+		s.r.Reset(io.NewSectionReader(s.at, s.taken, s.size-s.taken))
+		if got < n {
+			return got, errShort
+		}
+		return got, nil
+	}
+	got, err := io.CopyN(io.Discard, s.r, n)
+	s.taken += got
+	if err == io.EOF {
+		return got, errShort
+	}
+	if err != nil {
+		return got, explain(err)
+	}
+	return got, nil
+}
+
 // errTrailing is the error for a file that goes on where its header lets it end.
 var errTrailing = errorf(ErrFormat, "there is more in the file than its header says; the header or the end of the file is wrong, write the file again")
 

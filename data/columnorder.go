@@ -62,6 +62,17 @@ func (c *columnOrder) full(p []byte) (int, error) {
 	return filled, nil
 }
 
+// skip passes over n bytes of whole rows, before any has been turned.
+func (c *columnOrder) skip(n int64) (int64, error) {
+	if c.at == nil {
+		if got, err := c.hold(); err != nil {
+			return int64(got), err
+		}
+	}
+	c.done += int(n / int64(c.d*c.a.size))
+	return n, nil
+}
+
 // hold reads the whole array. Memory grows as values arrive.
 func (c *columnOrder) hold() (int, error) {
 	total := c.n * c.d * c.a.size

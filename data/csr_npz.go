@@ -281,6 +281,17 @@ func (r *csrReader) read(dst []float32) (int, error) {
 	}
 }
 
+// skip implements valueReader.
+func (r *csrReader) skip(rows int) (passed int, err error) {
+	for ; passed < rows && r.row < r.n; passed++ {
+		r.one = CSR{append(r.one.Start[:0], 0), r.one.Column[:0], r.one.Value[:0]}
+		if err := r.next(&r.one); err != nil {
+			return passed, err
+		}
+	}
+	return passed, nil
+}
+
 // step implements valueReader.
 func (r *csrReader) step() int { return min(r.d, (r.n-r.row)*r.d) }
 

@@ -188,7 +188,11 @@ func (r *parquetReader) named(columns []int) (names []string) {
 
 // open begins to read the columns.
 func (r *parquetReader) open() error {
-	r.values = make([]parquetColumn, r.width)
+	columns := r.width
+	if r.list {
+		columns = 1
+	}
+	r.values = make([]parquetColumn, columns)
 	for _, i := range r.with(roleData) {
 		r.values[r.place[i]] = r.column(i)
 	}
@@ -378,6 +382,31 @@ func (r *parquetReader) readLabels(rows int) (err error) {
 		done += count
 	}
 	return nil
+}
+
+// skip implements valueReader. It reads nothing of the row groups before that in which it
+// ends.
+func (r *parquetReader) skip(rows int) (passed int, err error) {
+	rows = min(rows, r.file.Rows-r.done)
+	if rows == 0 {
+		return 0, nil
+	}
+	if r.done > 0 {
+		if err := r.open(); err != nil {
+			return 0, err
+		}
+	}
+	r.done += rows
+	columns := slices.Clone(r.values)
+	if r.label != nil {
+		columns = append(columns, *r.label)
+	}
+	faults := make([]error, len(columns))
+	parallel.For(len(columns), 1, func(_, i, _ int) { faults[i] = columns[i].Skip(r.done) })
+	if err := cmp.Or(faults...); err != nil {
+		return 0, parquetError(r.short(err))
+	}
+	return rows, nil
 }
 
 // step implements valueReader.

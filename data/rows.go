@@ -18,24 +18,32 @@ const maxRow = 1 << 26
 type rowReader struct {
 	r      *bufio.Reader
 	comma  byte
-	line   int // lines read so far
-	first  int // line on which the last row begins, counted from 1
+	line   int   // lines read so far
+	first  int   // line on which the last row begins, counted from 1
+	taken  int64 // bytes read so far, counted from the beginning of the file
+	begin  int64 // where the last row begins, or the text ends
 	text   []byte
 	fields [][]byte
+	// above counts the lines of the file above those that are read; nil: none are.
+	above func() int
+}
+
+// number returns the number in the file of a line that is read.
+func (t *rowReader) number(line int) int {
+	if t.above == nil {
+		return line
+	}
+	return t.above() + line
 }
 
 // next returns the fields of the next row that is not an empty line, or
 // io.EOF. They are valid until it is called again.
 func (t *rowReader) next() ([][]byte, error) {
-	t.text = t.text[:0]
-	for len(t.text) == 0 {
-		if err := t.appendLine(); err != nil {
-			return nil, err
-		}
+	quotes, err := t.gather()
+	if err != nil {
+		return nil, err
 	}
-	t.first = t.line
 	t.fields = t.fields[:0]
-	quotes := bytes.Count(t.text, []byte{'"'})
 	if quotes == 0 {
 		rest := t.text
 		for {
@@ -48,19 +56,34 @@ func (t *rowReader) next() ([][]byte, error) {
 			rest = rest[i+1:]
 		}
 	}
+	return t.fields, t.splitQuoted()
+}
+
+// gather reads the text of the next row that is not an empty line, and returns the
+// number of quotation marks in it; or io.EOF.
+func (t *rowReader) gather() (quotes int, err error) {
+	t.text = t.text[:0]
+	for len(t.text) == 0 {
+		t.begin = t.taken
+		if err := t.appendLine(); err != nil {
+			return 0, err
+		}
+	}
+	t.first = t.line
+	quotes = bytes.Count(t.text, []byte{'"'})
 	// An odd number of quotation marks leaves one open, and the row goes on
 	// below. Those inside of a field are doubled and change nothing.
 	for quotes%2 != 0 {
 		at := len(t.text)
 		t.text = append(t.text, '\n')
 		if err := t.appendLine(); err == io.EOF {
-			return nil, errorf(ErrFormat, "line %d (counted from 1) has a quotation mark that is never closed; close it, or double it if it belongs to the field", t.first)
+			return 0, errorf(ErrFormat, "line %d (counted from 1) has a quotation mark that is never closed; close it, or double it if it belongs to the field", t.number(t.first))
 		} else if err != nil {
-			return nil, err
+			return 0, err
 		}
 		quotes += bytes.Count(t.text[at:], []byte{'"'})
 	}
-	return t.fields, t.splitQuoted()
+	return quotes, nil
 }
 
 // appendLine appends the next line to text, without its end.
@@ -69,8 +92,9 @@ func (t *rowReader) appendLine() error {
 	for {
 		piece, err := t.r.ReadSlice('\n')
 		t.text = append(t.text, piece...)
+		t.taken += int64(len(piece))
 		if len(t.text) > maxRow {
-			return errorf(ErrFormat, "line %d (counted from 1) is longer than %d MiB; write one point on each line", t.line+1, maxRow>>20)
+			return errorf(ErrFormat, "line %d (counted from 1) is longer than %d MiB; write one point on each line", t.number(t.line+1), maxRow>>20)
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
@@ -92,7 +116,7 @@ func (t *rowReader) appendLine() error {
 // splitQuoted splits text that has quotation marks. Doubled ones become
 // single in place, for which there is room.
 func (t *rowReader) splitQuoted() error {
-	misplaced := errorf(ErrFormat, "line %d (counted from 1) has a quotation mark out of place; put a field that has any in quotation marks and double those inside", t.first)
+	misplaced := errorf(ErrFormat, "line %d (counted from 1) has a quotation mark out of place; put a field that has any in quotation marks and double those inside", t.number(t.first))
 	rest := t.text
 	for {
 		var field []byte

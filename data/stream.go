@@ -22,6 +22,9 @@ type valueReader interface {
 	// room returns for how many more values it is reasonable to make room
 	// after done ones; at least step.
 	room(done int) int
+	// skip passes over so many of the rows that come next, or over all that there are, and
+	// returns their number. Nothing must have been read.
+	skip(rows int) (passed int, err error)
 	// takeLabels returns the labels of the rows read since it was called last.
 	takeLabels() []string
 	// relate says, before anything is read, how values become float32.

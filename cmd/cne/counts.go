@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"slices"
 
 	"cne/configs"
 	"cne/data"
@@ -64,57 +62,3 @@ func (in *inputs) logCounts(log *slog.Logger, wanted int) {
 		log.Warn("cells without counts have become zeros", "cells", in.emptyCells)
 	}
 }
-
-// A countsSource is counts in memory as a pointSource.
-type countsSource struct {
-	counts  *data.Counts
-	scaling *data.CountScaling
-	at      int // the next cell
-}
-
-// openCounts opens the input of a model that was trained on counts.
-func (p *projection) openCounts(ctx context.Context) (pointSource, error) {
-	scaling := p.embedding.Description.Preprocessing.Counts
-	p.data.Columns = scaling.Names
-	counts, err := data.OpenCounts(ctx, p.input, p.data)
-	if err != nil {
-		return nil, err
-	}
-	return &countsSource{counts: counts, scaling: scaling}, nil
-}
-
-// checkCounts returns an error if one of the inputs is counts, for a model that
-// was not trained on any.
-func (p *projection) checkCounts() error {
-	if i := slices.IndexFunc(p.input, data.IsCounts); i >= 0 {
-		return fmt.Errorf("%s holds counts of single-cell sequencing, but the model was not trained on counts; give points of the kind that it was trained on", p.input[i])
-	}
-	return nil
-}
-
-func (s *countsSource) D() int { return len(s.scaling.Genes) }
-
-func (s *countsSource) Labeled() bool { return false }
-
-func (s *countsSource) Labels() []string { return nil }
-
-func (s *countsSource) Next(dst *data.Matrix) (int, error) {
-	n := min(dst.N, s.counts.Cells-s.at)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	if err := s.scaling.ApplyTo(dst.Rows(0, n), s.counts, s.at); err != nil {
-		return 0, fmt.Errorf("%s: %w", s.counts.Name, err)
-	}
-	s.at += n
-	return n, nil
-}
-
-func (s *countsSource) Row(i int) string {
-	if s.counts.CellNames != nil {
-		return fmt.Sprintf("%s: cell %d (%s)", s.counts.Name, i+1, s.counts.CellNames[i])
-	}
-	return fmt.Sprintf("%s: cell %d", s.counts.Name, i+1)
-}
-
-func (s *countsSource) Close() error { return nil }

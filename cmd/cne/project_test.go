@@ -17,6 +17,7 @@ import (
 
 	"cne/data"
 	"cne/internal/finite"
+	"cne/internal/projection"
 	"cne/internal/rng"
 	"cne/internal/rundir"
 	"cne/internal/safetensors"
@@ -126,7 +127,7 @@ func TestProjectTrainingPoints(t *testing.T) {
 // More points than a block holds get the positions that they have alone.
 func TestProjectManyBlocks(t *testing.T) {
 	shortRun(t, aNetwork()...)
-	const n = 2*maxBlockRows + 100
+	const n = 2*projection.MaxBlockRows + 100
 	s := rng.New(7, rng.Sample)
 	points := data.NewMatrix(n, 5)
 	for i := range points.X {
@@ -138,7 +139,7 @@ func TestProjectManyBlocks(t *testing.T) {
 	if all.N != n {
 		t.Fatalf("%d positions of %d points", all.N, n)
 	}
-	for _, at := range [][2]int{{0, 1}, {maxBlockRows - 3, maxBlockRows + 3}, {2 * maxBlockRows, n}} {
+	for _, at := range [][2]int{{0, 1}, {projection.MaxBlockRows - 3, projection.MaxBlockRows + 3}, {2 * projection.MaxBlockRows, n}} {
 		part := points.Rows(at[0], at[1])
 		writeMatrix(t, "some.npy", func(w io.Writer) error { return data.WriteNPY(w, part) })
 		place(t, "some-out.npy", "some.npy")
@@ -525,7 +526,7 @@ func TestProjectIsInterrupted(t *testing.T) {
 	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
 		t.Skip(err)
 	}
-	for name, lines := range map[string]int{"before the pipe is opened": -1, "at its beginning": 0, "in a block": 10, "after a block": maxBlockRows + 10} {
+	for name, lines := range map[string]int{"before the pipe is opened": -1, "at its beginning": 0, "in a block": 10, "after a block": projection.MaxBlockRows + 10} {
 		t.Run(name, func(t *testing.T) {
 			before := listFiles(t, ".")
 			cmd, stderr := program(t, "project", "--quiet", "-m", "run", "pipe", "-o", "out.npy")

@@ -364,6 +364,45 @@ func (k *Cursor) noIndices() error {
 	return damaged("a page of the column %.60q asks for what its dictionary does not have", k.c.Name)
 }
 
+// Skip passes over rows, before any value has been taken, and reads nothing of row groups
+// that they fill. Errors are those of Numbers.
+func (k *Cursor) Skip(rows int) error {
+	perRow := max(1, k.width)
+	for k.group < len(k.f.groups) && rows >= k.f.groups[k.group].rows {
+		rows -= k.f.groups[k.group].rows
+		k.taken += k.f.groups[k.group].rows * perRow
+		k.group++
+	}
+	if k.c.Kind == Text {
+		for rows > 0 {
+			n := min(rows, scratchSize)
+			if _, err := k.Texts(make([]string, 0, n), n); err != nil {
+				return err
+			}
+			rows -= n
+		}
+		return nil
+	}
+	passed := make([]byte, k.c.Size*min(scratchSize, rows*perRow))
+	for left := rows * perRow; left > 0; {
+		n := min(left, scratchSize)
+		if err := k.Numbers(passed[:n*k.c.Size]); err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
+}
+
+// Groups returns how many rows each of the row groups has.
+func (f *File) Groups() []int {
+	rows := make([]int, len(f.groups))
+	for i, g := range f.groups {
+		rows[i] = g.rows
+	}
+	return rows
+}
+
 // Texts appends n texts that come next; missing ones are empty. Equal ones share their
 // memory where the file has a dictionary of them.
 func (k *Cursor) Texts(to []string, n int) ([]string, error) {

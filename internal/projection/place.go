@@ -1,0 +1,246 @@
+package projection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cne"
+	"cne/configs"
+	"cne/data"
+	"cne/internal/atomicfile"
+	"cne/internal/ctxio"
+	"cne/internal/figures"
+	"cne/internal/parallel"
+)
+
+// Sizes of a block: about how many values, so that what is done to them finds
+// them in the cache, and how many rows at least and at most.
+const (
+	blockValues  = 1 << 21
+	minBlockRows = 16
+	MaxBlockRows = 1 << 15
+)
+
+// A Projection places points.
+type Projection struct {
+	Embedding *cne.Embedding
+	SkipBad   bool     // points with a value that is not finite get NaNs, and are no errors
+	Picture   *Picture // gets all positions; nil for none
+
+	Count   int // points written
+	Bad     int // of them, those without a position
+	Elapsed time.Duration
+}
+
+// A sink is where positions go, block by block. Labels are nil if there are none.
+type sink interface {
+	write(positions *data.Matrix, labels []string) error
+}
+
+// A block is some points of the input that follow each other.
+type block struct {
+	n         int // rows in use
+	points    *data.Matrix
+	positions *data.Matrix
+	labels    []string
+	bad       []bool // points without a position
+	err       error  // why there are no more points; io.EOF after the last
+}
+
+func newBlock(width, d int) *block {
+	rows := min(max(minBlockRows, blockValues/width), MaxBlockRows)
+	return &block{points: data.NewMatrix(rows, width), positions: data.NewMatrix(rows, d), bad: make([]bool, rows)}
+}
+
+// read fills the block.
+func (b *block) read(points Source) {
+	if b.n, b.err = points.Next(b.points); b.err == nil {
+		b.labels = slices.Clone(points.Labels())
+	}
+}
+
+// Write places all points and writes their positions to a file that ends in .npy or .csv,
+// complete or not at all.
+func (p *Projection) Write(ctx context.Context, path string, points Source) error {
+	return writePositions(path, func(w io.WriteSeeker) error {
+		out, err := newPositionWriter(path, w, p.Embedding.Dim(), points.Labeled())
+		if err != nil {
+			return notWritten(path, err)
+		}
+		if err := p.place(ctx, points, out); err != nil {
+			return err
+		}
+		return notWritten(path, out.close())
+	})
+}
+
+// writePositions writes a file; an error of write is its own, and others are of writing.
+func writePositions(path string, write func(w io.WriteSeeker) error) error {
+	var own error
+	err := atomicfile.WriteSeek(path, func(w io.WriteSeeker) error {
+		own = write(w)
+		return own
+	})
+	if own != nil {
+		return own
+	}
+	return notWritten(path, err)
+}
+
+// A writeError tells that a file cannot be written.
+type writeError struct {
+	path string
+	err  error
+}
+
+func (e *writeError) Error() string {
+	return fmt.Sprintf("the positions cannot be written to %s (%v); make room, or choose another --output", e.path, e.err)
+}
+
+func (e *writeError) Unwrap() error { return e.err }
+
+// notWritten makes a writeError of an error, unless that is nil or one already.
+func notWritten(path string, err error) error {
+	if err == nil || errors.As(err, new(*writeError)) {
+		return err
+	}
+	return &writeError{path, err}
+}
+
+// place reads and places all points, and writes their positions.
+func (p *Projection) place(ctx context.Context, points Source, out sink) error {
+	start := time.Now()
+	defer func() { p.Elapsed = time.Since(start) }()
+	d := p.Embedding.Dim()
+	current, next := newBlock(points.D(), d), newBlock(points.D(), d)
+	for current.err == nil {
+		// A block is read while the one before it is placed.
+		_, err := ctxio.Await(ctx, func() (_ struct{}, err error) {
+			parallel.For(2, 1, func(piece, _, _ int) {
+				if piece == 0 {
+					next.read(points)
+				} else {
+					err = p.placeBlock(ctx, current)
+				}
+			})
+			return
+		})
+		var bad *cne.PointError
+		if errors.As(err, &bad) {
+			return fmt.Errorf("%s: %s; mend the values, or give --skip-bad to pass over such points", points.Row(p.Count+bad.Row), bad.Fault)
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.record(out, current); err != nil {
+			return err
+		}
+		current, next = next, current
+	}
+	if current.err != io.EOF {
+		return current.err
+	}
+	return nil
+}
+
+// placeBlock finds the positions of a block of points, which it prepares in place.
+func (p *Projection) placeBlock(ctx context.Context, b *block) error {
+	if b.n == 0 {
+		return nil
+	}
+	var skipped []bool
+	if p.SkipBad {
+		skipped = b.bad[:b.n]
+	}
+	_, err := p.Embedding.ProjectBlock(ctx, b.positions.Rows(0, b.n), b.points.Rows(0, b.n), skipped)
+	return err
+}
+
+// record writes the positions of a block, and keeps them for the picture.
+func (p *Projection) record(out sink, b *block) error {
+	if b.n == 0 {
+		return nil
+	}
+	positions := b.positions.Rows(0, b.n)
+	for _, bad := range b.bad[:b.n] {
+		if bad {
+			p.Bad++
+		}
+	}
+	p.Count += b.n
+	p.Picture.add(positions, b.labels)
+	return out.write(positions, b.labels)
+}
+
+// A positionWriter writes positions block by block, as an array or a table.
+type positionWriter struct {
+	path  string
+	array *data.NPYWriter
+	table *data.CSVWriter
+}
+
+func newPositionWriter(path string, w io.WriteSeeker, d int, labeled bool) (*positionWriter, error) {
+	p := positionWriter{path: path}
+	var err error
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		p.table, err = data.NewCSVWriter(w, d, labeled)
+	} else {
+		p.array, err = data.NewNPYWriter(w, d)
+	}
+	return &p, err
+}
+
+func (p *positionWriter) write(m *data.Matrix, labels []string) error {
+	if p.array != nil {
+		return notWritten(p.path, p.array.Write(m))
+	}
+	return notWritten(p.path, p.table.Write(m, labels))
+}
+
+func (p *positionWriter) close() error {
+	if p.array != nil {
+		return p.array.Close()
+	}
+	return p.table.Close()
+}
+
+// A Picture is what there is to draw of positions.
+type Picture struct {
+	d         int
+	positions []float32
+	labels    []string
+}
+
+// add keeps those positions that are some.
+func (p *Picture) add(m *data.Matrix, labels []string) {
+	if p == nil {
+		return
+	}
+	p.d = m.D
+	for i := range m.N {
+		if row := m.Row(i); row[0] == row[0] { // no NaN
+			p.positions = append(p.positions, row...)
+			if labels != nil {
+				p.labels = append(p.labels, labels[i])
+			}
+		}
+	}
+}
+
+// Draw makes the picture, in a file that ends in .png or .svg.
+func (p *Picture) Draw(path string) error {
+	if len(p.positions) == 0 {
+		return errors.New("there is nothing to draw: no point has a position")
+	}
+	var labels *data.Labels
+	if p.labels != nil {
+		labels = data.NewLabels(p.labels)
+	}
+	return figures.Scatter(&data.Matrix{N: len(p.positions) / p.d, D: p.d, X: p.positions}, labels, configs.Plot{}).Save(path)
+}
