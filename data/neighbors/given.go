@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"cne/internal/ctxio"
 	"cne/internal/npy"
 )
 
@@ -22,20 +21,7 @@ import (
 //
 // Errors are those of ReadNPZ. Memory is taken as data arrive.
 func ReadFile(ctx context.Context, path string) (*Graph, error) {
-	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %w", err)
-	}
-	g, err := DecodeFile(f, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("neighbors: %s: %w", path, err)
-	}
-	return g, nil
+	return readGraph(ctx, path, DecodeFile)
 }
 
 // DecodeFile is ReadFile for a file's contents of the given size in bytes. Its errors do

@@ -28,6 +28,11 @@ import (
 // contents wrap ErrInvalidGraph. Memory is taken as data arrive, never on the
 // word of a header. When ctx ends, so does reading, with its error.
 func ReadNPZ(ctx context.Context, path string) (*Graph, error) {
+	return readGraph(ctx, path, DecodeNPZ)
+}
+
+// readGraph decodes a file, which its errors name.
+func readGraph(ctx context.Context, path string, decode func(r io.ReaderAt, size int64) (*Graph, error)) (*Graph, error) {
 	f, err := ctxio.OpenRegular(ctx, path, "a graph is an archive, which is read in any order")
 	if err != nil {
 		return nil, fmt.Errorf("neighbors: %w", err)
@@ -37,7 +42,7 @@ func ReadNPZ(ctx context.Context, path string) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("neighbors: %w", err)
 	}
-	g, err := DecodeNPZ(f, info.Size())
+	g, err := decode(f, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("neighbors: %s: %w", path, err)
 	}
